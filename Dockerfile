@@ -8,7 +8,7 @@ ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=igno
 WORKDIR /src
 RUN python -m venv --without-pip /opt/handloop
 # the dependencies first, as a layer of their own: they change less often than the program
-COPY requirements.lock ./
+COPY requirements.lock tools/setuptools.lock ./
 RUN python -m pip --python /opt/handloop/bin/python install --no-compile --require-hashes \
     --requirement requirements.lock \
  # nothing here imports kubernetes.aio; aiohttp and the rest are there for it alone
@@ -22,9 +22,12 @@ COPY client client
 COPY workqueue workqueue
 COPY informers informers
 COPY controller controller
-# Without the sandbox. Compiled here, because the root is read-only where the program runs; the kubernetes package is left
-# out, because only auth providers of a kubeconfig load it. The link makes `python -m controller` work as in the checkout.
-RUN python -m pip --python /opt/handloop/bin/python install --no-compile --no-deps . \
+# Without the sandbox. Built by the setuptools of a lock: an isolated build would fetch one without a hash. Compiled here,
+# because the root is read-only where the program runs; the kubernetes package is left out, because only auth providers of a
+# kubeconfig load it. The link makes `python -m controller` work as in the checkout.
+RUN python -m pip install --require-hashes --requirement setuptools.lock \
+ && python -m pip wheel --no-deps --no-build-isolation --wheel-dir /wheels . \
+ && python -m pip --python /opt/handloop/bin/python install --no-compile --no-deps /wheels/*.whl \
  && /opt/handloop/bin/python -m compileall -q -x /kubernetes/ /opt/handloop/lib \
  && ln -s handloop/controller "$(/opt/handloop/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')" \
  && cd / && /opt/handloop/bin/python -m controller version

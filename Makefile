@@ -118,13 +118,14 @@ $(DEPLOYED)/kustomization.yaml: FORCE
 		'        path: /spec/template/spec/containers/0/image' '        value: $(IMG)' > $@
 FORCE:
 
-lock: ## pin the dependencies again, with hashes: of the program, with the sandbox, with the tests
+lock: ## pin the dependencies again, with hashes: of the program, with the sandbox, with the tests, of the builds
 	$(PYTHON) -m venv $(VENV)-lock && $(VENV)-lock/bin/python -m pip install --quiet pip-tools
 	$(COMPILE) --output-file=requirements.lock pyproject.toml
 	$(COMPILE) --extra=sandbox --extra=tls --extra=learn --constraint=requirements.lock --output-file=requirements-sandbox.lock pyproject.toml
 	$(COMPILE) --extra=sandbox --extra=tls --extra=learn --extra=dev --constraint=requirements-sandbox.lock --output-file=requirements-dev.lock pyproject.toml
 	printf 'lightkube\nkopf\n' | $(COMPILE) --constraint=requirements.lock --output-file=benchmarks/requirements.lock -
 	printf 'uv\n' | $(COMPILE) --output-file=tools/uv.lock -
+	printf 'setuptools\n' | $(COMPILE) --constraint=requirements-dev.lock --output-file=tools/setuptools.lock -
 # LOCK= adds new dependencies, and leaves every other version as it is
 LOCK ?= --upgrade
 COMPILE = $(VENV)-lock/bin/pip-compile --quiet $(LOCK) --generate-hashes --allow-unsafe --strip-extras --no-annotate \

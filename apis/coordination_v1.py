@@ -9,7 +9,8 @@ class LeaseSpec(APIStruct):
     """
     The holder of the lease, and for how long. Times are RFC 3339 strings with microseconds.
 
-    All fields are here, so that a PUT of a lease loses none. The last two serve coordinated leader election.
+    All fields are here, so that a PUT of a lease loses none. The last two serve clusters that choose
+    the holder themselves.
     """
 
     holder_identity: str | None = None

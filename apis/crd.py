@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import msgspec
 
-from handloop.apis.crd_schema import object_schema
+from handloop.apis.crd_schema import MARK_OF_ANY_FIELDS, object_schema
 from handloop.apis.meta import Kind
 
 INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
@@ -58,6 +58,13 @@ LIST_SET: Final = msgspec.Meta(extra_json_schema={"x-kubernetes-list-type": "set
 LIST_ATOMIC: Final = msgspec.Meta(extra_json_schema={"x-kubernetes-list-type": "atomic"})
 """The annotation of a list that an apply replaces as a whole, as it does without any annotation."""
 
+ANY_FIELDS: Final = msgspec.Meta(extra_json_schema={MARK_OF_ANY_FIELDS: True})
+"""
+The annotation of a struct whose fields are not in the CRD, such as a PodTemplateSpec, which is long there.
+
+The server keeps whatever stands in it; an object that does not fit the struct is found by the controller.
+"""
+
 
 def list_map(*keys: str) -> msgspec.Meta:
     """The annotation of a list whose entries have these fields as their key, also in merges."""
@@ -69,8 +76,8 @@ def custom_resource_definition(kind: type[Kind]) -> dict[str, Any]:
     """
     The CRD of one type, as apiextensions.k8s.io/v1 has it.
 
-    Raises: TypeError with the path of the part that no schema can say, and what to write; for a class
-    attribute that is one of the additions, but for a slip.
+    Raises: TypeError with the path of the part that no schema can say, and what to write; TypeError for a
+    class attribute whose name is nearly that of an addition.
     """
     _check_spelling(kind)
     resource = kind.resource

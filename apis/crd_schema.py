@@ -3,7 +3,7 @@ Structural schemas generated from types, or a refusal: what a type becomes is th
 
 Whatever the server takes, the decoder takes, too, as the server stores it; and whatever the decoder takes,
 the server takes. Only the server checks list types, CEL rules, `crd_required` and a Meta's extra_json_schema,
-and refuses whole numbers beyond 64 bits, which msgspec takes.
+and refuses whole numbers beyond 64 bits, which msgspec takes. Only the decoder checks what ANY_FIELDS marks.
 Follows: apiextensions.k8s.io/v1 JSONSchemaProps. kube-openapi (pkg/validation) compares whole numbers with
 bounds as int64, so a bound that is no small whole number becomes a CEL rule.
 """
@@ -22,6 +22,8 @@ from handloop.apis.go_pattern import go_pattern
 from handloop.apis.json_value import JSON
 from handloop.apis.meta import FrozenMap, Kind, MapOf, ObjectMeta, decode_hook, encode_hook
 
+MARK_OF_ANY_FIELDS: Final = "x-handloop-any-fields"
+"""In a Meta's extra_json_schema: the server is not told the fields of the struct. In no CRD."""
 _INT32: Final = (-(2**31), 2**31 - 1)
 _EXACT: Final = 2**53
 """Bounds are float64 in a schema: below this, whole numbers are exact."""
@@ -237,6 +239,10 @@ def _annotated(info: inspect.Metadata, place: _Place) -> dict[str, Any]:
     extra = dict(info.extra_json_schema or {})
     if examples := extra.pop("examples", ()):
         extra["example"] = examples[0]
+    if extra.pop(MARK_OF_ANY_FIELDS, False):
+        if not isinstance(_bare(info), inspect.StructType):
+            raise place.refusal("ANY_FIELDS is for a struct: write Annotated[PodTemplateSpec, ANY_FIELDS]")
+        return {"type": "object", "x-kubernetes-preserve-unknown-fields": True} | extra
     schema = _schema(info.type, place) | extra
     items = schema.get("items", {})
     is_plain = items.get("type") in _NAMES.values() and not items.get("nullable")

@@ -275,25 +275,55 @@ def _check_names(
 
 def _check(type_name: str, field: msgspec.structs.FieldInfo, value: Any) -> None:
     try:
-        same = msgspec.convert(value, field.type, dec_hook=as_it_is)
-    except msgspec.ValidationError as error:
-        raise TypeError(f"{type_name}.{field.name}: {misfit(field.type, value, error)}: {value!r}") from None
+        same = checked(f"{type_name}.{field.name}", field.type, value)
+    except TypeError as error:
+        raise TypeError(f"{error}: {value!r}") from None
     if type(same) is not type(value):
         raise TypeError(f"{type_name}.{field.name}: expected a {type(same).__name__}: {value!r}")
 
 
-def misfit(kind: Any, value: Any, error: msgspec.ValidationError) -> str:
-    """Why a value does not fit: the error's words, but msgspec calls every struct `object`."""
-    is_other = isinstance(kind, StructType) and not isinstance(value, kind)
-    return f"expected a {kind.__name__}, not a {type(value).__name__}" if is_other else str(error)
-
-
-def as_it_is(kind: type, value: Any) -> Any:
+def checked(path: str, kind: Any, value: Any) -> Any:
     """
-    The hook of a check: a type that msgspec does not know is not made of other values.
+    The value as it would be read, for the field at a path.
+
+    Raises: TypeError with the path for a value that does not fit, and for a dict where a struct belongs.
+    """
+    try:
+        same = msgspec.convert(value, kind, dec_hook=_as_it_is)
+    except msgspec.ValidationError as error:
+        # msgspec calls every struct `object`
+        is_other = isinstance(kind, StructType) and not isinstance(value, kind)
+        raise TypeError(f"{path}: {_expected(kind, value) if is_other else error}") from None
+    _refuse_dicts(path, value, same)
+    return same
+
+
+def _expected(kind: type, value: Any) -> str:
+    what = f"dict: write {kind.__name__}(...)" if isinstance(value, dict) else type(value).__name__
+    return f"expected a {kind.__name__}, not a {what}"
+
+
+def _refuse_dicts(path: str, value: Any, same: Any) -> None:
+    """A dict is read as a struct, and a struct is taken as it is."""
+    if isinstance(same, msgspec.Struct) and same is not value:
+        raise TypeError(f"{path}: {_expected(type(same), value)}")
+    if isinstance(same, dict):
+        for key, part in same.items():
+            _refuse_dicts(f"{path}[{key!r}]", value[key], part)
+    elif isinstance(same, tuple):
+        for position, part in enumerate(same):
+            _refuse_dicts(f"{path}[{position}]", value[position], part)
+
+
+def _as_it_is(kind: Any, value: Any) -> Any:
+    """
+    The hook of a check: a type that msgspec does not know is not made of other values; a map's are checked.
 
     Raises: TypeError when value is not of that type.
     """
     if not isinstance(value, kind):
         raise TypeError(f"expected a {kind.__name__}")
-    return value
+    of = getattr(kind, "values_type", None)
+    if of is None:
+        return value
+    return type(value)(msgspec.convert({**value}, dict[str, of], dec_hook=_as_it_is))  # type: ignore[valid-type]

@@ -13,7 +13,7 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from handloop.apis.declaration import as_it_is, fields_of, misfit, no_field
+from handloop.apis.declaration import checked, fields_of, no_field
 from handloop.apis.meta import MapOf, frozen
 
 T = TypeVar("T", bound=msgspec.Struct)
@@ -29,7 +29,8 @@ def evolve(obj: T, path: str, value: Any) -> T:
 
     Args: path holds field names as Python spells them, `[0]` for an entry of a list, `["key"]` for one of a
     map, which need not be there yet. Lists and dicts in value become tuples and FrozenMaps.
-    Raises: ValueError for a path that leads nowhere; TypeError for a value that does not fit its field.
+    Raises: ValueError for a path that leads nowhere; TypeError for a value that does not fit its field, such
+    as a dict in place of a struct.
     """
     evolved: T = _evolved(obj, _steps(path), frozen(value))
     return evolved
@@ -71,10 +72,7 @@ def _with_field(whole: Any, name: str, where: str, deeper: Callable[[Any], Any])
     if name not in fields:
         raise ValueError(f"{where} {no_field(fields, name)}")
     new = deeper(getattr(whole, name))
-    try:
-        msgspec.convert(new, fields[name].type, dec_hook=as_it_is)
-    except msgspec.ValidationError as error:
-        raise TypeError(f"{where}.{name}: {misfit(fields[name].type, new, error)}") from None
+    checked(f"{where}.{name}", fields[name].type, new)
     return msgspec.structs.replace(whole, **{name: new})
 
 

@@ -152,15 +152,6 @@ def nothing() -> Selector:
     return _NOTHING
 
 
-def selector_from_set(labels: Mapping[str, str]) -> Selector:
-    """
-    Select the objects that have all of these labels; every object when there are none.
-
-    Raises: SelectorError.
-    """
-    return _selector(Requirement(key, Operator.EQUALS, (value,)) for key, value in labels.items())
-
-
 def parse_selector(text: str) -> Selector:
     """
     Read a selector as in a query: `a=b,c!=d,e in (f,g),h notin (i),j,!k,l>1,m<2`, all of which must hold.

@@ -22,6 +22,8 @@ from handloop.apis.declaration import KindType, StructType, shown, wire_name
 from handloop.apis.json_value import JSON
 from handloop.apis.resource import Resource
 
+LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+
 V = TypeVar("V")
 
 
@@ -133,11 +135,13 @@ class Kind(
 
     List items of built-in kinds come without `kind` and `apiVersion`; an object of another kind or version
     does not decode. The keywords make two class attributes: resource, the names on the wire, and partial,
-    whether objects have fields that this type does not hold.
+    whether objects have fields that this type does not hold. A partial view has no annotation LAST_APPLIED,
+    unless it says `keeps_last_applied = True`.
     """
 
     resource: ClassVar[Resource]
     partial: ClassVar[bool]
+    keeps_last_applied: ClassVar[bool] = False
 
     api_version: str = ""
     metadata: ObjectMeta = ObjectMeta()
@@ -230,6 +234,13 @@ def decode_hook(kind: type, value: Any) -> Any:
     if issubclass(kind, MapOf):
         return _typed_map(kind, value)
     raise NotImplementedError(f"no decoder for {kind}")
+
+
+def decode_hook_of_views(kind: type, value: Any) -> Any:
+    """The same without LAST_APPLIED, a copy of the object that kubectl keeps: a view would hold all of it."""
+    if kind is FrozenMap and value.__class__ is dict:
+        value.pop(LAST_APPLIED, None)
+    return decode_hook(kind, value)
 
 
 def encode_hook(value: Any) -> Any:

@@ -177,7 +177,7 @@ def _from_kubeconfig(
             stop=stop,
             clock=clock,
         ),
-        impersonate=impersonation_headers(user),
+        impersonate=impersonation_headers(user, context.user),
         namespace=context.namespace or "default",
         context_name=name,
         cluster_name=context.cluster,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from difflib import get_close_matches
-from typing import TypeVar
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 import msgspec
@@ -12,7 +12,7 @@ from handloop.apis.declaration import Scope
 from handloop.apis.resource import Resource
 from handloop.apis.unstructured import Unstructured
 from handloop.client.decoding.json_text import read
-from handloop.client.errors import ClientError, NoKindMatch, NotFound
+from handloop.client.errors import ClientError, Forbidden, NoKindMatch, NotFound
 from handloop.client.rest_client import Call, RESTClient
 
 A = TypeVar("A")
@@ -36,7 +36,6 @@ class ServedResource(msgspec.Struct, frozen=True, rename="camel"):
     name: str
     kind: str = ""
     namespaced: bool = False
-    singular_name: str = ""
     verbs: tuple[str, ...] = ()
     short_names: tuple[str, ...] = ()
 
@@ -146,10 +145,15 @@ class Discovery:
                 return Unstructured.of(api_version, kind, plural=one.name, scope=scope)
         raise LookupError(f"the server has no kind {kind} in {api_version}")
 
-    def serves(self, resource: Resource) -> ServedResource | None:
-        """The server's entry for a resource in its version; None when it has none, as without its CRD."""
-        served = self.resources(resource.group, resource.version)
-        return None if served is None else served.find(resource.plural)
+    def withholds(self, resource: Resource) -> bool:
+        """Whether the CRD has the version with served: false; False for those who may not read CRDs."""
+        path = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{quote(resource.group_resource)}"
+        try:
+            found = self._get_or_none(path, dict[str, Any]) or {"spec": {"versions": []}}
+        except Forbidden:
+            return False
+        versions = found["spec"]["versions"]
+        return any(one["name"] == resource.version and not one["served"] for one in versions)
 
     def _get(self, path: str, kind: type[A]) -> A:
         body = self._rest.send(Call("get", "GET", path)).body

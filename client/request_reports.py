@@ -100,7 +100,7 @@ class ServerWarnings:
                 if len(self._said) > _SAID_WARNINGS:
                     del self._said[next(iter(self._said))]
             if news:
-                log.warning("The server warns", text=text, resource=resource)
+                log.warning("The server warns", text=text, resource=resource, once=True)
 
 
 class RequestMetrics:

@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from handloop.apis.meta import Kind, Object, decode_hook, encode_hook
+from handloop.apis.meta import Kind, Object, decode_hook, decode_hook_of_views, encode_hook
 from handloop.apis.resource import Resource
 from handloop.apis.unstructured import Unstructured
 from handloop.client.decoding.json_text import null_as_absent, pruning, read, require_utf8
@@ -231,6 +231,7 @@ class ResourceClient(Generic[T]):
             headers={"Content-Type": "application/json"} if body is not None else {},
             body=body,
             resource=resource.group_resource,
+            kind=resource.kind,
             namespace=namespace if resource.namespaced else "",
             name=name,
             timeout_seconds=self._timeout_seconds,
@@ -299,8 +300,9 @@ def codec_of(kind: type[K]) -> Codec[K]:
     if issubclass(kind, Unstructured):
         untyped: Codec[Any] = Codec(kind.resource, lambda obj: obj.raw, kind.from_json)
         return untyped
-    item = msgspec.json.Decoder(kind, dec_hook=decode_hook)
-    page = msgspec.json.Decoder(Page[kind], dec_hook=decode_hook)  # type: ignore[valid-type]
-    block = msgspec.json.Decoder(WireEvent[kind], dec_hook=decode_hook)  # type: ignore[valid-type]
+    hook = decode_hook_of_views if kind.partial and not kind.keeps_last_applied else decode_hook
+    item = msgspec.json.Decoder(kind, dec_hook=hook)
+    page = msgspec.json.Decoder(Page[kind], dec_hook=hook)  # type: ignore[valid-type]
+    block = msgspec.json.Decoder(WireEvent[kind], dec_hook=hook)  # type: ignore[valid-type]
     encode = msgspec.json.Encoder(enc_hook=encode_hook).encode
     return Codec(kind.resource, encode, pruning(null_as_absent(item.decode)), page.decode, block.decode_lines)

@@ -60,7 +60,7 @@ class Call(NamedTuple):
     """
     One request, and the names for messages about it.
 
-    path is percent-encoded; verb, resource (`plural.group`), namespace and name are for messages.
+    path is percent-encoded; verb, resource (`plural.group`), kind, namespace and name are for messages.
     """
 
     verb: str
@@ -70,9 +70,16 @@ class Call(NamedTuple):
     headers: Mapping[str, str] = {}
     body: bytes | None = None
     resource: str = ""
+    kind: str = ""
     namespace: str = ""
     name: str = ""
     timeout_seconds: float | None = None
+
+    @property
+    def subresource(self) -> str:
+        """Of the named object, such as `status`; "" = the object itself."""
+        last = self.path.rpartition("/")[2]
+        return last if self.name and last != self.name else ""
 
     @property
     def read(self) -> bool:
@@ -261,6 +268,7 @@ class RESTClient:
             status_from_body(response.body, response.status),
             verb=call.verb,
             resource=call.resource,
+            kind=call.kind,
             namespace=call.namespace,
             name=call.name,
             retry_after_seconds=retry_after_seconds(response.headers),

@@ -70,8 +70,14 @@ def proxy_flaw(url: str) -> str:
     try:
         parts = urlsplit(url)
         usable = parts.hostname and parts.port != 0 and url.isprintable()
+        if ":" not in (host := parts.hostname or ""):
+            host.rstrip(".").encode("idna")
+    except UnicodeError:
+        return "a part of its host's name is empty, or longer than 63 letters"
     except ValueError:
         return "it is not a URL of a host"
+    if parts.scheme.startswith("socks"):
+        return "SOCKS is not spoken here: it must begin with http:// or https://"
     if parts.scheme not in ("http", "https"):
         return "it begins with neither http:// nor https://"
     return "" if usable else "it is not a URL of a host"

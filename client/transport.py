@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping
-from typing import Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 from urllib.parse import quote, urlencode, urlsplit
 
 from urllib3 import HTTPHeaderDict
@@ -96,42 +96,15 @@ class ForwardingTransport:
     def _before_stream(self) -> None:
         """Look at a stream."""
 
-    def request(
-        self,
-        method: str,
-        path: str,
-        *,
-        query: Mapping[str, str] | None = None,
-        headers: Mapping[str, str] | None = None,
-        body: bytes | None = None,
-        timeout_seconds: float | None = None,
-        send_seconds: float = math.inf,
-    ) -> Response:
+    def request(self, method: str, path: str, *, send_seconds: float = math.inf, **options: Any) -> Response:
         """Send a request; see Transport."""
-        return self._transport.request(
-            method,
-            path,
-            query=query,
-            headers=headers,
-            body=body,
-            timeout_seconds=timeout_seconds,
-            send_seconds=self._before_request(method, path, send_seconds),
-        )
+        send_seconds = self._before_request(method, path, send_seconds)
+        return self._transport.request(method, path, send_seconds=send_seconds, **options)
 
-    def stream(
-        self,
-        method: str,
-        path: str,
-        *,
-        query: Mapping[str, str] | None = None,
-        headers: Mapping[str, str] | None = None,
-        read_timeout_seconds: float | None = None,
-    ) -> Stream:
+    def stream(self, method: str, path: str, **options: Any) -> Stream:
         """Open a stream; see Transport."""
         self._before_stream()
-        return self._transport.stream(
-            method, path, query=query, headers=headers, read_timeout_seconds=read_timeout_seconds
-        )
+        return self._transport.stream(method, path, **options)
 
 
 class _Request(NamedTuple):

@@ -7,12 +7,15 @@ it needs: `version` loads no type, and `run` loads no controller before its chec
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from handloop.controller.cli.main import run_command
 from handloop.controller.cli.operator import Operator, Setup, command_of_this_process
 from handloop.controller.cli.own_commands import OWN_COMMANDS
+from handloop.controller.cli.problems import EXIT_USAGE
+from handloop.controller.cli.terminal import show
 from handloop.controller.cli.version import version
 
 NAMES: Final = ("foo", "myapp")
@@ -20,7 +23,15 @@ NAMES: Final = ("foo", "myapp")
 
 def main() -> int:
     """Run the command line of this process. Returns: the exit code; see `handloop errors`."""
-    return run_command(EXAMPLES)
+    try:
+        return run_command(EXAMPLES)
+    except ModuleNotFoundError as error:
+        # only in a checkout: an installed handloop has its libraries
+        if error.name is None or error.name.partition(".")[0] == "handloop":
+            raise
+        what = f"{error.name} is not installed for {sys.executable}"
+        show(f"error: {what}\n  fix: make venv, and then . .venv/bin/activate\n", sys.stderr)
+        return EXIT_USAGE
 
 
 def our_command(typed: str) -> str:

@@ -11,12 +11,12 @@ from pathlib import Path
 from sphinx.application import Sphinx
 
 ROOT = Path(__file__).parents[1]
-sys.path[:0] = [str(ROOT), str(ROOT / "docs/extensions")]
+sys.path.insert(0, str(ROOT))
 
 project = "handloop"
 release = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "face"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "docs.extensions.face", "docs.extensions.flags"]
 myst_heading_anchors = 4
 smartquotes = False  # a docstring's "" is two quotes
 autodoc_typehints = "none"

@@ -5,18 +5,19 @@ client-go's controller machinery, written by hand in Python: what the author of 
 
 | to | names |
 |---|---|
-| describe a kind | Kind, APIStruct, FrozenMap, EMPTY_MAP, MapOf, JSON, ObjectMeta, Resource, Unstructured, Rule, PrinterColumn, Scale, list_map, LIST_SET, LIST_ATOMIC, custom_resource_definition |
+| describe a kind | Kind, APIStruct, FrozenMap, EMPTY_MAP, MapOf, JSON, ObjectMeta, Resource, Unstructured, Rule, PrinterColumn, Scale, list_map, LIST_SET, LIST_ATOMIC, ANY_FIELDS, custom_resource_definition |
 | change an object | evolve |
+| read and write times | parse_time, format_time, Duration, timedelta_of |
 | reach a server | load_config, HTTPTransport, Client, ListOptions, PatchType |
 | make a program of it | main |
 | put a controller together | Manager, controller_for, Access, roles, LeaderElection |
-| write a reconciler | Reconciler, Context, ObjectName, object_name, Result, DONE, ReconcileError, TerminalError, NameTakenError |
+| write a reconciler | Reconciler, Context, ObjectName, object_name, Result, DONE, ReconcileError, TerminalError, WaitError, NameTakenError |
 | choose what wakes it | GenerationChanged, LabelsChanged, AnnotationsChanged, ResourceVersionChanged, LabelsMatch, PredicateFuncs, all_of, any_of, negate |
-| write children | apply, is_applied, owned_fields, with_controller, with_owner, without_owner, new_controller_ref, controller_of, is_controlled_by, AlreadyOwnedError |
+| write children | secret_data, apply, is_applied, owned_fields, with_controller, with_owner, without_owner, new_controller_ref, controller_of, is_controlled_by, AlreadyOwnedError |
 | tell how it goes | Condition, set_condition, remove_condition, find_condition, is_condition_true, is_condition_false |
 | clean up first | add_finalizer, remove_finalizer, has_finalizer, is_being_deleted |
 | do all that by hand | SharedInformerFactory, SharedIndexInformer, ResourceEventHandlerFuncs, FilteringResourceEventHandler, DeletedFinalStateUnknown, Indexer, Lister, meta_namespace_key_func, wait_for_cache_sync, RateLimitingQueue, ShutDown, RateLimiter, default_controller_rate_limiter |
-| handle errors | ClientError, APIError, NotFound, NoKindMatch, AlreadyExists, Conflict, Forbidden, Invalid, TooManyRequests, TransportError, ConfigError |
+| handle errors | ClientError, APIError, NotFound, NoKindMatch, AlreadyExists, Conflict, Forbidden, Invalid, TooManyRequests, TransportError, ConfigError, SelectorError |
 
 The parts below are packages: `handloop.apis`, `handloop.client`, `handloop.workqueue`, `handloop.informers`,
 `handloop.controller.runtime`, and `handloop.sandbox`, an API server to try things on (`pip install
@@ -28,15 +29,19 @@ Importing handloop imports nothing else: each name is fetched when it is first u
 from importlib import import_module
 
 _MODULES = {
-    "apis.crd": "LIST_ATOMIC LIST_SET PrinterColumn Rule Scale custom_resource_definition list_map",
+    "apis.crd": "ANY_FIELDS LIST_ATOMIC LIST_SET PrinterColumn Rule Scale "
+    "custom_resource_definition list_map",
+    "apis.duration_field": "Duration timedelta_of",
     "apis.evolve": "evolve",
     "apis.conditions": (
         "Condition find_condition is_condition_false is_condition_true remove_condition set_condition"
     ),
     "apis.json_value": "JSON",
+    "apis.labels": "SelectorError",
+    "apis.secret_data": "secret_data",
     "apis.meta": (
-        "EMPTY_MAP APIStruct FrozenMap Kind MapOf ObjectMeta controller_of is_controlled_by "
-        "new_controller_ref"
+        "EMPTY_MAP APIStruct FrozenMap Kind MapOf ObjectMeta controller_of format_time is_controlled_by "
+        "new_controller_ref parse_time"
     ),
     "apis.resource": "Resource",
     "apis.unstructured": "Unstructured",
@@ -61,7 +66,7 @@ _MODULES = {
         "ResourceVersionChanged all_of any_of negate"
     ),
     "controller.runtime.context": "Context NameTakenError",
-    "controller.runtime.reconcile": "DONE ReconcileError Result TerminalError",
+    "controller.runtime.reconcile": "DONE ReconcileError Result TerminalError WaitError",
     "controller.runtime.reconciler": "Reconciler",
     "controller.runtime.rbac.roles": "roles",
     "informers.factory": "SharedInformerFactory",

@@ -9,6 +9,7 @@ from handloop.apis.conditions import (
     set_condition,
 )
 from handloop.apis.crd import (
+    ANY_FIELDS,
     LIST_ATOMIC,
     LIST_SET,
     PrinterColumn,
@@ -17,8 +18,10 @@ from handloop.apis.crd import (
     custom_resource_definition,
     list_map,
 )
+from handloop.apis.duration_field import Duration, timedelta_of
 from handloop.apis.evolve import evolve
 from handloop.apis.json_value import JSON
+from handloop.apis.labels import SelectorError
 from handloop.apis.meta import (
     EMPTY_MAP,
     APIStruct,
@@ -27,10 +30,13 @@ from handloop.apis.meta import (
     MapOf,
     ObjectMeta,
     controller_of,
+    format_time,
     is_controlled_by,
     new_controller_ref,
+    parse_time,
 )
 from handloop.apis.resource import Resource
+from handloop.apis.secret_data import secret_data
 from handloop.apis.unstructured import Unstructured
 from handloop.client.config import load_config
 from handloop.client.errors import (
@@ -80,7 +86,7 @@ from handloop.controller.runtime.predicates import (
 )
 from handloop.controller.runtime.rbac.access import Access
 from handloop.controller.runtime.rbac.roles import roles
-from handloop.controller.runtime.reconcile import DONE, ReconcileError, Result, TerminalError
+from handloop.controller.runtime.reconcile import DONE, ReconcileError, Result, TerminalError, WaitError
 from handloop.controller.runtime.reconciler import Reconciler
 from handloop.informers.factory import SharedInformerFactory
 from handloop.informers.handlers import FilteringResourceEventHandler, ResourceEventHandlerFuncs
@@ -94,6 +100,7 @@ from handloop.workqueue.rate_limiters import RateLimiter, default_controller_rat
 from handloop.workqueue.rate_limiting_queue import RateLimitingQueue
 
 __all__ = [
+    "ANY_FIELDS",
     "DONE",
     "EMPTY_MAP",
     "JSON",
@@ -112,6 +119,7 @@ __all__ = [
     "Conflict",
     "Context",
     "DeletedFinalStateUnknown",
+    "Duration",
     "FilteringResourceEventHandler",
     "Forbidden",
     "FrozenMap",
@@ -145,6 +153,7 @@ __all__ = [
     "Result",
     "Rule",
     "Scale",
+    "SelectorError",
     "SharedIndexInformer",
     "SharedInformerFactory",
     "ShutDown",
@@ -152,6 +161,7 @@ __all__ = [
     "TooManyRequests",
     "TransportError",
     "Unstructured",
+    "WaitError",
     "add_finalizer",
     "all_of",
     "any_of",
@@ -162,6 +172,7 @@ __all__ = [
     "default_controller_rate_limiter",
     "evolve",
     "find_condition",
+    "format_time",
     "has_finalizer",
     "is_applied",
     "is_being_deleted",
@@ -176,10 +187,13 @@ __all__ = [
     "new_controller_ref",
     "object_name",
     "owned_fields",
+    "parse_time",
     "remove_condition",
     "remove_finalizer",
     "roles",
+    "secret_data",
     "set_condition",
+    "timedelta_of",
     "wait_for_cache_sync",
     "with_controller",
     "with_owner",

@@ -206,6 +206,7 @@ class Quarantine:
             key=key,
             resourceVersion=undecodable.resource_version,
             err=undecodable.error,
+            once=True,
         )
         for callback in callbacks:
             self._call(callback, undecodable)
@@ -216,16 +217,19 @@ class Quarantine:
 
         Args: mended = the keys of those that fit, and that the FIFO has.
         """
-        arrived = {key for key in tuple(self._mended) if self._in_store(key)}
+        # no other thread writes _mended; the store has a lock of its own, so it is asked without ours
+        arrived = {key for key in self._mended if self._in_store(key)}
         with self._lock:
             self._mended -= arrived
             released = []
             for key in keys:
-                if self._held.pop(key, None) is not None:
+                was_held = self._held.pop(key, None) is not None
+                if was_held:
                     released.append(key)
-                    self._mended.add(key)
                 if key not in mended:
                     self._mended.discard(key)
+                elif was_held:
+                    self._mended.add(key)
             count = len(self._held)
         if released:
             self._gauge.set(count)

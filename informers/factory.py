@@ -21,9 +21,6 @@ from handloop.informers.progress import INTERVAL_SECONDS, SyncProgress
 from handloop.informers.shared_informer import DEFAULT_OPTIONS, InformerOptions, SharedIndexInformer
 from handloop.informers.sync import wait_for_cache_sync
 from handloop.workqueue.seams import REAL_SEAMS, Joinable, Seams, join_all, new_lock
-from handloop.workqueue.stdlib_logs import get_logger
-
-log = get_logger("informers")
 
 T = TypeVar("T", bound=Kind)
 

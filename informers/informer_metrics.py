@@ -1,53 +1,21 @@
 """
-The measurements of informers. A provider makes one instrument per informer and value.
+The measurements of informers. A provider makes the instruments of each.
 
 Without a provider nothing is recorded. Values are set once per batch, never per object: no measurement shows
 their cost.
-Follows: client-go tools/cache/informer_metrics.go @32ce75a7d for the first three; the others are ours.
+Follows: client-go tools/cache/informer_metrics.go @32ce75a7d for objects, queued_items and
+processing_latency; the others are ours.
 """
 
 from __future__ import annotations
 
-from typing import Final, Protocol
+from collections.abc import Mapping
+from typing import Final, NamedTuple, Protocol
 
+from handloop.informers.relist_policy import RelistReason
 from handloop.workqueue.queue_metrics import CounterMetric, HistogramMetric, SettableGaugeMetric
 
 _DIGITS: Final = 15
-
-
-class MetricsProvider(Protocol):
-    """
-    Makes the instruments of an informer, each once.
-
-    Args: name is the informer's, such as `deployments.apps`.
-    """
-
-    def new_objects_metric(self, name: str) -> SettableGaugeMetric:
-        """How many objects the store holds."""
-
-    def new_queued_items_metric(self, name: str) -> SettableGaugeMetric:
-        """How many keys wait in the FIFO."""
-
-    def new_processing_latency_metric(self, name: str) -> HistogramMetric:
-        """Seconds that a batch took from the FIFO into the store and the listeners' buffers."""
-
-    def new_store_resource_version_metric(self, name: str) -> SettableGaugeMetric:
-        """The newest resource version that was taken in, cut to its last 15 digits."""
-
-    def new_relists_metric(self, name: str, reason: str) -> CounterMetric:
-        """Lists after the first, by `RelistReason`."""
-
-    def new_watch_restarts_metric(self, name: str) -> CounterMetric:
-        """Watches opened after the first."""
-
-    def new_last_event_timestamp_metric(self, name: str) -> SettableGaugeMetric:
-        """Unix seconds at which the server was last there: it answered, sent, or ended a stream."""
-
-    def new_quarantined_metric(self, name: str) -> SettableGaugeMetric:
-        """How many objects do not fit their type and are kept out of the store."""
-
-    def new_handler_panics_metric(self, name: str) -> CounterMetric:
-        """Handler calls that raised."""
 
 
 class _Nothing:
@@ -66,56 +34,42 @@ class _Nothing:
 _NOTHING: Final = _Nothing()
 
 
-class NoopMetricsProvider:
-    """Makes instruments that record nothing."""
-
-    def _nothing(self, name: str, reason: str = "") -> _Nothing:  # noqa: ARG002 - the Protocol's signatures
-        return _NOTHING
-
-    new_objects_metric = _nothing
-    new_queued_items_metric = _nothing
-    new_processing_latency_metric = _nothing
-    new_store_resource_version_metric = _nothing
-    new_relists_metric = _nothing
-    new_watch_restarts_metric = _nothing
-    new_last_event_timestamp_metric = _nothing
-    new_quarantined_metric = _nothing
-    new_handler_panics_metric = _nothing
-
-
-_NO_METRICS: Final = NoopMetricsProvider()
-
-
-class InformerMetrics:
+class InformerMetrics(NamedTuple):
     """
-    The instruments of one informer.
+    The instruments of one informer; by default they record nothing.
 
+    objects: how many the store holds. queued_items: keys that wait in the FIFO. processing_latency: seconds
+    that a batch took from the FIFO into the store and the listeners' buffers. store_resource_version: the
+    newest that was taken in, cut to its last 15 digits. relists: lists after the first, by RelistReason.
+    watch_restarts: watches opened after the first. silent_watches: watches given up because nothing came.
+    last_event_timestamp: Unix seconds at which the server was last there: it answered, sent, or ended a
+    stream. quarantined: objects that do not fit their type and are kept out of the store. handler_panics:
+    handler calls that raised.
     Threads: each instrument has one writer (see the methods of the informer's parts); instruments lock
              themselves.
     """
 
-    def __init__(self, name: str, provider: MetricsProvider | None = None) -> None:
-        self._name = name
-        self._provider = provider = provider or _NO_METRICS
-        self.objects = provider.new_objects_metric(name)
-        self.queued_items = provider.new_queued_items_metric(name)
-        self.processing_latency = provider.new_processing_latency_metric(name)
-        self.watch_restarts = provider.new_watch_restarts_metric(name)
-        self.last_event_timestamp = provider.new_last_event_timestamp_metric(name)
-        self.quarantined = provider.new_quarantined_metric(name)
-        self.handler_panics = provider.new_handler_panics_metric(name)
-        self._store_resource_version = provider.new_store_resource_version_metric(name)
-        self._relists: dict[str, CounterMetric] = {}
-
-    def relisted(self, reason: str) -> None:
-        """Count a list after the first. Reflector thread only."""
-        if reason not in self._relists:
-            self._relists[reason] = self._provider.new_relists_metric(self._name, reason)
-        self._relists[reason].inc()
+    objects: SettableGaugeMetric = _NOTHING
+    queued_items: SettableGaugeMetric = _NOTHING
+    processing_latency: HistogramMetric = _NOTHING
+    store_resource_version: SettableGaugeMetric = _NOTHING
+    relists: Mapping[RelistReason, CounterMetric] = dict.fromkeys(RelistReason, _NOTHING)
+    watch_restarts: CounterMetric = _NOTHING
+    silent_watches: CounterMetric = _NOTHING
+    last_event_timestamp: SettableGaugeMetric = _NOTHING
+    quarantined: SettableGaugeMetric = _NOTHING
+    handler_panics: CounterMetric = _NOTHING
 
     def set_store_resource_version(self, resource_version: str) -> None:
         """Publish the number behind a resource version: "" is 0, one that is no number changes nothing."""
         if not resource_version:
-            self._store_resource_version.set(0)
+            self.store_resource_version.set(0)
         elif resource_version.isdecimal():
-            self._store_resource_version.set(int(resource_version[-_DIGITS:]))
+            self.store_resource_version.set(int(resource_version[-_DIGITS:]))
+
+
+class MetricsProvider(Protocol):
+    """Makes the instruments of informers."""
+
+    def for_informer(self, name: str) -> InformerMetrics:
+        """The instruments of an informer, made once. Args: name is such as `deployments.apps`."""

@@ -13,6 +13,7 @@ import builtins
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Generic, Protocol, TypeVar
 
+from handloop.apis.label_selector import SelectingStruct
 from handloop.apis.labels import Selector, everything, parse_selector
 from handloop.apis.meta import Object
 from handloop.apis.resource import Resource
@@ -119,29 +120,38 @@ class Lister(Generic[T]):
         """
         The object of that name, or None.
 
-        Args: name is an ObjectName, the text "namespace/name", or a name in the given namespace; for a
-        cluster-scoped kind its name.
-        Raises: ValueError for a name that lacks the namespace, or has one too many; NamespaceNotWatched.
+        Args: name is an ObjectName, the text "namespace/name", or a name in the given namespace, which does
+        not count for a cluster-scoped kind.
+        Raises: ValueError for a name that lacks the namespace, or has two; NamespaceNotWatched.
         """
         # (9) get object by key
         name = self._full_name(name, namespace)
-        obj = self._indexer.get_by_key(str(name))
+        obj = self._read().get_by_key(str(name))
         if TRACE.on:
             TRACE.tell(9, self._resource.plural, name, found=obj is not None)
         return obj
 
-    def list(self, selector: Selector | str = everything(), *, namespace: str = "") -> builtins.list[T]:  # noqa: B008 - immutable
+    def list(
+        self,
+        selector: Selector | SelectingStruct | str = everything(),  # noqa: B008 - immutable
+        *,
+        namespace: str = "",
+    ) -> builtins.list[T]:
         """
         The objects whose labels match.
 
-        Args: selector may be text, such as "app=web,tier!=cache"; namespace "" = all that are watched.
+        Args: selector may be text, such as "app=web,tier!=cache", or a LabelSelector; namespace "" = all that
+        are watched; for a cluster-scoped kind it does not count.
         Raises: SelectorError; NamespaceNotWatched.
         """
         if isinstance(selector, str):
             selector = parse_selector(selector)
+        elif isinstance(selector, SelectingStruct):
+            selector = selector.selector()
         if selector.nothing:
             return []
-        objects = self._of_namespace(namespace) if namespace else self._indexer.list()
+        chosen = namespace if self._resource.namespaced else ""
+        objects = self._of_namespace(chosen) if chosen else self._read().list()
         return objects if selector.everything else [o for o in objects if selector.matches(o.metadata.labels)]
 
     def by_index(self, name: str, value: str) -> builtins.list[T]:
@@ -150,7 +160,7 @@ class Lister(Generic[T]):
 
         Raises: IndexNotFound.
         """
-        return self._indexer.by_index(name, value)
+        return self._read().by_index(name, value)
 
     def __contains__(self, name: ObjectName | str) -> bool:
         """Whether there is an object of that name; as get."""
@@ -160,24 +170,26 @@ class Lister(Generic[T]):
         """All objects, as they are now."""
         return iter(self.list())
 
+    def _read(self) -> Cache[T]:
+        """The cache; each read asks for it."""
+        return self._indexer
+
     def _of_namespace(self, namespace: str) -> builtins.list[T]:
         """By the namespace index, else by looking at all."""
         try:
-            return self._indexer.by_index(NAMESPACE_INDEX, namespace)
+            return self._read().by_index(NAMESPACE_INDEX, namespace)
         except IndexNotFound as error:
             log.warning("Can not retrieve list of objects using index", err=str(error))
-            return [obj for obj in self._indexer.list() if obj.metadata.namespace == namespace]
+            return [obj for obj in self._read().list() if obj.metadata.namespace == namespace]
 
     def _full_name(self, name: ObjectName | str, namespace: str) -> ObjectName:
         if isinstance(name, str):
             name = parse_object_name(name)
+        if not self._resource.namespaced:
+            return ObjectName("", name.name)
         if namespace and name.namespace not in ("", namespace):
             raise ValueError(f"{self._resource.kind} {name} is not in namespace {namespace}")
         name = ObjectName(name.namespace or namespace, name.name)
-        if bool(name.namespace) != self._resource.namespaced:
-            raise ValueError(
-                f'a {self._resource.kind} is in a namespace: get("{name}", namespace=...)'
-                if self._resource.namespaced
-                else f"a {self._resource.kind} is in no namespace: {name}"
-            )
+        if not name.namespace:
+            raise ValueError(f'a {self._resource.kind} is in a namespace: get("{name}", namespace=...)')
         return name

@@ -5,7 +5,7 @@ If the server refuses or cuts the stream, pages replace it until the next round.
 the resource version that the list must not be older than, or has not yet seen it, the reflector asks for the
 newest state instead. A list from the past is refused, until it is certain that the history was rewound
 (kubernetes#107457).
-Follows: client-go tools/cache/reflector.go @32ce75a7d (list, watchList, initialEventsEndBookmarkTicker).
+Follows: client-go tools/cache/reflector.go @32ce75a7d (list, watchList).
 """
 
 from __future__ import annotations
@@ -24,13 +24,12 @@ from handloop.client.errors import (
     is_too_large_resource_version,
 )
 from handloop.client.options import ListOptions
-from handloop.informers.consistency_detector import ConsistencyDetector, is_consistency_detection_on
 from handloop.informers.delta_fifo import Listed
 from handloop.informers.history_guard import ResourceVersionFloor, Verdict
 from handloop.informers.initial_list import PagedList, StreamedList, unchanged
 from handloop.informers.listwatch import ListerWatcher, OpenResponse
 from handloop.informers.outage import Doing, Outage
-from handloop.workqueue.seams import REAL_CLOCK, Clock, new_lock
+from handloop.workqueue.seams import REAL_CLOCK, Clock
 from handloop.workqueue.stdlib_logs import get_logger
 
 log = get_logger("informers")
@@ -41,7 +40,6 @@ DEFAULT_PAGE_SIZE: Final = 500
 VERY_SHORT_WATCH_SECONDS: Final = 1.0
 # streams in a row that ended before their list was complete, until this round lists by pages
 CUT_STREAMED_LISTS: Final = 3
-TICK_SECONDS: Final = 10.0
 
 
 class ListFailed(ClientError):  # noqa: N818 - what happened
@@ -73,7 +71,7 @@ class Listing(Generic[T]):
            streams; _cut = streams of this round that ended early; _refused_rv = the server refused our
            resource version, so the next list asks for the newest state; _seen = the newest version published
            before this list.
-    Threads: the reflector's; listed and page may be read from any, one step behind; tick from any.
+    Threads: the reflector's; listed and page may be read from any, one step behind.
     """
 
     def __init__(
@@ -95,15 +93,6 @@ class Listing(Generic[T]):
         self._transform = transform
         self._stopped = outage.pause.stopped
         self._floor = ResourceVersionFloor(clock)
-        self._ticker = BookmarkTicker(outage.name, clock=clock)
-        # costs a list of everything after each streamed list
-        self._detector = (
-            ConsistencyDetector(
-                outage.name, lister_watcher.list, transform=transform, stopped=self._stopped, clock=clock
-            )
-            if is_consistency_detection_on()
-            else None
-        )
         self._current: PagedList[T] | StreamedList[T] | None = None
         self._streaming = False
         self._cut = 0
@@ -126,10 +115,6 @@ class Listing(Generic[T]):
     def in_progress(self) -> bool:
         """Whether a list has begun and is neither complete nor given up."""
         return self._current is not None
-
-    def tick(self) -> None:
-        """Warn if a streamed list does not come to its end; for another thread, every few seconds."""
-        self._ticker.tick()
 
     def begin_round(self) -> None:
         """Forget the attempts of the last round."""
@@ -161,7 +146,7 @@ class Listing(Generic[T]):
 
         Returns: None while the list is not complete; then `in_progress` says whether it goes on or begins
                  anew.
-        Raises: ListFailed; StaleList for a list from the past; DataInconsistent if there is a detector.
+        Raises: ListFailed; StaleList for a list from the past.
         """
         assert self._current is not None
         if isinstance(self._current, StreamedList):
@@ -187,7 +172,6 @@ class Listing(Generic[T]):
     def abandon(self) -> None:
         """Drop the list that is being read."""
         self._current = None
-        self._ticker.end()
 
     def _judge(self, rv: str) -> None:
         verdict = self._floor.judge(rv, self._seen)
@@ -213,7 +197,6 @@ class Listing(Generic[T]):
         return CompleteList(pages.items, pages.undecodable, pages.resource_version, None)
 
     def _open_stream(self, rv: str) -> bool:
-        self._ticker.begin()
         try:
             self._response.open(rv, send_initial_events=True)
         except Exception as error:  # noqa: BLE001 - decided by kind in one place
@@ -231,19 +214,13 @@ class Listing(Generic[T]):
             return None
         if rest is not None:
             return self._stream_complete(stream, rest)
-        if events:
-            self._ticker.heard()
-        else:
+        if not events:
             self._stream_cut()
         return None
 
     def _stream_complete(self, stream: StreamedList[T], rest: list[WatchEvent[T]]) -> CompleteList[T]:
         self._current = None
-        self._ticker.end()
-        items = stream.items
-        if self._detector is not None:
-            self._detector.check(items, stream.resource_version)
-        return CompleteList(items, stream.undecodable, stream.resource_version, rest)
+        return CompleteList(stream.items, stream.undecodable, stream.resource_version, rest)
 
     def _stream_cut(self) -> None:
         """The server ended the stream before its list was complete: the objects so far are no list."""
@@ -263,7 +240,6 @@ class Listing(Generic[T]):
 
     def _give_up_stream(self) -> None:
         self._current = None
-        self._ticker.end()
         self._response.close()
 
     def _list_by_pages(self, why: str) -> None:
@@ -279,59 +255,3 @@ class Listing(Generic[T]):
             self._floor.server_denies()
         self._refused_rv = True
         return True
-
-
-class BookmarkTicker:
-    """
-    Warns every TICK_SECONDS that a streamed list still lacks its bookmark, unless events came meanwhile.
-
-    The reflector's thread sits in the read, so another one looks at the clock: the informer's loop.
-
-    State, under _lock (96), all as Clock.now() counts: _began_at, None while no list is streamed; _heard_at =
-        the last event, None before the first; _due_at = the next look.
-    Threads: the reflector's calls begin, heard and end; any other tick.
-    """
-
-    def __init__(self, name: str, *, clock: Clock) -> None:
-        self._name = name
-        self._clock = clock
-        self._lock = new_lock("BookmarkTicker._lock", 96)
-        self._began_at: float | None = None
-        self._heard_at: float | None = None
-        self._due_at = 0.0
-
-    def begin(self) -> None:
-        """The reflector asks for a list as a stream."""
-        with self._lock:
-            self._began_at, self._heard_at = self._clock.now(), None
-            self._due_at = self._began_at + TICK_SECONDS
-
-    def heard(self) -> None:
-        """An event other than the bookmark came."""
-        with self._lock:
-            self._heard_at = self._clock.now()
-
-    def end(self) -> None:
-        """The list is complete, or given up."""
-        with self._lock:
-            self._began_at = None
-
-    def tick(self) -> None:
-        """Warn if it is time to; to be called at least as often."""
-        warning = self._warning()
-        if warning:
-            log.warning("Event bookmark expired", reflector=self._name, err=warning)
-
-    def _warning(self) -> str:
-        with self._lock:
-            now = self._clock.now()
-            if self._began_at is None or now < self._due_at:
-                return ""
-            self._due_at = now + TICK_SECONDS
-            if self._heard_at is None:
-                silent = now - self._began_at
-                return f"awaiting the bookmark that ends the list, no events received for {silent:.0f}s"
-            silent = now - self._heard_at
-            if silent < TICK_SECONDS:
-                return ""
-            return f"awaiting the bookmark that ends the list, received last event {silent:.0f}s ago"

@@ -28,6 +28,7 @@ from handloop.client.errors import (
     DecodeError,
     Forbidden,
     NoKindMatch,
+    TooManyRequests,
     TransportError,
     Unauthorized,
     is_expired,
@@ -57,10 +58,11 @@ _SPREAD_SECONDS: Final = 1.0
 _RETRY_AFTER_MAX_SECONDS: Final = 120.0
 
 _GONE: Final = "gone"
-_SILENT: Final = "silent"
-# a server that has just started reads its roles for some seconds, and allows nothing meanwhile
-ROLES_SECONDS: Final = 15.0
+# for how long a refusal may be no trouble: a server that has just started reads its roles for some seconds,
+# and allows nothing meanwhile; one that has just got a definition prepares its storage, and answers 429
+PATIENCE_SECONDS: Final = 15.0
 _FORBIDDEN_ANEW: Final = "forbidden anew"
+_ASKED_TO_WAIT: Final = "asked to wait"
 _ROLES_HINT: Final = "this was allowed before: a server that has just started may still be reading its roles"
 
 # the ways in which a server does not answer
@@ -87,12 +89,14 @@ class Hints(msgspec.Struct, frozen=True):
     """
     A program's additions to the fix of a trouble: commands whose output `kubectl apply -f -` takes.
 
-    crd_command prints the missing CustomResourceDefinitions, rbac_command the missing roles, with `-n NAME`
-    for those of one namespace. "" = the program has no such command. nearest finds what the server has in
-    place of a resource that it does not know, "" = nothing; it may ask the server, and raises nothing.
+    crd_command prints the CustomResourceDefinitions of crds (None = of any resource), rbac_command the
+    missing roles, with `-n NAME` for those of one namespace. "" = the program has no such command. nearest
+    finds what the server has in place of a resource that it does not know, "" = nothing; it may ask the
+    server, and raises nothing.
     """
 
     crd_command: str = ""
+    crds: frozenset[Resource] | None = None
     rbac_command: str = ""
     nearest: Callable[[Resource], str] | None = None
 
@@ -108,10 +112,11 @@ def fix_for(error: Exception, resource: Resource, namespace: str = "", *, hints:
     """
     cause = cause_of(error)
     if isinstance(cause, NoKindMatch):
+        ours = hints.crds is None or resource in hints.crds
         return (
             f"the server has no resource {resource.group_resource}/{resource.version}"
-            f"{_did_you_mean(resource, hints)}: install its "
-            f"CustomResourceDefinition{_applied(hints.crd_command)}; "
+            f"{_did_you_mean(resource, hints)}: install a CustomResourceDefinition that serves it"
+            f"{_applied(hints.crd_command if ours else '')}; "
             "watching starts by itself when it appears"
         )
     if isinstance(cause, Forbidden):
@@ -253,9 +258,10 @@ class Outage:
     """
     The log lines of one reflector's trouble, and the waiting in it.
 
-    State: _trouble = the last one said, None while all is well; _repeats = the same again since that line.
-           _worked = something has succeeded before; _forbidden_at = since when nothing but 403 comes.
-           last_error, and fix for that last said, are for others to read, one step behind.
+    State: _trouble = the last one, None while all is well; _said = a line of level 0 told of it; _repeats =
+           the same again since the last line. _worked = something has succeeded before. _refused_since = the
+           code of the last refusals, 0 for other errors, and since when nothing else comes. For others to
+           read, one step behind: last_error, and before it fix, for that last said.
     Threads: the reflector's.
     """
 
@@ -282,8 +288,8 @@ class Outage:
         self._began_at = 0.0
         self._said_at = 0.0
         self._repeats = 0
-        self._worked = False
-        self._forbidden_at: float | None = None
+        self._said = self._worked = False
+        self._refused_since: tuple[int, float] | None = None
         self.last_error = self.fix = ""
 
     def wait(self, doing: Doing, error: Exception, *, ends_round: bool = False) -> None:
@@ -293,24 +299,28 @@ class Outage:
         Args: ends_round = the watch error handler gets the error, if the program has set one.
         Blocks: until the wait is over, or until the reflector is stopped.
         """
-        gone = _kind_of(doing, error) == _GONE
+        gone = is_unanswered(error)
         delay = self.pause.seconds(error, gone=gone)
-        self.last_error = str(error)
         if ends_round and self._watch_error_handler is not None:
             self._hand_over(error, self._watch_error_handler)
         else:
             self._failed(doing, error, delay)
+        # after the fix: a reader that sees the error sees what to do, too
+        self.last_error = str(error)
         self.pause.wait(delay, gone=gone)
 
     def over(self, doing: Doing) -> None:
-        """A stage succeeded. If trouble was reported for it or an earlier one, say that it is over."""
-        self._worked, self._forbidden_at = True, None
+        """A stage succeeded: show no error. If trouble was said of it or an earlier one, say its end."""
+        self._worked, self._refused_since = True, None
+        self.last_error = self.fix = ""
         self.pause.server_answered()
         if self._trouble is None or self._trouble.doing > doing:
             return
-        lasted = self._clock.now() - self._began_at
-        log.info("Watching again", reflector=self.name, after=f"{lasted:.1f} s")
-        self._trouble, self.last_error, self.fix = None, "", ""
+        self._trouble = None
+        if self._said:
+            lasted = self._clock.now() - self._began_at
+            log.info("Watching again", reflector=self.name, after=f"{lasted:.1f} s")
+            self._said = False
 
     def _hand_over(self, error: Exception, handler: WatchErrorHandler) -> None:
         try:
@@ -322,7 +332,7 @@ class Outage:
         now = self._clock.now()
         cause = cause_of(error)
         code = cause.code if isinstance(cause, APIError) else 0
-        kind = self._kind(doing, error, now)
+        kind = self._kind(error, now, delay)
         before, self._trouble = self._trouble, _Trouble(doing, kind, code)
         if before is None or not self._trouble.is_same(before):
             if before is None:
@@ -336,16 +346,18 @@ class Outage:
             self._say(f" (×{self._repeats} in {elapsed:.0f} s)", doing, error, delay)  # noqa: RUF001 - times
             self._said_at, self._repeats = now, 0
 
-    def _kind(self, doing: Doing, error: Exception, now: float) -> str:
-        """As _kind_of, but for a while a 403 counts as temporary if requests were allowed before."""
-        if not isinstance(cause_of(error), Forbidden):
-            self._forbidden_at = None
-        elif self._worked:
-            if self._forbidden_at is None:
-                self._forbidden_at = now
-            if now < self._forbidden_at + ROLES_SECONDS:
+    def _kind(self, error: Exception, now: float, delay: float) -> str:
+        """In a word. For a while a 429 is a mere wish, as it asks, and a 403 temporary if allowed before."""
+        cause = cause_of(error)
+        code = cause.code if isinstance(cause, TooManyRequests | Forbidden) else 0
+        if self._refused_since is None or self._refused_since[0] != code:
+            self._refused_since = (code, now)
+        if now < self._refused_since[1] + PATIENCE_SECONDS:
+            if isinstance(cause, TooManyRequests) and delay < PATIENCE_SECONDS:
+                return _ASKED_TO_WAIT
+            if isinstance(cause, Forbidden) and self._worked:
                 return _FORBIDDEN_ANEW
-        return _kind_of(doing, error)
+        return _GONE if is_unanswered(error) else type(cause).__name__
 
     def _say(self, repeated: str, doing: Doing, error: Exception, delay: float) -> None:
         message = f"Failed to {'list' if doing is Doing.LIST else 'watch'}{repeated}"
@@ -355,25 +367,14 @@ class Outage:
             facts["hint"] = _ROLES_HINT
         elif fix:
             facts["fix"] = fix
-        if is_expired(error) or _is_silence(doing, error):
+        if self._trouble is not None and self._trouble.error == _ASKED_TO_WAIT:
+            log.debug(message, v=4, **facts)
+            return
+        self._said = True
+        if is_expired(error):
             log.info(message, **facts)
         elif isinstance(cause_of(error), ClientError):
             log.warning(message, **facts)
         else:
             # an error of ours, not of a server or a network: show its traceback
             log.error(message, **facts, exc_info=error)
-
-
-def _kind_of(doing: Doing, error: Exception) -> str:
-    if _is_silence(doing, error):
-        return _SILENT
-    return _GONE if is_unanswered(error) else type(cause_of(error)).__name__
-
-
-def _is_silence(doing: Doing, error: Exception) -> bool:
-    """
-    Whether an open watch brought nothing for too long, so that it is opened anew in case the server is gone.
-
-    That alone is no trouble: a server does not repeat a bookmark, so an idle kind is silent after one.
-    """
-    return doing is Doing.READ_WATCH and isinstance(cause_of(error), DeadlineExceeded)

@@ -42,7 +42,6 @@ from typing import Final, Generic, TypeVar
 from handloop.apis.meta import Kind
 from handloop.client.decoding.watch_stream import WatchEvent
 from handloop.client.errors import DeadlineExceeded
-from handloop.informers.consistency_detector import DataInconsistent
 from handloop.informers.event_intake import EventBlock, EventIntake, translate
 from handloop.informers.history_guard import is_older
 from handloop.informers.informer_metrics import InformerMetrics
@@ -66,7 +65,10 @@ from handloop.informers.relist_policy import (
     relist_reason,
 )
 from handloop.workqueue.seams import REAL_SEAMS, Clock, Seams, new_lock
+from handloop.workqueue.stdlib_logs import get_logger
 from handloop.workqueue.step_trace import TRACE
+
+log = get_logger("informers")
 
 T = TypeVar("T", bound=Kind)
 
@@ -99,7 +101,7 @@ class Tally:
         """A list is in the FIFO; the first one needs no reason."""
         if self._listed:
             self._relists[reason] = self._relists.get(reason, 0) + 1
-            self._metrics.relisted(reason)
+            self._metrics.relists[reason].inc()
         self._listed = True
 
     def watch_opened(self) -> None:
@@ -172,10 +174,6 @@ class Reflector(Generic[T]):
         self._outage.pause.stop()
         self._response.stop()
 
-    def tick(self) -> None:
-        """Warn if a streamed list does not come to its end; for another thread, every few seconds."""
-        self._listing.tick()
-
     def last_sync_resource_version(self) -> str:
         """The resource version up to which everything is in the FIFO, "" before the first list."""
         with self._rv_lock:
@@ -221,7 +219,7 @@ class Reflector(Generic[T]):
         if self._stop.is_set():
             return
         self._relist_reason = relist_reason(error)
-        listing = isinstance(error, ListFailed | StaleList | DataInconsistent)
+        listing = isinstance(error, ListFailed | StaleList)
         self._outage.wait(Doing.LIST if listing else Doing.OPEN_WATCH, error, ends_round=True)
 
     def list_and_watch(self) -> None:
@@ -337,20 +335,31 @@ class Reflector(Generic[T]):
         self._response.close()
         if self._stop.is_set():
             return None
-        if not isinstance(error, DeadlineExceeded):
-            # until it broke, an open stream was as new as the server, however long nothing happened
-            self._tally.heard()
+        if isinstance(error, DeadlineExceeded):
+            return self._watch_was_silent(error)
+        # until it broke, an open stream was as new as the server, however long nothing happened
+        self._tally.heard()
         if error is None:
             if self._accepted or self._response.seconds_open() >= VERY_SHORT_WATCH_SECONDS:
+                self._outage.over(Doing.READ_WATCH)
                 return State.LISTED
             error = VeryShortWatch("the server ended the watch within a second, without an event")
         reason = self._policy.why_relist(error, brought_nothing=self._accepted == 0)
-        if reason is RelistReason.SILENT and not self._may_be_rewound():
-            reason = None
         if reason is None:
             self._outage.wait(Doing.READ_WATCH, error)
             return State.LISTED
         self._relist_reason, self._round_error = reason, error
+        return None
+
+    def _watch_was_silent(self, error: DeadlineExceeded) -> State | None:
+        """An idle kind may be silent: whether the server is gone shows when the next watch is opened."""
+        log.debug("Watch was silent, opening another", v=4, reflector=self.name, err=str(error))
+        self._metrics.silent_watches.inc()
+        reason = self._policy.why_relist(error, brought_nothing=self._accepted == 0)
+        if reason is None or not self._may_be_rewound():
+            self._outage.over(Doing.READ_WATCH)
+            return State.LISTED
+        self._relist_reason = reason
         return None
 
     def _may_be_rewound(self) -> bool:

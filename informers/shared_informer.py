@@ -119,7 +119,8 @@ class SharedIndexInformer(Generic[T]):
         self._options = options
         self._clock = seams.clock
         self._seams = seams
-        self._metrics = InformerMetrics(self.name, options.metrics_provider)
+        provider = options.metrics_provider
+        self._metrics = InformerMetrics() if provider is None else provider.for_informer(self.name)
         self.indexer: Final[Indexer[T]] = Indexer(indexers=indexers)
         self.quarantine: Final = Quarantine(
             kind=kind.resource.kind,
@@ -155,8 +156,7 @@ class SharedIndexInformer(Generic[T]):
 
     def has_synced(self) -> bool:
         """Whether the first list is completely in the store; for ever true after that."""
-        with self._started_lock:
-            fifo = self._fifo
+        fifo = self._fifo  # a single read, without the lock: every read of a lister asks
         return fifo is not None and fifo.has_synced()
 
     def is_stopped(self) -> bool:
@@ -379,9 +379,8 @@ class SharedIndexInformer(Generic[T]):
 
     def _loop(self, stop: threading.Event) -> None:
         # informer thread: the sole writer of the store
-        fifo, reflector = self._fifo, self._reflector
+        fifo = self._fifo
         assert fifo is not None
-        assert reflector is not None
         period = self._periods.check_seconds
         resync_at = self._clock.now() + period if period else float("inf")
         while not self._stopping.is_set():
@@ -395,7 +394,6 @@ class SharedIndexInformer(Generic[T]):
             except Exception as error:
                 log.exception("Unable to process deltas", name=self.name, err=str(error))
             self._metrics.queued_items.set(len(fifo))
-            reflector.tick()
             if self._clock.now() >= resync_at:
                 self._resync(fifo)
                 resync_at = self._clock.now() + period

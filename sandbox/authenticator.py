@@ -3,7 +3,8 @@ Who sends a request: a known user, a service account, the anonymous user, or a w
 
 The token may stand in the server's URL, `http://127.0.0.1:PORT/TOKEN`: kubectl sends a bearer token over TLS
 only. A secret first part of the path works over plain loopback HTTP, with every client that takes a server
-URL with a path.
+URL with a path. A bearer token in the header counts before it, such as a service account's in a copy of the
+sandbox's kubeconfig.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class Authenticator:
         self.signing_key = secrets.token_bytes(32)
 
     def unveiled(self, request: Request) -> Request:
-        """The request with a token in its path moved into the Authorization header."""
+        """The request with a token in its path moved into the Authorization header, if none is there."""
         return unveil(request, self._users or ()) if self._tokens_in_paths else request
 
     def user(self, request: Request, now: float) -> User | None:
@@ -57,10 +58,16 @@ class Authenticator:
 
 
 def unveil(request: Request, tokens: Iterable[str]) -> Request:
-    """The request with the token at the start of its path, if it is one of tokens, moved into the header."""
+    """
+    The request without the token at the start of its path, if it is one of tokens.
+
+    It goes into the header, unless a bearer token is there.
+    """
     first, _, rest = request.path.removeprefix("/").partition("/")
     given = first.encode(errors="surrogateescape")
     if not given or not any(secrets.compare_digest(given, token.encode()) for token in tokens if token):
         return request
-    headers = {**request.headers, "authorization": f"Bearer {first}"}
+    headers = dict(request.headers)
+    if not headers.get("authorization", "").lower().startswith("bearer "):
+        headers["authorization"] = f"Bearer {first}"
     return replace(request, path=f"/{rest}", headers=headers)

@@ -1,9 +1,9 @@
 """
 What an HTTP server of the sandbox holds open: connections, watches, and requests that a fault makes wait.
 
-`Connections` closes a connection that sends no request in time, and ends them all with their server. A
-`WatchPump` carries the lines of one open watch to its socket. `HeldRequests` are requests that wait for a
-time of the clock, or for ever. All of it belongs to the thread of the server's loop.
+`Connections` ends them all with their server. A `WatchPump` carries the lines of one open watch to its
+socket. `HeldRequests` are requests that wait for a time of the clock, or for ever. All of it belongs to the
+thread of the server's loop.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from handloop.sandbox.faults.outlet import Outlet
 
 GRACE_SECONDS: Final = 0.2
 _PAUSE_SECONDS: Final = 0.01
-_HEAD_SECONDS: Final = 32.0
 _RESET: Final = struct.pack("ii", 1, 0)  # SO_LINGER: on, no time; closing then sends RST
 _FULL_BYTES: Final = 256 * 1024  # more than a transport takes without pausing
 
@@ -30,33 +29,17 @@ class Connections:
     """
     The connections of one server.
 
-    State: _unheard are those that have sent no head of a request yet, each with the timer that closes it.
-    exchanges are those with requests, as long as one is being answered or may still come.
+    State: exchanges are those with requests, as long as one is being answered or may still come.
     """
 
     def __init__(self) -> None:
-        self._unheard: dict[RequestHandler, asyncio.TimerHandle] = {}
         self.exchanges: set[RequestHandler] = set()
-
-    def accept(self, server: web.Server) -> RequestHandler:
-        """A new connection: it has 32 s to send the head of its first request."""
-        connection = server()
-        loop = asyncio.get_running_loop()
-        self._unheard[connection] = loop.call_later(_HEAD_SECONDS, self._give_up, connection)
-        return connection
 
     def heard(self, connection: RequestHandler, task: asyncio.Task[None]) -> None:
         """Note that a connection has sent a head; task answers its requests."""
-        if connection in self._unheard:
-            self._unheard.pop(connection).cancel()
         if connection not in self.exchanges:
             self.exchanges.add(connection)
             task.add_done_callback(lambda _: self.exchanges.discard(connection))
-
-    def stop_waiting(self) -> None:
-        """Cancel the timers of connections without a request: their server closes them."""
-        for timer in self._unheard.values():
-            timer.cancel()
 
     async def part(self, server: web.Server) -> None:
         """
@@ -81,11 +64,6 @@ class Connections:
             if (transport := connection.transport) is not None
             and (connection in self.exchanges or transport.get_write_buffer_size())
         ]
-
-    def _give_up(self, connection: RequestHandler) -> None:
-        del self._unheard[connection]
-        if connection.transport is not None:
-            connection.transport.close()
 
 
 class HeldRequests:

@@ -34,7 +34,9 @@ DIFFERENCES: Final = (
         ("wl-pod-immutable-422",),
     ),
     Difference(
-        "Jobs, CronJobs, StatefulSets and DaemonSets are stored, but nothing runs them.", ("wl-job-done",)
+        "Jobs, CronJobs, StatefulSets and DaemonSets are stored, but nothing runs them. A test ends a Job by "
+        "sandbox.finish(job) or sandbox.fail(job).",
+        ("wl-job-done",),
     ),
     Difference(
         "Quotas count objects, not cpu, memory or storage. Limit ranges are stored, and have no effect."

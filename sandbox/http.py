@@ -12,18 +12,19 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import socket
 import ssl
 import threading
-from functools import partial
 from math import inf
 from typing import Final
 
 from aiohttp import web
 from aiohttp.abc import AbstractStreamWriter
-from aiohttp.http import HttpProcessingError, HttpVersion10, HttpVersion11, RawRequestMessage
+from aiohttp.http import HttpVersion10, HttpVersion11, RawRequestMessage
 from aiohttp.streams import StreamReader
 from aiohttp.web_protocol import RequestHandler
 
+from handloop.sandbox.accepting import accept
 from handloop.sandbox.api import MAX_BODY_BYTES, refusal
 from handloop.sandbox.bind_address import BindAddress
 from handloop.sandbox.clock import Clock
@@ -37,11 +38,13 @@ from handloop.sandbox.wire.query import Query, is_escaped, target_of
 from handloop.sandbox.wire.status import StatusError, failure, request_entity_too_large
 
 log = logging.getLogger("sandbox")
+_aiohttp_log: Final = log.getChild("http")
 
 _MAX_LINE: Final = 64 * 1024
 _BLOCK_BYTES: Final = 256 * 1024
 _WHOLE_BYTES: Final = 1024 * 1024
 _BODY_SECONDS: Final = 60.0
+_HEAD_SECONDS: Final = 32.0  # from the beginning of a connection, or from the last answer
 _START_SECONDS: Final = 10.0
 _STOP_SECONDS: Final = 1.0
 _RETRY_SECONDS: Final = 1.0
@@ -136,10 +139,12 @@ class HTTPServer:
             auto_decompress=False,
             max_line_size=_MAX_LINE,
             max_field_size=_MAX_LINE,
+            keepalive_timeout=_HEAD_SECONDS,
         )
-        accept = partial(self._connections.accept, server)
-        listener = await loop.create_server(accept, self._address.text, port, ssl=self._tls)
-        self._port = listener.sockets[0].getsockname()[1]
+        family = socket.AF_INET6 if ":" in self._address.text else socket.AF_INET
+        listening = socket.create_server((self._address.text, port), family=family)
+        self._port = listening.getsockname()[1]
+        listener = await accept(server, _aiohttp_log, listening, tls=self._tls)
         with self._lock:
             self._loop = loop
         self._turn()
@@ -154,7 +159,6 @@ class HTTPServer:
     async def _finish(self, server: web.Server, listener: asyncio.Server) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        self._connections.stop_waiting()
         for accepting in listener.sockets:
             asyncio.get_running_loop().remove_reader(accepting)
         # sockets that were accepted become connections first: after listener.close() asyncio forgets them
@@ -188,9 +192,13 @@ class HTTPServer:
     async def _answer(self, incoming: web.BaseRequest) -> web.StreamResponse:
         target = target_of(incoming.raw_path, incoming.host)
         path, query = target.path, target.query
-        if not is_escaped(path) or incoming.version < HttpVersion10:
+        if not is_escaped(path) or incoming.version not in (HttpVersion10, HttpVersion11):
             return _not_understood()
-        headers = {name.lower(): value for name, value in incoming.headers.items()}
+        # bytes that are no text become U+FFFD, as in Go's answers: an answer may name the value
+        headers = {
+            name.lower(): value.encode(errors="surrogateescape").decode(errors="replace")
+            for name, value in incoming.headers.items()
+        }
         request = Request(incoming.method, path, Query.parse(query), headers)
         if not self._answers_for(target.authority):
             return _whole(
@@ -288,16 +296,6 @@ class HTTPServer:
                 return
             self._timer.cancel()
         self._timer = loop.call_at(at, self._turn)
-
-
-def _is_ours(record: logging.LogRecord) -> bool:
-    """Whether aiohttp logs more than what a client sent, or that it left; a client is told, or gone."""
-    error = record.exc_info[1] if record.exc_info else None
-    return not isinstance(error, (HttpProcessingError, web.RequestPayloadError, ConnectionError))
-
-
-_aiohttp_log = log.getChild("http")
-_aiohttp_log.addFilter(_is_ours)
 
 
 def _not_understood() -> web.Response:

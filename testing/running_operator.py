@@ -12,16 +12,20 @@ from typing import Any, Final
 
 from handloop.apis.crd import custom_resource_definition
 from handloop.client.config import load_config
-from handloop.controller.cli.dry_set_up import has_own_definition
+from handloop.controller.cli.dry_set_up import has_own_definition, needs_definition
+from handloop.controller.runtime.controller import Controller
 from handloop.controller.runtime.manager import Manager
+from handloop.sandbox.clock import SettableClock
 from handloop.testing.asked import Asked
-from handloop.testing.eventually import eventually
+from handloop.testing.eventually import SECONDS, eventually
 from handloop.testing.quiet import assert_quiet
 from handloop.testing.running_sandbox import RunningSandbox
+from handloop.testing.shared_clock import SharedClock
+from handloop.workqueue.seams import Seams
 
 USER_AGENT: Final = "operator-under-test"
 _JOIN_SECONDS: Final = 60.0
-_LEAK_SECONDS: Final = 2.0
+_LEAK_SECONDS: Final = SECONDS
 _OF_ONE_TRY: Final = re.compile(r""" (reconcileID|causes)=('[^']*'|"[^"]*")| failures=\d+""")
 
 
@@ -39,10 +43,20 @@ class RunningOperator:
         set_up: Callable[[Manager], object],
         *,
         namespaces: Sequence[str] = (),
+        clock: SettableClock | None = None,
         **options: Any,
     ) -> None:
-        """Set up, and apply the CRDs of the reconciled kinds. Args: options are those of Manager."""
+        """
+        Set up, and apply the CRDs of the reconciled kinds.
+
+        Args: clock is sandbox.clock, to move the operator's time with the server's; None = its time is real.
+        options are those of Manager.
+        Raises: AssertionError for a kind whose CRD is another program's, and is not in the sandbox.
+        """
         config = load_config(kubeconfig=str(sandbox.kubeconfig))
+        if clock is not None:
+            options["seams"] = Seams(clock=SharedClock(clock))
+            clock.listen(self._reconcile_again)
         self.namespaces = tuple(namespaces)
         self.manager = Manager.from_config(config, name=USER_AGENT, namespaces=namespaces, **options)
         self._sandbox = sandbox
@@ -51,8 +65,14 @@ class RunningOperator:
         self._thread = threading.Thread(target=self._run, name="operator", daemon=True)
         self._skipped = len(sandbox.asked(USER_AGENT))
         set_up(self.manager)
-        kinds = [kind for kind in self.manager.reconciled_kinds() if has_own_definition(kind)]
-        sandbox.apply(*(custom_resource_definition(kind) for kind in kinds))
+        kinds = [kind for kind in self.manager.reconciled_kinds() if needs_definition(kind)]
+        sandbox.apply(*(custom_resource_definition(kind) for kind in kinds if has_own_definition(kind)))
+        for foreign in (kind.resource for kind in kinds if not has_own_definition(kind)):
+            served = sandbox.client.discovery().resources(foreign.group, foreign.version)
+            assert served, (
+                f"the sandbox has no {foreign}, and the type makes no CustomResourceDefinition: "
+                "sandbox.apply(...) that of its program before the operator starts"
+            )
 
     def asked(self) -> list[Asked]:
         """The requests for resources so far, oldest first."""
@@ -64,6 +84,7 @@ class RunningOperator:
 
     def start(self) -> None:
         """Run the manager. Raises: the error of a run that ended. Blocks: until its caches are filled."""
+        self._sandbox.explanations.append(self._drops)
         self._thread.start()
         eventually(lambda: self._has_ended() or self._is_ready(), "ready, the operator")
         if self._error is not None:
@@ -71,11 +92,36 @@ class RunningOperator:
 
     def stop(self) -> None:
         """Stop the manager. Raises: as Manager.run. Blocks: until all of it has ended."""
+        self._sandbox.explanations.remove(self._drops)
         self._stop.set()
         self._thread.join(_JOIN_SECONDS)
         assert self._has_ended(), f"the operator did not stop within {_JOIN_SECONDS:g} s"
         if self._error is not None:
             raise self._error
+
+    def assert_quiet(self) -> None:
+        """As assert_quiet; a hot loop that the manager slowed down is not quiet, either."""
+        assert_quiet(self)
+        writes = [str(write) for write in self.writes()]
+        slowed = any(count for _, count in self._counts("hot_loops", "controller"))
+        assert not slowed, f"not quiet: {len(writes)} writes, and slowed down, the last of them {writes[-1]}"
+
+    def _reconcile_again(self) -> None:
+        """A reconcile under way may have asked for the time before the move, and wait from after it."""
+        for runnable in self.manager.runnables().values():
+            if isinstance(runnable, Controller):
+                runnable.reconcile_again("the clock was moved")
+
+    def _drops(self) -> str:
+        """What predicates kept from the reconciler, which may wait for just that; "" = nothing."""
+        told = ", ".join(f"{cause} ({count:g})" for cause, count in self._counts("dropped_events", "cause"))
+        return f"predicates dropped watch events: {told}" if told else ""
+
+    def _counts(self, counter: str, label: str) -> list[tuple[str, float]]:
+        """What a counter of ours counted, by one of its labels."""
+        samples = [each for family in self.manager.registry.collect() for each in family.samples]
+        name = f"handloop_{counter}_total"
+        return [(each.labels[label], each.value) for each in samples if each.name == name]
 
     def _run(self) -> None:
         try:
@@ -107,7 +153,8 @@ def running_operator(
     often the reason for the writes. Faults are cleared before all that.
 
     Args: set_up is that of handloop.controller.cli.main, and called twice. expected_errors is a regular
-    expression for the ERROR lines that may be there, None = none may. options are those of Manager.
+    expression for the ERROR lines that may be there, None = none may. options are clock, as of
+    RunningOperator, and those of Manager.
     Raises: AssertionError of a check; as Manager.run.
     """
     before = set(threading.enumerate())
@@ -115,9 +162,9 @@ def running_operator(
         with _run_of(sandbox, set_up, namespaces, options) as operator:
             yield operator
             sandbox.faults.clear()
-            assert_quiet(operator)
+            operator.assert_quiet()
         with _run_of(sandbox, set_up, namespaces, options) as again:
-            assert_quiet(again)
+            again.assert_quiet()
     lines = [line for line in errors.lines if expected_errors is None or not re.search(expected_errors, line)]
     assert not lines, (
         "the operator logged errors:\n"

@@ -12,16 +12,16 @@ from urllib.parse import quote
 
 import yaml
 
-from handloop.apis.meta import Kind
+from handloop.apis.meta import Kind, format_time
 from handloop.client.config import load_config
-from handloop.client.errors import ConnectionBroken, DeadlineExceeded, NotFound, StreamClosed
+from handloop.client.errors import NotFound
 from handloop.client.resource_client import Client
 from handloop.client.transport import HTTPTransport
 from handloop.sandbox.clock import SettableClock
 from handloop.sandbox.faults.faults import Faults
 from handloop.sandbox.server import Sandbox
-from handloop.sandbox.transport import InProcessTransport
 from handloop.testing.asked import Asked
+from handloop.testing.ended_job import FAILED, FINISHED, End, statuses
 from handloop.testing.eventually import SECONDS, eventually
 from handloop.testing.request_trace import RequestTrace
 
@@ -29,6 +29,7 @@ K = TypeVar("K", bound=Kind)
 Object = dict[str, Any]
 
 _APPLY = "application/apply-patch+yaml"
+_MERGE = "application/merge-patch+json"
 _USER_AGENT: Final = "sandbox-fixture"
 _SUCCESS = 300
 _PAUSE_SECONDS = 0.01
@@ -43,6 +44,7 @@ class RunningSandbox:
     """
     A running sandbox for tests.
 
+    Fields: explanations are asked when a wait fails, for a note or "".
     Threads: the test's; any thread may use the clock and the faults, and read the requests.
     """
 
@@ -50,6 +52,7 @@ class RunningSandbox:
         self.server = server
         self.clock = clock
         self.kubeconfig = kubeconfig
+        self.explanations: list[Callable[[], str]] = []
         self._stack = stack
         self._client: Client | None = None
         self._transport = server.transport()
@@ -78,13 +81,6 @@ class RunningSandbox:
             self._stack.callback(transport.close)
             self._client = Client(transport, user_agent=_USER_AGENT)
         return self._client
-
-    def in_process_transport(self) -> InProcessTransport:
-        """
-        A transport without sockets for handloop.client.resource_client.Client, which raises the client's
-        errors.
-        """
-        return self.server.transport(closed=StreamClosed, silent=DeadlineExceeded, broken=ConnectionBroken)
 
     def apply(self, *manifests: Object | Path | str) -> list[Object]:
         """
@@ -131,7 +127,8 @@ class RunningSandbox:
         """
         Wait for an object: until it is there, or until condition(object) is true.
 
-        Returns: the object. Raises: AssertionError at the deadline, with the object as it was; ClientError.
+        Returns: the object. Raises: AssertionError at the deadline, with the object as it was and the watch
+        events that predicates of operators have dropped; ClientError.
         Blocks: until then.
         """
         seen: list[K] = []
@@ -145,6 +142,8 @@ class RunningSandbox:
             found = eventually(look, what, seconds=seconds)
         except AssertionError as error:
             error.add_note(f"as it is: {seen[0] if seen else 'not there'}")
+            for note in filter(None, (explain() for explain in self.explanations)):
+                error.add_note(note)
             raise
         assert found is not None
         return found
@@ -155,6 +154,18 @@ class RunningSandbox:
         """Wait until there is no such object. Raises: as wait_for. Blocks: until then."""
         what = f"rid of the {_named(kind, name, namespace)}"
         eventually(lambda: self._find(kind, name, namespace) is None, what, seconds=seconds)
+
+    def finish(self, job: Kind) -> None:
+        """
+        End a Job as its controller ends one whose pods have succeeded: nothing else runs Jobs here.
+
+        Raises: RefusedError, also for a Job that has ended; it has the server's words, or says so.
+        """
+        self._end(job, FINISHED)
+
+    def fail(self, job: Kind) -> None:
+        """End a Job as its controller ends one whose pods have failed too often. Raises: as finish."""
+        self._end(job, FAILED)
 
     def asked(self, user_agent: str = "") -> list[Asked]:
         """
@@ -172,6 +183,16 @@ class RunningSandbox:
     def writes(self, user_agent: str = "") -> list[Asked]:
         """Those of them that may have changed something."""
         return [one for one in self.asked(user_agent) if one.writes]
+
+    def _end(self, job: Kind, end: End) -> None:
+        path = self._path("batch/v1", "Job", job.metadata.namespace) + f"/{quote(job.metadata.name)}"
+        found = self._request("GET", path)
+        if any(
+            each["type"] in ("Complete", "Failed") for each in found.get("status", {}).get("conditions", ())
+        ):
+            raise RefusedError(f"Job {job.metadata.namespace}/{job.metadata.name} has ended already")
+        for status in statuses(found, end, format_time(self.clock.time())):
+            self._request("PATCH", f"{path}/status", {"status": status}, _MERGE)
 
     def _find(self, kind: type[K], name: str, namespace: str) -> K | None:
         try:
@@ -212,9 +233,11 @@ class RunningSandbox:
                 return f"{root}{where}/{resource['name']}"
         raise RefusedError(f"there is no kind {kind} in {api_version}")
 
-    def _request(self, method: str, path: str, body: Object | None = None) -> Object:
+    def _request(
+        self, method: str, path: str, body: Object | None = None, content_type: str = _APPLY
+    ) -> Object:
         content = None if body is None else json.dumps(body).encode()
-        headers = {"Content-Type": _APPLY, "User-Agent": _USER_AGENT}
+        headers = {"Content-Type": content_type, "User-Agent": _USER_AGENT}
         answer = self._transport.request(method, path, headers=headers, body=content)
         if answer.status >= _SUCCESS:
             raise RefusedError(f"{method} {path}: {answer.body.decode(errors='replace')}")

@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, settings
 from handloop.workqueue.seams import set_lock_factory
 from support.ranked_lock import RankedLock
 
-_GRACE_SECONDS: Final = 2.0
+_GRACE_SECONDS: Final = 20.0
 _EXIT_SECONDS: Final = 60.0
 _ORDER: Final = Path(__file__).parents[1] / "build" / "test-order"
 

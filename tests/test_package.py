@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import email
 import re
 import shutil
 import subprocess
 import sys
 import sysconfig
+import zipfile
 from pathlib import Path
 from typing import Final
 
 import pytest
+from packaging.requirements import Requirement
 
 import handloop
+from handloop.controller.cli.own_wheel import own_wheel
 
 ROOT = Path(__file__).parent.parent
 FOLDERS: Final = (
@@ -118,6 +122,26 @@ class Environment:
         }
 
 
+def check_it_holds_the_same(made: Path, built: Path) -> None:
+    """The wheel that `init` puts into a project is as good as the one that setuptools builds."""
+    assert made.name == built.name
+    ours, theirs = zipfile.ZipFile(made), zipfile.ZipFile(built)
+    unlike = {name for name in ours.namelist() if name.endswith(("/METADATA", "/RECORD", "/WHEEL"))}
+    assert {
+        *ours.namelist(),
+        next(name for name in theirs.namelist() if name.endswith("/top_level.txt")),
+    } == {*theirs.namelist()}
+    assert len(unlike) == 3
+    for name in set(ours.namelist()) - unlike:
+        assert ours.read(name).split() == theirs.read(name).split(), name
+    metadata = next(name for name in unlike if name.endswith("/METADATA"))
+    facts = [email.message_from_bytes(each.read(metadata)) for each in (ours, theirs)]
+    for field in ("Name", "Version", "Requires-Python", "Provides-Extra"):
+        assert facts[0].get_all(field) == facts[1].get_all(field)
+    needs = [{str(Requirement(each)) for each in told.get_all("Requires-Dist", [])} for told in facts]
+    assert needs[0] == needs[1]
+
+
 def test_an_operator_lives_beside_folders_of_our_names(tmp_path: Path) -> None:
     """
     The sdist and the wheel install the same files, under one name.
@@ -152,7 +176,12 @@ def test_an_operator_lives_beside_folders_of_our_names(tmp_path: Path) -> None:
     run(bin_ / "handloop", "init", "my-operator", "--domain", "example.com", cwd=project)
     templates = ROOT / "controller/cli/templates/project"
     made = [path for path in (project / "my-operator").rglob("*") if path.is_file()]
-    assert len(made) == len([path for path in templates.rglob("*") if path.is_file()])
+    assert len(made) == len([path for path in templates.rglob("*") if path.is_file()]) + 1
+    (again,) = (project / "my-operator/wheels").iterdir()
+    check_it_holds_the_same(again, wheel)
+    name, content = own_wheel()
+    (project / name).write_bytes(content)
+    check_it_holds_the_same(project / name, wheel)
     assert "delta_fifo.py:" in run(bin_ / "handloop", "walkthrough", "3", "--no-pause", cwd=project)
 
     environment.pip("uninstall", "--yes", "handloop")
@@ -176,7 +205,7 @@ def test_the_face_is_what_type_checkers_see() -> None:
     assert set(re.findall(r'^    "(\w+)",$', stub, re.MULTILINE)) == set(handloop.__all__)
     table = re.findall(r"^\| [a-z ]+ \| ([\w, ]+) \|$", handloop.__doc__ or "", re.MULTILINE)
     assert sorted(name for row in table[1:] for name in row.split(", ")) == sorted(handloop.__all__)
-    values = {"DONE", "EMPTY_MAP", "LIST_ATOMIC", "LIST_SET"}
+    values = {"DONE", "Duration", "EMPTY_MAP", "ANY_FIELDS", "LIST_ATOMIC", "LIST_SET"}
     for name in handloop.__all__:
         assert getattr(handloop, name).__name__ == name if name not in values else True
     with pytest.raises(AttributeError, match="no attribute 'Nothing'"):

@@ -77,6 +77,22 @@ def test_it(sandbox, operator, reconcile):
     assert running.writes() == []
 """
 
+REWRITES = 'import pytest\npytest.register_assert_rewrite("handloop.testing")\n'
+"""As pytest does by itself with what is installed together with a plugin."""
+
+MESSAGES = """
+from types import SimpleNamespace
+import pytest
+from handloop.testing import Asked, assert_rbac_exact
+
+def test_lines_stay_as_they_are():
+    asked = Asked("get", "pods", "", streaming_list=False)
+    manager = SimpleNamespace(access=lambda: (), reconciled_kinds=lambda: ())
+    with pytest.raises(AssertionError) as failed:
+        assert_rbac_exact(SimpleNamespace(asked=lambda: [asked], manager=manager, namespaces=()))
+    assert str(failed.value) == "declared access is not what was used\\nused, but not declared: get pods"
+"""
+
 NAMELESS = "import pytest\n@pytest.mark.sandbox(50)\ndef test_it(sandbox):\n    pass\n"
 
 FAILS = """
@@ -134,6 +150,8 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> str:
     """One run of several modules: a start costs a second. It begins with the one that asks for nothing."""
     return _pytest(
         tmp_path_factory.mktemp("project"),
+        conftest=REWRITES,
+        test_messages=MESSAGES,
         test_a_unasked=UNASKED,
         test_asks=ASKS,
         test_scopes=SCOPES,
@@ -163,6 +181,11 @@ def test_an_operator_is_checked_at_the_end_of_its_test(report: str) -> None:
     """The checks are those of running_operator: what they find is an error of the test."""
     assert outcomes(report, "test_operator") == ["test_it ERROR", "test_it PASSED", "test_it PASSED"]
     assert "not today" in report
+
+
+def test_the_messages_of_the_kit_are_not_rewritten(report: str) -> None:
+    """Where handloop is installed pytest rewrites its assertions."""
+    assert outcomes(report, "test_messages") == ["test_lines_stay_as_they_are PASSED"]
 
 
 def test_arguments_of_the_marker_have_names(report: str) -> None:

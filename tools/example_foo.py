@@ -30,6 +30,7 @@ from handloop.client.rest_client import Call
 from handloop.client.transport import HTTPTransport
 from handloop.controller.foo.controller import FooController
 from handloop.controller.foo.types import Foo
+from handloop.controller.runtime.kind_informer import KindInformer
 from handloop.informers.factory import SharedInformerFactory
 from handloop.sandbox.clock import SettableClock
 from handloop.sandbox.server import Sandbox
@@ -208,7 +209,11 @@ class Run:
         self._deployments = self._factory.informer_for(Deployment)
         self._foo_informer = self._factory.informer_for(Foo)
         self.controller = FooController(
-            client, self._deployments, self._foo_informer, _PatientRecorder(self._echoed), seams=seams
+            client,
+            KindInformer(Deployment, {"": self._deployments}),
+            KindInformer(Foo, {"": self._foo_informer}),
+            _PatientRecorder(self._echoed),
+            seams=seams,
         )
         self.queue: RateLimitingQueue[Any] = self.controller._workqueue
 

@@ -53,6 +53,8 @@ _KNOWN = {
     "io.k8s.apimachinery.pkg.runtime.RawExtension": ("JSON", "handloop.apis.json_value"),
     f"{_META}.ObjectMeta": ("ObjectMeta", "handloop.apis.meta"),
 }
+# classes with methods have a base by hand
+_BASES = {f"{_META}.LabelSelector": ("SelectingStruct", "handloop.apis.label_selector")}
 _SCALARS = {"string": "str", "integer": "int", "boolean": "bool", "number": "float"}
 _SAID_BY_KIND = {"apiVersion", "kind", "metadata"}
 
@@ -156,9 +158,10 @@ class _Modules:
         schema = self._schemas[name]
         fields = list(self._fields(schema, class_name, module, is_kind=resource is not None))
         self._open_to_nothing[name] = not any(field.default == "" for field in fields)
-        self._use(module, "handloop.apis.meta", "Kind" if resource else "APIStruct")
+        base, home = _BASES.get(name, ("Kind" if resource else "APIStruct", "handloop.apis.meta"))
+        self._use(module, home, base)
         if resource is None:
-            head = f"class {class_name}(APIStruct):"
+            head = f"class {class_name}({base}):"
             words = f"{self._paths.get(module, 'meta/v1')} {class_name}."
         else:
             head = f"class {class_name}(Kind, {', '.join(_keywords(resource))}):"

@@ -11,6 +11,7 @@ from handloop.apis.apps_v1 import Deployment
 from handloop.controller.foo.controller import FooController
 from handloop.controller.foo.types import Foo
 from handloop.controller.runtime.events.fake_recorder import FakeRecorder
+from handloop.controller.runtime.kind_informer import KindInformer
 from handloop.informers.factory import SharedInformerFactory
 from handloop.informers.keys import ObjectName
 from handloop.informers.shared_informer import SharedIndexInformer
@@ -25,7 +26,7 @@ DECISIONS: Final = {
     if len(line.lines[0]) < _WIDTH
     else line.lines[0][:_WIDTH] + " ..."
     for line in (
-        cut(FooController.sync_handler, "log.error("),
+        cut(FooController.sync_handler, "log.info("),
         cut(FooController._sync_deployment, "self._deployments.create("),
         cut(FooController._sync_deployment, "raise self._report_foreign"),
         cut(FooController._sync_deployment, "return deployment, False"),
@@ -68,7 +69,12 @@ class HandSyncedFoo:
         foos, deployments = self._factory.informer_for(Foo), self._factory.informer_for(Deployment)
         self._informers: dict[str, SharedIndexInformer[Any]] = {FOOS: foos, DEPLOYMENTS: deployments}
         self._recorder = FakeRecorder()
-        self._controller = FooController(stage.client, deployments, foos, self._recorder)
+        self._controller = FooController(
+            stage.client,
+            KindInformer(Deployment, {"": deployments}),
+            KindInformer(Foo, {"": foos}),
+            self._recorder,
+        )
 
     def __enter__(self) -> Self:
         self._factory.start(threading.Event())

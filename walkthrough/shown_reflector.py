@@ -64,7 +64,7 @@ class ShownReflector:
     def __init__(self, stage: Stage, screen: Screen) -> None:
         self.clock = FastClock()
         seams = Seams(clock=self.clock)
-        metrics = InformerMetrics("foos", None)
+        metrics = InformerMetrics()
         self.store = ShownStore(screen)
         self.pause = ShownPause(screen, seams)
         self.reflector: Reflector[Foo] = Reflector(

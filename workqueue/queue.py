@@ -147,7 +147,7 @@ class Queue(Generic[T]):
         self._metrics: QueueMetrics | None = None
         self._updater: MetricsUpdater | None = None
         if name and metrics_provider is not None:
-            self._metrics = QueueMetrics(name, metrics_provider, seams.clock)
+            self._metrics = QueueMetrics(metrics_provider.for_queue(name), seams.clock)
             self._updater = MetricsUpdater(self._metrics, self._lock, name=name, seams=seams)
 
     def add(self, item: T) -> None:

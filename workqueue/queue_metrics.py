@@ -9,7 +9,7 @@ set once for a process.
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from handloop.workqueue.seams import Clock, Joinable, Lock, Seams, condition_over
 
@@ -47,33 +47,31 @@ class HistogramMetric(Protocol):
         """Count value, in seconds."""
 
 
+class QueueInstruments(NamedTuple):
+    """
+    The seven instruments of a queue.
+
+    depth: items that need work and are not with a worker, or were added again while with one. adds: accepted
+    adds. latency: seconds from add to get. work_duration: seconds from get to done. unfinished_work_seconds:
+    the sum of the ages of the items with workers. longest_running_processor_seconds: the age of the oldest of
+    them. retries: delayed adds.
+    Locks: used with the queue's lock held; they must not block or raise.
+    """
+
+    depth: GaugeMetric
+    adds: CounterMetric
+    latency: HistogramMetric
+    work_duration: HistogramMetric
+    unfinished_work_seconds: SettableGaugeMetric
+    longest_running_processor_seconds: SettableGaugeMetric
+    retries: CounterMetric
+
+
 class MetricsProvider(Protocol):
-    """
-    Makes the seven instruments of a named queue.
+    """Makes the instruments of queues."""
 
-    Locks: the instruments are used with the queue's lock held; they must not block or raise.
-    """
-
-    def new_depth_metric(self, name: str) -> GaugeMetric:
-        """Items that need work and are not with a worker, or were added again while with one."""
-
-    def new_adds_metric(self, name: str) -> CounterMetric:
-        """Accepted adds."""
-
-    def new_latency_metric(self, name: str) -> HistogramMetric:
-        """Seconds from add to get."""
-
-    def new_work_duration_metric(self, name: str) -> HistogramMetric:
-        """Seconds from get to done."""
-
-    def new_unfinished_work_seconds_metric(self, name: str) -> SettableGaugeMetric:
-        """Sum of the ages of the items with workers."""
-
-    def new_longest_running_processor_seconds_metric(self, name: str) -> SettableGaugeMetric:
-        """Age of the oldest item with a worker."""
-
-    def new_retries_metric(self, name: str) -> CounterMetric:
-        """Delayed adds."""
+    def for_queue(self, name: str) -> QueueInstruments:
+        """The instruments of a named queue, made once."""
 
 
 class QueueMetrics:
@@ -84,56 +82,41 @@ class QueueMetrics:
     queue's lock, which every caller holds.
     """
 
-    __slots__ = (
-        "_added_at",
-        "_adds",
-        "_clock",
-        "_depth",
-        "_latency",
-        "_longest_running_processor",
-        "_started_at",
-        "_unfinished_work_seconds",
-        "_work_duration",
-    )
+    __slots__ = ("_added_at", "_clock", "_started_at", "instruments")
 
-    def __init__(self, name: str, provider: MetricsProvider, clock: Clock) -> None:
+    def __init__(self, instruments: QueueInstruments, clock: Clock) -> None:
+        self.instruments = instruments
         self._clock = clock
-        self._depth = provider.new_depth_metric(name)
-        self._adds = provider.new_adds_metric(name)
-        self._latency = provider.new_latency_metric(name)
-        self._work_duration = provider.new_work_duration_metric(name)
-        self._unfinished_work_seconds = provider.new_unfinished_work_seconds_metric(name)
-        self._longest_running_processor = provider.new_longest_running_processor_seconds_metric(name)
         self._added_at: dict[Hashable, float] = {}
         self._started_at: dict[Hashable, float] = {}
 
     def add(self, item: Hashable) -> None:
         """The item was accepted."""
-        self._adds.inc()
-        self._depth.inc()
+        self.instruments.adds.inc()
+        self.instruments.depth.inc()
         self._added_at[item] = self._clock.now()
 
     def get(self, item: Hashable) -> None:
         """The item was handed out."""
         now = self._clock.now()
-        self._depth.dec()
+        self.instruments.depth.dec()
         self._started_at[item] = now
         added_at = self._added_at.pop(item, None)
         if added_at is not None:
-            self._latency.observe(now - added_at)
+            self.instruments.latency.observe(now - added_at)
 
     def done(self, item: Hashable) -> None:
         """The item was given back."""
         started_at = self._started_at.pop(item, None)
         if started_at is not None:
-            self._work_duration.observe(self._clock.now() - started_at)
+            self.instruments.work_duration.observe(self._clock.now() - started_at)
 
     def update_unfinished_work(self) -> None:
         """Publish the ages of the items in flight."""
         now = self._clock.now()
         ages = [now - started_at for started_at in self._started_at.values()]
-        self._unfinished_work_seconds.set(sum(ages))
-        self._longest_running_processor.set(max(ages, default=0.0))
+        self.instruments.unfinished_work_seconds.set(sum(ages))
+        self.instruments.longest_running_processor_seconds.set(max(ages, default=0.0))
 
 
 class MetricsUpdater:

@@ -215,8 +215,3 @@ def default_controller_rate_limiter(
     return MaxOfRateLimiter(
         ItemExponentialFailureRateLimiter(0.005, 1000.0), BucketRateLimiter(rate, burst, clock=clock)
     )
-
-
-def default_item_based_rate_limiter() -> ItemExponentialFailureRateLimiter[Hashable]:
-    """1 ms doubling to 1000 s per item."""
-    return ItemExponentialFailureRateLimiter(0.001, 1000.0)

@@ -25,7 +25,7 @@ import itertools
 from typing import Final
 
 from handloop.workqueue.queue import Container, Queue, QueueItems, QueueStatistics, T
-from handloop.workqueue.queue_metrics import CounterMetric, MetricsProvider
+from handloop.workqueue.queue_metrics import MetricsProvider
 from handloop.workqueue.rate_limiters import RateLimiter
 from handloop.workqueue.seams import REAL_SEAMS, Joinable, Seams, new_condition
 from handloop.workqueue.step_trace import TRACE
@@ -64,9 +64,6 @@ class DelayingQueue(Queue[T]):
         self._sequence = itertools.count()
         self._stopped = False
         self._loop: Joinable | None = None
-        self._retries: CounterMetric | None = (
-            metrics_provider.new_retries_metric(name) if name and metrics_provider is not None else None
-        )
 
     def add_after(self, item: T, delay_seconds: float) -> None:
         """
@@ -117,8 +114,8 @@ class DelayingQueue(Queue[T]):
 
     def _accept_retry_locked(self) -> bool:
         """Whether delayed adds are still taken; counts one more if they are."""
-        if not self._stopped and self._retries is not None:
-            self._retries.inc()
+        if not self._stopped and self._metrics is not None:
+            self._metrics.instruments.retries.inc()
         return not self._stopped
 
     def _put_locked(self, item: T, ready_at: float) -> None:

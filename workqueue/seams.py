@@ -11,6 +11,7 @@ import math
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextvars import Context
 from dataclasses import dataclass
 from random import random as random_number
 from types import TracebackType
@@ -114,7 +115,8 @@ Spawn = Callable[[str, Callable[[], None]], Joinable]
 
 def spawn_thread(name: str, target: Callable[[], None]) -> Joinable:
     """Start a daemon thread: an interpreter that exits does not wait for a stuck one."""
-    thread = threading.Thread(target=target, name=name, daemon=True)
+    # a free-threaded Python would hand on the context variables of the thread that happens to start it
+    thread = threading.Thread(target=Context().run, args=(target,), name=name, daemon=True)
     thread.start()
     return thread
 

@@ -81,7 +81,8 @@ class _Rendered:
     def __call__(
         self, _logger: WrappedLogger, _method: str, event: EventDict
     ) -> tuple[tuple[str], dict[str, Any]]:
-        event.pop("v", None)
+        for name in ("v", "once"):
+            event.pop(name, None)
         error = raised(event.pop("exc_info", None))
         wants_stack = bool(event.pop("stack_info", None))
         message = str(event.pop("event"))

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import quote
 
 from handloop.client.auth.credentials import (
     Credentials,
@@ -28,6 +29,8 @@ from handloop.workqueue.seams import Clock, Seams
 
 # how often we ask a provider for a newer token; it keeps its own token until that expires
 _PROVIDER_SECONDS: Final = 60.0
+_OF_HEADER_NAMES: Final = "!#$&'*+-.^_`|~"
+"""Beside letters and digits; the percent sign, which begins what is encoded, is not among them."""
 
 
 def credentials_for(
@@ -145,16 +148,29 @@ def decode_base64(text: str, where: str) -> bytes:
         ) from error
 
 
-def impersonation_headers(user: User) -> tuple[tuple[str, str], ...]:
-    """The headers that make the server treat us as another user."""
+def impersonation_headers(user: User, name: str = "") -> tuple[tuple[str, str], ...]:
+    """
+    The headers that make the server treat us as another user.
+
+    A key may hold what the name of a header may not, such as a slash: it is percent-encoded, as client-go's.
+    Args: name is the user's, for messages.
+    Raises: ConfigError for what no header takes.
+    """
     headers = [("Impersonate-User", user.act_as)] if user.act_as else []
     if user.act_as_uid:
         headers.append(("Impersonate-Uid", user.act_as_uid))
     headers += [("Impersonate-Group", group) for group in user.act_as_groups]
     headers += [
-        (f"Impersonate-Extra-{key}", value) for key, values in user.act_as_extra.items() for value in values
+        (f"Impersonate-Extra-{quote(key, safe=_OF_HEADER_NAMES)}", value)
+        for key, values in user.act_as_extra.items()
+        for value in values
     ]
-    return tuple(headers)
+    for header, value in headers:
+        if not value.isprintable():
+            what = f'{header} of user "{name}" does not fit in a header'
+            raise ConfigError(ConfigProblem.MALFORMED, what, cause="it holds a line break or the like")
+    # bytes of UTF-8, as Go sends them: the transport writes a character for a byte
+    return tuple((header, value.encode().decode("latin-1")) for header, value in headers)
 
 
 def fetch_from_provider(provider: Mapping[str, Any], folder: str, now: float) -> Fetched:

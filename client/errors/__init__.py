@@ -170,8 +170,8 @@ class APIError(ClientError):
     """
     The server answered with a failure.
 
-    Fields: status = its Status; verb, resource (`plural.group`), namespace, name = what was asked, "" where
-    unknown; retry_after_seconds = the server's wish, None when it had none.
+    Fields: status = its Status; verb, resource (`plural.group`), kind, namespace, name = what was asked, ""
+    where unknown; retry_after_seconds = the server's wish, None when it had none.
     """
 
     by_reason: ClassVar[dict[str, type[APIError]]] = {}
@@ -180,6 +180,7 @@ class APIError(ClientError):
     _: KW_ONLY
     verb: str = ""
     resource: str = ""
+    kind: str = ""
     namespace: str = ""
     name: str = ""
     retry_after_seconds: float | None = None
@@ -289,6 +290,7 @@ def error_from_status(
     *,
     verb: str = "",
     resource: str = "",
+    kind: str = "",
     namespace: str = "",
     name: str = "",
     retry_after_seconds: float | None = None,
@@ -299,15 +301,16 @@ def error_from_status(
     NotFound names an object in its details, as every such answer of an API server does.
     """
     by_reason = APIError.by_reason
-    kind = by_reason.get(status.reason) or by_reason.get(reason_for_code(status.code), APIError)
-    if kind is NotFound and not status.details.name:
-        kind = NoKindMatch
+    found = by_reason.get(status.reason) or by_reason.get(reason_for_code(status.code), APIError)
+    if found is NotFound and not status.details.name:
+        found = NoKindMatch
     if retry_after_seconds is None and status.details.retry_after_seconds:
         retry_after_seconds = float(status.details.retry_after_seconds)
-    return kind(
+    return found(
         status,
         verb=verb,
         resource=resource,
+        kind=kind,
         namespace=namespace,
         name=name,
         retry_after_seconds=retry_after_seconds,

@@ -13,6 +13,8 @@ import shlex
 import sys
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -83,6 +85,21 @@ def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
 _Dumper.add_representer(str, _text)
 
 
+class _HandloopTable(msgspec.Struct, frozen=True):
+    name: str = ""
+
+
+class _ToolTable(msgspec.Struct, frozen=True):
+    handloop: _HandloopTable = _HandloopTable()
+
+
+class _Document(msgspec.Struct, frozen=True):
+    """A pyproject.toml, as far as it is read."""
+
+    project: ProjectTable = ProjectTable()
+    tool: _ToolTable = _ToolTable()
+
+
 def run_bundle(operator: Operator, arguments: Sequence[str]) -> int:
     """
     Write the bundle of an operator, by the files of the working directory.
@@ -94,6 +111,7 @@ def run_bundle(operator: Operator, arguments: Sequence[str]) -> int:
     try:
         files = _files(_release(operator, given), given)
         folder = Path(given.output)
+        _refuse_links(folder, files)
         for path in _outdated(folder, operator.name, files):
             path.unlink()
             show(f"removed: {path}\n", sys.stdout)
@@ -139,18 +157,18 @@ def _parser(operator: Operator) -> argparse.ArgumentParser:
 def _release(operator: Operator, given: argparse.Namespace) -> Release:
     """Raises: UsageError, OSError, and the parsers' errors."""
     path = Path("pyproject.toml")
-    document = tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    scaffolded = document.get("tool", {}).get("handloop", {}).get("name", operator.name)
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    document = _fitting(path, tomllib.loads(text), _Document)
+    scaffolded = document.tool.handloop.name or operator.name
     if scaffolded != operator.name:
         package = scaffolded.replace("-", "_")
         raise UsageError(
             f"this is the project of {scaffolded}, and the program is {operator.name}",
             fix=f"python -m {package} bundle --image IMG",
         )
-    project = _fitting(path, document.get("project", {}), ProjectTable)
     deployment = _deployment(Path(given.deployment))
     options = _options(operator, deployment["spec"]["template"]["spec"]["containers"][0])
-    version = given.version or operator.version() or project.version
+    version = given.version or operator.version() or document.project.version
     kinds = {(kind.resource.api_version, kind.resource.kind): kind for kind in declared_kinds(options)}
     return Release(
         options=options,
@@ -158,12 +176,12 @@ def _release(operator: Operator, given: argparse.Namespace) -> Release:
         image=given.image,
         version=_checked(operator.name, "--version", version),
         replaces=_replaced(operator.name, given.replaces, version),
-        project=project,
+        project=document.project,
         samples=[
             document
             for path in sorted(Path(given.samples).glob("*.yaml"))
             for document in _documents(path)
-            if (kind := kinds.get((document.get("apiVersion"), document.get("kind"))))
+            if (kind := kinds.get((str(document.get("apiVersion")), str(document.get("kind")))))
             and _fitting(path, document, kind)
         ],
     )
@@ -211,7 +229,10 @@ def _options(operator: Operator, container: Mapping[str, Any]) -> Options:
     variables = {entry["name"]: entry["value"] for entry in container.get("env") or () if "value" in entry}
     variables["POD_NAMESPACE"] = _SOMEWHERE
     try:
-        options = parse_options(container.get("args") or [], variables, operator=operator)
+        with redirect_stdout(StringIO()):
+            options = parse_options(container.get("args") or [], variables, operator=operator)
+    except SystemExit:
+        raise UsageError("the Deployment's args ask for help", "remove --help from its args") from None
     except UsageError as error:
         raise UsageError(f"the program would refuse the Deployment's args: {error}", error.fix) from None
     if options.namespace:
@@ -290,6 +311,14 @@ def _merged(made: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]
         else value
         for name, value in given.items()
     }
+
+
+def _refuse_links(folder: Path, files: Iterable[str]) -> None:
+    """Raises: UsageError where a file would be written elsewhere, over something else."""
+    for path in (folder / name for name in files):
+        for link in (path.parent, path):
+            if link != folder and link.is_symlink():
+                raise UsageError(f"{link} is a link: its target would be overwritten", fix=f"rm {link}")
 
 
 def _outdated(folder: Path, name: str, files: Iterable[str]) -> list[Path]:

@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 
 from handloop.apis.declaration import is_built_in
 from handloop.apis.meta import Kind
+from handloop.apis.unstructured import Unstructured
 from handloop.client.http.response import Response, Stream
 from handloop.client.resource_client import Client
 from handloop.controller.cli.operator import Setup, SetUpError
@@ -48,7 +49,10 @@ class DrySetUp:
     def setups(self) -> tuple[Setup, ...]:
         """The controllers, by a set-up of each function on a manager of its own. Raises: SetUpError."""
         if not self._functions:
-            raise SetUpError("there is no set_up: main takes a function that adds a controller to a manager")
+            raise SetUpError(
+                "there is no controller yet: handloop create api --group web --version v1 --kind Site "
+                "adds one to a project; elsewhere main takes a function that adds one to a manager"
+            )
         if self._found is None:
             self._found = tuple(self._describe(function) for function in self._functions)
         return self._found
@@ -68,16 +72,24 @@ class DrySetUp:
                 "set_up added no controller: end with controller_for(manager, name).for_(Kind).complete(...)"
             )
             raise SetUpError(text)
-        kinds = self._kinds
+        reconciled, kinds = manager.reconciled_kinds(), self._kinds
         if kinds is None:
-            kinds = [kind for kind in manager.reconciled_kinds() if has_own_definition(kind)]
+            kinds = [kind for kind in reconciled if has_own_definition(kind)]
         name = names[0] if len(self._functions) > 1 else ",".join(names)
-        return Setup(name=name, kinds=tuple(kinds), access=manager.access(), sample=self._sample)
+        foreign = tuple(kind for kind in reconciled if kind not in kinds and needs_definition(kind))
+        return Setup(
+            name=name, kinds=tuple(kinds), foreign=foreign, access=manager.access(), sample=self._sample
+        )
 
 
 def has_own_definition(kind: type[Kind]) -> bool:
-    """Whether a kind comes from a CRD that its type describes; a partial view is of somebody else's."""
-    return not kind.partial and not is_built_in(kind.resource.group)
+    """Whether a type describes its CRD: a partial view and an Unstructured are of another program's."""
+    return needs_definition(kind) and not kind.partial and not issubclass(kind, Unstructured)
+
+
+def needs_definition(kind: type[Kind]) -> bool:
+    """Whether a kind comes from a CRD, this program's or another's."""
+    return not is_built_in(kind.resource.group)
 
 
 def _call(function: Callable[[Manager], object], manager: Manager) -> None:

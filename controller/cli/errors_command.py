@@ -1,4 +1,4 @@
-"""`handloop errors`: what the codes E01 to E16 mean. errors.md, which it prints, is part of every wheel."""
+"""`handloop errors`: what codes and log lines mean. errors.md, which it prints, is part of every wheel."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _SECTIONS: Final = re.compile(r"^(?=## )", re.MULTILINE)
 
 
 def run_errors(arguments: Sequence[str]) -> int:
-    """Print the sections of some codes, such as E12, or the whole page. Returns: the exit code."""
+    """Print the sections of some codes, such as E12 or log, or the whole page. Returns: the exit code."""
     page = (files(PACKAGE) / "errors.md").read_text(encoding="utf-8")
-    sections = {part.split(maxsplit=2)[1]: part for part in _SECTIONS.split(page)[1:]}
+    sections = {part.split(maxsplit=2)[1].upper(): part for part in _SECTIONS.split(page)[1:]}
     codes = [word.upper() for word in arguments]
     for code in codes:
         if code not in sections:

@@ -28,6 +28,7 @@ from handloop.controller.cli.values import (
     boolean,
     controller_names,
     format_duration,
+    namespace_name,
     nearest,
 )
 from handloop.controller.runtime.election.durations import validate_durations
@@ -270,7 +271,7 @@ def _own_namespace(options: Options, environment: Mapping[str, str], service_acc
     from handloop.client.auth.in_cluster import in_cluster_namespace  # noqa: PLC0415
 
     if environment.get("POD_NAMESPACE") or Path(service_account, "namespace").exists():
-        return in_cluster_namespace(environment, service_account)
+        return namespace_name(in_cluster_namespace(environment, service_account))
     if options.sandbox:
         return "default"
     raise ValueError(
@@ -295,6 +296,8 @@ def _live_page_defaults(given: Mapping[str, Any]) -> dict[str, Any]:
 def _check_live_page(options: Options) -> None:
     """Raises: ValueError for a page that cannot be served, or controls that other machines could reach."""
     if options.debug_listen is None:
+        if options.debug_controls:
+            raise ValueError("--debug-controls is for the live page: it needs --debug-listen")
         return
     if not is_live_page_installed():
         raise ValueError(f"the live page is not installed: {LEARN_INSTALL}")

@@ -4,7 +4,8 @@ Logging: klog lines, lines for people, or JSON; always on stderr, through struct
 Levels are klog's: `log.info` is level 0; `log.debug(..., v=4)` shows from `-v 4` on, and so do all
 tracebacks; below that each place shows its first.
 A warning or error that repeats, and an info line with an error in it, such as a lost race, is written once in
-full, then at most once a minute with the number of lines left out.
+full for each object, then at most once a minute with the number of lines left out. If many objects have the
+same trouble, ten of them have lines within a minute, and the others are counted.
 
 A record is one line, except for its traceback: foreign text in it is escaped. A line that cannot be written
 is lost.
@@ -21,7 +22,7 @@ import traceback
 from collections.abc import Mapping, MutableMapping
 from contextlib import suppress
 from functools import cache, partial
-from typing import Any, Final, TextIO
+from typing import Any, Final, NamedTuple, TextIO, TypeVar
 
 import structlog
 from structlog.processors import CallsiteParameter, CallsiteParameterAdder
@@ -39,9 +40,16 @@ from handloop.workqueue.traceback_places import TracebackPlaces
 
 log = get_logger("controller")
 
+_Subject = tuple[tuple[str, str], ...]
+T = TypeVar("T")
+
 REPEAT_WINDOW_SECONDS: Final = 60.0
 TRACEBACK_VERBOSITY: Final = 4
+MAX_TOLD: Final = 10
 _MAX_REMEMBERED: Final = 1000
+_MAX_CROWDS: Final = 100
+_TROUBLE: Final = frozenset({"err", "failures"})
+_OF_ONE_MOMENT: Final = frozenset({"causes", "reconcileID", "resourceVersion", "retryIn", "after", "stack"})
 _SEVERITY: Final = {"critical": "F", "error": "E", "warning": "W", "info": "I", "debug": "I"}
 _COLOURS: Final = {"E": "\x1b[31m", "F": "\x1b[31m", "W": "\x1b[33m", "I": "\x1b[32m"}
 _DIM, _RESET = "\x1b[2m", "\x1b[0m"
@@ -163,41 +171,95 @@ class LogLevel:
         return event
 
 
+class _Crowd(NamedTuple):
+    """One trouble of many subjects: how many had a line since then, and who had none."""
+
+    since: float
+    told: int
+    others: set[_Subject]
+
+
 class RepeatFilter:
     """
-    Lets the same trouble through once a minute, and says how many lines were left out.
+    Lets the trouble of a subject through once a minute, and says how many lines were left out.
 
-    Trouble is a warning, an error, or an info line that has an `err`, but no line that `-v` asked for.
+    Trouble is a warning, an error, or an info line that has an `err` or `failures`, but no line that `-v`
+    asked for, and none that its writer marks by `once=True`. A subject is told by all facts of a line that
+    are not of one moment. Of the subjects that have the same trouble, MAX_TOLD are told within a minute; the
+    first line after it counts the others.
 
-    State: (message, err) -> (last written at, left out since). Threads: any.
+    State, under _lock: _seen, trouble and subject -> (last written at, left out since); _crowds, of each
+    trouble. Threads: any.
     """
 
     def __init__(self, clock: Clock = REAL_CLOCK) -> None:
         self._clock = clock
         self._lock = new_lock("RepeatFilter._lock", 99)
-        self._seen: dict[tuple[str, str], tuple[float, int]] = {}
+        self._seen: dict[_Subject, tuple[float, int]] = {}
+        self._crowds: dict[_Subject, _Crowd] = {}
 
     def __call__(self, _logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
         """Drop a repetition or add how many were dropped."""
-        if method == "debug" or (event["severity"] == "I" and "err" not in event):
+        once = event.pop("once", False)
+        if once or method == "debug" or (event["severity"] == "I" and not event.keys() & _TROUBLE):
             return event
-        key = (str(event["event"]), in_words(event.get("err", "")))
-        now = self._clock.now()
+        subject, now = _subject(event), self._clock.now()
         with self._lock:
-            left_out, seconds = self._count_locked(key, now)
+            left_out, seconds = self._count_locked(subject, now)
+            others = self._others_locked(_trouble(event, subject), subject, now)
+            _remember(self._seen, subject, (now, 0), _MAX_REMEMBERED)
         if left_out:
             event["repeated"] = f"×{left_out} in {seconds:.0f} s"  # noqa: RUF001 - times
+        if others:
+            event["others"] = others
         return event
 
-    def _count_locked(self, key: tuple[str, str], now: float) -> tuple[int, float]:
-        written_at, left_out = self._seen.get(key, (now - REPEAT_WINDOW_SECONDS, 0))
+    def _count_locked(self, subject: _Subject, now: float) -> tuple[int, float]:
+        written_at, left_out = self._seen.get(subject, (now - REPEAT_WINDOW_SECONDS, 0))
         if now - written_at < REPEAT_WINDOW_SECONDS:
-            self._seen[key] = (written_at, left_out + 1)
+            _remember(self._seen, subject, (written_at, left_out + 1), _MAX_REMEMBERED)
             raise structlog.DropEvent
-        if len(self._seen) >= _MAX_REMEMBERED:
-            del self._seen[next(iter(self._seen))]
-        self._seen[key] = (now, 0)
         return left_out, now - written_at
+
+    def _others_locked(self, trouble: _Subject, subject: _Subject, now: float) -> str:
+        """How many other subjects have this trouble without a line, if there is news of them."""
+        before = self._crowds.get(trouble, _Crowd(now, 0, set()))
+        lasted = now - before.since
+        if lasted >= REPEAT_WINDOW_SECONDS:
+            _remember(self._crowds, trouble, _Crowd(now, 1, set()), _MAX_CROWDS)
+            missed = len(before.others - {subject})
+            return f"{missed} without a line in {lasted:.0f} s" if missed else ""
+        if before.told == MAX_TOLD:
+            if len(before.others) < _MAX_REMEMBERED:
+                before.others.add(subject)
+            raise structlog.DropEvent
+        _remember(self._crowds, trouble, before._replace(told=before.told + 1), _MAX_CROWDS)
+        return "counted for a minute, without lines" if before.told + 1 == MAX_TOLD else ""
+
+
+def _remember(memory: dict[_Subject, T], key: _Subject, value: T, limit: int) -> None:
+    """Put it last; the one that was put in first goes. Without cachetools, as every start would import it."""
+    memory.pop(key, None)
+    if len(memory) >= limit:
+        del memory[next(iter(memory))]
+    memory[key] = value
+
+
+def _subject(event: EventDict) -> _Subject:
+    """The facts that are not of one moment, as numbers are."""
+    return tuple(
+        (name, in_words(value))
+        for name, value in event.items()
+        if name == "err" or not (name in _OF_ONE_MOMENT or isinstance(value, int | float))
+    )
+
+
+def _trouble(event: EventDict, subject: _Subject) -> _Subject:
+    """The message and error that all subjects have in common: without their names."""
+    error = in_words(event.get("err", ""))
+    for part in (part for name, value in subject if name != "err" for part in value.split("/") if part):
+        error = error.replace(part, "")
+    return (("event", str(event["event"])), ("err", error))
 
 
 def _quoted(value: object) -> str:

@@ -119,9 +119,10 @@ def execute(options: Options, out: TextIO, err: TextIO) -> int:
             out.write(version_text(options.operator, options.output) + "\n")
             return EXIT_OK
         case "manifests":
-            from handloop.controller.cli.manifests_command import manifests  # noqa: PLC0415
+            from handloop.controller.cli.manifests_command import large_definitions, manifests  # noqa: PLC0415
 
             out.write(manifests(options))
+            show("".join(large_definitions(options)), err)
             return EXIT_OK
         case _:
             return _execute_until_stopped(options, out, err)

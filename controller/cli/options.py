@@ -15,9 +15,12 @@ from handloop.controller.cli.values import (
     ip_address_text,
     lease_name,
     listed,
+    namespace_name,
+    namespace_names,
     not_negative,
     one_of,
     port_number,
+    positive,
     verbosity_level,
     whole,
     workers_count,
@@ -95,7 +98,7 @@ class Options:
     context: str = _option("", str, "NAME", "context of the kubeconfig to use", ASKING)
     namespace: str = _option(
         "",
-        str,
+        namespace_names,
         "NAME",
         "namespace to watch, or several: a,b; empty means all (also -A)",
         _DECLARING,
@@ -105,7 +108,13 @@ class Options:
         (), listed, "NAMES", "controllers to run, out of {}; * means all", _DECLARING
     )
     workers: int = _option(0, workers_count, "N", "worker threads per controller that sets no number itself")
-    resync: float = _option(30.0, duration, "D", "how often the informers resync; 0 means never")
+    resync: float = _option(
+        30.0,
+        duration,
+        "D",
+        "how often every cached object is reconciled again, to repair what no watch event tells of (30s); "
+        "0 means never",
+    )
     verbosity: int = _option(
         0,
         verbosity_level,
@@ -153,7 +162,7 @@ class Options:
     )
     sandbox_port: int = _option(0, port_number, "N", "port of the sandbox; 0 picks a free one", _SANDBOX)
     sandbox_speed: float = _option(
-        1.0, not_negative, "X", "speed of the simulated pods; 10 is ten times as fast", _SANDBOX
+        1.0, positive, "X", "speed of the simulated pods; 10 is ten times as fast", _SANDBOX
     )
     sandbox_address: str = _option(
         "127.0.0.1",
@@ -227,7 +236,7 @@ class Options:
     leader_elect_resource_name: str = _option("", lease_name, "NAME", "name of the lease", _DECLARING)
     leader_elect_resource_namespace: str = _option(
         "",
-        lease_name,
+        namespace_name,
         "NAME",
         "namespace of the lease; in a cluster empty means the program's own",
         _DECLARING,

@@ -18,7 +18,7 @@ OWN_COMMANDS: Final = {
     "top": "show a running program in the terminal: its steps, queues, workers and caches",
     "errors": "explain an error of any operator: handloop errors E12",
     "init": "make the project of an operator of your own: handloop init my-operator --domain example.com",
-    "create": "add a kind to it: handloop create api --group web --version v1 --kind Site",
+    "create": "add to it: handloop create api --group web --version v1 --kind Site; create controller --help",
 }
 _EXTRAS: Final = {"walkthrough": "sandbox", "top": "learn"}
 _OF_EXTRAS: Final = ("aiohttp", "re2", "rich", "handloop.sandbox", "handloop.walkthrough")

@@ -31,8 +31,9 @@ from handloop.controller.cli.problems import (
     Problem,
     missing_resource,
     no_status_subresource,
+    other_definition,
 )
-from handloop.controller.cli.terminal import printable
+from handloop.controller.cli.terminal import printable, writable
 from handloop.controller.cli.values import format_duration
 from handloop.workqueue.seams import REAL_SEAMS, Clock, Seams
 
@@ -201,15 +202,24 @@ class Preflight:
         return f"✓ reachable{crds}  {'✗' if denied else '✓'} RBAC {total - denied}/{total}"
 
     def _kind_problems(self, resource: Resource) -> list[Problem]:
-        discovery = self._client.discovery()
+        discovery, command = self._client.discovery(), self._operator.crd_command
         served = discovery.resources(resource.group, resource.version)
-        if served is None or served.find(resource.plural) is None:
+        found = None if served is None else served.find(resource.plural)
+        if served is None or found is None:
+            if discovery.withholds(resource):
+                differs = f"version {resource.version} with served: false"
+                return [other_definition(resource.group_resource, differs, command)]
             versions = discovery.versions(resource.group) if served is None else ()
-            command, near = self._operator.crd_command, "" if versions else discovery.nearest(resource)
+            near = "" if versions else discovery.nearest(resource)
             return [missing_resource(resource.group_resource, resource.version, versions, command, near)]
+        if found.namespaced != resource.namespaced:
+            scopes = ("Namespaced", "Cluster") if found.namespaced else ("Cluster", "Namespaced")
+            differs = "scope {}; the controller's type has {}".format(*scopes)
+            delete = f"kubectl delete crd {resource.group_resource}   (deletes its objects, too)"
+            return [other_definition(resource.group_resource, differs, command, delete)]
         has_status = "status" in self._custom[resource].__struct_fields__
         if has_status and "status" not in served.subresources(resource.plural):
-            return [no_status_subresource(resource.group_resource, self._operator.crd_command)]
+            return [no_status_subresource(resource.group_resource, command)]
         return []
 
 
@@ -230,7 +240,7 @@ def doctor(options: Options, stop: threading.Event, out: TextIO, *, seams: Seams
     Returns: the exit code with which `--preflight=exit` would end: that of the first class that fails.
     """
     report = _examine(options, stop, seams)
-    out.write(_json(report) if options.output == "json" else _table(report))
+    out.write(writable(_json(report) if options.output == "json" else _table(report), out))
     return report.exit_code
 
 
@@ -258,6 +268,8 @@ def _table(report: Report) -> str:
     rows = [printable(_row(finding)) for finding in report.findings]
     failed = sum(not finding.ok for finding in report.findings)
     counted = f"{failed} of {len(rows)} checks failed" if failed else f"all {len(rows)} checks passed"
+    if any(finding.check == "permission" for finding in report.findings):
+        counted += "\npermissions: those that the set-up declares; what it forgets is not checked (E09)"
     return "\n".join([*rows, "", counted, *(f"\n{problem}" for problem in report.problems)]) + "\n"
 
 

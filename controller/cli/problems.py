@@ -95,6 +95,17 @@ def missing_resource(
     )
 
 
+def other_definition(group_resource: str, differs: str, crd_command: str, *first: str) -> Problem:
+    """E08: the CRD is there, and so unlike the type that nothing works. Args: first are fixes."""
+    return Problem(
+        code="E08",
+        exit_code=EXIT_NO_CRD,
+        what=f"the CRD {group_resource} has {differs}",
+        causes=("it belongs to another release, or somebody has changed it",),
+        fixes=(*first, f"{crd_command} | kubectl apply -f -"),
+    )
+
+
 def no_status_subresource(group_resource: str, crd_command: str) -> Problem:
     """E08: the CRD has no status subresource, as sample-controller's plain crd.yaml."""
     return Problem(

@@ -67,7 +67,11 @@ class Program:
             shutdown_timeout_seconds=options.shutdown_timeout,
             cache_sync_timeout_seconds=math.inf,
             progress_seconds=TTY_INTERVAL_SECONDS if on_terminal else INTERVAL_SECONDS,
-            hints=Hints(crd_command=operator.crd_command, rbac_command=operator.rbac_command),
+            hints=Hints(
+                crd_command=operator.crd_command,
+                crds=frozenset(kind.resource for setup in options.setups() for kind in setup.kinds),
+                rbac_command=operator.rbac_command,
+            ),
             max_concurrent_reconciles=options.workers,
             seams=seams,
         )

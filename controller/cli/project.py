@@ -1,5 +1,5 @@
 """
-A project of an operator, as `handloop init` and `handloop create api` make it from templates/.
+A project of an operator, as `handloop init` and `handloop create` make it from templates/.
 
 Templates are plain files with `%{name}` placeholders in their contents. In their paths stand PACKAGE, MODULE,
 and DOT for a leading dot, which tools would take for their own.
@@ -14,21 +14,36 @@ import sys
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
+
+import yaml
+
+from handloop.controller.cli.own_wheel import own_wheel
 
 _TEMPLATES: Final = Path(__file__).parent / "templates"
 _SUFFIX: Final = ".tmpl"
 _LABEL: Final = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
 # the longest name made of it is that of the role for the lease, beside a namespace of 63 characters
 _NAME: Final = r"[a-z]([-a-z0-9]{0,40}[a-z0-9])?"
+_DOMAIN: Final = rf"(?=.{{,128}}$){_LABEL}(\.{_LABEL})+"
+"""With a group before it and a plural before that it is the name of a CRD."""
 _VERSION: Final = r"v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?"
-_KIND: Final = r"[A-Z][A-Za-z0-9]{0,62}"
+_KIND: Final = r"[A-Z][A-Za-z0-9]{0,58}"
+"""The name of its list is a label, too."""
 _OF_KUBERNETES: Final = ("k8s.io", "kubernetes.io")
-_IMPORTED: Final = frozenset({"APIStruct", "ConfigMap", "Context", "Kind", "Manager", "NotFound"})
-"""Names that the templates import beside the kind's own."""
+_IMPORTED: Final = frozenset(
+    {"APIStruct", "Callable", "ConfigMap", "Context", "Kind", "Manager", "Path"}
+    | {"NAME", "RunningOperator", "RunningSandbox", "SAMPLE"}
+)
+"""Names in the templates beside the kind's own."""
 _TAKEN: Final = frozenset({*sys.stdlib_module_names, *keyword.kwlist, "handloop", "pod", "tests"})
 """No names of a project's package."""
+_SHADOWED: Final = ("controllers", "object", "tuple")
+"""No names of a kind's module: controllers.py and what it names."""
+_NAMESPACED: Final = "Namespaced"
+_ENVELOPE: Final = ("apiVersion", "kind")
 IMPORT_MARK: Final = "# handloop:import"
 SET_UP_MARK: Final = "    # handloop:set-up"
 
@@ -58,33 +73,35 @@ class Project:
     name: str
     domain: str
 
+    def __post_init__(self) -> None:
+        """Raises: ProjectError for names that no server or Python takes; paths and code are made of them."""
+        _check("an operator", self.name, _NAME, "my-operator")
+        _check("a domain", self.domain, _DOMAIN, "example.com")
+        if f".{self.domain}".endswith(tuple(f".{each}" for each in _OF_KUBERNETES)):
+            raise ProjectError(f"{self.domain} is Kubernetes' own", "--domain with a domain of yours")
+        if self.package in _TAKEN:
+            text = f"{self.package} is a name that Python or handloop uses"
+            raise ProjectError(text, "choose another name")
+
     @classmethod
     def new(cls, folder: Path, domain: str) -> Project:
         """
         A project in a folder that may exist, named after it.
 
-        Raises: ProjectError for names that no server or Python takes, or the folder of something else.
+        Raises: ProjectError, also for the folder of something else.
         """
-        name = folder.resolve().name
-        _check("an operator", name, _NAME, "my-operator")
-        _check("a domain", domain, rf"{_LABEL}(\.{_LABEL})+", "example.com")
-        if f".{domain}".endswith(tuple(f".{each}" for each in _OF_KUBERNETES)):
-            raise ProjectError(f"{domain} is Kubernetes' own", "--domain with a domain of yours")
-        project = cls(folder=folder, name=name, domain=domain)
-        if project.package in _TAKEN:
-            text = f"{project.package} is a name that Python or handloop uses"
-            raise ProjectError(text, "choose another name")
+        project = cls(folder=folder, name=folder.resolve().name, domain=domain)
         if (folder / "pyproject.toml").exists() and (found := cls.at(folder)) != project:
             raise ProjectError(f"{folder} is a project of {found.name} and {found.domain} already")
         return project
 
     @classmethod
     def at(cls, folder: Path) -> Project:
-        """The project in a folder. Raises: ProjectError where there is none."""
+        """The project in a folder. Raises: ProjectError where there is none, or none with usable names."""
         try:
             document = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))
             found: Mapping[str, Any] = document["tool"]["handloop"]
-            return cls(folder=folder, name=found["name"], domain=found["domain"])
+            return cls(folder=folder, name=str(found["name"]), domain=str(found["domain"]))
         except FileNotFoundError:
             why = "has no pyproject.toml"
         except (KeyError, TypeError):
@@ -102,9 +119,11 @@ class Project:
 
     def write(self) -> Iterator[str]:
         """Write what every operator has. Raises: OSError."""
-        yield from self._fill("project", {})
+        name, wheel = own_wheel()
+        yield from self._fill("project", {"wheel": f"./wheels/{name}"})
+        yield from _write(self.folder / "wheels" / name, wheel)
 
-    def add_api(self, *, group: str, version: str, kind: str) -> Iterator[str]:
+    def add_api(self, *, group: str, version: str, kind: str, scope: str = _NAMESPACED) -> Iterator[str]:
         """
         Add a kind: types, reconciler, test, sample, and the lines that register its controller.
 
@@ -113,14 +132,49 @@ class Project:
         _check("a group", group, _LABEL, "web")
         _check("a version", version, _VERSION, "v1, or v1alpha1")
         _check("a kind", kind, _KIND, "Site")
-        module = module_of(kind)
-        if kind in _IMPORTED or keyword.iskeyword(module):
-            raise ProjectError(f"{kind} is a name that Python or handloop uses", "choose another kind")
         group = f"{group}.{self.domain}"
-        self._check_unlike(module, kind, f'group="{group}", version="{version}"')
+        self._check_unlike(module_of(kind), kind, f'group="{group}", version="{version}"')
+        names = {"group": group, "version": version, "scope": ""}
+        if scope != _NAMESPACED:
+            names["scope"] = f', scope="{scope}"'
+        yield from self._add("api", kind, namespaced=scope == _NAMESPACED, names=names)
+
+    def add_controller(self, api_version: str, kind: str) -> Iterator[str]:
+        """
+        Add a controller for a built-in kind: reconciler, test, sample, and the lines that register it.
+
+        Raises: ProjectError for a kind without a sample in templates/; OSError.
+        """
+        text = (_TEMPLATES / "objects.yaml").read_text(encoding="utf-8")
+        known = {(each["apiVersion"], each["kind"]): each for each in yaml.safe_load_all(text)}
+        if (api_version, kind) not in known:
+            fix = f"one of {', '.join('/'.join(each) for each in known)}"
+            raise ProjectError(f"no controller for {api_version}/{kind} can be made", fix)
+        group, _, version = api_version.rpartition("/")
+        module = f"handloop.kinds.{group.partition('.')[0] or 'core'}_{version}"
+        imported = {"handloop.kinds.core_v1": {"ConfigMap"}}
+        imported.setdefault(module, set()).add(kind)
+        lines = [f"from {one} import {', '.join(sorted(imported[one]))}" for one in sorted(imported)]
+        namespaced = getattr(import_module(module), kind).resource.namespaced
+        fields = {key: value for key, value in known[api_version, kind].items() if key not in _ENVELOPE}
+        names = {
+            "api_version": api_version,
+            "imports": "\n".join(lines),
+            "fields": yaml.safe_dump(fields, sort_keys=False) if fields else "",
+        }
+        yield from self._add("controller", kind, namespaced=namespaced, names=names)
+
+    def _add(self, templates: str, kind: str, *, namespaced: bool, names: Mapping[str, str]) -> Iterator[str]:
+        """Write the templates of one controller, and register it. Raises: ProjectError, OSError."""
+        module = module_of(kind)
+        if kind in _IMPORTED or keyword.iskeyword(kind) or keyword.iskeyword(module) or module in _SHADOWED:
+            raise ProjectError(f"{kind} is a name that Python or handloop uses", "choose another kind")
         lower = kind.lower()
-        names = {"group": group, "version": version, "kind": kind, "module": module, "lower": lower}
-        yield from self._fill("api", {**names, "sample": f"{lower}-sample"})
+        where = {"child": "", "place": "\n  namespace: default"}
+        if not namespaced:
+            where = {"child": ', namespace="default"', "place": ""}
+        of_kind = {"kind": kind, "module": module, "lower": lower, "sample": f"{lower}-sample"}
+        yield from self._fill(templates, {**names, **where, **of_kind})
         yield from self._register(module)
 
     def _check_unlike(self, module: str, kind: str, names: str) -> None:
@@ -137,7 +191,7 @@ class Project:
             for word, name in (("PACKAGE", self.package), ("MODULE", names.get("module", "")), ("DOT", ".")):
                 place = place.replace(word, name)
             text = _Template(path.read_text(encoding="utf-8")).substitute(values)
-            yield from _write(self.folder / place, text)
+            yield from _write(self.folder / place, text.encode())
 
     def _register(self, module: str) -> Iterator[str]:
         """Add the controller's lines at the marks of controllers.py, imports in their order."""
@@ -146,7 +200,8 @@ class Project:
         lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
         if added in lines:
             return
-        if IMPORT_MARK not in lines or SET_UP_MARK not in lines:
+        marks = [line for line in lines if line in (IMPORT_MARK, SET_UP_MARK)]
+        if marks != [IMPORT_MARK, SET_UP_MARK]:
             yield f"kept: {path}, which has lost a mark; add yourself: {added}, and {module} to SET_UPS"
             return
         at = lines.index(IMPORT_MARK) + 1
@@ -168,13 +223,13 @@ def _check(what: str, word: str, pattern: str, example: str) -> None:
         raise ProjectError(f'"{word}" is no name of {what}', f"a name such as {example}")
 
 
-def _write(path: Path, text: str) -> Iterator[str]:
+def _write(path: Path, content: bytes) -> Iterator[str]:
     """Write a new file. One that exists stays as it is."""
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
-        with path.open("x", encoding="utf-8") as file:
-            file.write(text)
+        with path.open("xb") as file:
+            file.write(content)
         yield f"wrote: {path}"
     except FileExistsError:
-        if path.read_bytes() != text.encode():
+        if path.read_bytes() != content:
             yield f"kept: {path}"

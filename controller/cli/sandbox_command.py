@@ -14,8 +14,9 @@ from typing import Final, TextIO
 from handloop.apis.crd import custom_resource_definition
 from handloop.client.auth.credentials import StaticCredentials
 from handloop.client.auth.tls import TLSOptions
-from handloop.client.config import ClientConfig
-from handloop.client.errors import ConfigError, ConfigProblem
+from handloop.client.config import ClientConfig, load_config
+from handloop.client.errors import ClientError, ConfigError, ConfigProblem
+from handloop.client.server_url import shown_server
 from handloop.client.transport import HTTPTransport
 from handloop.controller.cli.connection_problems import config_problem
 from handloop.controller.cli.declarations import declared_kinds
@@ -28,6 +29,8 @@ from handloop.controller.cli.terminal import show
 from handloop.controller.runtime.serving.listening import ListenError, listen_error
 
 CRDS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+_ANSWER_SECONDS: Final = 2.0
+"""In which a server of this machine answers."""
 
 
 @contextmanager
@@ -36,9 +39,10 @@ def running_sandbox(options: Options) -> Iterator[Path]:
     A sandbox for as long as the context lasts; with the CRDs installed, unless it is to be bare.
 
     Returns: the path of the kubeconfig it wrote, which is removed at the end.
-    Raises: ListenError when the port is taken; ConfigError when the kubeconfig cannot be written, or no
-    certificate can be made.
+    Raises: ListenError when the port is taken; ConfigError when the kubeconfig cannot be written, or leads to
+    a server that runs, or no certificate can be made.
     """
+    _refuse_a_kubeconfig_in_use(options.sandbox_kubeconfig)
     # an extra, which only this command needs
     from handloop.sandbox.certificate import NoCertificateError  # noqa: PLC0415
     from handloop.sandbox.server import Sandbox  # noqa: PLC0415
@@ -68,11 +72,28 @@ def running_sandbox(options: Options) -> Iterator[Path]:
         try:
             yield path
         finally:
-            # another sandbox may have written its own meanwhile
+            # another sandbox may have written its own meanwhile: both had started at once
             if path.exists() and path.read_text(encoding="utf-8") == sandbox.kubeconfig_text():
                 path.unlink()
     finally:
         sandbox.stop()
+
+
+def _refuse_a_kubeconfig_in_use(path: str) -> None:
+    """People find their server by the file: while that server runs, it is not ours. Raises: ConfigError."""
+    try:
+        config = load_config(kubeconfig=path)
+        with closing(HTTPTransport(config, request_seconds=_ANSWER_SECONDS)) as transport:
+            transport.request("GET", "/version")
+    except ClientError:
+        return
+    raise ConfigError(
+        ConfigProblem.UNREADABLE,
+        f"cannot write {path}",
+        cause=f"it leads to {shown_server(config.host)}, which runs: another sandbox was started here",
+        fix="stop that one, or write another file: --sandbox-kubeconfig PATH",
+        path=path,
+    )
 
 
 def _install(server: ClientConfig, options: Options) -> None:
@@ -102,6 +123,8 @@ def _written(write: Callable[[Path], Path], given: str) -> Path:
 def sandbox_hint(kubeconfig: Path, setups: Sequence[Setup], stream: TextIO) -> None:
     """Say what to type next. Args: setups are the controllers whose kinds are installed, () = a bare one."""
     lines = ["sandbox ready; in another terminal:", f"  export KUBECONFIG={shown_path(kubeconfig)}"]
+    foreign = dict.fromkeys(kind.resource.group_resource for setup in setups for kind in setup.foreign)
+    lines += [f"  kubectl apply -f FILE   (the CRD of {one}: this program has none)" for one in foreign]
     with_kinds = [setup for setup in setups if setup.kinds]
     if with_kinds:
         lines += [f"  {with_kinds[0].sample_fix()}", f"  kubectl get {with_kinds[0].watched} -w"]

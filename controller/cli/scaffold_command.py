@@ -1,4 +1,4 @@
-"""`init` and `create api`: make the project of an operator, and add a kind to it."""
+"""`init` and `create`: make the project of an operator, and add a kind or a controller to it."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from handloop.controller.cli.project import Project, ProjectError, module_of
 from handloop.controller.cli.terminal import printable, show
 
 _NEXT_OF_INIT = """\
+note: the wheel is the handloop that runs now; make and the image install it by its path, from no index
 next:
   cd {folder}
   handloop create api --group web --version v1 --kind Site
@@ -36,8 +37,14 @@ def run_scaffold(command: str, arguments: Sequence[str]) -> int:
             folder = Path(given.name)
             _say(Project.new(folder, given.domain).write(), _NEXT_OF_INIT.format(folder=folder), sys.stdout)
         else:
-            added = Project.at(Path()).add_api(group=given.group, version=given.version, kind=given.kind)
-            _say(added, _NEXT_OF_API.format(module=module_of(given.kind)), sys.stdout)
+            project = Project.at(Path())
+            if given.what == "api":
+                names = {"group": given.group, "version": given.version, "kind": given.kind}
+                added, kind = project.add_api(**names, scope=given.scope), given.kind
+            else:
+                api_version, _, kind = given.of.rpartition("/")
+                added = project.add_controller(api_version, kind)
+            _say(added, _NEXT_OF_API.format(module=module_of(kind)), sys.stdout)
     except ProjectError as error:
         fix = f"  fix: {error.fix}\n" if error.fix else ""
         show(f"error: {printable(str(error))}\n{fix}", sys.stderr)
@@ -62,9 +69,16 @@ def _parser(command: str) -> argparse.ArgumentParser:
         parser.add_argument("name", help="its folder, named as the operator: my-operator")
         parser.add_argument("--domain", required=True, help="the end of its kinds' groups: example.com")
         return parser
-    parser.description = "Add a kind to the project in this folder. A file that exists is kept."
-    parser.add_argument("what", choices=["api"])
-    parser.add_argument("--group", required=True, help="the group before the domain, such as web")
-    parser.add_argument("--version", required=True, help="such as v1, or v1alpha1")
-    parser.add_argument("--kind", required=True, help="such as Site")
+    parser.description = "Add to the project in this folder. A file that exists is kept."
+    what = parser.add_subparsers(dest="what", required=True)
+    api = what.add_parser("api", help="a kind of your own, with its controller", allow_abbrev=False)
+    api.add_argument("--group", required=True, help="the group before the domain, such as web")
+    api.add_argument("--version", required=True, help="such as v1, or v1alpha1")
+    api.add_argument("--kind", required=True, help="such as Site")
+    scopes, told = ("Namespaced", "Cluster"), "Cluster: its objects are in no namespace"
+    api.add_argument("--scope", choices=scopes, default=scopes[0], help=told)
+    controller = what.add_parser("controller", help="a controller for a built-in kind", allow_abbrev=False)
+    controller.add_argument(
+        "--for", dest="of", metavar="KIND", required=True, help="such as apps/v1/Deployment, or v1/Pod"
+    )
     return parser

@@ -21,6 +21,7 @@ def printable(text: str) -> str:
     return "".join(char if char.isprintable() else _escape(char) for char in text)
 
 
+_IN_ASCII = {"✓": "+", "✗": "x"}
 _SHORT = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
 
 
@@ -30,8 +31,17 @@ def _escape(char: str) -> str:
     return _SHORT.get(char) or "".join(f"\\u{code[at : at + 4]}" for at in range(0, len(code), 4))
 
 
+def writable(text: str, stream: TextIO) -> str:
+    """The text, in ASCII if the stream's encoding lacks a character of it. JSON stays JSON."""
+    try:
+        text.encode(stream.encoding or "utf-8", stream.errors or "strict")
+    except UnicodeEncodeError:
+        return "".join(char if char.isascii() else _IN_ASCII.get(char) or _escape(char) for char in text)
+    return text
+
+
 def show(text: str, stream: TextIO) -> None:
     """Write lines for people. Lines that cannot be written are lost, as those of the log are."""
     with suppress(OSError, ValueError):
-        stream.write(text)
+        stream.write(writable(text, stream))
         stream.flush()

@@ -19,6 +19,7 @@ MAX_VERBOSITY: Final = 9
 _TRUE: Final = ("true", "True", "TRUE", "t", "T", "1")
 _FALSE: Final = ("false", "False", "FALSE", "f", "F", "0")
 _MAX_NAME: Final = 253
+_MAX_LABEL: Final = 63
 _NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*", re.ASCII)
 
 
@@ -34,6 +35,7 @@ def _number(kind: type[N], least: float, most: float, otherwise: str) -> Callabl
     return parse
 
 
+positive: Final = _number(float, sys.float_info.min, sys.float_info.max, "must be more than 0")
 not_negative: Final = _number(float, 0, sys.float_info.max, "must be 0 or more")
 whole: Final = _number(int, 0, math.inf, "must be 0 or more")
 workers_count: Final = _number(int, 1, math.inf, "at least 1 worker is needed")
@@ -54,6 +56,23 @@ def lease_name(text: str) -> str:
     if len(text) > _MAX_NAME or not _NAME.fullmatch(text):
         raise ValueError(f'"{text}" is not a name: use lower case letters, digits, "-" and "."')
     return text
+
+
+def namespace_name(text: str) -> str:
+    """The name of a namespace: a DNS label. "" stays."""
+    if text and (len(text) > _MAX_LABEL or "." in text or not _NAME.fullmatch(text)):
+        raise ValueError(
+            f'"{text}" is no name of a namespace: use up to 63 lower case letters, digits and "-"'
+        )
+    return text
+
+
+def namespace_names(text: str) -> str:
+    """A list such as `a,b`; "" = all. An empty place in a list is no name: a variable may not be set."""
+    names = [name.strip() for name in text.split(",")] if text else []
+    if not all(names):
+        raise ValueError(f'"{text}" lacks the name of a namespace; all namespaces are -A')
+    return ",".join(map(namespace_name, names))
 
 
 def one_of(*choices: str) -> Callable[[str], str]:

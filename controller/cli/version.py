@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import platform
+from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from handloop.controller.cli.operator import Operator
 
@@ -15,12 +16,20 @@ DISTRIBUTION: Final = "handloop"
 
 def version() -> str:
     """The version of the installed handloop, or of the checkout it runs from."""
-    checkout = Path(__file__).parents[3] / "pyproject.toml"
-    if checkout.exists():
+    project = checkout(Path(__file__).parents[3])
+    return str(project["version"]) if project else metadata.version(DISTRIBUTION)
+
+
+def checkout(root: Path) -> Mapping[str, Any]:
+    """The [project] of a checkout of handloop; {} for any other folder, such as one of installed packages."""
+    try:
+        text = (root / "pyproject.toml").read_text(encoding="utf-8")
         import tomllib  # noqa: PLC0415 - an image has no project file
 
-        return str(tomllib.loads(checkout.read_text(encoding="utf-8"))["project"]["version"])
-    return metadata.version(DISTRIBUTION)
+        project: Mapping[str, Any] = tomllib.loads(text)["project"]
+        return project if project["name"] == DISTRIBUTION else {}
+    except (OSError, ValueError, LookupError, TypeError):
+        return {}
 
 
 def version_text(operator: Operator, output: str) -> str:

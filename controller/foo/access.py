@@ -13,6 +13,6 @@ FOO_ACCESS: Final = (
     Access(resource=Foo.resource, verbs=("get", "list", "watch")),
     Access(resource=Foo.resource, subresource="status", verbs=("update",)),
     owner_access(Foo.resource),
-    Access(resource=Deployment.resource, verbs=("create", "list", "patch", "watch")),
+    Access(resource=Deployment.resource, verbs=("create", "get", "list", "patch", "watch")),
     Access(resource=Event.resource, verbs=("create", "patch")),
 )

@@ -20,9 +20,12 @@ Follows: sample-controller/controller.go. On purpose, it differs in this:
   7. When a Foo's Deployment disappears, the Foo is read from the server before a new Deployment is made: the
      cache may lag, and the garbage collector would delete a Deployment whose Foo is gone.
   8. A status that another writer undoes is written again ever more rarely: two controllers whose caches
-     differ would fight over it at full speed. A Deployment that is being deleted is not scaled.
+     differ would fight over it at full speed. What has to wait is queued for that time, and is no failure.
+     A Deployment that is being deleted is not scaled.
   9. If the CRD makes the server ignore the status, the log says so once. From then on a status is written
      only after a write of a Deployment, until the server keeps a status.
+ 10. A Foo is not synced while a cache lacks what its last sync wrote: it would be created twice, and its own
+     write taken for another writer's. See handloop.controller.runtime.reconcile_writes.
 As upstream: a changed spec.deploymentName makes a new Deployment. The old one stays until the Foo goes.
 """
 
@@ -35,6 +38,7 @@ from typing import Any, Final
 
 from cachetools import LRUCache
 from msgspec.structs import replace
+from prometheus_client import CollectorRegistry
 
 from handloop.apis.apps_v1 import Deployment, DeploymentSpec, LabelSelector
 from handloop.apis.core_v1 import Container, ObjectReference, PodSpec, PodTemplateSpec
@@ -50,7 +54,7 @@ from handloop.client.decoding.pages import Undecodable
 from handloop.client.errors import Invalid, NotFound, seconds_asked_for
 from handloop.client.resource_client import Client, PatchType
 from handloop.controller.foo.types import Foo, FooStatus
-from handloop.controller.runtime.damping import Damper, OwnerRecheck
+from handloop.controller.runtime.damping import Damper, HeldBackError, OwnerRecheck
 from handloop.controller.runtime.events.recorder import (
     EVENT_TYPE_NORMAL,
     EVENT_TYPE_WARNING,
@@ -58,10 +62,16 @@ from handloop.controller.runtime.events.recorder import (
     reference_to_kind,
     reference_to_undecodable,
 )
-from handloop.controller.runtime.kind_informer import Informer
-from handloop.controller.runtime.metrics.controller_metrics import ControllerMetrics
+from handloop.controller.runtime.kind_informer import KindInformer
+from handloop.controller.runtime.metrics.controller_metrics import (
+    ControllerMetrics,
+    ControllerOwnWrites,
+    OwnWriteMetrics,
+)
 from handloop.controller.runtime.outcomes import SyncOutcomes
-from handloop.controller.runtime.reconcile import ReconcileError
+from handloop.controller.runtime.owner_references import is_of_predecessor
+from handloop.controller.runtime.reconcile import ReconcileError, WaitError
+from handloop.controller.runtime.reconcile_writes import reconcile_writes
 from handloop.informers.handlers import ResourceEventHandlerFuncs
 from handloop.informers.keys import (
     DeletedFinalStateUnknown,
@@ -131,16 +141,30 @@ class FooController:
     def __init__(
         self,
         client: Client,
-        deployment_informer: Informer[Deployment],
-        foo_informer: Informer[Foo],
+        deployment_informer: KindInformer[Deployment],
+        foo_informer: KindInformer[Foo],
         recorder: EventRecorder,
         *,
         metrics_provider: MetricsProvider | None = None,
         metrics: ControllerMetrics | None = None,
+        own_metrics: ControllerOwnWrites | None = None,
         shutdown_timeout_seconds: float = 30.0,
         seams: Seams = REAL_SEAMS,
     ) -> None:
         """Hook into the informers; handlers of informers that have started get all cached objects."""
+        self._workqueue: RateLimitingQueue[ObjectName] = RateLimitingQueue(
+            default_rate_limiter(seams.clock),
+            name=QUEUE_NAME,
+            metrics_provider=metrics_provider,
+            seams=seams,
+        )
+        own_metrics = own_metrics or OwnWriteMetrics(CollectorRegistry()).for_controller(QUEUE_NAME)
+        caches = {each.kind.resource.group_resource: each for each in (deployment_informer, foo_informer)}
+        # the handlers wake a Foo that waits: each change of its own and of its Deployment enqueues it
+        self._writes = reconcile_writes(
+            client, caches.get, wake=self._workqueue.add, metrics=own_metrics, clock=seams.clock
+        )
+        client = self._writes.telling(client)
         self._deployments = client.resource(Deployment)
         self._foos = client.resource(Foo)
         self._deployments_lister = Lister(deployment_informer.indexer, Deployment.resource)
@@ -148,20 +172,12 @@ class FooController:
         self._has_synced = (deployment_informer.has_synced, foo_informer.has_synced)
         self._foo_indexer = foo_informer.indexer
         self._recorder = recorder
-        self._status_damper = Damper(
-            "another writer has undone the status, or the cache is behind", clock=seams.clock
-        )
+        self._status_damper = Damper("another writer has undone the status", clock=seams.clock)
         self._owners = OwnerRecheck(Foo, client, foo_informer.indexer, clock=seams.clock)
         self.outcomes = SyncOutcomes("foo", metrics=metrics, clock=seams.clock)
         self._shutdown_timeout_seconds = shutdown_timeout_seconds
         self._clock = seams.clock
         self._spawn = seams.spawn
-        self._workqueue: RateLimitingQueue[ObjectName] = RateLimitingQueue(
-            default_rate_limiter(seams.clock),
-            name=QUEUE_NAME,
-            metrics_provider=metrics_provider,
-            seams=seams,
-        )
         self._lock = new_lock("FooController._lock", 95)
         self._workers = self._workers_alive = 0
         self._reported_invalid: LRUCache[ObjectName, str] = LRUCache(_REMEMBERED)
@@ -236,6 +252,7 @@ class FooController:
             return False
         self.outcomes.began(name)
         try:
+            self._writes.check(name)  # difference 10
             self.sync_handler(name)
         except BaseException as error:  # noqa: BLE001 - whatever a sync raises, the worker lives on and retries
             self._report_outcome(name, error)
@@ -247,9 +264,15 @@ class FooController:
 
     def _report_outcome(self, name: ObjectName, error: BaseException | None) -> None:
         """Tell the rate limiter and the log how a sync went."""
+        if changes := self._writes.ended(name, follows=True):
+            log.info("Wrote", objectName=name, changes=changes)
         if error is None:  # (11) forget, or add rate limited
             self._workqueue.forget(name)
             self.outcomes.succeeded(name)
+        elif isinstance(error, HeldBackError | WaitError):
+            # no failure: the rate limiter is not told, so that the Foo waits no longer than it has to
+            self._workqueue.add_after(name, error.retry_seconds)
+            self.outcomes.waits(name, error)
         else:
             self._workqueue.add_rate_limited(name, at_least_seconds=seconds_asked_for(error))
             self.outcomes.failed(name, error)
@@ -264,7 +287,7 @@ class FooController:
         self._owners.check(name)
         foo = self._foos_lister.get(name)
         if foo is None:
-            log.error("Foo referenced by item in work queue no longer exists", objectReference=name)
+            log.info("Foo referenced by item in work queue no longer exists", objectReference=name)
             return
         if foo.metadata.deletion_timestamp is not None:
             log.debug("Foo is being deleted, leaving its Deployment alone", v=4, objectReference=name)
@@ -298,6 +321,9 @@ class FooController:
                 wanted, namespace=namespace, field_manager=FIELD_MANAGER
             )
             return created, True
+        owner = controller_of(deployment)
+        if owner is not None and is_of_predecessor(owner, foo):
+            raise WaitError(f"Deployment {name} of an earlier Foo {foo.metadata.name} is not gone yet")
         if not is_controlled_by(deployment, foo):
             raise self._report_foreign(foo, deployment)
         replicas = foo.spec.replicas
@@ -429,7 +455,7 @@ class FooController:
             if self._reported_invalid.get(name) == foo.resource_version:
                 return
             self._reported_invalid[name] = foo.resource_version
-        log.error(what, objectReference=name, err=message)
+        log.error(what, objectReference=name, err=message, once=True)
         self._recorder.event(foo, EVENT_TYPE_WARNING, INVALID_OBJECT, message)
 
     def workers_alive(self) -> int:

@@ -36,6 +36,7 @@ class FooRunnable:
         self._informers = (manager.informer_for(Deployment), manager.informer_for(Foo))
         self._recorder = manager.recorder(CONTROLLER_AGENT_NAME)
         self._metrics = manager.reconcile_metrics.for_controller(NAME, workers)
+        self._own_metrics = manager.own_write_metrics.for_controller(NAME)
         self._stop = threading.Event()
 
     def new_controller(self) -> FooController:
@@ -47,6 +48,7 @@ class FooRunnable:
             self._recorder,
             metrics_provider=manager.workqueue_metrics,
             metrics=self._metrics,
+            own_metrics=self._own_metrics,
             shutdown_timeout_seconds=manager.shutdown_timeout_seconds,
             seams=manager.seams,
         )

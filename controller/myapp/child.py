@@ -11,22 +11,19 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final, Generic, TypeVar
 
-from handloop.apis.meta import Kind, OwnerReference, controller_of, is_controlled_by
+from handloop.apis.meta import Kind, controller_of, is_controlled_by
 from handloop.client.errors import NotFound
 from handloop.client.resource_client import PatchType, ResourceClient
 from handloop.controller.myapp.changes import Changes, guarded
 from handloop.controller.myapp.types import MyApp
 from handloop.controller.runtime.context import Context, NameTakenError
-from handloop.controller.runtime.reconcile import ReconcileError
+from handloop.controller.runtime.owner_references import is_of_predecessor
+from handloop.controller.runtime.reconcile import ReconcileError, WaitError
 from handloop.informers.lister import Lister
 
 FIELD_MANAGER: Final = "myapp-operator"
 
 K = TypeVar("K", bound=Kind)
-
-
-class WaitError(ReconcileError):
-    """An object that is being deleted must be gone first, also from the cache; a watch event tells that."""
 
 
 class Child(Generic[K]):
@@ -114,14 +111,6 @@ class Child(Generic[K]):
         owner = controller_of(live) or next(iter(live.metadata.owner_references), None)
         if owner is None:
             return NameTakenError(f"{what} already exists and has no owner")
-        if _is_predecessor(owner, app):
+        if is_of_predecessor(owner, app):
             return WaitError(f"{what} of an earlier MyApp of this name is not gone yet")
         return NameTakenError(f'{what} already exists and belongs to {owner.kind} "{owner.name}"')
-
-
-def _is_predecessor(owner: OwnerReference, app: MyApp) -> bool:
-    """Whether the owner is an earlier MyApp of this name. This MyApp itself may own it without control."""
-    group = owner.api_version.partition("/")[0]
-    resource, metadata = app.resource, app.metadata
-    is_namesake = (group, owner.kind, owner.name) == (resource.group, resource.kind, metadata.name)
-    return is_namesake and owner.uid != metadata.uid

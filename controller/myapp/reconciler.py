@@ -28,7 +28,7 @@ from handloop.apis.meta import Kind, Object, is_controlled_by
 from handloop.client.errors import AlreadyExists, APIError, ClientError, Conflict, NotFound, TooManyRequests
 from handloop.controller.myapp.access import MYAPP_ACCESS
 from handloop.controller.myapp.changes import autoscaler_changes, deployment_changes, service_changes
-from handloop.controller.myapp.child import FIELD_MANAGER, Child, WaitError
+from handloop.controller.myapp.child import FIELD_MANAGER, Child
 from handloop.controller.myapp.desired_children import new_autoscaler, new_deployment, new_service
 from handloop.controller.myapp.status import MyAppReporter, deletion_status, new_status
 from handloop.controller.myapp.types import MyApp, MyAppStatus, problems
@@ -38,7 +38,7 @@ from handloop.controller.runtime.controller import Controller
 from handloop.controller.runtime.events.recorder import EventRecorder
 from handloop.controller.runtime.manager import Manager
 from handloop.controller.runtime.predicates import GenerationChanged, PredicateFuncs
-from handloop.controller.runtime.reconcile import DONE, ReconcileError, Result, TerminalError
+from handloop.controller.runtime.reconcile import DONE, ReconcileError, Result, TerminalError, WaitError
 from handloop.informers.keys import ObjectName, object_name
 from handloop.informers.lister import Lister
 from handloop.workqueue.seams import REAL_CLOCK, Clock

@@ -45,7 +45,7 @@ class AppliedFields:
             self._last[_place(wanted)] = applied
 
     def forget(self, wanted: Kind) -> None:
-        """An apply is about to be sent: without its answer nobody knows what was applied last."""
+        """An apply has failed: without its answer nobody knows what was applied last."""
         with self._lock:
             self._last.pop(_place(wanted), None)
 

@@ -10,29 +10,39 @@ Follows: controller-runtime pkg/builder.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from difflib import get_close_matches
 from functools import partial
-from typing import Any, Generic, NamedTuple, Self, TypeVar, cast
+from typing import Any, Final, Generic, NamedTuple, Self, TypeVar, cast
 
 from handloop.apis.core_v1 import Event
 from handloop.apis.meta import Kind
+from handloop.apis.resource import Resource
+from handloop.client.errors import Invalid
 from handloop.controller.runtime.applied_fields import AppliedFields
 from handloop.controller.runtime.context import Context
-from handloop.controller.runtime.controller import Controller, ControllerOptions
-from handloop.controller.runtime.damping import HeldBackError, OwnerRecheck
+from handloop.controller.runtime.controller import BLOCKED_SECONDS, Controller, ControllerOptions
+from handloop.controller.runtime.damping import Damper, HeldBackError, OwnerRecheck
+from handloop.controller.runtime.events.recorder import EVENT_TYPE_WARNING
 from handloop.controller.runtime.kind_informer import KindInformer
 from handloop.controller.runtime.kind_source import KindSource, MapFunc, OwnerNames, own_name
 from handloop.controller.runtime.manager import Manager
 from handloop.controller.runtime.metrics.controller_metrics import ControllerMetrics
 from handloop.controller.runtime.own_writes import OWN_WRITE_TIMEOUT_SECONDS, OwnWrites
-from handloop.controller.runtime.predicates import Predicate
-from handloop.controller.runtime.rbac.access import Access, owner_access
+from handloop.controller.runtime.predicates import GenerationChanged, Predicate, has_generation
+from handloop.controller.runtime.rbac.access import VERBS, Access, owner_access
+from handloop.controller.runtime.rbac.undeclared import UndeclaredWrites
 from handloop.controller.runtime.reconcile import Result
 from handloop.controller.runtime.reconcile_queue import ReconcileQueue
+from handloop.controller.runtime.reconcile_writes import ReconcileWrites, reconcile_writes
 from handloop.controller.runtime.reconciler import ByName, ByObject, ReconcileFunc, Reconciler, function_of
 from handloop.informers.keys import ObjectName
 from handloop.workqueue.rate_limiters import RateLimiter
+from handloop.workqueue.seams import Clock
+
+WRITE_REFUSED: Final = "WriteRefused"
 
 K = TypeVar("K", bound=Kind)
 T = TypeVar("T", bound=Kind)
@@ -49,7 +59,9 @@ def _checked_kind(kind: Any) -> Any:
     return kind
 
 
-def _checked_predicates(predicates: Sequence[Predicate]) -> tuple[Predicate, ...]:
+def _checked_predicates(kind: Any, predicates: Sequence[Predicate]) -> tuple[Predicate, ...]:
+    if not isinstance(predicates, Iterable):
+        raise TypeError(f"predicates is a tuple: predicates=({predicates!r},)")
     for each in predicates:
         if isinstance(each, type):
             raise TypeError(f"a predicate is an object, not a class: call {each.__name__}(...)")
@@ -57,6 +69,11 @@ def _checked_predicates(predicates: Sequence[Predicate]) -> tuple[Predicate, ...
             raise TypeError(
                 f"a predicate has create, update and delete, and {each!r} has not: "
                 "PredicateFuncs(update=function) makes one of a function"
+            )
+        if isinstance(each, GenerationChanged) and not has_generation(kind.resource):
+            raise TypeError(
+                f"the server counts no generation of a {kind.resource.kind}, so GenerationChanged would hide "
+                "every update: ResourceVersionChanged leaves out resyncs alone"
             )
     return tuple(predicates)
 
@@ -71,11 +88,24 @@ class _Asked(NamedTuple):
 
 
 class _Rechecked:
-    """Calls a reconcile, unless its object is known to be gone. Implements Reconciler[ObjectName]."""
+    """
+    Calls a reconcile, unless its object is known to be gone. Implements Reconciler[ObjectName].
 
-    def __init__(self, reconcile: ReconcileFunc[ObjectName], owners: OwnerRecheck[Any]) -> None:
+    What the server refuses with a 422 is an Event of the object, too: its author may be able to mend it.
+    """
+
+    def __init__(
+        self,
+        reconcile: ReconcileFunc[ObjectName],
+        owners: OwnerRecheck[Any],
+        cached: Callable[[ObjectName], Kind | None],
+        *,
+        clock: Clock,
+    ) -> None:
         self._reconcile = reconcile
         self._owners = owners
+        self._cached = cached
+        self._refusals = Damper("told already", clock=clock)
 
     def reconcile(self, name: ObjectName, context: Context) -> Result | None:
         """Raises: OwnerGoneError and ClientError of OwnerRecheck.check; errors of the reconciler."""
@@ -83,8 +113,25 @@ class _Rechecked:
             self._owners.check(name)
         except HeldBackError as error:
             # no failure: it would count for max_retries
-            return Result(requeue_after=error.seconds)
-        return self._reconcile(name, context)
+            return Result(requeue_after=error.retry_seconds)
+        try:
+            return self._reconcile(name, context)
+        except Invalid as error:
+            with suppress(HeldBackError):
+                self._tell(name, context, error.status.message)
+            raise
+
+    def _tell(self, name: ObjectName, context: Context, message: str) -> None:
+        """Once per generation and message, and ever more rarely for the retries."""
+        obj = self._cached(name)
+        if obj is None:
+            return
+
+        def tell() -> bool:
+            context.event(obj, WRITE_REFUSED, message, EVENT_TYPE_WARNING)
+            return True
+
+        self._refusals.spaced(obj.metadata.uid, (obj.metadata.generation, message), tell)
 
 
 class ControllerBuilder(Generic[K]):
@@ -96,6 +143,7 @@ class ControllerBuilder(Generic[K]):
         self._for: type[Kind] | None = None
         self._asked: list[_Asked] = []
         self._access: tuple[Access, ...] = ()
+        self._written: set[Resource] = set()
         self._options = ControllerOptions(
             cache_sync_timeout_seconds=manager.cache_sync_timeout_seconds,
             shutdown_timeout_seconds=manager.shutdown_timeout_seconds,
@@ -111,7 +159,7 @@ class ControllerBuilder(Generic[K]):
         if self._for is not None:
             raise BuilderError(f"controller {self._name}: for_() could only be called once")
         self._for = _checked_kind(kind)
-        self._asked.insert(0, _Asked(kind, own_name, _checked_predicates(predicates)))
+        self._asked.insert(0, _Asked(kind, own_name, _checked_predicates(kind, predicates)))
         return cast("ControllerBuilder[T]", self)
 
     def owns(
@@ -122,7 +170,9 @@ class ControllerBuilder(Generic[K]):
 
         Args: every_owner = also owners that do not control the object.
         """
-        self._asked.append(_Asked(_checked_kind(kind), None, _checked_predicates(predicates), every_owner))
+        self._asked.append(
+            _Asked(_checked_kind(kind), None, _checked_predicates(kind, predicates), every_owner)
+        )
         return self
 
     def watches(self, kind: type[T], map_func: MapFunc[T], *, predicates: Sequence[Predicate] = ()) -> Self:
@@ -133,7 +183,7 @@ class ControllerBuilder(Generic[K]):
         """
         if not callable(map_func):
             raise TypeError(f"a map function takes an object and returns ObjectNames, not {map_func!r}")
-        self._asked.append(_Asked(_checked_kind(kind), map_func, _checked_predicates(predicates)))
+        self._asked.append(_Asked(kind, map_func, _checked_predicates(_checked_kind(kind), predicates)))
         return self
 
     def with_options(
@@ -143,6 +193,7 @@ class ControllerBuilder(Generic[K]):
         rate_limiter: RateLimiter[ObjectName] | None = None,
         max_retries: int | None = None,
         reconcile_timeout_seconds: float | None = None,
+        blocked_after_seconds: float | None = BLOCKED_SECONDS,
         own_write_timeout_seconds: float = OWN_WRITE_TIMEOUT_SECONDS,
         cache_sync_timeout_seconds: float | None = None,
         needs_leader_election: bool = True,
@@ -163,6 +214,7 @@ class ControllerBuilder(Generic[K]):
             rate_limiter=rate_limiter,
             max_retries=max_retries,
             reconcile_timeout_seconds=reconcile_timeout_seconds,
+            blocked_after_seconds=blocked_after_seconds,
             own_write_timeout_seconds=own_write_timeout_seconds,
             cache_sync_timeout_seconds=cache_sync_timeout_seconds,
             needs_leader_election=needs_leader_election,
@@ -173,14 +225,21 @@ class ControllerBuilder(Generic[K]):
         """
         Declare what the reconciler writes: `.writes(ConfigMap, "create", "patch")`.
 
-        An apply needs create and patch, and get, which comes with patch: see AppliedFields. Watches, and
-        Events in the controller's name, are declared already.
+        An apply needs create and patch, and get, which comes with patch: see AppliedFields. A kind that is
+        watched, too, gets it with any verb: see OwnWrites. Watches, and Events in the controller's name, are
+        declared already.
 
         Args: subresource as in `.writes(Foo, "update", subresource="status")`.
-        Raises: ValueError without a verb.
+        Raises: ValueError without a verb, and for one that no server has.
         """
         if not verbs:
             raise ValueError(f'name the verbs: .writes({kind.__name__}, "create", "patch")')
+        for verb in verbs:
+            if verb not in VERBS:
+                near = "".join(f": {one}?" for one in get_close_matches(verb, VERBS, 1)) or "."
+                raise ValueError(f"{verb!r} is no verb of a resource{near} .declares(...) takes any verb")
+        if not subresource:
+            self._written.add(kind.resource)
         if "patch" in verbs and not subresource:
             verbs = (*verbs, "get")
         return self.declares(Access(resource=kind.resource, verbs=verbs, subresource=subresource))
@@ -226,24 +285,27 @@ class ControllerBuilder(Generic[K]):
     def _complete(
         self, reconcile: ReconcileFunc[ObjectName], informers: dict[type[Any], KindInformer[Any]]
     ) -> Controller:
-        kind, queue = self._kind(), self._new_queue()
+        kind, queue, clock = self._kind(), self._new_queue(), self._manager.seams.clock
         watched = {each.resource.group_resource: informer for each, informer in informers.items()}
-        own_writes = OwnWrites(
+        writes = reconcile_writes(
+            self._manager.client,
             lambda resource: watched.get(resource) or self._manager.informer_of(resource),
             wake=queue.wake,
             tells=watched.__contains__,
             metrics=self._manager.own_write_metrics.for_controller(self._name),
             timeout_seconds=self._options.own_write_timeout_seconds,
-            clock=self._manager.seams.clock,
+            clock=clock,
         )
+        own_writes = writes.own_writes
         owners = OwnerRecheck(
             kind,
             self._manager.client,
             informers[kind],
             deleted_by_us=own_writes.has_deleted,
-            clock=self._manager.seams.clock,
+            clock=clock,
         )
-        controller = self._new_controller(_Rechecked(reconcile, owners), queue, own_writes)
+        rechecked = _Rechecked(reconcile, owners, informers[kind].get, clock=clock)
+        controller = self._new_controller(rechecked, queue, writes)
         self._manager.add(controller)
         self._manager.declare_reconciled(kind)
         self._manager.declare(*self._implied_access(kind), *self._access)
@@ -252,12 +314,17 @@ class ControllerBuilder(Generic[K]):
         return controller
 
     def _implied_access(self, kind: type[Kind]) -> list[Access]:
-        """Watches, the look at an owner whose children disappear, owning, and Events of the controller."""
+        """
+        Watches, owning, Events of the controller, and two looks at the server: at an owner whose children
+        disappear, and at an own write that a cache lacks.
+        """
         owning = [owner_access(kind.resource)] if any(one.names_of is None for one in self._asked) else []
-        watched = [Access(resource=asked.kind.resource, verbs=("list", "watch")) for asked in self._asked]
+        watched = [asked.kind.resource for asked in self._asked]
+        looked_up = [Access(resource=each, verbs=("get",)) for each in watched if each in self._written]
         return [
             Access(resource=kind.resource, verbs=("get",)),
-            *watched,
+            *(Access(resource=each, verbs=("list", "watch")) for each in watched),
+            *looked_up,
             *owning,
             Access(resource=Event.resource, verbs=("create", "patch")),
         ]
@@ -273,22 +340,24 @@ class ControllerBuilder(Generic[K]):
         return queue
 
     def _new_controller(
-        self, reconciler: Reconciler[ObjectName], queue: ReconcileQueue, own_writes: OwnWrites
+        self, reconciler: Reconciler[ObjectName], queue: ReconcileQueue, writes: ReconcileWrites
     ) -> Controller:
         manager = self._manager
         return Controller(
             self._name,
             reconciler,
+            kind=self._kind().resource.kind,
             queue=queue,
-            own_writes=own_writes,
+            writes=writes,
             metrics=self._new_metrics(),
             own_metrics=manager.own_write_metrics.for_controller(self._name),
             options=self._options,
             new_context=partial(
                 Context,
-                client=manager.client,
+                client=manager.client.telling(UndeclaredWrites(self._name, manager.access).accepted),
                 listers=manager,
                 applied=AppliedFields(),
+                owned={one.kind.resource.group_resource for one in self._asked if one.names_of is None},
                 recorder=manager.recorder(self._name),
                 clock=manager.seams.clock,
             ),
@@ -320,6 +389,7 @@ class ControllerBuilder(Generic[K]):
             observed=own_writes.observed,
             gone=owners.child_gone,
             panicked=self._new_metrics().panics.inc,
+            dropped=self._manager.own_write_metrics.for_controller(self._name).dropped,
             recorder=self._manager.recorder(self._name) if asked.names_of is own_name else None,
         )
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from typing import Any, Final, TypeVar
 
 from handloop.apis.meta import Kind
-from handloop.controller.runtime.kind_informer import KindInformer
+from handloop.controller.runtime.kind_informer import KindInformer, failing
 from handloop.controller.runtime.metrics.informer_metrics import lag_seconds
 from handloop.controller.runtime.reconcile import Deadline, ReconcileError
 from handloop.informers.factory import ResourceSource, SharedInformerFactory
@@ -31,6 +32,13 @@ FRESH_SECONDS: Final = 120.0
 
 Troubles = Callable[[], Sequence[str]]
 """The obstacles to filled caches, in words; empty once the caches are filled."""
+
+
+READER: Final[ContextVar[str]] = ContextVar("READER", default="")
+"""
+Whose thread reads a cache that is not filled. A "runnable" waits. A "reconcile" waits, too, but not while the
+first list fails: other names need the worker. All others, such as handlers, get what is there.
+"""
 
 
 class CacheSyncTimeoutError(ReconcileError):
@@ -85,14 +93,17 @@ class Caches:
         transform: Callable[[Any], Any] | None = None,
         options: InformerOptions = DEFAULT_OPTIONS,
         progress_seconds: float = INTERVAL_SECONDS,
+        fill: Callable[[KindInformer[Any]], None] = lambda _informer: None,
         seams: Seams = REAL_SEAMS,
     ) -> None:
         """
         Make the factories; nothing is asked of the server before start.
 
-        Args: the caches keep the result of transform; see SharedIndexInformer.set_transform.
+        Args: the caches keep the result of transform; see SharedIndexInformer.set_transform. fill is for
+        every KindInformer.
         Raises: as chosen_namespaces.
         """
+        self._fill = fill
         self._progress_seconds = progress_seconds
         self._clock = seams.clock
         self._stop: threading.Event | None = None
@@ -118,7 +129,7 @@ class Caches:
         made = {namespace: factory.informer_for(kind) for namespace, factory in factories.items()}
         if self._stop is not None:
             self.start(self._stop)
-        return KindInformer(kind, made)
+        return KindInformer(kind, made, fill=self._fill)
 
     def informer_of(self, group_resource: str) -> KindInformer[Any] | None:
         """The shared informers of a kind that were made already, by its `plural.group`."""
@@ -214,7 +225,4 @@ def chosen_namespaces(namespaces: Sequence[str]) -> list[str]:
 
 def _is_being_filled(informer: SharedIndexInformer[Any]) -> bool:
     """Whether a first list is under way, without trouble so far."""
-    if informer.has_synced():
-        return False
-    reflector = informer.statistics().reflector
-    return reflector is None or not reflector.last_error
+    return not informer.has_synced() and failing(informer) is None

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
 from functools import cached_property
+from types import FrameType
 from typing import Any, Final, Protocol, TypeVar
 
 from msgspec.structs import replace
@@ -12,7 +16,7 @@ from handloop.apis.conditions import Condition, Conditions, set_condition
 from handloop.apis.evolve import evolve
 from handloop.apis.meta import APIStruct, Kind, ObjectMeta, controller_of, is_controlled_by
 from handloop.apis.resource import Resource
-from handloop.client.errors import ClientError, Conflict, Forbidden, Invalid, NotFound
+from handloop.client.errors import ClientError, Conflict, Forbidden, NotFound
 from handloop.client.http.response import Response
 from handloop.client.resource_client import Client
 from handloop.client.rest_client import Call
@@ -24,8 +28,8 @@ from handloop.controller.runtime.events.recorder import (
     EventRecorder,
 )
 from handloop.controller.runtime.finalizers import is_being_deleted
-from handloop.controller.runtime.owner_references import with_controller
-from handloop.controller.runtime.reconcile import Deadline, ReconcileError
+from handloop.controller.runtime.owner_references import is_of_predecessor, with_controller
+from handloop.controller.runtime.reconcile import Deadline, ReconcileError, WaitError
 from handloop.informers.keys import object_name
 from handloop.informers.lister import Lister
 from handloop.workqueue.seams import REAL_CLOCK, Clock
@@ -108,12 +112,15 @@ class Context:
         wrote: Callable[[Kind], None] = _ignore,
         deleted: Callable[[Kind], None] = _ignore,
         applied: AppliedFields | None = None,
+        owned: set[str] | None = None,
         accepted: Callable[[Call, Response], None] = _ignore,
         clock: Clock = REAL_CLOCK,
     ) -> None:
         """
-        Args: applied is what the controller applied earlier, None = nothing is known; accepted is called with
-        each write that the server accepted from client: an OnWrite. A test's clock may be a FakeClock.
+        Args: applied is what the controller applied earlier, None = nothing is known; owned = the
+        `plural.group` of kinds with owners, which loses those that were applied without one; accepted is
+        called with each write that the server accepted from client: an OnWrite. A test's clock may be a
+        FakeClock.
         """
         self.controller = controller
         self.id = id
@@ -126,11 +133,16 @@ class Context:
         self._listers = listers
         self._recorder = recorder
         self._applied = AppliedFields() if applied is None else applied
+        self._owned = set() if owned is None else owned
         self._accepted = accepted
         self._clock = clock
 
     def __repr__(self) -> str:
         return f"<Context of {self.controller}, id {self.id or '-'}, causes {', '.join(self.causes) or '-'}>"
+
+    def now(self) -> datetime:
+        """The time of the controller's clock, in UTC. A test moves it: `Context(clock=FakeClock())`."""
+        return datetime.fromtimestamp(self._clock.time(), UTC)
 
     @cached_property
     def client(self) -> Client:
@@ -171,44 +183,102 @@ class Context:
 
         Args: owner controls the object; an object of that name which it does not control is left alone, and
         a Warning Event of owner says so. The server checks that, too: the apply has a precondition, that the
-        object is absent or the very one in the cache. If that does not hold, the live object is read, and
-        decides. None = no owner: any object of that name is taken for ours.
+        object is absent or as the cache has it. If that does not hold, the live object is read, and decides.
+        None = no owner: any object of that name is taken for ours.
         Returns: the object as the cache or the answer has it. While owner is being deleted nothing is
         written, which the log says from -v 1 on: as the cache has it, or else as it would be written.
-        Raises: NameTakenError; OwnerError; as ResourceClient.patch and Manager.lister_for.
+        Raises: WaitError while the object is being deleted, or belongs to an earlier object of the owner's
+        name; NameTakenError; OwnerError; TypeError for string_data; as ResourceClient.patch and
+        Manager.lister_for.
         """
+        if getattr(obj, "string_data", None):
+            raise TypeError("the server never returns string_data: say data=secret_data({...}) in its place")
         wanted = obj if owner is None else with_controller(obj, owner)
+        if owner is None and not obj.metadata.owner_references:
+            self._tell_of_no_owner(obj, sys._getframe(1))  # noqa: SLF001 - documented
         present = self.lister_for(type(obj)).get(object_name(obj))
-        if owner is not None:
-            if is_being_deleted(owner):
-                self.log.debug("Not applied, as its owner is being deleted", object=object_name(wanted))
-                return wanted if present is None else present
-            self._require_ours(present, owner)
-        if present is not None and is_applied(wanted, present) and self._wants_all(wanted, present):
+        if owner is not None and is_being_deleted(owner):
+            self.log.debug("Not applied, as its owner is being deleted", object=object_name(wanted))
+            return wanted if present is None else present
+        self._require_ours(present, owner)
+        if present is not None and self._is_as_wanted(wanted, present):
             return present
-        self._applied.forget(wanted)
-        stored = self._applied_as(wanted) if owner is None else self._apply_ours(wanted, present, owner)
-        self._applied.remember(wanted, stored.metadata.uid)
-        return stored
+        return self._applied_as(wanted) if owner is None else self._apply_ours(wanted, present, owner)
+
+    def _tell_of_no_owner(self, obj: Kind, caller: FrameType) -> None:
+        """Once per kind and controller: the author said that the kind has owners."""
+        resource = obj.resource.group_resource
+        if resource in self._owned:
+            self._owned.discard(resource)
+            self.log.warning(
+                "Applied without owner=: its changes wake nobody, and it outlives its owner",
+                object=f"{resource} {object_name(obj)}",
+                at=f"{caller.f_code.co_filename}:{caller.f_lineno}",
+                fix="context.apply(..., owner=obj), or .watches(...) in place of .owns(...)",
+                once=True,
+            )
+
+    def prune(self, kind: type[K], *, keep: Iterable[Kind], owner: Kind) -> tuple[K, ...]:
+        """
+        Delete the children of owner that are not wanted any more, by their owner's UID; declare `delete`.
+
+        The parts: lister_for(kind).list, is_controlled_by, and delete of client.resource(kind), in the
+        background, with the UID and version in the cache. Reads all objects of the kind in the namespace.
+
+        Args: keep = the wanted ones, by name, as apply takes or returns them.
+        Returns: what was deleted, as the cache has it; nothing while owner is being deleted.
+        Raises: Conflict for a child that has changed; as ResourceClient.delete and Manager.lister_for.
+        """
+        if is_being_deleted(owner):
+            return ()
+        namespace = owner.metadata.namespace
+        kept = {(each.metadata.namespace or namespace, each.metadata.name) for each in keep}
+        spare = tuple(
+            each
+            for each in self.lister_for(kind).list(namespace=namespace)
+            if is_controlled_by(each, owner) and object_name(each) not in kept and not is_being_deleted(each)
+        )
+        for there in (each.metadata for each in spare):
+            with suppress(NotFound):
+                self.client.resource(kind).delete(
+                    there.name,
+                    namespace=there.namespace,
+                    uid=there.uid,
+                    resource_version=there.resource_version,
+                    propagation_policy="Background",
+                )
+        return spare
 
     def _apply_ours(self, wanted: K, present: K | None, owner: Kind) -> K:
-        """The cache may lag: another object of that name may be there by now, and is not ours to change."""
+        """
+        The cache may lag: by now the object may be another one, orphaned, or being deleted.
+
+        So the apply is for the version in the cache, or else for the one that the server has.
+        """
         try:
             return self._applied_as(wanted, _that_of(present))
-        except (Conflict, Invalid) as error:
-            if isinstance(error, Invalid) and not _is_about_the_uid(error):
-                raise
+        except Conflict as error:
             try:
                 live = self._live(wanted)
             except Forbidden as refused:
                 # whose it is will be seen once the cache has it
                 raise error from refused
         self._require_ours(live, owner)
+        if live is not None and self._is_as_wanted(wanted, live):
+            return live
         return self._applied_as(wanted, _that_of(live))
 
     def _applied_as(self, wanted: K, precondition: Mapping[str, str] = NO_PRECONDITION) -> K:
         objects = self.client.resource(type(wanted))
-        return apply(objects, wanted, field_manager=self.controller, precondition=precondition)
+        try:
+            stored = apply(objects, wanted, field_manager=self.controller, precondition=precondition)
+        except Conflict:
+            raise  # the server has done nothing
+        except BaseException:
+            self._applied.forget(wanted)
+            raise
+        self._applied.remember(wanted, stored.metadata.uid)
+        return stored
 
     def _live(self, wanted: K) -> K | None:
         metadata = wanted.metadata
@@ -217,8 +287,10 @@ class Context:
         except NotFound:
             return None
 
-    def _wants_all(self, wanted: Kind, present: Kind) -> bool:
-        return self._applied.are_all_wanted(wanted, present, client=self.client, manager=self.controller)
+    def _is_as_wanted(self, wanted: Kind, present: Kind) -> bool:
+        return is_applied(wanted, present) and self._applied.are_all_wanted(
+            wanted, present, client=self.client, manager=self.controller
+        )
 
     def update_status(self, obj: K, status: APIStruct) -> K:
         """
@@ -267,13 +339,19 @@ class Context:
             return True
         return served is None or served.find(resource.plural, "status") is not None
 
-    def _require_ours(self, present: Kind | None, owner: Kind) -> None:
-        """Raises: NameTakenError."""
-        if present is None or is_controlled_by(present, owner):
+    def _require_ours(self, present: Kind | None, owner: Kind | None) -> None:
+        """Raises: NameTakenError; WaitError."""
+        if present is None:
             return
-        holder = controller_of(present)
+        what, holder = f"{present.resource.kind} {present.metadata.name}", controller_of(present)
+        if owner is None or is_controlled_by(present, owner):
+            if is_being_deleted(present):
+                raise WaitError(f"{what} is being deleted, and not gone yet")
+            return
+        if holder is not None and is_of_predecessor(holder, owner):
+            raise WaitError(f"{what} of an earlier {holder.kind} {holder.name} is not gone yet")
         whose = "has no controller" if holder is None else f"belongs to {holder.kind} {holder.name}"
-        text = f"{present.resource.kind} {present.metadata.name} already exists and {whose}: left alone"
+        text = f"{what} already exists and {whose}: left alone"
         self.event(owner, NAME_TAKEN, text, EVENT_TYPE_WARNING)
         raise NameTakenError(text)
 
@@ -282,9 +360,5 @@ def _that_of(present: Kind | None) -> Mapping[str, str]:
     """The precondition that the server has what we have seen."""
     if present is None:
         return ABSENT
-    uid = present.metadata.uid
-    return {"uid": uid} if uid else NO_PRECONDITION
-
-
-def _is_about_the_uid(error: Invalid) -> bool:
-    return any(cause.field == "metadata.uid" for cause in error.status.details.causes)
+    version = present.metadata.resource_version
+    return {"resourceVersion": version} if version else NO_PRECONDITION

@@ -22,13 +22,21 @@ from typing import Any, Final, NamedTuple, Protocol
 import structlog
 
 from handloop.client.errors import TransportError, seconds_asked_for
-from handloop.controller.runtime.caches import wait_for_caches
+from handloop.controller.runtime.caches import READER, wait_for_caches
 from handloop.controller.runtime.context import Context
 from handloop.controller.runtime.metrics.controller_metrics import ControllerMetrics, ControllerOwnWrites
 from handloop.controller.runtime.outcomes import ReconcileReports, is_expected
-from handloop.controller.runtime.own_writes import OWN_WRITE_TIMEOUT_SECONDS, OwnWrites
-from handloop.controller.runtime.reconcile import DONE, Deadline, ReconcileError, Result, TerminalError
+from handloop.controller.runtime.own_writes import OWN_WRITE_TIMEOUT_SECONDS
+from handloop.controller.runtime.reconcile import (
+    DONE,
+    Deadline,
+    ReconcileError,
+    Result,
+    TerminalError,
+    WaitError,
+)
 from handloop.controller.runtime.reconcile_queue import Cause, ReconcileQueue
+from handloop.controller.runtime.reconcile_writes import ReconcileWrites
 from handloop.controller.runtime.reconciler import Reconciler
 from handloop.controller.runtime.runnable import WorkersBusyError
 from handloop.informers.keys import ObjectName
@@ -46,6 +54,7 @@ How long after a write without an answer the retry comes, if no watch event come
 There is no floor of such a write: a retry at once would find a cache without it, and create a second object
 where the server makes the names.
 """
+BLOCKED_SECONDS: Final = 60.0
 STUCK_SECONDS: Final = 300.0
 """How long after its deadline a reconcile that has not ended counts as stuck: slow requests take less."""
 
@@ -57,9 +66,10 @@ class ControllerOptions:
 
     Args: rate_limiter None = per name 5 ms doubling up to 1000 s. After max_retries in a row a name waits for
     a change, as after a TerminalError; None = no limit. reconcile_timeout_seconds is positive, None = no
-    deadline; a reconcile that blocks for longer is logged while it blocks, and fails the liveness check once
-    it is STUCK_SECONDS late. cache_sync_timeout_seconds may be infinite. own_write_timeout_seconds 0 = do not
-    wait for our own writes.
+    deadline; a reconcile that is STUCK_SECONDS late fails the liveness check. A reconcile that outlasts its
+    deadline, or blocked_after_seconds without one, is logged while it runs; None = it is not.
+    cache_sync_timeout_seconds may be infinite. A cache that lacks our own writes for
+    own_write_timeout_seconds is compared with the server; 0 = do not wait for our own writes.
     Raises: ValueError.
     """
 
@@ -67,6 +77,7 @@ class ControllerOptions:
     rate_limiter: RateLimiter[ObjectName] | None = None
     max_retries: int | None = None
     reconcile_timeout_seconds: float | None = None
+    blocked_after_seconds: float | None = BLOCKED_SECONDS
     cache_sync_timeout_seconds: float = CACHE_SYNC_TIMEOUT_SECONDS
     own_write_timeout_seconds: float = OWN_WRITE_TIMEOUT_SECONDS
     shutdown_timeout_seconds: float = 30.0
@@ -79,6 +90,8 @@ class ControllerOptions:
             raise ValueError("max_retries must not be negative")
         if self.reconcile_timeout_seconds is not None and not self.reconcile_timeout_seconds > 0:
             raise ValueError("reconcile_timeout_seconds must be positive; None means no deadline")
+        if self.blocked_after_seconds is not None and not self.blocked_after_seconds > 0:
+            raise ValueError("blocked_after_seconds must be positive; None means no warning")
         for name in ("cache_sync_timeout_seconds", "own_write_timeout_seconds", "shutdown_timeout_seconds"):
             if not getattr(self, name) >= 0:
                 raise ValueError(f"{name} must not be negative")
@@ -118,9 +131,11 @@ class Controller:
     Implements handloop.controller.runtime.runnable.Runnable.
 
     State, under _lock: _counts; _running, the reconciles under way by name; _told, the ids of those that the
-    log tells of as blocked; _watches, which only grow; _started, set by run. run starts the watches that it
-    finds; watch() starts a watch that is added later.
-    Threads: `<name>-worker-<i>`, no two with one name from the queue; listeners add to the queue.
+    log tells of as blocked; _watchman, the thread that looks for these, None = it has nobody to look after;
+    _watches, which only grow; _started, set by run. run starts the watches that it finds; watch() starts a
+    watch that is added later.
+    Threads: `<name>-worker-<i>`, no two with one name from the queue; `<name>-watchman`, as _watchman;
+    listeners add to the queue.
     """
 
     def __init__(
@@ -128,8 +143,9 @@ class Controller:
         name: str,
         reconciler: Reconciler[ObjectName],
         *,
+        kind: str,
         queue: ReconcileQueue,
-        own_writes: OwnWrites,
+        writes: ReconcileWrites,
         metrics: ControllerMetrics,
         own_metrics: ControllerOwnWrites,
         options: ControllerOptions = ControllerOptions(),
@@ -137,12 +153,16 @@ class Controller:
         new_id: Callable[[], str] = lambda: str(uuid.uuid4()),
         seams: Seams = REAL_SEAMS,
     ) -> None:
-        """Args: new_context is Context, with the parts that all reconciles of the controller share."""
+        """
+        Args: kind is that of the objects; new_context is Context, with the parts that all reconciles of the
+        controller share.
+        """
         self.name = name
         self.needs_leader_election = options.needs_leader_election
         self.queue = queue
         self._reconciler = reconciler
-        self._own_writes = own_writes
+        self._kind = kind
+        self._writes = writes
         self._metrics = metrics
         self._own_metrics = own_metrics
         self._options = options
@@ -159,6 +179,7 @@ class Controller:
         self._counts = ReconcileStatistics()
         self._running: dict[ObjectName, _Running] = {}
         self._told: set[str] = set()
+        self._watchman: Joinable | None = None
 
     def __repr__(self) -> str:
         counts, queue = self.statistics(), self.queue.statistics()
@@ -177,6 +198,13 @@ class Controller:
         """Reconcile a name for another reason than a watch event, such as news from outside the cluster."""
         self.queue.add(name, Cause(cause))
 
+    def reconcile_again(self, cause: str) -> None:
+        """Reconcile once more, in the caller's words, what is being reconciled."""
+        with self._lock:
+            names = list(self._running)
+        for name in names:
+            self.enqueue(name, cause)
+
     def statistics(self) -> ReconcileStatistics:
         """A snapshot."""
         with self._lock:
@@ -189,25 +217,30 @@ class Controller:
             return None
         if counts.workers_alive < counts.workers:
             return f"{self.name}: {counts.workers_alive} of {counts.workers} are alive"
-        stuck = [f"{each.name} for {seconds:.0f}s" for each, seconds in self._late(STUCK_SECONDS)]
+        stuck = [
+            f"{each.name} for {seconds:.0f}s"
+            for each, seconds in self._late(STUCK_SECONDS, self._options.reconcile_timeout_seconds)
+        ]
         return f"{self.name}: stuck in the reconcile of {', '.join(stuck)}" if stuck else None
 
     def run(self, stop: threading.Event) -> None:
         """
         Wait for the caches, work until stop is set, and let the reconciles in flight end.
 
-        Raises: CacheSyncTimeoutError; WorkersBusyError when reconciles are still under way then.
+        Raises: RuntimeError for a controller that was started before; CacheSyncTimeoutError; WorkersBusyError
+        when reconciles are still under way then.
         Blocks: until stop is set, and then at most shutdown_timeout_seconds.
         """
+        watches = self._take_watches()
         self._stop = stop
         workers: list[Joinable] = []
         try:
             self._log.info("Starting controller", controller=self.name)
-            for watch in self._take_watches():
+            for watch in watches:
                 watch.start()
             if self._wait_for_caches(stop):
                 workers = self._start_workers(stop)
-                self._watch_over_workers(stop)
+                stop.wait()
             self._log.info("Shutting down workers", controller=self.name)
         finally:
             self.queue.shut_down()
@@ -216,6 +249,8 @@ class Controller:
     def _take_watches(self) -> tuple[Watch, ...]:
         """The watches that run starts; those that come later start by themselves."""
         with self._lock:
+            if self._started:
+                raise RuntimeError(f"controller {self.name} was started before: add it to one manager, once")
             self._started = True
             return tuple(self._watches)
 
@@ -234,23 +269,40 @@ class Controller:
         self._count(workers=count, workers_alive=count)
         return [self._spawn(f"{self.name}-worker-{i}", partial(self._run_worker, stop)) for i in range(count)]
 
-    def _watch_over_workers(self, stop: threading.Event) -> None:
-        """Until stop is set, log reconciles that block beyond their deadline, each once."""
-        limit = self._options.reconcile_timeout_seconds
-        if limit is None:
-            stop.wait()
-            return
-        while not self._clock.sleep(limit / 2, stop):
-            for late, seconds in self._late(0.0):
+    def _watch_over(self, running: _Running) -> None:
+        """A reconcile begins. Its watchman wakes once a minute in a busy controller, never in an idle one."""
+        with self._lock:
+            self._running[running.name] = running
+            if self._watchman is None and self._limit() is not None:
+                self._watchman = self._spawn(f"{self.name}-watchman", self._tell_of_blocked)
+
+    def _tell_of_blocked(self) -> None:
+        """Log the reconciles that block, each once, while there are others."""
+        seconds = self._limit()  # at first: most reconciles are over before this thread runs
+        while seconds is not None and not self._clock.sleep(seconds, self._stop):
+            for late, ran in self._late(0.0, self._limit()):
                 with self._lock:
                     is_news = late.context.id not in self._told
                     self._told.add(late.context.id)
                 if is_news:
-                    self._reports.blocks(late.context, seconds, late.thread_id)
+                    self._reports.blocks(late.context, ran, late.thread_id)
+            seconds = self._seconds_to_next_look()
 
-    def _late(self, seconds: float) -> list[tuple[_Running, float]]:
-        """The reconciles that are later than that, and for how long they have run."""
-        limit = self._options.reconcile_timeout_seconds
+    def _seconds_to_next_look(self) -> float | None:
+        now, limit = self._clock.now(), self._limit() or 0.0
+        with self._lock:
+            began = [each.began_at for each in self._running.values() if each.context.id not in self._told]
+            if not began:
+                self._watchman = None
+                return None
+        return max(0.0, min(began) + limit - now)
+
+    def _limit(self) -> float | None:
+        """For how long a reconcile may run before the log tells of it."""
+        return self._options.reconcile_timeout_seconds or self._options.blocked_after_seconds
+
+    def _late(self, seconds: float, limit: float | None) -> list[tuple[_Running, float]]:
+        """The reconciles that are later than that after a limit, and for how long they have run."""
         if limit is None:
             return []
         now = self._clock.now()
@@ -270,6 +322,7 @@ class Controller:
 
     def _run_worker(self, stop: threading.Event) -> None:
         """Take and process names until stop is set; names that are still queued then stay there."""
+        before = READER.set("reconcile")
         running = True
         try:
             while running and not stop.is_set():
@@ -278,6 +331,7 @@ class Controller:
                 except BaseException:  # noqa: BLE001 - the reporting of an error failed, too: the worker lives on
                     self._clock.sleep(_WORKER_PERIOD_SECONDS, stop)
         finally:
+            READER.reset(before)
             self._count(workers_alive=-1)
 
     def _process_next(self) -> bool:
@@ -299,8 +353,9 @@ class Controller:
         if not causes:
             return
         try:
-            seconds = self._own_writes.seconds_to_wait(name)
-        except BaseException:
+            seconds = self._writes.seconds_to_wait(name)
+        except BaseException as error:
+            self._log.error("Look at own writes failed", object=name, err=repr(error), exc_info=error)
             self.queue.retry(name, "own write check")
             raise
         if seconds > 0:
@@ -313,17 +368,22 @@ class Controller:
     def _reconcile(self, name: ObjectName, causes: tuple[Cause, ...]) -> None:
         context = self._context(name, causes)
         began_at = self._clock.now()
-        with self._lock:
-            self._running[name] = _Running(name, context, began_at, threading.get_ident())
         try:
+            self._watch_over(_Running(name, context, began_at, threading.get_ident()))
             with structlog.contextvars.bound_contextvars(reconcileID=context.id):
                 self._reports.begins(context)
                 result = _checked(self._reconciler.reconcile(name, context))
+        except WaitError as wait:
+            self._reports.waits(context, wait)
+            self._settled(name, context, Result(requeue_after=wait.retry_seconds), began_at)
         except BaseException as error:  # noqa: BLE001 - whatever a reconcile does, the worker lives on
             self._failed(name, context, error, began_at)
         else:
             self._settled(name, context, result, began_at)
         finally:
+            follows = any(cause.verb and cause.subject != self._kind for cause in causes)
+            if changes := self._writes.ended(name, follows=follows):
+                context.log.info("Wrote", changes=changes)
             with self._lock:
                 del self._running[name]
                 self._told.discard(context.id)
@@ -340,13 +400,13 @@ class Controller:
             deadline=Deadline(self._options.reconcile_timeout_seconds, stop=self._stop, clock=self._clock),
             # bound when it is first used
             log=get_logger(self.name, controller=self.name, object=name, reconcileID=identity),
-            wrote=partial(self._own_writes.note, name, gone=False),
-            deleted=partial(self._own_writes.note, name, gone=True),
-            accepted=partial(self._own_writes.accepted, name),
+            wrote=partial(self._writes.own_writes.note, name, gone=False),
+            deleted=partial(self._writes.own_writes.note, name, gone=True),
+            accepted=partial(self._writes.accepted, name),
         )
 
     def _settled(self, name: ObjectName, context: Context, result: Result, began_at: float) -> None:
-        after = result.requeue_after
+        after = result.requeue_after or None
         if after is None:
             self.queue.settle(name)
         else:

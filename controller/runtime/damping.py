@@ -25,7 +25,7 @@ from handloop.apis.meta import Kind
 from handloop.client.errors import Forbidden, NotFound
 from handloop.client.resource_client import Client
 from handloop.controller.runtime.kind_source import OwnerCache, OwnerNames
-from handloop.controller.runtime.reconcile import ReconcileError
+from handloop.controller.runtime.reconcile import ReconcileError, WaitError
 from handloop.informers.keys import DeletedFinalStateUnknown, ObjectName, final_state
 from handloop.workqueue.seams import REAL_CLOCK, Clock, new_lock
 from handloop.workqueue.stdlib_logs import get_logger
@@ -38,11 +38,11 @@ _REMEMBERED: Final = 10_000
 
 
 class HeldBackError(ReconcileError):
-    """It is too early to do the same again; retried. Fields: seconds until it may be done."""
+    """It is too early to do the same again; retried. Fields: retry_seconds, until it may be done."""
 
     def __init__(self, why: str, seconds: float) -> None:
         super().__init__(f"{why}: held back for {seconds:.1f} s")
-        self.seconds = seconds
+        self.retry_seconds = seconds
 
 
 class _Done(NamedTuple):
@@ -103,8 +103,8 @@ T = TypeVar("T", bound=Kind)
 C = TypeVar("C", bound=Kind)
 
 
-class OwnerGoneError(ReconcileError):
-    """The owner is gone from the server, or being deleted, and the cache does not know yet; retried."""
+class OwnerGoneError(WaitError):
+    """The owner is gone from the server, or being deleted, and the cache does not know yet."""
 
 
 class OwnerRecheck(Generic[T]):
@@ -141,9 +141,12 @@ class OwnerRecheck(Generic[T]):
         state = final_state(child)
         if state is None:
             return
-        for owner in self._owners_of(state):
-            if not self._deleted_by_us(owner, state):
-                self._suspect(owner)
+        uids = {reference.uid for reference in state.metadata.owner_references}
+        for name in self._owners_of(state):
+            owner = self._cache.get_by_key(str(name))
+            # the end of a predecessor's child is no surprise
+            if owner is not None and owner.metadata.uid in uids and not self._deleted_by_us(name, state):
+                self._suspect(name)
 
     def check(self, name: ObjectName) -> None:
         """
@@ -177,7 +180,8 @@ class OwnerRecheck(Generic[T]):
             live = None
         except Forbidden as error:
             self._tell(error)
-            self._damper.spaced(cached.metadata.uid, None, lambda: True)
+            # a change of the spec is no repetition
+            self._damper.spaced(cached.metadata.uid, cached.metadata.generation, lambda: True)
             return
         if live is None or live.uid != cached.metadata.uid or live.deletion_timestamp is not None:
             what = f"{self._resource.kind} {name}"

@@ -6,13 +6,14 @@ A server can watch one namespace or all. A controller of several namespaces has 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, TypeVar
 
 from handloop.apis.meta import Kind
 from handloop.informers.event_intake import UndecodableCallback
 from handloop.informers.handlers import ResourceEventHandler
 from handloop.informers.indexer import Indexers
+from handloop.informers.informer_statistics import ReflectorStatistics
 from handloop.informers.keys import ObjectName
 from handloop.informers.lister import Cache, Lister, MergedCache
 from handloop.informers.shared_informer import SharedIndexInformer
@@ -25,28 +26,6 @@ class Synced(Protocol):
 
     def has_synced(self) -> bool:
         """Whether the handler has returned from every add of the initial list."""
-
-
-class Informer(Protocol[T]):
-    """The part of an informer that a controller needs: a SharedIndexInformer, or several as one."""
-
-    @property
-    def indexer(self) -> Cache[T]:
-        """The store; to read."""
-
-    def has_synced(self) -> bool:
-        """Whether the first list is completely in the store."""
-
-    def add_indexers(self, indexers: Indexers[T]) -> None:
-        """Add indexes."""
-
-    def on_undecodable(self, callback: UndecodableCallback) -> None:
-        """Call callback for every object that does not fit its type, beginning with those known already."""
-
-    def add_event_handler(
-        self, handler: ResourceEventHandler[T], *, resync_seconds: float | None = None
-    ) -> Synced:
-        """Call handler for every change."""
 
 
 class _AllSynced:
@@ -67,8 +46,16 @@ class KindInformer(Lister[T]):
     Their factories start and stop them. Fields: kind; informers; indexer, their stores, to read.
     """
 
-    def __init__(self, kind: type[T], parts: dict[str, SharedIndexInformer[T]]) -> None:
+    def __init__(
+        self,
+        kind: type[T],
+        parts: dict[str, SharedIndexInformer[T]],
+        *,
+        fill: Callable[[KindInformer[Any]], None] = lambda _informer: None,
+    ) -> None:
+        """Args: fill is called before get, list and by_index while the stores are not filled."""
         self.kind = kind
+        self._fill = fill
         self.informers = tuple(parts.values())
         self._parts = dict(parts)
         stores = {namespace: informer.indexer for namespace, informer in parts.items()}
@@ -105,6 +92,11 @@ class KindInformer(Lister[T]):
         parts = self.informers
         return _AllSynced([part.add_event_handler(handler, resync_seconds=resync_seconds) for part in parts])
 
+    def _read(self) -> Cache[T]:
+        if not self.has_synced():
+            self._fill(self)
+        return self.indexer
+
     def get_by_key(self, key: str) -> T | None:
         """The cached object with that store key; None also in a namespace that is not watched."""
         part = self._part(key.rpartition("/")[0])
@@ -128,14 +120,24 @@ class KindInformer(Lister[T]):
     def _part(self, namespace: str) -> SharedIndexInformer[T] | None:
         return self._parts.get(namespace) or self._parts.get("")
 
+    def is_failing(self) -> bool:
+        """Whether a first list has failed, and is tried again."""
+        return any(failing(part) for part in self.informers if not part.has_synced())
+
     def troubles(self) -> list[str]:
         """Why first lists are not complete yet, in words, one per informer that is not synced."""
         return [_trouble(part) for part in self.informers if not part.has_synced()]
 
 
-def _trouble(informer: SharedIndexInformer[T]) -> str:
+def failing(informer: SharedIndexInformer[Any]) -> ReflectorStatistics | None:
+    """How a reflector is whose last list or watch failed; None without a failure."""
     reflector = informer.statistics().reflector
-    if reflector is None or not reflector.last_error:
+    return None if reflector is None or not reflector.last_error else reflector
+
+
+def _trouble(informer: SharedIndexInformer[T]) -> str:
+    reflector = failing(informer)
+    if reflector is None:
         return f"{informer.name}: no complete list yet"
     fix = f" (fix: {reflector.fix})" if reflector.fix else ""
     return f"{informer.name}: {reflector.last_error}{fix}"

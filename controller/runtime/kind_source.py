@@ -6,7 +6,7 @@ From watch events of a kind to names to reconcile.
 Objects of the first list, and resyncs, wait behind fresh watch events. Both states of an update are asked for
 names, so the former owner is reconciled, too. If a predicate raises, its watch event passes. If a map
 function raises, only the names of that state are lost: one odd object keeps no controller from starting.
-Follows: controller-runtime pkg/handler, pkg/internal/source (Kind), differs: an owner must match by UID, too;
+Follows: controller-runtime pkg/handler, pkg/internal/source (Kind), differs: an owner must be in its cache;
 errors of predicates and map functions are logged and counted, and end nothing.
 """
 
@@ -75,8 +75,8 @@ class OwnerNames:
     """
     A map function: the name of an object's controlling owner of one kind, or of all its owners of that kind.
 
-    An owner must be in its cache with the UID of the reference: a reference to a former object of that name
-    leads nowhere. An owner that is not in the cache yet is enqueued by its own add.
+    An owner must be in its cache, with whatever UID: an object that was recreated under its name may wait for
+    the end of its predecessor's children. An owner that is not in the cache yet is enqueued by its own add.
     """
 
     def __init__(self, owner: type[Kind], cache: OwnerCache, *, every_owner: bool = False) -> None:
@@ -88,7 +88,8 @@ class OwnerNames:
     def __call__(self, obj: Kind) -> tuple[ObjectName, ...]:
         """None, one, or with every_owner several."""
         if self._every_owner:
-            return tuple(name for each in obj.metadata.owner_references for name in self._names(obj, each))
+            owners = obj.metadata.owner_references
+            return tuple(dict.fromkeys(name for each in owners for name in self._names(obj, each)))
         reference = controller_of(obj)
         return () if reference is None else self._names(obj, reference)
 
@@ -98,8 +99,7 @@ class OwnerNames:
         if reference.api_version.rpartition("/")[0] != self._resource.group:
             return ()
         name = ObjectName(obj.metadata.namespace if self._resource.namespaced else "", reference.name)
-        owner = self._cache.get_by_key(str(name))
-        if owner is None or owner.metadata.uid != reference.uid:
+        if self._cache.get_by_key(str(name)) is None:
             log.debug("Ignore orphaned object", v=4, object=object_name(obj), owner=name)
             return ()
         return (name,)
@@ -124,6 +124,7 @@ class KindSource(Generic[T]):
         observed: Callable[[str, ObjectName], None],
         gone: Callable[[Kind], None] = lambda _obj: None,
         panicked: Callable[[], None] = lambda: None,
+        dropped: Callable[[str], None] = lambda _cause: None,
         recorder: EventRecorder | None = None,
     ) -> None:
         """
@@ -131,8 +132,9 @@ class KindSource(Generic[T]):
 
         Args: observed is called for each watch event with `plural.group` and the object's name, and gone for
         each object that is gone, both regardless of predicates; gone comes before names are queued. panicked
-        counts errors of predicates and map functions. recorder, if given, reports each object that does not
-        fit its type, or that an index function fails on.
+        counts errors of predicates and map functions. dropped counts the watch events that predicates keep
+        back, each by the label of the cause that it would have been. recorder, if given, reports each object
+        that does not fit its type, or that an index function fails on.
         """
         self.kind = informer.kind
         self._resource = informer.kind.resource.group_resource
@@ -143,6 +145,7 @@ class KindSource(Generic[T]):
         self._observed = observed
         self._gone = gone
         self._panicked = panicked
+        self._dropped = dropped
         self._recorder = recorder
         self._registration: Synced | None = None
 
@@ -165,8 +168,9 @@ class KindSource(Generic[T]):
         name = object_name(obj)
         self._observed(self._resource, name)
         self._tell_of_indexes(name, obj)
-        if self._passes(name, partial(self._predicate.create, obj)):
-            self._enqueue(LISTED if is_in_initial_list else ADDED, name, obj)
+        verb = LISTED if is_in_initial_list else ADDED
+        if self._passes(verb, name, partial(self._predicate.create, obj)):
+            self._enqueue(verb, name, obj)
 
     def on_update(self, old: T, new: T) -> None:
         """An object was replaced; two states with one resource version are a resync."""
@@ -175,12 +179,10 @@ class KindSource(Generic[T]):
             self._gone(old)
         self._observed(self._resource, name)
         self._tell_of_indexes(name, new)
-        if not self._passes(name, partial(self._concerns, old, new)):
-            return
-        if old.metadata.resource_version == new.metadata.resource_version:
-            self._enqueue(RESYNCED, name, new)
-        else:
-            self._enqueue(UPDATED, name, old, new)
+        is_resync = old.metadata.resource_version == new.metadata.resource_version
+        verb, states = (RESYNCED, (new,)) if is_resync else (UPDATED, (old, new))
+        if self._passes(verb, name, partial(self._concerns, old, new)):
+            self._enqueue(verb, name, *states)
 
     def _concerns(self, old: T, new: T) -> bool:
         """Whether a change passes. Another UID means a deletion and a creation while no watch was open."""
@@ -197,7 +199,7 @@ class KindSource(Generic[T]):
             self._gone(state)
         self._observed(self._resource, name)
         if state is not None:
-            if self._passes(name, partial(self._predicate.delete, state)):
+            if self._passes(DELETED, name, partial(self._predicate.delete, state)):
                 self._enqueue(DELETED, name, state)
         elif self._names_of is own_name:
             self._add(name, DELETED, name)
@@ -211,12 +213,17 @@ class KindSource(Generic[T]):
         priority = LOW_PRIORITY if verb in (LISTED, RESYNCED) else DEFAULT_PRIORITY
         self._sink.add(name, cause, priority=priority)
 
-    def _passes(self, name: ObjectName, ask: Callable[[], bool]) -> bool:
+    def _passes(self, verb: str, name: ObjectName, ask: Callable[[], bool]) -> bool:
         try:
-            return ask()
+            if ask():
+                return True
         except Exception as error:  # noqa: BLE001 - a needless reconcile does no harm, a lost watch event does
             self._report("Predicate failed, event let through", name, error)
             return True
+        kind = self.kind.resource.kind
+        self._dropped(Cause(kind, verb).label)
+        log.debug("A predicate dropped a watch event", v=4, kind=kind, object=name, was=verb)
+        return False
 
     def _names(self, event_of: ObjectName, state: T) -> tuple[ObjectName, ...]:
         try:

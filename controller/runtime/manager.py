@@ -27,7 +27,7 @@ from handloop.apis.meta import Kind
 from handloop.client.auth.in_cluster import SERVICE_ACCOUNT, in_cluster_possible
 from handloop.client.config import ClientConfig, load_config
 from handloop.client.resource_client import Client
-from handloop.controller.runtime.caches import Caches, wait_for_caches
+from handloop.controller.runtime.caches import READER, Caches, wait_for_caches
 from handloop.controller.runtime.controller import CACHE_SYNC_TIMEOUT_SECONDS
 from handloop.controller.runtime.election.candidacy import ElectionStatistics
 from handloop.controller.runtime.election.config import LeaderElection
@@ -39,9 +39,8 @@ from handloop.controller.runtime.election.leader_election import (
     LeadershipLost,
 )
 from handloop.controller.runtime.election.write_fence import WriteFence
-from handloop.controller.runtime.events.recorder import EventRecorder, SeriesRecorder
+from handloop.controller.runtime.events.recorder import EventRecorder
 from handloop.controller.runtime.events.recorders import Recorders
-from handloop.controller.runtime.events.series_broadcaster import SERIES_EVENTS_ACCESS
 from handloop.controller.runtime.kind_informer import KindInformer
 from handloop.controller.runtime.metrics.controller_metrics import (
     OwnWriteMetrics,
@@ -51,7 +50,7 @@ from handloop.controller.runtime.metrics.controller_metrics import (
 from handloop.controller.runtime.metrics.informer_metrics import CacheState, InformerMetricsProvider
 from handloop.controller.runtime.metrics.metrics_page import new_registry
 from handloop.controller.runtime.rbac.access import Access, merged
-from handloop.controller.runtime.reconcile import Deadline, DeadlineExceededError
+from handloop.controller.runtime.reconcile import Deadline, DeadlineExceededError, WaitError
 from handloop.controller.runtime.runnable import (
     Runnable,
     RunnableGroup,
@@ -77,9 +76,10 @@ T = TypeVar("T", bound=Kind)
 PATIENCE_SECONDS: Final = 2.0
 """How long a controller's request waits for a busy server; such a server asks for a second at first."""
 
-# for the lease, caches and Events, after shutdown_timeout_seconds, within which controllers end
+# for the lease, caches and Events, after shutdown_timeout_seconds, within which runnables end
 _GRACE_SECONDS: Final = 5.0
-# for caches, and for Events, even if runnables have used up the time: idle threads end in less
+# for caches, and for Events, even if runnables have used up the time: idle threads end in less; for runnables
+# beyond their time, as a controller itself says what it leaves behind
 _LEAST_SECONDS: Final = 0.5
 
 
@@ -159,6 +159,7 @@ class Manager:
                 hints=replace(hints, nearest=client.until(self._caches_stop).discovery().nearest),
             ),
             progress_seconds=progress_seconds,
+            fill=self._before_read,
             seams=seams,
         )
         registry.register(CacheState(self.informers, seams.clock))
@@ -240,15 +241,14 @@ class Manager:
         Before run they are made, and empty. After run has begun they are started and filled: no caller takes
         an object that is not listed yet for gone.
 
-        Raises: after run has begun, CacheSyncTimeoutError, which says what is wrong;
-        DeadlineExceededError when a stop comes first.
+        Informers that were made before wait, too: a runnable's or a reconcile's first get, list or by_index.
+
+        Raises: after run has begun, CacheSyncTimeoutError, which says what is wrong; in a reconcile, as soon
+        as their list fails, WaitError, which says the same; DeadlineExceededError when a stop comes first.
         Blocks: after run has begun, until they are filled, cache_sync_timeout_seconds at most.
         """
         informer = self._caches.informer_for(kind)
-        with self._lock:
-            ran, stop = self._ran, self._stop
-        if ran and not informer.has_synced():
-            self._wait_for(informer, stop)
+        self._wait_for(informer)
         return informer
 
     def informer_of(self, group_resource: str) -> KindInformer[Any] | None:
@@ -259,11 +259,26 @@ class Manager:
         """The same informers, to read."""
         return self.informer_for(kind)
 
-    def _wait_for(self, informer: KindInformer[Any], stop: threading.Event) -> None:
+    def _before_read(self, informer: KindInformer[Any]) -> None:
+        if READER.get():
+            self._wait_for(informer)
+
+    def _wait_for(self, informer: KindInformer[Any]) -> None:
+        with self._lock:
+            ran, stop = self._ran, self._stop
+        if not ran or informer.has_synced():
+            return
         plural = informer.kind.resource.plural
+
+        def troubles() -> Sequence[str]:
+            left = informer.troubles()
+            if READER.get() == "reconcile" and informer.is_failing():
+                raise WaitError(f"the cache of {plural} is not filled: {'; '.join(left)}")
+            return left
+
         wait_for_caches(
             f"informer of {plural}",
-            informer.troubles,
+            troubles,
             stop,
             timeout_seconds=self.cache_sync_timeout_seconds,
             clock=self.seams.clock,
@@ -274,18 +289,6 @@ class Manager:
     def recorder(self, component: str) -> EventRecorder:
         """Records Events of core/v1, in which equal messages are counted, in the name of a component."""
         return self._recorders.recorder(component)
-
-    def series_recorder(self, component: str) -> SeriesRecorder:
-        """
-        Records Events of events.k8s.io/v1, in which a repeated Event is a series.
-
-        The recorder needs SERIES_EVENTS_ACCESS, which this call declares. A program that prints roles without
-        running declares it there as well.
-
-        Args: component is a qualified name, such as `example.com/backups`.
-        """
-        self.declare(SERIES_EVENTS_ACCESS)
-        return self._recorders.series_recorder(component)
 
     def add(self, runnable: Runnable) -> None:
         """
@@ -408,12 +411,13 @@ class Manager:
         """
         Work until stop is set, then stop everything in order. A controller that fails sets stop, too.
 
-        Raises: ListenError when a page of from_config cannot be served; LeadershipLost; the error of a
-        runnable; StopTimeoutError when runnables were left behind; an ExceptionGroup of several such
-        failures. RuntimeError when called again, and before anything starts for a controller that was begun
-        and never completed, or with nothing to run.
-        Blocks: until stop is set, and then for shutdown_timeout_seconds, and 6 s for the lease, caches and
-        Events, at most.
+        Raises: ListenError when a page of from_config cannot be served; LeadershipLost, alone; the error of
+        a runnable, unless a stop came first: then it is only logged; StopTimeoutError when runnables were
+        left behind, unless shutdown_timeout_seconds is 0; an ExceptionGroup of several such failures.
+        RuntimeError when called again, and before anything starts for a controller that was begun and never
+        completed, or with nothing to run.
+        Blocks: until stop is set, and then for shutdown_timeout_seconds (0 = runnables are not waited for),
+        and 6 s for the lease, caches and Events, at most.
         """
         with self._around or nullcontext():
             self._run(stop)
@@ -478,16 +482,12 @@ class Manager:
         """
         seconds = self._seconds_to_stop()
         deadline = Deadline(seconds, clock=self.seams.clock)
-        busy = self._guarded.join(deadline.remaining()) + free.join(deadline.remaining())
+        leading = self._join_runnables(free, min(self.shutdown_timeout_seconds, seconds), deadline)
         self._work_stop.set()
-        if busy:
-            log.error("Controllers did not end in time", controllers=busy)
-            text = f"{', '.join(busy)} did not end within {seconds:g}s of the stop"
-            with self._lock:
-                self._failures.append(StopTimeoutError(text))
         left_behind: list[str] = []
         if lease is not None:
-            lease.join(deadline.remaining())
+            # it ends after the runnables that it guards
+            lease.join(0.0 if leading else deadline.remaining())
             left_behind += ["lease"] * lease.is_alive()
         self._caches.stop()
         self._caches_stop.set()
@@ -498,30 +498,54 @@ class Manager:
         if left_behind:
             log.warning("Left behind at the stop", what=left_behind)
 
+    def _join_runnables(self, free: RunnableGroup, seconds: float, end: Deadline) -> list[str]:
+        """Wait so long for all runnables; 0 = for none. Returns: those that need leadership and work on."""
+        patience = min(seconds + _LEAST_SECONDS, end.remaining()) if seconds else 0.0
+        deadline = Deadline(patience, clock=self.seams.clock)
+        leading = self._guarded.join(deadline.remaining())
+        busy = leading + free.join(deadline.remaining())
+        if busy and self.shutdown_timeout_seconds:
+            log.error("Controllers did not end in time", controllers=busy)
+            text = f"{', '.join(busy)} did not end within {seconds:g}s of the stop"
+            with self._lock:
+                self._failures.append(StopTimeoutError(text))
+        return leading
+
     def _seconds_to_stop(self) -> float:
         """The time for a stop. After a lost lease it ends before another leader may begin."""
-        with self._lock:
-            lost = any(isinstance(failure, LeadershipLost) for failure in self._failures)
-        if lost and self._leader_election is not None:
+        if self._lost_the_lease() and self._leader_election is not None:
             config = self._leader_election
             return (config.written_seconds - config.renew_deadline_seconds) / 2
         return self.shutdown_timeout_seconds + _GRACE_SECONDS
 
-    def _fail(self, name: str, error: BaseException) -> None:
-        """End the process in order after an error of a runnable or the elector, and log it."""
+    def _lost_the_lease(self) -> bool:
         with self._lock:
-            is_news = error not in self._failures
-            if is_news:
-                self._failures.append(error)
+            return any(isinstance(failure, LeadershipLost) for failure in self._failures)
+
+    def _fail(self, name: str, error: BaseException) -> None:
+        """
+        End the process in order after an error of a runnable or the elector, and log it.
+
+        A runnable that cannot go on because of a stop is no reason for it: run does not raise that.
+        """
+        with self._lock:
             stop = self._stop
+            is_news = error not in self._failures
+            counts = not stop.is_set() or isinstance(error, StopTimeoutError | LeadershipLost)
+            if is_news and counts:
+                self._failures.append(error)
         # before the log line: a log without a reader may block
         stop.set()
         if is_news:
-            log.error("Controller failed", controller=name, err=str(error) or repr(error))
+            say = log.info if not counts and isinstance(error, DeadlineExceededError) else log.error
+            say("Controller failed", controller=name, err=str(error) or repr(error))
 
     def _raise_failures(self) -> None:
         with self._lock:
             failures = tuple(self._failures)
+        if self._lost_the_lease() or not self.shutdown_timeout_seconds:
+            # nobody was to wait for work, so none that goes on is a failure
+            failures = tuple(each for each in failures if not isinstance(each, StopTimeoutError))
         if len(failures) == 1:
             raise failures[0]
         if failures:

@@ -6,20 +6,23 @@ SyncOutcomes serves a controller that is written by hand, ReconcileReports the r
 
 from __future__ import annotations
 
+import re
 import sys
 import traceback
 from typing import Any, Final, NamedTuple
 
-from handloop.client.errors import AlreadyExists, ClientError, Conflict, NotFound
+from handloop.client.errors import AlreadyExists, ClientError, Conflict, Forbidden, NotFound
 from handloop.controller.runtime.context import Context
 from handloop.controller.runtime.damping import HeldBackError
 from handloop.controller.runtime.metrics.controller_metrics import ControllerMetrics, ReconcileResult
-from handloop.controller.runtime.reconcile import ReconcileError, TerminalError
+from handloop.controller.runtime.rbac.undeclared import what_to_declare
+from handloop.controller.runtime.reconcile import ReconcileError, TerminalError, WaitError
 from handloop.informers.keys import ObjectName
 from handloop.workqueue.seams import REAL_CLOCK, Clock, new_lock
 from handloop.workqueue.stdlib_logs import get_logger
 
 _LOST_RACES: Final = (Conflict, AlreadyExists)
+_DENIED: Final = re.compile(r'cannot (\w+) resource "[^"/]+(?:/([^"]+))?"')
 
 
 def is_expected(error: BaseException) -> bool:
@@ -34,6 +37,16 @@ def _shown(error: BaseException) -> str:
 def _bug(error: BaseException) -> dict[str, Any]:
     """The traceback of a bug, which the log shows once per place."""
     return {} if is_expected(error) else {"exc_info": error}
+
+
+def _fix(error: BaseException) -> dict[str, str]:
+    """What to declare after a 403 of the server's roles; nothing after another, as by a quota."""
+    denied = _DENIED.search(error.status.message) if isinstance(error, Forbidden) and error.kind else None
+    if denied is None:
+        return {}
+    verb, subresource = denied.groups()
+    kind: str = error.kind  # type: ignore[attr-defined] # a Forbidden
+    return {"fix": what_to_declare(kind, verb, subresource=subresource or "")}
 
 
 class Outcomes(NamedTuple):
@@ -77,15 +90,22 @@ class SyncOutcomes:
         """A sync settled."""
         self._count(synced=1)
         self._measure(name, "success")
-        self._log.info("Successfully synced", objectName=name)
+        self._log.debug("Successfully synced", v=4, objectName=name)
+
+    def waits(self, name: ObjectName, error: HeldBackError | WaitError) -> None:
+        """A sync came too early: no failure."""
+        self._measure(name, "requeue_after")
+        if isinstance(error, WaitError):
+            self._log.info("Sync waits", objectName=name, why=str(error))
+        else:
+            self._log.debug("Held back", v=4, objectName=name, why=str(error))
 
     def failed(self, name: ObjectName, error: BaseException) -> None:
         """A sync raised and will be retried."""
         expected = is_expected(error)
         self._count(failed=1, unexpected=0 if expected else 1)
         self._measure(name, "error", unexpected=not expected)
-        lost_race = isinstance(error, (*_LOST_RACES, HeldBackError))
-        write = self._log.info if lost_race else self._log.error
+        write = self._log.info if isinstance(error, _LOST_RACES) else self._log.error
         facts = {"objectReference": name, "err": _shown(error), **_bug(error)}
         write("Error syncing; requeuing for later retry", **facts)
 
@@ -121,6 +141,10 @@ class ReconcileReports:
         more = {} if requeue_after is None else {"requeueAfter": requeue_after}
         context.log.debug("Reconcile successful", v=4, **more)
 
+    def waits(self, context: Context, wait: WaitError) -> None:
+        """The reconcile cannot go on yet."""
+        context.log.info("Reconcile waits", why=str(wait))
+
     def failed(self, context: Context, error: BaseException, failures: int, *, final: bool = False) -> None:
         """
         The reconcile raised.
@@ -133,7 +157,8 @@ class ReconcileReports:
             "Reconciler error, waiting for a change" if terminal else "Reconciler error",
             err=_shown(error),
             causes=", ".join(context.causes),
-            **({} if terminal else {"failures": failures}),
+            **({"once": True} if terminal else {"failures": failures}),
+            **_fix(error),
             **_bug(error),
         )
 
@@ -142,7 +167,7 @@ class ReconcileReports:
         frame = sys._current_frames().get(thread_id)  # noqa: SLF001 - documented
         stack = traceback.extract_stack(frame) if frame is not None else []
         where = f"{stack[-1].filename}:{stack[-1].lineno} in {stack[-1].name}" if stack else "unknown"
-        context.log.warning("Reconcile blocks beyond its deadline", seconds=round(seconds, 3), at=where)
+        context.log.warning("Reconcile blocks", seconds=round(seconds, 3), at=where, once=True)
         context.log.debug("Where the reconcile blocks", v=4, stack="".join(traceback.format_list(stack)))
 
     def timed_out(self, context: Context, seconds: float) -> None:

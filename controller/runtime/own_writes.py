@@ -6,8 +6,10 @@ The own-write floor: a controller does not act on a cache that lacks its own las
 
 Without the floor, a reconcile may come before its predecessor's write has travelled back through the watch.
 It would decide on the state before that write, and create again, or undo. A parked name keeps no worker busy:
-the watch event of the write wakes it. The wait is limited. After it the reconcile goes on, and the server
-notices the conflict that may follow.
+the watch event of the write wakes it. After five seconds the server is asked for one of the objects. While
+the server has another version of it, the cache is behind, and the name waits on. A watch that has died in
+silence is noticed after 75 s, and the new list ends the wait. It ends after 300 s in any case, as client-go's
+expectations do.
 """
 
 from __future__ import annotations
@@ -20,6 +22,8 @@ import msgspec
 from cachetools import TTLCache
 
 from handloop.apis.meta import Kind, Object
+from handloop.client.decoding.json_text import pruning
+from handloop.client.errors import ClientError, Forbidden
 from handloop.client.http.response import Response
 from handloop.client.rest_client import Call
 from handloop.controller.runtime.metrics.controller_metrics import ControllerOwnWrites
@@ -31,8 +35,11 @@ from handloop.workqueue.stdlib_logs import get_logger
 log = get_logger("ownwrites")
 
 OWN_WRITE_TIMEOUT_SECONDS: Final = 5.0
+"""How long to wait for a cache before the server is asked, and between such questions."""
+LONGEST_WAIT_SECONDS: Final = 300.0
+"""How long to wait for a cache that is behind."""
 LOOK_AGAIN_SECONDS: Final = 0.25
-"""How soon to look for an object that is not in the cache: no watch event may come for it."""
+"""How soon to look for an object that is not in the cache, at first: no watch event may come for it."""
 KEPT_SECONDS: Final = 600.0
 """How long floors wait for the next reconcile of their name: for one that is gone, none may come."""
 
@@ -77,7 +84,7 @@ class _Answer(msgspec.Struct, frozen=True):
     details: _Details = _Details()
 
 
-_ANSWERS: Final = msgspec.json.Decoder(_Answer)
+_decoded: Final = pruning(msgspec.json.Decoder(_Answer).decode)
 
 
 class OwnWrites:
@@ -87,11 +94,13 @@ class OwnWrites:
     Resources are spelled `plural.group`: a write through another typed view of a kind counts, too.
     State, under _lock: _floors = name -> the last write of each object that was written on its behalf;
     _parked_at = name -> since when it is parked; _waiting = object -> the names to wake at its next watch
-    event. A name that no worker gets any more, such as that of a deleted object, loses its floors after
-    KEPT_SECONDS; a parked one does not. Only the worker that has a name adds and drops its floors.
+    event; _behind_until = resource -> until when its cache counts as behind without another question, so that
+    an overloaded server is asked once per kind, not once per name. A name that no worker gets any more, such
+    as that of a deleted object, loses its floors after KEPT_SECONDS; a parked one does not. Only the worker
+    that has a name adds and drops its floors.
     Threads: workers write and ask, listeners report watch events.
-    Locks: _lock is a leaf; caches and the queue are asked without it. A name is in _waiting before the cache
-    is read, so that a watch event between the two is not missed.
+    Locks: _lock is a leaf; caches, the queue and the server are asked without it. A name is in _waiting
+    before the cache is read, so that a watch event between the two is not missed.
     """
 
     def __init__(
@@ -99,6 +108,7 @@ class OwnWrites:
         mirrors: Callable[[str], Mirror | None],
         *,
         wake: Callable[[ObjectName], None],
+        newest: Callable[[str, ObjectName], str],
         tells: Callable[[str], bool] = lambda _resource: True,
         metrics: ControllerOwnWrites,
         timeout_seconds: float = OWN_WRITE_TIMEOUT_SECONDS,
@@ -107,11 +117,13 @@ class OwnWrites:
         """
         Begin without floors.
 
-        Args: mirrors returns None for a resource without a cache: such a write is not waited for. tells =
-        whether watch events of a resource come to observed; else its cache is looked at again and again.
-        timeout_seconds 0 turns the waiting off.
+        Args: mirrors returns None for a resource without a cache: such a write is not waited for. newest asks
+        the server for an object's resource version, "" without one; it raises ClientError. tells = whether
+        watch events of a resource come to observed; else its cache is looked at again and again.
+        timeout_seconds = when the server is asked; 0 turns the waiting off.
         """
         self._mirrors = mirrors
+        self._newest = newest
         self._wake = wake
         self._tells = tells
         self._metrics = metrics
@@ -123,23 +135,29 @@ class OwnWrites:
         )
         self._parked_at: dict[ObjectName, float] = {}
         self._waiting: dict[_Target, set[ObjectName]] = {}
+        self._behind_until: dict[str, float] = {}
 
     def note(self, name: ObjectName, obj: Kind, *, gone: bool) -> None:
         """Record a write, or a deletion, on behalf of a name."""
         resource, metadata = obj.resource.group_resource, obj.metadata
         self._add(name, _Floor(resource, object_name(obj), metadata.uid, metadata.resource_version, gone))
 
-    def accepted(self, name: ObjectName, call: Call, response: Response) -> None:
-        """Record a write of a client, on behalf of a name; an OnWrite."""
+    def accepted(self, name: ObjectName, call: Call, response: Response) -> tuple[ObjectName, bool]:
+        """
+        Record a write of a client, on behalf of a name.
+
+        Returns: the name of what was written, and whether the cache has it already: it was as it was to be.
+        """
         try:
-            answer = _ANSWERS.decode(response.body)
+            answer = _decoded(response.body)
         except msgspec.MsgspecError:
-            return  # no object: the caller gets a DecodeError
+            return ObjectName(call.namespace, call.name), False  # no object: the caller gets a DecodeError
         target = ObjectName(call.namespace, call.name or answer.metadata.name)
         uid = answer.metadata.uid or answer.details.uid
         version, gone = answer.metadata.resource_version, call.method == "DELETE"
         if version or gone:
             self._add(name, _Floor(call.resource, target, uid, version, gone))
+        return target, bool(version) and version == self._cached_version(call.resource, target)
 
     def _add(self, name: ObjectName, floor: _Floor) -> None:
         if self._timeout_seconds <= 0 or self._mirrors(floor.resource) is None:
@@ -165,17 +183,18 @@ class OwnWrites:
         For how long to park a name that a worker has got.
 
         Returns: 0 = reconcile now; else the longest wait. A watch event that ends the wait wakes the name.
+        Blocks: for one request when the name has waited for timeout_seconds, and for another one per object
+        of which the server has what the cache has.
         """
         floors = self._watch(name)
         if not floors:
             return 0.0
         unmet = {target: floor for target, floor in floors.items() if not self._is_met(floor)}
-        left = self._keep(name, floors, unmet)
+        waited = self._waited(name) if unmet else 0.0
+        left = self._seconds_left(name, unmet, waited) if unmet else 0.0
+        self._keep(name, floors, unmet if left else {})
         if left and not all(self._will_tell(floor) for floor in unmet.values()):
-            return min(left, LOOK_AGAIN_SECONDS)
-        if unmet and not left:
-            writes = ", ".join(f"{floor.resource} {floor.name}" for floor in unmet.values())
-            log.warning("Cache still lacks our own write, going on without", objectName=name, writes=writes)
+            return min(left, max(LOOK_AGAIN_SECONDS, waited / 8))
         return left
 
     def observed(self, resource: str, name: ObjectName) -> None:
@@ -212,25 +231,73 @@ class OwnWrites:
         mirror = self._mirrors(floor.resource) if self._tells(floor.resource) else None
         return mirror is not None and mirror.get_by_key(str(floor.name)) is not None
 
-    def _keep(self, name: ObjectName, floors: dict[_Target, _Floor], unmet: dict[_Target, _Floor]) -> float:
-        """Keep unmet floors while time is left. Returns: how much; 0 when none is kept."""
+    def _waited(self, name: ObjectName) -> float:
         now = self._clock.now()
         with self._lock:
-            parked_at = self._parked_at.get(name)
-            left = self._timeout_seconds if parked_at is None else parked_at + self._timeout_seconds - now
-            if unmet and left > 0:
-                self._forget_targets_locked(name, floors.keys() - unmet.keys())
-                self._floors[name] = unmet
-                self._parked_at.setdefault(name, now)
-                return left
-            self._forget_targets_locked(name, floors.keys())
-            self._floors.pop(name, None)
-            self._parked_at.pop(name, None)
-        if parked_at is not None:
-            self._metrics.waited(now - parked_at)
-        if unmet:
+            return now - self._parked_at.setdefault(name, now)
+
+    def _seconds_left(self, name: ObjectName, unmet: dict[_Target, _Floor], waited: float) -> float:
+        """How long to wait on. Takes out of unmet what the server has as the cache has it."""
+        if waited < self._timeout_seconds:
+            return self._timeout_seconds - waited
+        if waited >= LONGEST_WAIT_SECONDS:
+            writes = ", ".join(f"{floor.resource} {floor.name}" for floor in unmet.values())
+            log.warning("Cache still lacks our own write, going on without", objectName=name, writes=writes)
             self._metrics.timeouts.inc()
+            return 0.0
+        for target, floor in tuple(unmet.items()):
+            left = self._seconds_behind(floor)
+            if left > 0:
+                return left
+            del unmet[target]
         return 0.0
+
+    def _seconds_behind(self, floor: _Floor) -> float:
+        """For how long that cache counts as behind; 0 when it has the object as the server has it."""
+        resource, now = floor.resource, self._clock.now()
+        with self._lock:
+            until = self._behind_until.get(resource, -math.inf)
+        if until > now:
+            return until - now
+        why = self._why_behind(floor)
+        if not why:
+            return 0.0
+        # once per lag, not with each question
+        write = log.debug if now - until < self._timeout_seconds else log.warning
+        write("Cache lacks our own write, waiting for it", resource=resource, object=floor.name, why=why)
+        with self._lock:
+            # from the answer on, which may have taken as long
+            self._behind_until[resource] = self._clock.now() + self._timeout_seconds
+        return self._timeout_seconds
+
+    def _why_behind(self, floor: _Floor) -> str:
+        """Without an answer the cache counts as behind: a wait ends, and a second child would stay."""
+        try:
+            newest = self._newest(floor.resource, floor.name)
+        except Forbidden as error:
+            return f"it may be behind, and we may not look ({error}): add the verb get to the role"
+        except ClientError as error:
+            return f"it may be behind, and the server does not tell: {error}"
+        has_newest = newest == self._cached_version(floor.resource, floor.name)
+        return "" if has_newest else "it is behind the server"
+
+    def _cached_version(self, resource: str, name: ObjectName) -> str:
+        mirror = self._mirrors(resource)
+        cached = None if mirror is None else mirror.get_by_key(str(name))
+        return cached.metadata.resource_version if cached else ""
+
+    def _keep(self, name: ObjectName, floors: dict[_Target, _Floor], unmet: dict[_Target, _Floor]) -> None:
+        """Keep the unmet floors; without any, the wait is over."""
+        with self._lock:
+            self._forget_targets_locked(name, floors.keys() - unmet.keys())
+            if unmet:
+                # written anew: kept for as long as from now on
+                self._floors[name] = unmet
+                return
+            self._floors.pop(name, None)
+            parked_at = self._parked_at.pop(name, None)
+        if parked_at is not None:
+            self._metrics.waited(self._clock.now() - parked_at)
 
     def _forget_targets_locked(self, name: ObjectName, targets: Iterable[_Target]) -> None:
         for target in targets:

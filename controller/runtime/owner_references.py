@@ -85,6 +85,11 @@ def _gives_way(present: OwnerReference, wanted: OwnerReference) -> bool:
     return present.uid == wanted.uid or (not present.controller and _is_of_one_name(present, wanted))
 
 
+def is_of_predecessor(reference: OwnerReference, owner: Kind) -> bool:
+    """Whether a reference leads to an earlier object of an owner's kind and name."""
+    return reference.uid != owner.metadata.uid and _is_of_one_name(reference, new_controller_ref(owner))
+
+
 def _is_of_one_name(one: OwnerReference, other: OwnerReference) -> bool:
     """Whether both name one owner: its group, kind and name, whatever the version."""
     return (one.kind, one.name, one.api_version.rpartition("/")[0]) == (
@@ -100,6 +105,8 @@ def _with_references(obj: T, references: tuple[OwnerReference, ...]) -> T:
 
 def _new_reference(obj: Kind, owner: Kind) -> OwnerReference:
     """A controller's reference. The garbage collector must find the owner, or it deletes obj."""
+    if not isinstance(owner, Kind):
+        raise TypeError(f"an owner is an object, such as the one that is reconciled, not {owner!r}")
     try:
         reference = new_controller_ref(owner)
     except ValueError as error:
@@ -108,5 +115,8 @@ def _new_reference(obj: Kind, owner: Kind) -> OwnerReference:
     if owner.resource.namespaced and there != here:
         place = f"namespace {here}" if here else "the whole cluster"
         what = f"{owner.resource.kind} {owner.metadata.name}"
+        if obj.resource.namespaced and not here:
+            child = f"{obj.resource.kind} {obj.metadata.name}"
+            raise OwnerError(f"{child} has no namespace: give it that of {what}, {there!r}")
         raise OwnerError(f"{what} of namespace {there} cannot own an object of {place}")
     return reference

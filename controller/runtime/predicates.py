@@ -10,10 +10,11 @@ Follows: controller-runtime pkg/predicate.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from handloop.apis.labels import parse_selector
 from handloop.apis.meta import Object
+from handloop.apis.resource import Resource
 
 
 class Predicate(Protocol):
@@ -60,6 +61,22 @@ class _Changed:
     def aspect(self, obj: Object) -> object:
         """The value to compare."""
         raise NotImplementedError
+
+
+_WITHOUT_GENERATION: Final = (
+    "",
+    "autoscaling",
+    "certificates.k8s.io",
+    "coordination.k8s.io",
+    "events.k8s.io",
+    "rbac.authorization.k8s.io",
+)
+_WITH_GENERATION: Final = ("pods", "podtemplates", "replicationcontrollers")
+
+
+def has_generation(resource: Resource) -> bool:
+    """Whether a server counts the generation of a kind, as far as it is known: kube-apiserver 1.36."""
+    return resource.group not in _WITHOUT_GENERATION or resource.plural in _WITH_GENERATION
 
 
 class GenerationChanged(_Changed):

@@ -11,7 +11,8 @@ from __future__ import annotations
 import math
 import threading
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from datetime import timedelta
+from typing import Any, Final
 
 from handloop.workqueue.seams import REAL_CLOCK, Clock
 
@@ -23,7 +24,17 @@ class ReconcileError(Exception):
     Fields: retry_seconds = the retry comes no earlier than that.
     """
 
-    retry_seconds: ClassVar[float] = 0.0
+    retry_seconds: float = 0.0
+
+
+class WaitError(ReconcileError):
+    """
+    Something else has to go first: no failure, and no error in the log.
+
+    Its watch event brings the next reconcile. Without such a watch the next one comes after retry_seconds.
+    """
+
+    retry_seconds = 30.0
 
 
 class TerminalError(ReconcileError):
@@ -98,13 +109,19 @@ class Result:
     """
     How a reconcile settled.
 
-    Args: requeue_after in seconds: reconcile again then, even without a change; None = only after a change.
+    Args: requeue_after in seconds: reconcile again then, even without a change; None or 0 = only after a
+    change.
+
+    Raises: ValueError; TypeError for what is no number, such as a timedelta.
     """
 
     requeue_after: float | None = None
 
     def __post_init__(self) -> None:
-        after = self.requeue_after
+        after: Any = self.requeue_after
+        if not isinstance(after, int | float | None):
+            way = ": pass its .total_seconds()" if isinstance(after, timedelta) else ""
+            raise TypeError(f"requeue_after is a number of seconds, not {after!r}{way}")
         if after is not None and not 0 <= after < math.inf:
             raise ValueError(f"requeue_after must be a number of seconds of 0 or more, not {after}")
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Protocol
 
+from handloop.controller.runtime.caches import READER
 from handloop.workqueue.seams import REAL_SEAMS, Joinable, Seams, join_all, new_lock
 
 
@@ -91,7 +92,10 @@ class RunnableGroup:
         return join_all(threads, seconds, self._clock)
 
     def _run(self, runnable: Runnable, stop: threading.Event) -> None:
+        before = READER.set("runnable")
         try:
             runnable.run(stop)
         except BaseException as error:  # noqa: BLE001 - whatever it is, the process must not live on without it
             self._on_failure(runnable.name, error)
+        finally:
+            READER.reset(before)

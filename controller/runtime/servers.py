@@ -67,7 +67,8 @@ class Servers:
         self._any_host = pages.any_host
         self._lock = new_lock("Servers._lock", 95)
         self._checks = _STARTING
-        live = partial(self._answer, "live")
+        live, ready = partial(self._answer, "live"), partial(self._answer, "ready")
+        health: dict[str, Page] = {"/healthz": live, "/livez": live, "/readyz": ready}
         try:
             certificates = CertificateMetrics(registry)
             self.metrics = self._bind(
@@ -77,11 +78,8 @@ class Servers:
                 tls=_certificate(pages, certificates, clock),
                 guard=_guard(pages, rest, clock),
             )
-            self.health = self._bind(
-                pages.health,
-                "health",
-                {"/healthz": live, "/livez": live, "/readyz": partial(self._answer, "ready")},
-            )
+            each = {f"{path}/*": page for path, page in health.items()}
+            self.health = self._bind(pages.health, "health", health | each)
         except BaseException:
             self.stop()
             raise

@@ -67,11 +67,11 @@ def as_written(_app: Sphinx, _what: str, _name: str, _obj: Any, _options: Any, l
             text += ["", "::", "", *(f"    {line}" for line in block), ""]
         else:
             for line in block:
-                text += ["", _plain(line)] if _SECTION.match(line) else [_plain(line)]
+                text += ["", plain(line)] if _SECTION.match(line) else [plain(line)]
     lines[:] = text
 
 
-def _plain(line: str) -> str:
+def plain(line: str) -> str:
     """A line without markup but code and the name of its section."""
     parts = [
         f"``{part}``" if is_code else _MARKUP.sub(r"\\\1", part)

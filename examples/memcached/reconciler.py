@@ -17,6 +17,7 @@ from handloop import (
     NameTakenError,
     ObjectMeta,
     ObjectName,
+    WaitError,
     add_finalizer,
     controller_for,
     is_being_deleted,
@@ -42,8 +43,10 @@ def reconcile(memcached: Memcached, context: Context) -> None:
     memcached = add_finalizer(context.client.resource(Memcached), memcached, FINALIZER)
     try:
         deployment = context.apply(_new_deployment(memcached), owner=memcached)
-    except NameTakenError as error:
-        _tell(memcached, context, "NameTaken", str(error))
+    except (NameTakenError, WaitError) as error:
+        # also while the Deployment is being deleted: its nodes still run, and will be gone soon
+        reason = "NameTaken" if isinstance(error, NameTakenError) else "Waiting"
+        _tell(memcached, context, reason, str(error))
         raise
     size, ready = memcached.spec.size, deployment.status.available_replicas or 0
     _tell(memcached, context, "Ready" if ready == size else "Waiting", f"{ready} of {size} nodes available")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from handloop.apis.label_selector import SelectingStruct
 from handloop.apis.meta import EMPTY_MAP, APIStruct, FrozenMap
 
 
@@ -13,7 +14,7 @@ class LabelSelectorRequirement(APIStruct):
     values: tuple[str, ...] = ()
 
 
-class LabelSelector(APIStruct):
+class LabelSelector(SelectingStruct):
     """meta/v1 LabelSelector."""
 
     match_expressions: tuple[LabelSelectorRequirement, ...] = ()

@@ -9,6 +9,7 @@ constrained impersonation, whose words a refusal has).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -22,6 +23,7 @@ from handloop.sandbox.wire.status import StatusError, failure, forbidden_path
 _RBAC: Final = "rbac.authorization.k8s.io"
 _MASTERS: Final = "system:masters"
 _AUTHENTICATED: Final = "system:authenticated"
+_ACCOUNT: Final = re.compile("system:serviceaccount:([^:]+):([^:]+)")
 ANONYMOUS: Final = User("system:anonymous", ("system:unauthenticated",))
 _OPEN_PATHS: Final = ("/healthz", "/livez", "/readyz", "/version")
 _DISCOVERY_PATHS: Final = ("/api", "/apis", "/openapi")
@@ -173,7 +175,7 @@ def _is_below(path: str, roots: tuple[str, ...]) -> bool:
 
 def acting_user(user: User, headers: Mapping[str, str], wanted: Attributes | None) -> User:
     """
-    The user that a request is made as, by its Impersonate headers.
+    The user that a request is made as, by its Impersonate headers; a service account is in its groups.
 
     Args: wanted is what the request wants to do, None for a path that is no resource.
     Raises: StatusError 403 when user may not act as another one.
@@ -185,6 +187,8 @@ def acting_user(user: User, headers: Mapping[str, str], wanted: Attributes | Non
         raise _not_impersonated(user, name, wanted)
     groups = (group.strip() for group in headers.get("impersonate-group", "").split(","))
     chosen = tuple(group for group in groups if group)
+    if not chosen and (account := _ACCOUNT.fullmatch(name)):
+        return service_account(account[1], account[2], headers.get("impersonate-uid", ""))
     return User(name, (*chosen, "system:authenticated"), headers.get("impersonate-uid", ""))
 
 

@@ -23,6 +23,9 @@ from handloop.sandbox.wire.status import Status, failure
 
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 _BEFORE_TIMEOUT_SECONDS: Final = 2.0
+# After so long a bookmark comes also without news. An API server's needs a version after the one at which the
+# watch began: there is one soon, as leases are renewed. Here nothing moves by itself.
+_REPEAT_SECONDS: Final = 60.0
 _END: Final = b"}\n"
 
 BATCH: Final = 128
@@ -70,7 +73,7 @@ class Watcher:
 
     State: _opened is how many initial objects were sent, _started whether all were. _position is the next
     change to look at, _seen_rv the newest version looked at, _known_rv the newest one that the client was
-    told.
+    told, _told_at when it was last told anything.
     Threads: the engine's lock is held throughout.
     """
 
@@ -84,6 +87,7 @@ class Watcher:
         self._state = state
         self._position = subscription.position
         self._seen_rv = self._known_rv = subscription.rv
+        self._told_at = now
         self._first = True
         self._opened = 0
         self._started = False
@@ -184,6 +188,7 @@ class Watcher:
         content = self.subscription.presentation.watched(stored, now, first=self._first)
         self._first = False
         self._known_rv = max(self._known_rv, stored.rv)
+        self._told_at = now
         return b"".join((_OPENINGS[kind], content, _END))
 
     def _periodic_bookmark(self, now: float, up_to: int | None) -> list[bytes]:
@@ -192,7 +197,8 @@ class Watcher:
         self._next_bookmark = self._bookmark_after(now)
         newest = self._state.resource_version
         newest = newest if up_to is None else min(newest, up_to)
-        if newest <= self._known_rv or self.subscription.silent_until > newest:
+        news = newest > self._known_rv or now >= self._told_at + _REPEAT_SECONDS
+        if not news or newest < self._known_rv or self.subscription.silent_until > newest:
             return []
         return [self._bookmark(now, newest, {})]
 

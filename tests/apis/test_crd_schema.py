@@ -12,7 +12,7 @@ import msgspec
 import pytest
 from msgspec import UNSET, Meta, UnsetType
 
-from handloop.apis.crd import LIST_ATOMIC, LIST_SET, list_map
+from handloop.apis.crd import ANY_FIELDS, LIST_ATOMIC, LIST_SET, list_map
 from handloop.apis.crd_schema import default_of, object_schema
 from handloop.apis.json_value import JSON
 from handloop.apis.meta import EMPTY_MAP, APIStruct, FrozenMap, Kind, MapOf, ObjectMeta
@@ -311,3 +311,41 @@ def test_a_default_must_fit_its_type() -> None:
     """The server would refuse the definition."""
     with pytest.raises(TypeError, match=r"^Thing\.spec\.x: the default 0 does not fit .* `int` >= 1"):
         schema_of(Annotated[int, Meta(ge=1)], 0)
+
+
+class Marked(APIStruct):
+    """With a struct that is not in the schema."""
+
+    port: Annotated[Port, ANY_FIELDS, Meta(description="any port")]
+    maybe: Annotated[Port, ANY_FIELDS] | None = None
+    ports: tuple[Annotated[Port, ANY_FIELDS], ...] = ()
+
+
+def test_the_fields_of_a_marked_struct_are_not_told() -> None:
+    """It is an object still, wherever it stands; the mark is in no schema."""
+
+    class Holder(Kind, group="example.org", version="v1"):
+        """A kind."""
+
+        spec: Marked
+
+    spec = object_schema(Holder)["properties"]["spec"]
+    free = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    assert spec["properties"] == {
+        "port": free | {"description": "any port"},
+        "maybe": free,
+        "ports": {"type": "array", "items": free},
+    }
+    assert spec["required"] == ["port"]
+
+
+def test_only_a_struct_is_marked() -> None:
+    """For the rest there is JSON."""
+
+    class Wrong(Kind, group="example.org", version="v1"):
+        """A kind."""
+
+        spec: Annotated[int, ANY_FIELDS]
+
+    with pytest.raises(TypeError, match="ANY_FIELDS is for a struct"):
+        object_schema(Wrong)

@@ -9,7 +9,7 @@ import pytest
 from handloop.apis.apps_v1 import Deployment, DeploymentSpec
 from handloop.apis.core_v1 import Container, PodSpec, PodTemplateSpec
 from handloop.apis.evolve import evolve
-from handloop.apis.meta import FrozenMap
+from handloop.apis.meta import APIStruct, FrozenMap, MapOf
 
 CONTAINERS = (Container(name="web", image="nginx:1"), Container(name="log"))
 WEB = Deployment.named(
@@ -59,3 +59,53 @@ def test_a_value_of_another_type() -> None:
         evolve(WEB, "spec.replicas", "3")
     with pytest.raises(TypeError, match=r"Deployment.spec: expected a DeploymentSpec, not a str"):
         evolve(WEB, "spec", "x")
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        (
+            "spec",
+            {"replicas": 1},
+            "Deployment.spec: expected a DeploymentSpec, not a dict: write DeploymentSpec(...)",
+        ),
+        (
+            "spec.template.spec.containers",
+            [{"name": "a"}],
+            "spec.template.spec.containers[0]: expected a Container",
+        ),
+        (
+            "spec.template.spec.containers[0]",
+            {"name": "a"},
+            "spec.template.spec.containers[0]: expected a Container",
+        ),
+        ('metadata.labels["a"]', 1, "metadata.labels: Expected `str`, got `int`"),
+    ],
+)
+def test_a_dict_is_no_struct(path: str, value: Any, message: str) -> None:
+    """It would be sent as it is, and compare as another value for ever."""
+    with pytest.raises(TypeError) as error:
+        evolve(WEB, path, value)
+    assert message in str(error.value)
+
+
+class Port(APIStruct):
+    """An entry of a map."""
+
+    number: int
+
+
+class Ports(APIStruct):
+    """A map of structs."""
+
+    by_name: MapOf[Port] = MapOf()
+
+
+def test_a_map_of_structs_holds_no_dicts() -> None:
+    """Its values are checked, too."""
+    ports = Ports(by_name=MapOf({"http": Port(number=80)}))
+    assert evolve(ports, 'by_name["https"]', Port(number=443)).by_name["https"].number == 443
+    with pytest.raises(TypeError, match=r"by_name\['https'\]: expected a Port, not a dict: write Port"):
+        evolve(ports, 'by_name["https"]', {"number": 443})
+    with pytest.raises(TypeError, match="Expected `int`, got `str`"):
+        evolve(ports, "by_name", {"https": {"number": "443"}})

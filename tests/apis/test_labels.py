@@ -25,7 +25,6 @@ from handloop.apis.labels import (
     everything,
     nothing,
     parse_selector,
-    selector_from_set,
 )
 from handloop.client.config import load_config
 from handloop.client.transport import HTTPTransport
@@ -189,21 +188,6 @@ def test_everything_and_nothing() -> None:
     assert parse_selector("").everything
     assert not parse_selector("a").everything
     assert everything() != nothing()
-
-
-def test_selector_from_set() -> None:
-    """All of the labels, each by equality; none of them select everything."""
-    selector = selector_from_set({"b": "2", "a": "1"})
-    assert str(selector) == "a=1,b=2"
-    assert selector.matches({"a": "1", "b": "2", "c": "3"})
-    assert not selector.matches({"a": "1"})
-    assert selector_from_set({}) == everything()
-
-
-def test_selector_from_bad_labels() -> None:
-    """A selector that the server would refuse is refused here."""
-    with pytest.raises(SelectorError, match="name part must consist of"):
-        selector_from_set({"-": "a"})
 
 
 @pytest.mark.parametrize(

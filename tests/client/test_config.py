@@ -356,7 +356,12 @@ def test_insecure_only_when_it_says_so(machine: Machine) -> None:
             ConfigProblem.CERTIFICATE,
             'clusters["c"].certificate-authority-data is not base64',
         ),
-        ('{server: "https://h", proxy-url: "socks5://p"}', "{}", ConfigProblem.SERVER, "socks5"),
+        (
+            '{server: "https://h", proxy-url: "socks5://p"}',
+            "{}",
+            ConfigProblem.SERVER,
+            "SOCKS is not spoken",
+        ),
         ('{server: "https://h", proxy-url: "p:3128"}', "{}", ConfigProblem.SERVER, "proxy"),
         ('{server: "ftp://h"}', "{}", ConfigProblem.SERVER, "ftp://h"),
         ('{server: "https://h"}', "{token: a, username: b}", ConfigProblem.MALFORMED, "more than one way"),

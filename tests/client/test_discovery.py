@@ -2,8 +2,6 @@ from __future__ import annotations
 
 import pytest
 
-from handloop.apis.apps_v1 import Deployment
-from handloop.apis.core_v1 import Event
 from handloop.apis.resource import Resource
 from handloop.client.discovery import Discovery, Version
 from handloop.client.errors import DecodeError, Forbidden
@@ -56,25 +54,15 @@ def test_resources_of_a_group_and_version() -> None:
 
 def test_a_group_that_is_not_served_is_none() -> None:
     """E07: a missing CRD is an answer, not an error."""
-    found, _ = discovery(NOT_FOUND, NOT_FOUND, NOT_FOUND)
+    found, _ = discovery(NOT_FOUND, NOT_FOUND)
     assert found.resources("samplecontroller.k8s.io", "v1alpha1") is None
-    assert found.serves(Foo.resource) is None
     assert found.versions("samplecontroller.k8s.io") == ()
-
-
-def test_serves() -> None:
-    """One question for the preflight: is this resource there, in this version?"""
-    found, _ = discovery(FOOS, FOOS)
-    served = found.serves(Foo.resource)
-    assert served is not None
-    assert served.singular_name == "foo"
-    assert found.serves(Deployment.resource) is None
 
 
 def test_the_core_group_is_elsewhere() -> None:
     """The group without a name is under /api."""
     found, transport = discovery(FOOS)
-    found.serves(Event.resource)
+    found.resources("", "v1")
     assert transport.sent[0].path == "/api/v1"
 
 

@@ -138,7 +138,7 @@ def namespace(client: Client) -> Iterator[str]:
     # another run of these tests may be under way, or was killed
     with suppress(AlreadyExists):
         definitions.create(Unstructured.of_resource(CRDS).from_json(widget_definition()))
-    until(lambda: client.discovery().serves(Widget.resource) is not None)
+    until(lambda: client.discovery().resources(GROUP, "v1") is not None)
     until(lambda: can_be_listed(client, name))
     yield name
     namespaces.delete(name)
@@ -501,7 +501,6 @@ def test_version_and_discovery(client: Client, namespace: str) -> None:
     assert discovery.versions(GROUP) == ("v1",)
     assert discovery.versions("nothing.handloop.test") == ()
     assert discovery.resources(GROUP, "v9") is None
-    assert discovery.serves(ConfigMap.resource) is not None
 
 
 def user_config(config: ClientConfig, name: str) -> ClientConfig:

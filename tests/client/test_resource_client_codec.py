@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from handloop.apis.apps_v1 import Deployment
-from handloop.apis.meta import FrozenMap, ObjectMeta
+from handloop.apis.meta import LAST_APPLIED, FrozenMap, Kind, ObjectMeta
 from handloop.apis.resource import Resource
 from handloop.apis.unstructured import Unstructured
 from handloop.client.decoding.pages import Undecodable
@@ -14,6 +14,7 @@ from handloop.client.decoding.watch_stream import EventType, WrongKind
 from handloop.client.errors import DecodeError
 from handloop.client.resource_client import codec_of
 from handloop.controller.foo.types import Foo, FooSpec
+from handloop.kinds.core_v1 import Secret
 
 WIDGETS = Resource("conf.example.com", "v1", "widgets", "Widget")
 
@@ -51,6 +52,35 @@ def test_unknown_fields_are_skipped_and_deep_ones_too() -> None:
     """T14: a typed view sees its own fields only, however deep the others are."""
     body = b'{"metadata":{"name":"d"},"spec":{"strategy":' + b"[" * 5000 + b"]" * 5000 + b"}}"
     assert codec_of(Deployment).decode(body).metadata.name == "d"
+
+
+class SecretMeta(Kind, group="", version="v1", kind="Secret"):
+    """A Secret without its data."""
+
+
+class AskingSecretMeta(Kind, group="", version="v1", kind="Secret"):
+    """The same, which asks for kubectl's copy."""
+
+    keeps_last_applied = True
+
+
+@pytest.mark.parametrize(("kind", "keeps"), [(SecretMeta, False), (AskingSecretMeta, True), (Secret, True)])
+def test_a_view_has_no_copy_of_what_it_leaves_out(kind: type[Kind], keeps: bool) -> None:
+    """Kubectl keeps the whole object in an annotation; a complete type needs it, as a PUT sends it back."""
+    annotations = {LAST_APPLIED: '{"stringData":{"p":"hunter2"}}', "mine": "1"}
+    metadata = {"name": "s", "resourceVersion": "8", "annotations": annotations}
+    secret = {"kind": "Secret", "apiVersion": "v1", "metadata": metadata}
+    page = {"kind": "SecretList", "apiVersion": "v1", "metadata": {"resourceVersion": "9"}, "items": [secret]}
+    codec = codec_of(kind)
+    decoded = codec.events().decode(json.dumps({"type": "ADDED", "object": secret}).encode() + b"\n")
+    found: list[Any] = [
+        codec.decode(json.dumps(secret).encode()),
+        *codec.pages.decode(json.dumps(page).encode()).items,
+        *(event.object for event in decoded.events),
+    ]
+    assert len(found) == 3
+    for obj in found:
+        assert obj.metadata.annotations == (annotations if keeps else {"mine": "1"})
 
 
 def test_an_untyped_object_keeps_its_bytes() -> None:

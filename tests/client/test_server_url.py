@@ -6,6 +6,7 @@ from handloop.client.auth.tls import TLSOptions
 from handloop.client.errors import ConfigError, ConfigProblem
 from handloop.client.server_url import proxy_from_environment, server_url, shown_server
 
+LABEL = "a part of its host's name is empty, or longer than 63 letters"
 PROXY = "http://proxy:3128"
 
 
@@ -135,6 +136,8 @@ def test_what_is_shown_of_a_url(url: str, shown: str) -> None:
         ("https://h?token=canary", "https://h", "it holds a query or a fragment"),
         ("https://admin:canary", "https://...", "it is not a URL of a host"),
         ("https://[canary@h", "https://h", "it is not a URL of a host"),
+        (f"https://{'h' * 64}.x", f"https://{'h' * 64}.x", LABEL),
+        ("https://h..x", "https://h..x", LABEL),
         ("ftp://u:canary@h", "ftp://h", "it begins with neither http:// nor https://"),
     ],
 )

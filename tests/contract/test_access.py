@@ -86,3 +86,13 @@ def test_an_administrator_can_act_as_somebody(server: APIServer, namespace: str)
     refused = server.get(path, headers={"Impersonate-User": "bob"})
     assert refused.status == 403
     assert refused.message.startswith('configmaps is forbidden: User "bob" cannot list resource "configmaps"')
+
+
+def test_who_acts_as_a_service_account_is_in_its_groups(server: APIServer, namespace: str) -> None:
+    """As one with its token."""
+    name = f"system:serviceaccount:{namespace}:robot"
+    path = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+    answer = server.create(path, {}, headers={"Impersonate-User": name})
+    about = answer.body["status"]["userInfo"]
+    own = [f"system:serviceaccounts{suffix}" for suffix in ("", f":{namespace}")]
+    assert (about["username"], about["groups"]) == (name, [*own, "system:authenticated"])

@@ -4,6 +4,7 @@ import base64
 
 import pytest
 
+from handloop.testing.ended_job import FAILED, FINISHED, End, statuses
 from support.api_server import MERGE, APIServer, Object
 
 
@@ -190,3 +191,20 @@ def test_deployments_come_up(server: APIServer, namespace: str) -> None:
     assert [entry["metadata"]["ownerReferences"][0]["kind"] for entry in sets] == ["Deployment"]
     pods = server.get(f"/api/v1/namespaces/{namespace}/pods?labelSelector=app%3Dup").body["items"]
     assert {entry["status"]["phase"] for entry in pods} == {"Running"}
+
+
+@pytest.mark.parametrize("end", [FINISHED, FAILED])
+def test_a_server_takes_the_statuses_by_which_a_test_ends_a_job(
+    server: APIServer, namespace: str, end: End
+) -> None:
+    """In their order; of a Job that the Job controller leaves alone."""
+    jobs = f"/apis/batch/v1/namespaces/{namespace}/jobs"
+    pod = {"restartPolicy": "Never", "containers": [{"name": "main", "image": "backup:1"}]}
+    spec = {"completions": 3, "parallelism": 2, "managedBy": "example.org/test", "template": {"spec": pod}}
+    job = server.create(jobs, {"metadata": {"name": "backup"}, "spec": spec}).body
+    merged = [
+        server.patch(f"{jobs}/backup/status", {"status": status})
+        for status in statuses(job, end, "2026-01-01T00:00:00Z")
+    ]
+    assert [answer.status for answer in merged] == [200, 200, 200]
+    assert [each["type"] for each in merged[-1].body["status"]["conditions"]] == list(end.conditions)

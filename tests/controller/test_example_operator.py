@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Final
+
 import pytest
 
+from handloop.controller import example_operator
 from handloop.controller.cli.operator import typed_command
 from handloop.controller.example_operator import EXAMPLES, NAMES, main, our_command
+
+README: Final = Path(__file__).parents[2] / "README.md"
 
 
 @pytest.mark.parametrize(
@@ -30,6 +36,36 @@ def test_it_is_an_operator_as_any_other(
     monkeypatch.setattr("sys.argv", ["controller", "crd", "--controllers=foo"])
     assert main() == 0
     assert capsys.readouterr().out.startswith("# made by `python -m controller manifests crd`; do not edit\n")
+
+
+def test_without_the_libraries_it_says_which_environment_has_them(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A checkout, and a Python that is not that of `make venv`: no traceback. A module of ours is a bug."""
+
+    def lacking(name: str) -> None:
+        def run(*_: object) -> int:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+        monkeypatch.setattr(example_operator, "run_command", run)
+
+    monkeypatch.setattr("sys.argv", ["handloop", "doctor"])
+    lacking("structlog")
+    assert main() == 2
+    said = capsys.readouterr().err
+    assert said.startswith("error: structlog is not installed for ")
+    assert said.endswith("fix: make venv, and then . .venv/bin/activate\n")
+    lacking("handloop.gone")
+    with pytest.raises(ModuleNotFoundError):
+        main()
+
+
+def test_the_readme_gives_the_environment_before_its_commands() -> None:
+    """After `make run` alone, `python` is one without our libraries."""
+    before, activates, after = README.read_text(encoding="utf-8").partition(". .venv/bin/activate")
+    assert activates
+    assert "python -m" not in before
+    assert "python -m handloop walkthrough" in after
 
 
 def test_what_is_known_beforehand_is_what_is_set_up() -> None:

@@ -155,6 +155,7 @@ def test_our_dashboard_shows_what_kubebuilders_show() -> None:
         "rest_client_response_size_bytes",
         "certwatcher_read_certificate_total",
         "informer_store_resource_version",
+        "informer_silent_watches_total",
     }
 
 

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -13,22 +18,40 @@ import pytest
 import yaml
 
 import handloop
+from handloop import Context, FrozenMap, ObjectMeta, evolve, format_time, with_controller
 from handloop.apis.crd import custom_resource_definition
+from handloop.apis.meta import LAST_APPLIED
 from handloop.client.errors import NotFound
 from handloop.client.resource_client import ResourceClient
 from handloop.client.transport import HTTPTransport
+from handloop.controller.cli.dry_set_up import has_own_definition
 from handloop.controller.cli.flags import parse_options
+from handloop.controller.cli.options import FLAGS, spelling
 from handloop.controller.example_operator import EXAMPLES
 from handloop.controller.runtime.controller import Controller, ReconcileStatistics
 from handloop.controller.runtime.manager import Manager
-from handloop.kinds.apps_v1 import Deployment
+from handloop.kinds.apps_v1 import Deployment, DeploymentSpec
+from handloop.kinds.batch_v1 import Job
 from handloop.kinds.coordination_v1 import Lease
-from handloop.kinds.core_v1 import ConfigMap, Event, Namespace, ResourceQuota
+from handloop.kinds.core_v1 import (
+    ConfigMap,
+    Container,
+    Event,
+    Namespace,
+    PodSpec,
+    PodTemplateSpec,
+    ResourceQuota,
+    Secret,
+)
+from handloop.kinds.meta_v1 import LabelSelector
+from handloop.kinds.networking_v1 import NetworkPolicy, NetworkPolicySpec
 from handloop.sandbox.server import Sandbox
+from handloop.testing import FakeClock, RecordedWrites, caches
 from handloop.testing.eventually import eventually
 from support.captured_logs import captured_logs
 from support.docs_page import DOCS, blocks_of, module_of
 from support.managed_sandbox import ManagedSandbox
+from support.metric_table import TABLE
 from support.signals import terminate
 from support.threads import Background
 
@@ -87,12 +110,20 @@ class Running:
 
 
 @contextmanager
-def running(module: ModuleType, *, bugs: bool = False, lifelike: bool = True) -> Iterator[Running]:
-    """Set up and run. At the end no reconcile has met a bug, or with bugs some have."""
+def running(
+    module: ModuleType, *, bugs: bool = False, lifelike: bool = True, definitions: Sequence[Any] = ()
+) -> Iterator[Running]:
+    """
+    Set up and run. At the end no reconcile has met a bug, or with bugs some have.
+
+    Args: definitions are CRDs of other programs.
+    """
     cluster = ManagedSandbox(lifelike=lifelike)
     manager = cluster.manager()
+    for definition in definitions:
+        cluster.post(CRDS, definition)
     module.set_up(manager)
-    cluster.install(*manager.reconciled_kinds())
+    cluster.install(*filter(has_own_definition, manager.reconciled_kinds()))
     with cluster.running(manager):
         program = Running(module, cluster, manager)
         yield program
@@ -125,6 +156,10 @@ def test_the_status_tells_when_the_replicas_are_ready(load: Load) -> None:
         eventually(lambda: ready(2, "False"), "waiting again")
         come_up(3)
         eventually(lambda: ready(2, "True"), "ready again")
+        slow = {"metadata": {"finalizers": ["example.org/slow"]}}
+        program.of(Deployment).patch("example", slow, namespace="default")
+        program.of(Deployment).delete("example", namespace="default")
+        eventually(lambda: ready(2, "False"), "waits for a Deployment that goes")
 
 
 def test_a_finalizer_waits_for_the_cleanup(load: Load, tmp_path: Path) -> None:
@@ -145,6 +180,190 @@ def test_a_finalizer_waits_for_the_cleanup(load: Load, tmp_path: Path) -> None:
             other.unlink()
             eventually(lambda: program.gone(bucket, "photos"), "gone")
         assert not folder.exists()
+
+
+def test_a_bucket_that_only_a_cache_has_gets_no_folder(load: Load, tmp_path: Path) -> None:
+    """It is gone on the server, and the cache shows it with its finalizer."""
+    module = load("finalizers", "buckets.py")
+    metadata = ObjectMeta(name="photos", namespace="default", uid="1", finalizers=(module.FINALIZER,))
+    gone = module.Bucket(metadata=metadata)
+    context = Context(client=RecordedWrites().client(), listers=caches(gone))
+    module.BucketReconciler(tmp_path / "buckets").reconcile(gone, context)
+    assert not (tmp_path / "buckets").exists()
+
+
+def test_the_schedule_of_a_kind_without_a_type_is_kept(load: Load) -> None:
+    """In a ConfigMap; a CronTab whose schedule is no text waits for a change."""
+    names = {"kind": "CronTab", "plural": "crontabs", "singular": "crontab", "listKind": "CronTabList"}
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    definition = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "crontabs.stable.example.com"},
+        "spec": {"group": "stable.example.com", "scope": "Namespaced", "names": names, "versions": [version]},
+    }
+    module = load("foreign-kinds", "crontabs.py")
+    with running(module, lifelike=False, definitions=[definition]) as program, captured_logs() as logs:
+
+        def crontab(name: str, schedule: object) -> None:
+            metadata = {"name": name, "namespace": "default"}
+            kind = {"apiVersion": "stable.example.com/v1", "kind": "CronTab"}
+            body = {**kind, "metadata": metadata, "spec": {"cronSpec": schedule}}
+            program.cluster.post("/apis/stable.example.com/v1/namespaces/default/crontabs", body)
+
+        crontab("a", "0 3 * * *")
+        eventually(lambda: not program.gone(ConfigMap, "a"), "kept")
+        assert program.of(ConfigMap).get("a", namespace="default").data["schedule"] == "0 3 * * *"
+        crontab("b", 3)
+        refused = "spec.cronSpec is no text"
+        eventually(lambda: any(entry.get("err") == refused for entry in logs), "refused")
+        assert program.gone(ConfigMap, "b")
+
+
+def test_a_user_that_only_a_cache_has_is_not_made(load: Load, tmp_path: Path) -> None:
+    """Its object is gone on the server, and the cache shows it with its finalizer."""
+    module = load("external-systems", "database_users.py")
+    metadata = ObjectMeta(name="ann", namespace="default", uid="1", finalizers=(module.FINALIZER,))
+    gone = module.DatabaseUser(metadata=metadata, spec=module.DatabaseUserSpec(role="reader"))
+    server = module.Server(str(tmp_path / "users.db"))
+    context = Context(client=RecordedWrites().client(), listers=caches(gone))
+    assert module.DatabaseUsers(server).reconcile(gone, context) is None
+    assert server.role_of("1") is None
+
+
+def test_a_user_outside_of_the_cluster_follows_its_object(
+    load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Made, changed, repaired by the next poll, dropped at the end; an older leader changes nothing."""
+    module = load("external-systems", "database_users.py")
+    monkeypatch.setattr(module, "POLL_SECONDS", 0.05)
+    server = module.Server(str(tmp_path / "users.db"))
+    with running(module) as program:
+        user = program.module.DatabaseUser
+        uid = program.make(user, "ann", role="reader").metadata.uid
+        eventually(lambda: server.role_of(uid) == "reader", "made")
+        program.of(user).patch("ann", {"spec": {"role": "writer"}}, namespace="default")
+        eventually(lambda: server.role_of(uid) == "writer", "changed")
+        server.put(uid, "reader", 1)
+        assert server.role_of(uid) == "writer"
+        server.put(uid, "owner", 2)
+        eventually(lambda: server.role_of(uid) == "writer", "repaired")
+        server.drop(uid)
+        eventually(lambda: server.role_of(uid) == "writer", "made again")
+        program.of(user).delete("ann", namespace="default")
+        eventually(lambda: program.gone(user, "ann"), "gone")
+    assert server.role_of(uid) is None
+
+
+def test_a_deployment_restarts_when_the_data_of_its_secret_changes(load: Load) -> None:
+    """Not for a change of the Secret's labels, and not without the annotation; no data is in the cache."""
+    with running(load("foreign-kinds", "restarter.py"), lifelike=False) as program:
+        module, secrets = program.module, program.of(Secret)
+
+        def deploy(name: str, **annotations: str) -> None:
+            template = PodTemplateSpec(spec=PodSpec(containers=(Container(name="a", image="a"),)))
+            labels = FrozenMap(app=name)
+            template = evolve(template, "metadata", ObjectMeta(labels=labels))
+            spec = DeploymentSpec(selector=LabelSelector(match_labels=labels), template=template)
+            metadata = ObjectMeta(name=name, namespace="default", annotations=FrozenMap(annotations))
+            program.of(Deployment).create(Deployment(metadata=metadata, spec=spec))
+
+        def restarted_for(name: str) -> object:
+            template = program.of(Deployment).get(name, namespace="default").spec.template
+            return template.metadata.annotations.get(module.CHECKSUM)
+
+        first = secrets.create(Secret.named("password", namespace="default", data={"a": "MQ=="}))
+        deploy("asks", **{module.SOURCE: "password"})
+        deploy("other")
+        eventually(lambda: restarted_for("asks") == module.checksum_of(first), "seen")
+        secrets.patch("password", {"metadata": {"labels": {"a": "b"}}}, namespace="default")
+        second = secrets.patch("password", {"data": {"a": "Mg=="}}, namespace="default")
+        eventually(lambda: restarted_for("asks") == module.checksum_of(second), "restarted")
+        assert restarted_for("other") is None
+        assert program.of(Deployment).get("asks", namespace="default").metadata.generation == 3
+        assert "Mg==" not in repr(program.manager.lister_for(module.SecretMeta).list())
+
+
+def test_a_password_is_made_rotated_and_repaired_and_is_in_no_cache(load: Load) -> None:
+    """The old one stays as the previous one; a foreign Secret is left alone."""
+    with running(load("secrets", "passwords.py")) as program, captured_logs() as logs:
+        module, secrets = program.module, program.of(Secret)
+
+        def stored() -> dict[str, str]:
+            return {} if program.gone(Secret, "a") else dict(secrets.get("a", namespace="default").data)
+
+        program.make(module.Password, "a")
+        eventually(stored, "made")
+        first = stored()["password"]
+        secrets.patch(
+            "a", {"metadata": {"annotations": {module.ROTATED: "2020-01-01T00:00:00Z"}}}, namespace="default"
+        )
+        eventually(lambda: stored()["password"] != first, "rotated")
+        assert stored()["previous"] == first
+        secrets.patch("a", {"data": {"password": None}}, namespace="default")
+        eventually(lambda: stored().get("password"), "made again")
+        foreign = Secret.named("b", namespace="default", data={"password": "MQ=="})
+        copied = f'metadata.annotations["{LAST_APPLIED}"]'  # as `kubectl apply` leaves it
+        secrets.create(evolve(foreign, copied, '{"data":{"password":"MQ=="}}'))
+        program.make(module.Password, "b")
+        refused = "Secret default/b exists and is not ours"
+        eventually(lambda: any(entry.get("err") == refused for entry in logs), "refused")
+        assert dict(secrets.get("b", namespace="default").data) == {"password": "MQ=="}
+        cached = program.manager.lister_for(module.SecretMeta).list()
+        assert len(cached) == 2
+        assert stored()["password"] not in repr(cached)
+        assert "MQ==" not in repr(cached)
+
+
+def test_children_follow_the_namespaces_that_are_selected(load: Load) -> None:
+    """One in each, none in others; changed with the owner, repaired, and gone with the label or the owner."""
+    with running(load("many-children", "policies.py")) as program:
+        module, namespaces, children = program.module, program.of(Namespace), program.of(NetworkPolicy)
+
+        def where() -> set[str]:
+            program.cluster.sandbox.tick()
+            return {each.metadata.namespace for each in children.list().items}
+
+        for name, team in (("a", "red"), ("b", "red"), ("c", "blue")):
+            labels = FrozenMap(team=team)
+            namespaces.create(Namespace(metadata=ObjectMeta(name=name, labels=labels)))
+        selector = LabelSelector(match_labels=FrozenMap(team="red"))
+        policy = NetworkPolicySpec(policy_types=("Ingress",))
+        program.make(module.NamespacePolicy, "deny", "", namespaces=selector, policy=policy)
+        eventually(lambda: where() == {"a", "b"}, "made")
+        theirs = NetworkPolicy.named("theirs", namespace="a", spec=policy)
+        children.create(theirs)
+        namespaces.patch("c", {"metadata": {"labels": {"team": "red"}}})
+        namespaces.patch("b", {"metadata": {"labels": {"team": "blue"}}})
+        eventually(lambda: where() == {"a", "c"}, "moved")
+        children.delete("deny", namespace="a")
+        eventually(lambda: not program.gone(NetworkPolicy, "deny", "a"), "repaired")
+        program.of(module.NamespacePolicy).delete("deny")
+        eventually(lambda: program.gone(NetworkPolicy, "deny", "c"), "gone with its owner")
+        assert not program.gone(NetworkPolicy, "theirs", "a")
+
+
+def test_a_backup_makes_one_job_for_the_ticks_that_were_missed(load: Load) -> None:
+    """None for a tick that had its Job, even if that is gone, and none beside a Job that runs."""
+    module, clock = load("clock", "backups.py"), FakeClock()
+    made_at = format_time(clock.time())
+    metadata = ObjectMeta(name="a", namespace="default", uid="1", creation_timestamp=made_at)
+    backup = module.Backup(metadata=metadata, spec=module.BackupSpec(image="backup"))
+
+    def written(last: str, *jobs: Job) -> list[str]:
+        told = evolve(backup, "status.last", last)
+        writes = RecordedWrites(told, *jobs)
+        context = Context(client=writes.client(), listers=caches(told, *jobs), clock=clock)
+        assert 0 < module.reconcile(told, context).requeue_after <= 3600
+        return [f"{write.verb} {write.path.rpartition('/')[2]}" for write in writes.writes]
+
+    assert written("") == []
+    clock.advance(24 * 3600)
+    assert written("") == ["patch a-202311152200", "update status"]
+    assert written("2023-11-15T22:00:00Z") == []
+    earlier = module.job_of(backup, datetime(2023, 11, 15, 21, tzinfo=UTC))
+    assert written("2023-11-15T21:00:00Z", with_controller(earlier, backup)) == []
 
 
 def test_the_older_site_has_the_host(load: Load) -> None:
@@ -345,6 +564,51 @@ def _collection(document: dict[str, Any]) -> str:
     namespace = document["metadata"].get("namespace")
     place = f"namespaces/{namespace}/" if namespace else ""
     return f"/{f'apis/{group}' if group else 'api'}/{version}/{place}{document['kind'].lower()}s"
+
+
+def test_the_tests_of_the_pages_pass(tmp_path: Path) -> None:
+    """Each page's, saved beside its program, and run by somebody who has installed us."""
+    pages = {page: blocks_of(f"how-to/{page}.md") for page in PAGES}
+    with_tests = {
+        page: blocks for page, blocks in pages.items() if any(name.startswith("test_") for name in blocks)
+    }
+    written = 0
+    for page, blocks in with_tests.items():
+        (tmp_path / page).mkdir()
+        for name, text in blocks.items():
+            (tmp_path / page / name).write_text(text, encoding="utf-8")
+            written += text.count("def test_")
+    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "PYTHONPATH": str(DOCS.parent)}
+    environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    options = ("-q", "-p", "handloop.pytest_plugin", "-p", "no:cacheprovider")
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-m", "pytest", *options],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"{written} passed" in done.stdout
+
+
+def test_the_page_on_operating_names_what_there_is() -> None:
+    """Its flags, its metrics, and the alerts with these metrics in the rules."""
+    page = (DOCS / "how-to/operating.md").read_text(encoding="utf-8")
+    words = blocks_of("how-to/operating.md")["flags"].split()[2:]
+    given = parse_options(words, {"POD_NAMESPACE": "there"}, operator=EXAMPLES)
+    assert (given.resync, given.workers) == (600.0, 4)
+    assert set(re.findall(r"`--([a-z-]+)", page)) <= {spelling(name)[2:] for name in FLAGS}
+    metrics = set(re.findall(r"`([a-z]+(?:_[a-z]+)+)`", page)) - {"requeue_after"}
+    assert metrics <= TABLE.keys()
+    rules = (DOCS.parent / "manifests/prometheus/prometheus_rule.yaml").read_text(encoding="utf-8")
+    (group,) = yaml.safe_load(rules)["spec"]["groups"]
+    alerts = {rule["alert"]: rule["expr"] for rule in group["rules"]}
+    rows = re.findall(r"^\| `(Handloop\w+)` \|.* \(`(\w+)`\)\. \|$", page, re.MULTILINE)
+    assert len(rows) == page.count("| `Handloop") > 0
+    assert [alert for alert, metric in rows if metric not in alerts[alert]] == []
 
 
 def test_every_page_has_its_test() -> None:

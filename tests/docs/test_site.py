@@ -13,7 +13,11 @@ from pathlib import Path
 import pytest
 
 import handloop
+from handloop import testing
+from handloop.controller.cli.options import FLAGS, spelling
 from support.docs_page import DOCS
+
+KIT = (*testing.__all__, "RunningSandbox", "RefusedError", "RunningOperator", "SettableClock", "Faults")
 
 
 def test_the_site(tmp_path: Path) -> None:
@@ -24,6 +28,8 @@ def test_the_site(tmp_path: Path) -> None:
     texts = {page: page.read_text(encoding="utf-8") for page in site.rglob("*.html")}
     names_are_in_the_reference(texts)
     docstrings_are_as_written(texts[site / "api/runtime.html"])
+    flags_have_their_variables(texts[site / "flags.html"])
+    assert "Failed to watch" in shown(texts[site / "errors.html"])
     assert 'href="architecture.html' in texts[site / "walkthrough.html"]
     assert "There is one way in and one way out." in texts[site / "architecture.html"]
     assert dead_links(site, texts) == []
@@ -55,7 +61,7 @@ def built(folder: Path) -> Path:
 
 
 def names_are_in_the_reference(texts: Mapping[Path, str]) -> None:
-    """Each name of the face has its entry, once."""
+    """Each name of the face has its entry, once; and so does each of the testing kit."""
     entries = [
         entry
         for page, text in texts.items()
@@ -67,13 +73,27 @@ def names_are_in_the_reference(texts: Mapping[Path, str]) -> None:
         name for name in handloop.__all__ if entries.count(name) + entries.count(f"{homes[name]}.{name}") == 1
     ]
     assert names == list(handloop.__all__)
+    assert set(KIT) <= {entry.rpartition(".")[2] for entry in entries}
+
+
+def flags_have_their_variables(text: str) -> None:
+    """Each flag has an entry, with its default and its variable where it has them."""
+    flags = [*map(spelling, FLAGS), "--domain", "--scope", "--for", "--image"]
+    assert [flag for flag in flags if f">{flag}</span>" not in text] == []
+    resync = text.rpartition(">--resync</span>")[2].partition("<dt")[0]
+    assert shown(resync).rstrip().endswith("Default 30s; $GREETER_RESYNC.")
 
 
 def docstrings_are_as_written(text: str) -> None:
     """Their sections are named, their code is code, and nothing else in them is markup."""
     assert "<strong>Returns:</strong> the stored object" in text
     assert '<span class="pre">run_until_signalled</span>' in text
-    assert "*Raises" not in unescape(re.sub(r"<[^>]+>", "", text))
+    assert "*Raises" not in shown(text)
+
+
+def shown(text: str) -> str:
+    """What a reader sees of a page."""
+    return unescape(re.sub(r"<[^>]+>", "", text))
 
 
 def dead_links(site: Path, texts: Mapping[Path, str]) -> list[str]:

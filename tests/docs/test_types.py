@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -39,6 +40,7 @@ def test_the_definition_is_taken(tmp_path: Path) -> None:
     spec = schema["properties"]["spec"]["properties"]
     assert spec["routes"]["items"]["properties"]["port"]["default"] == "http"
     assert (spec["routes"]["minItems"], spec["quotas"]["maxProperties"]) == (1, 5)
+    assert re.search(spec["keep"]["pattern"], spec["keep"]["default"])
     assert (spec["tier"]["default"], spec["template"]["properties"]["metadata"]["type"]) == ("free", "object")
 
 

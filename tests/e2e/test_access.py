@@ -178,7 +178,7 @@ def closing_transport(cluster: Cluster) -> Iterator[Cluster]:
 def test_the_printed_roles_are_what_is_asked_for_and_nothing_else(
     sandbox: SandboxCluster, run: Run, choice: Choice, tmp_path: Path
 ) -> None:
-    """S01: both ways: no request of a whole run lacks a rule, and no rule is without a request."""
+    """S01: both ways: no request of a whole run lacks a rule, and no rule but one is without a request."""
     install_myapp(sandbox)
     for namespace in ("home", "other"):
         sandbox.create(NAMESPACES, {"metadata": {"name": namespace}})
@@ -195,4 +195,6 @@ def test_the_printed_roles_are_what_is_asked_for_and_nothing_else(
     asked = [one for one in sandbox.trace.asked() if not one.streaming_list]
     granted = list(grants(printed_roles(*choice.flags())))
     assert refused(asked, granted) == set()
-    assert unused(asked, granted) == set()
+    # a Deployment is looked up only when its cache has lagged for five seconds
+    spare = {one[:3] for one in unused(asked, granted)}
+    assert spare <= {("get", "apps", "deployments")}

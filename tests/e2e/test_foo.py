@@ -33,6 +33,20 @@ def test_a_foo_that_was_there_before_is_found(cluster: Cluster, run: Run) -> Non
         wait_available(cluster, "early", 1)
 
 
+def test_no_first_apply_of_a_foo_fails(cluster: Cluster, run: Run) -> None:
+    """Fifty in a row: the cache lags behind each of our writes, and no sync takes that for a failure."""
+    names = [f"first-{number}" for number in range(50)]
+    with run("-v4") as program:
+        program.wait_ready()
+        for name in names:
+            cluster.create_foo(name, replicas=1)
+            program.wait_line(f"Wrote.* {cluster.namespace}/{name} created")
+        for name in names:
+            wait_available(cluster, name, 1)
+        assert not program.lines_with(r"^[EW]\d{4} |Error syncing|another writer|AlreadyExists")
+        assert program.stop() == 0
+
+
 def test_a_foreign_deployment_is_left_alone(cluster: Cluster, run: Run) -> None:
     """A Deployment owned by nobody is never written, the Foo gets a Warning, and works once it is gone."""
     cluster.create(cluster.deployments, nobodys_deployment("taken"))

@@ -20,7 +20,7 @@ import pytest
 
 from support.cluster import Cluster
 from support.deadline import until
-from support.program import Run
+from support.program import Program, Run
 from support.replicas import MARGIN_SECONDS, Replicas
 
 LEASE_SECONDS: Final = 6
@@ -116,6 +116,14 @@ def test_a_leader_that_was_suspended_does_not_go_on(replicas: Replicas) -> None:
     assert standby.program.stop() == 0
 
 
+def cached_foos(program: Program) -> float:
+    """How many Foos a replica has in its cache."""
+    page = program.page("metrics", "/metrics")[1]
+    cached = re.search(r'informer_cached_objects\{name="foos[^"]*"\} (\S+)', page)
+    assert cached is not None
+    return float(cached[1])
+
+
 def test_a_standby_is_ready_and_says_whom_it_waits_for(replicas: Replicas) -> None:
     """E11: warm caches, /readyz 200 with leader or standby, the gauge, and a line that names the holder."""
     leader, standby = (replica.program for replica in replicas.pair(*LONG))
@@ -130,14 +138,9 @@ def test_a_standby_is_ready_and_says_whom_it_waits_for(replicas: Replicas) -> No
             f'leader_election_master_status{{name="handloop"}} {gauge}.0'
             in program.page("metrics", "/metrics")[1]
         )
-    assert standby.lines_with(
-        rf"info: standby: lease \S+/handloop held by {re.escape(holder)} \(renewed \d+ s"
-    )
-    cached = re.search(
-        r'informer_cached_objects\{name="foos[^"]*"\} (\S+)', standby.page("metrics", "/metrics")[1]
-    )
-    assert cached is not None
-    assert float(cached[1]) == len(replicas.cluster.list(replicas.cluster.foos))
+    standby.wait_line(rf"info: standby: lease \S+/handloop held by {re.escape(holder)} \(renewed \d+ s")
+    foos = len(replicas.cluster.list(replicas.cluster.foos))
+    until(lambda: cached_foos(standby) == foos, "warm", seconds=MARGIN_SECONDS)
     assert not standby.lines_with("Started workers")
     leader.stop()
     replicas.all[1].wait_work(at_least=0)

@@ -16,7 +16,7 @@ from support.deadline import until
 from support.holders import Holders
 from support.program import NO_SERVERS, SECONDS, Run, running
 
-SOON_SECONDS = 5.0
+SOON_SECONDS = 20.0
 
 
 @pytest.fixture

@@ -22,12 +22,10 @@ NOT_YET = {
     "rest_client_request_retries_total",
     "rest_client_rate_limiter_duration_seconds",
     "rest_client_dns_resolution_duration_seconds",
-    "handloop_own_write_waits_total",
-    "handloop_own_write_timeouts_total",
-    "handloop_own_write_wait_seconds",
     "handloop_reconcile_causes_total",
+    "handloop_dropped_events_total",
 }
-"""Labels come with the first event; own writes and causes are those of controllers on the builder."""
+"""Labels come with the first event; causes are those of controllers on the builder."""
 
 
 def samples(page: str) -> dict[Sample, float]:

@@ -35,7 +35,7 @@ class Scraper(NamedTuple):
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         request = urllib.request.Request(f"https://{address}/metrics", headers=headers)
         try:
-            with urllib.request.urlopen(request, timeout=10, context=self.context) as answer:
+            with urllib.request.urlopen(request, timeout=20, context=self.context) as answer:
                 code: int = answer.status
                 return code
         except urllib.error.HTTPError as error:

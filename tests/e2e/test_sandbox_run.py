@@ -69,7 +69,7 @@ def test_the_first_steps_with_kubectl(tmp_path: Path, kubectl: Kubectl) -> None:
     with running("--sandbox", FAST, folder=tmp_path) as program:
         program.wait_ready()
         assert "example-foo created" in kubectl("apply", "-f", str(SAMPLE)).out
-        wait = ("wait", "foo/example-foo", "--timeout=20s")
+        wait = ("wait", "foo/example-foo", "--timeout=60s")
         kubectl(*wait, "--for=jsonpath={.status.availableReplicas}=1")
         described = kubectl("describe", "foo", "example-foo").out
         assert "Synced" in described
@@ -77,7 +77,7 @@ def test_the_first_steps_with_kubectl(tmp_path: Path, kubectl: Kubectl) -> None:
 
         uid = kubectl("get", "deployment", "example-foo", "-o=jsonpath={.metadata.uid}").out
         kubectl("delete", "deployment", "example-foo")
-        kubectl("wait", "--for=create", "deployment/example-foo", "--timeout=20s")
+        kubectl("wait", "--for=create", "deployment/example-foo", "--timeout=60s")
         assert kubectl("get", "deployment", "example-foo", "-o=jsonpath={.metadata.uid}").out != uid
         kubectl("scale", "foo/example-foo", "--replicas=3")
         kubectl(*wait, "--for=jsonpath={.status.availableReplicas}=3")
@@ -85,6 +85,6 @@ def test_the_first_steps_with_kubectl(tmp_path: Path, kubectl: Kubectl) -> None:
         assert len(pods) == 3
 
         kubectl("delete", "foo", "example-foo")
-        kubectl("wait", "--for=delete", "deployment/example-foo", "--timeout=20s")
-        kubectl("wait", "--for=delete", "pods", "--all", "--timeout=20s")
+        kubectl("wait", "--for=delete", "deployment/example-foo", "--timeout=60s")
+        kubectl("wait", "--for=delete", "pods", "--all", "--timeout=60s")
         assert program.stop() == 0

@@ -10,7 +10,8 @@ from support.cluster import Cluster, SandboxCluster
 from support.foo_story import wait_available
 from support.program import SECONDS, Run
 
-SOON_SECONDS = 5.0
+SOON_SECONDS = 20.0
+"""Less than what is waited for: a stop has 30 s, and so has the server's answer that is held back."""
 
 
 class Hold:
@@ -81,7 +82,7 @@ def test_a_stop_waits_no_longer_than_it_is_told(sandbox: SandboxCluster, run: Ru
             assert hold.reached.wait(SECONDS)
             program.signal(signal.SIGTERM)
             program.wait_line("Workers did not end in time")
-            assert program.wait(seconds=2 * SOON_SECONDS) == 1
+            assert program.wait(seconds=SOON_SECONDS) == 1
             assert program.lines_with("the stop left work behind: foo: 1 workers did not end in 0.2s")
             assert not program.lines_with('"Stopped"')
         finally:

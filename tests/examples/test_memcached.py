@@ -13,6 +13,7 @@ from handloop.apis.meta import FrozenMap, Kind, ObjectMeta
 from handloop.kinds.apps_v1 import Deployment, DeploymentSpec
 from handloop.kinds.core_v1 import Container, Pod, PodSpec, PodTemplateSpec
 from handloop.kinds.meta_v1 import LabelSelector
+from support.captured_logs import captured_logs
 from support.example_cluster import OURS, ExampleCluster
 
 KINDS: Final = (Memcached,)
@@ -82,6 +83,27 @@ def is_another(cluster: ExampleCluster, before: Deployment) -> bool:
     """Whether there is a Deployment of that name, and not the one before."""
     there = cluster.get(Deployment, before.metadata.name)
     return there is not None and there.metadata.uid != before.metadata.uid
+
+
+def test_a_deployment_that_is_being_deleted_is_not_taken_for_right(cluster: ExampleCluster) -> None:
+    """A finalizer keeps it: it is left to go, the status says so, and its successor is made at once."""
+    with captured_logs() as lines, cluster.operator(set_up) as controller:
+        wanted(cluster, 0)
+        cluster.eventually(lambda: available(cluster).reason == "Ready", "ready")
+        cluster.patch(Deployment, "cache", metadata={"finalizers": ["example.org/slow"]})
+        cluster.delete(Deployment, "cache")
+        cluster.eventually(lambda: available(cluster).reason == "Waiting", "told")
+        assert available(cluster).status == "False"
+        cluster.patch(Memcached, "cache", spec={"size": 1})
+        generation = 2
+        cluster.eventually(lambda: available(cluster).observed_generation == generation, "seen")
+        going = cluster.get(Deployment, "cache")
+        assert going is not None
+        assert (going.spec.replicas, available(cluster).status) == (0, "False")
+        cluster.patch(Deployment, "cache", metadata={"finalizers": None})
+        cluster.eventually(lambda: is_another(cluster, going) and has_nodes(cluster, 1), "its successor")
+    assert controller.statistics().failed == 0
+    assert [line for line in lines if line["log_level"] in ("warning", "error")] == []
 
 
 def test_its_pods_run_memcached(sandbox: ExampleCluster) -> None:
@@ -167,7 +189,7 @@ def test_a_watch_that_is_held_back_and_broken_changes_nothing(cluster: ExampleCl
 def test_a_lagging_and_dropped_watch_changes_nothing(
     sandbox: ExampleCluster, how: Literal["end", "cut", "reset"]
 ) -> None:
-    """The same end state, one write of the Deployment for each size, and then quiet."""
+    """The same end state, one change of the Deployment for each size, and then quiet."""
     with sandbox.operator(set_up) as controller:
         sandbox.faults.delay_watches(0.5, **OURS)
         wanted(sandbox, 2)
@@ -181,7 +203,9 @@ def test_a_lagging_and_dropped_watch_changes_nothing(
         sandbox.eventually(lambda: available(sandbox).reason == "Ready", "ready")
         sandbox.faults.clear()
         sandbox.assert_quiet(controller, Memcached, Deployment, Pod)
-        assert sandbox.asked("patch", "deployments") == 3
+        made = sandbox.get(Deployment, "cache")
+        assert made is not None
+        assert made.metadata.generation == 3
         sandbox.delete(Memcached, "cache")
         sandbox.eventually(lambda: is_gone(sandbox), "gone")
 

@@ -23,7 +23,6 @@ from handloop.informers.delta_fifo import Delta, DeltaFIFO, Deltas, DeltaType, L
 from handloop.informers.delta_processing import DeltaProcessor
 from handloop.informers.history_guard import HistoryGuard
 from handloop.informers.indexer import Indexer, TransactionError
-from handloop.informers.informer_metrics import InformerMetrics
 from handloop.informers.keys import DeletedFinalStateUnknown, deletion_handling_meta_namespace_key_func
 from handloop.informers.processor import (
     AddNotification,
@@ -83,7 +82,7 @@ class Rig:
             processor=self.processor,
             block_deltas=new_lock("block_deltas", 30),
             guard=self.guard,
-            metrics=InformerMetrics("deployments.apps", self.metrics),
+            metrics=self.metrics.for_informer("deployments.apps"),
             clock=FakeClock(moves_itself=True),
         )
 

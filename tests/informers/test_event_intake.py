@@ -12,7 +12,7 @@ from handloop.informers.event_intake import EventIntake, Quarantine, translate
 from handloop.informers.history_guard import HistoryGuard
 from support.captured_logs import captured_logs
 from support.deployments import added, deleted, deployment, modified
-from support.recording_metrics import RecordingMetricsProvider
+from support.recording_metrics import Instrument
 from support.recording_store import RecordingStore
 
 
@@ -22,7 +22,7 @@ class _Rig:
     def __init__(self) -> None:
         self.store = RecordingStore()
         self.guard: HistoryGuard[Deployment] = HistoryGuard()
-        gauge = RecordingMetricsProvider().new_quarantined_metric("deployments.apps")
+        gauge = Instrument()
         self.arrived: set[str] = set()
         self.quarantine = Quarantine(kind="Deployment", gauge=gauge, in_store=self.arrived.__contains__)
         self.intake: EventIntake[Deployment] = EventIntake(

@@ -23,6 +23,7 @@ def test_an_object_is_said_once_per_version() -> None:
     assert [entry["resourceVersion"] for entry in logs] == ["1", "2"]
     assert logs[0]["key"] == "default/a"
     assert logs[0]["err"] == "Expected `int`, got `str`"
+    assert logs[0]["once"]
     assert "three" not in str(logs)
     assert [one.resource_version for one in told] == ["1", "2"]
     assert (len(quarantine), gauge.last) == (1, 1)

@@ -29,6 +29,7 @@ from handloop.informers.lister import NamespaceNotWatched
 from handloop.informers.listwatch import Resources
 from handloop.kinds.apps_v1 import Deployment as CompleteDeployment
 from handloop.workqueue.seams import Joinable, Seams, spawn_thread
+from support.deadline import until
 from support.deployments import deployment, names
 from support.fake_clock import FakeClock
 from support.fake_lister_watcher import FakeSource, FakeWatch, api_error
@@ -99,7 +100,7 @@ class Rig:
             return self.factory.wait_for_cache_sync(self.stop)
         finally:
             done.set()
-            ticker.join(10)
+            ticker.join(20)
 
 
 @pytest.fixture
@@ -183,6 +184,9 @@ def test_wait_is_never_silent(make_rig: MakeRig) -> None:
     rig = _with_forbidden_foos(make_rig)
     with capture_logs() as logs:
         rig.factory.start(rig.stop)
+        # the clock runs ahead of the informers
+        until(rig.factory.informer_for(Deployment).has_synced, "synced")
+        until(lambda: "Failed to list" in [entry["event"] for entry in logs], "refused")
         waiter = threading.Thread(target=rig.wait_synced)
         waiter.start()
         while not (lines := [entry["event"] for entry in logs if "waiting" in entry["event"]]):

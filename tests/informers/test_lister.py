@@ -5,11 +5,13 @@ import builtins
 import pytest
 
 from handloop.apis.apps_v1 import Deployment
-from handloop.apis.labels import Selector, everything, nothing, parse_selector, selector_from_set
+from handloop.apis.labels import Selector, everything, nothing, parse_selector
+from handloop.apis.meta import FrozenMap
 from handloop.client.errors import NotFound
 from handloop.informers.indexer import NAMESPACE_INDEX, Indexer, IndexNotFound, namespace_index_func
 from handloop.informers.keys import ObjectName
 from handloop.informers.lister import Lister, MergedCache, NamespaceNotWatched
+from handloop.kinds.meta_v1 import LabelSelector
 from support.captured_logs import captured_logs
 from support.deployments import deployment, names
 
@@ -54,7 +56,7 @@ def test_list_by_label_among_many() -> None:
         "1",
     )
     lister = Lister(indexer, Deployment.resource)
-    assert len(lister.list(selector_from_set({"app": "x"}))) == 10_000
+    assert len(lister.list(parse_selector("app=x"))) == 10_000
 
 
 def test_list_everything() -> None:
@@ -86,15 +88,21 @@ def test_nothing_does_not_read_the_store(namespace: str) -> None:
 
 
 def test_get_by_namespace_and_name() -> None:
-    """The cached object itself, by each spelling of its name; a cluster-scoped one without a namespace."""
+    """The cached object itself, by each spelling of its name."""
     lister = new_lister()
     assert lister.get("a", namespace="one") is OBJECTS[0]
     assert lister.get("one/a") is lister.get("one/a", namespace="one") is OBJECTS[0]
     assert lister.get(ObjectName("one", "a")) is OBJECTS[0]
+
+
+def test_a_namespace_does_not_count_for_a_cluster_scoped_kind() -> None:
+    """As upstream, and as in a request: code for any kind passes the namespace that it has."""
     indexer: Indexer[Deployment] = Indexer()
     indexer.replace(OBJECTS, "1")
-    cluster_scoped = Lister(indexer, Deployment.resource._replace(namespaced=False))
-    assert cluster_scoped.get("d") is cluster_scoped.get(ObjectName("", "d")) is OBJECTS[3]
+    lister = Lister(indexer, Deployment.resource._replace(namespaced=False))
+    assert lister.get("d") is lister.get(ObjectName("", "d")) is OBJECTS[3]
+    assert lister.get("one/d") is lister.get("d", namespace="one") is OBJECTS[3]
+    assert lister.list(namespace="one") == lister.list()
 
 
 def test_get_of_a_missing_object() -> None:
@@ -111,8 +119,6 @@ def test_a_name_that_can_be_no_objects_is_refused() -> None:
         lister.get("one/a", namespace="two")
     with pytest.raises(ValueError, match="unexpected key format"):
         lister.get("one/two/a")
-    with pytest.raises(ValueError, match="a Deployment is in no namespace: one/a"):
-        Lister(Indexer(), Deployment.resource._replace(namespaced=False)).get("one/a")
 
 
 def test_a_lister_is_a_collection() -> None:
@@ -193,7 +199,7 @@ def test_watched_namespaces_are_read_as_one() -> None:
     """A list without a namespace has the objects of those that are watched; absent there is None."""
     lister = merged()
     assert names(lister.list()) == ["a", "b", "c"]
-    assert names(lister.list(selector_from_set({"app": "x"}), namespace="one")) == ["a"]
+    assert names(lister.list(parse_selector("app=x"), namespace="one")) == ["a"]
     assert lister.get("two/c") is OBJECTS[2]
     assert lister.get("two/a") is None
 
@@ -220,3 +226,10 @@ def test_an_index_that_no_store_has_is_an_error() -> None:
     cache: MergedCache[Deployment] = MergedCache({"one": Indexer(), "two": Indexer()}, Deployment.resource)
     with pytest.raises(IndexNotFound):
         cache.by_index("none", "x")
+
+
+def test_a_label_selector_of_an_object_chooses_too() -> None:
+    """As spec.selector says it."""
+    lister = new_lister()
+    chosen = LabelSelector(match_labels=FrozenMap({"app": "x"}))
+    assert lister.list(chosen) == lister.list("app=x") != []

@@ -71,7 +71,7 @@ def test_stop_ends_a_blocked_read() -> None:
     thread = threading.Thread(target=reader)
     thread.start()
     response.stop()
-    thread.join(10)
+    thread.join(20)
     assert len(errors) == 1
 
 

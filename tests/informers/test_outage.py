@@ -37,7 +37,12 @@ HINTS = Hints(crd_command="operator crds", rbac_command="operator roles")
 
 class Rig:
     def __init__(
-        self, *, seconds: float = 1.6, namespace: str = "", handler: WatchErrorHandler | None = None
+        self,
+        *,
+        seconds: float = 1.6,
+        namespace: str = "",
+        handler: WatchErrorHandler | None = None,
+        hints: Hints = HINTS,
     ) -> None:
         self.clock = FakeClock(moves_itself=True)
         self.outage = Outage(
@@ -45,7 +50,7 @@ class Rig:
             Deployment.resource,
             namespace,
             pause=RetryPause(CountingBackoff(seconds), seams=Seams(clock=self.clock)),
-            hints=HINTS,
+            hints=hints,
             watch_error_handler=handler,
             clock=self.clock,
         )
@@ -103,18 +108,6 @@ def test_dead_server_is_one_line_a_count_per_minute_and_one_line_at_the_end() ->
         ("info", "Watching again"),
     ]
     assert logs[-1]["after"] == "200.0 s"
-
-
-def test_a_watch_on_which_nothing_came_is_no_warning() -> None:
-    """T07: nothing may have happened; but a server that does not answer after that is said at once."""
-    silence = DeadlineExceeded("no complete answer in 75 s", host="https://127.0.0.1:6443", request="GET /x")
-    rig = Rig()
-    with capture_logs() as logs:
-        rig.outage.wait(Doing.READ_WATCH, silence)
-        rig.outage.wait(Doing.OPEN_WATCH, silence)
-        rig.outage.wait(Doing.OPEN_WATCH, refused())
-    assert lines(logs) == [("info", "Failed to watch"), ("warning", "Failed to watch")]
-    assert logs[0]["err"] == "GET https://127.0.0.1:6443/x: no complete answer in 75 s"
 
 
 def test_another_kind_of_trouble_is_said_in_full() -> None:
@@ -176,11 +169,12 @@ def test_an_error_that_a_handler_gets_is_not_said() -> None:
     rig = Rig(handler=told.append)
     with capture_logs() as logs:
         rig.outage.wait(Doing.LIST, refused(), ends_round=True)
+        last_error = rig.outage.last_error
         rig.outage.over(Doing.READ_WATCH)
     assert logs == []
     assert [str(error) for error in told] == [str(refused())]
     assert rig.clock.slept == [1.6]
-    assert rig.outage.last_error == str(refused())
+    assert (last_error, rig.outage.last_error) == (str(refused()), "")
 
 
 def test_bug_is_logged_with_its_traceback() -> None:
@@ -208,6 +202,24 @@ def test_the_line_says_what_to_do(namespace: str) -> None:
         assert logs[0]["fix"] == fix_for(error, Deployment.resource, namespace, hints=HINTS)
 
 
+def test_an_error_is_shown_with_its_fix() -> None:
+    """A reader beside the reflector's thread sees neither before the server was asked what was meant."""
+    shown: list[tuple[str, str]] = []
+
+    def look(_: object) -> str:
+        shown.append((rig.outage.last_error, rig.outage.fix))
+        return ""
+
+    rig = Rig(hints=Hints(nearest=look))
+    with capture_logs():
+        rig.outage.wait(Doing.LIST, api_error(404, "NotFound"))
+    look(None)
+    before, (error, fix) = shown
+    assert before == ("", "")
+    assert error
+    assert fix
+
+
 def test_403_at_first_names_the_roles_at_once() -> None:
     """What never worked lacks permission: the fix is in the first line."""
     rig = Rig()
@@ -233,6 +245,41 @@ def test_403_after_a_restart_of_the_server_does_not_blame_the_roles() -> None:
     assert ("hint" in lasting, "operator roles | kubectl apply" in lasting["fix"]) == (False, True)
     assert well["event"] == "Watching again"
     assert ("hint" in again, "fix" in again) == (True, False)
+
+
+def test_429_for_a_moment_is_no_line() -> None:
+    """A definition that was just made has its storage soon: 15 s are given, then it is said."""
+    rig = Rig(seconds=6.0)
+    with capture_logs() as logs:
+        for _ in range(3):
+            rig.outage.wait(Doing.LIST, too_many_requests())
+        rig.outage.over(Doing.OPEN_WATCH)
+        assert {entry["log_level"] for entry in logs} == {"debug"}
+        logs.clear()
+        for _ in range(4):
+            rig.outage.wait(Doing.LIST, too_many_requests())
+        rig.outage.over(Doing.OPEN_WATCH)
+    assert [entry for entry in lines(logs) if entry[0] != "debug"] == [
+        ("warning", "Failed to list"),
+        ("info", "Watching again"),
+    ]
+
+
+def test_a_429_that_asks_for_longer_is_said_at_once() -> None:
+    """Nothing is going to change within the patience."""
+    with capture_logs() as logs:
+        Rig().outage.wait(Doing.LIST, too_many_requests(retry_after=3600))
+    assert [(entry["log_level"], entry["retryIn"]) for entry in logs] == [("warning", "120.0 s")]
+
+
+def test_the_end_of_trouble_that_was_said_is_said_after_a_429_too() -> None:
+    """A server that comes back may ask to wait first."""
+    rig = Rig()
+    with capture_logs() as logs:
+        rig.outage.wait(Doing.OPEN_WATCH, refused())
+        rig.outage.wait(Doing.OPEN_WATCH, too_many_requests())
+        rig.outage.over(Doing.OPEN_WATCH)
+    assert [level for level, _ in lines(logs)] == ["warning", "debug", "info"]
 
 
 # -- what is behind a failure
@@ -315,7 +362,7 @@ def test_fix_names_the_namespace() -> None:
 @pytest.mark.parametrize(
     ("code", "words"),
     [
-        (404, "install its CustomResourceDefinition; watching starts by itself when it appears"),
+        (404, "install a CustomResourceDefinition that serves it; watching starts by itself when it appears"),
         (403, "allow list and watch of deployments.apps at cluster scope; watching starts by itself"),
     ],
 )
@@ -324,6 +371,14 @@ def test_fix_of_a_program_without_commands_names_none(code: int, words: str) -> 
     fix = fix_for(api_error(code, "NotFound" if code == 404 else "Forbidden"), Deployment.resource)
     assert words in fix
     assert "`" not in fix
+
+
+def test_the_definition_of_another_program_is_not_ours_to_print() -> None:
+    """E07: only the command that prints it is a fix."""
+    error = api_error(404, "NotFound")
+    for crds, printed in (({Deployment.resource}, True), (set(), False), (None, True)):
+        hints = Hints(crd_command="operator crds", crds=None if crds is None else frozenset(crds))
+        assert ("operator crds" in fix_for(error, Deployment.resource, hints=hints)) is printed
 
 
 def test_there_is_no_fix_for_what_passes() -> None:

@@ -25,6 +25,7 @@ from handloop.informers.processor import (
     UpdateNotification,
 )
 from handloop.workqueue.seams import Joinable, Seams, spawn_thread
+from support.deadline import until
 from support.deployments import deployment
 from support.fake_clock import FakeClock
 from support.recording_handler import Hook, RecordingHandler
@@ -294,6 +295,7 @@ def test_stop_discards_what_is_buffered_and_waits_for_the_running_call(rig: Rig)
     rig.distribute(*adds(5))
     stopper = threading.Thread(target=rig.processor.stop)
     stopper.start()
+    until(listener._stop.is_set, "stopping")
     assert stopper.is_alive()
     gate.open()
     stopper.join(30)

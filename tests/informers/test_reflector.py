@@ -10,8 +10,6 @@ REFL and WL scenarios that have no test in this form, and why:
     REFL-28         a kind always knows its resource, which names it
     REFL-15, -29    the window in which internal errors of a stream are only retried is off in client-go
                     unless a program sets it; here there is none
-    WL-11           test_bookmark_ticker.py, and in an informer: test_shared_informer.py
-    WL-12           test_consistency_detector.py; that it is asked is here
 
 Where upstream's list begins at resource version "0", ours asks for the newest state: "" (DESIGN 6).
 """
@@ -21,7 +19,6 @@ from __future__ import annotations
 import random
 import threading
 from collections.abc import Callable
-from contextlib import suppress
 
 import pytest
 from structlog.testing import capture_logs
@@ -39,10 +36,8 @@ from handloop.client.errors import (
 from handloop.client.options import ListOptions
 from handloop.client.rest_client import Reachability
 from handloop.informers import outage as outage_module
-from handloop.informers.consistency_detector import ENVIRONMENT_VARIABLE, DataInconsistent
 from handloop.informers.delta_fifo import DeltaType
 from handloop.informers.history_guard import HistoryGuard
-from handloop.informers.informer_metrics import InformerMetrics
 from handloop.informers.informer_statistics import State
 from handloop.informers.listing import ListFailed, StaleList
 from handloop.informers.outage import BACKOFF_INITIAL_SECONDS, BACKOFF_MAX_SECONDS, BACKOFF_RESET_SECONDS
@@ -393,48 +388,6 @@ def test_stop_ends_a_wait_for_a_server_that_is_gone() -> None:
         thread.result()
 
 
-@pytest.mark.parametrize(("listed_rv", "published"), [(1, ["2"]), (9, [])], ids=["same", "differs"])
-def test_an_inconsistent_stream_is_not_published(
-    listed_rv: int, published: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """WL-12: with detection on, objects that a list does not show end the round, before the store."""
-    monkeypatch.setenv(ENVIRONMENT_VARIABLE, "true")
-    source = FakeListerWatcher(lists=[page(deployment("p1", listed_rv), rv=2)], supports_watch_list=True)
-    rig = ReflectorRig(source)
-    rig.last_watch([added(deployment("p1", 1)), bookmark(2, ends_list=True)])
-    with suppress(DataInconsistent), capture_logs():
-        rig.round()
-    assert rig.store.replaces == published
-    assert [options.resource_version_match for options in source.list_options] == ["Exact"]
-
-
-def test_consistency_is_not_checked_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
-    """WL-12: one more list of everything is made only when the environment asks for it."""
-    for value, lists in (("", 0), ("true", 1)):
-        monkeypatch.setenv(ENVIRONMENT_VARIABLE, value)
-        source = FakeListerWatcher(lists=[page(rv=2)], supports_watch_list=True)
-        rig = ReflectorRig(source)
-        rig.last_watch([bookmark(2, ends_list=True)])
-        with capture_logs():
-            rig.round()
-        assert len(source.list_options) == lists
-
-
-def test_a_difference_counts_as_a_failed_list(monkeypatch: pytest.MonkeyPatch) -> None:
-    """WL-12: run says which objects differ, and lists again after a pause."""
-    monkeypatch.setenv(ENVIRONMENT_VARIABLE, "true")
-    source = FakeListerWatcher(lists=[page(rv=2), page(deployment("p1", 1), rv=2)], supports_watch_list=True)
-    rig = ReflectorRig(source)
-    block = [added(deployment("p1", 1)), bookmark(2, ends_list=True)]
-    rig.watch(block)
-    rig.last_watch(block)
-    with capture_logs() as logs:
-        rig.reflector.run()
-    (entry,) = (entry for entry in logs if entry["event"] == "Failed to list")
-    assert entry["err"] == "data inconsistency detected for deployments.apps: default/p1"
-    assert rig.store.replaces == ["2"]
-
-
 def test_refused_streaming_falls_back_to_pages_for_this_round() -> None:
     """WL-02: list "" limit 500, then a watch at its version; the next round tries streaming again."""
     rig = ReflectorRig(FakeListerWatcher(lists=[page(deployment("p1"), rv=1)], supports_watch_list=True))
@@ -628,6 +581,20 @@ def test_busy_server_is_asked_until_it_answers() -> None:
     assert (len(rig.source.list_options), len(rig.source.watch_options)) == (1, 5)
 
 
+@pytest.mark.parametrize("lasting", [None, DeadlineExceeded("silent")], ids=["ended", "silent"])
+def test_trouble_is_over_once_a_watch_lasts(lasting: Exception | None) -> None:
+    """An idle kind has no event that would say so: the end of the next stream does, as after any success."""
+    rig = ReflectorRig(listed(rv=5))
+    rig.watch().fail(ConnectionBroken("reset"))
+    lasts = rig.watch().then(lambda: rig.clock.advance(75))
+    _ = lasts.end() if lasting is None else lasts.fail(lasting)
+    rig.last_watch()
+    with capture_logs() as logs:
+        rig.round()
+    said = [entry["event"] for entry in logs if entry["log_level"] != "debug"]
+    assert said == ["Failed to watch", "Watching again"]
+
+
 def test_internal_error_of_a_stream_leads_to_a_list() -> None:
     """REFL-15 without a window: a 500 as ERROR event ends the round, as it would upstream."""
     rig = ReflectorRig(listed())
@@ -758,19 +725,26 @@ def cut_anywhere(error: Exception, after: int) -> ReflectorRig:
 
 @pytest.mark.parametrize("after", range(5))
 @pytest.mark.parametrize(
-    "error",
-    [ConnectionBroken("reset"), DecodeError("unterminated tail"), DeadlineExceeded("silent")],
-    ids=repr,
+    ("error", "slept"),
+    [
+        (ConnectionBroken("reset"), [1]),
+        (DecodeError("unterminated tail"), [1]),
+        (DeadlineExceeded("silent"), []),
+    ],
+    ids=["cut", "unreadable", "silent"],
 )
-def test_cut_stream_goes_on_after_the_last_event(error: Exception, after: int) -> None:
-    """T04 to T07, T13: wherever a stream is cut, the next one continues; nothing missed, nothing listed."""
+def test_cut_stream_goes_on_after_the_last_event(error: Exception, after: int, slept: list[float]) -> None:
+    """T04 to T07, T13: wherever a stream is cut, the next one continues; a silent one is no failure."""
     rig = cut_anywhere(error, after)
-    with capture_logs():
+    with capture_logs() as logs:
         rig.round()
     assert sorted(rig.store.objects) == ["d11", "d12", "d13", "d14"]
     assert len(rig.source.list_options) == 1
     assert rig.watched_versions() == ["10", str(10 + after)]
-    assert rig.clock.slept == [1]
+    assert rig.clock.slept == slept
+    assert (["Failed to watch"] if slept else []) == [
+        entry["event"] for entry in logs if entry["log_level"] == "warning"
+    ]
 
 
 def test_server_that_comes_back_is_not_asked_for_a_list() -> None:
@@ -898,8 +872,10 @@ def test_silence_of_an_idle_cluster_needs_no_list(newest: int) -> None:
     for _ in range(4):
         rig.watch().fail(DeadlineExceeded("silent"))
     rig.last_watch()
-    with capture_logs():
+    with capture_logs() as logs:
         rig.reflector.run()
+    assert [(entry["log_level"], entry.get("v")) for entry in logs] == [("debug", 4)] * 5
+    assert rig.metrics.made["silent_watches", NAME].count == 5
     assert [options.limit for options in rig.source.list_options][1:] == [1, 1]
     assert rig.store.replaces == ["100"]
     assert rig.watched_versions() == ["100"] * 6
@@ -1042,7 +1018,7 @@ def test_missing_resource_is_said_at_once_and_passes_by_itself() -> None:
     rig.last_watch()
     with capture_logs() as logs:
         rig.reflector.run()
-    assert "install its CustomResourceDefinition" in logs[0]["fix"]
+    assert "install a CustomResourceDefinition that serves it" in logs[0]["fix"]
     assert sorted(rig.store.objects) == ["a"]
 
 
@@ -1070,7 +1046,7 @@ def test_undecodable_objects_are_quarantined_and_released() -> None:
 
 
 def test_statistics_show_where_a_round_is() -> None:
-    """The state, the pages so far, the retry that is pending, the last error."""
+    """The state, the pages so far, the retry that is pending; the last error until it is over."""
     rig = ReflectorRig()
     seen = []
 
@@ -1080,12 +1056,20 @@ def test_statistics_show_where_a_round_is() -> None:
 
     rig.source.lists += [page(deployment("a"), rv=5, token="C1"), second_page]
     rig.watch().fail(ConnectionBroken("reset"))
-    watch = rig.watch().then(lambda: seen.append(rig.reflector.statistics()))
+
+    watch = FakeWatch[Deployment]().then(lambda: seen.append(rig.reflector.statistics()))
     watch.send(added(deployment("c", 6))).then(rig.reflector.stop)
+
+    def open_again(_: ListOptions) -> FakeWatch[Deployment]:
+        seen.append(rig.reflector.statistics())
+        return watch
+
+    rig.source.watches.append(open_again)
     with capture_logs():
         rig.round()
     assert (seen[0].state, seen[0].listed, seen[0].page) == (State.LISTING, 1, 1)
-    assert (seen[1].state, seen[1].last_error, seen[1].last_event_at) == (State.WATCHING, "reset", 1.0)
+    assert (seen[1].state, seen[1].last_error, seen[1].last_event_at) == (State.LISTED, "reset", 0.0)
+    assert (seen[2].state, seen[2].last_error, seen[2].last_event_at) == (State.WATCHING, "", 1.0)
     after = rig.reflector.statistics()
     assert (after.state, after.watches, after.last_sync_resource_version) == (State.EMPTY, 2, "6")
     assert (after.last_error, after.retry_at, after.last_event_at) == ("", None, 1.0)
@@ -1131,7 +1115,7 @@ class Counted:
     def __init__(self) -> None:
         self.provider = RecordingMetricsProvider()
         self.clock = FakeClock()
-        self.tally = Tally(InformerMetrics(NAME, self.provider), self.clock)
+        self.tally = Tally(self.provider.for_informer(NAME), self.clock)
 
 
 def test_the_first_list_is_no_relist() -> None:
@@ -1141,7 +1125,7 @@ def test_the_first_list_is_no_relist() -> None:
         counted.tally.list_taken(reason)
     assert counted.tally.relists == {RelistReason.EXPIRED: 2}
     assert counted.provider.made["relists", NAME, RelistReason.EXPIRED].count == 2
-    assert ("relists", NAME, RelistReason.ERROR) not in counted.provider.made
+    assert counted.provider.made["relists", NAME, RelistReason.ERROR].count == 0
 
 
 def test_the_relists_that_were_read_are_a_copy() -> None:

@@ -73,7 +73,7 @@ def test_finalizer_holds_an_object(kubectl: Kubectl) -> None:
     with kubectl.following("delete", "cm", "settings") as follower:
         follower.wait_for(lambda lines: any("deleted" in line for line in lines))
         kubectl("patch", "cm", "settings", "--type=merge", "-p", '{"metadata":{"finalizers":null}}')
-        kubectl("wait", "--for=delete", "cm/settings", "--timeout=10s")
+        kubectl("wait", "--for=delete", "cm/settings", "--timeout=60s")
     kubectl("get", "cm", "settings", fails=True)
 
 
@@ -115,13 +115,13 @@ def test_terminating_namespace(kubectl: Kubectl) -> None:
         in refused.err
     )
     kubectl("patch", "cm", "settings", "--type=merge", "-p", '{"metadata":{"finalizers":null}}')
-    kubectl("wait", "--for=delete", f"namespace/{kubectl.namespace}", "--timeout=25s")
+    kubectl("wait", "--for=delete", f"namespace/{kubectl.namespace}", "--timeout=60s")
 
 
 def test_wait_for_conditions(kubectl: Kubectl) -> None:
     """`wait` returns when a condition or a field has its value, and fails when the time is over."""
     kubectl("create", "-f", "-", stdin=DEPLOYMENT)
-    met = kubectl("wait", "--for=condition=Available", "deployment/web", "--timeout=20s")
+    met = kubectl("wait", "--for=condition=Available", "deployment/web", "--timeout=60s")
     assert met.out == "deployment.apps/web condition met\n"
     assert (
         "condition met" in kubectl("wait", "--for=jsonpath={.status.readyReplicas}=2", "deployment/web").out
@@ -133,7 +133,7 @@ def test_wait_for_conditions(kubectl: Kubectl) -> None:
 
 def test_wait_for_creation(kubectl: Kubectl) -> None:
     """`wait --for=create` waits for what is not there yet."""
-    with kubectl.following("wait", "--for=create", "cm/settings", "--timeout=20s") as follower:
+    with kubectl.following("wait", "--for=create", "cm/settings", "--timeout=60s") as follower:
         kubectl("create", "-f", "-", stdin=CONFIG)
         follower.wait_for(lambda lines: "configmap/settings condition met" in lines)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -10,8 +11,12 @@ import yaml
 ROOT = Path(__file__).parents[2]
 DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")
 STEPS = re.findall(
-    r"^([A-Z]+) +(.*(?:\\\n.*)*)", re.sub(r"^#.*\n", "", DOCKERFILE, flags=re.MULTILINE), re.MULTILINE
+    r"^([A-Z]+) +(.*(?:(?<=\\)\n.*)*)", re.sub(r"^ *#.*\n", "", DOCKERFILE, flags=re.MULTILINE), re.MULTILINE
 )
+WORKFLOWS = {
+    path.stem: yaml.safe_load(path.read_text(encoding="utf-8"))
+    for path in (ROOT / ".github/workflows").glob("*.yaml")
+}
 PACKAGES = ("handloop", "apis", "client", "workqueue", "informers", "controller")
 
 
@@ -51,8 +56,44 @@ def test_everything_that_is_copied_may_be_copied() -> None:
 
 def test_dependencies_come_with_their_hashes() -> None:
     """Nothing is installed that the lock file does not name."""
-    installs = [step for step in said("RUN") if "pip" in step and " install " in step]
-    assert len(installs) == 2
-    assert "--require-hashes" in installs[0]
-    assert "--no-deps ." in installs[1]
-    assert "--hash=sha256:" in (ROOT / "requirements.lock").read_text(encoding="utf-8")
+    script = "&&".join(said("RUN")).replace("\\\n", " ")
+    commands = [command.strip() for command in script.split("&&")]
+    fetching = [one for one in commands if re.search(r" pip (\S+ /\S+ )?(install|wheel|download) ", one)]
+    locks = [re.findall(r"--require-hashes +--requirement (\S+)", one) for one in fetching]
+    assert locks == [["requirements.lock"], ["setuptools.lock"], [], []]
+    built, installed = fetching[2:]
+    assert re.search(r" wheel --no-deps --no-build-isolation .* \.$", built)
+    assert re.search(r" install --no-compile --no-deps /wheels/\*\.whl$", installed)
+    for name in ("requirements.lock", "tools/setuptools.lock"):
+        text = (ROOT / name).read_text(encoding="utf-8")
+        pinned = re.findall(r"^[a-z][^ \n]*==(?:[^\n]*\\\n)*[^\n]*$", text, re.MULTILINE)
+        assert pinned
+        assert all("--hash=sha256:" in one for one in pinned)
+
+
+def test_what_installs_has_no_token_to_write_with() -> None:
+    """The locks are made by code of others: the job that may write runs none of it, and takes only locks."""
+    renew, propose = (WORKFLOWS["locks"]["jobs"][name] for name in ("renew", "propose"))
+    assert WORKFLOWS["locks"]["permissions"] == {"contents": "read"}
+    assert "permissions" not in renew
+    (checkout,) = [step for step in renew["steps"] if "checkout" in step.get("uses", "")]
+    assert checkout["with"]["persist-credentials"] is False
+    assert "token" not in str(renew).lower()
+    assert propose["permissions"] == {"contents": "write", "pull-requests": "write"}
+    ran = " ".join(step.get("run", "") for step in propose["steps"])
+    assert not re.search(r"(^|[;&|(]|do )\s*(make|pip|npm|python)", ran, re.MULTILINE)
+
+
+def test_ci_installs_no_package_without_a_lock() -> None:
+    """Neither of npm."""
+    steps = [
+        step
+        for workflow in WORKFLOWS.values()
+        for job in workflow["jobs"].values()
+        for step in job.get("steps", ())
+    ]
+    ran = [step["run"] for step in steps if "npm " in step.get("run", "")]
+    assert ran
+    assert all(re.search(r"npm ci .*--prefix tools/pyright", one) for one in ran)
+    packages = json.loads((ROOT / "tools/pyright/package-lock.json").read_text(encoding="utf-8"))["packages"]
+    assert all(package.get("integrity") for path, package in packages.items() if path)

@@ -64,6 +64,15 @@ def test_a_known_token_becomes_the_authorization_header() -> None:
     assert request.headers == {"accept": "x", "authorization": "Bearer s3cret"}
 
 
+def test_a_bearer_token_in_the_header_counts_before_the_path() -> None:
+    """A service account's, where the URL has the administrator's; no other scheme does."""
+    mine, basic = ({"authorization": words} for words in ("bearer mine", "Basic YTpi"))
+    request = unveil(Request("GET", "/s3cret/api", headers=mine), ["s3cret"])
+    assert (request.path, request.headers) == ("/api", mine)
+    request = unveil(Request("GET", "/s3cret/api", headers=basic), ["s3cret"])
+    assert request.headers == {"authorization": "Bearer s3cret"}
+
+
 def test_the_token_alone_is_the_root() -> None:
     """`/TOKEN` and `/TOKEN/` are both `/`."""
     assert unveil(Request("GET", "/s"), ["s"]).path == "/"

@@ -29,7 +29,7 @@ def _greet(made: Certificate, name: str) -> str:
         with here, client.wrap_socket(here, server_hostname=name) as connection:
             return connection.recv(5).decode()
     finally:
-        thread.join(10)
+        thread.join(20)
 
 
 @pytest.mark.parametrize("name", ["127.0.0.1", "::1", "localhost"])

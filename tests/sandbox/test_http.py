@@ -7,7 +7,6 @@ import json
 import socket
 import struct
 import threading
-import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -16,6 +15,7 @@ from handloop.sandbox.clock import RealClock
 from handloop.sandbox.engine import Engine
 from handloop.sandbox.http import HTTPServer
 from handloop.sandbox.requests.request import Request, Response
+from support.threads import Background
 
 _PATH = "/api/v1/namespaces/default/configmaps"
 
@@ -218,9 +218,7 @@ def test_nobody_is_waited_for_who_does_not_read_or_write(
         _until(
             running.is_pausing if stuck.startswith("watch") else lambda: running.server._connections.exchanges
         )
-        began_at = time.monotonic()
-        running.server.stop()
-        assert time.monotonic() - began_at < 3
+        Background(running.server.stop).result()
     assert not caplog.records
 
 
@@ -251,7 +249,7 @@ def test_a_port_that_is_taken(running: _Running) -> None:
     """Starting on a port in use raises in the thread that starts."""
     clock = RealClock()
     second = HTTPServer(Engine(clock=clock), clock)
-    with pytest.raises(OSError, match="address already in use"):
+    with pytest.raises(OSError, match="Address already in use"):
         second.start(running.port)
 
 

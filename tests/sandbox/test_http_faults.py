@@ -101,7 +101,7 @@ def test_latency_is_by_the_sandboxs_clock(client: _Client) -> None:
     clock = client.sandbox.clock
     assert isinstance(clock, SettableClock)
     clock.advance(3600)
-    waiting.join(10)
+    waiting.join(20)
     assert answers == [200]
 
 

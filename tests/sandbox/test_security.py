@@ -13,7 +13,6 @@ import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import pytest
 import yaml
@@ -95,6 +94,25 @@ def test_a_token_of_any_bytes_is_merely_wrong(plain: Sandbox) -> None:
     with socket.create_connection(("127.0.0.1", _port(plain)), timeout=20) as connection:
         connection.sendall(b"GET /\xff\xfe/api HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert connection.recv(100).startswith((b"HTTP/1.1 40", b"HTTP/1.0 40"))
+
+
+@pytest.mark.parametrize(
+    ("line", "status"),
+    [
+        (b"POST /api/v1/namespaces/default/pods HTTP/1.1\r\nImpersonate-User: \xff", b" 403 "),
+        (b"GET /api/v1/namespaces/default/configmaps?watch=1 HTTP/2.0", b" 400 "),
+    ],
+    ids=["name", "version"],
+)
+def test_what_no_answer_can_be_made_of_is_refused(plain: Sandbox, line: bytes, status: bytes) -> None:
+    """A name that is no text stands in no answer, and a version that has no chunks gets no stream."""
+    head = (
+        b"\r\nHost: localhost\r\nContent-Length: 2\r\nAuthorization: Bearer %b\r\n\r\n{}"
+        % plain.token.encode()
+    )
+    with socket.create_connection(("127.0.0.1", _port(plain)), timeout=20) as connection:
+        connection.sendall(line + head)
+        assert status in connection.recv(100)
 
 
 def test_other_addresses_are_asked_for_and_warned_of(caplog: pytest.LogCaptureFixture) -> None:
@@ -227,19 +245,17 @@ def test_deep_objects_are_no_weapon() -> None:
     assert server.request("DELETE", f"{path}/x").status == 200
 
 
-def test_a_connection_has_to_say_something(plain: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who does not finish the head of a first request is cut off; who has asked before may be silent."""
-    monkeypatch.setattr("handloop.sandbox.connections._HEAD_SECONDS", 2.0)
-    parts = urlsplit(plain.url)
-    connection = http.client.HTTPConnection(str(parts.hostname), parts.port, timeout=20)
-    with closing(connection):
-        connection.request("GET", "/version")
-        assert connection.getresponse().read()
-        with socket.create_connection((str(parts.hostname), parts.port), timeout=20) as slow:
-            slow.sendall(b"GET /version HTTP/1.1\r\nHost: 127.")
-            assert slow.recv(1) == b""
-        connection.request("GET", "/version")
-        assert connection.getresponse().read()
+@pytest.mark.parametrize("asked_before", [b"", b"GET /version HTTP/1.1\r\nHost: localhost\r\n\r\n"])
+def test_a_connection_has_to_say_something(monkeypatch: pytest.MonkeyPatch, asked_before: bytes) -> None:
+    """Who does not finish the head of a request in time is cut off, the first as well as a later one."""
+    monkeypatch.setattr("handloop.sandbox.http._HEAD_SECONDS", 0.5)
+    with (
+        Sandbox(controllers=()) as sandbox,
+        socket.create_connection(("127.0.0.1", _port(sandbox)), timeout=20) as slow,
+        slow.makefile("rb") as answers,
+    ):
+        slow.sendall(asked_before + b"GET /version HTTP/1.1\r\nHost: 127.")
+        assert answers.read().startswith(b"HTTP/1.1 200" if asked_before else b"")
 
 
 _WATCHED = """

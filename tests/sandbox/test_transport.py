@@ -74,7 +74,7 @@ def test_streams_bring_what_happens() -> None:
     reader = threading.Thread(target=lambda: got.append(stream.read_block()), name="reader")
     reader.start()
     _create(transport, "b")
-    reader.join(10)
+    reader.join(20)
     assert json.loads(got[0])["object"]["metadata"]["name"] == "b"
     stream.close()
 
@@ -103,7 +103,7 @@ def test_closing_wakes_the_reader() -> None:
     reader = threading.Thread(target=read, name="reader")
     reader.start()
     stream.close()
-    reader.join(10)
+    reader.join(20)
     assert len(raised) == 1
     with pytest.raises(StreamClosedError):
         stream.read_block()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import threading
 from collections.abc import Callable
@@ -16,10 +17,10 @@ from handloop.controller.runtime.election.election_metrics import LeaderElection
 from handloop.controller.runtime.election.leader_election import LeaderCallbacks, LeaderElector
 from handloop.controller.runtime.election.lease_lock import LeaseLock
 from handloop.controller.runtime.events.fake_recorder import FakeRecorder
-from handloop.workqueue.seams import Seams
+from handloop.workqueue.seams import Joinable, Seams, spawn_thread
 from support.fake_clock import FakeClock
 from support.lease_api import LeaseAPI
-from support.threads import Background
+from support.threads import DEADLINE_SECONDS, Background
 
 PATH: Final = "demo/foo"
 BING: Final = {"holderIdentity": "bing", "leaseDurationSeconds": 15, "leaseTransitions": 0}
@@ -29,7 +30,8 @@ class ElectionRig:
     """
     One elector whose sleeps pass at once; before each of them `at_sleep` may act, with its number from 0.
 
-    work is the guarded work: by default it waits for its stop. sleeping_on is the event that ends the sleep.
+    work is the guarded work: by default it waits for its stop. Time stands still until the work has begun, at
+    started_at.
     """
 
     def __init__(self, **durations: Any) -> None:
@@ -39,10 +41,11 @@ class ElectionRig:
         self.registry = CollectorRegistry(auto_describe=True)
         self.calls: list[str] = []
         self.leaders: list[str] = []
+        self.started_at = math.inf
         self.waits: list[ElectionStatistics] = []
         self.at_sleep: Callable[[int], None] = lambda _number: None
         self.work: Callable[[threading.Event], None] = wait_for_stop
-        self.sleeping_on = self.stop
+        self._begun = threading.Event()
         self.clock = _Clock(self)
         lock = LeaseLock(
             self.api.client(), namespace="demo", name="foo", identity="baz", recorder=self.recorder
@@ -55,7 +58,7 @@ class ElectionRig:
                 on_new_leader=self.leaders.append,
                 on_waiting=self.waits.append,
             ),
-            seams=Seams(clock=self.clock, random=random.Random(7).random),
+            seams=Seams(clock=self.clock, random=random.Random(7).random, spawn=self._spawn),
             metrics=LeaderElectionMetrics(self.registry),
         )
 
@@ -71,8 +74,16 @@ class ElectionRig:
         """leader_election_master_status."""
         return self.registry.get_sample_value("leader_election_master_status", {"name": "foo"})
 
+    def _spawn(self, name: str, target: Callable[[], None]) -> Joinable:
+        # elector thread: it renews, and so moves the clock, once spawn has returned
+        thread = spawn_thread(name, target)
+        assert self._begun.wait(DEADLINE_SECONDS)
+        return thread
+
     def _lead(self, stop: threading.Event) -> None:
+        self.started_at = self.clock.now()
         self.calls.append("started")
+        self._begun.set()
         try:
             self.work(stop)
         finally:
@@ -87,7 +98,6 @@ class _Clock(FakeClock):
         self._rig = rig
 
     def sleep(self, seconds: float, stop: threading.Event) -> bool:
-        self._rig.sleeping_on = stop
         self._rig.at_sleep(len(self.slept))
         return super().sleep(seconds, stop)
 

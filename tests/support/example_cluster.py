@@ -174,7 +174,7 @@ class ExampleCluster:
             for runnable in manager.runnables().values():
                 if isinstance(runnable, Controller):
                     # after this time it goes on without its own writes: later than any lag on a busy machine
-                    runnable._own_writes._timeout_seconds = LONGEST_LAG_SECONDS
+                    runnable._writes.own_writes._timeout_seconds = LONGEST_LAG_SECONDS
             running = Background(lambda: manager.run(stop))
             try:
                 (controller,) = manager.runnables().values()

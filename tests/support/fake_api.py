@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import copy
 import json
-import math
 import re
 from collections.abc import Callable, Mapping
 from enum import Enum
@@ -76,7 +75,7 @@ class FakeAPI:
         self.refuse_read: Callable[[str], tuple[int, str] | None] = lambda _target: None
         self.before_write: Callable[[int, Write], None] = lambda _number, _write: None
         self.after_write: Callable[[int, Write], None] = lambda _number, _write: None
-        self._version = 100
+        self.version = 100
         self._uids = 0
 
     # the requests of a client
@@ -87,10 +86,8 @@ class FakeAPI:
         path: str,
         *,
         query: Mapping[str, str] | None = None,
-        headers: Mapping[str, str] | None = None,
         body: bytes | None = None,
-        timeout_seconds: float | None = None,
-        send_seconds: float = math.inf,
+        **_options: Any,
     ) -> Response:
         match = _PATH.fullmatch(path)
         assert match is not None, path
@@ -177,8 +174,8 @@ class FakeAPI:
             obj["metadata"]["resourceVersion"] = before["metadata"]["resourceVersion"]
             if obj == before:
                 return before
-        self._version += 1
-        obj["metadata"]["resourceVersion"] = str(self._version)
+        self.version += 1
+        obj["metadata"]["resourceVersion"] = str(self.version)
         self.objects[key] = obj
         return obj
 

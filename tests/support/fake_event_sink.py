@@ -52,7 +52,7 @@ class FakeEventSink:
         return self._store(changed)
 
     def wait_for_calls(self, count: int) -> None:
-        """Block until there were count calls; raises after 10 seconds."""
+        """Block until there were count calls; raises after 30 seconds."""
         with self._changed:
             if not self._changed.wait_for(lambda: len(self.calls) >= count, _DEADLINE_SECONDS):
                 raise TimeoutError(f"{len(self.calls)} of {count} expected calls")

@@ -268,11 +268,6 @@ class FakeSource(FakeListerWatcher):
             self._history.clear()
             self._snapshots.clear()
 
-    def send_bookmark(self) -> None:
-        """Send a bookmark at the newest resource version to all watches."""
-        with self._lock:
-            self._send([bookmark(self._rv)])
-
     def drop_watches(self, error: Exception | None = None) -> None:
         """Cut all streams; with an ERROR event if error is an APIError."""
         cut = error or ConnectionBroken("connection reset by peer")
@@ -283,13 +278,6 @@ class FakeSource(FakeListerWatcher):
                 watch.send(WatchEvent(EventType.ERROR, cut))
             else:
                 watch.fail(cut)
-
-    def end_watches(self) -> None:
-        """End all streams as a server does after their timeout."""
-        with self._lock:
-            watches, self._open = self._open, []
-        for watch in watches:
-            watch.end()
 
     def unscripted_list(self, options: ListOptions) -> ListPage[Deployment]:
         with self._lock:

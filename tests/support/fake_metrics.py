@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 
+from handloop.workqueue.queue_metrics import QueueInstruments
 from support.threads import DEADLINE_SECONDS
 
 
@@ -53,30 +54,14 @@ class FakeMetricsProvider:
         self.longest_running_processor = Instrument()
         self.retries = Instrument()
 
-    def new_depth_metric(self, name: str) -> Instrument:
+    def for_queue(self, name: str) -> QueueInstruments:
         self.names.append(name)
-        return self.depth
-
-    def new_adds_metric(self, name: str) -> Instrument:
-        self.names.append(name)
-        return self.adds
-
-    def new_latency_metric(self, name: str) -> Instrument:
-        self.names.append(name)
-        return self.latency
-
-    def new_work_duration_metric(self, name: str) -> Instrument:
-        self.names.append(name)
-        return self.work_duration
-
-    def new_unfinished_work_seconds_metric(self, name: str) -> Instrument:
-        self.names.append(name)
-        return self.unfinished_work
-
-    def new_longest_running_processor_seconds_metric(self, name: str) -> Instrument:
-        self.names.append(name)
-        return self.longest_running_processor
-
-    def new_retries_metric(self, name: str) -> Instrument:
-        self.names.append(name)
-        return self.retries
+        return QueueInstruments(
+            depth=self.depth,
+            adds=self.adds,
+            latency=self.latency,
+            work_duration=self.work_duration,
+            unfinished_work_seconds=self.unfinished_work,
+            longest_running_processor_seconds=self.longest_running_processor,
+            retries=self.retries,
+        )

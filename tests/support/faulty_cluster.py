@@ -18,6 +18,7 @@ from handloop.client.transport import HTTPTransport
 from handloop.controller.foo.controller import CachesNotSyncedError, FooController
 from handloop.controller.foo.types import Foo
 from handloop.controller.runtime.events.broadcaster import EventBroadcaster
+from handloop.controller.runtime.kind_informer import KindInformer
 from handloop.informers.factory import SharedInformerFactory
 from handloop.informers.handlers import ResourceEventHandlerFuncs
 from handloop.informers.keys import DeletedFinalStateUnknown, deletion_handling_meta_namespace_key_func
@@ -170,8 +171,8 @@ class FooProcess:
         self._broadcaster.start_recording_to_sink(client.resource(Event))
         self._controller = FooController(
             client,
-            self._factory.informer_for(Deployment),
-            self._factory.informer_for(Foo),
+            KindInformer(Deployment, {"": self._factory.informer_for(Deployment)}),
+            KindInformer(Foo, {"": self._factory.informer_for(Foo)}),
             self._broadcaster.new_recorder("sample-controller"),
             seams=Seams(clock=cluster.clock),
         )

@@ -12,6 +12,7 @@ from handloop.client.resource_client import Client
 from handloop.controller.foo.controller import FooController
 from handloop.controller.foo.types import Foo
 from handloop.controller.runtime.events.fake_recorder import FakeRecorder
+from handloop.controller.runtime.kind_informer import KindInformer
 from handloop.informers.handlers import ResourceEventHandler
 from handloop.informers.indexer import NAMESPACE_INDEX, namespace_index_func
 from handloop.informers.keys import ObjectName
@@ -43,6 +44,7 @@ class HandInformer(SharedIndexInformer[T]):
 
     def __init__(self, kind: type[T]) -> None:
         self.handlers: list[ResourceEventHandler[T]] = []
+        self.seen = 0
         super().__init__(_NeverAsked(), kind, indexers={NAMESPACE_INDEX: namespace_index_func})
 
     def add_event_handler(
@@ -50,6 +52,14 @@ class HandInformer(SharedIndexInformer[T]):
     ) -> Registration[T]:
         self.handlers.append(handler)
         return super().add_event_handler(handler, resync_seconds=resync_seconds)
+
+    def has_seen(self, resource_version: str) -> bool:
+        return self.seen >= int(resource_version)
+
+    def see(self, api: FakeAPI) -> None:
+        """Let the cache see what the API has."""
+        self.indexer.replace(api.list(self.kind), "1")
+        self.seen = api.version
 
 
 class FooRig:
@@ -81,8 +91,8 @@ class FooRig:
         self.deployments = HandInformer(Deployment)
         self.controller = FooController(
             Client(self.api),
-            self.deployments,
-            self.foos,
+            KindInformer(Deployment, {"": self.deployments}),
+            KindInformer(Foo, {"": self.foos}),
             self.recorder,
             seams=self._seams,
             **self._options,
@@ -101,8 +111,8 @@ class FooRig:
 
     def sync_caches(self) -> None:
         """Let both caches see what the API has."""
-        self.foos.indexer.replace(self.api.list(Foo), "1")
-        self.deployments.indexer.replace(self.api.list(Deployment), "1")
+        self.foos.see(self.api)
+        self.deployments.see(self.api)
 
     def sync(self, name: ObjectName = EXAMPLE) -> None:
         """Call sync_handler once."""

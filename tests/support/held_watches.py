@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from typing import Any
 
 from handloop.client.http.response import Stream
 from handloop.client.transport import ForwardingTransport, Transport
@@ -32,19 +32,9 @@ class HeldWatches(ForwardingTransport):
         with self._lock:
             return path.rpartition("/")[2] in self._held
 
-    def stream(
-        self,
-        method: str,
-        path: str,
-        *,
-        query: Mapping[str, str] | None = None,
-        headers: Mapping[str, str] | None = None,
-        read_timeout_seconds: float | None = None,
-    ) -> Stream:
+    def stream(self, method: str, path: str, **options: Any) -> Stream:
         """Open a stream; see Transport."""
-        stream = super().stream(
-            method, path, query=query, headers=headers, read_timeout_seconds=read_timeout_seconds
-        )
+        stream = super().stream(method, path, **options)
         with self._lock:
             self._open.append(stream)
         return _Held(stream, self, path)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import math
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from handloop.apis.coordination_v1 import Lease
@@ -67,11 +66,9 @@ class LeaseAPI:
         method: str,
         path: str,
         *,
-        query: Mapping[str, str] | None = None,
-        headers: Mapping[str, str] | None = None,
         body: bytes | None = None,
         timeout_seconds: float | None = None,
-        send_seconds: float = math.inf,
+        **_options: Any,
     ) -> Response:
         verb = _VERBS[method]
         with self._lock:

@@ -75,7 +75,9 @@ _OURS: Final = {
     "handloop_own_write_waits_total": _row("counter", "controller"),
     "handloop_own_write_timeouts_total": _row("counter", "controller"),
     "handloop_own_write_wait_seconds": _row("histogram", "controller", B_SMALL),
+    "handloop_hot_loops_total": _row("counter", "controller"),
     "handloop_reconcile_causes_total": _row("counter", "controller cause"),
+    "handloop_dropped_events_total": _row("counter", "controller cause"),
     "informer_cached_objects": _row("gauge", "name"),
     "informer_cached_bytes": _row("gauge", "name"),
     "informer_unindexed_objects": _row("gauge", "name"),
@@ -86,6 +88,7 @@ _OURS: Final = {
     "informer_processing_latency_seconds": _row("histogram", "name", B_EXP),
     "informer_relists_total": _row("counter", "name reason"),
     "informer_watch_restarts_total": _row("counter", "name"),
+    "informer_silent_watches_total": _row("counter", "name"),
     "informer_handler_panics_total": _row("counter", "name"),
     "informer_lag_seconds": _row("gauge", "name"),
 }

@@ -7,8 +7,7 @@ Time moves only with `pass_time`; the sandbox's own controllers live by it.
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, Final, NamedTuple, TypeVar
 
 from handloop.apis.apps_v1 import Deployment
@@ -19,6 +18,7 @@ from handloop.apis.meta import Kind
 from handloop.client.errors import ClientError
 from handloop.client.http.response import Response
 from handloop.client.resource_client import Client
+from handloop.client.transport import ForwardingTransport
 from handloop.controller.myapp.reconciler import MyAppReconciler
 from handloop.controller.myapp.types import MyApp
 from handloop.controller.runtime.context import Context
@@ -48,33 +48,23 @@ class Write(NamedTuple):
     body: Any
 
 
-class WatchedTransport:
+class WatchedTransport(ForwardingTransport):
     """
-    Implements handloop.client.transport.Transport: notes the writes of the controller, and may
-    be in their way.
+    Notes the writes of the controller, and may be in their way.
 
     refuse gives code, reason and message for a write that is not to reach the server; before is called ahead
     of each. Not safe for threads.
     """
 
     def __init__(self, sandbox: Sandbox) -> None:
-        self._inner: Any = sandbox.transport()
+        inner: Any = sandbox.transport()
+        super().__init__(inner)
         self.requests = 0
         self.writes: list[Write] = []
         self.refuse: Callable[[Write], tuple[int, str, str] | None] = lambda _write: None
         self.before: Callable[[Write], None] = lambda _write: None
 
-    def request(
-        self,
-        method: str,
-        path: str,
-        *,
-        query: Mapping[str, str] | None = None,
-        headers: Mapping[str, str] | None = None,
-        body: bytes | None = None,
-        timeout_seconds: float | None = None,
-        send_seconds: float = math.inf,
-    ) -> Response:
+    def request(self, method: str, path: str, *, body: bytes | None = None, **options: Any) -> Response:
         self.requests += 1
         if method != "GET":
             write = Write(method, path.partition(f"/namespaces/{NAMESPACE}/")[2], json.loads(body or b"null"))
@@ -83,8 +73,7 @@ class WatchedTransport:
             refusal = self.refuse(write)
             if refusal is not None:
                 return _refused(*refusal)
-        answer: Response = self._inner.request(method, path, query=query, headers=headers, body=body)
-        return answer
+        return super().request(method, path, body=body, **options)
 
     def stream(self, *_args: Any, **_kwargs: Any) -> Any:
         raise AssertionError("nobody watches here")

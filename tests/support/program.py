@@ -93,6 +93,12 @@ class Program:
                 assert not hopeless, f"no {pattern!r} in its log:\n" + "\n".join(self._lines)
                 self._changed.wait(left)
 
+    def wait_more(self, known: int, *, seconds: float) -> list[str]:
+        """The lines after the first known, as soon as there are any; [] when none came in so long."""
+        with self._changed:
+            self._changed.wait_for(lambda: len(self._lines) > known or self._ended, seconds)
+            return self._lines[known:]
+
     def wait_ready(self) -> None:
         """Wait until its workers have started."""
         self.wait_line("Started workers")

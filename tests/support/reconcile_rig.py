@@ -9,14 +9,18 @@ from prometheus_client import CollectorRegistry
 
 from handloop.apis.apps_v1 import Deployment
 from handloop.apis.meta import Kind
+from handloop.client.resource_client import Client
 from handloop.controller.runtime.context import Context
 from handloop.controller.runtime.controller import Controller, ControllerOptions
+from handloop.controller.runtime.hot_loops import HotLoops
 from handloop.controller.runtime.metrics.controller_metrics import OwnWriteMetrics, ReconcileMetrics
 from handloop.controller.runtime.own_writes import OwnWrites
 from handloop.controller.runtime.reconcile import Result
 from handloop.controller.runtime.reconcile_queue import Cause, ReconcileQueue
+from handloop.controller.runtime.reconcile_writes import ReconcileWrites
 from handloop.informers.keys import ObjectName
 from handloop.workqueue.seams import Joinable, Seams
+from support.fake_api import FakeAPI
 from support.fake_clock import FakeClock
 
 NAME = ObjectName("default", "a")
@@ -61,7 +65,8 @@ class ReconcileRig:
     """
     There is no thread: a test plays workers and time.
 
-    calls holds what each reconcile was given; script decides how it ends.
+    calls holds what each reconcile was given; script decides how it ends; newest is the version on the server
+    of whatever was written.
     """
 
     def __init__(self, script: Script = lambda _name, _context: None, **options: Any) -> None:
@@ -69,7 +74,9 @@ class ReconcileRig:
         self.calls: list[tuple[ObjectName, Context]] = []
         self.clock = FakeClock()
         self.registry = CollectorRegistry()
+        self.transport = FakeAPI()
         self.mirror = FakeMirror()
+        self.newest = ""
         self.queue = ReconcileQueue(
             "rig",
             rate_limiter=options.pop("rate_limiter", None),
@@ -79,6 +86,7 @@ class ReconcileRig:
         self.options = ControllerOptions(**options)
         self.own_writes = OwnWrites(
             lambda resource: self.mirror if resource == Deployment.resource.group_resource else None,
+            newest=lambda _resource, _name: self.newest,
             wake=self.queue.wake,
             metrics=own,
             timeout_seconds=self.options.own_write_timeout_seconds,
@@ -87,15 +95,19 @@ class ReconcileRig:
         self.controller = Controller(
             "rig",
             self,
+            kind="Foo",
             queue=self.queue,
-            own_writes=self.own_writes,
+            writes=ReconcileWrites(
+                self.own_writes,
+                HotLoops(Client(self.transport), slowed=own.hot_loops.inc, clock=self.clock),
+            ),
             metrics=ReconcileMetrics(self.registry).for_controller(
                 "rig", self.options.max_concurrent_reconciles
             ),
             own_metrics=own,
             options=self.options,
             new_id=lambda: f"id-{len(self.calls)}",
-            seams=Seams(clock=self.clock),
+            seams=Seams(clock=self.clock, spawn=no_thread),
         )
 
     def reconcile(self, name: ObjectName, context: Context) -> Result | None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 
 from handloop.client.request_reports import RequestMetrics
+from handloop.informers.informer_metrics import InformerMetrics
+from handloop.informers.relist_policy import RelistReason
 
 
 class Instrument:
@@ -39,32 +41,10 @@ class RecordingMetricsProvider:
     def __init__(self) -> None:
         self.made: defaultdict[tuple[str, ...], Instrument] = defaultdict(Instrument)
 
-    def new_objects_metric(self, name: str) -> Instrument:
-        return self.made["objects", name]
-
-    def new_queued_items_metric(self, name: str) -> Instrument:
-        return self.made["queued_items", name]
-
-    def new_processing_latency_metric(self, name: str) -> Instrument:
-        return self.made["processing_latency", name]
-
-    def new_store_resource_version_metric(self, name: str) -> Instrument:
-        return self.made["store_resource_version", name]
-
-    def new_relists_metric(self, name: str, reason: str) -> Instrument:
-        return self.made["relists", name, reason]
-
-    def new_watch_restarts_metric(self, name: str) -> Instrument:
-        return self.made["watch_restarts", name]
-
-    def new_last_event_timestamp_metric(self, name: str) -> Instrument:
-        return self.made["last_event_timestamp", name]
-
-    def new_quarantined_metric(self, name: str) -> Instrument:
-        return self.made["quarantined", name]
-
-    def new_handler_panics_metric(self, name: str) -> Instrument:
-        return self.made["handler_panics", name]
+    def for_informer(self, name: str) -> InformerMetrics:
+        plain = {value: self.made[value, name] for value in InformerMetrics._fields if value != "relists"}
+        relists = {reason: self.made["relists", name, reason] for reason in RelistReason}
+        return InformerMetrics(relists=relists, **plain)
 
 
 class RecordingRequestMetrics(RequestMetrics):

@@ -11,7 +11,6 @@ from handloop.client.options import ListOptions
 from handloop.client.rest_client import Reachability
 from handloop.informers.event_intake import EventIntake, Quarantine
 from handloop.informers.history_guard import HistoryGuard
-from handloop.informers.informer_metrics import InformerMetrics
 from handloop.informers.outage import Backoff, Outage, RetryPause, WatchErrorHandler
 from handloop.informers.reflector import Reflector
 from handloop.workqueue.seams import Seams
@@ -59,7 +58,7 @@ class ReflectorRig:
         self.store = RecordingStore()
         self.backoff = CountingBackoff()
         self.metrics = RecordingMetricsProvider()
-        metrics = InformerMetrics(NAME, self.metrics)
+        metrics = self.metrics.for_informer(NAME)
         self.quarantine = Quarantine(kind="Deployment", gauge=metrics.quarantined)
         self.reflector: Reflector[Deployment] = Reflector(
             self.source,

@@ -24,7 +24,7 @@ def serving(pages: dict[str, Page], host: str = "127.0.0.1") -> Iterator[str]:
 def fetch(url: str) -> tuple[int, str]:
     """Status and body."""
     try:
-        with urllib.request.urlopen(url, timeout=10) as answer:
+        with urllib.request.urlopen(url, timeout=20) as answer:
             return answer.status, answer.read().decode()
     except urllib.error.HTTPError as error:
         with error:

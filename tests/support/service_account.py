@@ -33,7 +33,7 @@ def service_account(cluster: Cluster, folder: Path, *flags: str) -> Iterator[Pat
 def printed_roles(*flags: str) -> list[Object]:
     """What `manifests rbac` prints."""
     command = [sys.executable, "-m", "controller", "manifests", "rbac", *flags]
-    printed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True, timeout=20)
+    printed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True, timeout=60)
     return list(yaml.safe_load_all(printed.stdout))
 
 

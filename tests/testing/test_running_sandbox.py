@@ -9,11 +9,8 @@ import pytest
 from handloop.apis.crd import custom_resource_definition
 from handloop.apis.meta import Kind
 from handloop.client.errors import (
-    ConnectionBroken,
-    DeadlineExceeded,
     NotFound,
     ServiceUnavailable,
-    StreamClosed,
 )
 from handloop.client.resource_client import Client
 from handloop.controller.foo.types import Foo
@@ -137,7 +134,7 @@ def test_a_wait_says_what_it_saw(running: RunningSandbox) -> None:
 def test_requests_are_kept_but_for_the_fixtures_own(running: RunningSandbox) -> None:
     """Of all programs, or of those of one user agent."""
     running.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}})
-    transport: Any = running.in_process_transport()
+    transport: Any = running.server.transport()
     other = Client(transport, user_agent="other/1").resource(ConfigMap)
     other.get("a", namespace="default")
     other.delete("a", namespace="default")
@@ -159,22 +156,6 @@ def test_the_client_is_typed_and_meets_faults(running: RunningSandbox) -> None:
         foos.list("default")
     assert running.url in running.kubeconfig.read_text()
     assert running.token
-
-
-def test_a_transport_without_sockets_raises_as_the_client_does(running: RunningSandbox) -> None:
-    """Broken, silent and closed are the client's errors."""
-    transport = running.in_process_transport()
-    running.faults.lose_answer(verbs=["get"], path="/version", count=1)
-    with pytest.raises(ConnectionBroken):
-        transport.request("GET", "/version")
-    stream = transport.stream("GET", "/api/v1/pods?watch=1", read_timeout_seconds=5)
-    running.clock.advance(1)
-    stream.close()
-    with pytest.raises(StreamClosed):
-        stream.read_block()
-    quiet = transport.stream("GET", "/api/v1/pods?watch=1", read_timeout_seconds=0)
-    with pytest.raises(DeadlineExceeded):
-        quiet.read_block()
 
 
 def test_time_is_the_tests(running: RunningSandbox) -> None:

@@ -31,7 +31,7 @@ def test_the_sync_handler_looks_at_what_is() -> None:
         ["False"],
         ["self._deployments.patch", "self._recorder.event"],
         ["self._report_foreign"],
-        ["log.error"],
+        ["log.info"],
     ]
     assert end.after_many.requests == {"POST": 1, "GET": 1}
     assert end.replicas == 4

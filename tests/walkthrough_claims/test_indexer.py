@@ -85,7 +85,7 @@ def test_without_store_before_dispatch_a_worker_finds_no_foo(*, whole: bool) -> 
             processor=WorksAtOnce(rig),
             block_deltas=new_lock("block_deltas", 30),
             guard=HistoryGuard(),
-            metrics=InformerMetrics("foos", None),
+            metrics=InformerMetrics(),
             clock=rig.clock,
         )
         deltas.process([([Delta(DeltaType.ADDED, rig.foo())], False)])

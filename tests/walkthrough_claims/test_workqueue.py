@@ -101,6 +101,7 @@ def test_without_forget_the_back_off_stays_high(
         works = rig.controller.sync_handler
         for sync in (refuse, refuse, refuse, works, refuse):
             monkeypatch.setattr(rig.controller, "sync_handler", sync)
+            rig.sync_caches()
             rig.work()
         assert delays == [0.005, 0.01, 0.02, last]
 

@@ -12,7 +12,6 @@ from handloop.workqueue.rate_limiters import (
     RateLimiter,
     WithMaxWaitRateLimiter,
     default_controller_rate_limiter,
-    default_item_based_rate_limiter,
 )
 from support.fake_clock import FakeClock
 
@@ -180,13 +179,6 @@ def test_default_controller_limiter_with_another_bucket() -> None:
     delays = [limiter.when(f"item-{n}") for n in range(302)]
 
     assert delays == pytest.approx([0.005] * 300 + [0.02, 0.04])
-
-
-def test_default_item_based_limiter() -> None:
-    """1 ms doubling up to 1000 s, without a bucket."""
-    limiter = default_item_based_rate_limiter()
-
-    assert whens(limiter, "one", 22)[-3:] == pytest.approx([524.288, 1000, 1000])
 
 
 def test_max_of_takes_a_token_also_when_another_dominates() -> None:

@@ -2,6 +2,10 @@ from __future__ import annotations
 
 import math
 import threading
+from contextvars import ContextVar, copy_context
+from typing import Any
+
+import pytest
 
 from handloop.workqueue.seams import Joinable, join_all, spawn_thread
 from support.fake_clock import FakeClock
@@ -24,6 +28,26 @@ def test_a_spawned_thread_runs_its_target_under_its_name() -> None:
 
     assert not thread.is_alive()
     assert [(t.name, t.daemon) for t in seen] == [("worker-1", True)]
+
+
+class _Inheriting(threading.Thread):
+    """A thread of a free-threaded Python 3.14."""
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
+        self._starter = copy_context()
+
+    def run(self) -> None:
+        self._starter.run(super().run)
+
+
+def test_a_spawned_thread_has_the_context_of_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A reconcile that starts an informer does not make its handlers wait for caches as reconciles do."""
+    monkeypatch.setattr(threading, "Thread", _Inheriting)
+    reader, seen = ContextVar("reader", default="nobody"), []
+    reader.set("reconcile")
+    spawn_thread("listener", lambda: seen.append(reader.get())).join()
+    assert seen == ["nobody"]
 
 
 class _Ending:

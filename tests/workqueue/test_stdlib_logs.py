@@ -97,7 +97,7 @@ def test_debug_lines_are_there_for_whoever_asks(caplog: pytest.LogCaptureFixture
     log = get_logger("some")
     log.debug("unasked")
     with caplog.at_level(logging.DEBUG, "handloop.some"):
-        log.debug("asked", v=4, a="b")
+        log.debug("asked", v=4, once=True, a="b")
     assert [one.getMessage() for one in caplog.records] == ["asked a='b'"]
 
 

@@ -3,7 +3,8 @@ Who may see the live page, and who may act on it.
 
 A web page in a browser of this machine can reach loopback, too: directly, or under a name of its own that
 points here (DNS rebinding). So the Host of each request is checked on loopback, and an act needs the token of
-this process, which only our own page can read, and our own Origin.
+this process, which only our own page can read, and our own Origin. A page of another site can read nothing,
+but its requests would cost lists and places of viewers, so they are refused where the browser names the site.
 """
 
 from __future__ import annotations
@@ -53,13 +54,17 @@ class Guard:
         host = headers.get("Host", "").lower()
         if self._names is not None and _name(host) not in self._names:
             return "only loopback names are served here: ask for http://127.0.0.1"
-        if method in ("GET", "HEAD"):
-            return ""
+        if headers.get("Sec-Fetch-Site", "").lower() == "cross-site":
+            return "another site may not ask here: type the address of the page"
+        return "" if method in ("GET", "HEAD") else self._refusal_of_act(host, headers)
+
+    def _refusal_of_act(self, host: str, headers: Mapping[str, str]) -> str:
         if not self._controls:
             return "the controls are off: start with --debug-controls"
         if headers.get("Origin", "").lower() != f"http://{host}":
             return "another page may not act here"
-        if not hmac.compare_digest(headers.get(TOKEN_HEADER, "").encode(), self.token.encode()):
+        given = headers.get(TOKEN_HEADER, "").encode(errors="surrogateescape")
+        if not hmac.compare_digest(given, self.token.encode()):
             return f"the header {TOKEN_HEADER} lacks the token of this process: load the page again"
         return ""
 

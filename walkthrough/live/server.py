@@ -16,20 +16,26 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
+import re
 import secrets
 import socket
 import threading
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from importlib.resources import files
 from typing import Any, Final
 from weakref import WeakSet
 
 from aiohttp import web
+from aiohttp.web_protocol import RequestHandler
 from aiohttp_sse import EventSourceResponse
 from cachetools import LRUCache
+from msgspec.json import decode
 
 from handloop.controller.runtime.serving.listening import listen_error
+from handloop.sandbox.accepting import accept
 from handloop.walkthrough.live.comparison import compare
 from handloop.walkthrough.live.control_error import ControlError
 from handloop.walkthrough.live.controls import Controls
@@ -41,11 +47,13 @@ from handloop.walkthrough.live.source import snippets
 from handloop.walkthrough.live.stacks import stacks
 from handloop.walkthrough.live.why import why
 from handloop.workqueue.seams import Joinable, Spawn, spawn_thread
-from handloop.workqueue.stdlib_logs import get_logger
+from handloop.workqueue.stdlib_logs import ROOT
 
-log = get_logger("live")
+_aiohttp_log: Final = logging.getLogger(f"{ROOT}.live")
 
 MOST_VIEWERS: Final = 64
+MOST_OTHERS: Final = 64
+HEAD_SECONDS: Final = 10.0
 TICK_SECONDS: Final = 0.05
 STATE_SECONDS: Final = 0.5
 LINGER_SECONDS: Final = 10.0
@@ -53,6 +61,7 @@ HEARTBEAT_SECONDS: Final = 15.0
 SEND_SECONDS: Final = 30.0
 RETRY_MILLISECONDS: Final = 1000
 _STEPS_PER_MESSAGE: Final = 500
+_NUMBER: Final = re.compile("[0-9]{1,18}")
 _STOP_SECONDS: Final = 1.0
 _PAGE: Final = {"": ("index.html", "text/html"), "live.css": ("live.css", "text/css")}
 _PAGE_FILES: Final = {**_PAGE, "live.js": ("live.js", "text/javascript")}
@@ -166,7 +175,7 @@ class LiveServer:
                 web.get("/favicon.ico", _nothing),
                 web.get("/debug/live", _to_the_page),
                 web.get("/debug/live/events", self._events),
-                web.get(r"/debug/live/source/{number:\d+}", _source),
+                web.get(r"/debug/live/source/{number:\d\d?}", _source),
                 web.post("/debug/live/controls/{name}", self._act),
                 web.get("/debug/live/{name:[a-z.]*}", self._page_file),
                 web.get("/debug/state", self._show_state),
@@ -174,16 +183,33 @@ class LiveServer:
                 web.get("/debug/stacks", _stacks),
             ]
         )
-        runner = web.AppRunner(app, access_log=None, shutdown_timeout=_STOP_SECONDS)
+        runner = web.AppRunner(
+            app,
+            access_log=None,
+            logger=_aiohttp_log,
+            auto_decompress=False,
+            keepalive_timeout=HEAD_SECONDS,  # also the time for the head of a first request
+            shutdown_timeout=_STOP_SECONDS,
+        )
         await runner.setup()
-        await web.SockSite(runner, self._socket).start()
+        assert runner.server is not None
+        listener = await accept(partial(self._admitted, runner.server), _aiohttp_log, self._socket)
         self._serving.set()
         try:
             await self._stopping.wait()
         finally:
+            listener.close()
             await runner.cleanup()
             self._abort_connections()
             await asyncio.sleep(0)
+
+    def _admitted(self, server: web.Server) -> RequestHandler:
+        """A new connection; of too many that are no viewers' the oldest goes."""
+        open_ones = [one.transport for one in server.connections if one.transport is not None]
+        others = [one for one in open_ones if not one.is_closing() and one not in self._connections]
+        if len(others) >= MOST_OTHERS:
+            others[0].abort()
+        return server()
 
     def _abort_connections(self) -> None:
         """End the connections of viewers that do not read: what waits for them would keep them open."""
@@ -225,7 +251,7 @@ class LiveServer:
     def _resumed(self, request: web.Request) -> int | None:
         """The cursor with which a viewer comes back; None for a new one, or one of another process."""
         run, _, seq = request.headers.get("Last-Event-ID", "").partition("-")
-        return int(seq) if run == self._run and seq.isdecimal() else None
+        return int(seq) if run == self._run and _NUMBER.fullmatch(seq) else None
 
     async def _tell(self, response: EventSourceResponse, resumed: int | None, newest: int) -> None:
         cursor, shown = newest if resumed is None else resumed, ""
@@ -302,9 +328,9 @@ class LiveServer:
         if self._controls is None:
             raise web.HTTPServiceUnavailable(text="the controllers have not started yet\n")
         try:
-            wanted = await request.json()
+            wanted = decode(await request.read(), type=dict[str, str | int])
             said = await asyncio.to_thread(self._controls.act, request.match_info["name"], wanted)
-        except (ControlError, ValueError) as error:
+        except (ControlError, ValueError, web.RequestPayloadError) as error:
             raise web.HTTPConflict(text=f"{error}\n") from error
         return _json({"said": said})
 

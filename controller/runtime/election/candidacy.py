@@ -4,8 +4,11 @@ One candidate's view of a lease, and the steps by which it is taken, kept and gi
 Guarantees: wall clocks of two machines are never compared. A candidate takes a lease only after it has seen
 its record unchanged for the holder's full duration. `seconds_to_write` ends with the renew deadline of the
 last successful renewal, counted from before that was sent: it is 0 before the lease expires for others.
+A lease that somebody deletes or empties leaves its holder that duration, too: the holder learns of it with
+its next renewal only.
 Follows: client-go tools/leaderelection/leaderelection.go @32ce75a7d (tryAcquireOrRenew, release), differs: a
-release checks the holder that it has read, too, so that it never clears another candidate's lease.
+release checks the holder that it has read, too, so that it never clears another candidate's lease; only a
+release makes a lease free before its time.
 """
 
 from __future__ import annotations
@@ -66,8 +69,9 @@ class Candidacy:
 
     State, under _lock: _observed, the lease as last seen or written; _observed_at, when that was;
     _renewed_at, when our last successful write began; _leading, between start_leading and stop_leading;
-    _last_error. Of the elector's thread alone: _fetched, the lease as last read (not as written by us), None
-    before; _deadline, when the step under way has to be over.
+    _last_error; _reserved_until, when the last other holder seen has had its time, -inf once it has released.
+    Of the elector's thread alone: _fetched, the lease as last read (not as written by us), None before;
+    _deadline, when the step under way has to be over.
     Threads: the elector's takes the steps and is the only writer; any asks.
     """
 
@@ -79,6 +83,7 @@ class Candidacy:
         self._lock = new_lock("Candidacy._lock", 95)
         self._observed = LeaseSpec()
         self._observed_at = -inf
+        self._reserved_until = -inf
         self._renewed_at = -inf
         self._leading = False
         self._last_error = ""
@@ -98,10 +103,6 @@ class Candidacy:
     def held_by_another(self) -> bool:
         """Whether another candidate is the holder as last seen."""
         return self.get_leader() not in ("", self._lease.identity)
-
-    def term_is_over(self) -> bool:
-        """Whether we have to give our lease up: never, where candidates take it themselves."""
-        return False
 
     def renew_deadline(self) -> float:
         """When, as the clock counts, our last renewal is too long ago to go on leading."""
@@ -140,7 +141,7 @@ class Candidacy:
                 holder=self._observed.holder_identity or "",
                 leading=self._leading,
                 renewed_seconds_ago=now - self._observed_at if seen else None,
-                expires_in_seconds=max(self._expires_at() - now, 0.0),
+                expires_in_seconds=max(self._expires_at() - now, self._reserved_until - now, 0.0),
                 last_error=self._last_error,
             )
 
@@ -174,14 +175,16 @@ class Candidacy:
             renew_time=now,
             lease_transitions=0,
         )
-        if self.is_leader() and self._is_lease_valid():
+        if self.is_leader() and self._is_lease_valid() and not self._is_reserved():
             # the lease is ours, and no other could take it meanwhile: no need to read it
-            if self._write(self._lease.update, continued(desired, self._observed), started_at):
+            if self._write(self._lease.update, _continued(desired, self._observed), started_at):
                 return True
             log.info("Falling back to slow path", lease=self._lease.describe(), err=self._last_error)
         try:
             fetched = self._lease.get(self._request_seconds())
         except NotFound:
+            if self._is_reserved():
+                return self._note("")
             return self._write(self._lease.create, desired, started_at)
         except ClientError as error:
             return self._failed(error)
@@ -189,12 +192,12 @@ class Candidacy:
 
     def _take_or_keep(self, fetched: LeaseSpec, desired: LeaseSpec, started_at: float) -> bool:
         self._observe(fetched)
-        if fetched.holder_identity and self._is_lease_valid() and not self.is_leader():
-            log.debug("Lease is held and has not yet expired", v=4, holder=fetched.holder_identity)
+        if self._is_reserved():
+            log.debug("Lease is held and has not yet expired", v=4, holder=fetched.holder_identity or "")
             return self._note("")
         if self.is_leader():
             self._metrics.slowpath(self._lease.name)
-            return self._write(self._lease.update, continued(desired, fetched), started_at)
+            return self._write(self._lease.update, _continued(desired, fetched), started_at)
         taken = replace(desired, lease_transitions=(fetched.lease_transitions or 0) + 1)
         seen_at = self._observed_at
         if not self._write(self._lease.update, taken, started_at):
@@ -208,12 +211,12 @@ class Candidacy:
         try:
             fetched = self._lease.get(self._request_seconds())
         except NotFound:
-            return True
+            return not self._is_reserved()
         except ClientError as error:
             return self._failed(error)
         self._observe(fetched)
         self._note("")
-        return not fetched.holder_identity or not self._is_lease_valid()
+        return not self._is_reserved()
 
     def release(self) -> bool:
         """
@@ -276,6 +279,10 @@ class Candidacy:
     def _expires_at(self) -> float:
         return self._observed_at + (self._observed.lease_duration_seconds or 0)
 
+    def _is_reserved(self) -> bool:
+        """Whether the last other holder seen may still lead, though the lease be gone or without a holder."""
+        return self._reserved_until > self._clock.now()
+
     def _observe(self, fetched: LeaseSpec) -> None:
         """Restart the clock of the lease if it has changed since it was last read."""
         if fetched != self._fetched:
@@ -285,6 +292,10 @@ class Candidacy:
     def _set_observed(self, record: LeaseSpec) -> None:
         now = self._clock.now()
         with self._lock:
+            if record.holder_identity not in (None, "", self._lease.identity):
+                self._reserved_until = now + (record.lease_duration_seconds or 0)
+            elif _releases(record, self._observed):
+                self._reserved_until = -inf
             self._observed = record
             self._observed_at = now
 
@@ -302,6 +313,16 @@ class Candidacy:
         return False
 
 
-def continued(desired: LeaseSpec, before: LeaseSpec) -> LeaseSpec:
+def _releases(record: LeaseSpec, before: LeaseSpec) -> bool:
+    """
+    Whether the holder itself gave the lease up, as we and client-go do it; a user's edit lacks the new time.
+
+    The two times are of one holder's clock, and spelled alike by the server.
+    """
+    is_later = (record.renew_time or "") > (before.renew_time or "")
+    return is_later and not record.holder_identity and record.lease_duration_seconds == _RELEASED_SECONDS
+
+
+def _continued(desired: LeaseSpec, before: LeaseSpec) -> LeaseSpec:
     """The same term, renewed."""
     return replace(desired, acquire_time=before.acquire_time, lease_transitions=before.lease_transitions or 0)

@@ -25,8 +25,7 @@ class LeaderElection:
 
     Other candidates wait lease_duration_seconds for a sign of life. The Lease holds its whole seconds, which
     must outlast renew_deadline_seconds: how long a leader tries before it gives up. retry_period_seconds is
-    the pause between tries. With release_on_cancel a stop lets the next leader begin at once. With
-    coordinated the control plane chooses the holder, and each candidate needs a CandidateRegistration.
+    the pause between tries. With release_on_cancel a stop lets the next leader begin at once.
     """
 
     lock: LeaseLock
@@ -34,7 +33,6 @@ class LeaderElection:
     renew_deadline_seconds: float = RENEW_DEADLINE_SECONDS
     retry_period_seconds: float = RETRY_PERIOD_SECONDS
     release_on_cancel: bool = True
-    coordinated: bool = False
 
     @property
     def written_seconds(self) -> int:

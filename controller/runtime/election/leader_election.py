@@ -14,8 +14,6 @@ Follows: client-go tools/leaderelection/leaderelection.go @32ce75a7d, differs:
   * a stop first ends the guarded work, while renewing goes on, and then releases; a lost lease is not
     released, since work may still be under way.
   * a callback that raises ends the election; new leaders are reported in order, on the elector's thread.
-  * coordinated, a leader that has to make room releases as soon as its work has ended; upstream at the end of
-    the deadline.
 """
 
 from __future__ import annotations
@@ -28,7 +26,6 @@ from typing import Final
 
 from handloop.controller.runtime.election.candidacy import Candidacy, ElectionStatistics
 from handloop.controller.runtime.election.config import LeaderElection
-from handloop.controller.runtime.election.coordinated_election import CoordinatedCandidacy
 from handloop.controller.runtime.election.durations import JITTER_FACTOR
 from handloop.controller.runtime.election.election_metrics import LeaderElectionMetrics
 from handloop.workqueue.seams import REAL_SEAMS, Seams
@@ -124,8 +121,7 @@ class LeaderElector:
         self._clock = seams.clock
         self._random = seams.random
         self._spawn = seams.spawn
-        candidacy = CoordinatedCandidacy if config.coordinated else Candidacy
-        self.candidacy = candidacy(config, clock=seams.clock, metrics=metrics)
+        self.candidacy = Candidacy(config, clock=seams.clock, metrics=metrics)
         self._reported = ""
 
     def run(self, stop: threading.Event) -> None:
@@ -174,23 +170,11 @@ class LeaderElector:
         work = GuardedWork(self._callbacks.on_started_leading)
         try:
             self._work(work, stop)
-            self._release()
-        except LeadershipLost:
-            if self.candidacy.term_is_over() and self._ends_in_time(work):
-                self._release()
-            raise
+            if self._config.release_on_cancel:
+                self.candidacy.release()
+                self._report_transition()
         finally:
             self._config.lock.record_event("stopped leading")
-
-    def _release(self) -> None:
-        if self._config.release_on_cancel:
-            self.candidacy.release()
-            self._report_transition()
-
-    def _ends_in_time(self, work: GuardedWork) -> bool:
-        """Whether the work, told to stop, has ended before the renew deadline."""
-        left = self.candidacy.renew_deadline() - self._clock.now()
-        return self._clock.sleep(max(left, 0.0), work.ended)
 
     def _work(self, work: GuardedWork, stop: threading.Event) -> None:
         """Return once the work has ended, still leading. Raises: LeadershipLost; errors of the work."""
@@ -222,7 +206,7 @@ class LeaderElector:
         while not until.is_set() and self._clock.now() < deadline:
             if self._try(deadline):
                 return True
-            if self.candidacy.held_by_another() or self.candidacy.term_is_over():
+            if self.candidacy.held_by_another():
                 return False
             left = deadline - self._clock.now()
             self._clock.sleep(max(min(self._config.retry_period_seconds, left), 0.0), until)
@@ -249,8 +233,6 @@ class LeaderElector:
     def _why(self, seen: ElectionStatistics) -> str:
         if self.candidacy.held_by_another():
             return f"held by {seen.holder}"
-        if self.candidacy.term_is_over():
-            return "another one is preferred"
         return f"last error: {seen.last_error or 'none'}"
 
     def _lost(self) -> LeadershipLost:

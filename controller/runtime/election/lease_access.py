@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Final
 
 from handloop.apis.coordination_v1 import Lease
-from handloop.apis.coordination_v1beta1 import LeaseCandidate
 from handloop.apis.core_v1 import Event
 from handloop.apis.meta import Kind
 from handloop.controller.runtime.rbac.access import Access
@@ -13,23 +12,19 @@ from handloop.controller.runtime.rbac.access import Access
 PURPOSE: Final = "leader-election"
 
 
-def leader_election_access(
-    name: str, namespace: str = "", *, coordinated: bool = False
-) -> tuple[Access, ...]:
+def leader_election_access(name: str, namespace: str = "") -> tuple[Access, ...]:
     """
     The access to the lease of that name.
 
-    Args: namespace is the lease's; "" = the program's own. coordinated: the control plane makes the lease,
-    and we make a LeaseCandidate, whose name is not known beforehand.
+    Args: namespace is the lease's; "" = the program's own.
     """
 
     def access(kind: type[Kind], *verbs: str, names: tuple[str, ...] = ()) -> Access:
         return Access(resource=kind.resource, verbs=verbs, names=names, namespace=namespace, purpose=PURPOSE)
 
-    candidates = access(LeaseCandidate, "create", "get", "list", "update", "watch")
     # a name cannot limit a create: the object does not exist yet
     return (
-        candidates if coordinated else access(Lease, "create"),
+        access(Lease, "create"),
         access(Lease, "get", "update", names=(name,)),
         access(Event, "create"),
     )

@@ -9,14 +9,13 @@ lock, so the LeaseSpec is the record.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final
 
 import msgspec
 
 from handloop.apis.coordination_v1 import Lease, LeaseSpec
 from handloop.apis.core_v1 import ObjectReference
-from handloop.apis.meta import FrozenMap, ObjectMeta
+from handloop.apis.meta import ObjectMeta
 from handloop.client.resource_client import ResourceClient
 from handloop.controller.runtime.events.recorder import EVENT_TYPE_NORMAL, EventRecorder
 
@@ -49,15 +48,13 @@ class LeaseLock:
         namespace: str,
         name: str,
         identity: str,
-        labels: Mapping[str, str] | None = None,
         recorder: EventRecorder | None = None,
     ) -> None:
-        """Args: labels are set on create and merged on update; recorder None = no Events on the lease."""
+        """Args: recorder None = no Events on the lease."""
         self._leases = leases
         self._namespace = namespace
         self.name = name
         self.identity = identity
-        self._labels = labels or {}
         self._recorder = recorder
         self._lease: Lease | None = None
 
@@ -80,8 +77,7 @@ class LeaseLock:
 
         Raises: AlreadyExists when another candidate was first, other ClientErrors.
         """
-        metadata = ObjectMeta(name=self.name, namespace=self._namespace, labels=FrozenMap(self._labels))
-        lease = Lease(metadata=metadata, spec=spec)
+        lease = Lease(metadata=ObjectMeta(name=self.name, namespace=self._namespace), spec=spec)
         self._remember(self._leases.within(timeout_seconds).create(lease))
 
     def update(self, spec: LeaseSpec, timeout_seconds: float) -> None:
@@ -92,11 +88,7 @@ class LeaseLock:
         """
         if self._lease is None:
             raise LeaseNotInitializedError
-        metadata = self._lease.metadata
-        if self._labels:
-            labels = FrozenMap({**metadata.labels, **self._labels})
-            metadata = msgspec.structs.replace(metadata, labels=labels)
-        lease = msgspec.structs.replace(self._lease, metadata=metadata, spec=spec)
+        lease = msgspec.structs.replace(self._lease, spec=spec)
         self._remember(self._leases.within(timeout_seconds).update(lease))
 
     def record_event(self, text: str) -> None:

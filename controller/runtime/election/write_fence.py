@@ -18,16 +18,15 @@ from handloop.client.transport import ForwardingTransport, Transport
 _READS: Final = ("GET", "HEAD")
 _EVENTS: Final = r"/(api/v1|apis/events\.k8s\.io/v1)(/namespaces/[^/]+)?/events(/[^/]+)?"
 _REVIEWS: Final = r"/apis/(authentication|authorization)\.k8s\.io/.*"
-_CANDIDATES: Final = r"/apis/coordination\.k8s\.io/[^/]+/namespaces/[^/]+/leasecandidates(/[^/]+)?"
-_HARMLESS: Final = re.compile(f"{_EVENTS}|{_REVIEWS}|{_CANDIDATES}")
-"""A standby may stand for election, ask for its permissions, and record Events."""
+_HARMLESS: Final = re.compile(f"{_EVENTS}|{_REVIEWS}")
+"""A standby may ask for its permissions, and record Events."""
 
 
 class WriteFence(ForwardingTransport):
     """
     A transport that passes writes while seconds_to_write is positive; any other raises Cancelled, unsent.
 
-    Events, reviews and candidacies always pass, and streams, which are reads. The limit is for sending alone:
+    Events and reviews always pass, and streams, which are reads. The limit is for sending alone:
     a slow answer to a write that left in time is waited for.
     """
 

@@ -13,12 +13,11 @@ it.
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from functools import partial
 from itertools import count
 from typing import Any
 
-from handloop.apis.core_v1 import Event, EventSource, ObjectReference
-from handloop.apis.meta import ObjectMeta, format_time
+from handloop.apis.core_v1 import Event, EventSource
 from handloop.controller.runtime.events.correlator import EventCorrelator
 from handloop.controller.runtime.events.delivery import (
     QUEUE_LENGTH,
@@ -27,8 +26,11 @@ from handloop.controller.runtime.events.delivery import (
     EventSink,
     EventWatcher,
 )
-from handloop.controller.runtime.events.recorder import EventRecorder, EventRecording
-from handloop.workqueue.seams import REAL_SEAMS, Clock, Seams
+from handloop.controller.runtime.events.recorder import EventRecorder, PublishingRecorder
+from handloop.workqueue.seams import REAL_SEAMS, Seams
+from handloop.workqueue.stdlib_logs import get_logger
+
+log = get_logger("events")
 
 
 class EventWriter:
@@ -41,20 +43,14 @@ class EventWriter:
 
     def __init__(
         self,
-        sink: EventSink[Event],
+        sink: EventSink,
         correlator: EventCorrelator,
         stop: threading.Event,
         *,
         seams: Seams = REAL_SEAMS,
     ) -> None:
         self._correlator = correlator
-        self.delivery: EventDelivery[Event] = EventDelivery(
-            sink,
-            lambda event: event.involved_object,
-            stop,
-            on_written=correlator.update_state,
-            seams=seams,
-        )
+        self.delivery = EventDelivery(sink, stop, on_written=correlator.update_state, seams=seams)
 
     def write(self, event: Event) -> None:
         """Write one Event, if the correlator lets it through. Blocks: as EventDelivery.deliver."""
@@ -81,7 +77,7 @@ class EventBroadcaster(EventFanout[Event]):
         super().__init__(queue_length=queue_length, seams=seams)
         self._sink_numbers = count(1)
 
-    def start_recording_to_sink(self, sink: EventSink[Event]) -> EventWatcher[Event]:
+    def start_recording_to_sink(self, sink: EventSink) -> EventWatcher[Event]:
         """Write every Event from here on to a sink, such as `client.resource(Event)`, with its own counts."""
         correlator = EventCorrelator(clock=self._clock)
         writer = EventWriter(sink, correlator, self.stopping, seams=self._seams)
@@ -89,10 +85,15 @@ class EventBroadcaster(EventFanout[Event]):
 
     def new_recorder(self, component: str, *, host: str = "") -> EventRecorder:
         """A recorder that reports in the name of a component."""
-        return _Recorder(self, EventSource(component=component, host=host), self._clock)
+        source = EventSource(component=component, host=host)
+        return PublishingRecorder(self.publish, source, clock=self._clock)
 
-    def facts(self, event: Event) -> dict[str, Any]:
-        """What the log says of an Event."""
+    def start_structured_logging(self, verbosity: int = 0) -> EventWatcher[Event]:
+        """Log every Event from here on, at a -v level; 0 = at every level."""
+        write = partial(log.debug, v=verbosity) if verbosity else log.info
+        return self.start_event_watcher("log", lambda event: write("Event occurred", **self._facts(event)))
+
+    def _facts(self, event: Event) -> dict[str, Any]:
         involved = event.involved_object
         return {
             "object": f"{involved.namespace}/{involved.name}" if involved.namespace else involved.name,
@@ -103,39 +104,3 @@ class EventBroadcaster(EventFanout[Event]):
             "reason": event.reason,
             "message": event.message,
         }
-
-
-class _Recorder:
-    """Builds Events of core/v1 and publishes them."""
-
-    def __init__(self, fanout: EventFanout[Event], source: EventSource, clock: Clock) -> None:
-        self._recording: EventRecording[Event] = EventRecording(fanout.publish, clock=clock)
-        self._source = source
-        self._clock = clock
-
-    def event(
-        self,
-        obj: object,
-        event_type: str,
-        reason: str,
-        message: str,
-        *,
-        annotations: Mapping[str, str] | None = None,
-    ) -> None:
-        def make(about: ObjectReference, metadata: ObjectMeta, text: str) -> Event:
-            at = format_time(self._clock.time())
-            return Event(
-                metadata=metadata,
-                involved_object=about,
-                type=event_type,
-                reason=reason,
-                message=text,
-                source=self._source,
-                reporting_component=self._source.component,
-                reporting_instance=self._source.host,
-                first_timestamp=at,
-                last_timestamp=at,
-                count=1,
-            )
-
-        self._recording.record(obj, event_type, reason, message, annotations=annotations, make=make)

@@ -6,9 +6,8 @@ sink's watcher writes to the API server.
 
 RBAC: create and patch on the Events' resource.
 Follows: apimachinery pkg/watch/mux.go, differs: publishers feed the watchers directly, not through one more
-queue and goroutine, so a full watcher is logged. client-go tools/record/event.go and
-tools/events/event_broadcaster.go (recordEvent), differs: Events of both groups wait between tries as core/v1
-does. If a patch finds no Event and the create that follows finds one, that counts as a failed try.
+queue and goroutine, so a full watcher is logged. client-go tools/record/event.go (recordToSink), differs: if
+a patch finds no Event and the create that follows finds one, that counts as a failed try.
 """
 
 from __future__ import annotations
@@ -16,14 +15,11 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable
-from enum import Enum
-from functools import partial
 from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 
 from msgspec.structs import replace
 
-from handloop.apis import events_v1
-from handloop.apis.core_v1 import Event, ObjectReference
+from handloop.apis.core_v1 import Event
 from handloop.client.errors import AlreadyExists, APIError, NotFound
 from handloop.client.resource_client import PatchType
 from handloop.workqueue.seams import REAL_SEAMS, Seams, new_condition, new_lock
@@ -32,7 +28,6 @@ from handloop.workqueue.stdlib_logs import get_logger
 log = get_logger("events")
 
 E = TypeVar("E")
-EventT = TypeVar("EventT", bound=Event | events_v1.Event)
 
 QUEUE_LENGTH: Final = 1000
 
@@ -117,16 +112,13 @@ class EventWatcher(Generic[E]):
 
 class EventFanout(Generic[E]):
     """
-    Gives each Event to every watcher that has room for it. The broadcasters of both groups are fanouts.
+    Gives each Event to every watcher that has room for it.
 
     State, under _lock: _watchers; _closed (never goes back). stopping is set by shutdown, and ends
     the waits of watchers.
     Threads: any; each watcher has its own thread `events-<name>`.
     Locks: _lock is held while watchers take theirs, so all watchers see one order.
     """
-
-    log_name = "log"
-    """The name of the watcher that logs."""
 
     def __init__(
         self,
@@ -155,17 +147,6 @@ class EventFanout(Generic[E]):
         if closed:
             watcher.close()
         return watcher
-
-    def start_structured_logging(self, verbosity: int = 0) -> EventWatcher[E]:
-        """Log every Event from here on, at a -v level; 0 = at every level."""
-        write = partial(log.debug, v=verbosity) if verbosity else log.info
-        return self.start_event_watcher(
-            self.log_name, lambda event: write("Event occurred", **self.facts(event))
-        )
-
-    def facts(self, event: E) -> dict[str, Any]:
-        """What the log says of an Event."""
-        raise NotImplementedError
 
     def publish(self, event: E) -> str:
         """
@@ -199,29 +180,19 @@ class EventFanout(Generic[E]):
         return not late
 
 
-log = get_logger("events")
-
 MAX_TRIES_PER_EVENT: Final = 12
 SLEEP_SECONDS: Final = 10.0
 _NAMESPACE_TERMINATING: Final = "NamespaceTerminating"
 
 
-class EventSink(Protocol[EventT]):
+class EventSink(Protocol):
     """Where Events are written: two verbs of `client.resource(Event)`."""
 
-    def create(self, obj: EventT, *, namespace: str) -> EventT:
+    def create(self, obj: Event, *, namespace: str) -> Event:
         """Create an Event and return it as the server has it."""
 
-    def patch(self, name: str, patch: Any, *, namespace: str, patch_type: PatchType) -> EventT:
+    def patch(self, name: str, patch: Any, *, namespace: str, patch_type: PatchType) -> Event:
         """Patch an Event and return it as the server has it."""
-
-
-class Outcome(Enum):
-    """The outcome of one try."""
-
-    WRITTEN = "written"
-    REFUSED = "refused"
-    TRY_AGAIN = "try again"
 
 
 class SinkStatistics(NamedTuple):
@@ -232,7 +203,7 @@ class SinkStatistics(NamedTuple):
     abandoned: int = 0
 
 
-class EventDelivery(Generic[EventT]):
+class EventDelivery:
     """
     Writes Events to a sink, one at a time.
 
@@ -243,16 +214,14 @@ class EventDelivery(Generic[EventT]):
 
     def __init__(
         self,
-        sink: EventSink[EventT],
-        about: Callable[[EventT], ObjectReference],
+        sink: EventSink,
         stop: threading.Event,
         *,
-        on_written: Callable[[EventT], None] = lambda _: None,
+        on_written: Callable[[Event], None] = lambda _: None,
         seams: Seams = REAL_SEAMS,
     ) -> None:
-        """Args: about returns the object of an Event, for the log; on_written gets the answers."""
+        """Args: on_written gets the answers."""
         self._sink = sink
-        self._about = about
         self._stop = stop
         self._on_written = on_written
         self._clock = seams.clock
@@ -269,7 +238,7 @@ class EventDelivery(Generic[EventT]):
         """Count an Event that need not be written."""
         self._count(skipped=1)
 
-    def deliver(self, event: EventT, patch: dict[str, Any] | None) -> None:
+    def deliver(self, event: Event, patch: dict[str, Any] | None) -> None:
         """
         Write one Event, with up to 12 tries; never raises for an error of the sink.
 
@@ -277,7 +246,7 @@ class EventDelivery(Generic[EventT]):
         Blocks: up to about 2 minutes while the sink does not answer, or until stop is set.
         """
         for tries in range(1, MAX_TRIES_PER_EVENT + 1):
-            if self.try_once(event, patch) is not Outcome.TRY_AGAIN:
+            if self._try_once(event, patch):
                 return
             if tries < MAX_TRIES_PER_EVENT and self._clock.sleep(self._delay(tries), self._stop):
                 log.error("Unable to write event (broadcaster is shut down)", **self._shown(event))
@@ -286,32 +255,32 @@ class EventDelivery(Generic[EventT]):
             log.error("Unable to write event (retry limit exceeded!)", **self._shown(event))
         self._count(abandoned=1)
 
-    def try_once(self, event: EventT, patch: dict[str, Any] | None) -> Outcome:
-        """Try to write one Event; never raises for an error of the sink. Args: as deliver."""
+    def _try_once(self, event: Event, patch: dict[str, Any] | None) -> bool:
+        """Returns: whether the Event is settled: written, or refused for good."""
         try:
             written = self._send(event, patch)
         except APIError as error:
             # the patch found no Event, then the create found one: another replica created it meanwhile
             if patch is not None and isinstance(error, AlreadyExists):
-                return Outcome.TRY_AGAIN
+                return False
             self._log_rejection(error, event)
         except (TypeError, ValueError) as error:  # the request could not be built
             self._log_failure("Unable to construct event (will not retry!)", error, event)
         except Exception as error:  # noqa: BLE001 - an Event that cannot be sent must not end the recording
             self._log_failure("Unable to write event (may retry after sleeping)", error, event)
-            return Outcome.TRY_AGAIN
+            return False
         else:
             self._on_written(written)
             self._count(written=1)
-            return Outcome.WRITTEN
+            return True
         self._count(abandoned=1)
-        return Outcome.REFUSED
+        return True
 
     def _delay(self, tries: int) -> float:
         """The first delay is a random part, so that many clients do not come back all at once."""
         return SLEEP_SECONDS * self._random() if tries == 1 else SLEEP_SECONDS
 
-    def _send(self, event: EventT, patch: dict[str, Any] | None) -> EventT:
+    def _send(self, event: Event, patch: dict[str, Any] | None) -> Event:
         metadata = event.metadata
         if patch is not None:
             try:
@@ -329,7 +298,7 @@ class EventDelivery(Generic[EventT]):
                 before.written + written, before.skipped + skipped, before.abandoned + abandoned
             )
 
-    def _log_rejection(self, error: APIError, event: EventT) -> None:
+    def _log_rejection(self, error: APIError, event: Event) -> None:
         causes = error.status.details.causes
         if isinstance(error, AlreadyExists) or any(
             cause.reason == _NAMESPACE_TERMINATING for cause in causes
@@ -338,9 +307,9 @@ class EventDelivery(Generic[EventT]):
         else:
             self._log_failure("Server rejected event (will not retry!)", error, event)
 
-    def _log_failure(self, text: str, error: Exception, event: EventT) -> None:
+    def _log_failure(self, text: str, error: Exception, event: Event) -> None:
         log.error(text, err=str(error), **self._shown(event))
 
-    def _shown(self, event: EventT) -> dict[str, str]:
-        about = self._about(event)
+    def _shown(self, event: Event) -> dict[str, str]:
+        about = event.involved_object
         return {"object": f"{about.namespace}/{about.name}", "reason": event.reason}

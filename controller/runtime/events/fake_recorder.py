@@ -14,11 +14,10 @@ from handloop.workqueue.seams import new_lock
 
 class FakeRecorder:
     """
-    Implements EventRecorder and SeriesRecorder; each report is one line `<type> <reason> <message>`.
+    Implements EventRecorder; each report is one line `<type> <reason> <message>`.
 
-    An action comes between reason and message. With include_object the line goes on with
-    ` involvedObject{kind=...,apiVersion=...}`, and the same for a related object; annotations follow as
-    ` map[key:value ...]`.
+    With include_object the line goes on with ` involvedObject{kind=...,apiVersion=...}`; annotations follow
+    as ` map[key:value ...]`.
     State: _events, oldest first, under _lock. Threads: any.
     """
 
@@ -46,17 +45,13 @@ class FakeRecorder:
         reason: str,
         message: str,
         *,
-        action: str = "",
-        related: object = None,
         annotations: Mapping[str, str] | None = None,
     ) -> None:
         """Keep a report."""
-        line = " ".join(filter(None, (event_type, reason, action, message)))
-        if self._include_object:
-            references = filter(None, (reference_to(obj), reference_to(related)))
-            line += "".join(
-                f" involvedObject{{kind={r.kind},apiVersion={r.api_version}}}" for r in references
-            )
+        line = f"{event_type} {reason} {message}"
+        about = reference_to(obj) if self._include_object else None
+        if about is not None:
+            line += f" involvedObject{{kind={about.kind},apiVersion={about.api_version}}}"
         if annotations:
             line += f" map[{' '.join(f'{key}:{value}' for key, value in sorted(annotations.items()))}]"
         with self._lock:

@@ -2,11 +2,9 @@
 Events: words for people about an object, seen in `kubectl describe` and `kubectl events`.
 
 Guarantees: recording never blocks and never raises, whatever becomes of the Event. Behind a recorder is a
-broadcaster: broadcaster.py writes core/v1, where equal messages are counted; series_broadcaster.py writes
-events.k8s.io/v1, where a repeated Event is a series.
-Follows: client-go tools/record/event.go, tools/events/event_recorder.go, tools/reference/ref.go and
-tools/internal/events (GenerateEventName), differs: messages end after 1024 bytes in both groups, as those of
-events.k8s.io/v1 must.
+broadcaster, which writes core/v1, where equal messages are counted.
+Follows: client-go tools/record/event.go, tools/reference/ref.go and tools/internal/events
+(GenerateEventName), differs: messages end after 1024 bytes, as those of events.k8s.io/v1 must.
 """
 
 from __future__ import annotations
@@ -14,20 +12,18 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Callable, Mapping
-from typing import Final, Generic, Protocol, TypeVar
+from typing import Final, Protocol
 
 import msgspec
 
-from handloop.apis.core_v1 import ObjectReference
-from handloop.apis.meta import FrozenMap, Kind, ObjectMeta
+from handloop.apis.core_v1 import Event, EventSource, ObjectReference
+from handloop.apis.meta import FrozenMap, Kind, ObjectMeta, format_time
 from handloop.apis.resource import Resource
 from handloop.client.decoding.pages import Undecodable
 from handloop.workqueue.seams import REAL_CLOCK, Clock, new_lock
 from handloop.workqueue.stdlib_logs import get_logger
 
 log = get_logger("events")
-
-E = TypeVar("E")
 
 EVENT_TYPE_NORMAL: Final = "Normal"
 EVENT_TYPE_WARNING: Final = "Warning"
@@ -54,8 +50,23 @@ class EventRecorder(Protocol):
         """
 
 
-class SeriesRecorder(Protocol):
-    """An EventRecorder that also takes the action and a related object."""
+class PublishingRecorder:
+    """
+    An EventRecorder that turns reports into Events of core/v1 and publishes them.
+
+    State, under _lock: _last_nanoseconds, rising with every Event, so that no two have one name.
+    Threads: any.
+    """
+
+    def __init__(
+        self, publish: Callable[[Event], str], source: EventSource, *, clock: Clock = REAL_CLOCK
+    ) -> None:
+        """Args: publish hands an Event over and returns why a watcher missed it."""
+        self._publish = publish
+        self._source = source
+        self._clock = clock
+        self._lock = new_lock("PublishingRecorder._lock", 95)
+        self._last_nanoseconds = 0
 
     def event(
         self,
@@ -64,48 +75,9 @@ class SeriesRecorder(Protocol):
         reason: str,
         message: str,
         *,
-        action: str = "",
-        related: object = None,
         annotations: Mapping[str, str] | None = None,
     ) -> None:
-        """
-        Report something about an object, as an EventRecorder does.
-
-        Args: action CamelCase, what was done or tried, "" = the reason; related is a second object, left out
-        when no reference to it can be made.
-        """
-
-
-class EventRecording(Generic[E]):
-    """
-    Turns reports into Events: the part that all recorders share.
-
-    State, under _lock: _last_nanoseconds, rising with every Event, so that no two have one name.
-    Threads: any.
-    """
-
-    def __init__(self, publish: Callable[[E], str], *, clock: Clock = REAL_CLOCK) -> None:
-        """Args: publish hands an Event over and returns why a watcher missed it."""
-        self._publish = publish
-        self._clock = clock
-        self._lock = new_lock("EventRecording._lock", 95)
-        self._last_nanoseconds = 0
-
-    def record(
-        self,
-        obj: object,
-        event_type: str,
-        reason: str,
-        message: str,
-        *,
-        annotations: Mapping[str, str] | None,
-        make: Callable[[ObjectReference, ObjectMeta, str], E],
-    ) -> None:
-        """
-        Make an Event of a report and publish it; a report without an Event is logged.
-
-        Args: make gets the reference to obj, the Event's metadata, and the message cut to size.
-        """
+        """As EventRecorder; a report without an Event is logged."""
         reference = reference_to(obj)
         what = {"reason": reason, "message": message}
         if reference is None:
@@ -113,9 +85,28 @@ class EventRecording(Generic[E]):
         elif event_type not in (EVENT_TYPE_NORMAL, EVENT_TYPE_WARNING):
             log.error("Unsupported event type", eventType=event_type, **what)
         else:
-            missed = self._publish(make(reference, self._metadata(reference, annotations), _cut(message)))
+            metadata = self._metadata(reference, annotations)
+            missed = self._publish(self._made(metadata, reference, event_type, reason, _cut(message)))
             if missed:
                 log.error("Unable to record event (will not retry!)", err=missed, **what)
+
+    def _made(
+        self, metadata: ObjectMeta, about: ObjectReference, event_type: str, reason: str, message: str
+    ) -> Event:
+        at = format_time(self._clock.time())
+        return Event(
+            metadata=metadata,
+            involved_object=about,
+            type=event_type,
+            reason=reason,
+            message=message,
+            source=self._source,
+            reporting_component=self._source.component,
+            reporting_instance=self._source.host,
+            first_timestamp=at,
+            last_timestamp=at,
+            count=1,
+        )
 
     def _metadata(self, about: ObjectReference, annotations: Mapping[str, str] | None) -> ObjectMeta:
         return ObjectMeta(

@@ -18,6 +18,7 @@ from prometheus_client.registry import Collector
 
 from handloop.controller.runtime.metrics.instruments import B_EXP, B_SMALL, Instruments
 from handloop.workqueue.priority import DEFAULT_PRIORITY, LOW_PRIORITY
+from handloop.workqueue.queue_metrics import QueueInstruments
 from handloop.workqueue.seams import new_lock
 
 ReconcileResult = Literal["success", "error", "requeue", "requeue_after"]
@@ -90,7 +91,7 @@ class ControllerMetrics(NamedTuple):
 
 
 class OwnWriteMetrics:
-    """The handloop_* series of reconciles: waits for our own writes, and causes. Threads: any."""
+    """The handloop_* series of reconciles: waits for our own writes, causes, and drops. Threads: any."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         new = Instruments(registry, "handloop", "controller")
@@ -98,13 +99,19 @@ class OwnWriteMetrics:
             "own_write_waits_total", "Reconciles that waited until a cache had seen our own last write"
         )
         self._timeouts = new.counter(
-            "own_write_timeouts_total", "Waits for our own last write that were given up"
+            "own_write_timeouts_total", "Waits for our own last write that were given up after five minutes"
         )
         self._seconds = new.histogram(
             "own_write_wait_seconds", "How long in seconds reconciles waited for our own last write", B_SMALL
         )
+        self._hot_loops = new.counter(
+            "hot_loops_total", "Names that were written all the time, and slowed down"
+        )
         self._causes = new.counter(
             "reconcile_causes_total", "What led to reconciles, by kind of cause", "cause"
+        )
+        self._dropped = new.counter(
+            "dropped_events_total", "Watch events that predicates dropped, by kind of cause", "cause"
         )
 
     def for_controller(self, name: str) -> ControllerOwnWrites:
@@ -114,7 +121,9 @@ class OwnWriteMetrics:
             waits=self._waits.labels(name),
             timeouts=self._timeouts.labels(name),
             seconds=self._seconds.labels(name),
+            hot_loops=self._hot_loops.labels(name),
             causes=self._causes,
+            drops=self._dropped,
         )
 
 
@@ -122,14 +131,16 @@ class ControllerOwnWrites(NamedTuple):
     """
     The handloop_* instruments of one controller. Threads: any.
 
-    timeouts counts writes that did not show up in time: the reconcile went on without them.
+    timeouts counts waits that ended while the cache was still behind: the reconcile went on all the same.
     """
 
     name: str
     waits: Counter
     timeouts: Counter
     seconds: Histogram
+    hot_loops: Counter
     causes: Counter
+    drops: Counter
 
     def waited(self, seconds: float) -> None:
         """A reconcile waited for our own write, whether or not it came in time."""
@@ -144,10 +155,14 @@ class ControllerOwnWrites(NamedTuple):
         """
         self.causes.labels(self.name, cause).inc()
 
+    def dropped(self, cause: str) -> None:
+        """Predicates kept a watch event from leading to a reconcile. Args: cause as caused_by."""
+        self.drops.labels(self.name, cause).inc()
+
 
 class WorkqueueMetricsProvider:
     """
-    Makes the seven workqueue_* instruments of a queue.
+    Makes the seven workqueue_* instruments of each queue.
 
     Implements handloop.workqueue.queue_metrics.MetricsProvider.
     """
@@ -175,40 +190,25 @@ class WorkqueueMetricsProvider:
         )
         self._retries = new.counter("retries_total", "Total number of retries handled by workqueue")
 
-    def new_depth_metric(self, name: str) -> PlainDepth:
-        """Items ready or added again while in work."""
-        return self._depth.of(name)
+    def for_queue(self, name: str) -> QueueInstruments:
+        """The instruments of a queue, at 0."""
+        return QueueInstruments(
+            depth=self._depth.of(name),
+            adds=self._adds.labels(name, name),
+            latency=self._latency.labels(name, name),
+            work_duration=self._work_duration.labels(name, name),
+            unfinished_work_seconds=self._unfinished.labels(name, name),
+            longest_running_processor_seconds=self._longest.labels(name, name),
+            retries=self._retries.labels(name, name),
+        )
 
     def show_depths(self, name: str, depths: Depths) -> None:
         """Show the depths of a priority queue by priority, instead of one for the whole queue."""
         self._depth.show(name, depths)
 
-    def new_adds_metric(self, name: str) -> Counter:
-        """Accepted adds."""
-        return self._adds.labels(name, name)
 
-    def new_latency_metric(self, name: str) -> Histogram:
-        """Seconds from add to get."""
-        return self._latency.labels(name, name)
-
-    def new_work_duration_metric(self, name: str) -> Histogram:
-        """Seconds from get to done."""
-        return self._work_duration.labels(name, name)
-
-    def new_unfinished_work_seconds_metric(self, name: str) -> Gauge:
-        """Sum of the ages in work."""
-        return self._unfinished.labels(name, name)
-
-    def new_longest_running_processor_seconds_metric(self, name: str) -> Gauge:
-        """Oldest age in work."""
-        return self._longest.labels(name, name)
-
-    def new_retries_metric(self, name: str) -> Counter:
-        """Delayed adds."""
-        return self._retries.labels(name, name)
-
-
-MAX_PRIORITIES: Final = 25
+MAX_PRIORITIES: Final = 2 + 25
+"""How many priorities of a queue have a label: the two that every queue has, and 25 of its own."""
 EXCEEDED: Final = "exceeded_cardinality_limit"
 
 Depths = Callable[[], Mapping[int, int]]

@@ -11,12 +11,13 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 import msgspec
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from handloop.apis.meta import encode_hook
 from handloop.controller.runtime.metrics.instruments import B_EXP, Instruments
+from handloop.informers.informer_metrics import InformerMetrics
 from handloop.informers.informer_statistics import InformerStatistics, State
 from handloop.informers.relist_policy import RelistReason
 from handloop.informers.shared_informer import SharedIndexInformer
@@ -30,7 +31,7 @@ _encode: Final = msgspec.json.Encoder(enc_hook=encode_hook).encode
 
 class InformerMetricsProvider:
     """
-    Makes the informer_* instruments of an informer.
+    Makes the informer_* instruments of each informer.
 
     Implements handloop.informers.informer_metrics.MetricsProvider.
     """
@@ -53,45 +54,23 @@ class InformerMetricsProvider:
         )
         self._relists = new.counter("relists_total", "Lists after the first one, by reason", "reason")
         self._watch_restarts = new.counter("watch_restarts_total", "Watches opened after the first one")
+        self._silent_watches = new.counter("silent_watches_total", "Watches given up because nothing came")
         self._panics = new.counter("handler_panics_total", "Handler calls that raised")
 
-    def new_objects_metric(self, name: str) -> Gauge:
-        """Objects in the store. Relists exist from here on, at 0: a counter that begins at 1 has no rate."""
-        for reason in RelistReason:
-            self._relists.labels(name, reason)
-        return self._objects.labels(name)
-
-    def new_queued_items_metric(self, name: str) -> Gauge:
-        """Keys in the FIFO."""
-        return self._queued.labels(name)
-
-    def new_processing_latency_metric(self, name: str) -> Histogram:
-        """Seconds per batch."""
-        return self._latency.labels(name)
-
-    def new_store_resource_version_metric(self, name: str) -> Gauge:
-        """The store's resource version."""
-        return self._version.labels(name)
-
-    def new_relists_metric(self, name: str, reason: str) -> Counter:
-        """Lists after the first."""
-        return self._relists.labels(name, reason)
-
-    def new_watch_restarts_metric(self, name: str) -> Counter:
-        """Watches after the first."""
-        return self._watch_restarts.labels(name)
-
-    def new_last_event_timestamp_metric(self, name: str) -> Gauge:
-        """When the server was last heard of."""
-        return self._last_event.labels(name)
-
-    def new_quarantined_metric(self, name: str) -> Gauge:
-        """Objects that do not fit their type."""
-        return self._quarantined.labels(name)
-
-    def new_handler_panics_metric(self, name: str) -> Counter:
-        """Handler calls that raised."""
-        return self._panics.labels(name)
+    def for_informer(self, name: str) -> InformerMetrics:
+        """The instruments of an informer, at 0: a counter that begins at 1 has no rate."""
+        return InformerMetrics(
+            objects=self._objects.labels(name),
+            queued_items=self._queued.labels(name),
+            processing_latency=self._latency.labels(name),
+            store_resource_version=self._version.labels(name),
+            relists={reason: self._relists.labels(name, reason) for reason in RelistReason},
+            watch_restarts=self._watch_restarts.labels(name),
+            silent_watches=self._silent_watches.labels(name),
+            last_event_timestamp=self._last_event.labels(name),
+            quarantined=self._quarantined.labels(name),
+            handler_panics=self._panics.labels(name),
+        )
 
 
 class CacheState(Collector):

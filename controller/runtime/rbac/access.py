@@ -9,8 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import Final
 
 from handloop.apis.resource import Resource
+
+VERBS: Final = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection", "*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -76,7 +76,7 @@ class CertificateWatcher:
             if signature == self._signature:
                 return
             # first: a broken pair is not read again for every connection
-            self._signature = signature
+            self._signature = signature or self._signature
             self._context = self._load()
         except OSError as error:  # ssl.SSLError is one
             self._metrics.errors.inc()
@@ -84,9 +84,12 @@ class CertificateWatcher:
         else:
             log.info("Updated current TLS certificate", path=str(self._certificate))
 
-    def _sign(self) -> _Signature:
-        """A signature that changes when either file is replaced."""
-        first, second = self._certificate.stat(), self._key.stat()
+    def _sign(self) -> _Signature | None:
+        """A signature that changes when either file is replaced; None, which is read, if one is missing."""
+        try:
+            first, second = self._certificate.stat(), self._key.stat()
+        except OSError:
+            return None
         return first.st_mtime_ns, first.st_ino, second.st_mtime_ns, second.st_ino
 
     def _load(self) -> ssl.SSLContext:

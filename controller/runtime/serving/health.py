@@ -22,9 +22,15 @@ Check = Callable[[], str | Well | None]
 
 
 def health_page(checks: Mapping[str, Check]) -> Page:
-    """Kubernetes' answer: `ok`, or 500 and a line per check; `?verbose` lists, `?exclude=NAME` skips one."""
+    """
+    Kubernetes' answer: `ok`, or 500 and a line per check; `?verbose` lists, `?exclude=NAME` skips one.
+
+    With the name of a check below its path, the page answers for that one.
+    """
 
     def page(query: Mapping[str, list[str]]) -> tuple[int, str, bytes]:
+        if "*" in query:
+            return _single(checks, query["*"][0])
         excluded = set(query.get("exclude", []))
         results = {name: _result(name, check) for name, check in checks.items() if name not in excluded}
         healthy = not any(map(_is_bad, results.values()))
@@ -35,6 +41,15 @@ def health_page(checks: Mapping[str, Check]) -> Page:
         return (200 if healthy else 500), TEXT, ("\n".join(lines) + "\n").encode()
 
     return page
+
+
+def _single(checks: Mapping[str, Check], name: str) -> tuple[int, str, bytes]:
+    if name not in checks:
+        return 404, TEXT, b"404 page not found\n"
+    result = _result(name, checks[name])
+    if _is_bad(result):
+        return 500, TEXT, f"internal server error: {result}\n".encode()
+    return 200, TEXT, b"ok"
 
 
 def _result(name: str, check: Check) -> str | Well | None:

@@ -27,7 +27,10 @@ from handloop.workqueue.stdlib_logs import get_logger
 log = get_logger("health")
 
 Page = Callable[[Mapping[str, list[str]]], tuple[int, str, bytes]]
-"""A page: query -> (status, content type, body)."""
+"""
+A page: query -> (status, content type, body). The page of a path that ends in `/*` finds the rest of the
+request's path as `*` in its query.
+"""
 
 Guard = Callable[[str, str], int]
 """Decides about a request: (path, Authorization header or "") -> 200, or the status of the refusal."""
@@ -75,10 +78,10 @@ class PageServer:
             "tls": tls and staticmethod(tls),
             "connections": ConnectionLimit(MAX_CONNECTIONS),
             "stopping": threading.Event(),
+            "address_family": socket.AF_INET6 if ":" in host else socket.AF_INET,
         }
-        family = type("Server", (_V6Server if ":" in host else _Server,), settings)
         try:
-            self._server = family((host, port), handler)
+            self._server = type("Server", (_Server,), settings)((host, port), handler)
         except OSError as error:
             raise listen_error(error, host, port, purpose) from error
 
@@ -145,10 +148,6 @@ class _Server(ThreadingHTTPServer):
         log.debug("Connection failed", v=4, client=str(address), err=str(sys.exception()))
 
 
-class _V6Server(_Server):
-    address_family = socket.AF_INET6
-
-
 class _Handler(BaseHTTPRequestHandler):
     """One request. A timeout cuts off slow or silent clients; request lines stay out of the log."""
 
@@ -165,7 +164,12 @@ class _Handler(BaseHTTPRequestHandler):
         if not self._answers_for(url.netloc or self.headers.get("Host", "")):
             self._answer(403, TEXT, b"only loopback names are served here: ask for http://127.0.0.1\n")
             return
-        page = self.pages.get(url.path.rstrip("/") or "/")
+        path, query = url.path.rstrip("/") or "/", parse_qs(url.query, keep_blank_values=True)
+        page = self.pages.get(path)
+        if page is None:
+            folder, _, name = path.rpartition("/")
+            query["*"] = [name]
+            page = self.pages.get(f"{folder}/*")
         if page is None:
             self._answer(404, TEXT, b"404 page not found\n")
             return
@@ -174,7 +178,7 @@ class _Handler(BaseHTTPRequestHandler):
             if status != HTTPStatus.OK:
                 self._answer(status, TEXT, f"{HTTPStatus(status).phrase}\n".encode())
                 return
-        self._answer(*page(parse_qs(url.query, keep_blank_values=True)))
+        self._answer(*page(query))
 
     do_HEAD = do_GET  # noqa: N815 - the name the library calls
 

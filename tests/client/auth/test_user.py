@@ -161,6 +161,33 @@ def test_impersonation() -> None:
     assert impersonation_headers(User()) == ()
 
 
+def test_what_is_no_header_s_name_or_no_latin_1_is_sent_as_go_sends_it() -> None:
+    """Keys of extras are percent-encoded, a value is its bytes in UTF-8."""
+    user = User(act_as="Jürgen", act_as_extra={"example.com/scope": ["ł"], "a%b": ["c"], "ä": ["d"]})
+    headers = impersonation_headers(user)
+    assert [(name, value.encode("latin-1").decode()) for name, value in headers] == [
+        ("Impersonate-User", "Jürgen"),
+        ("Impersonate-Extra-example.com%2Fscope", "ł"),
+        ("Impersonate-Extra-a%25b", "c"),
+        ("Impersonate-Extra-%C3%A4", "d"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "user",
+    [
+        User(act_as="a\r\nX: y"),
+        User(act_as_uid="a\n"),
+        User(act_as="a", act_as_groups=["\0"]),
+        User(act_as="a", act_as_extra={"k": ["\n"]}),
+    ],
+)
+def test_what_no_header_takes_is_refused(user: User) -> None:
+    """Before a request, with the user's name."""
+    with pytest.raises(ConfigError, match='of user "ann" does not fit in a header'):
+        impersonation_headers(user, "ann")
+
+
 def test_nothing_secret_in_a_repr() -> None:
     """S03: a user does not show its token."""
     assert "canary" not in repr(User(token="canary", password="canary"))

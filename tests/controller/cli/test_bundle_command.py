@@ -170,7 +170,11 @@ def test_a_mistake_is_told_with_its_fix(bundle: Callable[..., Ended], words: lis
     [
         ("manifests/manager/deployment.yaml", "kind: Deployment", "missing required field `spec`"),
         ("manifests/samples/mine.yaml", FOO + "spec: {replicas: many}", "at `$.spec.replicas`"),
-        ("pyproject.toml", "[project]\nauthors = ['Ann']", "at `$.authors[0]`"),
+        ("pyproject.toml", "[project]\nauthors = ['Ann']", "at `$.project.authors[0]`"),
+        ("pyproject.toml", "project = 3", "at `$.project`"),
+        ("pyproject.toml", "tool = 3", "at `$.tool`"),
+        ("pyproject.toml", "[tool]\nhandloop = 3", "at `$.tool.handloop`"),
+        ("pyproject.toml", "[tool.handloop]\nname = 3", "at `$.tool.handloop.name`"),
     ],
 )
 def test_a_file_that_does_not_fit_is_named_with_its_field(
@@ -189,6 +193,7 @@ def test_a_file_that_does_not_fit_is_named_with_its_field(
     [
         ("--namespace=demo", "the Deployment names the namespaces to watch, and OLM chooses them"),
         ("--leader-elect-resource-namespace=x", 'the Deployment puts the lease into "x", and OLM chooses'),
+        ("--help", "the Deployment's args ask for help"),
         ("--worker=2", "the program would refuse the Deployment's args: unknown flag --worker"),
     ],
 )
@@ -211,6 +216,27 @@ def test_the_project_of_another_operator_is_refused(bundle: Callable[..., Ended]
         "error: this is the project of my-operator, and the program is handloop\n"
         "  fix: python -m my_operator bundle --image IMG\n"
     )
+
+
+@pytest.mark.parametrize("name", ["manifests", "metadata/annotations.yaml"])
+def test_a_link_in_its_folder_is_not_followed(bundle: Callable[..., Ended], name: str) -> None:
+    """What it points to would be overwritten."""
+    Path("theirs").mkdir()
+    theirs = Path("theirs/a.yaml")
+    theirs.write_text("theirs", encoding="utf-8")
+    link = Path("made", name)
+    link.parent.mkdir(parents=True)
+    link.symlink_to((theirs if link.suffix else theirs.parent).absolute())
+    ended = bundle()
+    assert (ended.code, f"{link} is a link" in ended.err) == (EXIT_USAGE, True), ended.err
+    assert theirs.read_text(encoding="utf-8") == "theirs"
+    assert len(list(Path("theirs").iterdir())) == 1
+
+
+def test_a_sample_without_a_kind_is_somebody_elses(bundle: Callable[..., Ended]) -> None:
+    """Whatever stands in its fields."""
+    Path("manifests/samples/z.yaml").write_text("apiVersion: [1]\nkind: {a: b}\n", encoding="utf-8")
+    assert bundle().code == 0
 
 
 def test_a_file_that_cannot_be_read_is_named(bundle: Callable[..., Ended]) -> None:

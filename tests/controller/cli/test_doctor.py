@@ -59,7 +59,7 @@ def test_each_check_has_a_line_and_a_mark(bare: SandboxCluster) -> None:
     code, text = examined(
         new_options(command="doctor", kubeconfig=str(bare.kubeconfig), controllers=("foo",))
     )
-    *rows, empty, last = text.splitlines()
+    *rows, empty, last, asked = text.splitlines()
     assert [row.split()[:2] for row in rows[:4]] == [
         ["✓", "configuration"],
         ["✓", "server"],
@@ -71,6 +71,25 @@ def test_each_check_has_a_line_and_a_mark(bare: SandboxCluster) -> None:
     assert "✓ permission     update foos.samplecontroller.k8s.io/status at cluster scope" in rows
     assert not [row for row in rows if not row.startswith("✓ ")]
     assert (empty, last, code) == ("", f"all {len(rows)} checks passed", 0)
+    assert asked == "permissions: those that the set-up declares; what it forgets is not checked (E09)"
+
+
+@pytest.mark.parametrize("output", ["", "json"])
+def test_a_terminal_without_its_marks_gets_others(bare: SandboxCluster, output: str) -> None:
+    """An ASCII locale is no reason to say nothing; JSON stays JSON."""
+    buffer = io.BytesIO()
+    out = io.TextIOWrapper(buffer, encoding="ascii")
+    options = new_options(
+        command="doctor", kubeconfig=str(bare.kubeconfig), output=output, controllers=("foo",)
+    )
+    assert doctor(options, threading.Event(), out, seams=Seams(clock=FakeClock(moves_itself=True))) == 6
+    out.flush()
+    text = buffer.getvalue().decode("ascii")
+    if output:
+        assert json.loads(text)["ok"] is False
+    else:
+        assert "+ configuration" in text
+        assert "x CRD" in text
 
 
 def test_leader_election_and_metrics_are_asked_about_when_they_are_on(bare: SandboxCluster) -> None:
@@ -163,7 +182,7 @@ def test_only_the_result_is_on_stdout(tmp_path: Path) -> None:
 
 def test_a_stop_ends_it_with_what_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """P01: Ctrl-C at a server that does not answer: the request under way is the last one."""
-    monkeypatch.setattr("handloop.controller.cli.preflight.REQUEST_SECONDS", 0.2)
+    monkeypatch.setattr("handloop.controller.cli.preflight.REQUEST_SECONDS", 1.0)
     stop, out = threading.Event(), io.StringIO()
 
     def say_nothing(peer: Peer) -> None:

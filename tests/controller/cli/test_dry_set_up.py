@@ -10,9 +10,11 @@ from handloop.apis.apps_v1 import Deployment
 from handloop.apis.autoscaling_v2 import HorizontalPodAutoscaler
 from handloop.apis.coordination_v1 import Lease
 from handloop.apis.meta import Kind
+from handloop.apis.unstructured import Unstructured
 from handloop.client.resource_client import Client
 from handloop.controller.cli.dry_set_up import DrySetUp, has_own_definition
 from handloop.controller.foo.types import Foo
+from handloop.controller.runtime.builder import controller_for
 from handloop.controller.runtime.manager import Manager
 from handloop.kinds.core_v1 import ConfigMap
 from support.greeter import Greeting, set_up
@@ -21,6 +23,9 @@ from support.scripted_transport import ScriptedTransport
 
 class Certificate(Kind, group="cert-manager.io", version="v1", partial=True):
     """A view of somebody else's kind."""
+
+
+CronTab = Unstructured.of("stable.example.com/v1", "CronTab")
 
 
 @pytest.mark.parametrize(
@@ -33,15 +38,37 @@ class Certificate(Kind, group="cert-manager.io", version="v1", partial=True):
         (HorizontalPodAutoscaler, False),
         (Lease, False),
         (Certificate, False),
+        (CronTab, False),
     ],
 )
 def test_only_custom_kinds_need_definitions(kind: type[Kind], custom: bool) -> None:
     """
     A server has its own kinds; `*.k8s.io` is not enough to be one of them.
 
-    A view would overwrite the definition of a kind of others.
+    A view would overwrite the definition of a kind of others, and an Unstructured knows no fields.
     """
     assert has_own_definition(kind) is custom
+
+
+@pytest.mark.parametrize(
+    ("kind", "kinds", "foreign"),
+    [
+        (Greeting, (Greeting,), ()),
+        (CronTab, (), (CronTab,)),
+        (Certificate, (), (Certificate,)),
+        (Foo, (Foo,), ()),
+    ],
+)
+def test_kinds_of_other_programs_are_told_apart(
+    kind: type[Kind], kinds: tuple[type[Kind], ...], foreign: tuple[type[Kind], ...]
+) -> None:
+    """Their CRDs are not ours to print or to install."""
+
+    def watching(manager: Manager) -> None:
+        controller_for(manager, "x").for_(kind).complete(lambda _obj, _context: None)
+
+    (setup,) = DrySetUp((watching,), None).setups()
+    assert (setup.kinds, setup.foreign) == (kinds, foreign)
 
 
 def test_a_set_up_is_tried_once() -> None:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
 from handloop.controller.cli.errors_command import run_errors
+
+ROOT = Path(__file__).parents[3]
 
 
 def test_without_a_code_it_prints_the_page(capsys: pytest.CaptureFixture[str]) -> None:
@@ -27,3 +32,21 @@ def test_an_unknown_code_is_a_usage_error(capsys: pytest.CaptureFixture[str]) ->
     """With those that exist."""
     assert run_errors(["E17"]) == 2
     assert 'error: unknown code "E17"' in capsys.readouterr().err
+
+
+def test_lines_of_the_log_are_explained_as_they_are_written(capsys: pytest.CaptureFixture[str]) -> None:
+    """Each line of the table is a text of the program; "Failed to watch" is among them."""
+    assert run_errors(["log"]) == 0
+    lines = [
+        line
+        for row in re.findall(r"^\| (`.*?) \|", capsys.readouterr().out, re.MULTILINE)
+        for line in re.findall(r"`(.+?)`", row)
+    ]
+    source = "".join(
+        path.read_text(encoding="utf-8")
+        for folder in ("informers", "controller/runtime")
+        for path in (ROOT / folder).rglob("*.py")
+    )
+    composed = {"Failed to list", "Failed to watch"}
+    assert composed < set(lines)
+    assert [line for line in lines if line not in composed and f'"{line}' not in source] == []

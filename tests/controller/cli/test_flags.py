@@ -56,6 +56,46 @@ def test_kubeconfig_from_the_environment_is_left_to_the_loader() -> None:
     assert parse_options([], {"KUBECONFIG": "a:b"}).kubeconfig == ""
 
 
+@pytest.mark.parametrize("text", [",", ",,", "a,", " ", "a,,b", "A_B", "../x", "a.b", "a" * 64, "a/b"])
+@pytest.mark.parametrize("command", [[], ["doctor"], ["rbac"], ["manifests", "rbac"]])
+def test_what_is_no_namespace_is_refused(text: str, command: list[str]) -> None:
+    """By flag and by variable: a variable that is not set in a list must not mean all namespaces."""
+    with pytest.raises(UsageError, match=r"^--namespace: .*name of a namespace"):
+        parse_options([*command, "-n", text], {})
+    with pytest.raises(UsageError, match="name of a namespace"):
+        parse_options(command, {"CONTROLLER_NAMESPACE": text})
+
+
+def test_namespaces_are_names_without_the_spaces_between() -> None:
+    """`""` means all, as in the variable that OLM sets."""
+    assert parse_options(["-n", " a, b"], {}).namespaces == ("a", "b")
+    assert parse_options(["-n", ""], {}).namespaces == ()
+
+
+@pytest.mark.parametrize("text", ["a.b", "A", "../x"])
+def test_the_namespace_of_the_lease_is_checked(text: str, tmp_path: Path) -> None:
+    """By flag, and as the pod's own."""
+    with pytest.raises(UsageError, match="no name of a namespace"):
+        lease_namespace(["--leader-elect", f"--leader-elect-resource-namespace={text}"], {})
+    with pytest.raises(UsageError, match="no name of a namespace"):
+        lease_namespace(["--leader-elect"], {"POD_NAMESPACE": text}, tmp_path)
+
+
+@pytest.mark.parametrize("speed", ["0", "-1", "nan", "inf"])
+def test_a_sandbox_that_stands_still_is_refused(speed: str) -> None:
+    """Its pods would never be ready."""
+    with pytest.raises(UsageError, match="must be more than 0"):
+        parse_options(["sandbox", f"--sandbox-speed={speed}"], {})
+
+
+def test_the_help_says_what_a_resync_is_for(capsys: pytest.CaptureFixture[str]) -> None:
+    """With its default: those who come from elsewhere expect hours, or none."""
+    with pytest.raises(SystemExit):
+        parse_options(["--help"], {})
+    said = " ".join(capsys.readouterr().out.split())
+    assert "every cached object is reconciled again, to repair what no watch event tells of (30s)" in said
+
+
 def test_all_namespaces_undoes_a_namespace_of_the_environment() -> None:
     """-A means every namespace, whatever $CONTROLLER_NAMESPACE says."""
     assert parse_options([], {"CONTROLLER_NAMESPACE": "demo"}).namespace == "demo"

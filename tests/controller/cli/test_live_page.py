@@ -48,6 +48,9 @@ def test_controls_are_refused_where_other_machines_reach_the_page() -> None:
     """With a sentence that says what to type."""
     with pytest.raises(UsageError, match="needs a --debug-listen on loopback"):
         parse_options(["--debug-listen=:9000", "--debug-controls"], {})
+    for words in (["--debug-controls"], ["--sandbox", "--debug-listen=0", "--debug-controls"]):
+        with pytest.raises(UsageError, match="it needs --debug-listen"):
+            parse_options(words, {})
 
 
 def test_without_its_extra_the_page_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -143,12 +143,65 @@ def test_lost_races_are_thinned_and_details_are_not() -> None:
     assert [written("info", "a"), written("info", "b"), written("debug", "a")] == [1, 1, 5]
 
 
+def written(repeats: RepeatFilter, event: str, **facts: object) -> structlog.typing.EventDict | None:
+    """The line as an error that passes the filter, None for one that is left out."""
+    try:
+        return repeats(None, "error", {"event": event, "severity": "E", **facts})
+    except structlog.DropEvent:
+        return None
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        [{"object": ObjectName("default", name), "err": "no such plan"} for name in "abcd"],
+        [{"reflector": name, "err": "refused"} for name in ("foos", "bars")],
+        [{"text": text, "resource": "foos"} for text in ("old", "unknown field")],
+        [{"controller": name, "err": "refused"} for name in ("foo", "bar")],
+    ],
+)
+def test_each_subject_has_its_line(facts: list[dict[str, object]]) -> None:
+    """Trouble of one object, kind, text or controller hides no other's. Its repetition is left out."""
+    repeats = RepeatFilter(FakeClock())
+    assert all(written(repeats, "Failed", **one, failures=1, reconcileID="x") for one in facts)
+    assert not any(written(repeats, "Failed", **one, failures=2, reconcileID="y") for one in facts)
+
+
+def test_many_objects_with_one_trouble_are_ten_lines_and_a_count() -> None:
+    """The error may name its object; another error has lines of its own."""
+    clock = FakeClock()
+    repeats = RepeatFilter(clock)
+
+    def lines(error: str) -> list[structlog.typing.EventDict]:
+        names = [ObjectName("default", f"web-{number}") for number in range(500)]
+        every = [written(repeats, "Failed", object=name, err=error.format(name.name)) for name in names]
+        return [line for line in every if line is not None]
+
+    first = lines('deployments "{}" is forbidden')
+    assert [line.get("others") for line in first] == [None] * 9 + ["counted for a minute, without lines"]
+    assert len(lines("another error")) == 10
+    clock.advance(60)
+    again = lines('deployments "{}" is forbidden')
+    assert [line.get("others") for line in again[:2]] == ["490 without a line in 60 s", None]
+    assert len(again) == 10
+
+
+def test_a_line_that_is_said_once_is_never_left_out() -> None:
+    """Its writer knows that it does not repeat: a hot loop, an object that no other try can help."""
+    repeats = RepeatFilter(FakeClock())
+    lines = [written(repeats, "Hot", err="x", once=True) for _ in range(20)]
+    assert lines == [{"event": "Hot", "severity": "E", "err": "x"}] * 20
+
+
 def test_remembered_errors_are_bounded() -> None:
-    """Errors with ever new texts do not fill the memory."""
+    """Neither errors with ever new texts nor ever new objects fill the memory."""
     repeats = RepeatFilter(FakeClock())
     for number in range(3000):
-        repeats(None, "error", {"event": "a", "err": str(number), "severity": "E"})
+        written(repeats, "a", err=str(number))
+        written(repeats, "b", err="x", object=str(number))
     assert len(repeats._seen) <= 1000
+    assert len(repeats._crowds) <= 100
+    assert len(repeats._crowds[(("event", "b"), ("err", "x"))].others) <= 1000
 
 
 def test_default_format_depends_on_where_it_runs() -> None:

@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+import types
+from dataclasses import replace
+from io import StringIO
 from pathlib import Path
+from typing import Annotated
 
 import pytest
 import yaml
+from msgspec import Meta
 
+from handloop.apis.crd import ANY_FIELDS
+from handloop.apis.meta import APIStruct, Kind
+from handloop.controller.cli.main import execute
 from handloop.controller.cli.manifests_command import manifests
+from handloop.controller.cli.operator import Setup
+from handloop.controller.cli.options import Options
+from handloop.controller.cli.problems import EXIT_OK
+from handloop.controller.example_operator import EXAMPLES
+from handloop.kinds.core_v1 import PodTemplateSpec
 from support.options import parse_options
 
 MANIFESTS = Path(__file__).parents[3] / "manifests"
@@ -30,6 +43,49 @@ def printed(*words: str) -> str:
 def test_the_repository_holds_what_the_generator_makes(words: tuple[str, ...], path: str) -> None:
     """A change of the types or of the declared access shows up here: `make manifests` mends it."""
     assert (MANIFESTS / path).read_text(encoding="utf-8") == printed(*words)
+
+
+def test_a_definition_that_kubectl_apply_soon_refuses_is_told() -> None:
+    """Its JSON counts, of which a pod template takes a quarter of the limit; the YAML is longer."""
+
+    class Small(APIStruct):
+        """One template."""
+
+        a: PodTemplateSpec | None = None
+
+    class Large(APIStruct):
+        """Four of them."""
+
+        a: PodTemplateSpec | None = None
+        b: PodTemplateSpec | None = None
+        c: PodTemplateSpec | None = None
+        d: Annotated[PodTemplateSpec | None, Meta(description="long " * 5000)] = None
+
+    class Free(APIStruct):
+        """Four of them, marked."""
+
+        a: Annotated[PodTemplateSpec, ANY_FIELDS] | None = None
+        b: Annotated[PodTemplateSpec, ANY_FIELDS] | None = None
+        c: Annotated[PodTemplateSpec, ANY_FIELDS] | None = None
+        d: PodTemplateSpec | None = None
+
+    def said(spec: type[APIStruct]) -> str:
+        body = {"__annotations__": {"spec": spec}}
+        kind = types.new_class(
+            "Site", (Kind,), {"group": "a.example", "version": "v1"}, lambda n: n.update(body)
+        )
+        setup = Setup(name="a", kinds=(kind,), access=())
+        operator = replace(EXAMPLES, setups=lambda: (setup,), names=())
+        err = StringIO()
+        assert (
+            execute(Options(operator=operator, command="manifests", what="crd"), StringIO(), err) == EXIT_OK
+        )
+        return err.getvalue()
+
+    assert (said(Small), said(Free)) == ("", "")
+    told = said(Large)
+    assert "the CRD of Site has 2" in told
+    assert "ANY_FIELDS" in told
 
 
 def test_every_controller_has_its_definition() -> None:

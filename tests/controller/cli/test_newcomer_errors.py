@@ -46,7 +46,7 @@ from support.threads import Background
 from support.watched_text import WatchedText
 from support.wire_server import WireServer, always, response
 
-SECONDS = 15.0
+SECONDS = 20.0
 INSTALL_CRD = "fix: python -m controller manifests crd | kubectl apply -f -"
 
 
@@ -399,7 +399,7 @@ def test_e09_a_user_without_rights(alice: Path, argv: list[str], parts: list[str
     assert outcome.code == 5
     assert outcome.says(
         *parts,
-        "cause: missing 11 of 11 permissions: get foos.samplecontroller.k8s.io, list foos",
+        "cause: missing 12 of 12 permissions: get foos.samplecontroller.k8s.io, list foos",
         "patch deployments.apps, watch deployments.apps, create events, patch events",
         "handloop errors E09",
     )
@@ -505,7 +505,7 @@ def test_e09_on_a_real_server(real_alice: Path, argv: list[str]) -> None:
     outcome = command("--kubeconfig", str(real_alice), "--preflight=exit", *argv)
     assert outcome.code in (5, 6)  # 6 where the CRD is not installed either
     assert outcome.says(
-        'error: "alice" may not get foos', "cause: missing 11 of 11 permissions", "handloop errors E09"
+        'error: "alice" may not get foos', "cause: missing 12 of 12 permissions", "handloop errors E09"
     )
 
 

@@ -98,11 +98,11 @@ def test_e09_binds_every_role_that_is_missing() -> None:
 
 
 def test_the_command_of_e09_prints_the_roles_for_the_same_options() -> None:
-    """Read back it asks for the same; what changes no role is left out, and the shell is minded."""
+    """Read back it asks for the same; what changes no role is left out."""
     assert rbac_command(new_options(workers=7)) == "python -m controller manifests rbac"
-    options = new_options(namespace="a b", kubeconfig="/k")
+    options = new_options(namespace="a,b", kubeconfig="/k")
     command = rbac_command(options)
-    assert command == "python -m controller manifests rbac -n 'a b'"
-    again = parse_options(["manifests", "rbac", "-n", "a b"], {})
+    assert command == "python -m controller manifests rbac -n a,b"
+    again = parse_options(["manifests", "rbac", "-n", "a,b"], {})
     assert declared_access(again) == declared_access(options)
     assert again.namespaces == options.namespaces

@@ -61,13 +61,16 @@ def create(sandbox: Sandbox, path: str, document: dict[str, Any]) -> None:
     assert made.status == 201, made.body
 
 
-def install(sandbox: Sandbox, *, version: str = "", status: bool = True) -> None:
-    """Install the CRD, or one of another version, or one without the status subresource."""
+def install(
+    sandbox: Sandbox, *, version: str = "", status: bool = True, served: bool = True, scope: str = ""
+) -> None:
+    """Install the CRD, or one that differs from the type."""
     definition = custom_resource_definition(Foo)
-    served = definition["spec"]["versions"][0]
-    served["name"] = version or served["name"]
+    definition["spec"]["scope"] = scope or definition["spec"]["scope"]
+    first = definition["spec"]["versions"][0]
+    first |= {"name": version or first["name"], "served": served}
     if not status:
-        del served["subresources"]
+        del first["subresources"]
     create(sandbox, CRDS, definition)
 
 
@@ -142,7 +145,7 @@ def test_all_is_well_for_an_administrator(sandbox: Sandbox) -> None:
     install(sandbox)
     report = check(sandbox)
     assert (report.problems, report.exit_code) == ((), 0)
-    assert report.summary == "✓ reachable  ✓ CRD foos.samplecontroller.k8s.io  ✓ RBAC 11/11"
+    assert report.summary == "✓ reachable  ✓ CRD foos.samplecontroller.k8s.io  ✓ RBAC 12/12"
     assert report.server_version.startswith("v1.")
     assert report.user == "sandbox-admin"
 
@@ -162,6 +165,26 @@ def test_e08_a_crd_of_another_version(sandbox: Sandbox) -> None:
     assert "serves v1beta1; the controller needs v1alpha1" in only(report).what
 
 
+@pytest.mark.parametrize("account", ["admin", "alice"])
+def test_e08_a_crd_that_does_not_serve_the_version(sandbox: Sandbox, account: str) -> None:
+    """It is there, so nobody has to look for it; who may not read CRDs is told that the server lacks it."""
+    install(sandbox, served=False)
+    report = check(sandbox, account)
+    first = report.problems[0]
+    assert (first.code, report.exit_code) == ("E08" if account == "admin" else "E07", 6)
+    if account == "admin":
+        assert "foos.samplecontroller.k8s.io has version v1alpha1 with served: false" in first.what
+
+
+def test_e08_a_crd_of_the_other_scope(sandbox: Sandbox) -> None:
+    """Each object would make the controller fail."""
+    install(sandbox, scope="Cluster")
+    report = check(sandbox)
+    assert (report.problems[0].code, report.exit_code) == ("E08", 6)
+    assert "has scope Cluster; the controller's type has Namespaced" in report.problems[0].what
+    assert "kubectl delete crd foos.samplecontroller.k8s.io" in report.problems[0].fixes[0]
+
+
 def test_e08_a_crd_without_status_is_a_warning_only(sandbox: Sandbox) -> None:
     """It does not end the program, and the CRD counts as found."""
     install(sandbox, status=False)
@@ -177,10 +200,10 @@ def test_e09_everything_that_is_denied_at_once(sandbox: Sandbox) -> None:
     assert (only(report).code, report.exit_code) == ("E09", 5)
     assert only(report).what.startswith('"alice" may not get foos.samplecontroller.k8s.io at cluster scope')
     cause = only(report).causes[0]
-    assert cause.startswith("missing 11 of 11 permissions: get foos.samplecontroller.k8s.io, list foos")
+    assert cause.startswith("missing 12 of 12 permissions: get foos.samplecontroller.k8s.io, list foos")
     assert "update foos.samplecontroller.k8s.io/status" in cause
     assert cause.endswith("create events, patch events")
-    assert report.summary.endswith("✗ RBAC 0/11")
+    assert report.summary.endswith("✗ RBAC 0/12")
 
 
 def test_the_printed_role_is_enough(sandbox: Sandbox) -> None:
@@ -301,7 +324,7 @@ def test_e09_when_nothing_at_all_may_be_asked() -> None:
 
 def test_e04_something_else_listens_there() -> None:
     """A web server is not taken for a cluster without the CRD."""
-    report, _, _ = scripted(*[answer(404, b"<html>nginx</html>")] * 7)
+    report, _, _ = scripted(*[answer(404, b"<html>nginx</html>")] * 8)
     assert only(report).what == f"{HOST} does not answer like a Kubernetes API server"
     assert report.exit_code == 4
     report, slept, _ = scripted(*[answer(200, b"<html>hello</html>")] * 3)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 import threading
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -15,6 +17,7 @@ from prometheus_client import generate_latest
 from handloop.apis.crd import custom_resource_definition
 from handloop.client.errors import DeadlineExceeded, StreamClosed
 from handloop.client.resource_client import Client
+from handloop.client.transport import READ_SECONDS
 from handloop.controller.cli.operator import Setup
 from handloop.controller.cli.options import Options
 from handloop.controller.cli.program import NOTHING_TO_DO_SECONDS, Program, nothing_to_do
@@ -25,12 +28,14 @@ from handloop.controller.foo.types import Foo
 from handloop.controller.myapp.types import MyApp
 from handloop.controller.runtime.metrics.metrics_page import new_registry
 from handloop.kinds.core_v1 import Node
+from handloop.sandbox.clock import SettableClock
 from handloop.sandbox.requests.request import User
 from handloop.sandbox.server import Sandbox
 from handloop.testing.request_trace import RequestTrace
 from handloop.workqueue.seams import REAL_CLOCK, Clock, Seams
 from support.captured_logs import captured_logs
 from support.deadline import until
+from support.fake_clock import FakeClock
 from support.fast_clock import FastClock
 from support.options import new_options
 from support.threads import Background
@@ -44,9 +49,24 @@ RBAC = "/apis/rbac.authorization.k8s.io/v1"
 class World:
     """A cluster, a program on it, and who acts as administrator."""
 
-    def __init__(self, options: Options, *, clock: Clock = REAL_CLOCK, user: str = "admin") -> None:
+    def __init__(
+        self,
+        options: Options,
+        *,
+        clock: Clock = REAL_CLOCK,
+        user: str = "admin",
+        server_clock: SettableClock | None = None,
+        bookmark_seconds: float = 10.0,
+    ) -> None:
         users = {"alice": User("alice", ("system:authenticated",))}
-        self.sandbox = Sandbox(token="admin", users=users, controllers=(), seed=1)
+        self.sandbox = Sandbox(
+            token="admin",
+            users=users,
+            controllers=(),
+            seed=1,
+            clock=server_clock,
+            bookmark_seconds=bookmark_seconds,
+        )
         self.stop = threading.Event()
         self.registry = new_registry()
         transport = self.sandbox.transport(token=user, closed=StreamClosed, silent=DeadlineExceeded)
@@ -162,7 +182,8 @@ def test_a_missing_crd_stops_one_controller_only() -> None:
         until(
             lambda: world.sandbox.transport().request("GET", path).status == 200, "created", seconds=SECONDS
         )
-        assert world.unwell("readiness")["informers-synced"] == "no complete list yet of myapps"
+        only_myapps = {"informers-synced": "no complete list yet of myapps"}
+        until(lambda: world.unwell("readiness") == only_myapps, "all others listed", seconds=SECONDS)
         assert world.unwell("liveness") == {}
         world.create(CRDS, custom_resource_definition(MyApp))
         world.wait_ready()
@@ -196,9 +217,12 @@ def test_several_namespaces_are_watched_as_one() -> None:
 
 def test_with_nothing_at_all_every_kind_is_named() -> None:
     """E15 for both, with a sample of each."""
-    world = World(new_options(), clock=FastClock(only_sleeps=True))
+    clock = _HintClock()
+    world = World(new_options(), clock=clock)
     world.install()
     world.create(CRDS, custom_resource_definition(MyApp))
+    # the hint is about caches that are filled when it comes
+    clock.may_hint = lambda: all(one.has_synced() for one in world.program.manager.informers())
     hint = hint_of(world)
     assert hint["event"] == "no Foo or MyApp in any namespace"
     assert "manifests/samples/myapp.yaml" in hint["fix"]
@@ -290,16 +314,74 @@ def test_a_hint_that_hangs_keeps_no_stop_from_its_end() -> None:
 
 
 class _HintClock(FastClock):
-    """Counts how often the hint has waited."""
+    """Counts how often the hint has waited; it waits on until it may come."""
 
     def __init__(self) -> None:
         super().__init__(only_sleeps=True)
         self.waited = threading.Semaphore(0)
+        self.may_hint: Callable[[], bool] = lambda: True
 
     def sleep(self, seconds: float, stop: threading.Event) -> bool:
         if seconds == NOTHING_TO_DO_SECONDS:
             self.waited.release()
+            until(lambda: stop.is_set() or self.may_hint(), "time for the hint", seconds=SECONDS)
         return super().sleep(seconds, stop)
+
+
+@pytest.mark.parametrize(
+    ("bookmark_seconds", "step_seconds"), [(10.0, 60.0), (math.inf, 76.0)], ids=["bookmarks", "silence"]
+)
+def test_ten_idle_minutes_are_no_line(
+    bookmark_seconds: float, step_seconds: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After the hint nothing is said and nothing fails: our sandbox repeats bookmarks, others are silent."""
+    clock, server_clock = FakeClock(), SettableClock(frozen=True)
+    world = World(new_options(), clock=clock, server_clock=server_clock, bookmark_seconds=bookmark_seconds)
+    world.install()
+    world.create(CRDS, custom_resource_definition(MyApp))
+    manager = world.program.manager
+
+    def heard_at() -> set[float | None]:
+        found = [informer.statistics().reflector for informer in manager.informers()]
+        return {None if reflector is None else reflector.last_event_at for reflector in found}
+
+    def said(logs: Sequence[Mapping[str, Any]]) -> list[str]:
+        return [entry["event"] for entry in logs if entry["log_level"] != "debug"]
+
+    report, reported = manager._caches.report, threading.Event()
+
+    def report_all(stop: threading.Event) -> None:
+        report(stop)
+        reported.set()
+
+    def has_reported() -> bool:
+        clock.advance(0.05)
+        return reported.is_set()
+
+    monkeypatch.setattr(manager._caches, "report", report_all)
+    with captured_logs() as logs, world.running():
+        world.wait_ready()
+        clock.wait_for_deadline(NOTHING_TO_DO_SECONDS)
+        # who still waits to look at the caches would say ten seconds later that it waited for them
+        until(has_reported, "seen by all that the caches are filled", seconds=SECONDS)
+        clock.advance(NOTHING_TO_DO_SECONDS)
+        both = ["Starting workers", "Started workers", "Starting workers"]
+        begun = Counter(["no Foo or MyApp in any namespace", *both])
+        until(lambda: begun <= Counter(said(logs)), "begun", seconds=SECONDS)
+        before = said(logs)
+        for _ in range(10):
+            clock.advance(step_seconds)
+            server_clock.advance(step_seconds)
+            until(lambda: heard_at() == {clock.now()}, "heard of", seconds=SECONDS)
+            assert world.unwell("readiness") == {}
+        assert said(logs) == before
+        errors = [informer.statistics().reflector for informer in manager.informers()]
+        assert {each.last_error for each in errors if each is not None} == {""}
+    text = generate_latest(world.registry).decode()
+    silent = [
+        line.split()[-1] for line in text.splitlines() if line.startswith("informer_silent_watches_total")
+    ]
+    assert set(silent) == {"0.0" if step_seconds < READ_SECONDS else "10.0"}
 
 
 def test_the_hint_waits_for_the_caches() -> None:

@@ -8,6 +8,8 @@ import re
 import signal
 import subprocess
 import sys
+import tomllib
+from importlib import metadata
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,11 +20,12 @@ from handloop.client.config import load_config
 from handloop.client.errors import NotFound
 from handloop.client.resource_client import Client
 from handloop.client.transport import HTTPTransport
-from handloop.controller.cli.project import IMPORT_MARK, Project, ProjectError, module_of
+from handloop.controller.cli.project import IMPORT_MARK, SET_UP_MARK, Project, ProjectError, module_of
 from handloop.kinds.core_v1 import ConfigMap
 from support.deadline import until
 
 ROOT: Final = Path(__file__).parents[3]
+TEMPLATES: Final = ROOT / "controller/cli/templates"
 API: Final = {"group": "web", "version": "v1"}
 SITES: Final = "/apis/web.example.com/v1/namespaces/default/sites"
 MAKE: Final = ("make", "--silent", f"PYTHON={sys.executable}")
@@ -43,7 +46,10 @@ def environment() -> dict[str, str]:
     """An environment in which the checkout stands in for an installed handloop."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "COVERAGE"))}
     once = {"MYPY_CACHE_DIR": os.devnull}  # nobody reads what it would write
-    return kept | once | {"PYTHONPATH": str(ROOT), "PYTEST_PLUGINS": "handloop.pytest_plugin"}
+    # an installed one has an entry point, also with `pip install -e .`, and pytest takes no plugin twice
+    installed = metadata.entry_points(group="pytest11", name="handloop")
+    plugin = {} if installed else {"PYTEST_PLUGINS": "handloop.pytest_plugin"}
+    return kept | once | plugin | {"PYTHONPATH": str(ROOT)}
 
 
 def ran(project: Project, *command: str) -> str:
@@ -68,9 +74,42 @@ def manifests_of(project: Project, *paths: str) -> list[dict[str, Any]]:
 
 
 def test_its_own_checks_pass(project: Project) -> None:
-    """Ruff, mypy --strict, and its tests, which run both controllers on the sandbox."""
+    """
+    Ruff, mypy --strict, and its tests, which run all controllers on the sandbox.
+
+    Two kinds and one without namespaces; built-in kinds of another module than the child's, of the same, and
+    without namespaces.
+    """
+    list(project.add_api(**API, kind="Team", scope="Cluster"))
+    for api_version, kind in (("apps/v1", "Deployment"), ("v1", "Secret"), ("v1", "Namespace")):
+        list(project.add_controller(api_version, kind))
     ran(project, *MAKE, "lint")
-    assert "2 passed" in ran(project, *MAKE, "test")
+    assert "6 passed" in ran(project, *MAKE, "test")
+
+
+@pytest.mark.nightly
+def test_every_built_in_kind_that_is_offered_works(tmp_path: Path) -> None:
+    """The project's checks pass with a controller for each."""
+    project = Project.new(tmp_path / "my-operator", "example.com")
+    list(project.write())
+    objects = yaml.safe_load_all((TEMPLATES / "objects.yaml").read_text(encoding="utf-8"))
+    names = [(each["apiVersion"], each["kind"]) for each in objects]
+    for name in names:
+        list(project.add_controller(*name))
+    ran(project, *MAKE, "lint")
+    assert f"{len(names)} passed" in ran(project, *MAKE, "test")
+
+
+def test_without_a_kind_it_says_what_to_type(tmp_path: Path) -> None:
+    """`make run` right after init."""
+    project = Project.new(tmp_path / "my-operator", "example.com")
+    list(project.write())
+    command = (sys.executable, "-m", "my_operator", "--sandbox")
+    ended = subprocess.run(
+        command, cwd=project.folder, env=environment(), capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 1
+    assert "handloop create api --group web --version v1 --kind Site" in ended.stderr
 
 
 def test_its_manifests_belong_together(project: Project) -> None:
@@ -118,6 +157,7 @@ def test_its_program_runs_on_the_sandbox(project: Project) -> None:
     """`make run` is this: an object that somebody creates is reconciled, and SIGINT ends it in order."""
     kubeconfig = project.folder / ".sandbox/kubeconfig"
     command = (sys.executable, "-m", "my_operator", "--sandbox", "--debug-listen=0")
+    assert ran(project, *command[:3], "version").startswith("my-operator 0.1.0 (")
     with subprocess.Popen(command, cwd=project.folder, env=environment(), stderr=subprocess.PIPE) as running:
         try:
             until(kubeconfig.exists, "served", seconds=60)
@@ -129,8 +169,9 @@ def test_its_program_runs_on_the_sandbox(project: Project) -> None:
             transport.close()
         finally:
             running.send_signal(signal.SIGINT)
-            said = running.communicate(timeout=60)[1]
+            said = running.communicate(timeout=60)[1].decode()
     assert running.returncode == 0, said
+    assert 'version="0.1.0"' in said
 
 
 def message(client: Client) -> str | None:
@@ -152,10 +193,21 @@ def test_its_image_is_made_of_what_may_be_copied(project: Project) -> None:
     assert "!my_operator\n" in (project.folder / ".dockerignore").read_text(encoding="utf-8")
 
 
-def contents(project: Project) -> dict[Path, str]:
+def test_only_a_path_leads_to_handloop(project: Project) -> None:
+    """No requirement names it, for whoever has put something of that name into an index would be asked."""
+    text = (project.folder / "pyproject.toml").read_text(encoding="utf-8")
+    wanted = tomllib.loads(text)["project"]
+    named = [*wanted["dependencies"], *wanted["optional-dependencies"]["dev"]]
+    assert not [requirement for requirement in named if requirement.startswith("handloop")]
+    (wheel,) = (project.folder / "wheels").iterdir()
+    for name, extras in (("requirements.in", ""), ("requirements-dev.in", "[learn,sandbox]")):
+        lines = (project.folder / name).read_text(encoding="utf-8").splitlines()
+        assert [line for line in lines if line[0] != "#"] == [f"./wheels/{wheel.name}{extras}"]
+
+
+def contents(project: Project) -> dict[Path, bytes]:
     """Every file."""
-    files = (path for path in project.folder.rglob("*") if path.is_file())
-    return {path: path.read_text(encoding="utf-8") for path in files}
+    return {path: path.read_bytes() for path in project.folder.rglob("*") if path.is_file()}
 
 
 def test_a_second_run_keeps_edits(project: Project) -> None:
@@ -175,10 +227,12 @@ def test_a_second_run_keeps_edits(project: Project) -> None:
     assert contents(project) == before
 
 
-def test_without_its_marks_nothing_is_added(project: Project) -> None:
-    """The line says what to add by hand."""
+@pytest.mark.parametrize("end", ["", f"{SET_UP_MARK}\n{IMPORT_MARK}\n"])
+def test_without_its_marks_nothing_is_added(end: str, project: Project) -> None:
+    """The line says what to add by hand. Marks in another order are none."""
     path = project.folder / "my_operator/controllers.py"
-    edited = path.read_text(encoding="utf-8").replace(IMPORT_MARK, "")
+    text = path.read_text(encoding="utf-8")
+    edited = text.replace(IMPORT_MARK, "").replace(f"{SET_UP_MARK}\n", "" if end else SET_UP_MARK) + end
     path.write_text(edited, encoding="utf-8")
     *_, last = project.add_api(**API, kind="Page")
     assert "add yourself: from my_operator.page.reconciler import set_up as page" in last
@@ -204,6 +258,11 @@ def test_names_are_checked_first(name: str, domain: str, said: str, tmp_path: Pa
 @pytest.mark.parametrize(
     ("group", "version", "kind", "said"),
     [
+        ("web", "v1", "None", "None is a name that Python"),
+        ("web", "v1", "Path", "Path is a name that Python or handloop uses"),
+        ("web", "v1", "Tuple", "Tuple is a name that Python"),
+        ("web", "v1", "Controllers", "Controllers is a name that Python"),
+        ("web", "v1", "S" * 60, f'"{"S" * 60}" is no name of a kind'),
         ("Web", "v1", "Page", '"Web" is no name of a group'),
         ("web", "1", "Page", '"1" is no name of a version'),
         ("web", "v1", "page", '"page" is no name of a kind'),
@@ -230,6 +289,43 @@ def test_another_folder_is_no_project(project: Project, tmp_path: Path) -> None:
         (project.folder / "pyproject.toml").write_text(text, encoding="utf-8")
         with pytest.raises(ProjectError, match=said):
             Project.new(project.folder, "example.com")
+
+
+@pytest.mark.parametrize(
+    ("name", "domain", "said"),
+    [
+        ('"../../evil"', '"example.com"', '"../../evil" is no name of an operator'),
+        ('"/evil"', '"example.com"', '"/evil" is no name of an operator'),
+        ("3", '"example.com"', '"3" is no name of an operator'),
+        ('["a"]', '"example.com"', "is no name of an operator"),
+        ('"good"', "'example.com\"): evil('", "is no name of a domain"),
+        ('"good"', "1", '"1" is no name of a domain'),
+        ('"good"', f'"{"a." * 64}com"', "is no name of a domain"),
+    ],
+)
+def test_the_names_of_a_project_are_checked_again(name: str, domain: str, said: str, tmp_path: Path) -> None:
+    """Paths and code are made of them, whoever has written pyproject.toml."""
+    text = f"[tool.handloop]\nname = {name}\ndomain = {domain}\n"
+    (tmp_path / "pyproject.toml").write_text(text, encoding="utf-8")
+    with pytest.raises(ProjectError, match=re.escape(said)):
+        Project.at(tmp_path)
+
+
+def test_a_kind_of_the_longest_name_loads(tmp_path: Path) -> None:
+    """The names of its list and of its CRD still fit."""
+    project = Project.new(tmp_path / "my-operator", f"{'a.' * 62}com")
+    list(project.write())
+    list(project.add_api(group="g" * 63, version="v1", kind="S" * 59))
+    assert f"{'s' * 59}es.{'g' * 63}.{'a.' * 62}com" in ran(
+        project, sys.executable, "-m", "my_operator", "crd"
+    )
+
+
+def test_a_kind_without_a_sample_is_refused(project: Project) -> None:
+    """What there is stands in the fix."""
+    with pytest.raises(ProjectError, match="no controller for v1/Widget can be made") as raised:
+        list(project.add_controller("v1", "Widget"))
+    assert "apps/v1/Deployment" in raised.value.fix
 
 
 def test_a_module_is_named_after_its_kind() -> None:

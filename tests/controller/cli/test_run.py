@@ -29,7 +29,7 @@ from support.threads import Background
 from support.watched_text import WatchedText
 from support.wire_server import Peer, WireServer, always, response
 
-SECONDS = 15.0
+SECONDS = 20.0
 
 
 @pytest.fixture
@@ -114,7 +114,7 @@ def test_a_second_taken_port_gives_the_first_back(cluster: SandboxCluster) -> No
 def test_a_terminal_gets_the_banner(cluster: SandboxCluster) -> None:
     """With what was found by the checks."""
     with running(options_for(cluster, *NO_SERVERS), is_terminal=True) as text:
-        text.wait_for("  checks    ✓ reachable  ✓ CRD foos.samplecontroller.k8s.io  ✓ RBAC 11/11\n")
+        text.wait_for("  checks    ✓ reachable  ✓ CRD foos.samplecontroller.k8s.io  ✓ RBAC 12/12\n")
         text.wait_for("  identity  sandbox-admin · namespaces: all")
 
 
@@ -225,7 +225,7 @@ def raising(error: Exception) -> Callable[[object], None]:
 @pytest.mark.parametrize("preflight", ["warn", "exit"])
 def test_a_stop_during_the_checks_starts_nothing(preflight: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """P01: with a server that accepts and never answers the end comes with the deadline of one request."""
-    monkeypatch.setattr("handloop.controller.cli.run.REQUEST_SECONDS", 0.2)
+    monkeypatch.setattr("handloop.controller.cli.run.REQUEST_SECONDS", 1.0)
     stop, text = threading.Event(), WatchedText()
     configure_logging("klog", 0, stream=text)
 

@@ -13,7 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from handloop.apis.unstructured import Unstructured
 from handloop.client.config import load_config
+from handloop.client.server_url import shown_server
 from handloop.client.transport import HTTPTransport
 from handloop.controller.cli import sandbox_command
 from handloop.controller.cli.flags import SANDBOX_LIMITS
@@ -50,6 +52,25 @@ def test_a_kubeconfig_of_another_sandbox_stays(options: Options) -> None:
     with running_sandbox(options) as path:
         path.write_text("another", encoding="utf-8")
     assert path.read_text(encoding="utf-8") == "another"
+
+
+def test_a_second_sandbox_leaves_the_first_its_kubeconfig(options: Options) -> None:
+    """It is refused before it writes anything; once the first has died, its file is no obstacle."""
+    with running_sandbox(options) as path:
+        written, said, at_once = path.read_bytes(), io.StringIO(), threading.Event()
+        at_once.set()
+        host = shown_server(load_config(kubeconfig=str(path)).host)
+        assert run_sandbox(options, at_once, said) == 3
+        assert said.getvalue().splitlines() == [
+            f"error: cannot write {path}",
+            f"  cause: it leads to {host}, which runs: another sandbox was started here",
+            "  fix: stop that one, or write another file: --sandbox-kubeconfig PATH",
+            "  more: handloop errors E02",
+        ]
+        assert path.read_bytes() == written
+    path.write_bytes(written)
+    with running_sandbox(options) as path:
+        assert path.read_bytes() != written
 
 
 def test_a_kubeconfig_that_was_removed_meanwhile_is_no_error(options: Options) -> None:
@@ -171,3 +192,12 @@ def test_a_controller_of_built_in_kinds_has_no_sample_to_apply(tmp_path: Path) -
     assert stream.getvalue().splitlines()[1:] == [f"  export KUBECONFIG={tmp_path / 'k'}"]
     sandbox_hint(tmp_path / "k", [plain, *EXAMPLES.setups()], stream)
     assert "kubectl get foo," in stream.getvalue()
+
+
+def test_the_definition_of_another_program_is_asked_for(tmp_path: Path) -> None:
+    """Without it the controller waits, and no command of ours prints it."""
+    stream = io.StringIO()
+    crontabs = Unstructured.of("stable.example.com/v1", "CronTab")
+    sandbox_hint(tmp_path / "k", [Setup(name="x", kinds=(), foreign=(crontabs,), access=())], stream)
+    *_, last = stream.getvalue().splitlines()
+    assert last == "  kubectl apply -f FILE   (the CRD of crontabs.stable.example.com: this program has none)"

@@ -21,12 +21,18 @@ def test_each_says_what_to_type_next(
     assert run_command(EXAMPLES, INIT) == 0
     said = capsys.readouterr().out
     assert "wrote: my-operator/pyproject.toml\n" in said
+    assert "note: the wheel is the handloop that runs now; make and the image install it by its path" in said
     assert said.endswith(f"next:\n  cd my-operator\n  handloop {' '.join(CREATE)}\n")
     monkeypatch.chdir("my-operator")
     assert run_command(EXAMPLES, CREATE) == 0
     said = capsys.readouterr().out
     assert "added to: my_operator/controllers.py\nnext:\n  make run\n" in said
     assert Path("manifests/samples/site.yaml").exists()
+    assert run_command(EXAMPLES, ["create", "controller", "--for", "apps/v1/StatefulSet"]) == 0
+    said = capsys.readouterr().out
+    assert said.endswith("apply -f manifests/samples/stateful_set.yaml   (in another terminal)\n")
+    assert run_command(EXAMPLES, [*CREATE[:-1], "Team", "--scope", "Cluster"]) == 0
+    assert "namespace" not in Path("manifests/samples/team.yaml").read_text(encoding="utf-8")
 
 
 def test_mistakes_are_told_with_their_fix(

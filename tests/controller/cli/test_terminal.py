@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import json
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handloop.controller.cli.terminal import printable
+from handloop.controller.cli.terminal import printable, show
 
 
 @pytest.mark.parametrize("text", ["", "two words", "é 字 ✓ · ×", "😀", 'say "no"', "C:\\x"])  # noqa: RUF001 - times
@@ -40,3 +41,11 @@ def test_nothing_gets_through_and_json_keeps_its_meaning(text: str) -> None:
     shown = printable(json.dumps(text, ensure_ascii=False))
     assert shown.isprintable()
     assert json.loads(shown) == text
+
+
+def test_lines_reach_a_stream_that_lacks_a_character() -> None:
+    """In the escapes of JSON, so that JSON stays JSON; they are not lost."""
+    buffer = io.BytesIO()
+    stream = io.TextIOWrapper(buffer, encoding="cp437")
+    show('✓ "é→😀"', stream)
+    assert buffer.getvalue() == rb'+ "\u00e9\u2192\ud83d\ude00"'

@@ -25,8 +25,13 @@ def test_text_and_json_say_the_same() -> None:
     assert version_text(EXAMPLES, "").startswith(f"handloop {version()} (python {facts['python']}")
 
 
-def test_installed_it_asks_for_its_distribution(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Outside a checkout there is no project file to read."""
-    monkeypatch.setattr(version_module, "__file__", str(tmp_path / "a" / "b" / "c" / "version.py"))
+@pytest.mark.parametrize("beside", [None, "[tool.black]", '[project]\nname = "other"\nversion = "6"', "a["])
+def test_installed_it_asks_for_its_distribution(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, beside: str | None
+) -> None:
+    """Some packages leave their project file among those that are installed."""
+    if beside is not None:
+        (tmp_path / "pyproject.toml").write_text(beside)
+    monkeypatch.setattr(version_module, "__file__", str(tmp_path / "handloop/controller/cli/version.py"))
     monkeypatch.setattr("handloop.controller.cli.version.metadata.version", lambda name: f"{name}-9.9.9")
     assert version() == "handloop-9.9.9"

@@ -8,10 +8,10 @@ import pytest
 from msgspec.structs import replace
 
 from handloop.apis.apps_v1 import Deployment
-from handloop.controller.foo.types import Foo
+from handloop.controller.runtime.outcomes import Outcomes
 from support.captured_logs import captured_logs
 from support.foo_builders import new_deployment, new_foo
-from support.foo_rig import FooRig
+from support.foo_rig import EXAMPLE, FooRig
 from support.reconcile_rig import no_thread
 
 SECONDS = 75.0
@@ -39,14 +39,14 @@ class SilentFoos:
         """The watch of Deployments brings those that are gone."""
         before = self.rig.deployments.indexer.list()
         now = self.api.list(Deployment)
-        self.rig.deployments.indexer.replace(now, "1")
+        self.rig.deployments.see(self.api)
         for gone in {one.metadata.uid: one for one in before if one not in now}.values():
             self.rig.deployments.handlers[0].on_delete(gone)
 
     def see_foos(self) -> None:
         """The watch of Foos speaks again: of those that have come."""
         before = {foo.metadata.uid for foo in self.rig.foos.indexer.list()}
-        self.rig.foos.indexer.replace(self.api.list(Foo), "1")
+        self.rig.foos.see(self.api)
         for foo in self.rig.foos.indexer.list():
             if foo.metadata.uid not in before:
                 self.rig.foos.handlers[0].on_add(foo, False)
@@ -88,6 +88,7 @@ def test_nothing_is_made_for_a_foo_that_is_gone(go: Callable[[SilentFoos], None]
         assert 0 < len(silent.api.reads) <= 16
         silent.see_foos()
         assert silent.creates(2 * STEP) == (1 if go is recreate else 0)
+        silent.see_foos()
         asked = len(silent.api.reads)
         silent.creates(2 * SECONDS)
         assert len(silent.api.reads) == asked
@@ -110,6 +111,7 @@ def test_a_role_without_get_slows_down() -> None:
     with silent.rig, captured_logs() as logs:
         delete(silent)
         assert 1 <= silent.creates() <= 5
+        assert silent.rig.controller.outcomes.statistics().failed == 0
     (warning,) = [entry for entry in logs if entry["log_level"] == "warning"]
     rule = 'verb "get", resource "foos", API group "samplecontroller.k8s.io"'
     assert warning["fix"] == f"add to the role: {rule}"
@@ -128,7 +130,7 @@ def test_a_deployment_that_is_being_deleted_is_not_scaled() -> None:
 def see_foos(rig: FooRig) -> None:
     """The watch of Foos brings what has changed."""
     before = {foo.metadata.name: foo for foo in rig.foos.indexer.list()}
-    rig.foos.indexer.replace(rig.api.list(Foo), "1")
+    rig.foos.see(rig.api)
     for foo in rig.foos.indexer.list():
         rig.foos.handlers[0].on_update(before[foo.metadata.name], foo)
 
@@ -163,3 +165,35 @@ def test_two_controllers_do_not_fight_over_a_status() -> None:
             see_foos(rig)
             rig.work_off(SECONDS)
         assert len(ahead.writes) == settled
+
+
+def test_a_cache_that_lags_behind_our_own_writes_is_no_rival() -> None:
+    """The Foo waits for it, without a worker and without a failure, and is synced once it has them."""
+    with FooRig(new_foo(), spawn=no_thread) as rig:
+        rig.work()
+        writes = [CREATE, ("PUT", "foos/example-foo/status")]
+        assert rig.writes == writes
+        rig.work()
+        for cache in (rig.deployments, rig.foos):
+            cache.see(rig.api)
+            rig.work()
+        assert rig.writes == writes
+        assert rig.controller.outcomes.statistics() == Outcomes(synced=2)
+
+
+def test_a_status_that_a_user_spoils_is_right_again_within_the_dampers_own_wait() -> None:
+    """It is spoilt each second for 40 s, without resync: held back is no failure, which would wait longer."""
+    foo = new_foo(available=1)
+    with FooRig(foo, new_deployment(foo, available=1), spawn=no_thread) as rig, captured_logs() as logs:
+        for number in range(40):
+            rig.api.edit("foos", "example-foo", {"status": {"availableReplicas": 5 + number}})
+            see_foos(rig)
+            rig.work_off(1.0)
+            see_foos(rig)
+        seconds = 40.0
+        while rig.foo().status.available_replicas != 1:
+            rig.work_off(1.0)
+            seconds += 1
+        assert seconds <= 10 + 20 + 40 + 1
+        assert rig.queue.num_requeues(EXAMPLE) == rig.controller.outcomes.statistics().failed == 0
+    assert not [entry for entry in logs if entry["log_level"] in ("warning", "error")]

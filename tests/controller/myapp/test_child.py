@@ -11,10 +11,11 @@ from handloop.client.errors import Conflict
 from handloop.client.http.response import Response
 from handloop.client.rest_client import Call
 from handloop.controller.myapp.changes import service_changes
-from handloop.controller.myapp.child import FIELD_MANAGER, Child, WaitError
+from handloop.controller.myapp.child import FIELD_MANAGER, Child
 from handloop.controller.myapp.desired_children import new_service
 from handloop.controller.myapp.types import MyApp
 from handloop.controller.runtime.context import NameTakenError
+from handloop.controller.runtime.reconcile import WaitError
 from support.myapp_rig import MyAppRig
 
 TAKEN_BY = OwnerReference(api_version="apps/v1", kind="Deployment", name="theirs", uid="u", controller=True)

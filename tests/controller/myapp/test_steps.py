@@ -7,10 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from handloop.client.errors import TooManyRequests
-from handloop.controller.myapp.child import WaitError
 from handloop.controller.myapp.reconciler import Steps
 from handloop.controller.runtime.context import NameTakenError
-from handloop.controller.runtime.reconcile import DeadlineExceededError
+from handloop.controller.runtime.reconcile import DeadlineExceededError, WaitError
 from support.api_errors import api_error
 
 

@@ -7,8 +7,10 @@ Their clocks go at one rate; each has a wall clock of its own, which is wrong.
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
@@ -135,11 +137,13 @@ class Elections(RuleBasedStateMachine):
         self.candidates[who].stop_leading()
         self.candidates[who].release()
 
-    @rule()
-    def be_deleted_when_it_has_expired(self) -> None:
-        """Somebody cleans up what nobody holds."""
-        if not any(candidate.seconds_to_write() > 0 for candidate in self.candidates.values()):
-            self.api.put(PATH)
+    @rule(change=st.sampled_from(["delete", "empty", "give to a"]))
+    def be_spoilt(self, change: str) -> None:
+        """Somebody edits a lease that all have just looked at."""
+        for candidate in self.candidates.values():
+            candidate.is_free()
+        self.api.put(PATH, holderIdentity="a" if change == "give to a" else "", leaseDurationSeconds=15)
+        if change == "delete":
             self.api.delete(PATH)
 
     @invariant()
@@ -157,6 +161,29 @@ Elections.TestCase.settings = settings(
     max_examples=100, stateful_step_count=50, deadline=None, derandomize=True
 )
 TestElections = Elections.TestCase
+
+
+@pytest.mark.parametrize("change", ["delete", "empty"])
+@pytest.mark.parametrize("seed", range(20))
+def test_a_spoilt_lease_never_has_two_writers(seed: int, change: str) -> None:
+    """A leader that renews every 2 s, a standby that looks every 0.5 s, and a user, at any moment."""
+    chance = random.Random(seed)
+    machine = Elections()
+    machine.try_it("a")
+    spoilt_at = 1010.0 + chance.uniform(0.0, 2.0)
+    ticks = [(1000.0 + 2.0 * n, "a") for n in range(1, 20)]
+    ticks += [(1000.0 + chance.random() + 0.5 * n, "b") for n in range(80)]
+    for at, who in sorted([*ticks, (spoilt_at, "")]):
+        machine.clock.advance(at - machine.clock.now())
+        if who:
+            machine.try_it(who)
+        else:
+            spec = {"holderIdentity": "", "leaseDurationSeconds": 15}
+            machine.api.put(PATH, **{**machine.api.spec(PATH), **spec})
+            if change == "delete":
+                machine.api.delete(PATH)
+        machine.at_most_one_may_write()
+    assert machine.api.spec(PATH)["holderIdentity"] == "a"
 
 
 def test_the_model_can_fail() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspect import currentframe
 from typing import Any, TypeVar
 
 import msgspec
@@ -12,15 +13,16 @@ from handloop.apis.conditions import Condition, Conditions
 from handloop.apis.core_v1 import Service, ServicePort, ServiceSpec
 from handloop.apis.crd import custom_resource_definition
 from handloop.apis.meta import EMPTY_MAP, APIStruct, FrozenMap, Kind, ObjectMeta, new_controller_ref
-from handloop.client.errors import Conflict, Invalid, NotFound
+from handloop.apis.secret_data import secret_data
+from handloop.client.errors import APIError, Conflict, Invalid, NotFound
 from handloop.client.resource_client import Client, ResourceClient
 from handloop.controller.runtime.context import Context, NameTakenError
 from handloop.controller.runtime.events.fake_recorder import FakeRecorder
 from handloop.controller.runtime.owner_references import with_controller
-from handloop.controller.runtime.reconcile import ReconcileError
+from handloop.controller.runtime.reconcile import ReconcileError, WaitError
 from handloop.informers.indexer import Indexer
 from handloop.informers.lister import Lister
-from handloop.kinds.core_v1 import LoadBalancerIngress, LoadBalancerStatus, ServiceStatus
+from handloop.kinds.core_v1 import LoadBalancerIngress, LoadBalancerStatus, Secret, ServiceStatus
 from handloop.kinds.core_v1 import Service as CompleteService
 from handloop.sandbox.server import Sandbox
 from handloop.sandbox.transport import BrokenConnectionError
@@ -143,6 +145,173 @@ def test_what_an_apply_without_an_answer_added_goes_too() -> None:
     assert tools.sync().data == {"x": "1"}
 
 
+def test_what_an_apply_that_failed_was_to_remove_is_removed_by_the_next() -> None:
+    """The server did nothing, and the cache shows all that is wanted: nobody may take that for done."""
+    tools = Tools()
+    both = ConfigMap(metadata=ObjectMeta(name="a", namespace="default"), data=FrozenMap({"x": "1", "y": "1"}))
+    one = replace(both, data=FrozenMap({"x": "1"}))
+    tools.context.apply(both, owner=tools.owner)
+    tools.sync()
+    with tools.sandbox.faults.error(500, verbs=["patch"]), pytest.raises(APIError):
+        tools.context.apply(one, owner=tools.owner)
+    tools.sync()
+    tools.context.apply(one, owner=tools.owner)
+    assert tools.sync().data == {"x": "1"}
+
+
+def end(tools: Tools) -> ConfigMap:
+    """Begin the deletion of `a`, which a finalizer holds up."""
+    maps = tools.admin.resource(ConfigMap)
+    maps.patch("a", {"metadata": {"finalizers": ["example.org/slow"]}}, namespace="default")
+    maps.delete("a", namespace="default")
+    live: ConfigMap = maps.get("a", namespace="default")
+    return live
+
+
+@pytest.mark.parametrize("cached", [False, True], ids=["behind", "cached"])
+@pytest.mark.parametrize("text", ["hello", "changed"])
+def test_a_child_that_is_being_deleted_is_neither_written_nor_done(cached: bool, text: str) -> None:
+    """It is as wanted, or is not: either way it will be gone soon. No Event, for that is no failure."""
+    tools = Tools()
+    tools.apply("hello")
+    tools.sync()
+    going = end(tools)
+    if cached:
+        tools.sync()
+    elif text == "hello":
+        return  # all is as wanted, as far as anybody can know
+    tools.accepted.clear()
+    with pytest.raises(WaitError, match="ConfigMap a is being deleted, and not gone yet"):
+        tools.apply(text)
+    assert tools.admin.resource(ConfigMap).get("a", namespace="default") == going
+    assert (tools.accepted, tools.recorder.take()) == ([], [])
+
+
+def test_without_an_owner_it_is_waited_for_too() -> None:
+    """Whose it is does not matter: it will be gone."""
+    tools = Tools()
+    tools.apply("hello")
+    end(tools)
+    tools.sync()
+    with pytest.raises(WaitError):
+        tools.context.apply(ConfigMap.named("a", namespace="default"))
+
+
+def test_a_predecessors_child_is_waited_for() -> None:
+    """Its owner has our owner's name and another UID: the garbage collector is about to delete it."""
+    tools = Tools()
+    tools.apply("hello")
+    before = tools.sync()
+    recreated = replace(tools.owner, metadata=replace(tools.owner.metadata, uid="another"))
+    for objects in ([before], []):
+        tools.cache.replace(objects, "2")
+        with pytest.raises(WaitError, match="ConfigMap a of an earlier Service owner is not gone yet"):
+            tools.apply("hello", owner=recreated)
+    assert tools.sync() == before
+    assert tools.recorder.take() == []
+
+
+def test_a_child_that_was_orphaned_unseen_is_not_taken_back() -> None:
+    """The cache has it as ours: the server refuses, for it has a later version, and the live one decides."""
+    tools = Tools()
+    tools.apply("hello")
+    tools.sync()
+    maps = tools.admin.resource(ConfigMap)
+    maps.patch("a", {"metadata": {"ownerReferences": None}}, namespace="default")
+    orphan = maps.get("a", namespace="default")
+    with pytest.raises(NameTakenError, match="has no controller"):
+        tools.apply("changed")
+    assert maps.get("a", namespace="default") == orphan
+
+
+@pytest.mark.parametrize("cached", [False, True])
+def test_what_the_server_has_as_wanted_is_not_applied_again(cached: bool) -> None:
+    """A cache that is behind our own apply: the live object is read, and that is all."""
+    tools = Tools()
+    if cached:
+        tools.apply("earlier")
+        tools.sync()
+    made = tools.apply("hello")
+    tools.accepted.clear()
+    before = len(tools.trace.asked())
+    assert tools.apply("hello") == made
+    assert [one.verb for one in tools.trace.asked()[before:]] == ["patch", "get"]
+    assert tools.accepted == []
+
+
+def test_children_that_are_not_wanted_any_more_go() -> None:
+    """By the UID of their owner; those of others and of a predecessor, and what goes already, stay."""
+    tools = Tools()
+    maps = tools.admin.resource(ConfigMap)
+    former = replace(tools.owner, metadata=replace(tools.owner.metadata, uid="former"))
+    names = {"kept": tools.owner, "spare": tools.owner, "going": tools.owner, "former": former}
+    for name, owner in names.items():
+        maps.create(with_controller(ConfigMap.named(name, namespace="default"), owner))
+    maps.create(ConfigMap.named("foreign", namespace="default"))
+    maps.patch("going", {"metadata": {"finalizers": ["example.org/slow"]}}, namespace="default")
+    maps.delete("going", namespace="default")
+    tools.cache.replace(maps.list("default").items, "1")
+    keep = [ConfigMap.named("kept")]
+    going = replace(
+        tools.owner, metadata=replace(tools.owner.metadata, deletion_timestamp="2026-01-01T00:00:00Z")
+    )
+    assert tools.context.prune(ConfigMap, keep=keep, owner=going) == ()
+    assert tools.accepted == []
+    (gone,) = tools.context.prune(ConfigMap, keep=keep, owner=tools.owner)
+    assert gone.metadata.name == "spare"
+    assert tools.accepted == [("delete", 200)]
+    left = {each.metadata.name for each in maps.list("default").items}
+    assert {"kept", "going", "former", "foreign"} <= left
+    assert "spare" not in left
+    tools.context.prune(ConfigMap, keep=keep, owner=tools.owner)  # the cache has it still
+
+
+def test_a_child_that_has_changed_is_not_pruned_unseen() -> None:
+    """It may have been given to somebody else: the next try sees it."""
+    tools = Tools()
+    tools.apply("hello")
+    tools.sync()
+    tools.admin.resource(ConfigMap).patch("a", {"metadata": {"ownerReferences": None}}, namespace="default")
+    with pytest.raises(Conflict):
+        tools.context.prune(ConfigMap, keep=(), owner=tools.owner)
+    tools.sync()
+    assert tools.context.prune(ConfigMap, keep=(), owner=tools.owner) == ()
+
+
+def test_string_data_is_refused() -> None:
+    """The server never returns it, so each reconcile would find a difference; secret_data is the way."""
+    tools = Tools()
+    plain = Secret.named("s", namespace="default", string_data={"password": "p"})
+    with pytest.raises(TypeError, match=r"say data=secret_data\(\{\.\.\.\}\)"):
+        tools.context.apply(plain, owner=tools.owner)
+    assert tools.accepted == []
+    secret = Secret.named("s", namespace="default", data=secret_data({"password": "p"}))
+    assert tools.context.apply(secret, owner=tools.owner).data == secret.data
+
+
+def test_an_apply_without_an_owner_of_a_kind_with_owners_is_told_once() -> None:
+    """With file and line; not of a kind without owners, nor of an object that names an owner itself."""
+    tools = Tools()
+    context = Context(
+        client=tools.admin, listers=tools, recorder=tools.recorder, owned={ConfigMap.resource.group_resource}
+    )
+    wanted = ConfigMap.named("a", namespace="default")
+    with captured_logs() as lines:
+        context.apply(with_controller(wanted, tools.owner))
+        context.apply(wanted, owner=tools.owner)
+        tools.context.apply(wanted)
+        assert lines == []
+        context.apply(wanted), context.apply(wanted)
+    (line,) = lines
+    assert line["log_level"] == "warning"
+    here = currentframe()
+    assert here is not None
+    assert line["at"].startswith(f"{__file__}:")
+    assert abs(int(line["at"].rpartition(":")[2]) - here.f_lineno) < 10
+    assert "owner=obj" in line["fix"]
+    assert line["once"]
+
+
 def test_a_foreign_object_is_left_alone_and_told() -> None:
     """Its owner's people read why nothing happens; the retry looks again."""
     tools = Tools()
@@ -260,6 +429,10 @@ def test_a_status_is_written_when_it_says_something_new() -> None:
         tools.context.update_status(service, ServiceStatus(load_balancer=other))
     with pytest.raises(TypeError, match=r"Service\.status: "):
         tools.context.update_status(told, LoadBalancerStatus())
+    with pytest.raises(
+        TypeError, match=r"Service.status: expected a ServiceStatus, not a dict: write ServiceStatus"
+    ):
+        tools.context.update_status(told, {"loadBalancer": {}})  # type: ignore[arg-type] # without a type checker
 
 
 class ReportedStatus(APIStruct):

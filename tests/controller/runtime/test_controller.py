@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
+from unittest.mock import ANY
 
 import pytest
 
@@ -23,7 +24,7 @@ from handloop.controller.runtime.reconcile_queue import Cause
 from handloop.controller.runtime.runnable import WorkersBusyError
 from handloop.informers.keys import ObjectName
 from handloop.workqueue.priority import LOW_PRIORITY
-from handloop.workqueue.seams import REAL_CLOCK
+from handloop.workqueue.seams import REAL_CLOCK, spawn_thread
 from support.api_errors import api_error
 from support.captured_logs import captured_logs
 from support.deadline import until
@@ -300,6 +301,7 @@ def test_news_from_outside_can_be_enqueued() -> None:
         ({"reconcile_timeout_seconds": -1}, "reconcile_timeout_seconds must be positive"),
         ({"reconcile_timeout_seconds": 0}, "reconcile_timeout_seconds must be positive"),
         ({"reconcile_timeout_seconds": math.nan}, "reconcile_timeout_seconds must be positive"),
+        ({"blocked_after_seconds": 0}, "blocked_after_seconds must be positive"),
         ({"own_write_timeout_seconds": -1}, "own_write_timeout_seconds must not be negative"),
         ({"cache_sync_timeout_seconds": -1}, "cache_sync_timeout_seconds must not be negative"),
         ({"shutdown_timeout_seconds": -1}, "shutdown_timeout_seconds must not be negative"),
@@ -338,6 +340,7 @@ def threaded(rig: ReconcileRig, **options: Any) -> Controller:
     """The rig's controller with real workers."""
     rig.controller._options = ControllerOptions(**options)
     rig.controller._clock = REAL_CLOCK
+    rig.controller._spawn = spawn_thread
     return rig.controller
 
 
@@ -360,6 +363,21 @@ def test_workers_start_when_every_cache_is_filled() -> None:
     running.result()
     assert controller.statistics().workers_alive == 0
     assert controller.workers_check() is None
+
+
+def test_a_controller_starts_once() -> None:
+    """The second start is a mistake, as after two adds; the first goes on."""
+    rig = ReconcileRig()
+    controller, stop, over = threaded(rig), threading.Event(), threading.Event()
+    over.set()
+    running = Background(lambda: controller.run(stop))
+    until(lambda: controller.statistics().workers_alive, "working", seconds=SECONDS)
+    with pytest.raises(RuntimeError, match="controller rig was started before"):
+        controller.run(over)
+    rig.queue.add(NAME, UPDATED)
+    until(lambda: controller.statistics().succeeded, "reconciled", seconds=SECONDS)
+    stop.set()
+    running.result()
 
 
 def test_as_many_reconciles_at_once_as_were_asked_for_but_one_per_name() -> None:
@@ -490,6 +508,19 @@ def test_a_dead_worker_fails_the_health_check() -> None:
     assert rig.controller.workers_check() == "rig: 1 of 2 are alive"
 
 
+def test_a_look_at_own_writes_that_fails_is_told_and_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a line the name would be stuck in silence."""
+    rig = ReconcileRig()
+    rig.queue.add(NAME, UPDATED)
+    with monkeypatch.context() as patch, captured_logs() as entries:
+        patch.setattr(rig.own_writes, "seconds_to_wait", lambda _name: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            rig.work()
+    assert [entry["object"] for entry in entries] == [NAME]
+    rig.pass_time(0.005)
+    assert len(rig.calls) == 1
+
+
 def test_a_worker_survives_the_failure_of_its_own_reporting(monkeypatch: pytest.MonkeyPatch) -> None:
     """Even when counting fails, the next name is worked on."""
     rig = ReconcileRig()
@@ -506,38 +537,89 @@ def test_a_worker_survives_the_failure_of_its_own_reporting(monkeypatch: pytest.
     assert rig.controller.statistics().workers_alive == 0
 
 
-def test_a_reconcile_that_blocks_is_told_while_it_blocks() -> None:
-    """Once, and where it is; liveness fails when it is five minutes late, and heals with its end."""
+def test_a_process_without_room_for_a_watchman_loses_no_name() -> None:
+    """The reconcile is tried again, as after any error, and counts as none that runs."""
+    rig = ReconcileRig()
+
+    def no_room(_name: str, _target: object) -> NoReturn:
+        raise RuntimeError("can't start new thread")
+
+    spawn, rig.controller._spawn = rig.controller._spawn, no_room
+    rig.queue.add(NAME, UPDATED)
+    with captured_logs():
+        rig.work()
+    assert (rig.calls, rig.controller.statistics().failed, rig.controller._running) == ([], 1, {})
+    rig.controller._spawn = spawn
+    rig.pass_time(1)
+    assert [name for name, _ in rig.calls] == [NAME]
+
+
+@pytest.mark.parametrize(
+    ("options", "after", "stuck"),
+    [
+        ({"reconcile_timeout_seconds": 10}, 10, "rig: stuck in the reconcile of default/a for 311s"),
+        ({"reconcile_timeout_seconds": 10, "blocked_after_seconds": None}, 10, ANY),
+        ({}, 60, None),
+        ({"blocked_after_seconds": 5}, 5, None),
+    ],
+)
+def test_a_reconcile_that_blocks_is_told_while_it_blocks(
+    options: dict[str, Any], after: float, stuck: str | None
+) -> None:
+    """Once, and where it is. With a deadline, liveness fails when it is five minutes late, and heals."""
     begun, go_on = threading.Event(), threading.Event()
 
     def script(_name: ObjectName, _context: Context) -> None:
         begun.set()
         go_on.wait(SECONDS)
 
-    rig = ReconcileRig(script, reconcile_timeout_seconds=10)
+    rig = ReconcileRig(script, **options)
+    rig.controller._spawn = spawn_thread
     rig.queue.add(NAME, UPDATED)
-    stop = threading.Event()
     with captured_logs() as logs:
         worker = Background(rig.work)
         assert begun.wait(SECONDS)
-        watching = Background(lambda: rig.controller._watch_over_workers(stop))
-        for _ in range(5):
-            until(rig.clock.deadlines, "asleep", seconds=SECONDS)
-            rig.clock.advance(5)
-        until(lambda: any("blocks beyond" in entry["event"] for entry in logs), "told", seconds=SECONDS)
+        rig.clock.wait_for_deadline(after)
+        rig.clock.advance(after + 1)
+        until(lambda: rig.controller._watchman is None, "told", seconds=SECONDS)
         assert rig.controller.workers_check() is None
         rig.clock.advance(STUCK_SECONDS)
-        assert rig.controller.workers_check() == "rig: stuck in the reconcile of default/a for 325s"
-        stop.set()
-        rig.clock.advance(5)
-        watching.result()
+        assert rig.controller.workers_check() == stuck
         go_on.set()
         worker.result()
-    warnings = [entry for entry in logs if entry["event"] == "Reconcile blocks beyond its deadline"]
-    assert len(warnings) == 1
-    assert "threading.py" in warnings[0]["at"]
+    (warning,) = [entry for entry in logs if entry["event"] == "Reconcile blocks"]
+    assert "threading.py" in warning["at"]
+    assert warning["seconds"] == after + 1
+    assert warning["once"]
     assert rig.controller.workers_check() is None
     assert rig.controller._told == set()
+
+
+def test_nobody_looks_after_an_idle_controller() -> None:
+    """The thread that looks for reconciles that block ends when it finds none, and with a stop."""
+    rig = ReconcileRig()
+    rig.controller._spawn = spawn_thread
+    rig.queue.add(NAME, UPDATED)
+    rig.work()
+    rig.clock.wait_for_deadline(60)
+    rig.clock.advance(60)
+    until(lambda: rig.controller._watchman is None, "ended", seconds=SECONDS)
+    rig.queue.add(NAME, UPDATED)
+    rig.work()
+    watchman = rig.controller._watchman
+    assert watchman is not None
+    rig.controller._stop.set()
+    watchman.join(SECONDS)
+    assert not watchman.is_alive()
+
+
+def test_a_warning_that_is_switched_off_costs_no_thread() -> None:
+    """None = no warning, without a deadline."""
+    rig = ReconcileRig(blocked_after_seconds=None)
+    rig.controller._spawn = lambda *_: pytest.fail("a thread")
+    rig.queue.add(NAME, UPDATED)
+    rig.work()
+    assert len(rig.calls) == 1
 
 
 def test_its_repr_tells_how_it_is() -> None:

@@ -14,7 +14,7 @@ from handloop.controller.runtime.controller import ControllerOptions
 from handloop.controller.runtime.reconcile import ReconcileError, Result
 from handloop.controller.runtime.reconcile_queue import Cause, ReconcileQueue
 from handloop.informers.keys import ObjectName
-from handloop.workqueue.seams import REAL_CLOCK
+from handloop.workqueue.seams import REAL_CLOCK, REAL_SEAMS
 from support.deadline import until
 from support.deployments import deployment
 from support.reconcile_rig import ReconcileRig
@@ -102,6 +102,7 @@ def test_everything_converges_and_nobody_acts_on_the_past(seed: int) -> None:
     rig.own_writes._wake = rig.queue.wake
     rig.own_writes._clock = rig.controller._clock = REAL_CLOCK
     rig.controller._options = ControllerOptions(max_concurrent_reconciles=4)
+    rig.controller._spawn = REAL_SEAMS.spawn
     stop = threading.Event()
     delivering = Background(cluster.deliver)
     running = Background(lambda: rig.controller.run(stop))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from handloop.apis.apps_v1 import Deployment
 from handloop.controller.runtime.context import Context
-from handloop.controller.runtime.reconcile import Result
+from handloop.controller.runtime.reconcile import Result, WaitError
 from handloop.controller.runtime.reconcile_queue import Cause
 from handloop.informers.keys import ObjectName
+from support.captured_logs import captured_logs
 from support.deployments import deployment
 from support.reconcile_rig import NAME, UPDATED, ReconcileRig
 
@@ -140,6 +141,16 @@ def test_a_plan_that_comes_due_while_the_name_is_parked_is_kept() -> None:
     assert len(rig.calls) == 2
 
 
+def test_a_requeue_after_nothing_is_none() -> None:
+    """As in controller-runtime: a 0 would reconcile thousands of times a second."""
+    rig = ReconcileRig(lambda _name, _context: Result(requeue_after=0))
+    rig.queue.add(NAME, UPDATED)
+    assert rig.controller._process_next()
+    waiting = rig.queue.statistics()
+    assert (waiting.queued, waiting.delayed) == (0, 0)
+    assert rig.metric("controller_runtime_reconcile_total", result="success") == 1
+
+
 def test_without_a_deadline_nothing_times_out() -> None:
     """None by default, as in controller-runtime."""
     rig = ReconcileRig()
@@ -179,8 +190,8 @@ def test_a_write_of_our_own_is_waited_for() -> None:
     assert len(rig.calls) == 2
 
 
-def test_a_write_that_never_shows_up_is_given_up() -> None:
-    """After five seconds the reconcile goes on with what there is, and the wait is counted."""
+def test_a_write_that_the_server_no_longer_has_is_given_up() -> None:
+    """After five seconds the server is asked: it has the object no more than the cache has."""
     rig = ReconcileRig()
     rig.script = lambda _name, context: (
         context.wrote(deployment("child", 20)) if len(rig.calls) == 1 else None
@@ -193,7 +204,51 @@ def test_a_write_that_never_shows_up_is_given_up() -> None:
     assert len(rig.calls) == 1
     rig.pass_time(0.2)
     assert len(rig.calls) == 2
+    assert rig.metric("handloop_own_write_timeouts_total") == 0
+
+
+def test_a_write_that_never_shows_up_is_given_up() -> None:
+    """While the server has it the cache is behind: the reconcile waits for five minutes, not for ever."""
+    rig = ReconcileRig()
+    rig.script = lambda _name, context: (
+        context.wrote(deployment("child", 20)) if len(rig.calls) == 1 else None
+    )
+    rig.newest = "20"
+    rig.queue.add(NAME, UPDATED)
+    rig.work()
+    rig.queue.add(NAME, UPDATED)
+    rig.work()
+    for _ in range(59):
+        rig.pass_time(5)
+    assert len(rig.calls) == 1
+    rig.pass_time(5)
+    assert len(rig.calls) == 2
     assert rig.metric("handloop_own_write_timeouts_total") == 1
+
+
+def test_a_wait_for_something_else_is_no_failure() -> None:
+    """Nothing counts up and nothing is alarming; an event, or half a minute, brings the next reconcile."""
+    rig = ReconcileRig(max_retries=0)
+
+    def script(_name: ObjectName, _context: Context) -> None:
+        raise WaitError("the child is not gone yet")
+
+    rig.script = script
+    with captured_logs() as lines:
+        rig.queue.add(NAME, UPDATED)
+        rig.work()
+        rig.pass_time(29)
+        assert len(rig.calls) == 1
+        rig.queue.add(NAME, UPDATED)
+        rig.work()
+        rig.pass_time(30)
+    assert [context.causes for _, context in rig.calls[1:]] == [
+        ("Deployment default/a updated",),
+        ("requeue after 30s",),
+    ]
+    told = [(line["log_level"], line["why"]) for line in lines if line["log_level"] != "debug"]
+    assert told == [("info", "the child is not gone yet")] * 3
+    assert rig.controller.statistics().failed == 0
 
 
 def test_a_parked_name_keeps_no_worker_busy() -> None:

@@ -140,6 +140,20 @@ def test_who_may_not_read_is_slowed_down() -> None:
     assert owners.reads() == 1
 
 
+def test_who_may_not_read_lets_a_newer_generation_pass() -> None:
+    """A change of the spec is acted on at once; from then on as ever."""
+    owners = Owners()
+    owners.api.refuse_read = lambda _target: (403, "Forbidden")
+    owners.lose()
+    owners.reads()
+    for generation in (2, 3):
+        owners.lose()
+        with pytest.raises(HeldBackError):
+            owners.reads()
+        owners.cache.put(replace(FOO, metadata=replace(FOO.metadata, generation=generation)))
+        assert owners.reads() == 1
+
+
 def test_a_child_that_disappears_during_the_read_counts() -> None:
     """The answer may be older than that."""
     owners = Owners()

@@ -140,7 +140,7 @@ def test_an_informer_of_all_namespaces_answers_for_each() -> None:
     """The part called "" stands for every namespace."""
     with running(**{"": FakeSource(deployment("a"))}) as (kind, rigs):
         rigs[0].run_synced()
-        assert kind.has_seen("any", "1")
+        rigs[0].until(lambda: kind.has_seen("any", "1"))
         assert kind.indexer is rigs[0].informer.indexer
 
 

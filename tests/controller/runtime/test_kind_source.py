@@ -38,6 +38,7 @@ class Queue:
         self.added: list[tuple[ObjectName, Cause, int]] = []
         self.observed: list[ObjectName] = []
         self.panics = 0
+        self.dropped: list[str] = []
         self.gone: list[tuple[str, int, int]] = []
 
     def add(self, name: ObjectName, cause: Cause, *, priority: int = DEFAULT_PRIORITY) -> None:
@@ -58,6 +59,7 @@ class Queue:
             observed=lambda _kind, name: self.observed.append(name),
             gone=self.note_gone,
             panicked=self.panic,
+            dropped=self.dropped.append,
         )
 
     def note_gone(self, obj: Kind) -> None:
@@ -252,12 +254,13 @@ def owner_names(*cached: Kind) -> OwnerNames:
 
 
 def test_an_object_leads_to_its_controlling_owner() -> None:
-    """By group, kind and UID."""
+    """By group, kind and name: the end of a former object's child frees its name for the present one's."""
     assert owner_names(FOO)(owned(FOO)) == (A,)
+    assert owner_names(FOO)(owned(FOO, uid="former")) == (A,)
 
 
 def test_every_owner_can_be_told() -> None:
-    """Those that do not control it, too, and each by UID; none of them twice."""
+    """Those that do not control it, too; none of them twice."""
     other = replace(FOO, metadata=replace(FOO.metadata, name="b", uid="u2"))
     child = with_owner(with_owner(owned(FOO), other), replace(FOO, metadata=replace(FOO.metadata, uid="u3")))
     mirror = FakeMirror()
@@ -273,11 +276,31 @@ def test_another_version_of_the_group_is_the_same_owner() -> None:
 
 
 def test_what_is_not_ours_leads_nowhere() -> None:
-    """No owner, another group, another UID, a mere owner reference, an owner that is not cached."""
+    """No owner, another group, a mere owner reference, an owner that is not cached."""
     names = owner_names(FOO)
     assert names(owned(None)) == ()
     assert names(owned(FOO, api_version="other.io/v1alpha1")) == ()
-    assert names(owned(FOO, uid="former")) == ()
     assert names(owned(FOO, controller=False)) == ()
     assert owner_names()(owned(FOO)) == ()
     assert names(owned(deployment("a", uid="u1"))) == ()
+
+
+def test_what_predicates_drop_is_counted_and_said() -> None:
+    """A predicate that matches nothing would else be silence. Each is named as the cause that it was not."""
+    queue, old = Queue(), deployment("a")
+    never = PredicateFuncs(create=lambda _: False, update=lambda *_: False, delete=lambda _: False)
+    source = queue.source(own_name, never)
+    new = replace(old, metadata=replace(old.metadata, resource_version="2"))
+    with captured_logs() as logs:
+        source.on_add(old, True)
+        source.on_add(old, False)
+        source.on_update(old, new)
+        source.on_update(new, new)
+        source.on_delete(new)
+    verbs = ["listed", "added", "updated", "resynced", "deleted"]
+    assert queue.dropped == [f"Deployment {verb}" for verb in verbs]
+    assert [(entry["event"], entry["was"], entry["log_level"]) for entry in logs] == [
+        ("A predicate dropped a watch event", verb, "debug") for verb in verbs
+    ]
+    queue.source().on_add(old, False)
+    assert (len(queue.dropped), queue.names()) == (5, [A])

@@ -6,6 +6,7 @@ from prometheus_client import CollectorRegistry
 from handloop.client.errors import ConnectionRefused
 from handloop.controller.runtime.metrics.controller_metrics import ReconcileMetrics
 from handloop.controller.runtime.outcomes import Outcomes, SyncOutcomes
+from handloop.controller.runtime.reconcile import WaitError
 from handloop.informers.keys import ObjectName
 from support.api_errors import api_error
 from support.captured_logs import captured_logs
@@ -45,6 +46,22 @@ def test_a_lost_race_is_no_error(error: Exception, level: str) -> None:
     assert logs == [
         {"event": _FAILED, "log_level": level, "objectReference": _NAME, "err": str(error)},
     ]
+
+
+def test_a_sync_that_waits_has_not_failed() -> None:
+    """Something else has to go first: one line, and no failure is counted."""
+    outcomes = _outcomes()
+    with captured_logs() as logs:
+        outcomes.waits(_NAME, WaitError("gone from the server"))
+    assert logs == [
+        {
+            "event": "Sync waits",
+            "log_level": "info",
+            "objectName": _NAME,
+            "why": "gone from the server",
+        },
+    ]
+    assert outcomes.statistics() == Outcomes()
 
 
 def test_a_surprise_comes_with_its_stack() -> None:

@@ -10,11 +10,19 @@ from handloop.apis.apps_v1 import Deployment
 from handloop.apis.core_v1 import Service
 from handloop.apis.meta import Kind, ObjectMeta
 from handloop.apis.resource import Resource
+from handloop.client.errors import ClientError, TransportError
 from handloop.client.http.response import Response
 from handloop.client.rest_client import Call
 from handloop.controller.runtime.metrics.controller_metrics import OwnWriteMetrics
-from handloop.controller.runtime.own_writes import KEPT_SECONDS, LOOK_AGAIN_SECONDS, OwnWrites
+from handloop.controller.runtime.own_writes import (
+    KEPT_SECONDS,
+    LONGEST_WAIT_SECONDS,
+    LOOK_AGAIN_SECONDS,
+    OwnWrites,
+)
 from handloop.informers.keys import ObjectName
+from support.api_errors import api_error
+from support.captured_logs import captured_logs
 from support.deployments import deployment
 from support.fake_clock import FakeClock
 from support.reconcile_rig import NAME, FakeMirror
@@ -31,15 +39,28 @@ class Floors:
         self.clock = FakeClock()
         self.registry = CollectorRegistry()
         self.woken: list[ObjectName] = []
+        self.server: dict[ObjectName, str | ClientError] = {}
+        self.asked: list[ObjectName] = []
+        self.answers_after = 0.0
         mirrors = {Deployment.resource.group_resource: self.mirror}
         self.writes = OwnWrites(
             mirrors.get,
+            newest=self.newest,
             wake=self.woken.append,
             tells=lambda _resource: tells,
             metrics=OwnWriteMetrics(self.registry).for_controller("rig"),
             timeout_seconds=timeout_seconds,
             clock=self.clock,
         )
+
+    def newest(self, _resource: str, name: ObjectName) -> str:
+        """What the server tells."""
+        self.asked.append(name)
+        self.clock.advance(self.answers_after)
+        answer = self.server.get(name, "")
+        if isinstance(answer, ClientError):
+            raise answer
+        return answer
 
     def wrote(self, obj: Kind, name: ObjectName = NAME) -> None:
         """A reconcile wrote something."""
@@ -183,7 +204,7 @@ def test_an_object_that_a_list_skipped_ends_the_wait_without_an_event() -> None:
 
 
 def test_looking_again_does_not_make_the_wait_longer() -> None:
-    """Five seconds are five, the last look comes at their end."""
+    """Five seconds are five: at their end the server is asked, which has the object no more."""
     floors = Floors()
     floors.wrote(deployment("child", 10))
     floors.mirror.seen = 9
@@ -193,7 +214,7 @@ def test_looking_again_does_not_make_the_wait_longer() -> None:
     floors.clock.advance(LOOK_AGAIN_SECONDS / 2)
     assert floors.wait() == 0
     assert (floors.told("waits_total"), floors.told("wait_seconds_sum")) == (1, 5)
-    assert floors.told("timeouts_total") == 1
+    assert floors.asked == [CHILD]
 
 
 def test_the_event_of_a_write_wakes_who_waits() -> None:
@@ -223,14 +244,98 @@ def test_two_names_can_wait_for_one_object() -> None:
     assert sorted(floors.woken) == [NAME, OTHER]
 
 
-def test_a_wait_is_given_up_in_time() -> None:
-    """Five seconds after the first look, and then nothing is left of the floor."""
+def behind(floors: Floors, seconds: float) -> None:
+    """Look every quarter of a second, as if events kept coming: the name stays parked."""
+    for _ in range(int(seconds * 4)):
+        assert floors.wait() > 0
+        floors.clock.advance(0.25)
+
+
+def test_while_the_server_has_another_version_the_cache_is_waited_for() -> None:
+    """A half-open watch, for as long as it takes to notice; one question in five seconds."""
     floors = Floors()
     floors.wrote(deployment("child", 10))
-    floors.wait()
-    floors.clock.advance(5)
+    floors.server[CHILD] = "12"
+    behind(floors, 80)
+    assert len(floors.asked) == 15
+    assert floors.told("timeouts_total") == 0
+    floors.mirror.put(deployment("child", 12))
     assert floors.wait() == 0
-    assert (floors.told("waits_total"), floors.told("wait_seconds_sum")) == (1, 5)
+    assert (floors.told("waits_total"), floors.told("wait_seconds_sum")) == (1, 80)
+
+
+@pytest.mark.parametrize("newest", ["", "12"], ids=["gone", "another"])
+def test_an_object_that_the_cache_still_has_and_the_server_has_not_is_waited_for(newest: str) -> None:
+    """A deletion of ours, and one of somebody else's after our patch: the cache is behind in both."""
+    for gone in (False, True):
+        floors = Floors()
+        floors.mirror.put(deployment("child", 9))
+        floors.writes.note(NAME, deployment("child", 10), gone=gone)
+        floors.server[CHILD] = newest
+        behind(floors, 20)
+        floors.mirror.objects.clear()
+        floors.mirror.seen = 13
+        assert floors.wait() == 0
+
+
+def test_what_is_neither_in_the_cache_nor_on_the_server_ends_the_wait() -> None:
+    """Each such object is asked for once; one that is there keeps the name parked."""
+    floors = Floors()
+    floors.mirror.seen = 9
+    for name, version in (("child", 10), ("other", 11), ("third", 12)):
+        floors.wrote(deployment(name, version))
+    floors.server[OTHER] = "11"
+    behind(floors, 15)
+    assert floors.asked == [CHILD, OTHER, OTHER]
+    floors.server.clear()
+    assert floors.wait() == 0
+    assert floors.asked[3:] == [OTHER, ObjectName("default", "third")]
+    assert floors.told("timeouts_total") == 0
+    assert not floors.writes._floors
+    assert not floors.writes._waiting
+    assert not floors.writes._parked_at
+
+
+@pytest.mark.parametrize("error", [api_error(403, "Forbidden"), TransportError("unreachable")])
+def test_who_cannot_ask_takes_the_cache_for_behind(error: ClientError) -> None:
+    """A role without get, or no server: a second child would stay, a wait ends. The log says it once."""
+    floors = Floors()
+    floors.mirror.seen = 9
+    floors.wrote(deployment("child", 10))
+    floors.server[CHILD] = error
+    with captured_logs() as lines:
+        behind(floors, 60)
+    (line,) = (one for one in lines if one["log_level"] == "warning")
+    assert line["event"] == "Cache lacks our own write, waiting for it"
+    assert ("add the verb get to the role" in line["why"]) is (error.__class__.__name__ == "Forbidden")
+    floors.mirror.put(deployment("child", 10))
+    assert floors.wait() == 0
+
+
+@pytest.mark.parametrize("seconds", [0.0, 30.0], ids=["at once", "late"])
+def test_a_server_is_asked_once_for_all_names_of_a_kind(seconds: float) -> None:
+    """A thousand parked names would otherwise be a thousand requests to a server that lags already."""
+    floors = Floors()
+    floors.answers_after = seconds
+    floors.mirror.seen = 9
+    names = [ObjectName("default", f"n{number}") for number in range(20)]
+    floors.server[CHILD] = "10"
+    for name in names:
+        floors.wrote(deployment("child", 10), name)
+        floors.wait(name)
+    floors.clock.advance(5)
+    assert all(floors.wait(name) > 0 for name in names)
+    assert floors.asked == [CHILD]
+
+
+def test_a_cache_that_stays_behind_is_given_up_in_the_end() -> None:
+    """As client-go's expectations are; and then nothing is left of the floor."""
+    floors = Floors()
+    floors.wrote(deployment("child", 10))
+    floors.server[CHILD] = "10"
+    behind(floors, LONGEST_WAIT_SECONDS)
+    assert floors.wait() == 0
+    assert (floors.told("waits_total"), floors.told("wait_seconds_sum")) == (1, LONGEST_WAIT_SECONDS)
     assert floors.told("timeouts_total") == 1
     assert floors.wait() == 0
     assert floors.told("timeouts_total") == 1
@@ -275,6 +380,7 @@ def test_floors_of_a_name_that_comes_no_more_are_dropped_in_time() -> None:
     """What is written for an object that is gone, and what a predicate hides, leads to no reconcile."""
     floors = Floors()
     floors.mirror.put(deployment("child", 4))
+    floors.server[CHILD] = "4"
     floors.wrote(deployment("child", 5))
     floors.clock.advance(KEPT_SECONDS - 1)
     floors.wrote(deployment("child", 6))
@@ -287,7 +393,7 @@ def test_floors_of_a_name_that_comes_no_more_are_dropped_in_time() -> None:
     floors.wrote(deployment("child", 7))
     floors.clock.advance(KEPT_SECONDS + 5)
     assert floors.wait() == 0
-    assert floors.told("timeouts_total") == 1
+    assert floors.asked == [CHILD]
 
 
 def test_it_can_be_turned_off() -> None:
@@ -343,6 +449,13 @@ def test_the_answer_names_a_created_object() -> None:
     assert floors.wait() > 0
     floors.mirror.put(deployment("child", 10))
     assert floors.wait() == 0
+
+
+def test_an_answer_may_be_nested_deep() -> None:
+    """What others add to the object is none of ours."""
+    deep = "[" * 20_000 + "]" * 20_000
+    floors = told("patch", f'{{"metadata": {{"name": "child", "resourceVersion": "10"}}, "extra": {deep}}}')
+    assert floors.wait() > 0
 
 
 def test_a_write_to_a_subresource_is_one_of_its_object() -> None:

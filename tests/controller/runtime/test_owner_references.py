@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from msgspec.structs import replace
 
@@ -128,6 +130,13 @@ def test_an_owner_is_taken_off_by_uid() -> None:
     assert without_owner(child, foo("a", uid="another")) is child
 
 
+@pytest.mark.parametrize("owner", ["parent", ("default", "parent")])
+def test_an_owner_is_an_object(owner: Any) -> None:
+    """A name has no UID, which the reference needs."""
+    with pytest.raises(TypeError, match="an owner is an object"):
+        with_controller(CHILD, owner)
+
+
 def test_owners_that_the_garbage_collector_would_not_find_are_refused() -> None:
     """It would delete the object: of another namespace, of the whole cluster, or never stored at all."""
     for set_owner in (with_controller, with_owner):
@@ -137,6 +146,10 @@ def test_owners_that_the_garbage_collector_would_not_find_are_refused() -> None:
             set_owner(CHILD, foo("a", namespace="other"))
         with pytest.raises(OwnerError, match="cannot own an object of the whole cluster"):
             set_owner(Zone(metadata=ObjectMeta(name="z")), A)
+        with pytest.raises(
+            OwnerError, match="Deployment c has no namespace: give it that of Foo a, 'default'"
+        ):
+            set_owner(Deployment(metadata=ObjectMeta(name="c")), A)
         with pytest.raises(OwnerError, match="Foo new has no UID"):
             set_owner(CHILD, Foo(metadata=ObjectMeta(name="new", namespace="default"), spec=A.spec))
 

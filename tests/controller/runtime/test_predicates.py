@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from handloop.apis.apps_v1 import Deployment
 from handloop.apis.labels import SelectorError
 from handloop.apis.meta import FrozenMap
+from handloop.apis.resource import Resource
 from handloop.controller.runtime.predicates import (
     AnnotationsChanged,
     GenerationChanged,
@@ -20,8 +21,11 @@ from handloop.controller.runtime.predicates import (
     ResourceVersionChanged,
     all_of,
     any_of,
+    has_generation,
     negate,
 )
+from handloop.sandbox.kinds.kind_table import resource_entries
+from handloop.sandbox.kinds.kinds import WITH_GENERATION
 from support.deployments import deployment
 
 OLD = deployment("a", 1)
@@ -105,3 +109,12 @@ def test_a_label_selector_chooses_objects() -> None:
     assert [predicate.update(old, new) for old, new in pairs] == [True, True, True, False]
     with pytest.raises(SelectorError):
         LabelsMatch("app in web")
+
+
+def test_kinds_without_a_generation_are_those_of_the_sandbox() -> None:
+    """Whose kinds are compared with a real server's; kinds that it does not know may have one."""
+    unknown = {"controllerrevisions", "storageclasses"}
+    for one in resource_entries():
+        if "update" in one.verbs and one.plural not in unknown:
+            resource = Resource(group=one.group, version=one.version, kind=one.kind, plural=one.plural)
+            assert has_generation(resource) == ((one.group, one.plural) in WITH_GENERATION), resource

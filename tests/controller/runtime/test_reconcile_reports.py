@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 import structlog
 
+from handloop.apis.apps_v1 import Deployment
+from handloop.client.errors import Forbidden
+from handloop.client.http.response import Response
+from handloop.client.resource_client import Client
 from handloop.controller.runtime.context import Context
 from handloop.controller.runtime.outcomes import ReconcileReports, is_expected
 from handloop.controller.runtime.reconcile import (
@@ -14,6 +20,7 @@ from handloop.controller.runtime.reconcile import (
 )
 from support.api_errors import api_error
 from support.captured_logs import captured_logs
+from support.scripted_transport import ScriptedTransport
 
 
 @pytest.mark.parametrize(
@@ -77,6 +84,7 @@ def test_a_terminal_error_counts_no_tries() -> None:
     (line,) = lines_of(TerminalError("bad spec"))
     assert line["event"] == "Reconciler error, waiting for a change"
     assert "failures" not in line
+    assert line["once"]
 
 
 def test_the_usual_course_is_quiet() -> None:
@@ -96,3 +104,33 @@ def test_the_usual_course_is_quiet() -> None:
     ]
     assert logs[2]["requeueAfter"] == 30
     assert (logs[3]["log_level"], logs[3]["seconds"]) == ("warning", 1.235)
+
+
+def forbidden(message: str) -> Forbidden:
+    """A 403 to a patch of a Deployment."""
+    status = {"kind": "Status", "code": 403, "reason": "Forbidden", "message": message}
+    client = Client(ScriptedTransport([Response(403, {}, json.dumps(status).encode())]))
+    with pytest.raises(Forbidden) as caught:
+        client.resource(Deployment).patch("a", {}, namespace="b")
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("denied", "declared"),
+    [
+        ('create resource "deployments"', '.writes(Deployment, "create")'),
+        ('patch resource "deployments"', '.writes(Deployment, "patch") (an apply needs "create", too)'),
+        ('update resource "deployments/status"', '.writes(Deployment, "update", subresource="status")'),
+    ],
+)
+def test_a_refusal_says_what_to_declare(denied: str, declared: str) -> None:
+    """The server's words name verb and subresource, and the client knows the kind."""
+    text = f'"a" is forbidden: User "u" cannot {denied} in API group "apps" in the namespace "b"'
+    (line,) = lines_of(forbidden(text))
+    assert line["fix"] == f"declare it in the set-up: {declared}; then apply the roles again"
+
+
+def test_a_refusal_that_no_role_caused_leads_to_no_declaration() -> None:
+    """A quota or an admission plugin refuses with a 403, too."""
+    (line,) = lines_of(forbidden('deployments.apps "a" is forbidden: exceeded quota: q'))
+    assert "fix" not in line

@@ -51,7 +51,7 @@ def fetch(
     headers |= {"Host": host} if host else {}
     try:
         request = urllib.request.Request(url, headers=headers)
-        with urllib.request.urlopen(request, timeout=10, context=context) as found:
+        with urllib.request.urlopen(request, timeout=20, context=context) as found:
             return found.status, found.read().decode()
     except urllib.error.HTTPError as error:
         with error:
@@ -138,7 +138,7 @@ def test_who_speaks_no_tls_holds_nobody_up(tmp_path: Path) -> None:
     )
     with serving(pages) as servers:
         host, _, port = servers.metrics.rpartition(":")
-        with socket.create_connection((host, int(port)), timeout=10) as silent:
+        with socket.create_connection((host, int(port)), timeout=20) as silent:
             assert fetch(f"https://{servers.metrics}/metrics", context=context)[0] == 200
             silent.sendall(b"GET / HTTP/1.1\r\n\r\n")
             assert fetch(f"https://{servers.metrics}/metrics", context=context)[0] == 200

@@ -93,7 +93,7 @@ def test_a_silent_watch_says_nothing_and_does_not_end() -> None:
     assert server.engine.tick() is None
     silence.clear()
     assert _due(server, watch)
-    assert _names(server, watch) == ["b"]
+    assert [event["type"] for event in server.events(watch)] == ["ADDED", "BOOKMARK"]
     assert watch.ended
 
 

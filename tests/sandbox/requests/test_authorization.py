@@ -155,6 +155,15 @@ def test_a_master_can_be_somebody() -> None:
     assert acting_user(_ROOT, headers, None) == User("bob", ("dev", "ops", "system:authenticated"), "7")
 
 
+def test_a_service_account_comes_with_its_groups() -> None:
+    """Unless the headers name groups."""
+    name = "system:serviceaccount:apps:robot"
+    groups = ("system:serviceaccounts", "system:serviceaccounts:apps", "system:authenticated")
+    assert acting_user(_ROOT, {"impersonate-user": name}, None) == User(name, groups)
+    headers = {"impersonate-user": name, "impersonate-group": "dev"}
+    assert acting_user(_ROOT, headers, None) == User(name, ("dev", "system:authenticated"))
+
+
 def test_others_cannot() -> None:
     """The refusal names what was wanted with the verb of constrained impersonation."""
     with pytest.raises(StatusError, match='"alice" cannot impersonate-on:user-info:list resource "pods"'):

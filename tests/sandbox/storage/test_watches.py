@@ -187,13 +187,35 @@ def test_bookmarks_come_when_there_is_news() -> None:
     assert watcher.ended
 
 
-def test_nothing_new_needs_no_bookmark() -> None:
-    """What the client has been sent is known to it."""
+def test_nothing_new_needs_a_bookmark_a_minute() -> None:
+    """What the client has been sent is known to it; but it has to know that the server is there."""
+    store = Store()
+    watcher = _watcher(store, bookmarks=True, deadline=_NOW + 1000)
+    _put(store, "a")
+    told = {seconds: _events(watcher, _NOW + seconds) for seconds in range(10, 200, 10)}
+    bookmark = [("BOOKMARK", "")]
+    assert {at: lines for at, lines in told.items() if lines} == {
+        10: [("ADDED", "a")],
+        70: bookmark,
+        130: bookmark,
+        190: bookmark,
+    }
+
+
+def test_a_bookmark_is_never_from_before_what_was_told() -> None:
+    """One that is held back by a lag says nothing, however long nothing came."""
     store = Store()
     watcher = _watcher(store, bookmarks=True)
+    lagging = store.resource_version
     _put(store, "a")
-    assert _events(watcher, _NOW + 10) == [("ADDED", "a")]
-    assert _events(watcher, _NOW + 20) == []
+    assert _events(watcher) == [("ADDED", "a")]
+    assert watcher.take(_NOW + 60, up_to=lagging) == []
+
+
+def test_without_permission_there_are_no_bookmarks() -> None:
+    """A client that did not ask for bookmarks hears nothing of an idle kind."""
+    watcher = _watcher(Store())
+    assert [_events(watcher, _NOW + seconds) for seconds in range(0, 100, 10)] == [[]] * 10
 
 
 def test_the_first_event_is_marked() -> None:

@@ -29,6 +29,13 @@ def test_loopback_answers_to_its_own_names(host: str, refused: bool) -> None:
     assert Guard(None, controls=False).refusal("GET", headers(host)) == ""
 
 
+@pytest.mark.parametrize(("site", "refused"), [("cross-site", True), ("same-origin", False), ("none", False)])
+def test_another_site_is_refused(site: str, refused: bool) -> None:
+    """Its requests could cost lists and places of viewers; our own page and a typed address pass."""
+    said = Guard(LOOPBACK_NAMES, controls=True).refusal("GET", headers() | {"Sec-Fetch-Site": site})
+    assert said == ("another site may not ask here: type the address of the page" if refused else "")
+
+
 def test_an_act_needs_the_switch_the_origin_and_the_token() -> None:
     """Each by itself is not enough, and the token of another process is none."""
     guard, other = Guard(LOOPBACK_NAMES, controls=True), Guard(LOOPBACK_NAMES, controls=True)
@@ -40,5 +47,6 @@ def test_an_act_needs_the_switch_the_origin_and_the_token() -> None:
     assert "lacks the token" in guard.refusal("POST", headers(origin=ours))
     assert "lacks the token" in guard.refusal("POST", headers(origin=ours, token=other.token))
     assert "lacks the token" in guard.refusal("POST", headers(origin=ours, token="ä"))
+    assert "lacks the token" in guard.refusal("POST", headers(origin=ours, token="\udcff"))
     off = Guard(LOOPBACK_NAMES, controls=False)
     assert "--debug-controls" in off.refusal("POST", headers(origin=ours, token=off.token))

@@ -60,7 +60,7 @@ def test_every_step_lights_up_after_a_foo(browser: Browser, live: LiveServer, pr
         page.select_option("#speed", "1")
         program.foo("example-foo")
         eventually(lambda: len(hits(page)) == 12 and all(hits(page)), "each of the twelve steps")
-        assert "default/example-foo" in page.inner_text("#objects")
+        wait(page, "document.querySelector('#objects').textContent.includes('default/example-foo')")
         assert opened.complaints == []
 
 
@@ -291,8 +291,8 @@ def test_a_key_that_waits_has_a_ring_that_runs_down(browser: Browser, live: Live
     with tab(browser, live.url) as opened:
         page = opened.page
         page.click("#live")
-        queue.add_rate_limited(ObjectName("default", "late"), at_least_seconds=3)
-        wait(page, "document.querySelector('#tokens').textContent.includes('default/late back in 3 s')")
+        queue.add_rate_limited(ObjectName("default", "late"), at_least_seconds=6)
+        wait(page, "document.querySelector('#tokens').textContent.includes('default/late back in 6 s')")
         left = "parseFloat(document.querySelector('.ring').getAttribute('stroke-dasharray'))"
         assert page.locator(".ring").first.is_visible()
         shares = [page.evaluate(left)]
@@ -303,7 +303,7 @@ def test_a_key_that_waits_has_a_ring_that_runs_down(browser: Browser, live: Live
 
 def test_labels_of_many_tokens_do_not_touch(browser: Browser, live: LiveServer, program: Any) -> None:
     """Each ends before the next place of its line begins, whatever the names."""
-    with tab(browser, live.url) as opened:
+    with tab(browser, live.url, still=True) as opened:  # one on its way may cross another
         page = opened.page
         page.click("#live")
         program.controls.act("pause", {})

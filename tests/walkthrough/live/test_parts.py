@@ -53,7 +53,7 @@ def test_a_held_queue_hands_out_nothing_even_to_a_worker_that_waits_already() ->
         queue.add(NAME)
     assert (queue.statistics().queued, len(queue), got.is_set(), is_held(queue)) == (1, 1, False, True)
     release(queue)
-    worker.join(10)
+    worker.join(20)
     assert got.is_set()
     assert not is_held(queue)
     queue.shut_down()

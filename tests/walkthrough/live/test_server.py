@@ -9,7 +9,7 @@ import threading
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
 import pytest
@@ -18,7 +18,7 @@ from handloop.controller.runtime.serving.listening import PortInUseError
 from handloop.testing.eventually import eventually
 from handloop.walkthrough.live.guard import LOOPBACK_NAMES
 from handloop.walkthrough.live.recorder import Recorder
-from handloop.walkthrough.live.server import MOST_VIEWERS, LiveServer
+from handloop.walkthrough.live.server import MOST_OTHERS, MOST_VIEWERS, LiveServer
 from handloop.workqueue.step_trace import TRACE
 from support.live_viewer import Viewer
 from support.threads import Background
@@ -79,10 +79,10 @@ def test_a_viewer_that_comes_back_gets_what_it_missed_and_nothing_twice(
     assert message.data[0]["seq"] == steps.data[-1]["seq"] + 1
 
 
-@pytest.mark.parametrize("stale", ["another-7", "nothing", "-", "0000-99999999"])
+@pytest.mark.parametrize("stale", ["another-7", "nothing", "-", "0000-99999999", "{run}-" + "9" * 5000])
 def test_an_id_of_another_process_is_a_new_viewer(live: LiveServer, stale: str) -> None:
-    """It gets a snapshot."""
-    with Viewer(live.port, last_event_id=stale) as viewer:
+    """It gets a snapshot; so does a number that this one cannot have told."""
+    with Viewer(live.port, last_event_id=stale.format(run=live._run)) as viewer:
         assert viewer.read().event == "snapshot"
 
 
@@ -139,6 +139,43 @@ def test_too_many_viewers_are_refused(live: LiveServer) -> None:
         viewers[-1].read()
         status, text, _ = fetch(live, "/debug/live/events")
         assert (status, text) == (503, "64 viewers look already\n")
+
+
+def half_a_head(live: LiveServer) -> socket.socket:
+    connection = socket.create_connection(("127.0.0.1", live.port), timeout=20)
+    connection.sendall(b"GET / HTTP/1.1\r\nX")
+    return connection
+
+
+def is_closed(connection: socket.socket) -> bool:
+    """Whether the server has ended it. Blocks: until it does."""
+    with suppress(ConnectionResetError):
+        return connection.recv(1) == b""
+    return True
+
+
+def test_clients_that_say_nothing_keep_nobody_out(program: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of too many the oldest go before their time, but for viewers: the page is served, a stream goes on."""
+    monkeypatch.setattr("handloop.walkthrough.live.server.HEAD_SECONDS", 3600.0)
+    server = new_server()
+    server.show(program.parts, program.controls)
+    with serving(server) as live, Viewer(live.port) as viewer, ExitStack() as stack:
+        viewer.read()
+        silent = []
+        for _ in range(3 * MOST_OTHERS):
+            silent.append(stack.enter_context(half_a_head(live)))
+            if len(silent) % MOST_OTHERS == 0:
+                assert fetch(live, "/debug/live/")[0] == 200
+        assert all(map(is_closed, silent[: 2 * MOST_OTHERS]))
+        program.foo("a")
+        assert viewer.steps(12, "default/a")
+
+
+def test_a_connection_has_to_say_something(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One without the head of a request is closed in time."""
+    monkeypatch.setattr("handloop.walkthrough.live.server.HEAD_SECONDS", 0.5)
+    with serving(new_server()) as server, half_a_head(server) as silent:
+        assert is_closed(silent)
 
 
 def test_a_viewer_that_is_killed_harms_nobody(live: LiveServer, program: Any) -> None:
@@ -201,7 +238,8 @@ def test_the_pages_for_debugging(live: LiveServer, program: Any) -> None:
     assert "worker-0\n" in fetch(live, "/debug/stacks")[1]
     snippet = json.loads(fetch(live, "/debug/live/source/3")[1])
     assert (snippet["path"], snippet["words"]) == ("informers/delta_fifo.py", "pop")
-    assert fetch(live, "/debug/live/source/13")[0] == 404
+    for unknown in ("13", "9" * 5000):
+        assert fetch(live, f"/debug/live/source/{unknown}")[0] == 404
     assert fetch(live, "/debug/live/../../etc/passwd")[0] == 404
     assert fetch(live, "/debug/live/nothing.js")[0] == 404
 
@@ -230,7 +268,18 @@ def test_an_act_needs_token_and_origin(live: LiveServer) -> None:
     assert (status, json.loads(text)) == (200, {"said": "no worker gets a key"})
     status, text, _ = fetch(live, path.replace("pause", "x"), data=b"{}", X_Handloop_Token=token, Origin=ours)
     assert (status, text) == (409, "there is no control x\n")
-    assert fetch(live, path, data=b"{", X_Handloop_Token=token, Origin=ours)[0] == 409
+    odd = (
+        b"{",
+        b"[]",
+        b"5",
+        b"null",
+        b"[" * 100_000,
+        b'{"a":' * 100_000,
+        b'{"replicas":[]}',
+        b'{"replicas":1e999}',
+    )
+    for body in odd:
+        assert fetch(live, path, data=body, X_Handloop_Token=token, Origin=ours)[0] == 409
 
 
 def test_without_controls_nobody_can_act(program: Any) -> None:

@@ -1,9 +1,4 @@
-"""
-The steps of an election, against client-go's scenarios.
-
-LE-19 and LE-23 are about coordinated leader election: test_coordinated_candidacy.py and
-test_candidate_registration.py.
-"""
+"""The steps of an election, against client-go's scenarios."""
 
 from __future__ import annotations
 
@@ -171,6 +166,7 @@ def test_a_released_lease_goes_to_the_next_at_once(rig: Rig) -> None:
     first, second = rig.candidate(), rig.candidate("bing")
     first.try_acquire_or_renew()
     assert not second.try_acquire_or_renew()
+    rig.clock.advance(0.1)
     first.release()
     assert second.try_acquire_or_renew()
     assert rig.held() == ("bing", 1)
@@ -294,6 +290,35 @@ def test_a_lease_that_somebody_emptied_is_taken_again(rig: Rig) -> None:
     rig.api.put(PATH, holderIdentity="", leaseDurationSeconds=10, leaseTransitions=4)
     assert candidate.try_acquire_or_renew()
     assert rig.held() == ("baz", 5)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        None,
+        {},
+        {"holderIdentity": "", "leaseDurationSeconds": 3, "renewTime": "2023-01-01T00:00:00.000000Z"},
+        {"holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": "2022-01-01T00:00:00.000000Z"},
+        {"holderIdentity": "baz", "leaseDurationSeconds": 3, "renewTime": "2023-01-01T00:00:01.000000Z"},
+    ],
+    ids=["deleted", "without fields", "emptied", "an old release put back", "given to us by hand"],
+)
+def test_what_a_user_does_to_a_lease_frees_it_no_sooner(rig: Rig, spec: dict[str, Any] | None) -> None:
+    """Its holder may write until it notices, so it has the time that it was seen to have."""
+    rig.api.put(PATH, **BING, renewTime="2023-01-01T00:00:00.000000Z")
+    candidate = rig.candidate()
+    assert not candidate.try_acquire_or_renew()
+    rig.clock.advance(1.0)
+    if spec is None:
+        rig.api.delete(PATH)
+    else:
+        rig.api.put(PATH, **spec)
+    assert not candidate.is_free()
+    assert not candidate.try_acquire_or_renew()
+    assert candidate.statistics().expires_in_seconds >= 2.0
+    rig.clock.advance(2.0)
+    assert candidate.is_free()
+    assert candidate.try_acquire_or_renew()
 
 
 def test_a_lease_that_somebody_gave_to_another_is_lost(rig: Rig) -> None:

@@ -17,14 +17,6 @@ def test_only_one_lease_can_be_read_and_written() -> None:
     assert len(role["rules"]) == 3
 
 
-def test_where_the_control_plane_chooses_no_lease_is_made() -> None:
-    """It is read and written by its name, as ever; and there is a candidate to keep alive."""
-    [role] = roles(leader_election_access("handloop", "demo", coordinated=True))
-    leases = [rule for rule in role["rules"] if rule["resources"] == ["leases"]]
-    assert [(rule["resourceNames"], rule["verbs"]) for rule in leases] == [(["handloop"], ["get", "update"])]
-    assert any(rule["resources"] == ["leasecandidates"] for rule in role["rules"])
-
-
 def test_without_a_namespace_it_is_where_the_program_lives() -> None:
     """Whoever applies the manifest decides, as for the program itself."""
     [role] = roles(leader_election_access("handloop"))

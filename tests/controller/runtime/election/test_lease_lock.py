@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from handloop.apis.coordination_v1 import LeaseSpec
+from handloop.apis.coordination_v1 import Lease, LeaseSpec
+from handloop.apis.meta import FrozenMap, ObjectMeta
 from handloop.client.errors import AlreadyExists, Conflict, NotFound
 from handloop.controller.runtime.election.lease_lock import LeaseLock, LeaseNotInitializedError
 from handloop.controller.runtime.events.fake_recorder import FakeRecorder
@@ -29,17 +30,9 @@ def api() -> LeaseAPI:
     return LeaseAPI()
 
 
-def lock_on(
-    api: LeaseAPI,
-    *,
-    labels: dict[str, str] | None = None,
-    recorder: FakeRecorder | None = None,
-    identity: str = "baz",
-) -> LeaseLock:
+def lock_on(api: LeaseAPI, *, recorder: FakeRecorder | None = None, identity: str = "baz") -> LeaseLock:
     """A lock on demo/foo."""
-    return LeaseLock(
-        api.client(), namespace="demo", name="foo", identity=identity, labels=labels, recorder=recorder
-    )
+    return LeaseLock(api.client(), namespace="demo", name="foo", identity=identity, recorder=recorder)
 
 
 def test_an_update_needs_a_get_or_a_create_first(api: LeaseAPI) -> None:
@@ -96,31 +89,14 @@ def test_there_is_one_lease(api: LeaseAPI) -> None:
         lock.create(RECORD, SECONDS)
 
 
-@pytest.mark.parametrize(
-    ("ours", "theirs", "merged"),
-    [
-        ({"a": "1"}, {"b": "2"}, {"a": "1", "b": "2"}),
-        ({"a": "1"}, {"a": "0"}, {"a": "1"}),
-        ({"a": "1"}, None, {"a": "1"}),
-        (None, {"b": "2"}, {"b": "2"}),
-        (None, None, {}),
-    ],
-)
-def test_labels_are_merged_on_update(
-    api: LeaseAPI, ours: dict[str, str] | None, theirs: dict[str, str] | None, merged: dict[str, str]
-) -> None:
-    """LE-22: ours win, others stay, and none at all is fine on either side."""
-    lock_on(api, labels=theirs).create(RECORD, SECONDS)
-    lock = lock_on(api, labels=ours)
+def test_labels_of_others_stay(api: LeaseAPI) -> None:
+    """LE-22: a renewal changes nothing but the spec."""
+    metadata = ObjectMeta(name="foo", namespace="demo", labels=FrozenMap({"b": "2"}))
+    api.client().create(Lease(metadata=metadata, spec=RECORD))
+    lock = lock_on(api)
     lock.get(SECONDS)
     lock.update(RECORD, SECONDS)
-    assert api.lease("demo/foo")["metadata"].get("labels", {}) == merged
-
-
-def test_labels_are_set_on_create(api: LeaseAPI) -> None:
-    """LE-22: from the first moment."""
-    lock_on(api, labels={"a": "1"}).create(RECORD, SECONDS)
-    assert api.lease("demo/foo")["metadata"]["labels"] == {"a": "1"}
+    assert api.lease("demo/foo")["metadata"]["labels"] == {"b": "2"}
 
 
 def test_an_event_is_about_the_lease(api: LeaseAPI) -> None:

@@ -10,7 +10,7 @@ from support.captured_logs import captured_logs
 from support.event_builders import new_event
 from support.fake_clock import FakeClock
 
-_DEADLINE_SECONDS = 10.0
+_DEADLINE_SECONDS = 20.0
 
 
 def _event(number: int) -> Event:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from handloop.controller.runtime.events.fake_recorder import FakeRecorder
-from handloop.controller.runtime.events.recorder import EventRecorder, SeriesRecorder
+from handloop.controller.runtime.events.recorder import EventRecorder
 from support.foo_builders import new_foo
 
 
@@ -21,15 +21,6 @@ def test_the_object_and_annotations_follow_when_asked_for() -> None:
     assert recorder.events == [
         "Normal Synced ok involvedObject{kind=Foo,apiVersion=samplecontroller.k8s.io/v1alpha1} map[a:1 b:2]"
     ]
-
-
-def test_an_action_and_what_is_related_are_shown() -> None:
-    """The fake stands for a SeriesRecorder, too."""
-    recorder = FakeRecorder(include_object=True)
-    typed: SeriesRecorder = recorder
-    typed.event(new_foo(), "Normal", "Scaled", "ok", action="Scale", related=new_foo("other"))
-    kind = " involvedObject{kind=Foo,apiVersion=samplecontroller.k8s.io/v1alpha1}"
-    assert recorder.events == [f"Normal Scaled Scale ok{kind}{kind}"]
 
 
 def test_an_object_without_reference_is_left_out() -> None:

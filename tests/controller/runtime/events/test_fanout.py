@@ -8,7 +8,7 @@ from handloop.controller.runtime.events.delivery import EventFanout
 from handloop.workqueue.seams import Seams
 from support.fake_clock import FakeClock
 
-_DEADLINE_SECONDS = 10.0
+_DEADLINE_SECONDS = 20.0
 
 
 def test_every_watcher_sees_every_event_in_one_order() -> None:

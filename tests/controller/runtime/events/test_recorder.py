@@ -1,26 +1,16 @@
-"""What all recorders do with a report."""
+"""What a recorder does with a report."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 import pytest
 
-from handloop.apis.core_v1 import ObjectReference
-from handloop.apis.meta import ObjectMeta
-from handloop.controller.runtime.events.recorder import EventRecording
+from handloop.apis.core_v1 import Event, EventSource, ObjectReference
+from handloop.controller.runtime.events.recorder import PublishingRecorder
 from support.captured_logs import captured_logs
 from support.fake_clock import FakeClock
 from support.foo_builders import new_foo
-
-
-class _Made(NamedTuple):
-    """What an event is made of."""
-
-    about: ObjectReference
-    metadata: ObjectMeta
-    message: str
 
 
 def _reported(
@@ -31,17 +21,17 @@ def _reported(
     annotations: Mapping[str, str] | None = None,
     times: int = 1,
     missed: str = "",
-) -> list[_Made]:
+) -> list[Event]:
     """What is published when something is reported that often."""
-    made: list[_Made] = []
+    made: list[Event] = []
 
-    def publish(event: _Made) -> str:
+    def publish(event: Event) -> str:
         made.append(event)
         return missed
 
-    recording: EventRecording[_Made] = EventRecording(publish, clock=FakeClock())
+    recorder = PublishingRecorder(publish, EventSource(component="foos"), clock=FakeClock())
     for _ in range(times):
-        recording.record(obj, event_type, "Synced", message, annotations=annotations, make=_Made)
+        recorder.event(obj, event_type, "Synced", message, annotations=annotations)
     return made
 
 
@@ -56,7 +46,7 @@ def test_an_event_lives_with_its_object_or_in_default() -> None:
     assert [made.metadata.namespace for made in (team, node)] == ["team", "default"]
     assert team.metadata.annotations == {"a": "1"}
     assert team.metadata.name.startswith("example-foo.")
-    assert team.about.uid == new_foo(namespace="team").metadata.uid
+    assert team.involved_object.uid == new_foo(namespace="team").metadata.uid
 
 
 def test_no_two_events_have_one_name() -> None:
@@ -93,7 +83,7 @@ def test_a_missed_event_is_logged() -> None:
 def test_an_object_with_an_impossible_name_still_gets_its_event(name: str) -> None:
     """EV-21. The event is made, under a UUID."""
     (made,) = _reported(_reference(name))
-    assert made.about.name == name
+    assert made.involved_object.name == name
     assert len(made.metadata.name) == 36
 
 

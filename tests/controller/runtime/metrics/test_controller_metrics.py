@@ -99,3 +99,9 @@ def test_causes_are_counted_by_kind(registry: CollectorRegistry) -> None:
     own.caused_by("requeue")
     assert value(registry, "handloop_reconcile_causes_total", cause="Deployment updated") == 2
     assert value(registry, "handloop_reconcile_causes_total", cause="requeue") == 1
+
+
+def test_what_predicates_drop_is_counted_by_kind(registry: CollectorRegistry) -> None:
+    """With the labels of the causes, which it would have been."""
+    OwnWriteMetrics(registry).for_controller("foo").dropped("Deployment resynced")
+    assert value(registry, "handloop_dropped_events_total", cause="Deployment resynced") == 1

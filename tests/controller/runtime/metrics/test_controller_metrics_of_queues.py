@@ -14,9 +14,9 @@ from support.metric_table import text_of
 def test_name_and_controller_are_both_the_queues_name() -> None:
     """As controller-runtime labels its queues; a plain queue has an empty priority."""
     registry = new_registry()
-    provider = WorkqueueMetricsProvider(registry)
-    provider.new_depth_metric("foo").inc()
-    provider.new_adds_metric("foo").inc()
+    queue = WorkqueueMetricsProvider(registry).for_queue("foo")
+    queue.depth.inc()
+    queue.adds.inc()
     assert 'workqueue_depth{controller="foo",name="foo",priority=""} 1.0' in text_of(registry)
     assert 'workqueue_adds_total{controller="foo",name="foo"} 1.0' in text_of(registry)
 

@@ -5,18 +5,17 @@ from __future__ import annotations
 from prometheus_client import CollectorRegistry
 
 from handloop.controller.runtime.metrics.informer_metrics import InformerMetricsProvider
-from handloop.informers.informer_metrics import InformerMetrics
 from handloop.informers.relist_policy import RelistReason
 
 
 def test_an_informer_tells_of_its_cache_and_its_watch() -> None:
     """Under its name: objects, those that do not fit, watches after the first, lists by reason."""
     registry = CollectorRegistry()
-    told = InformerMetrics("foos", InformerMetricsProvider(registry))
+    told = InformerMetricsProvider(registry).for_informer("foos")
     told.objects.set(3)
     told.quarantined.set(1)
     told.watch_restarts.inc()
-    told.relisted("expired")
+    told.relists[RelistReason.EXPIRED].inc()
     told.set_store_resource_version("12345678901234567890")
 
     def value(series: str, **labels: str) -> float | None:
@@ -32,7 +31,7 @@ def test_an_informer_tells_of_its_cache_and_its_watch() -> None:
 def test_every_reason_for_a_list_is_there_from_the_start() -> None:
     """At 0: a counter that begins at 1 shows no increase."""
     registry = CollectorRegistry()
-    InformerMetrics("foos", InformerMetricsProvider(registry))
+    InformerMetricsProvider(registry).for_informer("foos")
     for reason in RelistReason:
         found = registry.get_sample_value("informer_relists_total", {"name": "foos", "reason": reason})
         assert found == 0, reason

@@ -19,7 +19,7 @@ from handloop.controller.runtime.metrics.informer_metrics import CacheState, Inf
 from handloop.controller.runtime.metrics.metrics_page import new_registry
 from handloop.controller.runtime.metrics.rest_client_metrics import ClientMetrics
 from handloop.controller.runtime.serving.certificate_watcher import CertificateMetrics
-from handloop.informers.informer_metrics import InformerMetrics
+from handloop.informers.relist_policy import RelistReason
 from handloop.informers.shared_informer import SharedIndexInformer
 from support.fake_clock import FakeClock
 from support.fake_lister_watcher import FakeListerWatcher
@@ -37,14 +37,14 @@ def idle_informer() -> SharedIndexInformer[Deployment]:
 def registry() -> Iterator[CollectorRegistry]:
     """A registry in which every instrument has been used once."""
     made = new_registry()
-    queue = WorkqueueMetricsProvider(made)
-    queue.new_depth_metric("foo").inc()
-    queue.new_adds_metric("foo").inc()
-    queue.new_latency_metric("foo").observe(1)
-    queue.new_work_duration_metric("foo").observe(1)
-    queue.new_unfinished_work_seconds_metric("foo").set(1)
-    queue.new_longest_running_processor_seconds_metric("foo").set(1)
-    queue.new_retries_metric("foo").inc()
+    queue = WorkqueueMetricsProvider(made).for_queue("foo")
+    queue.depth.inc()
+    queue.adds.inc()
+    queue.latency.observe(1)
+    queue.work_duration.observe(1)
+    queue.unfinished_work_seconds.set(1)
+    queue.longest_running_processor_seconds.set(1)
+    queue.retries.inc()
     client = ClientMetrics(made)
     client.request_total(code="200", method="GET", host="h:1")
     client.request_duration(verb="GET", host="h:1", seconds=1)
@@ -53,7 +53,7 @@ def registry() -> Iterator[CollectorRegistry]:
     client.request_retry(code="429", verb="GET", host="h:1")
     client.rate_limiter_duration(verb="GET", host="h:1", seconds=1)
     client.dns_resolution_duration(host="h", seconds=1)
-    informer = InformerMetrics("foos", InformerMetricsProvider(made))
+    informer = InformerMetricsProvider(made).for_informer("foos")
     informer.objects.set(3)
     informer.queued_items.set(2)
     informer.processing_latency.observe(0.001)
@@ -62,9 +62,11 @@ def registry() -> Iterator[CollectorRegistry]:
     informer.quarantined.set(1)
     informer.handler_panics.inc()
     informer.set_store_resource_version("42")
-    informer.relisted("expired")
+    informer.relists[RelistReason.EXPIRED].inc()
     ReconcileMetrics(made).for_controller("foo", 1)
-    OwnWriteMetrics(made).for_controller("foo").caused_by("requeue")
+    own = OwnWriteMetrics(made).for_controller("foo")
+    own.caused_by("requeue")
+    own.dropped("Foo updated")
     LeaderElectionMetrics(made).leader_off("lease")
     CertificateMetrics(made)
     made.register(CacheState(lambda: [idle_informer()], FakeClock()))
@@ -102,6 +104,6 @@ def test_the_process_tells_of_itself() -> None:
 def test_registries_do_not_share_anything() -> None:
     """Two programs in one process, as in tests, do not collide."""
     first, second = new_registry(), new_registry()
-    WorkqueueMetricsProvider(first).new_adds_metric("foo").inc()
+    WorkqueueMetricsProvider(first).for_queue("foo").adds.inc()
     WorkqueueMetricsProvider(second)
     assert "workqueue_adds_total{" not in text_of(second)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from handloop.controller.runtime.serving.health import Well, health_page
+from handloop.controller.runtime.serving.health import Check, Well, health_page
 from support.captured_logs import captured_logs
 from support.served_pages import fetch, serving
 
@@ -52,3 +52,14 @@ def test_a_check_that_raises_is_a_bad_one() -> None:
     assert status == 500
     assert body.decode().splitlines()[:2] == ["[-]broken failed: ZeroDivisionError: no divisor", "[+]ping ok"]
     assert [entry["event"] for entry in entries] == ["Health check raised"]
+
+
+def test_each_check_has_a_page_of_its_own() -> None:
+    """Its name stands below the path; a good state needs no word, and an unknown name is not found."""
+    checks: dict[str, Check] = {"leader": lambda: Well("standby"), "bad": lambda: "broken"}
+    page = health_page(checks)
+    with serving({"/readyz": page, "/readyz/*": page}) as url:
+        assert fetch(url + "/readyz/leader") == (200, "ok")
+        assert fetch(url + "/readyz/bad/") == (500, "internal server error: broken\n")
+        assert fetch(url + "/readyz/nothing")[0] == 404
+        assert fetch(url + "/readyz/leader/more")[0] == 404

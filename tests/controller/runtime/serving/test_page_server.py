@@ -9,7 +9,7 @@ import socket
 import threading
 import time
 import urllib.request
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from socketserver import TCPServer
 
 import pytest
@@ -30,7 +30,7 @@ def test_other_paths_are_not_found() -> None:
 
 def ask(server: PageServer, head: str) -> bytes:
     """The first line of the answer to a request, as it is written here."""
-    with socket.create_connection(("127.0.0.1", server.port), timeout=10) as connection:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=20) as connection:
         connection.sendall(head.encode() + b"\r\n\r\n")
         return connection.makefile("rb").readline().strip()
 
@@ -90,7 +90,7 @@ def test_head_has_no_body() -> None:
     """HEAD answers like GET without the body."""
     with serving({"/healthz": health_page({})}) as url:
         request = urllib.request.Request(url + "/healthz", method="HEAD")
-        with urllib.request.urlopen(request, timeout=10) as answer:
+        with urllib.request.urlopen(request, timeout=20) as answer:
             assert (answer.status, answer.read()) == (200, b"")
 
 
@@ -136,12 +136,13 @@ def test_clients_that_say_nothing_keep_nobody_out() -> None:
         address = ("127.0.0.1", int(url.rpartition(":")[2]))
         silent = []
         for _ in range(3 * MAX_CONNECTIONS):
-            connection = stack.enter_context(socket.create_connection(address, timeout=10))
+            connection = stack.enter_context(socket.create_connection(address, timeout=20))
             connection.sendall(b"GET /healthz HTTP/1.0\r\n")
             silent.append(connection)
             if len(silent) % MAX_CONNECTIONS == 0:
                 assert fetch(url + "/healthz") == (200, "ok")
-        assert silent[0].recv(100) == b""
+        with suppress(ConnectionResetError):  # when nobody had read what it sent
+            assert silent[0].recv(100) == b""
         silent[-1].sendall(b"\r\n")
         assert silent[-1].recv(100).startswith(b"HTTP/1.0 200")
 
@@ -181,6 +182,6 @@ def test_a_server_without_descriptors_can_be_stopped(monkeypatch: pytest.MonkeyP
     exhausted = Exhausted(monkeypatch, errno.EMFILE, most=math.inf)
     server = PageServer("127.0.0.1", 0, {}, purpose="health")
     server.start()
-    with socket.create_connection(("127.0.0.1", server.port), timeout=10):
+    with socket.create_connection(("127.0.0.1", server.port), timeout=20):
         assert exhausted.tried.wait(20)
         Background(server.stop).result()

@@ -1,0 +1,47 @@
+"""The selector in a field of an object, such as `spec.selector`: what it means."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from handloop.apis.labels import Operator, Requirement, Selector, SelectorError
+from handloop.apis.meta import APIStruct
+
+_OPERATORS: Final = {
+    "In": Operator.IN,
+    "NotIn": Operator.NOT_IN,
+    "Exists": Operator.EXISTS,
+    "DoesNotExist": Operator.DOES_NOT_EXIST,
+}
+
+
+class SelectingStruct(APIStruct):
+    """
+    The base of meta/v1 LabelSelector: match_labels and match_expressions, all of which must hold.
+
+    Without any, it selects every object. Where a kind takes None for none at all, its author asks first.
+    Follows: apimachinery pkg/apis/meta/v1/helpers.go (LabelSelectorAsSelector).
+    """
+
+    def selector(self) -> Selector:
+        """
+        The same for listers.
+
+        Raises: SelectorError for an operator, a key or a value that the server would refuse.
+        """
+        said: Any = self
+        wanted = [Requirement(key, Operator.EQUALS, (value,)) for key, value in said.match_labels.items()]
+        for each in said.match_expressions:
+            if each.operator not in _OPERATORS:
+                raise SelectorError(f'"{each.operator}" is not a valid label selector operator')
+            wanted.append(Requirement(each.key, _OPERATORS[each.operator], each.values))
+        return Selector(tuple(sorted(wanted, key=lambda requirement: requirement.key)))
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """
+        Whether an object with these labels is selected.
+
+        Raises: as selector.
+        """
+        return self.selector().matches(labels)

@@ -1,0 +1,219 @@
+"""
+Slows down names that are written again and again, and says once which fields go back and forth.
+
+Two controllers that want different values of one field undo each other at full speed, and each write
+succeeds. So does a reconcile that writes a time or a random value, as its own watch event wakes it.
+
+    50 reconciles of a name write within 10 s --> the next one waits 1 s, then 2 s, 4 s, ... up to 30 s
+    after the first wait                      --> one GET of what was written: what differs is a rival's work
+    nothing does                              --> what differs between two writes of ours
+
+A status that follows another object's change counts for a tenth, and makes no wait longer: a rollout writes
+it often, and so do two controllers whose statuses answer each other. A name that nobody writes for a minute
+longer than its wait starts over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final, NamedTuple
+from urllib.parse import quote
+
+import msgspec
+from cachetools import LRUCache
+
+from handloop.client.decoding.json_text import pruning
+from handloop.client.errors import ClientError, NotFound
+from handloop.client.resource_client import Client
+from handloop.client.rest_client import Call
+from handloop.informers.keys import ObjectName
+from handloop.workqueue.seams import REAL_CLOCK, Clock, new_lock
+from handloop.workqueue.stdlib_logs import get_logger
+
+log = get_logger("hotloops")
+
+HOT_WRITES: Final = 50
+HOT_SECONDS: Final = 10.0
+FIRST_SECONDS: Final = 1.0
+MAX_SECONDS: Final = 30.0
+QUIET_SECONDS: Final = 60.0
+
+_REMEMBERED: Final = 10_000
+_TENTHS: Final = 10
+_MOST_FIELDS: Final = 5
+_OF_EVERY_WRITE: Final = frozenset({"managedFields", "resourceVersion", "generation"})
+_RIVAL: Final = "another writer undoes it: let one of the two alone write these fields"
+_RESTLESS: Final = "write what the object asks for: neither the time nor a random value"
+
+
+class Write(NamedTuple):
+    """
+    An accepted write: the request, the body of the answer, the object, and what was done to it.
+
+    idle = it has changed nothing, and does not count.
+    """
+
+    call: Call
+    answer: bytes
+    target: ObjectName
+    subresource: str
+    done: str
+    idle: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.call.resource} {self.target} {self.done}"
+
+
+class _Pace(NamedTuple):
+    """
+    How often a name is written: so many tenths of a time since then.
+
+    A hot name has wait_seconds since its last write; last = its writes until the log says why it is hot.
+    """
+
+    since: float
+    tenths: int = 0
+    wait_seconds: float = 0.0
+    last: Sequence[Write] = ()
+
+
+class HotLoops:
+    """
+    The paces of one controller's names.
+
+    State, under _lock: _paces, those of the last 10,000 names that were written.
+    Threads: workers, each with the name that it got.
+    """
+
+    def __init__(
+        self, client: Client, *, slowed: Callable[[], None] = lambda: None, clock: Clock = REAL_CLOCK
+    ) -> None:
+        """Args: slowed is called for each name that becomes hot."""
+        self._client = client
+        self._slowed = slowed
+        self._clock = clock
+        self._lock = new_lock("HotLoops._lock", 95)
+        self._paces: LRUCache[ObjectName, _Pace] = LRUCache(_REMEMBERED)
+
+    def wrote(self, name: ObjectName, writes: Sequence[Write], *, follows: bool = False) -> None:
+        """A reconcile has ended that made these writes. Args: follows = a status, by another's change."""
+        now = self._clock.now()
+        with self._lock:
+            before = self._paces.get(name, _Pace(now))
+            pace = self._paces[name] = _after(before, now, writes, follows=follows)
+        if pace.wait_seconds and not before.wait_seconds:
+            self._slowed()
+        if before.last and pace.wait_seconds:
+            earlier = {(write.target, write.call.path): write.answer for write in before.last}
+            pairs = [(write, earlier.get((write.target, write.call.path), b"{}")) for write in writes]
+            fields = [field for write, answer in pairs for field in _differences(write, _decoded(answer))]
+            fix = _RESTLESS if fields else _RIVAL
+            _tell(name, writes, fields, {_manager(write) for write in writes}, fix=fix)
+
+    def seconds_to_wait(self, name: ObjectName) -> float:
+        """For how long to park a name that a worker has got. Blocks: for GETs, while it is hot and untold."""
+        with self._lock:
+            pace = self._paces.get(name)
+        if pace is None or not pace.wait_seconds:
+            return 0.0
+        left = pace.since + pace.wait_seconds - self._clock.now()
+        is_hot = -QUIET_SECONDS < left <= 0  # a name that has cooled down costs no GET
+        if is_hot and pace.last and any(self._has_rival(name, write) for write in pace.last):
+            with self._lock:
+                self._paces[name] = pace._replace(last=())
+        return max(0.0, left)
+
+    def _has_rival(self, name: ObjectName, write: Write) -> bool:
+        """Whether somebody has changed what we wrote; said once."""
+        try:
+            live = _decoded(self._client.send(_get_of(write)).body)
+        except NotFound:
+            live = {}
+        except ClientError:
+            return False
+        fields = list(_differences(write, live))
+        if fields:
+            _tell(name, [write], fields, {_manager(write)} | _managers_since(write, live), fix=_RIVAL)
+        return bool(fields)
+
+
+def _after(before: _Pace, now: float, writes: Sequence[Write], *, follows: bool) -> _Pace:
+    """The pace after one more reconcile that wrote."""
+    if now - before.since > (before.wait_seconds + QUIET_SECONDS if before.wait_seconds else HOT_SECONDS):
+        before = _Pace(now)
+    if before.wait_seconds:
+        longer = before.wait_seconds if follows else min(2 * before.wait_seconds, MAX_SECONDS)
+        return _Pace(now, wait_seconds=longer)
+    tenths = before.tenths + (1 if follows else _TENTHS)
+    if tenths < HOT_WRITES * _TENTHS:
+        return before._replace(tenths=tenths)
+    return _Pace(now, wait_seconds=FIRST_SECONDS, last=writes)
+
+
+def _tell(
+    name: ObjectName, writes: Sequence[Write], fields: list[str], managers: set[str], *, fix: str
+) -> None:
+    log.warning(
+        "Written again and again, and slowed down",
+        object=name,
+        writes="; ".join(map(str, writes)),
+        fields=", ".join([*dict.fromkeys(fields)][:_MOST_FIELDS]),
+        managers=", ".join(sorted(managers - {""})),
+        fix=fix,
+        once=True,
+    )
+
+
+def _get_of(write: Write) -> Call:
+    """The request for the object that was written."""
+    call, name = write.call, write.target.name
+    path = call.path.removesuffix(f"/{write.subresource}") if call.name else f"{call.path}/{quote(name)}"
+    return call._replace(verb="get", method="GET", path=path, query={}, headers={}, body=None, name=name)
+
+
+def _manager(write: Write) -> str:
+    return write.call.query.get("fieldManager", "")
+
+
+def _managers_since(write: Write, live: Any) -> set[str]:
+    """The managers of the part that we wrote whose fields have changed since."""
+    before, after = (
+        each.get("metadata", {}).get("managedFields") or [] for each in (_decoded(write.answer), live)
+    )
+    changed = [each for each in (*before, *after) if (each in before) != (each in after)]
+    # a writer may have left its name out
+    return {each.get("manager", "") for each in changed if each.get("subresource", "") == write.subresource}
+
+
+def _differences(write: Write, other: Any) -> Iterator[str]:
+    """The fields of a write that another state has otherwise. No values: they may be secrets."""
+    stored = _decoded(write.answer)
+    if write.call.method == "DELETE" or not other:
+        is_back_or_gone = bool(other) == (write.call.method == "DELETE")
+        return iter(("the whole object",) if is_back_or_gone else ())
+    sent = _decoded(write.call.body or b"") or None
+    if write.subresource and isinstance(sent, dict):
+        sent = {write.subresource: sent.get(write.subresource)}
+    return _paths(sent, stored, other)
+
+
+def _paths(sent: Any, stored: Any, other: Any, path: str = "") -> Iterator[str]:
+    """The paths of values that differ, as far as they are within what was sent."""
+    if isinstance(stored, dict) and isinstance(other, dict):
+        for key in sent if isinstance(sent, dict) else stored:
+            if path != "metadata" or key not in _OF_EVERY_WRITE:
+                below = sent[key] if isinstance(sent, dict) else None
+                yield from _paths(below, stored.get(key), other.get(key), f"{path}.{key}".lstrip("."))
+    elif isinstance(stored, list) and isinstance(other, list) and len(stored) == len(other):
+        for i, pair in enumerate(zip(stored, other, strict=True)):
+            yield from _paths(None, *pair, f"{path}[{i}]")
+    elif stored != other:
+        yield path
+
+
+def _decoded(body: bytes) -> Any:
+    """Its JSON; nothing for a body that is YAML, or empty."""
+    try:
+        return pruning(msgspec.json.decode)(body)
+    except msgspec.DecodeError:
+        return {}

@@ -1,0 +1,143 @@
+"""
+The writes of one controller's reconciles: waited for, told in one line a reconcile, and slowed down in loops.
+
+    worker: seconds_to_wait(name) --> reconcile --accepted(name, ...), for each write--> ended(name)
+
+The builder uses it for every controller. A controller that is written by hand calls check, and writes through
+telling(client), whose writes count for the name that their thread checked last; see
+handloop.controller.foo.controller.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final
+
+from handloop.client.errors import NotFound
+from handloop.client.http.response import Response
+from handloop.client.resource_client import Client
+from handloop.client.rest_client import Call
+from handloop.controller.runtime.damping import HeldBackError
+from handloop.controller.runtime.hot_loops import HotLoops, Write
+from handloop.controller.runtime.kind_informer import KindInformer
+from handloop.controller.runtime.metrics.controller_metrics import ControllerOwnWrites
+from handloop.controller.runtime.own_writes import OWN_WRITE_TIMEOUT_SECONDS, OwnWrites
+from handloop.informers.keys import ObjectName
+from handloop.workqueue.seams import REAL_CLOCK, Clock, new_lock
+
+InformerOf = Callable[[str], KindInformer[Any] | None]
+"""The informer of a resource, `plural.group`."""
+
+_MOST_WRITES: Final = 5
+_CREATED: Final = 201
+_DONE: Final = {"POST": "created", "PUT": "updated", "PATCH": "patched", "DELETE": "deleted"}
+
+
+class _Worker(threading.local):
+    name: ObjectName | None = None
+
+
+class ReconcileWrites:
+    """
+    The writes of the reconciles that are under way.
+
+    Fields: own_writes.
+    State: _worker, the name that each thread works on; under _lock _of = name -> the first writes of its
+    reconcile, and the number of all.
+    Threads: workers, each with the name that it got.
+    """
+
+    def __init__(self, own_writes: OwnWrites, hot_loops: HotLoops) -> None:
+        self.own_writes = own_writes
+        self._hot_loops = hot_loops
+        self._worker = _Worker()
+        self._lock = new_lock("ReconcileWrites._lock", 95)
+        self._of: dict[ObjectName, tuple[list[Write], int]] = {}
+
+    def seconds_to_wait(self, name: ObjectName) -> float:
+        """For how long to park a name that a worker has got; as HotLoops, and then OwnWrites."""
+        self._worker.name = name
+        return self._hot_loops.seconds_to_wait(name) or self.own_writes.seconds_to_wait(name)
+
+    def check(self, name: ObjectName) -> None:
+        """
+        Return unless a name that a worker has got has to wait.
+
+        Raises: HeldBackError, for as long.
+        """
+        seconds = self.seconds_to_wait(name)
+        if seconds > 0:
+            raise HeldBackError("written a moment ago", seconds)
+
+    def telling(self, client: Client) -> Client:
+        """The same client, whose writes are those of the name that the writing thread works on."""
+        return client.telling(self._accepted_here)
+
+    def _accepted_here(self, call: Call, response: Response) -> None:
+        if self._worker.name is not None:
+            self.accepted(self._worker.name, call, response)
+
+    def accepted(self, name: ObjectName, call: Call, response: Response) -> None:
+        """Record a write of a client, on behalf of a name; an OnWrite."""
+        target, idle = self.own_writes.accepted(name, call, response)
+        with self._lock:
+            writes, count = self._of.setdefault(name, ([], 0))
+            self._of[name] = (writes, count + 1)
+        if count < _MOST_WRITES or (not idle and all(write.idle for write in writes)):
+            done = "created" if response.status == _CREATED else _DONE.get(call.method, call.method)
+            done = f"{call.subresource} {done}".strip()
+            writes.append(Write(call, response.body, target, call.subresource, done, idle))
+
+    def ended(self, name: ObjectName, *, follows: bool) -> str:
+        """
+        The reconcile of a name has ended.
+
+        Args: follows = another object's change led to it.
+        Returns: what it wrote, for the log; "" = nothing.
+        """
+        with self._lock:
+            writes, count = self._of.pop(name, ([], 0))
+        if not writes:
+            return ""
+        if changes := [write for write in writes if not write.idle]:
+            follows = follows and all(write.subresource == "status" for write in changes)
+            self._hot_loops.wrote(name, changes, follows=follows)
+        more = [f"and {count - len(writes)} more"] if count > len(writes) else []
+        return ", ".join([*map(str, writes), *more])
+
+
+def reconcile_writes(
+    client: Client,
+    informer_of: InformerOf,
+    *,
+    wake: Callable[[ObjectName], None],
+    tells: Callable[[str], bool] = lambda _resource: True,
+    metrics: ControllerOwnWrites,
+    timeout_seconds: float = OWN_WRITE_TIMEOUT_SECONDS,
+    clock: Clock = REAL_CLOCK,
+) -> ReconcileWrites:
+    """The ReconcileWrites of a controller; the arguments are those of OwnWrites."""
+    own_writes = OwnWrites(
+        informer_of,
+        newest=partial(_newest, client, informer_of),
+        wake=wake,
+        tells=tells,
+        metrics=metrics,
+        timeout_seconds=timeout_seconds,
+        clock=clock,
+    )
+    return ReconcileWrites(own_writes, HotLoops(client, slowed=metrics.hot_loops.inc, clock=clock))
+
+
+def _newest(client: Client, informer_of: InformerOf, resource: str, name: ObjectName) -> str:
+    """The resource version of an object on the server; "" without one. Raises: ClientError."""
+    informer = informer_of(resource)
+    if informer is None:
+        return ""
+    objects = client.for_resource(informer.kind.resource).within(OWN_WRITE_TIMEOUT_SECONDS)
+    try:
+        return objects.get(name.name, namespace=name.namespace).metadata.resource_version
+    except NotFound:
+        return ""

@@ -1,0 +1,73 @@
+"""
+How a server of aiohttp accepts connections, so that no client can fill the log or starve the process.
+
+asyncio accepts up to `backlog` connections in a round of its loop. When the file descriptors have run out, it
+logs a traceback for each of them, and begins to accept again as many times a second later: without an end,
+and with ever more tries at once. So one connection is accepted in a round, and one line a minute says it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+import ssl
+from collections.abc import Callable
+from math import inf
+from socket import socket
+from typing import Any, Final
+
+from aiohttp import web
+from aiohttp.http import HttpProcessingError
+
+_BACKLOG: Final = 128
+_EXHAUSTED: Final = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+_SECONDS_BETWEEN_LINES: Final = 60.0
+
+
+async def accept(
+    factory: Callable[[], asyncio.BaseProtocol],
+    log: logging.Logger,
+    listening: socket,
+    *,
+    tls: ssl.SSLContext | None = None,
+) -> asyncio.Server:
+    """
+    Accept connections of a bound socket.
+
+    Args: log is that of the server, which then says no more of what clients do. Threads: the loop's, which
+    serves nothing else.
+    """
+    log.addFilter(_is_ours)
+    loop = asyncio.get_running_loop()
+    address, port = listening.getsockname()[:2]
+    loop.set_exception_handler(_Exhaustion(log, f"{address}:{port}").tell)
+    server = await loop.create_server(factory, sock=listening, ssl=tls, backlog=1)
+    # create_server has set the length of the kernel's queue to 1 as well
+    listening.listen(_BACKLOG)
+    return server
+
+
+class _Exhaustion:
+    """Says that no connection can be accepted. State: when it may be said again, by the loop's clock."""
+
+    def __init__(self, log: logging.Logger, address: str) -> None:
+        self._log = log
+        self._address = address
+        self._silent_until = -inf
+
+    def tell(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """Log what asyncio caught; asyncio tries to accept again after a second."""
+        error = context.get("exception")
+        if not isinstance(error, OSError) or error.errno not in _EXHAUSTED:
+            loop.default_exception_handler(context)
+        elif loop.time() >= self._silent_until:
+            self._silent_until = loop.time() + _SECONDS_BETWEEN_LINES
+            said = "%s accepts no connection: %s. Close some, or raise the limit: ulimit -n 4096"
+            self._log.warning(said, self._address, error.strerror)
+
+
+def _is_ours(record: logging.LogRecord) -> bool:
+    """Whether aiohttp logs more than what a client sent, or that it left; a client is told, or gone."""
+    error = record.exc_info[1] if record.exc_info else None
+    return not isinstance(error, (HttpProcessingError, web.RequestPayloadError, ConnectionError))

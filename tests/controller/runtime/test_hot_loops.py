@@ -1,0 +1,290 @@
+"""A name that is written again and again is slowed down, and the log says why."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from handloop.apis.meta import FrozenMap, Kind, ObjectMeta
+from handloop.client.http.response import Response
+from handloop.client.resource_client import Client
+from handloop.client.rest_client import Call
+from handloop.controller.foo.types import Foo, FooSpec, FooStatus
+from handloop.controller.runtime import hot_loops
+from handloop.controller.runtime.builder import controller_for
+from handloop.controller.runtime.context import Context
+from handloop.controller.runtime.hot_loops import (
+    FIRST_SECONDS,
+    HOT_SECONDS,
+    HOT_WRITES,
+    MAX_SECONDS,
+    QUIET_SECONDS,
+    HotLoops,
+    Write,
+)
+from handloop.controller.runtime.kind_source import own_name
+from handloop.informers.keys import ObjectName
+from handloop.testing.eventually import eventually
+from support.captured_logs import captured_logs
+from support.fake_clock import FakeClock
+from support.managed_sandbox import ManagedSandbox
+from support.reconcile_rig import NAME
+from support.scripted_transport import ScriptedTransport, answer
+
+CHILD = ObjectName("default", "child")
+PATH = "/api/v1/namespaces/default/configmaps/child"
+GONE = b'{"kind": "Status", "reason": "NotFound", "code": 404, "details": {"name": "child"}}'
+SLOWED = "Written again and again, and slowed down"
+
+Reconcile = Callable[[Foo, Context], Any]
+
+
+class ConfigMap(Kind, group="", version="v1"):
+    """A child."""
+
+    data: FrozenMap = FrozenMap()
+
+
+def stored(value: str, *managers: str) -> dict[str, Any]:
+    """A ConfigMap on the server; each manager has touched it."""
+    fields = [{"manager": manager, "operation": "Apply", "fieldsV1": {"f:data": {}}} for manager in managers]
+    return {"metadata": {"name": "child", "managedFields": fields}, "data": {"a": value}}
+
+
+def found(obj: dict[str, Any]) -> Response:
+    """The answer to a GET of it."""
+    return answer(200, json.dumps(obj).encode())
+
+
+def write(method: str = "PATCH", value: str = "ours") -> Write:
+    """An accepted write of a ConfigMap."""
+    body = json.dumps({"data": {"a": value}}).encode()
+    query = {"fieldManager": "us"}
+    call = Call("patch", method, PATH, query=query, body=body, namespace="default", name="child")
+    return Write(call, json.dumps(stored(value, "us")).encode(), CHILD, "", "patched")
+
+
+class Loop:
+    """One name, on a clock; answers are those to the look at what was written."""
+
+    def __init__(self, *answers: Response) -> None:
+        self.clock = FakeClock()
+        self.slowed = 0
+        self.loops = HotLoops(Client(ScriptedTransport(list(answers))), slowed=self.slow, clock=self.clock)
+
+    def slow(self) -> None:
+        self.slowed += 1
+
+    def write(self, times: int = 1, *writes: Write) -> None:
+        """Reconciles that write."""
+        for _ in range(times):
+            self.loops.wrote(NAME, writes or (write(),))
+
+    def wait(self) -> float:
+        """As a worker asks."""
+        return self.loops.seconds_to_wait(NAME)
+
+    def wait_over(self) -> None:
+        """Let the whole wait pass, and ask again."""
+        self.clock.advance(self.wait())
+        assert self.wait() == 0
+
+
+@pytest.fixture
+def logs() -> Iterator[list[Any]]:
+    with captured_logs() as entries:
+        yield entries
+
+
+def test_a_child_that_is_repaired_twenty_times_in_a_row_is_repaired_at_once(logs: list[Any]) -> None:
+    """And so is one that is repaired 49 times in each ten seconds, for ever."""
+    loop = Loop()
+    for _ in range(10):
+        loop.write(HOT_WRITES - 1)
+        assert loop.wait() == 0
+        loop.clock.advance(HOT_SECONDS + 0.1)
+    assert (loop.slowed, logs) == (0, [])
+
+
+def test_the_wait_grows_to_a_bound_and_starts_over_after_a_quiet_minute(logs: list[Any]) -> None:
+    """Reconciles that write nothing change nothing; the name is counted and told once."""
+    loop = Loop(found(stored("ours", "us")))
+    loop.write(HOT_WRITES)
+    waits = []
+    for _ in range(7):
+        waits.append(loop.wait())
+        loop.wait_over()
+        loop.write()
+    assert waits == [FIRST_SECONDS, 2, 4, 8, 16, MAX_SECONDS, MAX_SECONDS]
+    assert (loop.slowed, len(logs)) == (1, 1)
+    loop.clock.advance(MAX_SECONDS + 60.1)
+    loop.write()
+    assert loop.wait() == 0
+
+
+def test_a_status_that_follows_counts_for_a_tenth_and_waits_no_longer(logs: list[Any]) -> None:
+    """A rollout writes it often. Two statuses that answer each other are slowed down, and read once."""
+    loop = Loop(found(stored("ours", "us")))
+    for _ in range(10 * HOT_WRITES):
+        assert loop.wait() == 0
+        loop.loops.wrote(NAME, [write()], follows=True)
+    for number in range(3):
+        assert loop.wait() == FIRST_SECONDS
+        loop.wait_over()
+        loop.loops.wrote(NAME, [write(value=str(number))], follows=True)
+    assert [(entry["fields"], "another writer" in entry["fix"]) for entry in logs] == [("data.a", False)]
+
+
+@pytest.mark.parametrize(
+    ("live", "fields", "managers"),
+    [
+        (found(stored("secret", "us", "them")), "data.a", "them, us"),
+        (answer(404, GONE), "the whole object", "us"),
+    ],
+    ids=["changed", "deleted"],
+)
+def test_a_rival_is_named_and_no_value(logs: list[Any], live: Response, fields: str, managers: str) -> None:
+    """The object is read once, before the first reconcile that had to wait."""
+    loop = Loop(live)
+    loop.write(HOT_WRITES)
+    loop.wait_over()
+    loop.write(3)
+    (entry,) = logs
+    assert (entry["event"], entry["fields"], entry["managers"]) == (SLOWED, fields, managers)
+    assert "another writer" in entry["fix"]
+    assert entry["once"]
+    assert "secret" not in str(entry)
+
+
+def test_a_name_that_has_cooled_down_is_asked_for_no_more() -> None:
+    """Reconciles that write nothing would otherwise cost a request each, for ever."""
+    loop = Loop(answer(500))
+    loop.write(HOT_WRITES)
+    loop.wait_over()
+    loop.clock.advance(QUIET_SECONDS)
+    loop.wait_over()
+
+
+def test_odd_writes_of_a_rival_hold_up_no_reconcile(logs: list[Any]) -> None:
+    """It may leave its name out, as the server lets it, and nest what it adds as deep as it likes."""
+    odd = stored("theirs", "us")
+    odd["metadata"]["managedFields"].append({"operation": "Update", "fieldsV1": {"f:data": {}}})
+    body = json.dumps({**odd, "extra": "DEEP"}).replace('"DEEP"', "[" * 20_000 + "]" * 20_000)
+    loop = Loop(answer(200, body.encode()))
+    loop.write(HOT_WRITES)
+    loop.wait_over()
+    assert [(entry["fields"], entry["managers"]) for entry in logs] == [("data.a", "us")]
+
+
+def test_a_burst_that_is_over_is_not_told_with_a_later_change(logs: list[Any]) -> None:
+    """A user's change an hour later is no rival, and no request is made for it."""
+    loop = Loop()
+    loop.write(HOT_WRITES)
+    loop.clock.advance(3600)
+    assert loop.wait() == 0
+    loop.write(1, write(value="another"))
+    assert logs == []
+
+
+def test_a_field_is_named_once_however_many_writes_have_it(logs: list[Any]) -> None:
+    """The log names few fields, so that of the last write would be left out."""
+
+    def five(value: str) -> list[Write]:
+        one, data = write(value=value), {"data": {"a": value, "b": value}}
+        both = json.dumps(data).encode()
+        return [one] * 4 + [one._replace(call=one.call._replace(body=both), answer=both)]
+
+    loop = Loop(*(answer(403) for _ in range(5)))
+    loop.write(HOT_WRITES, *five("ours"))
+    loop.wait_over()
+    loop.write(1, *five("another"))
+    assert [entry["fields"] for entry in logs] == ["data.a, data.b"]
+
+
+def test_a_rival_that_we_may_not_see_is_supposed(logs: list[Any]) -> None:
+    """The role has no get: two equal writes in a row were undone in between."""
+    loop = Loop(answer(403))
+    loop.write(HOT_WRITES)
+    loop.wait_over()
+    loop.write()
+    (entry,) = logs
+    assert "another writer" in entry["fix"]
+
+
+def test_a_deletion_that_is_undone_is_told(logs: list[Any]) -> None:
+    """Somebody makes again what we delete."""
+    loop = Loop(found(stored("theirs")))
+    loop.write(HOT_WRITES, write("DELETE"))
+    loop.wait_over()
+    assert [entry["fields"] for entry in logs] == ["the whole object"]
+
+
+def test_what_others_write_beside_us_is_no_rivalry(logs: list[Any]) -> None:
+    """Only what we send counts: a status, a label, a version that others write do not."""
+    live = stored("ours", "us") | {"status": {"seen": 1}}
+    loop = Loop(found({**live, "metadata": {**live["metadata"], "labels": {"b": "c"}}}))
+    loop.write(HOT_WRITES)
+    loop.wait_over()
+    loop.write(1, write(value="another"))
+    assert [(entry["fields"], entry["managers"]) for entry in logs] == [("data.a", "us")]
+
+
+def _apply(value: Callable[[], str], foo: Foo, context: Context) -> None:
+    metadata = ObjectMeta(name=foo.metadata.name, namespace=foo.metadata.namespace)
+    context.apply(ConfigMap(metadata=metadata, data=FrozenMap({"a": value()})))
+
+
+def fight(manager_name: str) -> Reconcile:
+    """A reconcile that wants its own name in a child."""
+    return lambda foo, context: _apply(lambda: manager_name, foo, context)
+
+
+def restless_child(_name: str) -> Reconcile:
+    """A reconcile that writes another value each time."""
+    numbers = itertools.count()
+    return lambda foo, context: _apply(lambda: str(next(numbers)), foo, context)
+
+
+def restless_status(_name: str) -> Reconcile:
+    """A reconcile whose status says how often it ran."""
+    numbers = itertools.count()
+    return lambda foo, context: context.update_status(foo, FooStatus(available_replicas=next(numbers)))
+
+
+@pytest.mark.parametrize(
+    ("scene", "managers", "fields"),
+    [
+        (fight, "left, right", "data.a"),
+        (restless_child, "one", "data.a"),
+        (restless_status, "one", "status.availableReplicas"),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_a_hot_loop_of_controllers_is_told_and_slowed_down(
+    logs: list[Any],
+    monkeypatch: pytest.MonkeyPatch,
+    scene: Callable[[str], Reconcile],
+    managers: str,
+    fields: str,
+) -> None:
+    """Once per controller; the real client, answers and managed fields."""
+    monkeypatch.setattr(hot_loops, "FIRST_SECONDS", 0.1)
+    cluster, names = ManagedSandbox(), managers.split(", ")
+    cluster.install(Foo)
+    manager = cluster.manager()
+    for name in names:
+        controller_for(manager, name).for_(Foo).watches(ConfigMap, own_name).complete(scene(name))
+    metadata = ObjectMeta(name="a", namespace="default")
+    cluster.client.resource(Foo).create(Foo(metadata=metadata, spec=FooSpec(deployment_name="a")))
+
+    def told() -> list[Any]:
+        return [entry for entry in logs if entry["event"] == SLOWED]
+
+    with cluster.running(manager):
+        eventually(lambda: len(told()) == len(names), "told")
+    assert {(entry["fields"], entry["managers"]) for entry in told()} == {(fields, managers)}
+    assert all(cluster.metric("handloop_hot_loops_total", controller=name) == 1 for name in names)

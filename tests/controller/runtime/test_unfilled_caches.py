@@ -1,0 +1,120 @@
+"""Reads of caches whose first list is not complete: nobody takes what is not listed yet for gone."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from handloop.apis.core_v1 import Service
+from handloop.apis.meta import Kind
+from handloop.client.resource_client import Client
+from handloop.controller.foo.types import Foo
+from handloop.controller.runtime.builder import controller_for
+from handloop.controller.runtime.context import Context
+from handloop.controller.runtime.manager import Manager
+from handloop.informers.keys import ObjectName
+from handloop.informers.lister import Lister
+from handloop.informers.outage import Hints
+from handloop.kinds.core_v1 import ConfigMap
+from handloop.testing.eventually import eventually
+from handloop.workqueue.seams import Seams
+from support.captured_logs import captured_logs
+from support.fast_clock import FastClock
+from support.held_watches import HeldWatches
+from support.managed_sandbox import ManagedSandbox
+
+
+class WaitersClock(FastClock):
+    """Tells which threads have begun to sleep."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sleepers: set[str] = set()
+
+    def sleep(self, seconds: float, stop: threading.Event) -> bool:
+        self.sleepers.add(threading.current_thread().name)
+        return super().sleep(seconds, stop)
+
+
+class Reading:
+    """A reconciler and a runnable that read one kind's names; made_before = by a lister made before run."""
+
+    name = "reading"
+
+    def __init__(self, manager: Manager, kind: type[Kind], *, made_before: bool) -> None:
+        self._manager = manager
+        self._kind = kind
+        self._before: Lister[Kind] | None = manager.lister_for(kind) if made_before else None
+        self.begun: list[str] = []
+        self.seen: list[list[str]] = []
+
+    def reconcile(self, name: ObjectName, context: Context) -> None:
+        self.begun.append(name.name)
+        if name.name == "reads":
+            self.read()
+
+    def run(self, stop: threading.Event) -> None:
+        self.read()
+        stop.wait(20)
+
+    def read(self) -> None:
+        lister = self._manager.lister_for(self._kind) if self._before is None else self._before
+        self.seen.append([obj.metadata.name for obj in lister.list()])
+
+
+@pytest.mark.parametrize("reader", ["reconcile", "runnable"])
+@pytest.mark.parametrize("made_before", [True, False], ids=["made before run", "made late"])
+def test_a_read_of_a_cache_that_is_not_filled_waits(reader: str, made_before: bool) -> None:
+    """As upstream: an empty answer would say: all are gone, and what there is would be made again."""
+    cluster, clock = ManagedSandbox(), WaitersClock()
+    cluster.config_map("reads")
+    watches = HeldWatches(cluster.transport())
+    watches.hold("services")
+    cluster.client = Client(watches, stop=cluster.stop)
+    manager = cluster.manager(seams=Seams(clock=clock))
+    reading = Reading(manager, Service, made_before=made_before)
+    if reader == "runnable":
+        manager.add(reading)
+    else:
+        controller_for(manager, "maps").for_(ConfigMap).complete_by_name(reading)
+    thread = "run-reading" if reader == "runnable" else "maps-worker-0"
+    with cluster.running(manager):
+        eventually(lambda: reading.seen or thread in clock.sleepers, "read")
+        assert reading.seen == []
+        watches.hold()
+        watches.drop()
+        eventually(lambda: reading.seen, "filled")
+    assert reading.seen == [["kubernetes"]]
+
+
+@pytest.mark.parametrize("made_before", [True, False], ids=["made before run", "made late"])
+def test_a_missing_kind_holds_no_worker_and_is_read_once_it_is_there(made_before: bool) -> None:
+    """The reconcile ends at once, with the fix in the log, and is no failure; it is called again."""
+    cluster = ManagedSandbox()
+    cluster.config_map("reads")
+    manager = cluster.manager(hints=Hints(crd_command="operator crd"), seams=Seams(clock=FastClock()))
+    reading = Reading(manager, Foo, made_before=made_before)
+    controller = controller_for(manager, "maps").for_(ConfigMap).complete_by_name(reading)
+    with captured_logs() as logs, cluster.running(manager):
+        eventually(lambda: [entry for entry in logs if entry["event"] == "Reconcile waits"], "waiting")
+        cluster.config_map("other")
+        eventually(lambda: "other" in reading.begun, "the other reconciled")
+        assert reading.seen == []
+        cluster.install(Foo)
+        eventually(lambda: reading.seen, "called again")
+        assert controller.statistics().failed == 0
+    why = next(entry["why"] for entry in logs if entry["event"] == "Reconcile waits")
+    assert why.startswith("the cache of foos is not filled: foos.samplecontroller.k8s.io: ")
+    assert "install a CustomResourceDefinition that serves it, `operator crd | kubectl apply -f -`" in why
+
+
+def test_a_handler_gets_what_there_is() -> None:
+    """Whoever is no reconcile and no runnable does not wait: an event brings what it cannot see yet."""
+    cluster = ManagedSandbox()
+    manager = cluster.manager(cache_sync_timeout_seconds=0.3)
+    foos = manager.lister_for(Foo)
+    with cluster.running(manager), captured_logs():
+        eventually(lambda: manager.informers()[0].statistics().reflector, "started")
+        assert foos.get("default/a") is None
+        assert (foos.list(), foos.by_index("namespace", "default")) == ([], [])
