@@ -16,7 +16,8 @@ sys.path.insert(0, str(ROOT))
 project = "handloop"
 release = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "docs.extensions.face", "docs.extensions.flags"]
+extensions = ["myst_parser", "sphinx.ext.autodoc"]
+extensions += [f"docs.extensions.{name}" for name in ("face", "flags", "metrics")]
 myst_heading_anchors = 4
 smartquotes = False  # a docstring's "" is two quotes
 autodoc_typehints = "none"

@@ -595,7 +595,7 @@ def test_the_tests_of_the_pages_pass(tmp_path: Path) -> None:
 
 
 def test_the_page_on_operating_names_what_there_is() -> None:
-    """Its flags, its metrics, and the alerts with these metrics in the rules."""
+    """Its flags, its metrics, and its alerts."""
     page = (DOCS / "how-to/operating.md").read_text(encoding="utf-8")
     words = blocks_of("how-to/operating.md")["flags"].split()[2:]
     given = parse_options(words, {"POD_NAMESPACE": "there"}, operator=EXAMPLES)
@@ -605,10 +605,9 @@ def test_the_page_on_operating_names_what_there_is() -> None:
     assert metrics <= TABLE.keys()
     rules = (DOCS.parent / "manifests/prometheus/prometheus_rule.yaml").read_text(encoding="utf-8")
     (group,) = yaml.safe_load(rules)["spec"]["groups"]
-    alerts = {rule["alert"]: rule["expr"] for rule in group["rules"]}
-    rows = re.findall(r"^\| `(Handloop\w+)` \|.* \(`(\w+)`\)\. \|$", page, re.MULTILINE)
-    assert len(rows) == page.count("| `Handloop") > 0
-    assert [alert for alert, metric in rows if metric not in alerts[alert]] == []
+    alerts = set(re.findall(r"`(Handloop\w+)`", page))
+    assert alerts
+    assert alerts <= {rule["alert"] for rule in group["rules"]}
 
 
 def test_every_page_has_its_test() -> None:

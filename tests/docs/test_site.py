@@ -16,6 +16,7 @@ import handloop
 from handloop import testing
 from handloop.controller.cli.options import FLAGS, spelling
 from support.docs_page import DOCS
+from support.metric_table import TABLE
 
 KIT = (*testing.__all__, "RunningSandbox", "RefusedError", "RunningOperator", "SettableClock", "Faults")
 
@@ -29,6 +30,7 @@ def test_the_site(tmp_path: Path) -> None:
     names_are_in_the_reference(texts)
     docstrings_are_as_written(texts[site / "api/runtime.html"])
     flags_have_their_variables(texts[site / "flags.html"])
+    metrics_are_those_of_the_code(texts[site / "metrics.html"])
     assert "Failed to watch" in shown(texts[site / "errors.html"])
     assert 'href="architecture.html' in texts[site / "walkthrough.html"]
     assert "There is one way in and one way out." in texts[site / "architecture.html"]
@@ -82,6 +84,21 @@ def flags_have_their_variables(text: str) -> None:
     assert [flag for flag in flags if f">{flag}</span>" not in text] == []
     resync = text.rpartition(">--resync</span>")[2].partition("<dt")[0]
     assert shown(resync).rstrip().endswith("Default 30s; $GREETER_RESYNC.")
+
+
+def metrics_are_those_of_the_code(text: str) -> None:
+    """Each metric has a row with its type and labels, and what it tells; each alert stands in both tables."""
+    rows = {cells[0]: cells[1:] for cells in map(cells_of, re.findall(r"<tr.*?</tr>", text, re.DOTALL))}
+    found = {name: (rows[name][0], frozenset(re.findall(r"\w+", rows[name][1]))) for name in TABLE}
+    assert found == {name: (row.type, row.labels) for name, row in TABLE.items()}
+    assert [name for name in TABLE if len(rows[name][2]) < 10] == []
+    read = {alert for name in TABLE for alert in re.findall(r"\w+", rows[name][3])}
+    assert read == {name for name in rows if name.startswith("Handloop")}
+
+
+def cells_of(row: str) -> list[str]:
+    """What a reader sees of the cells of a row."""
+    return [shown(cell).strip() for cell in re.findall(r"<t[dh].*?</t[dh]>", row, re.DOTALL)]
 
 
 def docstrings_are_as_written(text: str) -> None:

@@ -16,16 +16,8 @@ class LeaderElectionMetrics:
 
     def __init__(self, registry: CollectorRegistry) -> None:
         new = Instruments(registry, "leader_election", "name")
-        self._status = new.gauge(
-            "master_status",
-            "Gauge of if the reporting system is master of the relevant lease, 0 indicates backup, 1 "
-            "indicates master. 'name' is the string used to identify the lease",
-        )
-        self._slowpath = new.counter(
-            "slowpath_total",
-            "Total number of slow path exercised in renewing leader leases. 'name' is the string used to "
-            "identify the lease",
-        )
+        self._status = new.gauge("master_status", "1 while this process holds the lease, 0 while it does not")
+        self._slowpath = new.counter("slowpath_total", "Renewals of the lease that had to read it first")
         self._hand_over = Instruments(registry, "handloop", "name").histogram(
             "lease_handover_seconds",
             "Seconds between the last change of a lease by another holder and our taking it over",
