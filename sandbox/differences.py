@@ -50,7 +50,7 @@ DIFFERENCES: Final = (
         "Tables of PersistentVolumes, StorageClasses, IngressClasses, PriorityClasses, Endpoints, "
         "ReplicationControllers and ControllerRevisions show name and age only."
     ),
-    Difference("Autoscalers know only the load that you set: cpu and memory, no other metrics."),
+    Difference("Autoscalers have no metrics, and do not notice that several of them scale the same pods."),
     Difference(
         "CertificateSigningRequests are approved and denied, and nothing signs them. Their signature and "
         "their subject are not checked, and spec.extra stays empty."

@@ -8,12 +8,9 @@ is written or tick() is called, so a simulation is deterministic.
 
 from __future__ import annotations
 
-import json
 import logging
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
-from http import HTTPStatus
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -24,7 +21,6 @@ from handloop.sandbox.certificate import self_signed
 from handloop.sandbox.clock import Clock, RealClock, SettableClock
 from handloop.sandbox.cluster import lifecycle
 from handloop.sandbox.cluster.cluster_controller import ClusterController
-from handloop.sandbox.cluster.pod_usage import LOAD_ANNOTATIONS
 from handloop.sandbox.engine import ADMIN, DEFAULT_BOOKMARK_SECONDS, Engine
 from handloop.sandbox.faults.faults import Faults
 from handloop.sandbox.http import HTTPServer
@@ -161,25 +157,6 @@ class Sandbox:
         Returns: the unix time of the next step, as far as it is known.
         """
         return self.engine.tick()
-
-    def set_load(
-        self, deployment: str, *, namespace: str = "default", cpu: str = "", memory: str = ""
-    ) -> None:
-        """
-        Set what all pods of a Deployment use together, for autoscalers; "" = no load is known.
-
-        Args: cpu and memory are quantities, "750m" and "1Gi". Raises: LookupError without that Deployment.
-        """
-        load = {LOAD_ANNOTATIONS["cpu"]: cpu or None, LOAD_ANNOTATIONS["memory"]: memory or None}
-        with closing(self.transport()) as transport:
-            answer = transport.request(
-                "PATCH",
-                f"/apis/apps/v1/namespaces/{namespace}/deployments/{deployment}",
-                headers={"Content-Type": "application/merge-patch+json"},
-                body=json.dumps({"metadata": {"annotations": load}}).encode(),
-            )
-        if answer.status != HTTPStatus.OK:
-            raise LookupError(json.loads(answer.body)["message"])
 
     def kubeconfig_text(self) -> str:
         """The text of a kubeconfig for the running sandbox."""

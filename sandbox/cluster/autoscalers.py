@@ -1,26 +1,24 @@
 """
-The HorizontalPodAutoscaler controller: every 15 s it compares load and size, and resizes its target.
+The HorizontalPodAutoscaler controller: every 15 s it brings targets within their bounds.
 
-Follows: kubernetes pkg/controller/podautoscaler/horizontal.go. Differs: it never scales to zero.
+It measures nothing, as in a cluster without a metrics server: within the bounds the size stays, and condition
+and Events report that no metric is served.
+Follows: kubernetes pkg/controller/podautoscaler/horizontal.go. Differs: it never scales to zero, and does not
+notice that several autoscalers have the same pods.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from handloop.apis.labels import Requirement
 from handloop.apis.meta import format_time
-from handloop.sandbox.cluster import autoscaler_metrics, scale_target, scaling_bounds
-from handloop.sandbox.cluster.autoscaler_metrics import Findings, Workload
+from handloop.sandbox.cluster import autoscaler_metrics, scale_target
 from handloop.sandbox.cluster.cluster_controller import Pace, Step, View, Write
 from handloop.sandbox.cluster.dirty_keys import DirtyKeys
 from handloop.sandbox.cluster.events import ComponentEventRecorder
-from handloop.sandbox.cluster.label_indexes import LabelIndex, SelectorIndex, equalities
 from handloop.sandbox.cluster.scale_target import NoScaleError, ScaleTarget
-from handloop.sandbox.cluster.scaling_bounds import Scaling, ScalingHistory
-from handloop.sandbox.cluster.workloads import PODS
 from handloop.sandbox.storage.stored import Change, ChangeType, Object
 from handloop.sandbox.wire import label_selector
 from handloop.sandbox.wire.resource import GroupResource
@@ -28,7 +26,6 @@ from handloop.sandbox.wire.status import Status, StatusError
 
 ABLE = "AbleToScale"
 ACTIVE = "ScalingActive"
-LIMITED = "ScalingLimited"
 
 
 class AutoscalerStatus:
@@ -78,15 +75,6 @@ _SYNC_SECONDS = 15.0
 _Key = tuple[str, str]
 
 
-class _SelectorError(Exception):
-    """The pods of a target are not known. active is the reason and text of the condition."""
-
-    def __init__(self, event_reason: str, message: str, active: tuple[str, str]) -> None:
-        super().__init__(message)
-        self.event_reason = event_reason
-        self.active = active
-
-
 @dataclass(slots=True)
 class _Look:
     """One look at an autoscaler. It ends only when the write that resizes its target has been answered."""
@@ -94,35 +82,25 @@ class _Look:
     autoscaler: Object
     status: AutoscalerStatus
     target: ScaleTarget
-    desired: int
+    desired: int = 0
     why: str = ""
-    findings: Findings | None = None
     refusal: str = ""
-
-    @property
-    def statuses(self) -> list[dict[str, object]] | None:
-        """What the metrics showed; None when they were not asked."""
-        return self.findings.statuses if self.findings else None
 
 
 class AutoscalerController:
     """
     Looks at every HorizontalPodAutoscaler each 15 s.
 
-    State: _dirty has the (namespace, name) of autoscalers to look at. _histories has what each recommended
-    and did. _resizing has the looks whose write is under way; they end in the next step. _selectors has the
-    selector of each target.
+    State: _dirty has the (namespace, name) of autoscalers to look at. _resizing has the looks whose write is
+    under way; they end in the next step.
     """
 
     name = "kube-controller-manager"
-    interests: frozenset[GroupResource] | None = frozenset({AUTOSCALERS, PODS})
+    interests: frozenset[GroupResource] | None = frozenset({AUTOSCALERS})
 
     def __init__(self, pace: Pace) -> None:
         self._pace = pace
         self._dirty: DirtyKeys[_Key] = DirtyKeys()
-        self._pods = LabelIndex()
-        self._selectors = SelectorIndex()
-        self._histories: dict[_Key, ScalingHistory] = {}
         self._resizing: dict[_Key, _Look] = {}
         self._recorder = ComponentEventRecorder("horizontal-pod-autoscaler")
 
@@ -147,14 +125,9 @@ class AutoscalerController:
                 look.refusal = status["message"]
 
     def _observe(self, change: Change, now: float) -> None:
-        if change.group_resource == PODS:
-            self._pods.observe(change)
-            return
         key = (change.namespace, change.name)
         if change.type is ChangeType.DELETED:
             self._dirty.drop(key)
-            self._selectors.drop(key)
-            self._histories.pop(key, None)
             self._resizing.pop(key, None)
         else:
             self._dirty.mark(key, now + self._pace.seconds(_SYNC_SECONDS))
@@ -182,66 +155,44 @@ class AutoscalerController:
             return
         message = "the HPA controller was able to get the target's current scale"
         status.say(ABLE, "SucceededGetScale", message, holds=True)
-        if key not in self._histories:
-            self._histories[key] = ScalingHistory()
-            self._histories[key].recommend(target.replicas, now, self._pace)
-        look = _Look(autoscaler, status, target, target.replicas)
-        yield from self._decide(view, key, look, now)
+        yield from self._decide(view, key, _Look(autoscaler, status, target), now)
 
     def _decide(self, view: View, key: _Key, look: _Look, now: float) -> Iterator[Write]:
-        scaling = Scaling(look.autoscaler["spec"], look.target.replicas, 0, now, self._pace)
-        if scaling.current == 0:
+        spec, current = look.autoscaler["spec"], look.target.replicas
+        least, most = spec.get("minReplicas") or 1, spec["maxReplicas"]
+        if current == 0:
             message = "scaling is disabled since the replica count of the target is zero"
             look.status.say(ACTIVE, "ScalingDisabled", message, holds=False)
-        elif scaling.current > scaling.most:
-            look.desired, look.why = scaling.most, "Current number of replicas above Spec.MaxReplicas"
-        elif scaling.current < scaling.least:
-            look.desired, look.why = scaling.least, "Current number of replicas below Spec.MinReplicas"
-        elif not (yield from self._measure(view, key, look, scaling)):
-            return
-        if look.desired == scaling.current:
-            look.status.count(current=scaling.current, desired=scaling.current, metrics=look.statuses)
+            look.status.count(current=0, desired=0, metrics=None)
             yield from _written(look.autoscaler, look.status)
-            return
-        self._resizing[key] = look
-        self._dirty.mark(key, now)
-        yield scale_target.resized(look.target, look.desired)
+        elif least <= current <= most:
+            yield from self._miss_metrics(view, look, now)
+        else:
+            bound, look.desired = ("above Spec.Max", most) if current > most else ("below Spec.Min", least)
+            look.why = f"Current number of replicas {bound}Replicas"
+            self._resizing[key] = look
+            self._dirty.mark(key, now)
+            yield scale_target.resized(look.target, look.desired)
 
-    def _measure(self, view: View, key: _Key, look: _Look, scaling: Scaling) -> Generator[Write, None, bool]:
-        """Ask the metrics. Returns: whether they say what to do."""
-        now = scaling.now
-        try:
-            pods = self._pods_of(view, key, look.target)
-        except _SelectorError as error:
-            yield self._tell(view, look.autoscaler, error.event_reason, str(error), now)
-            look.status.say(ACTIVE, *error.active, holds=False)
-            yield from self._give_up(view, look, str(error), now)
-            return False
-        workload = Workload(look.autoscaler, look.target, pods, now, self._pace)
-        findings = look.findings = autoscaler_metrics.evaluate(view, workload)
-        for problem in findings.errors:
-            yield self._tell(view, look.autoscaler, problem.reason, str(problem), now)
-        if findings.replicas is None:
-            first = findings.errors[0]
-            message = f"the HPA was unable to compute the replica count: {first}"
-            look.status.say(ACTIVE, first.reason, message, holds=False)
-            yield from self._give_up(view, look, autoscaler_metrics.quoted(findings), now)
-            return False
-        message = f"the HPA was able to successfully calculate a replica count from {findings.metric}"
-        look.status.say(ACTIVE, "ValidMetricFound", message, holds=True)
-        self._bound(key, look, scaling, findings.replicas, findings.metric)
-        return True
-
-    def _bound(self, key: _Key, look: _Look, scaling: Scaling, wanted: int, metric: str) -> None:
-        if wanted != scaling.current:
-            look.why = f"{metric} above target" if wanted > scaling.current else "All metrics below target"
-        found = scaling_bounds.bounded(scaling._replace(wanted=wanted), self._histories[key])
-        look.desired = found.replicas
-        look.status.say(ABLE, found.able.reason, found.able.message, holds=found.able.holds)
-        look.status.say(LIMITED, found.limited.reason, found.limited.message, holds=found.limited.holds)
-
-    def _give_up(self, view: View, look: _Look, message: str, now: float) -> Iterator[Write]:
-        look.status.count(current=look.target.replicas, desired=None, metrics=look.statuses)
+    def _miss_metrics(self, view: View, look: _Look, now: float) -> Iterator[Write]:
+        metrics = None
+        problem = _selector_problem(look.target.selector)
+        if problem is not None:
+            reason, message, condition = problem
+            yield self._tell(view, look.autoscaler, reason, message, now)
+            look.status.say(ACTIVE, "InvalidSelector", condition, holds=False)
+        else:
+            namespace = look.autoscaler["metadata"]["namespace"]
+            specs = look.autoscaler["spec"]["metrics"]
+            failures = [autoscaler_metrics.failure(namespace, spec) for spec in specs]
+            for failure in failures:
+                yield self._tell(view, look.autoscaler, failure.reason, failure.message, now)
+            first, count = failures[0], len(failures)
+            message = f"invalid metrics ({count} invalid out of {count}), first error is: {first.outer}"
+            condition = f"the HPA was unable to compute the replica count: {first.message}"
+            look.status.say(ACTIVE, first.reason, condition, holds=False)
+            metrics = [{"type": ""}] * count
+        look.status.count(current=look.target.replicas, desired=None, metrics=metrics)
         yield from _written(look.autoscaler, look.status)
         yield self._tell(view, look.autoscaler, "FailedComputeMetricsReplicas", message, now)
 
@@ -253,47 +204,29 @@ class AutoscalerController:
             yield self._tell(view, look.autoscaler, "FailedRescale", text, now)
             message = f"the HPA controller was unable to update the target scale: {look.refusal}"
             look.status.say(ABLE, "FailedUpdateScale", message, holds=False)
-            look.status.count(current=before, desired=None, metrics=look.statuses)
+            look.status.count(current=before, desired=None, metrics=None)
         else:
             message = f"the HPA controller was able to update the target scale to {look.desired}"
             look.status.say(ABLE, "SucceededRescale", message, holds=True)
             yield self._tell(view, look.autoscaler, "SuccessfulRescale", size, now)
-            metadata = look.autoscaler["metadata"]
-            history = self._histories[metadata["namespace"], metadata["name"]]
-            history.scaled(before, look.desired, now, self._pace)
-            look.status.count(current=before, desired=look.desired, metrics=look.statuses, scaled=True)
+            look.status.count(current=before, desired=look.desired, metrics=None, scaled=True)
         yield from _written(look.autoscaler, look.status)
-
-    def _pods_of(self, view: View, key: _Key, target: ScaleTarget) -> list[Object]:
-        """The pods of a target. Raises: _SelectorError."""
-        if not target.selector:
-            told = ("InvalidSelector", "the HPA target's scale is missing a selector")
-            raise _SelectorError("SelectorRequired", "selector is required", told)
-        try:
-            selector = label_selector.parse(target.selector)
-        except StatusError as error:
-            text = f"couldn't convert selector into a corresponding internal selector object: {error}"
-            raise _SelectorError("InvalidSelector", text, ("InvalidSelector", text)) from error
-        self._selectors.put(key, selector)
-        pods = list(self._matching(view, key[0], selector))
-        selecting = self._selectors.selecting(key[0], (pod["metadata"].get("labels") or {} for pod in pods))
-        if len(selecting) > 1:
-            keys = " ".join("/".join(each) for each in selecting)
-            text = f"pods by selector {target.selector} are controlled by multiple HPAs: [{keys}]"
-            raise _SelectorError("AmbiguousSelector", text, ("AmbiguousSelector", text))
-        return pods
-
-    def _matching(self, view: View, namespace: str, selector: tuple[Requirement, ...]) -> Iterator[Object]:
-        required = equalities(selector)
-        named = (view.state.get(PODS, namespace, name) for name in self._pods.matching(namespace, required))
-        for pod in named if required else view.state.list(PODS, namespace):
-            labels = pod["metadata"].get("labels") or {} if pod else {}
-            if pod is not None and all(part.matches(labels) for part in selector):
-                yield pod
 
     def _tell(self, view: View, about: Object, reason: str, message: str, now: float) -> Write:
         kind = "Normal" if reason == "SuccessfulRescale" else "Warning"
         return self._recorder.event(view, about, kind=kind, reason=reason, message=message, now=now)
+
+
+def _selector_problem(selector: str) -> tuple[str, str, str] | None:
+    """Why the pods of a target are not known: the Event's reason and message, the condition's message."""
+    if not selector:
+        return "SelectorRequired", "selector is required", "the HPA target's scale is missing a selector"
+    try:
+        label_selector.parse(selector)
+    except StatusError as error:
+        text = f"couldn't convert selector into a corresponding internal selector object: {error}"
+        return "InvalidSelector", text, text
+    return None
 
 
 def _written(autoscaler: Object, status: AutoscalerStatus) -> Iterator[Write]:

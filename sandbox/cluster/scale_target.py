@@ -20,12 +20,11 @@ class NoScaleError(Exception):
 
 
 class ScaleTarget(NamedTuple):
-    """An object with its wanted and its actual number of replicas; selector is in query form."""
+    """An object with its wanted number of replicas; selector is in query form."""
 
     resource: ServedResource
     object: Object
     replicas: int
-    actual: int
     selector: str
 
     @property
@@ -62,8 +61,7 @@ def _target(resource: ServedResource, paths: ScalePaths, obj: Object) -> ScaleTa
     if wanted is None and resource.custom:
         where = paths.spec_replicas
         raise NoScaleError(f'Internal error occurred: the spec replicas field "{where}" does not exist')
-    actual = _at(obj, paths.status_replicas)
-    return ScaleTarget(resource, obj, int(wanted or 0), int(actual or 0), _selector(resource, paths, obj))
+    return ScaleTarget(resource, obj, int(wanted or 0), _selector(resource, paths, obj))
 
 
 def _selector(resource: ServedResource, paths: ScalePaths, obj: Object) -> str:

@@ -5,7 +5,6 @@ import socket
 import stat
 from pathlib import Path
 
-import pytest
 import yaml
 
 from handloop.sandbox.requests.request import User
@@ -104,48 +103,3 @@ def test_it_lives_by_itself_once_started() -> None:
                 available = available or status.get("availableReplicas") == 1
         stream.close()
         assert available
-
-
-def _autoscaler(most: int, kind: str = "Deployment", api_version: str = "apps/v1") -> bytes:
-    target = {"apiVersion": api_version, "kind": kind, "name": "web"}
-    return json.dumps(
-        {"metadata": {"name": "web"}, "spec": {"maxReplicas": most, "scaleTargetRef": target}}
-    ).encode()
-
-
-def test_loads_leave_nothing_behind() -> None:
-    """However often one is set, nobody more has to hear of changes."""
-    sandbox = Sandbox(token="", controllers=())
-    assert sandbox.transport().request("POST", _PATH, body=_deployment(1)).status == 201
-    before = len(sandbox.engine._listeners)
-    for number in range(3):
-        sandbox.set_load("web", cpu=f"{number}m")
-    assert len(sandbox.engine._listeners) == before
-
-
-def test_a_load_set_from_python_moves_an_autoscaler() -> None:
-    """set_load is what all pods of a Deployment use together; "" takes it back; it has to exist."""
-    clock = ManualClock()
-    sandbox = Sandbox(clock=clock, seed=3)
-    transport = sandbox.transport()
-    body = json.loads(_deployment(1))
-    body["spec"]["template"]["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "100m"}}
-    assert transport.request("POST", _PATH, body=json.dumps(body).encode()).status == 201
-    path = "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers"
-    assert transport.request("POST", path, body=_autoscaler(3)).status == 201
-    sandbox.set_load("web", cpu="1", memory="1Gi")
-
-    def pass_time(seconds: float) -> None:
-        end = clock.now + seconds
-        while (wake := sandbox.tick()) is not None and wake <= end:
-            clock.now = max(wake, clock.now)
-        clock.now = end
-
-    pass_time(60)
-    deployment = json.loads(transport.request("GET", f"{_PATH}/web").body)
-    assert deployment["spec"]["replicas"] == 3
-    sandbox.set_load("web")
-    deployment = json.loads(transport.request("GET", f"{_PATH}/web").body)
-    assert not [key for key in deployment["metadata"]["annotations"] if key.startswith("sandbox.")]
-    with pytest.raises(LookupError, match=r'deployments.apps "other" not found'):
-        sandbox.set_load("other", cpu="1")
