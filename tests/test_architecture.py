@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
@@ -240,32 +239,6 @@ def test_no_escape_from_the_layering() -> None:
     ]
     hidden = [name for name, path in MODULES.items() if "TYPE_CHECKING" in (ROOT / path).read_text("utf-8")]
     assert not relative + hidden
-
-
-def test_what_the_words_point_at_exists() -> None:
-    """Each module, class or function of ours that a docstring or a page names in full is there."""
-    texts = {name: (ROOT / path).read_text(encoding="utf-8") for name, path in MODULES.items()}
-    for pattern in ("*.md", "docs/*.md", "benchmarks/*.md", "handloop/__init__.py"):
-        texts |= {str(path): path.read_text(encoding="utf-8") for path in ROOT.glob(pattern)}
-    stale = [
-        (place, found)
-        for place, text in texts.items()
-        if not place.endswith("CHANGELOG.md")
-        for found in re.findall(r"(?<![\w./-])handloop(?:\.\w+)+", text)
-        if not resolves(found)
-    ]
-    assert not stale
-
-
-def resolves(name: str) -> bool:
-    """Whether a dotted name is a module of ours, or something that stands in one."""
-    parts = name.split(".")
-    for length in range(len(parts), 0, -1):
-        module = ".".join(parts[:length])
-        if module in MODULES:
-            source = (ROOT / MODULES[module]).read_text(encoding="utf-8")
-            return all(re.search(rf"\b{part}\b", source) for part in parts[length:])
-    return False
 
 
 def test_the_links_of_the_package_are_the_folders() -> None:

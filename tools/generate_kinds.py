@@ -182,7 +182,7 @@ def subresource_entry(found: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def base_path(group: str, version: str) -> str:
-    """`api/v1` or `apis/group/version`."""
+    """The path of a version of a group, or of the core group ""."""
     return f"apis/{group}/{version}" if group else f"api/{version}"
 
 

@@ -1,13 +1,15 @@
 """
 The runtime for controllers, as controller-runtime has it. It knows no example and no program.
 
-    manager, builder, runnable                        a process's controllers: put together, started, stopped
-    controller, reconcile, reconcile_queue, outcomes  one controller: its workers, contract, queue, log
-    kind_source, predicates                           from watch events to names
-    caches, kind_informer                             the informers of a process
-    own_writes, owner_recheck, damper                 guards against old caches and fights
-    apply, owner_references, finalizers               helpers for reconcilers
-    collector                                         fewer runs of Python's cycle collector
+    manager, builder, runnable, signals      a process's controllers: put together, started, stopped
+    surroundings, servers, collector         what a process has besides: connections, pages, memory
+    controller, reconcile_queue, outcomes    one controller: its workers, its queue, its reports
+    reconcile, reconciler, context           what an author writes, gets and returns
+    kind_source, predicates                  from watch events to names
+    caches, kind_informer                    the informers of a process
+    own_writes, damping, hot_loops           guards against old caches and fights
+    reconcile_writes, applied_fields         the writes of a reconcile: counted, and remembered
+    apply, owner_references, finalizers      helpers for reconcilers
 
     election/  which process leads            metrics/  what is measured
     events/    Events, written for people     serving/  health and metrics pages

@@ -180,7 +180,7 @@ def _with_forbidden_foos(make_rig: MakeRig) -> Rig:
 
 
 def test_wait_is_never_silent(make_rig: MakeRig) -> None:
-    """cli.md "Sync progress": while a cache is missing, a line every ten seconds says what is going on."""
+    """While a cache is missing, a line every ten seconds says what is going on."""
     rig = _with_forbidden_foos(make_rig)
     with capture_logs() as logs:
         rig.factory.start(rig.stop)

@@ -360,7 +360,7 @@ def test_listener_that_has_ended_is_no_thread(rig: Rig) -> None:
 
 
 def test_sync_notifications_go_to_syncing_listeners_only(rig: Rig) -> None:
-    """cache.md 8.7: new listeners are syncing; after the first check only those that are due."""
+    """New listeners are syncing; after the first check only those that are due."""
     due, _ = rig.listen(resync=2)
     never, _ = rig.listen()
     rig.processor.start()

@@ -62,7 +62,7 @@ def run(progress: SyncProgress, clock: FakeClock, seconds: float) -> list[tuple[
 
 
 def test_line_says_how_far_each_informer_is() -> None:
-    """cli.md "Sync progress": what is being listed by objects and page, what is synced, and for how long."""
+    """What is being listed by objects and page, what is synced, and for how long."""
     clock = FakeClock(moves_itself=True)
     progress = SyncProgress([Source(DEPLOYMENTS), Source(FOOS)], clock=clock)
     assert run(progress, clock, 20.5) == [
@@ -72,14 +72,14 @@ def test_line_says_how_far_each_informer_is() -> None:
 
 
 def test_terminal_gets_a_line_every_two_seconds() -> None:
-    """cli.md: 2 s on a TTY."""
+    """On a terminal a line every 2 s."""
     clock = FakeClock(moves_itself=True)
     progress = SyncProgress([Source(DEPLOYMENTS)], interval_seconds=TTY_INTERVAL_SECONDS, clock=clock)
     assert [second for second, _, _ in run(progress, clock, 6.5)] == [2.0, 4.0, 6.0]
 
 
 def test_five_minutes_are_worth_a_warning_with_the_last_errors() -> None:
-    """cli.md: WARN at 5 min with the last error; and again after five more."""
+    """WARN at 5 min with the last error; and again after five more."""
     clock = FakeClock(moves_itself=True)
     failing = replace(LISTING, last_error="403 Forbidden")
     source = Source(replace(DEPLOYMENTS, reflector=failing))

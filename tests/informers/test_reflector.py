@@ -142,7 +142,7 @@ def test_events_read_after_the_stop_are_dropped() -> None:
 
 
 def test_stop_while_listing_drops_the_list() -> None:
-    """cache.md 6.5: a list that comes after the stop is not published."""
+    """A list that comes after the stop is not published."""
 
     def answer(_: ListOptions) -> ListPage[Deployment]:
         rig.reflector.stop()
@@ -303,7 +303,7 @@ def test_list_of_something_else_fails() -> None:
 
 
 def test_list_that_the_store_does_not_take_fails() -> None:
-    """cache.md 6.5: the version is not taken either; the next round asks for the newest state again."""
+    """The version is not taken either; the next round asks for the newest state again."""
     rig = ReflectorRig(FakeListerWatcher(lists=[page(rv=5), page(rv=5)]))
     rig.store.fail_replace = ValueError("no key")
     with pytest.raises(ListFailed, match="unable to sync list result: no key"):
@@ -695,7 +695,7 @@ def test_delay_falls_back_after_two_minutes_of_failure() -> None:
 
 
 def test_version_is_set_after_the_events_are_in_the_store() -> None:
-    """style.md: whoever sees a version can count on everything up to it being in the FIFO."""
+    """Whoever sees a version can count on everything up to it being in the FIFO."""
     rig = ReflectorRig(listed(rv=5))
     seen: list[str] = []
     rig.store.on_change = lambda: seen.append(rig.rv())

@@ -27,7 +27,7 @@ def test_period_under_a_second_is_raised() -> None:
 
 
 def test_short_period_after_the_start_is_raised_to_the_check_period() -> None:
-    """cache.md 8.5: a running informer's check period stays."""
+    """A running informer's check period stays."""
     periods = ResyncPeriods(30)
     with capture_logs() as logs:
         assert periods.admit(5, started=True) == 30

@@ -227,7 +227,7 @@ def test_transform_may_rename_what_handlers_see(make_rig: MakeRig) -> None:
 
 
 def test_transform_that_fails_on_an_event_loses_that_event_only(make_rig: MakeRig) -> None:
-    """cache.md 11: the event is logged and passed over; the next ones come."""
+    """The event is logged and passed over; the next ones come."""
     rig = make_rig(FakeSource(deployment("a")))
 
     def refuse(obj: Deployment) -> Deployment:
@@ -280,7 +280,7 @@ def test_what_processing_fails_on_is_not_tried_again(
 
 
 def test_transform_that_fails_on_a_list_is_tried_again(make_rig: MakeRig) -> None:
-    """cache.md 11: the whole list fails, and comes again after the pause."""
+    """The whole list fails, and comes again after the pause."""
     rig = make_rig()
     broken = threading.Event()
     broken.set()
@@ -318,7 +318,7 @@ def test_changes_that_were_missed_are_found_by_the_next_list(make_rig: MakeRig) 
 
 
 def test_deletion_that_was_missed_is_a_tombstone(make_rig: MakeRig) -> None:
-    """cache.md 5: the next list lacks the object, so the last known state is all there is."""
+    """The next list lacks the object, so the last known state is all there is."""
     rig = make_rig()
     source = source_of(rig)
     handler, _ = rig.handle()
@@ -494,7 +494,7 @@ def test_indexes_before_and_after_the_start(make_rig: MakeRig) -> None:
 
 
 def test_index_cannot_be_added_after_the_stop(make_rig: MakeRig) -> None:
-    """cache.md 8.2: a stopped informer takes nothing more."""
+    """A stopped informer takes nothing more."""
     rig = make_rig()
     rig.run_synced()
     rig.close()
@@ -533,7 +533,7 @@ def test_states_of_an_informer(make_rig: MakeRig) -> None:
 
 
 def test_informer_that_is_stopped_before_it_synced_never_syncs(make_rig: MakeRig) -> None:
-    """cache.md 8.2: has_synced stays false for ever."""
+    """Has_synced stays false for ever."""
     rig = make_rig(FakeListerWatcher(lists=[api_error(403, "Forbidden")]))
     with capture_logs():
         rig.run()
@@ -774,7 +774,7 @@ def test_foreign_and_removed_registrations_are_ignored(make_rig: MakeRig) -> Non
 
 
 def test_what_is_no_registration_is_an_error(make_rig: MakeRig) -> None:
-    """cache.md 8.6: the wrong kind of object."""
+    """The wrong kind of object."""
     rig = make_rig()
     with pytest.raises(TypeError, match="invalid registration"):
         rig.informer.remove_event_handler("handler")  # type: ignore[arg-type] # the point of the test
@@ -914,7 +914,7 @@ def test_shutting_down_a_handler_that_never_ran_returns_at_once(make_rig: MakeRi
 
 
 def test_handler_cannot_wait_for_its_own_end(make_rig: MakeRig) -> None:
-    """cache.md 8.6: it would wait for itself for ever, so it is told."""
+    """It would wait for itself for ever, so it is told."""
     rig = make_rig(FakeSource(deployment("a")))
     errors: list[RuntimeError] = []
 

@@ -59,14 +59,14 @@ class RecordingProgress:
 
 
 def test_sync_is_polled_ten_times_a_second() -> None:
-    """cache.md 8.8: the first look is at once; then every 100 ms until all are synced in one pass."""
+    """The first look is at once; then every 100 ms until all are synced in one pass."""
     clock = FakeClock(moves_itself=True)
     assert wait_for_cache_sync(threading.Event(), After(2), always, After(3), clock=clock)
     assert clock.slept == [0.1] * 5
 
 
 def test_nothing_to_wait_for_is_synced() -> None:
-    """cache.md 8.8: no functions, no waiting, also when stopped."""
+    """No functions, no waiting, also when stopped."""
     stop = threading.Event()
     stop.set()
     assert wait_for_cache_sync(stop, clock=FakeClock(moves_itself=True))
@@ -74,7 +74,7 @@ def test_nothing_to_wait_for_is_synced() -> None:
 
 
 def test_stop_ends_the_wait_unsynced() -> None:
-    """cache.md 8.8: a stop while waiting means False."""
+    """A stop while waiting means False."""
     stop = threading.Event()
     assert not wait_for_cache_sync(stop, never, clock=StopAt(5, stop))
 

@@ -13,7 +13,7 @@ Entry = tuple[DeltaType, Deployment | DeletedFinalStateUnknown[Deployment]]
 
 class RecordingStore:
     """
-    Implements handloop.informers.reflector.ReflectorStore as a dict by name.
+    Implements handloop.informers.event_intake.ReflectorStore as a dict by name.
 
     `replaces` has the resource version of every list, `refuse` makes entries fail, `fail_replace` makes lists
     fail, `on_change` is called after every change.

@@ -1,9 +1,7 @@
 """
 The `/metrics` page, and the process's own series.
 
-Series with controller-runtime's names, labels and buckets: workqueue_metrics.py, rest_client_metrics.py,
-reconcile_metrics.py, ../election/election_metrics.py, ../serving/certificate_watcher.py. Our own:
-informer_metrics.py, reconcile_metrics.py.
+docs/metrics.md lists every series of a program; docs/extensions/metrics.py names the modules that make them.
 """
 
 from __future__ import annotations
