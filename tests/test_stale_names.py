@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import ast
-import io
 import re
-import tokenize
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path, PurePath
@@ -28,6 +26,7 @@ FILE: Final = re.compile(
     r"(?<![\w./:*<{$)-])(?:\.\.?/)*(/?[\w./-]*\w\.(?:pyi?|md|ya?ml|toml|sh|html))\b(?![\w/(])"
 )
 FOLDER: Final = re.compile(r"`([\w.-]+(?:/[\w.-]+)+)/?`")
+COMMENT: Final = re.compile(r"(?:^|\s)# .*$", re.MULTILINE)
 COMMAND: Final = re.compile(r"python -m ((?:handloop|tools|benchmarks|examples)(?:\.\w+)*)")
 DOTTED: Final = re.compile(r"(?<![\w./-])handloop\.(?!egg-info|v\d)\w+(?:\.\w+)*")
 MAP_LINE: Final = re.compile(r"^    (?P<names>[a-z_]+(?:, [a-z_]+)*)  +\S", re.MULTILINE)
@@ -76,8 +75,7 @@ def words_of(path: Path) -> str:
         and isinstance(node.value, ast.Constant)
         and isinstance(node.value.value, str)
     ]
-    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
-    return "\n".join([*strings, *(token.string for token in tokens if token.type == tokenize.COMMENT)])
+    return "\n".join([*strings, *COMMENT.findall(text)])
 
 
 def missing(pattern: re.Pattern[str], there: Callable[[str], bool]) -> list[str]:
