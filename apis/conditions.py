@@ -2,7 +2,7 @@
 metav1.Condition, and how a list of them changes: the time of a transition moves only when the status does.
 
 A list of conditions is a tuple with at most one condition per type. Every function returns a tuple: the given
-one if nothing changes, so `is` tells whether a status must be written.
+one if nothing changes, so `is` shows whether a status must be written.
 Follows: apimachinery pkg/api/meta/conditions.go, differs: returns a new tuple; a second condition of the same
 type (a hand-edited status) is dropped.
 """

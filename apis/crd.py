@@ -62,7 +62,7 @@ ANY_FIELDS: Final = msgspec.Meta(extra_json_schema={MARK_OF_ANY_FIELDS: True})
 """
 The annotation of a struct whose fields are not in the CRD, such as a PodTemplateSpec, which is long there.
 
-The server keeps whatever stands in it; an object that does not fit the struct is found by the controller.
+The server keeps all fields in it; the controller finds an object that does not fit the struct.
 """
 
 
@@ -76,7 +76,7 @@ def custom_resource_definition(kind: type[Kind]) -> dict[str, Any]:
     """
     The CRD of one type, as apiextensions.k8s.io/v1 has it.
 
-    Raises: TypeError with the path of the part that no schema can say, and what to write; TypeError for a
+    Raises: TypeError with the path of the part that no schema can express, and the fix; TypeError for a
     class attribute whose name is nearly that of an addition.
     """
     _check_spelling(kind)

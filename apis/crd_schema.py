@@ -1,9 +1,10 @@
 """
-Structural schemas generated from types, or a refusal: what a type becomes is the table of docs/types.md.
+Structural schemas generated from types, or a refusal; docs/types.md has a table of types and schemas.
 
-Whatever the server takes, the decoder takes, too, as the server stores it; and whatever the decoder takes,
-the server takes. Only the server checks list types, CEL rules, `crd_required` and a Meta's extra_json_schema,
-and refuses whole numbers beyond 64 bits, which msgspec takes. Only the decoder checks what ANY_FIELDS marks.
+The decoder takes each object that the server takes, as the server stores it; and the server takes each
+object that the decoder takes. Only the server checks list types, CEL rules, `crd_required` and a Meta's
+extra_json_schema, and refuses whole numbers beyond 64 bits, which msgspec takes. Only the decoder checks
+structs that ANY_FIELDS marks.
 Follows: apiextensions.k8s.io/v1 JSONSchemaProps. kube-openapi (pkg/validation) compares whole numbers with
 bounds as int64, so a bound that is no small whole number becomes a CEL rule.
 """
@@ -23,7 +24,7 @@ from handloop.apis.json_value import JSON
 from handloop.apis.meta import FrozenMap, Kind, MapOf, ObjectMeta, decode_hook, encode_hook
 
 MARK_OF_ANY_FIELDS: Final = "x-handloop-any-fields"
-"""In a Meta's extra_json_schema: the server is not told the fields of the struct. In no CRD."""
+"""In a Meta's extra_json_schema: the CRD leaves out the fields of the struct. In no CRD."""
 _INT32: Final = (-(2**31), 2**31 - 1)
 _EXACT: Final = 2**53
 """Bounds are float64 in a schema: below this, whole numbers are exact."""
@@ -68,7 +69,7 @@ def object_schema(kind: type[Kind]) -> dict[str, Any]:
     """
     The structural schema of a top-level type, with the three fields that every kind has first.
 
-    Raises: TypeError with the path of the part that no schema can say, and what to write.
+    Raises: TypeError with the path of the part that no schema can express, and the fix.
     """
     schema = _struct(_struct_type(kind), _Place(kind.__name__))
     envelope = {
@@ -81,7 +82,7 @@ def object_schema(kind: type[Kind]) -> dict[str, Any]:
 
 
 def _struct_type(kind: type[Kind]) -> inspect.StructType:
-    msgspec.json.Decoder(kind, dec_hook=decode_hook)  # refuses what no decoder takes, such as Literal[1.5]
+    msgspec.json.Decoder(kind, dec_hook=decode_hook)  # refuses a type such as Literal[1.5]
     info = inspect.type_info(kind)
     assert isinstance(info, inspect.StructType)
     return info
@@ -125,7 +126,7 @@ def _tag(info: inspect.StructType) -> dict[str, Any]:
 
 def _field(field: inspect.Field, annotation: Any, struct: _Place, *, demanded: bool) -> dict[str, Any]:
     """
-    A field that may be null is nullable only if that says more than leaving it out: without a default, or
+    A field that may be null is nullable only if null differs from leaving it out: without a default, or
     with one that is not None.
     """
     is_top = len(struct.outer) == 1

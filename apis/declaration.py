@@ -1,5 +1,5 @@
 """
-How a type is declared: class keywords say a kind's names once, and the rest follows.
+How a type is declared: class keywords give a kind's names once, and the rest follows.
 
     class Greeting(Kind, group="example.org", version="v1"):     tag, apiVersion, URL, CRD names
         spec: GreetingSpec
@@ -52,8 +52,8 @@ class StructType(msgspec.StructMeta):
     """
     Makes types whose fields are given by name, frozen, and camelCase on the wire.
 
-    A default that says something, such as a number, a boolean or a text, is sent, also when nobody set the
-    field: the server has no other way to know it. None, "", () and empty maps say nothing, and are left out.
+    A default with content, such as a number, a boolean or a text, is sent even if the field was not set: the
+    server has no other way to know it. None, "", () and empty maps are left out.
     The class keyword `omit_defaults=True` leaves all defaults out, `omit_defaults=False` none.
     """
 
@@ -62,10 +62,10 @@ class StructType(msgspec.StructMeta):
     ) -> StructType:
         """Keywords are msgspec's."""
         if "omit_defaults" not in keywords:
-            _send_what_says_something(namespace)
+            _send_defaults_with_content(namespace)
         made = super().__new__(mcls, name, bases, namespace, **{"frozen": True, "kw_only": True} | keywords)
         if made.__struct_config__.frozen:
-            # after the class is made: msgspec puts its own, which says less, in place of one in the body
+            # after the class is made: msgspec puts its own, which has no fix, in place of one in the body
             for change in ("__setattr__", "__delattr__"):
                 setattr(made, change, _refuse_change)
         return made
@@ -113,11 +113,11 @@ class KindType(StructType):
     ) -> StructType:
         """
         Args: group "" is the core group; kind is the class's name if it is not given, plural its English
-        plural, singular its lower case. partial says that objects have fields which the type does not hold,
+        plural, singular its lower case. partial means that objects have fields which the type does not hold,
         so that an update would erase them: on for the groups of Kubernetes itself, off for others. abstract
         makes a base of several kinds, with no names of its own.
 
-        Raises: TypeError for names that are missing, said twice, or that no server takes.
+        Raises: TypeError for names that are missing, given twice, or that no server takes.
         """
         if any(isinstance(base, KindType) for base in bases):
             if group is None:
@@ -217,7 +217,7 @@ def _refuse_change(obj: msgspec.Struct, name: str, _value: object = None) -> Non
     )
 
 
-def _send_what_says_something(namespace: dict[str, Any]) -> None:
+def _send_defaults_with_content(namespace: dict[str, Any]) -> None:
     """A default made by a factory is never left out."""
     for name, annotation in namespace.get("__annotations__", {}).items():
         if "ClassVar" in str(annotation):
@@ -226,14 +226,14 @@ def _send_what_says_something(namespace: dict[str, Any]) -> None:
         wire = None
         if isinstance(given, _FIELD):
             given, wire = given.default, given.name
-        if _says_something(given):
+        if _has_content(given):
             namespace[name] = msgspec.field(default_factory=repeat(given).__next__, name=wire)
 
 
 _FIELD: Final[Any] = type(msgspec.field(name="any"))
 
 
-def _says_something(default: Any) -> bool:
+def _has_content(default: Any) -> bool:
     if isinstance(default, msgspec.Struct):
         return msgspec.json.encode(default) != b"{}"
     return isinstance(default, int | float) or (isinstance(default, str | tuple | Mapping) and bool(default))

@@ -44,7 +44,7 @@ def go_pattern(pattern: str) -> str:
     r"""
     The same pattern for Go: `\Z` becomes `$`, and a leading `(?a)` is left out.
 
-    Raises: ValueError, which names what does not mean the same in both, and what to write.
+    Raises: ValueError, which names the part that differs in meaning, and the fix.
     """
     rest = pattern.removeprefix(_ASCII)
     is_ascii = rest != pattern

@@ -1,7 +1,7 @@
 """
 Whether objects of a type can be changed: all readers of a cache share one object.
 
-The type's annotations tell, read once per type. A part that is not known to be immutable counts as mutable,
+The type's annotations decide, read once per type. A part that is not known to be immutable counts as mutable,
 and so does `msgspec.Raw`, which keeps the whole answer alive.
 """
 

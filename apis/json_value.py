@@ -9,7 +9,7 @@ import msgspec
 
 class JSON:
     """
-    A part of an object whose shape the type does not say: any JSON, null included.
+    A part of an object without a declared shape: any JSON, null included.
 
     `JSON({"a": [1]})` holds the value's compact text, with sorted keys: bytes of its own, never a slice that
     keeps a whole list page alive. Values are equal when their texts are; 1 and 1.0 are not.

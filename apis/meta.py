@@ -28,7 +28,7 @@ V = TypeVar("V")
 
 
 class _MapType(type):
-    """The type of map types. `MapOf[V]` only says what V is: its maps are plain MapOfs."""
+    """The type of map types. `MapOf[V]` only declares V: its maps are plain MapOfs."""
 
     def __instancecheck__(cls, instance: object) -> bool:
         return issubclass(type(instance), cls.__dict__.get("plain", cls))
@@ -86,7 +86,7 @@ EMPTY_MAP: Final = FrozenMap()
 class APIStruct(
     msgspec.Struct, metaclass=StructType, frozen=True, gc=False, rename=wire_name, omit_defaults=True
 ):
-    """A part of an object: snake_case here, camelCase on the wire; StructType says what is sent."""
+    """A part of an object: snake_case here, camelCase on the wire; StructType decides what is sent."""
 
     def __repr__(self) -> str:
         return shown(self)
@@ -136,7 +136,7 @@ class Kind(
     List items of built-in kinds come without `kind` and `apiVersion`; an object of another kind or version
     does not decode. The keywords make two class attributes: resource, the names on the wire, and partial,
     whether objects have fields that this type does not hold. A partial view has no annotation LAST_APPLIED,
-    unless it says `keeps_last_applied = True`.
+    unless it sets `keeps_last_applied = True`.
     """
 
     resource: ClassVar[Resource]

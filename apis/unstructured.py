@@ -62,7 +62,7 @@ class Unstructured(Kind, abstract=True):
         """
         Read an object of this kind; items of lists come without kind and apiVersion.
 
-        Raises: ValueError for another kind, or what is no object.
+        Raises: ValueError for another kind, or for JSON that is no object.
         """
         envelope = _envelope.decode(raw)
         names = cls.resource

@@ -35,7 +35,7 @@ class Permission(NamedTuple):
 
 
 class AccessAnswer(msgspec.Struct, frozen=True, rename="camel"):
-    """The server's decision; denied is stronger than not allowed, reason may say why."""
+    """The server's decision; denied is stronger than not allowed, reason may explain it."""
 
     allowed: bool = False
     denied: bool = False
@@ -96,7 +96,7 @@ def check_access(rest: RESTClient, permission: Permission) -> AccessAnswer:
 
 def who_am_i(rest: RESTClient) -> Identity | None:
     """
-    Our own identity; None where the server does not tell (before 1.28, or forbidden).
+    Our own identity; None if the server does not answer it (before 1.28, or forbidden).
 
     Raises: APIError, TransportError, DecodeError.
     """

@@ -110,7 +110,7 @@ class Discovery:
         `things.m.example.com/v1`: a served resource that is like one that is not served.
 
         It has the name in a group that is spelt alike, or is spelt alike in the same group and version.
-        "" = there is none, or the server does not tell.
+        "" = there is none, or the server does not answer.
         """
         try:
             return self._nearest(resource)
@@ -133,7 +133,7 @@ class Discovery:
 
     def kind(self, api_version: str, kind: str) -> type[Unstructured]:
         """
-        The untyped form of a kind, with the plural and the scope that the server says.
+        The untyped form of a kind, with the plural and the scope from the server.
 
         Raises: LookupError when the server has no such kind.
         """

@@ -81,7 +81,7 @@ def masked(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 class ServerWarnings:
     """
-    Logs what the server warns of in its answers, each text once: deprecated versions, unknown fields.
+    Logs the warnings in the server's answers, each text once: deprecated versions, unknown fields.
 
     State: _said, the last texts, under _lock, a leaf. Threads: any.
     """

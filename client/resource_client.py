@@ -73,7 +73,7 @@ class ResourceClient(Generic[T]):
     """
     The objects of one kind, in all namespaces.
 
-    Every method raises APIError when the server says no, TransportError when there is no answer (for a write
+    Every method raises APIError if the server refuses, TransportError when there is no answer (for a write
     with outcome_unknown: look before repeating it), DecodeError when the answer is not an object of the kind.
     A request for one object of a namespaced kind without a namespace is a ValueError, and is not sent.
     Methods block until the answer is there, at most 30 s an attempt. Threads: any.
@@ -100,7 +100,7 @@ class ResourceClient(Generic[T]):
     def create(
         self, obj: T, *, namespace: str = "", field_manager: str | None = None, dry_run: bool = False
     ) -> T:
-        """Create an object; namespace "" takes the object's own. Returns what the server stored."""
+        """Create an object; namespace "" takes the object's own. Returns the stored object."""
         namespace = namespace or obj.metadata.namespace
         query = _write_query(field_manager, dry_run=dry_run)
         body = self._codec.encode(obj)
@@ -116,7 +116,7 @@ class ResourceClient(Generic[T]):
         return self._codec.pages.decode(response.body)
 
     def watch(self, namespace: str = "", *, options: ListOptions = ListOptions()) -> WatchStream[T]:  # noqa: B008 - frozen
-        """Open a watch; close it when done. Nothing is repeated, whatever the server asks."""
+        """Open a watch; close it when done. No request is repeated, even if the server asks for it."""
         stream = self._rest.open(self._call("watch", "GET", namespace, query=options.query(watch=True)))
         return WatchStream(stream, self._codec.events(), clock=self._rest.clock)
 

@@ -102,8 +102,8 @@ class RESTClient:
 
     Args: qps and burst limit our own requests, 0 = no limit; opening a watch is not counted. stop cancels
     waits (a Retry-After, the rate limit): pass the event that stops the program. A component that must
-    outlive it uses `client.until(its_own_event)`. reachability is told whether requests are answered; clients
-    of one server may share it.
+    outlive it uses `client.until(its_own_event)`. reachability counts answered and lost requests; clients of
+    one server may share it.
     """
 
     def __init__(
@@ -151,7 +151,7 @@ class RESTClient:
 
     def telling(self, on_write: OnWrite) -> Self:
         """
-        The same client, with the same rate limit, which also tells on_write of each accepted write.
+        The same client, with the same rate limit, which also calls on_write with each accepted write.
 
         Args: on_write is called on the writing thread before the write returns, and must not raise. It is not
         called for a dry run, nor for a write without a complete answer.
@@ -297,7 +297,7 @@ def wait_before_retry(error: APIError | TransportError, *, read: bool, uniform: 
     """
     Seconds to wait before sending the request again, None to give up.
 
-    Args: read = the request changes nothing; uniform in [0, 1) spreads clients that were told the same.
+    Args: read = the request changes nothing; uniform in [0, 1) spreads clients that got the same answer.
     """
     if isinstance(error, TransportError):
         return _LOST_SECONDS if read and isinstance(error, ConnectionBroken) else None

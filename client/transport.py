@@ -53,7 +53,7 @@ class Transport(Protocol):
         send_seconds: float = math.inf,
     ) -> Response:
         """
-        Send a request and read its whole answer, whatever its status.
+        Send a request and read its whole answer, of any status.
 
         Args: path is percent-encoded, query is not; timeout_seconds bounds the whole request, None = default.
         send_seconds limits the sending alone, not the wait for the answer.
@@ -71,7 +71,7 @@ class Transport(Protocol):
         read_timeout_seconds: float | None = None,
     ) -> Stream:
         """
-        Send a request and return once the head of its answer is there, whatever its status.
+        Send a request and return once the head of its answer is there, of any status.
 
         Args: read_timeout_seconds is how long the answer may be silent, None = default.
         Raises: TransportError.

@@ -125,7 +125,7 @@ class DeltaFIFO(Generic[T]):
     """
     Hands each key's unseen deltas to one consumer, oldest key first, and finds deletions that a relist shows.
 
-    State, guarded by _lock except where said:
+    State, guarded by _lock unless noted:
         _items     key -> its Deltas, never empty.
         _queue     the keys in line; a key is in _queue exactly once iff it is in _items.
         _populated whether anything has come: a replace or a block of events.

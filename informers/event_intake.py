@@ -48,7 +48,7 @@ the objects already held, on the registering thread. Must not block.
 
 
 class StaleBookmark(ClientError):  # noqa: N818 - what it is
-    """A server says that its history ends before something that it has already sent."""
+    """By a server's bookmark its history ends before something that it has already sent."""
 
 
 class EventBlock(NamedTuple, Generic[T]):

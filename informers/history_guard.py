@@ -45,7 +45,7 @@ class ResourceVersionFloor:
     Decides about a list that is older than one already published.
 
     Mostly such a list comes from a server that lags behind, so it is refused, and the reflector asks again.
-    Once the server itself has said that the version we saw is too large, or has answered with the past for
+    Once the server itself has refused the version that we saw as too large, or has answered with the past for
     30 s, its history was rewound (a restored backup): then the list is the truth.
 
     State: _behind_since = when the past was first seen, None while there is nothing odd.

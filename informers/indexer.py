@@ -127,7 +127,7 @@ class StoreIndex(Generic[T]):
         """
         The values of an object.
 
-        Raises: whatever the function raises; TypeError when it returns no sequence of strings.
+        Raises: any error of the function; TypeError when it returns no sequence of strings.
         """
         values = self.index_func(obj)
         if isinstance(values, str):  # a sequence of strings too: its letters would become values
@@ -293,7 +293,7 @@ class Indexer(Generic[T]):
         Apply changes in order under one hold of the lock; one that fails does not stop the others.
 
         Returns: for each, the object that had its key just before, or None: what a handler calls `old`.
-        Raises: TransactionError when any failed; it says which, and carries the result.
+        Raises: TransactionError when any failed; it names them, and carries the result.
         """
         keyed, errors = self._keyed(changes)
         with self._changing():

@@ -22,7 +22,7 @@ class ReflectorStatistics(msgspec.Struct, frozen=True):
 
     listed and page = objects and pages of the list that is being read; page is 0 while the list is streamed.
     relists = lists after the first, by RelistReason. watches = streams opened. last_event_at and retry_at as
-    Clock.now() counts, None = none. fix is for the last error that was said, "" = waiting helps.
+    Clock.now() counts, None = none. fix is for the last error that was logged, "" = waiting helps.
     """
 
     state: State

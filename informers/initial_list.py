@@ -81,7 +81,7 @@ class PagedList(Generic[T]):
         Read the next page.
 
         Returns: True when that was the last one.
-        Raises: whatever the list call raises, but for an expired continue token.
+        Raises: as the list call, but for an expired continue token.
         """
         page = self._next_page()
         if self.pages == 0:

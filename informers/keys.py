@@ -41,7 +41,7 @@ class KeyFormatError(CacheError, ValueError):
 
 
 class StoreKeyError(CacheError):
-    """A key function failed on an object; `cause` says why. Retrying cannot help."""
+    """A key function failed on an object; `cause` has the reason. Retrying cannot help."""
 
     def __init__(self, obj: object, cause: Exception) -> None:
         shown = repr(obj)

@@ -135,7 +135,7 @@ class OpenResponse(Generic[T]):
         Ask for a stream from a resource version, or for a streaming list that is not older than it.
 
         The server is asked to end the stream after 5 to 10 minutes, each time another.
-        Raises: whatever asking raises; nothing is open then.
+        Raises: as the request; nothing is open then.
         """
         options = ListOptions(
             resource_version=resource_version or None,

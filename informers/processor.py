@@ -270,7 +270,7 @@ class Registration(Generic[T]):
         """
         Whether the informer has synced and this handler has returned from every add of the initial list.
 
-        The informer's own has_synced says less: that the store is filled.
+        The informer's own has_synced means less: that the store is filled.
         """
         return self.listener.has_synced()
 

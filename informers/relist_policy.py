@@ -2,8 +2,8 @@
 Whether trouble with a watch needs a new list, or only a new watch.
 
 A list costs the server and us as much as all objects together. So the reflector lists only when nothing else
-leads on: when the server says that our resource version is of no use to it, or when watch after watch brings
-nothing. After a broken connection, an overloaded server or an unreadable tail, a new watch is enough.
+leads on: when the server refuses our resource version, or when watch after watch brings nothing. After a
+broken connection, an overloaded server or an unreadable tail, a new watch is enough.
 Follows: client-go tools/cache/reflector.go @32ce75a7d. Differs: there every error but connection refused and
 429 leads to a new list, and an event that cannot be read does so for ever.
 """

@@ -251,7 +251,7 @@ class SharedIndexInformer(Generic[T]):
         """
         Call handler for every change; a handler that comes late first gets an add for every stored object.
 
-        Args: resync_seconds = how often it gets everything again, 0 = never, None = as the informer says; at
+        Args: resync_seconds = how often it gets everything again, 0 = never, None = as the informer; at
               least 1 s, and in effect a multiple of the shortest period that was asked for before run.
         Raises: InformerStopped.
         """

@@ -1,11 +1,11 @@
 """
 A kit for testing controllers, beside the pytest fixtures `sandbox` and `operator`.
 
-    eventually          wait for something that the test is not told of
+    eventually          wait for something that sends no event
     assert_quiet        nothing is written any more
-    assert_rbac_exact   declared access is what was used
+    assert_rbac_exact   declared access equals the used one
     FakeClock           time that the test moves
-    caches, FakeRecorder, RecordedWrites    what a Context is made of, for a reconciler without a server
+    caches, FakeRecorder, RecordedWrites    parts of a Context, for a reconciler without a server
 
 The modules running_sandbox and running_operator have the fixtures as context managers. They need the extra of
 the sandbox. The names above do not.

@@ -13,7 +13,7 @@ Object = dict[str, Any]
 
 
 class End(NamedTuple):
-    """The conditions of an end, in their order, and what both of them say."""
+    """The conditions of an end, in their order, and their shared text."""
 
     conditions: tuple[str, str]
     reason: str

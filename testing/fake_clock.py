@@ -1,4 +1,4 @@
-"""A clock that moves when the test says so, or with those who sleep on it."""
+"""A clock that the test moves, or that each sleep on it moves."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class FakeClock:
     Waiters are woken by notify, by `advance`, or by the event they watch; they never time out on real time,
     except that a wait longer than 30 real seconds raises, so that a wrong test fails instead of hanging.
 
-    A point in time that has been reached is nobody's deadline any more: after `advance`, `wait_for_waiters`
+    A point in time that has been reached is no deadline any more: after `advance`, `wait_for_waiters`
     counts a thread again only once it waits for a new one. To be sure that a thread that was woken otherwise
     waits for what it should, use `wait_for_deadline`.
 
@@ -118,7 +118,7 @@ class FakeClock:
                 raise TimeoutError(f"nobody waits for {at}, but for {sorted(self._deadlines.values())}")
 
     def deadlines(self) -> list[float]:
-        """The points in time to come that somebody waits for, ascending."""
+        """The points in time to come that threads wait for, ascending."""
         with self._lock:
             return sorted(self._deadlines.values())
 

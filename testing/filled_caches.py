@@ -1,4 +1,4 @@
-"""Caches that hold what a test puts into them, for a reconciler without a server."""
+"""Caches that hold a test's objects, for a reconciler without a server."""
 
 from __future__ import annotations
 

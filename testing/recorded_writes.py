@@ -35,7 +35,7 @@ class RecordedWrites:
 
     It checks nothing, and adds nothing but a resource version: no defaults, no uid, no generation. An apply
     and a strategic patch are merged like a merge patch (RFC 7396); a JSON patch is an AssertionError. To see
-    what a server makes of a write, use the sandbox.
+    a server's effect of a write, use the sandbox.
     Fields: writes, oldest first. Threads: the test's.
     """
 

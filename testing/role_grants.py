@@ -1,4 +1,4 @@
-"""What RBAC roles grant, taken apart, and compared with what was asked for."""
+"""The grants of RBAC roles, one by one, and compared with the requests of a run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _RBAC_GROUP: Final = "rbac.authorization.k8s.io"
 
 
 class Grant(NamedTuple):
-    """One verb on one resource; namespace None = in all of them, name "" = whatever the object is called."""
+    """One verb on one resource; namespace None = in all of them, name "" = any object."""
 
     verb: str
     group: str

@@ -159,7 +159,7 @@ class RunningSandbox:
         """
         End a Job as its controller ends one whose pods have succeeded: nothing else runs Jobs here.
 
-        Raises: RefusedError, also for a Job that has ended; it has the server's words, or says so.
+        Raises: RefusedError, also for a Job that has ended; it has the server's words, if there are any.
         """
         self._end(job, FINISHED)
 
@@ -214,7 +214,7 @@ class RunningSandbox:
         Wait for a definition: the next manifest may be of its kind.
 
         A name that is taken may become free: the definition that has it may be on its way out.
-        Raises: RefusedError, with what the conditions say. Blocks: for 2 s at most.
+        Raises: RefusedError, with the text of the conditions. Blocks: for 2 s at most.
         """
         pause, tries = threading.Event(), _ESTABLISHED_TRIES
         while waits_for := _unmet(self._request("GET", path)):

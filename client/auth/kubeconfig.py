@@ -3,7 +3,7 @@ Kubeconfig files: read, checked and merged as kubectl does it.
 
 For clusters, users and contexts the first file that defines a name wins with its whole entry; for the current
 context the first file that sets one wins. Relative paths start at the folder of the file they stand in.
-Follows: client-go tools/clientcmd/loader.go @32ce75a7d, differs: says which line is wrong, keeps YAML scalars
+Follows: client-go tools/clientcmd/loader.go @32ce75a7d, differs: names the wrong line, keeps YAML scalars
 as the strings they were typed as (a context called `no` is `no`), and reads at most 1 MiB, and a pipe for a
 minute at most.
 """
@@ -137,7 +137,7 @@ def raw_cluster(text: str, name: str) -> Any:
 
 
 def merge(configs: Iterable[Kubeconfig]) -> Kubeconfig:
-    """The files as one; the first to say something wins."""
+    """The files as one; of several values the first wins."""
     merged = Kubeconfig()
     for config in configs:
         merged = Kubeconfig(

@@ -30,7 +30,7 @@ from handloop.workqueue.seams import Clock, Seams
 # how often we ask a provider for a newer token; it keeps its own token until that expires
 _PROVIDER_SECONDS: Final = 60.0
 _OF_HEADER_NAMES: Final = "!#$&'*+-.^_`|~"
-"""Beside letters and digits; the percent sign, which begins what is encoded, is not among them."""
+"""Beside letters and digits. The percent sign is not among them: it begins an encoded character."""
 
 
 def credentials_for(
@@ -152,9 +152,9 @@ def impersonation_headers(user: User, name: str = "") -> tuple[tuple[str, str], 
     """
     The headers that make the server treat us as another user.
 
-    A key may hold what the name of a header may not, such as a slash: it is percent-encoded, as client-go's.
+    Characters of a key that no header's name may hold, such as a slash, are percent-encoded, as client-go's.
     Args: name is the user's, for messages.
-    Raises: ConfigError for what no header takes.
+    Raises: ConfigError for a value that no header takes.
     """
     headers = [("Impersonate-User", user.act_as)] if user.act_as else []
     if user.act_as_uid:

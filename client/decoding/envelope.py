@@ -1,4 +1,4 @@
-"""Kind, name and version of an object, read whatever its other fields hold."""
+"""Kind, name and version of an object, read without its other fields."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def require_utf8(data: bytes) -> None:
     """
     Refuse bytes that are not UTF-8, also in the fields that a typed decoder skips.
 
-    Raises: DecodeError saying where.
+    Raises: DecodeError with the place.
     """
     if data.isascii():
         return
@@ -107,7 +107,7 @@ def null_as_absent(decode: Callable[[bytes], T]) -> Callable[[bytes], T]:
 
 
 def _remove_null(whole: Any, steps: list[tuple[str, str]]) -> bool:
-    """Whether there was one at that path; a path through a map does not say the key."""
+    """Whether there was one at that path; a path through a map leaves out the key."""
     *way, (last, _) = steps or [("", "")]
     for name, index in way:
         whole = whole[int(index)] if index else whole.get(name)

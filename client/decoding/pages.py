@@ -63,7 +63,7 @@ class ListPage(Generic[I]):
     One page of a list.
 
     resource_version is the list's own, the point a watch continues from; continue_token is None on the last
-    page; remaining_item_count is None when the server does not say (last page, or with selectors).
+    page; remaining_item_count is None if the server sends none (last page, or with selectors).
     """
 
     items: list[I]

@@ -2,8 +2,8 @@
 A watch: raw blocks in, whole events out.
 
 The bytes are split into lines here: a reader that sees less than the raw bytes cannot tell an end from a cut.
-So a line that has no newline when the stream ends is an error, whatever the transport says, and nothing is
-taken from it. All lines of a block are decoded in one pass, straight into typed objects. An ERROR's Status,
+So a line that has no newline when the stream ends is an error, even after a clean end of the transport, and
+is not decoded. All lines of a block are decoded in one pass, straight into typed objects. An ERROR's Status,
 another kind, an object that does not fit, or an unknown event type makes that pass fail; then the block is
 decoded again, line by line.
 """

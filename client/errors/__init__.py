@@ -33,7 +33,7 @@ class DecodeError(ClientError):
 class ConfigProblem(StrEnum):
     """What is wrong with the configuration; each has its message in the command line's catalogue."""
 
-    NOT_FOUND = "not-found"  # nothing configured anywhere; `looked_in` says where we looked
+    NOT_FOUND = "not-found"  # nothing configured anywhere; `looked_in` lists the places
     UNREADABLE = "unreadable"  # a named file does not exist, or cannot be read
     MALFORMED = "malformed"  # not YAML, or not of a kubeconfig's shape
     CONTEXT = "context"  # the context does not exist; `available` has those that do
@@ -158,7 +158,7 @@ class TLSError(TransportError):
 
 
 class CredentialsError(TransportError):
-    """No credentials could be had for a request, so it was not sent; problem says why."""
+    """A request got no credentials, so it was not sent; problem has the reason."""
 
     def __init__(self, problem: ConfigError, *, host: str = "", request: str = "") -> None:
         super().__init__(str(problem), host=host, request=request)
@@ -326,7 +326,7 @@ def is_too_large_resource_version(error: Exception) -> bool:
     """
     Whether the server has not yet seen the resource version we asked for.
 
-    A cause says so; older servers say it in a cause's message, or only in the message of a Timeout.
+    A cause shows it; older servers write it into a cause's message, or only into the message of a Timeout.
     """
     if not isinstance(error, APIError):
         return False

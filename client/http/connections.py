@@ -2,7 +2,7 @@
 Connections to one server: urllib3 makes them, with TLS and the proxy's tunnel; idle ones wait for a request.
 
 urllib3's pool and its reading of answers are not used: they cost more per watch event than decoding it, and
-do not tell whether a failed request was sent.
+do not show whether a failed request was sent.
 """
 
 from __future__ import annotations

@@ -78,7 +78,7 @@ class Answer:
 
     status and headers are there after read_head(); keep_alive, true once the body has been read, allows
     another request on the connection.
-    State: _blocks holds body that has arrived; _has_head and _ended say how far the answer has come. The
+    State: _blocks holds body that has arrived; _has_head and _ended are true from then on. The
     reading thread owns everything. The parser calls the methods on_...().
     """
 
@@ -128,7 +128,7 @@ class Answer:
         return blocks[0] if len(blocks) == 1 else b"".join(blocks)
 
     def _receive(self) -> bool:
-        """Parse what has arrived; False at the end of the connection."""
+        """Parse the bytes that have arrived; False at the end of the connection."""
         count = self.sock.recv_into(self._buffer, BLOCK_BYTES)
         if not count:
             return False

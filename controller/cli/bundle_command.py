@@ -188,7 +188,7 @@ def _release(operator: Operator, given: argparse.Namespace) -> Release:
 
 
 def _fitting(path: Path, document: object, kind: type[T]) -> T:
-    """A document as an object of its kind. Raises: UsageError that says where it does not fit."""
+    """A document as an object of its kind. Raises: UsageError with the place that does not fit."""
     try:
         return msgspec.convert(document, kind, dec_hook=decode_hook)
     except msgspec.ValidationError as error:
@@ -222,7 +222,7 @@ def _deployment(path: Path) -> dict[str, Any]:
 
 def _options(operator: Operator, container: Mapping[str, Any]) -> Options:
     """
-    The options of a container, as the program reads them in whatever namespace it runs.
+    The options of a container, as the program reads them in any namespace.
 
     Raises: UsageError for arguments that it would refuse, or that keep it from following OLM's choice.
     """
@@ -322,7 +322,7 @@ def _refuse_links(folder: Path, files: Iterable[str]) -> None:
 
 
 def _outdated(folder: Path, name: str, files: Iterable[str]) -> list[Path]:
-    """What an earlier run made of a kind or name that is gone: OLM would install it."""
+    """The files of an earlier run for a kind or name that is gone: OLM would install them."""
     current = {folder / path for path in files}
     return [
         path

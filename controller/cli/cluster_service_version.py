@@ -1,5 +1,5 @@
 """
-The ClusterServiceVersion of an operator: what the Operator Lifecycle Manager (OLM) needs to install it.
+The ClusterServiceVersion of an operator, by which the Operator Lifecycle Manager (OLM) installs it.
 
 Follows: operators.coreos.com/v1alpha1; operator-sdk's `generate bundle` for the fields and annotations. OLM
 makes a Role of `permissions` in each namespace that the operator is to watch, and a ClusterRole where that is
@@ -27,7 +27,7 @@ from handloop.controller.runtime.rbac.roles import roles
 
 API_VERSION: Final = "operators.coreos.com/v1alpha1"
 _TARGETS: Final = "metadata.annotations['olm.targetNamespaces']"
-"""Where OLM tells a pod the namespaces to watch: `a,b`, "" = all."""
+"""The annotation in which OLM gives a pod the namespaces to watch: `a,b`, "" = all."""
 _SOME_NAMESPACES: Final = ("OwnNamespace", "SingleNamespace", "MultiNamespace")
 
 
@@ -118,7 +118,7 @@ def _description(release: Release, kinds: Sequence[type[Any]]) -> str:
 
 
 def _told(kind: type[Any]) -> str:
-    """What the CRD says of a kind."""
+    """The CRD's description of a kind."""
     schema = custom_resource_definition(kind)["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
     text: str = schema.get("description", "") or f"A {kind.resource.kind}."
     return text
@@ -200,7 +200,7 @@ def _owned(setups: Sequence[Setup]) -> Iterator[dict[str, Any]]:
 
 
 def _examples(samples: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The samples without their namespace, which whoever creates one chooses."""
+    """The samples without their namespace, which the user chooses on creation."""
     return [
         {**sample, "metadata": {k: v for k, v in sample["metadata"].items() if k != "namespace"}}
         for sample in samples

@@ -1,7 +1,7 @@
 """
 Messages for a program that cannot reach the API server: E01 to E06, and E09 for a 403 to everything.
 
-A message tells how long ago credentials expired, and never shows a part of them.
+A message names the age of expired credentials, and never shows a part of them.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def server_problem(error: Exception, *, host: str, effort: str = "", credentials
     """
     The problem behind a failed request: E04, E05, E06 or E09.
 
-    Args: effort says how often the server was asked; credentials names a known fault of ours, such as their
+    Args: effort is how often the server was asked; credentials names a known fault of ours, such as their
     expiry.
     """
     if isinstance(error, CredentialsError):
@@ -255,7 +255,7 @@ def expired_credentials(config: ClientConfig, now: float) -> str:
 
 
 def token_end(authorization: str) -> float | None:
-    """When a bearer token ends, in Unix seconds; None for one that does not say."""
+    """When a bearer token ends, in Unix seconds; None for one without an end."""
     parts = authorization.removeprefix("Bearer ").split(".")
     if len(parts) != _JWT_PARTS:
         return None

@@ -1,5 +1,5 @@
 """
-A set-up on a manager that sends nothing: it tells which kinds and which access an operator needs.
+A set-up on a manager that sends nothing: it shows which kinds and which access an operator needs.
 
 So `crd`, `rbac`, `doctor` and the checks need no second list beside the author's set_up.
 """

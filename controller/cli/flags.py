@@ -38,7 +38,7 @@ LEARN_INSTALL: Final = 'pip install "handloop[learn]"'
 
 
 class UsageError(Exception):
-    """The command line cannot be followed. The message says why, fix what to type instead, "" = for help."""
+    """The command line cannot be followed. The message has the reason; fix is what to type, "" = --help."""
 
     def __init__(self, message: str, fix: str = "") -> None:
         super().__init__(message)

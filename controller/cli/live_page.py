@@ -1,5 +1,5 @@
 """
-The live page of the program: whether it is served, where, and what it shows.
+The live page of the program: whether it is served, where, and of which controllers.
 
 It needs the extra `learn`, which is loaded only where the page is served.
 """

@@ -181,11 +181,11 @@ class _Crowd(NamedTuple):
 
 class RepeatFilter:
     """
-    Lets the trouble of a subject through once a minute, and says how many lines were left out.
+    Lets the trouble of a subject through once a minute, and counts the lines that were left out.
 
     Trouble is a warning, an error, or an info line that has an `err` or `failures`, but no line that `-v`
-    asked for, and none that its writer marks by `once=True`. A subject is told by all facts of a line that
-    are not of one moment. Of the subjects that have the same trouble, MAX_TOLD are told within a minute; the
+    asked for, and none that its writer marks by `once=True`. A subject is known by all facts of a line that
+    are not of one moment. Of the subjects with the same trouble, MAX_TOLD are logged within a minute; the
     first line after it counts the others.
 
     State, under _lock: _seen, trouble and subject -> (last written at, left out since); _crowds, of each

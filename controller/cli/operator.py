@@ -46,7 +46,7 @@ class Setup:
 
     def sample_fix(self, options: str = "") -> str:
         """
-        The command that makes an object to work on; without a sample also where its fields are told.
+        The command that makes an object to work on; without a sample also the one that explains its fields.
 
         Args: options of kubectl, after a space.
         """

@@ -82,7 +82,7 @@ class Options:
     """
     One command line, read and checked, for one operator.
 
-    in_cluster is not a flag: it says that we run in a pod. Controllers, workers and the name of the lease are
+    in_cluster is not a flag: it is true in a pod. Controllers, workers and the name of the lease are
     the operator's where none are given.
     """
 

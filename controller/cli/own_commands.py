@@ -1,5 +1,5 @@
 """
-The commands that `handloop` alone has: to learn by, to look errors up, and to make a project with.
+Commands of `handloop` itself, which users' programs lack: walkthrough, top, errors, init, create.
 
 They read their own arguments, and some stand on extras: each is imported when it is run.
 """

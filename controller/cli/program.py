@@ -57,7 +57,7 @@ class Program:
         self._seams = seams
         self._namespaces = options.namespaces
         operator = options.operator
-        # a missing CRD may come later: the log says so, and the controller starts when it appears
+        # a missing CRD may come later: it is logged, and the controller starts when it appears
         self.manager = Manager(
             client,
             namespaces=self._namespaces,

@@ -41,7 +41,7 @@ _IMPORTED: Final = frozenset(
 _TAKEN: Final = frozenset({*sys.stdlib_module_names, *keyword.kwlist, "handloop", "pod", "tests"})
 """No names of a project's package."""
 _SHADOWED: Final = ("controllers", "object", "tuple")
-"""No names of a kind's module: controllers.py and what it names."""
+"""No names of a kind's module: controllers.py and its own names."""
 _NAMESPACED: Final = "Namespaced"
 _ENVELOPE: Final = ("apiVersion", "kind")
 IMPORT_MARK: Final = "# handloop:import"
@@ -49,7 +49,7 @@ SET_UP_MARK: Final = "    # handloop:set-up"
 
 
 class ProjectError(Exception):
-    """A project cannot be made, or not be added to. The message says why, fix what to type, "" = nothing."""
+    """A project cannot be made or extended. The message has the reason, fix the line to type, "" = none."""
 
     def __init__(self, message: str, fix: str = "") -> None:
         super().__init__(message)
@@ -65,7 +65,7 @@ class Project:
     """
     The folder of one operator.
 
-    Invariant: what it writes is new. A file that exists stays, but for the lines that add_api adds to
+    Invariant: it writes new files only. A file that exists stays, but for the lines that add_api adds to
     controllers.py. Each method yields a line for people per file that it wrote, or kept with other content.
     """
 

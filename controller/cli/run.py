@@ -188,7 +188,7 @@ class _Run:
         try:
             program.run()
         except* LeadershipLost:
-            # E12 was said when it happened
+            # E12 was printed when it happened
             clean = False
         except* StopTimeoutError as several:
             clean = False

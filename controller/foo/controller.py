@@ -3,7 +3,7 @@ sample-controller by hand: a Foo names a Deployment, and this controller keeps t
 
     informers --handlers--> _enqueue_foo / _handle_object --> workqueue --> worker --> sync_handler --> writes
 
-Handlers only enqueue names. A worker reads the present state from the caches, whatever happened in between.
+Handlers only enqueue names. A worker reads the present state from the caches, not the events in between.
 The functions below come in upstream's order, under upstream's names.
 
 Follows: sample-controller/controller.go. On purpose, it differs in this:
@@ -22,7 +22,7 @@ Follows: sample-controller/controller.go. On purpose, it differs in this:
   8. A status that another writer undoes is written again ever more rarely: two controllers whose caches
      differ would fight over it at full speed. What has to wait is queued for that time, and is no failure.
      A Deployment that is being deleted is not scaled.
-  9. If the CRD makes the server ignore the status, the log says so once. From then on a status is written
+  9. If the CRD makes the server ignore the status, that is logged once. From then on a status is written
      only after a write of a Deployment, until the server keeps a status.
  10. A Foo is not synced while a cache lacks what its last sync wrote: it would be created twice, and its own
      write taken for another writer's. See handloop.controller.runtime.reconcile_writes.
@@ -242,7 +242,7 @@ class FooController:
 
     def _process_next_work_item(self) -> bool:
         """
-        Sync one Foo and tell the queue how it went.
+        Sync one Foo and report the outcome to the queue.
 
         Returns: False once the queue is shut down.
         """

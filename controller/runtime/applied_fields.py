@@ -1,7 +1,7 @@
 """
-What a controller applied earlier, and wants no longer: a key of a Secret that was revoked, say.
+Fields that a controller applied earlier and wants no longer, such as a revoked key of a Secret.
 
-A cached object shows what is there, not who wants it: beside a wanted key there may be one of ours from
+A cached object shows fields, not who wants them: beside a wanted key there may be one of ours from
 before. The server knows, in managedFields, which caches leave out: they are as large as the object. So a
 controller remembers what it applied last, and asks the server once for each object of an earlier process.
 """
@@ -45,7 +45,7 @@ class AppliedFields:
             self._last[_place(wanted)] = applied
 
     def forget(self, wanted: Kind) -> None:
-        """An apply has failed: without its answer nobody knows what was applied last."""
+        """An apply has failed: without its answer the last applied fields are unknown."""
         with self._lock:
             self._last.pop(_place(wanted), None)
 
@@ -100,7 +100,7 @@ def _part(said: Any, key: str) -> Any:
         return next((entry for entry in entries if entry == msgspec.json.decode(what)), _ABSENT)
     if how == "k":
         keys = msgspec.json.decode(what)
-        # a key that is not said has its default, such as the protocol of a port
+        # a key that is left out has its default, such as the protocol of a port
         same = (entry for entry in entries if all(entry.get(name, keys[name]) == keys[name] for name in keys))
         return next(same, _ABSENT)
     return said

@@ -91,7 +91,7 @@ class _Rechecked:
     """
     Calls a reconcile, unless its object is known to be gone. Implements Reconciler[ObjectName].
 
-    What the server refuses with a 422 is an Event of the object, too: its author may be able to mend it.
+    A write refused with a 422 becomes an Event of the object, too: its author may be able to mend it.
     """
 
     def __init__(

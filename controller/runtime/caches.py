@@ -37,7 +37,7 @@ Troubles = Callable[[], Sequence[str]]
 READER: Final[ContextVar[str]] = ContextVar("READER", default="")
 """
 Whose thread reads a cache that is not filled. A "runnable" waits. A "reconcile" waits, too, but not while the
-first list fails: other names need the worker. All others, such as handlers, get what is there.
+first list fails: other names need the worker. All others, such as handlers, get the objects that are there.
 """
 
 

@@ -65,7 +65,7 @@ class NameTakenError(ReconcileError):
     """
     A foreign object has the name of an object to write. It is left alone; retried, as it may go.
 
-    Its end wakes nobody, so the retry comes in 5 s at the earliest, ever more rarely.
+    Its deletion wakes no reconcile, so the retry comes in 5 s at the earliest, ever more rarely.
     """
 
     retry_seconds = 5.0
@@ -117,7 +117,7 @@ class Context:
         clock: Clock = REAL_CLOCK,
     ) -> None:
         """
-        Args: applied is what the controller applied earlier, None = nothing is known; owned = the
+        Args: applied has the fields that the controller applied earlier, None = nothing is known; owned = the
         `plural.group` of kinds with owners, which loses those that were applied without one; accepted is
         called with each write that the server accepted from client: an OnWrite. A test's clock may be a
         FakeClock.
@@ -174,19 +174,19 @@ class Context:
 
     def apply(self, obj: K, *, owner: Kind | None = None) -> K:
         """
-        Create an object, or correct the fields of it that differ; what was applied earlier and is no longer
-        in obj goes, too. Nothing is sent while all is as wanted, but one read of each object that an earlier
-        process applied.
+        Create an object, or correct the fields of it that differ. Fields that were applied earlier and are no
+        longer in obj are removed. If nothing differs, nothing is sent, but for one read of each object that
+        an earlier process applied.
 
         The parts: with_controller(obj, owner), lister_for, is_controlled_by, is_applied, AppliedFields, and
         the function apply with the controller's name as field manager, which takes fields over from others.
 
         Args: owner controls the object; an object of that name which it does not control is left alone, and
-        a Warning Event of owner says so. The server checks that, too: the apply has a precondition, that the
-        object is absent or as the cache has it. If that does not hold, the live object is read, and decides.
+        a Warning Event of owner reports it. The server checks that, too: a precondition of the apply is that
+        the object is absent or as the cache has it. Otherwise the live object is read, and decides.
         None = no owner: any object of that name is taken for ours.
         Returns: the object as the cache or the answer has it. While owner is being deleted nothing is
-        written, which the log says from -v 1 on: as the cache has it, or else as it would be written.
+        written, which is logged from -v 1 on: as the cache has it, or else as it would be written.
         Raises: WaitError while the object is being deleted, or belongs to an earlier object of the owner's
         name; NameTakenError; OwnerError; TypeError for string_data; as ResourceClient.patch and
         Manager.lister_for.
@@ -206,7 +206,7 @@ class Context:
         return self._applied_as(wanted) if owner is None else self._apply_ours(wanted, present, owner)
 
     def _tell_of_no_owner(self, obj: Kind, caller: FrameType) -> None:
-        """Once per kind and controller: the author said that the kind has owners."""
+        """Once per kind and controller: the author declared that the kind has owners."""
         resource = obj.resource.group_resource
         if resource in self._owned:
             self._owned.discard(resource)
@@ -226,7 +226,7 @@ class Context:
         background, with the UID and version in the cache. Reads all objects of the kind in the namespace.
 
         Args: keep = the wanted ones, by name, as apply takes or returns them.
-        Returns: what was deleted, as the cache has it; nothing while owner is being deleted.
+        Returns: the deleted objects, as the cache has them; none while owner is being deleted.
         Raises: Conflict for a child that has changed; as ResourceClient.delete and Manager.lister_for.
         """
         if is_being_deleted(owner):
@@ -294,7 +294,7 @@ class Context:
 
     def update_status(self, obj: K, status: APIStruct) -> K:
         """
-        Write an object's status if it differs; a status that says nothing new is no request.
+        Write an object's status if it differs; an equal status costs no request.
 
         The parts: evolve(obj, "status", status), and update_status of client.resource, with the controller's
         name as field manager.
@@ -332,7 +332,7 @@ class Context:
         return changed
 
     def _has_status(self, resource: Resource) -> bool:
-        """Whether the server serves it; also if the server does not tell."""
+        """Whether the server serves it; True if the server does not answer that."""
         try:
             served = self.client.discovery().resources(resource.group, resource.version)
         except ClientError:

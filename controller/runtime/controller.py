@@ -7,7 +7,7 @@ A controller: sources of watch events feed a queue, workers take names from it a
 
 Follows: controller-runtime pkg/internal/controller @v0.25, differs: reconciles wait for our own writes; a
 resync does not retry a name that failed for good; a delayed reconcile that an earlier one has made needless
-is left out; a process whose caches do not fill says which kind, and why.
+is left out; a process whose caches do not fill logs which kind, and why.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ class Controller:
     Implements handloop.controller.runtime.runnable.Runnable.
 
     State, under _lock: _counts; _running, the reconciles under way by name; _told, the ids of those that the
-    log tells of as blocked; _watchman, the thread that looks for these, None = it has nobody to look after;
+    log shows as blocked; _watchman, the thread that looks for these, None = there is nothing to look for;
     _watches, which only grow; _started, set by run. run starts the watches that it finds; watch() starts a
     watch that is added later.
     Threads: `<name>-worker-<i>`, no two with one name from the queue; `<name>-watchman`, as _watchman;
@@ -199,7 +199,7 @@ class Controller:
         self.queue.add(name, Cause(cause))
 
     def reconcile_again(self, cause: str) -> None:
-        """Reconcile once more, in the caller's words, what is being reconciled."""
+        """Reconcile the names in work once more, for this cause, in the caller's words."""
         with self._lock:
             names = list(self._running)
         for name in names:
@@ -298,7 +298,7 @@ class Controller:
         return max(0.0, min(began) + limit - now)
 
     def _limit(self) -> float | None:
-        """For how long a reconcile may run before the log tells of it."""
+        """For how long a reconcile may run before it is logged."""
         return self._options.reconcile_timeout_seconds or self._options.blocked_after_seconds
 
     def _late(self, seconds: float, limit: float | None) -> list[tuple[_Running, float]]:
@@ -443,7 +443,7 @@ class Controller:
 
 
 def _least_wait_seconds(error: BaseException) -> float:
-    """How long a retry waits at least, whatever the back-off says."""
+    """How long a retry waits at least, even if the back-off is shorter."""
     if isinstance(error, ReconcileError):
         return error.retry_seconds
     if isinstance(error, TransportError) and error.outcome_unknown:

@@ -112,7 +112,7 @@ class OwnerRecheck(Generic[T]):
     The owners of one kind whose children disappeared.
 
     State, under _lock: _suspects, the last 10,000 owners to ask about before their next reconcile; _told,
-    whether the log says that we may not ask.
+    whether the missing permission to ask was logged.
     Threads: listeners call child_gone; workers call check, each with the name that it got.
     """
 

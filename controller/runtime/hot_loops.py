@@ -1,15 +1,15 @@
 """
-Slows down names that are written again and again, and says once which fields go back and forth.
+Slows down names that are written again and again, and logs once which fields go back and forth.
 
 Two controllers that want different values of one field undo each other at full speed, and each write
 succeeds. So does a reconcile that writes a time or a random value, as its own watch event wakes it.
 
     50 reconciles of a name write within 10 s --> the next one waits 1 s, then 2 s, 4 s, ... up to 30 s
-    after the first wait                      --> one GET of what was written: what differs is a rival's work
-    nothing does                              --> what differs between two writes of ours
+    after the first wait                      --> one GET of the object: a field that differs is a rival's
+    no field does                             --> the fields that differ between two writes of ours
 
 A status that follows another object's change counts for a tenth, and makes no wait longer: a rollout writes
-it often, and so do two controllers whose statuses answer each other. A name that nobody writes for a minute
+it often, and so do two controllers whose statuses answer each other. A name without a write for a minute
 longer than its wait starts over.
 """
 
@@ -68,7 +68,7 @@ class _Pace(NamedTuple):
     """
     How often a name is written: so many tenths of a time since then.
 
-    A hot name has wait_seconds since its last write; last = its writes until the log says why it is hot.
+    A hot name has wait_seconds since its last write; last = its writes until the cause is logged.
     """
 
     since: float
@@ -111,7 +111,7 @@ class HotLoops:
             _tell(name, writes, fields, {_manager(write) for write in writes}, fix=fix)
 
     def seconds_to_wait(self, name: ObjectName) -> float:
-        """For how long to park a name that a worker has got. Blocks: for GETs, while it is hot and untold."""
+        """For how long to park a name that a worker has got. Blocks: for GETs, while it is hot."""
         with self._lock:
             pace = self._paces.get(name)
         if pace is None or not pace.wait_seconds:
@@ -124,7 +124,7 @@ class HotLoops:
         return max(0.0, left)
 
     def _has_rival(self, name: ObjectName, write: Write) -> bool:
-        """Whether somebody has changed what we wrote; said once."""
+        """Whether a rival has changed fields that we wrote; logged once."""
         try:
             live = _decoded(self._client.send(_get_of(write)).body)
         except NotFound:
@@ -198,7 +198,7 @@ def _differences(write: Write, other: Any) -> Iterator[str]:
 
 
 def _paths(sent: Any, stored: Any, other: Any, path: str = "") -> Iterator[str]:
-    """The paths of values that differ, as far as they are within what was sent."""
+    """The paths of values that differ, of the values that were sent."""
     if isinstance(stored, dict) and isinstance(other, dict):
         for key in sent if isinstance(sent, dict) else stored:
             if path != "metadata" or key not in _OF_EVERY_WRITE:

@@ -75,7 +75,7 @@ class OwnerNames:
     """
     A map function: the name of an object's controlling owner of one kind, or of all its owners of that kind.
 
-    An owner must be in its cache, with whatever UID: an object that was recreated under its name may wait for
+    An owner must be in its cache, with any UID: an object that was recreated under its name may wait for
     the end of its predecessor's children. An owner that is not in the cache yet is enqueued by its own add.
     """
 

@@ -79,7 +79,7 @@ PATIENCE_SECONDS: Final = 2.0
 # for the lease, caches and Events, after shutdown_timeout_seconds, within which runnables end
 _GRACE_SECONDS: Final = 5.0
 # for caches, and for Events, even if runnables have used up the time: idle threads end in less; for runnables
-# beyond their time, as a controller itself says what it leaves behind
+# beyond their time, as a controller itself logs the work that it leaves behind
 _LEAST_SECONDS: Final = 0.5
 
 
@@ -123,7 +123,7 @@ class Manager:
         hints name the program's commands in the fix of a list or watch that fails.
         cache_sync_timeout_seconds, which may be infinite, and max_concurrent_reconciles are the controllers'
         defaults. A registry takes one manager; None = a new one, which the manager shows as registry.
-        Raises: ValueError for a registry with another manager's metrics; TypeError for seams that are none;
+        Raises: ValueError for a registry with another manager's metrics; TypeError if seams is no Seams;
         as Caches.
         """
         if not isinstance(seams, Seams):
@@ -203,9 +203,8 @@ class Manager:
         Args: config None = load_config(): the kubeconfig, or the pod's account. name is that of the program,
         for the server. leader_election is a Lease, `namespace/name`, in a pod also its name alone; "" = none.
         metrics and health are addresses such as `:8080`, where run serves `/metrics`, and `/healthz` and
-        `/readyz`; None = not at all; `served` tells them. options are those of Manager.
-        Raises: ConfigError; ValueError for a lease without a namespace, or an address that is none; as
-        Manager.
+        `/readyz`; None = not at all; `served` has them. options are those of Manager.
+        Raises: ConfigError; ValueError for a lease without a namespace, or an invalid address; as Manager.
         """
         config = load_config() if config is None else config
         pages = Pages(
@@ -243,8 +242,8 @@ class Manager:
 
         Informers that were made before wait, too: a runnable's or a reconcile's first get, list or by_index.
 
-        Raises: after run has begun, CacheSyncTimeoutError, which says what is wrong; in a reconcile, as soon
-        as their list fails, WaitError, which says the same; DeadlineExceededError when a stop comes first.
+        Raises: after run has begun, CacheSyncTimeoutError with the trouble; in a reconcile, as soon as their
+        list fails, WaitError with the same; DeadlineExceededError when a stop comes first.
         Blocks: after run has begun, until they are filled, cache_sync_timeout_seconds at most.
         """
         informer = self._caches.informer_for(kind)
@@ -252,7 +251,7 @@ class Manager:
         return informer
 
     def informer_of(self, group_resource: str) -> KindInformer[Any] | None:
-        """The shared informers of a kind that somebody has asked for, by its `plural.group`; None without."""
+        """The shared informers of a kind that are made already, by its `plural.group`; None without."""
         return self._caches.informer_of(group_resource)
 
     def lister_for(self, kind: type[T]) -> Lister[T]:
@@ -544,7 +543,7 @@ class Manager:
         with self._lock:
             failures = tuple(self._failures)
         if self._lost_the_lease() or not self.shutdown_timeout_seconds:
-            # nobody was to wait for work, so none that goes on is a failure
+            # by the options no work is waited for, so work that goes on is no failure
             failures = tuple(each for each in failures if not isinstance(each, StopTimeoutError))
         if len(failures) == 1:
             raise failures[0]

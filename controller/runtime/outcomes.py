@@ -163,7 +163,7 @@ class ReconcileReports:
         )
 
     def blocks(self, context: Context, seconds: float, thread_id: int) -> None:
-        """The reconcile runs for longer than it may; said where that thread is now."""
+        """The reconcile runs for longer than it may; log where its thread is now."""
         frame = sys._current_frames().get(thread_id)  # noqa: SLF001 - documented
         stack = traceback.extract_stack(frame) if frame is not None else []
         where = f"{stack[-1].filename}:{stack[-1].lineno} in {stack[-1].name}" if stack else "unknown"
@@ -171,7 +171,7 @@ class ReconcileReports:
         context.log.debug("Where the reconcile blocks", v=4, stack="".join(traceback.format_list(stack)))
 
     def timed_out(self, context: Context, seconds: float) -> None:
-        """The reconcile took longer than it may, whatever its result."""
+        """The reconcile took longer than it may, with any result."""
         context.log.warning("Reconcile took longer than its deadline", seconds=round(seconds, 3))
 
 

@@ -2,7 +2,7 @@
 The own-write floor: a controller does not act on a cache that lacks its own last writes.
 
     reconcile --context.client--> accepted write --> floor of the name
-    next reconcile of that name: parked until the cache has what was written
+    next reconcile of that name: parked until the cache has the written object
 
 Without the floor, a reconcile may come before its predecessor's write has travelled back through the watch.
 It would decide on the state before that write, and create again, or undo. A parked name keeps no worker busy:
@@ -78,7 +78,7 @@ class _Details(msgspec.Struct, frozen=True):
 
 
 class _Answer(msgspec.Struct, frozen=True):
-    """What a write's answer says of the object: metadata of the object itself, or a deletion's Status."""
+    """The object in a write's answer: metadata of the object itself, or a deletion's Status."""
 
     metadata: _Metadata = _Metadata()
     details: _Details = _Details()
@@ -146,7 +146,7 @@ class OwnWrites:
         """
         Record a write of a client, on behalf of a name.
 
-        Returns: the name of what was written, and whether the cache has it already: it was as it was to be.
+        Returns: the name of the written object, and whether the cache has it already: nothing changed.
         """
         try:
             answer = _decoded(response.body)
@@ -184,7 +184,7 @@ class OwnWrites:
 
         Returns: 0 = reconcile now; else the longest wait. A watch event that ends the wait wakes the name.
         Blocks: for one request when the name has waited for timeout_seconds, and for another one per object
-        of which the server has what the cache has.
+        that is the same on the server and in the cache.
         """
         floors = self._watch(name)
         if not floors:
@@ -227,7 +227,7 @@ class OwnWrites:
         return not is_older(cached.metadata.resource_version, floor.resource_version)
 
     def _will_tell(self, floor: _Floor) -> bool:
-        """Whether a watch event will come: none does for what came and went between two lists."""
+        """Whether a watch event will come: none does for an object that came and went between two lists."""
         mirror = self._mirrors(floor.resource) if self._tells(floor.resource) else None
         return mirror is not None and mirror.get_by_key(str(floor.name)) is not None
 
@@ -237,7 +237,7 @@ class OwnWrites:
             return now - self._parked_at.setdefault(name, now)
 
     def _seconds_left(self, name: ObjectName, unmet: dict[_Target, _Floor], waited: float) -> float:
-        """How long to wait on. Takes out of unmet what the server has as the cache has it."""
+        """How long to wait on. Takes out of unmet the objects whose cached version is the server's."""
         if waited < self._timeout_seconds:
             return self._timeout_seconds - waited
         if waited >= LONGEST_WAIT_SECONDS:

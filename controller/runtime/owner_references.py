@@ -91,7 +91,7 @@ def is_of_predecessor(reference: OwnerReference, owner: Kind) -> bool:
 
 
 def _is_of_one_name(one: OwnerReference, other: OwnerReference) -> bool:
-    """Whether both name one owner: its group, kind and name, whatever the version."""
+    """Whether both name one owner: its group, kind and name, of any version."""
     return (one.kind, one.name, one.api_version.rpartition("/")[0]) == (
         other.kind,
         other.name,

@@ -35,7 +35,7 @@ def _yes(*_: object) -> bool:
 
 
 class PredicateFuncs:
-    """A predicate made of up to three functions; a missing one says yes."""
+    """A predicate made of up to three functions; without one of them its events pass."""
 
     def __init__(
         self,
@@ -136,7 +136,7 @@ class LabelsMatch:
 
 
 def all_of(*predicates: Predicate) -> Predicate:
-    """Yes when every predicate says yes; without any, yes."""
+    """An event passes if every predicate lets it pass; without any, it passes."""
     return PredicateFuncs(
         create=lambda obj: all(each.create(obj) for each in predicates),
         update=lambda old, new: all(each.update(old, new) for each in predicates),
@@ -145,7 +145,7 @@ def all_of(*predicates: Predicate) -> Predicate:
 
 
 def any_of(*predicates: Predicate) -> Predicate:
-    """Yes when one predicate says yes; without any, no."""
+    """An event passes if one predicate lets it pass; without any, none passes."""
     return PredicateFuncs(
         create=lambda obj: any(each.create(obj) for each in predicates),
         update=lambda old, new: any(each.update(old, new) for each in predicates),
@@ -154,7 +154,7 @@ def any_of(*predicates: Predicate) -> Predicate:
 
 
 def negate(predicate: Predicate) -> Predicate:
-    """Yes when the predicate says no: also to creates and deletes."""
+    """An event passes if the predicate drops it: also creates and deletes."""
     return PredicateFuncs(
         create=lambda obj: not predicate.create(obj),
         update=lambda old, new: not predicate.update(old, new),

@@ -112,7 +112,7 @@ class Result:
     Args: requeue_after in seconds: reconcile again then, even without a change; None or 0 = only after a
     change.
 
-    Raises: ValueError; TypeError for what is no number, such as a timedelta.
+    Raises: ValueError; TypeError for a value that is no number, such as a timedelta.
     """
 
     requeue_after: float | None = None

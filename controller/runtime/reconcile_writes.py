@@ -1,5 +1,5 @@
 """
-The writes of one controller's reconciles: waited for, told in one line a reconcile, and slowed down in loops.
+The writes of one controller's reconciles: waited for, logged in one line a reconcile, slowed down in loops.
 
     worker: seconds_to_wait(name) --> reconcile --accepted(name, ...), for each write--> ended(name)
 
@@ -95,7 +95,7 @@ class ReconcileWrites:
         The reconcile of a name has ended.
 
         Args: follows = another object's change led to it.
-        Returns: what it wrote, for the log; "" = nothing.
+        Returns: its writes, for the log; "" = none.
         """
         with self._lock:
             writes, count = self._of.pop(name, ([], 0))

@@ -28,11 +28,11 @@ _OF_THE_GARBAGE_COLLECTOR: Final = frozenset({"foregroundDeletion", "orphan"})
 
 
 class Reconciler(Protocol[S_contra]):
-    """Makes the cluster match what one object asks for; Reconciler[Foo] gets a Foo, [ObjectName] a name."""
+    """Makes the cluster match one object's spec; Reconciler[Foo] gets a Foo, [ObjectName] a name."""
 
     def reconcile(self, subject: S_contra, context: Context, /) -> Result | None:
         """
-        Compare what the object wants with the present state, and write the difference.
+        Compare the wanted state with the present one, and write the difference.
 
         Never runs twice at once for one object.
         Returns: None counts as DONE.
@@ -50,7 +50,7 @@ class ByObject(Generic[K]):
 
     It is not called for an object that is not in the cache, nor for one whose deletion waits for the garbage
     collector alone: its children go first, and must not be made again. It is called for every other object
-    that is being deleted: is_being_deleted(obj) tells, and a finalizer of the controller is removed there.
+    that is being deleted: check is_being_deleted(obj), and remove a finalizer of the controller there.
     """
 
     def __init__(self, cached: Callable[[ObjectName], K | None], reconcile: ReconcileFunc[K]) -> None:

@@ -95,7 +95,7 @@ class RunnableGroup:
         before = READER.set("runnable")
         try:
             runnable.run(stop)
-        except BaseException as error:  # noqa: BLE001 - whatever it is, the process must not live on without it
+        except BaseException as error:  # noqa: BLE001 - the process must not live on without a runnable
             self._on_failure(runnable.name, error)
         finally:
             READER.reset(before)

@@ -37,8 +37,8 @@ class Pages:
     """
     Where the pages are served; an address None = not at all.
 
-    Args: any_host answers requests whatever host they name, as in a pod; certificate_folder has tls.crt and
-    tls.key for the metrics, "" = plain HTTP; with metrics_auth the API server says who may read them.
+    Args: any_host answers requests for any host, as in a pod; certificate_folder has tls.crt and
+    tls.key for the metrics, "" = plain HTTP; with metrics_auth the API server decides who may read them.
     """
 
     metrics: BindAddress | None = None

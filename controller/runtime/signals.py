@@ -31,7 +31,7 @@ _READ_BYTES: Final = 64
 
 class SignalHandler:
     """
-    Handles signals while its `with` block runs, in the main thread; then restores what was there before.
+    Handles signals while its `with` block runs, in the main thread; then restores the earlier handlers.
 
     Follows: sample-controller pkg/signals.
     State: _asked, whether a stop was asked for; of the thread `signals`.

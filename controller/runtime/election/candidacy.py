@@ -4,7 +4,7 @@ One candidate's view of a lease, and the steps by which it is taken, kept and gi
 Guarantees: wall clocks of two machines are never compared. A candidate takes a lease only after it has seen
 its record unchanged for the holder's full duration. `seconds_to_write` ends with the renew deadline of the
 last successful renewal, counted from before that was sent: it is 0 before the lease expires for others.
-A lease that somebody deletes or empties leaves its holder that duration, too: the holder learns of it with
+A lease that is deleted or emptied by hand leaves its holder that duration, too: the holder learns of it with
 its next renewal only.
 Follows: client-go tools/leaderelection/leaderelection.go @32ce75a7d (tryAcquireOrRenew, release), differs: a
 release checks the holder that it has read, too, so that it never clears another candidate's lease; only a
@@ -154,7 +154,7 @@ class Candidacy:
         self._metrics.leader_on(self._lease.name)
 
     def stop_leading(self) -> None:
-        """Close the fence, whoever holds the lease."""
+        """Close the fence, no matter who holds the lease."""
         with self._lock:
             self._leading = False
         self._metrics.leader_off(self._lease.name)

@@ -89,7 +89,7 @@ class Election:
     Sets leader election up in a manager.
 
     It has connections of its own, so that a busy controller cannot delay a renewal. With end_process a
-    process that lost its lease has a second to end in order; then it is ended, whatever it is doing.
+    process that lost its lease has a second to end in order; then it is ended in the middle of its work.
 
     State: _over, set when the work has ended in order. Threads: `lost-lease`, only after a loss.
     """

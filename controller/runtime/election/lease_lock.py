@@ -1,8 +1,8 @@
 """
 The lock of leader election: one Lease, changed only in the version that was read.
 
-Its LeaseSpec says who leads, for how long without a sign of life, and since when. Times stay as the server
-spells them: another machine's clock may be wrong, so nothing computes with them.
+Its LeaseSpec names the leader, since when it leads, and for how long without a sign of life. Times stay as
+the server spells them: another machine's clock may be wrong, so nothing computes with them.
 Follows: client-go tools/leaderelection/resourcelock/leaselock.go @32ce75a7d, differs: there is one kind of
 lock, so the LeaseSpec is the record.
 """

@@ -58,7 +58,7 @@ def aggregate_key(event: Event) -> tuple[EventKey, str]:
 
 
 def spam_key(event: Event) -> EventKey:
-    """The key of a token bucket: source, object and type, whatever the reason and message."""
+    """The key of a token bucket: source, object and type, for any reason and message."""
     return (*_source_and_object(event), event.type)
 
 
@@ -136,7 +136,7 @@ class EventLogger:
         self._seen: LRUCache[EventKey, Event] = LRUCache(options.cache_size)
 
     def observe(self, event: Event, key: EventKey) -> tuple[Event, dict[str, Any] | None]:
-        """The Event as the server should have it, and the patch that makes it so; None for a new Event."""
+        """Returns: the Event to write, and the patch that updates the stored one, None for a new Event."""
         seen: Event | None = self._seen.get(key)
         patch: dict[str, Any] | None = None
         if seen is not None:

@@ -1,7 +1,7 @@
 """
 Events: words for people about an object, seen in `kubectl describe` and `kubectl events`.
 
-Guarantees: recording never blocks and never raises, whatever becomes of the Event. Behind a recorder is a
+Guarantees: recording never blocks and never raises, even if the Event is lost. Behind a recorder is a
 broadcaster, which writes core/v1, where equal messages are counted.
 Follows: client-go tools/record/event.go, tools/reference/ref.go and tools/internal/events
 (GenerateEventName), differs: messages end after 1024 bytes, as those of events.k8s.io/v1 must.

@@ -22,8 +22,8 @@ class Access:
     Verbs on one resource or subresource.
 
     Args: names limits it to some objects, () = all. namespace None = where the controllers watch, "" = the
-    program's own namespace, else that one, whatever is watched. purpose, such as `leader-election`, separates
-    it from the controllers' access.
+    program's own namespace, else that one, watched or not. purpose, such as `leader-election`, separates it
+    from the controllers' access.
     """
 
     resource: Resource

@@ -1,4 +1,4 @@
-"""RBAC roles that allow what was declared, and no more."""
+"""RBAC roles that allow the declared access, and no more."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class UndeclaredWrites:
     """
 
     def __init__(self, controller: str, access: Callable[[], Iterable[Access]]) -> None:
-        """Args: access = all that is declared, by whatever controller."""
+        """Args: access = all that any controller declares."""
         self._log = get_logger(controller, controller=controller)
         self._access = access
         self._lock = new_lock("UndeclaredWrites._lock", 95)

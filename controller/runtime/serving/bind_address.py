@@ -23,7 +23,7 @@ class BindAddress:
 
     @property
     def shown(self) -> str:
-        """The same, with a word on what a missing host means."""
+        """The same, with a word on a missing host."""
         return f"{self} (all interfaces)" if self.host in ("", "0.0.0.0", "::") else str(self)  # noqa: S104 - compared
 
     def served_names(self) -> Collection[str] | None:

@@ -42,7 +42,7 @@ _LISTEN: Final = "0A"
 
 
 def port_owner(port: int) -> str:
-    """`pid 812 (kubectl)` of the process that listens on a TCP port; "" where /proc does not tell."""
+    """`pid 812 (kubectl)` of the process that listens on a TCP port; "" where /proc does not show it."""
     try:
         inodes = _listening_inodes(port)
         return _process_of(inodes) if inodes else ""

@@ -1,5 +1,5 @@
 """
-Access to `/metrics`: the API server says whose a token is, and what its bearer may do.
+Access to `/metrics`: the API server names the owner of a token, and decides what its bearer may do.
 
 Follows: controller-runtime pkg/metrics/filters (WithAuthenticationAndAuthorization).
 """
