@@ -42,9 +42,11 @@ DIFFERENCES: Final = (
         "Quotas count objects, not cpu, memory or storage. Limit ranges are stored, and have no effect."
     ),
     Difference(
-        "Endpoints, EndpointSlices, PersistentVolumes, StorageClasses, IngressClasses, LimitRanges, "
-        "ControllerRevisions and the phase of a Namespace are stored as they come: only the types of their "
-        "fields and their metadata are validated."
+        "Ingresses, NetworkPolicies, Roles and bindings, PersistentVolumes and their claims, StorageClasses, "
+        "CertificateSigningRequests, Endpoints, EndpointSlices, IngressClasses, "
+        "LimitRanges, ControllerRevisions, the sources of volumes and the phase of a Namespace are stored as "
+        "they come: only the types of their fields and their metadata are validated. The role of a binding "
+        "stays."
     ),
     Difference(
         "Tables of PersistentVolumes, StorageClasses, IngressClasses, PriorityClasses, Endpoints, "
@@ -52,8 +54,7 @@ DIFFERENCES: Final = (
     ),
     Difference("Autoscalers have no metrics, and do not notice that several of them scale the same pods."),
     Difference(
-        "CertificateSigningRequests are approved and denied, and nothing signs them. Their signature and "
-        "their subject are not checked, and spec.extra stays empty."
+        "CertificateSigningRequests are approved and denied, and nothing signs them; spec.extra stays empty."
     ),
     Difference("Without TLS there is no certificate authority: the ConfigMaps kube-root-ca.crt are empty."),
     Difference(

@@ -196,13 +196,18 @@ def test_a_module_is_named_after_a_noun() -> None:
 
 
 def test_a_module_that_does_something_has_its_tests() -> None:
-    """tests/<package>/test_<module>.py, for each module with a function in it that is no Protocol's."""
+    """
+    tests/<package>/test_<module>.py, for each module with a function in it that is no Protocol's.
+
+    One test_rules.py replays the recorded judgements for all rules of the sandbox.
+    """
     missing = [
         name
         for name, path in FILES.items()
         if path.stem not in NO_TESTS_OF_THEIR_OWN
         and does_something(tree_of(name))
         and not (ROOT / "tests" / path.parent / f"test_{path.name}").exists()
+        and not (ROOT / "tests" / path.parent.parent / f"test_{path.parent.name}.py").exists()
     ]
     assert not missing
 

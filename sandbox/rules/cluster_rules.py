@@ -1,7 +1,8 @@
 """
 ConfigMaps, Secrets, Leases, quotas and priorities: what they may look like, and what of them may change.
+Of role bindings they check that the role stays.
 
-Follows: kubernetes pkg/apis/{core,coordination,scheduling}/validation.
+Follows: kubernetes pkg/apis/{core,coordination,rbac,scheduling}/validation.
 """
 
 from __future__ import annotations
@@ -151,3 +152,14 @@ def priority_class(new: Object, old: Object | None, subresource: str) -> list[Ca
         text = f"maximum allowed value of a user defined priority is {MAX_PRIORITY}"
         return [forbidden_field("value", text)]
     return one_of("preemptionPolicy", new.get("preemptionPolicy"), ("PreemptLowerPriority", "Never"))
+
+
+def role_binding(new: Object, old: Object | None, subresource: str) -> list[Cause]:
+    """A RoleBinding or ClusterRoleBinding: its role stays."""
+    del subresource
+    reference = part(new, "roleRef")
+    if old is None or part(old, "roleRef") == reference:
+        return []
+    members = (("APIGroup", "apiGroup"), ("Kind", "kind"), ("Name", "name"))
+    shown = {go: reference.get(name, "") for go, name in members}
+    return [invalid_value("roleRef", shown, "cannot change roleRef")]

@@ -7,7 +7,6 @@ Follows: kubernetes pkg/apis/core/validation/validation.go (ValidateEnv, Validat
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
 from typing import Any, Final
 
 from handloop.sandbox.wire import names
@@ -67,7 +66,7 @@ def _value_from(path: str, variable: Object) -> list[Cause]:
     given = [name for name in _SOURCES if source.get(name) is not None]
     causes: list[Cause] = []
     if "fieldRef" in given:
-        causes += field_reference(f"{path}.fieldRef", source["fieldRef"], _ENV_FIELD_PATHS)
+        causes += _field_reference(f"{path}.fieldRef", source["fieldRef"])
     if "resourceFieldRef" in given:
         causes += _resource_reference(f"{path}.resourceFieldRef", source["resourceFieldRef"])
     for name in ("configMapKeyRef", "secretKeyRef"):
@@ -82,8 +81,7 @@ def _value_from(path: str, variable: Object) -> list[Cause]:
     return causes
 
 
-def field_reference(path: str, reference: Object, supported: Collection[str] = _FIELD_PATHS) -> list[Cause]:
-    """A downward API reference to a field of the pod."""
+def _field_reference(path: str, reference: Object) -> list[Cause]:
     field = reference.get("fieldPath", "")
     if not field:
         return [required(f"{path}.fieldPath")]
@@ -100,7 +98,9 @@ def field_reference(path: str, reference: Object, supported: Collection[str] = _
                 f"{path}.fieldPath", field, f"error converting fieldPath: field label not supported: {field}"
             )
         ]
-    return [] if field in supported else [not_supported(f"{path}.fieldPath", field, sorted(supported))]
+    if field in _ENV_FIELD_PATHS:
+        return []
+    return [not_supported(f"{path}.fieldPath", field, sorted(_ENV_FIELD_PATHS))]
 
 
 def _resource_reference(path: str, reference: Object) -> list[Cause]:

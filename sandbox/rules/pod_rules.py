@@ -17,7 +17,6 @@ from handloop.sandbox.rules.container_rules import (
     containers,
     init_containers,
 )
-from handloop.sandbox.rules.volume_rules import volumes
 from handloop.sandbox.wire import names
 from handloop.sandbox.wire.causes import duplicate, forbidden_field, invalid_value, not_supported, required
 from handloop.sandbox.wire.field_rules import (
@@ -28,6 +27,7 @@ from handloop.sandbox.wire.field_rules import (
     entries,
     label_selector,
     labels,
+    named_by,
     one_of,
     part,
 )
@@ -47,7 +47,7 @@ _UPDATABLE: Final = (
 def pod_spec(path: str, spec: Object) -> list[Cause]:
     """Everything a pod's spec must keep."""
     regular = list(entries(spec, "containers"))
-    mountable, causes = volumes(f"{path}.volumes", entries(spec, "volumes"))
+    mountable, causes = _volumes(f"{path}.volumes", entries(spec, "volumes"))
     causes += containers(f"{path}.containers", regular, mountable)
     taken = {container.get("name", "") for container in regular}
     causes += init_containers(
@@ -63,6 +63,28 @@ def pod_spec(path: str, spec: Object) -> list[Cause]:
     causes += _affinity(f"{path}.affinity", part(spec, "affinity"))
     causes += _spread(f"{path}.topologySpreadConstraints", entries(spec, "topologySpreadConstraints"))
     return causes + _names(path, spec) + _tolerations(f"{path}.tolerations", entries(spec, "tolerations"))
+
+
+_NEEDED: Final = {"persistentVolumeClaim": "claimName", "secret": "secretName", "configMap": "name"}
+
+
+def _volumes(path: str, found: Sequence[Object]) -> tuple[set[str], list[Cause]]:
+    """The names of the volumes that can be mounted, and the complaints about the others."""
+    causes: list[Cause] = []
+    seen: set[str] = set()
+    for index, volume in enumerate(found):
+        at, name = f"{path}[{index}]", volume.get("name", "")
+        wrong = [
+            required(f"{at}.{kind}.{member}")
+            for kind, member in _NEEDED.items()
+            if volume.get(kind) is not None and not volume[kind].get(member)
+        ]
+        misnamed = named_by(f"{at}.name", name, names.dns_1123_label)
+        wrong += misnamed or ([duplicate(f"{at}.name", name)] if name in seen else [])
+        causes += wrong
+        if not wrong:
+            seen.add(name)
+    return seen, causes
 
 
 def _names(path: str, spec: Object) -> list[Cause]:

@@ -1,6 +1,7 @@
 """
-The rules of each built-in kind, besides those of its metadata, and the rules of its names.
+The rules of built-in kinds, besides those of their metadata, and the rules of their names.
 
+There are rules for what the sandbox runs and for what operators create most. Others are stored as they come.
 Follows: kubernetes pkg/registry strategies (which validation runs on create, update and status).
 """
 
@@ -10,18 +11,14 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from handloop.sandbox.custom import definition_rules
+from handloop.sandbox.rules import cluster_rules as cluster
 from handloop.sandbox.rules import (
-    certificate_rules,
     event_rules,
     job_rules,
-    network_rules,
     pod_rules,
-    rbac_rules,
     scaling_rules,
     service_rules,
-    volume_rules,
 )
-from handloop.sandbox.rules import cluster_rules as cluster
 from handloop.sandbox.rules import workload_rules as workload
 from handloop.sandbox.wire import names
 from handloop.sandbox.wire.field_rules import Object
@@ -34,7 +31,6 @@ NameRule = Callable[[str, bool], list[str]]
 RULES: Final[Mapping[tuple[str, str], Rules]] = {
     ("", "configmaps"): cluster.config_map,
     ("", "events"): event_rules.event,
-    ("", "persistentvolumeclaims"): volume_rules.claim,
     ("", "pods"): pod_rules.pod,
     ("", "podtemplates"): workload.pod_template,
     ("", "replicationcontrollers"): workload.replication_controller,
@@ -49,16 +45,11 @@ RULES: Final[Mapping[tuple[str, str], Rules]] = {
     ("autoscaling", "horizontalpodautoscalers"): scaling_rules.autoscaler,
     ("batch", "cronjobs"): job_rules.cron_job,
     ("batch", "jobs"): job_rules.job,
-    ("certificates.k8s.io", "certificatesigningrequests"): certificate_rules.signing_request,
     ("coordination.k8s.io", "leases"): cluster.lease,
     ("events.k8s.io", "events"): event_rules.new_event,
-    ("networking.k8s.io", "ingresses"): network_rules.ingress,
-    ("networking.k8s.io", "networkpolicies"): network_rules.network_policy,
     ("policy", "poddisruptionbudgets"): scaling_rules.disruption_budget,
-    ("rbac.authorization.k8s.io", "clusterrolebindings"): rbac_rules.cluster_role_binding,
-    ("rbac.authorization.k8s.io", "clusterroles"): rbac_rules.cluster_role,
-    ("rbac.authorization.k8s.io", "rolebindings"): rbac_rules.role_binding,
-    ("rbac.authorization.k8s.io", "roles"): rbac_rules.role,
+    ("rbac.authorization.k8s.io", "clusterrolebindings"): cluster.role_binding,
+    ("rbac.authorization.k8s.io", "rolebindings"): cluster.role_binding,
     ("scheduling.k8s.io", "priorityclasses"): cluster.priority_class,
 }
 

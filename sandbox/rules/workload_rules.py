@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any, Final
 
 from handloop.sandbox.rules.pod_rules import template
-from handloop.sandbox.rules.volume_rules import claim_spec
 from handloop.sandbox.wire import names
 from handloop.sandbox.wire.causes import forbidden_field, invalid_value, not_supported, required, shown
 from handloop.sandbox.wire.field_rules import (
@@ -241,8 +240,6 @@ def stateful_set(new: Object, old: Object | None, subresource: str) -> list[Caus
         return _replica_status(new, *members, over="readyReplicas")
     spec = part(new, "spec")
     causes = _stateful_policies(spec)
-    for index, claim in enumerate(entries(spec, "volumeClaimTemplates") if old is None else ()):
-        causes += claim_spec(f"spec.volumeClaimTemplates[{index}].spec", part(claim, "spec"))
     causes += nonnegative("spec", spec, "replicas", "minReadySeconds")
     service = spec.get("serviceName", "")
     if service and old is None:

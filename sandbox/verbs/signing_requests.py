@@ -12,13 +12,13 @@ from typing import Final
 from handloop.sandbox.requests import authorization
 from handloop.sandbox.requests.authorization import Attributes
 from handloop.sandbox.requests.call import Call
-from handloop.sandbox.rules.certificate_rules import APPROVALS
 from handloop.sandbox.storage.stored import Object
 from handloop.sandbox.wire import go_time
 from handloop.sandbox.wire.resource import GroupResource
 from handloop.sandbox.wire.status import forbidden
 
 SIGNING_REQUESTS: Final = GroupResource("certificates.k8s.io", "certificatesigningrequests")
+_APPROVALS: Final = ("Approved", "Denied")
 _ASKING: Final = ("username", "uid", "groups", "extra")
 
 
@@ -66,7 +66,7 @@ def _with_conditions(request: Object, status: Object, conditions: list[Object]) 
 
 def _with_approvals(conditions: list[Object], before: Object) -> list[Object]:
     """The conditions, those about the approval as they were."""
-    kept = {entry["type"]: entry for entry in before.get("conditions") or () if entry["type"] in APPROVALS}
+    kept = {entry["type"]: entry for entry in before.get("conditions") or () if entry["type"] in _APPROVALS}
     return [kept.get(entry.get("type", ""), entry) for entry in conditions]
 
 

@@ -57,8 +57,11 @@ def test_a_role_gives_what_it_says(widgets: Widgets, robot: str) -> None:
     widgets.server.create(f"{roles}/roles", {"metadata": {"name": "r"}, "rules": rules})
     subject = {"kind": "ServiceAccount", "name": "robot", "namespace": widgets.namespace}
     reference = {"apiGroup": _RBAC, "kind": "Role", "name": "r"}
-    binding = {"metadata": {"name": "r"}, "roleRef": reference, "subjects": [subject]}
+    binding: Object = {"metadata": {"name": "r"}, "roleRef": reference, "subjects": [subject]}
     assert widgets.server.create(f"{roles}/rolebindings", binding).status == 201
+    other = {**binding, "roleRef": {**reference, "name": "other"}}
+    (cause,) = widgets.server.update(f"{roles}/rolebindings/r", other).causes
+    assert (cause[1], cause[2].rpartition(": ")[2]) == ("roleRef", "cannot change roleRef")
     attributes = {"group": widgets.group, "resource": "widgets", "namespace": widgets.namespace}
     server = widgets.server
     server.eventually(

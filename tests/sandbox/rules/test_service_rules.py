@@ -5,23 +5,6 @@ from typing import Any
 import pytest
 
 from handloop.sandbox.rules.service_rules import address_causes, ip_address, service_notices
-from support.mutants import check_create, check_update
-from support.recorded_rules import Judged, creations, told, updates
-
-
-@pytest.mark.parametrize("judged", creations("Service"), ids=told)
-def test_new_objects_are_judged_as_recorded(judged: Judged) -> None:
-    """Services and Endpoints, changed in one member: what the real server says."""
-    for line in judged.lines:
-        check_create(line)
-
-
-@pytest.mark.parametrize("judged", updates("Service"), ids=told)
-def test_changes_are_judged_as_recorded(judged: Judged) -> None:
-    """What may change of an existing object, and the complaints about what may not."""
-    assert judged.old is not None
-    for line in judged.lines:
-        check_update(judged.old, line)
 
 
 @pytest.mark.parametrize(

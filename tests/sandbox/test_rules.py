@@ -1,3 +1,5 @@
+"""The rules of built-in kinds: what they judge of a new or changed object, and what a real server did."""
+
 from __future__ import annotations
 
 import pytest
@@ -6,14 +8,14 @@ from support.mutants import check_create, check_update
 from support.recorded_rules import Judged, creations, told, updates
 
 
-@pytest.mark.parametrize("judged", creations("NetworkPolicy", "Ingress"), ids=told)
+@pytest.mark.parametrize("judged", creations(), ids=told)
 def test_new_objects_are_judged_as_recorded(judged: Judged) -> None:
-    """Network policies, ingresses and slices, changed in one member: what the real server says."""
+    """Objects of every kind with rules, changed in one member: what the real server says."""
     for line in judged.lines:
         check_create(line)
 
 
-@pytest.mark.parametrize("judged", updates("NetworkPolicy", "Ingress"), ids=told)
+@pytest.mark.parametrize("judged", updates(), ids=told)
 def test_changes_are_judged_as_recorded(judged: Judged) -> None:
     """What may change of an existing object, and the complaints about what may not."""
     assert judged.old is not None
