@@ -28,13 +28,15 @@ from handloop.workqueue.rate_limiting_queue import RateLimitingQueue
 
 THREADS = (1, 4)
 
+Subject = Queue[ObjectName] | PriorityQueue[ObjectName]
+
 
 def keys(thread: int, count: int) -> list[ObjectName]:
     """Keys that no other thread adds: a key that two threads add may be delivered once for both."""
     return [ObjectName("default", f"{thread}-{number}") for number in range(count)]
 
 
-def cycle_ours(subject: Queue[ObjectName], mine: list[ObjectName]) -> None:
+def cycle_ours(subject: Subject, mine: list[ObjectName]) -> None:
     """One add, one get, one done for each key."""
     add, get, done = subject.add, subject.get, subject.done
     for key in mine:
@@ -51,7 +53,7 @@ def cycle_standard(subject: queue.Queue[ObjectName], mine: list[ObjectName]) -> 
         done()
 
 
-def ours(make: Callable[[], Queue[ObjectName]]) -> Callable[[list[list[ObjectName]]], float]:
+def ours(make: Callable[[], Subject]) -> Callable[[list[list[ObjectName]]], float]:
     """Measures one of our queues: seconds for all threads' keys."""
 
     def run(shares: list[list[ObjectName]]) -> float:

@@ -57,7 +57,7 @@ def chapter(screen: Screen) -> End:
         delays = []
         for _ in range(5):
             queue.add_rate_limited("slow")
-            delays.append(round(queue._ready_at["slow"] - clock.now(), 6))
+            delays.append(round(queue.items(1).delayed["slow"], 6))
             clock.advance(delays[-1])
             until(lambda: len(queue), "the delayed key")
             queue.done(queue.get())

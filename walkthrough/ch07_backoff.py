@@ -63,7 +63,7 @@ def chapter(screen: Screen) -> End:
 def _fail(queue: RateLimitingQueue[ObjectName], clock: HandClock) -> float:
     """Fail once, and wait for the next try. Returns: how many seconds later it came."""
     queue.add_rate_limited(EXAMPLE)
-    delay = queue._ready_at[EXAMPLE] - clock.now()
+    delay = queue.items(1).delayed[EXAMPLE]
     clock.advance(delay)
     until(lambda: len(queue), "the next try")
     queue.done(queue.get())

@@ -82,6 +82,9 @@ class QueueStatistics(NamedTuple):
     readded: int
     delayed: int
 
+    def __str__(self) -> str:
+        return f"{self.queued} queued, {self.in_flight} in flight, {self.delayed} delayed"
+
 
 class QueueItems(NamedTuple, Generic[T]):
     """
@@ -131,8 +134,6 @@ class Queue(Generic[T]):
         container None means first in, first out.
         """
         self.name = name
-        self._clock = seams.clock
-        self._spawn = seams.spawn
         self._lock = new_lock("Queue._lock", _RANK)
         self._acquire = self._lock.acquire
         self._release = self._lock.release
@@ -257,9 +258,7 @@ class Queue(Generic[T]):
             return self._shutting_down
 
     def __repr__(self) -> str:
-        now = self.statistics()
-        counts = f"{now.queued} queued, {now.in_flight} in flight, {now.delayed} delayed"
-        return f"<{type(self).__name__} {self.name or 'without a name'}: {counts}>"
+        return f"<{type(self).__name__} {self.name or 'without a name'}: {self.statistics()}>"
 
     def statistics(self) -> QueueStatistics:
         """A snapshot of the numbers of items."""

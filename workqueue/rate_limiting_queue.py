@@ -8,43 +8,30 @@ A worker does
     else: queue.forget(item)                # also when giving up
     finally: queue.done(item)               # always, exactly once
 
-Follows: client-go util/workqueue/delaying_queue.go and rate_limiting_queue.go, differs:
-  * add_after puts its entry on the heap itself, so there is no hand-over buffer that could fill up and block.
-  * No heartbeat. The loop decides under the lock to wait for the earliest entry. An earlier entry or a
-    shutdown, which ends that wait early, is written under the same lock and notifies, so the loop cannot miss
-    it.
-  * The loop thread starts with the first delayed add: a queue that never delays has no thread.
-  * Entries of equal ready time are added in the order of the calls.
-  * shut_down_with_drain ends the loop at once; upstream's ends at its next heartbeat.
+Follows: client-go util/workqueue/delaying_queue.go and rate_limiting_queue.go, differs: `schedule.py`, and
+shut_down_with_drain ends the loop at once; upstream's ends at its next heartbeat.
 """
 
 from __future__ import annotations
 
-import heapq
-import itertools
 from typing import Final
 
-from handloop.workqueue.queue import Container, Queue, QueueItems, QueueStatistics, T
+from handloop.workqueue.queue import Queue, QueueItems, QueueStatistics, T
 from handloop.workqueue.queue_metrics import MetricsProvider
 from handloop.workqueue.rate_limiters import RateLimiter
-from handloop.workqueue.seams import REAL_SEAMS, Joinable, Seams, new_condition
+from handloop.workqueue.schedule import Schedule
+from handloop.workqueue.seams import REAL_SEAMS, Seams, new_lock
 from handloop.workqueue.step_trace import TRACE
 
 _RANK: Final = 70
-_COMPACT_FROM: Final = 64
 
 
 class DelayingQueue(Queue[T]):
     """
-    Adds items when their time has come. Neither an immediate add nor done() cancels a delayed add of the same
-    item. In a PriorityQueue an immediate add does.
+    Adds items when their time has come.
 
-    State, all guarded by `_schedule` (rank 70, `DelayingQueue._lock` in the table of locks):
-      _ready_at   the item's ready time: one per item, the earliest asked for
-      _heap       (ready time, sequence number, item); an entry counts if its ready time is the one in
-                  _ready_at. The others gave way to an earlier one: the loop skips them
-      _stopped    never goes back to False
-
+    Neither an immediate add nor done() cancels a delayed add of the same item.
+    State: `_schedule`, guarded by `_delays` (rank 70, `DelayingQueue._lock` in the table of locks).
     Threads: any; the loop thread `delaying-<queue>` moves due items to the queue.
     """
 
@@ -54,16 +41,11 @@ class DelayingQueue(Queue[T]):
         name: str = "",
         metrics_provider: MetricsProvider | None = None,
         seams: Seams = REAL_SEAMS,
-        container: Container[T] | None = None,
     ) -> None:
         """Make an empty queue; the options are those of Queue."""
-        super().__init__(name=name, metrics_provider=metrics_provider, seams=seams, container=container)
-        self._schedule = new_condition("DelayingQueue._lock", _RANK)
-        self._ready_at: dict[T, float] = {}
-        self._heap: list[tuple[float, int, T]] = []
-        self._sequence = itertools.count()
-        self._stopped = False
-        self._loop: Joinable | None = None
+        super().__init__(name=name, metrics_provider=metrics_provider, seams=seams)
+        self._delays = new_lock("DelayingQueue._lock", _RANK)
+        self._schedule: Schedule[T] = Schedule(self._delays, self.add_all, name=name, seams=seams)
 
     def add_after(self, item: T, delay_seconds: float) -> None:
         """
@@ -71,11 +53,13 @@ class DelayingQueue(Queue[T]):
 
         If item is already waiting for its time, the earlier of the two times counts.
         """
-        with self._schedule:
-            if not self._accept_retry_locked():
+        with self._delays:
+            if self._schedule.stopped:
                 return
+            if self._metrics is not None:
+                self._metrics.instruments.retries.inc()
             if delay_seconds > 0:
-                self._put_locked(item, self._clock.now() + delay_seconds)
+                self._schedule.put_locked(item, delay_seconds)
                 return
         self.add(item)
 
@@ -85,7 +69,7 @@ class DelayingQueue(Queue[T]):
 
         Blocks: until the threads of the queue have ended; not for workers.
         """
-        self._stop_loop()
+        self._stop_delays()
         super().shut_down()
 
     def shut_down_with_drain(self) -> None:
@@ -94,84 +78,28 @@ class DelayingQueue(Queue[T]):
 
         Blocks: until no item is in flight, or shut_down() is called by another thread.
         """
-        self._stop_loop()
+        self._stop_delays()
         super().shut_down_with_drain()
 
     def statistics(self) -> QueueStatistics:
         """A snapshot of the numbers of items."""
-        with self._schedule:
-            delayed = len(self._ready_at)
+        with self._delays:
+            delayed = len(self._schedule)
         return super().statistics()._replace(delayed=delayed)
 
     def items(self, most: int) -> QueueItems[T]:
         """A snapshot of at most so many items of each kind."""
-        with self._schedule:
-            now = self._clock.now()
-            delayed = {
-                item: max(0.0, at - now) for item, at in itertools.islice(self._ready_at.items(), most)
-            }
+        with self._delays:
+            delayed = self._schedule.seconds_left_locked(most)
         return super().items(most)._replace(delayed=delayed)
 
-    def _accept_retry_locked(self) -> bool:
-        """Whether delayed adds are still taken; counts one more if they are."""
-        if not self._stopped and self._metrics is not None:
-            self._metrics.instruments.retries.inc()
-        return not self._stopped
-
-    def _put_locked(self, item: T, ready_at: float) -> None:
-        known = self._ready_at.get(item)
-        if known is not None and known <= ready_at:
-            return
-        self._ready_at[item] = ready_at
-        entry = (ready_at, next(self._sequence), item)
-        heapq.heappush(self._heap, entry)
-        self._sweep_locked()
-        if self._loop is None:
-            # with the lock held, so that a shutdown finds the thread it is to join
-            self._loop = self._spawn(f"delaying-{self.name or 'queue'}", self._run_loop)
-        elif self._heap[0] is entry:
-            # the new entry is the earliest, and the loop waits for a later time
-            self._schedule.notify()
-
-    def _sweep_locked(self) -> None:
-        """Drop entries that gave way, once they are the majority: each sweep removes more than it keeps."""
-        if len(self._heap) <= _COMPACT_FROM + 2 * len(self._ready_at):
-            return
-        self._heap = [entry for entry in self._heap if self._ready_at.get(entry[2]) == entry[0]]
-        heapq.heapify(self._heap)
-
-    def _run_loop(self) -> None:
-        with self._schedule:
-            while not self._stopped:
-                self._hand_over_due_locked()
-                self._clock.wait_until(self._schedule, self._heap[0][0] if self._heap else None)
-
-    def _hand_over_due_locked(self) -> None:
-        """Loop thread: queue due items, in the order of ready times."""
-        now = self._clock.now()
-        due: list[T] = []
-        while self._heap and self._heap[0][0] <= now:
-            ready_at, _, item = heapq.heappop(self._heap)
-            if self._ready_at.get(item) == ready_at:
-                del self._ready_at[item]
-                due.append(item)
-        if due:
-            # Queue's add_all: PriorityQueue noted the priorities when the items were delayed
-            super().add_all(due)
-
-    def _stop_loop(self) -> None:
-        with self._schedule:
-            self._stopped = True
-            self._ready_at.clear()
-            self._heap.clear()
-            self._schedule.notify_all()
+    def _stop_delays(self) -> None:
+        with self._delays:
+            self._schedule.stop_locked()
 
     def _join_threads(self) -> None:
         super()._join_threads()
-        with self._schedule:
-            loop = self._loop
-        if loop is not None:
-            loop.join()
+        self._schedule.join()
 
 
 class RateLimitingQueue(DelayingQueue[T]):
@@ -184,10 +112,9 @@ class RateLimitingQueue(DelayingQueue[T]):
         name: str = "",
         metrics_provider: MetricsProvider | None = None,
         seams: Seams = REAL_SEAMS,
-        container: Container[T] | None = None,
     ) -> None:
         """Make an empty queue; the options are those of Queue."""
-        super().__init__(name=name, metrics_provider=metrics_provider, seams=seams, container=container)
+        super().__init__(name=name, metrics_provider=metrics_provider, seams=seams)
         self._rate_limiter = rate_limiter
 
     def add_rate_limited(self, item: T, *, at_least_seconds: float = 0.0) -> None:

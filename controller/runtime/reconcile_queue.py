@@ -11,8 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
 from handloop.informers.keys import ObjectName
-from handloop.workqueue.priority import DEFAULT_PRIORITY
-from handloop.workqueue.priority_queue import PriorityQueue
+from handloop.workqueue.priority_queue import DEFAULT_PRIORITY, PriorityQueue
 from handloop.workqueue.queue import QueueStatistics
 from handloop.workqueue.queue_metrics import MetricsProvider
 from handloop.workqueue.rate_limiters import ItemExponentialFailureRateLimiter, RateLimiter

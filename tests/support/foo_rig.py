@@ -126,8 +126,8 @@ class FooRig:
     def work_off(self, seconds: float = 0.0) -> None:
         """Let time pass and process what is due by then; for a rig without threads (spawn=no_thread)."""
         self.clock.advance(seconds)
-        with self.queue._schedule:
-            self.queue._hand_over_due_locked()
+        with self.queue._delays:
+            self.queue._schedule._hand_over_due_locked()
         while len(self.queue):
             assert self.controller._process_next_work_item()
 

@@ -123,9 +123,9 @@ class ReconcileRig:
     def pass_time(self, seconds: float) -> None:
         """Move the clock, and process what has become due by then. Plays the thread of the queue."""
         self.clock.advance(seconds)
-        delaying = self.queue._queue
-        with delaying._schedule:
-            delaying._hand_over_due_locked()
+        queue = self.queue._queue
+        with queue._lock:
+            queue._schedule._hand_over_due_locked()
         self.work()
 
     def metric(self, name: str, **labels: str) -> float:

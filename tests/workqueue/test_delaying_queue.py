@@ -1,16 +1,21 @@
 from __future__ import annotations
 
 import math
-import random
 from collections.abc import Iterator
 
 import pytest
 
 from handloop.workqueue.queue import ShutDown
-from handloop.workqueue.rate_limiting_queue import DelayingQueue
 from handloop.workqueue.seams import Seams
 from support.fake_clock import FakeClock
 from support.fake_metrics import FakeMetricsProvider
+from support.queues import (
+    AnyDelayingQueue,
+    NewDelayingQueue,
+    both_delaying_queues,
+    priority_queue,
+    rate_limiting_queue,
+)
 from support.threads import Background
 
 
@@ -19,20 +24,20 @@ def clock() -> FakeClock:
     return FakeClock()
 
 
-@pytest.fixture
-def queue(clock: FakeClock) -> Iterator[DelayingQueue[str]]:
-    with DelayingQueue[str](seams=Seams(clock=clock)) as queue:
+@pytest.fixture(params=[rate_limiting_queue, priority_queue], ids=["rate-limiting", "priority"])
+def queue(request: pytest.FixtureRequest, clock: FakeClock) -> Iterator[AnyDelayingQueue]:
+    with request.param(seams=Seams(clock=clock)) as queue:
         yield queue
 
 
-def take(queue: DelayingQueue[str]) -> str:
+def take(queue: AnyDelayingQueue) -> str:
     """Get and done, with a deadline."""
-    item = Background(queue.get).result()
+    item: str = Background(queue.get).result()
     queue.done(item)
     return item
 
 
-def assert_nothing_comes_within(queue: DelayingQueue[str], clock: FakeClock, seconds: float) -> None:
+def assert_nothing_comes_within(queue: AnyDelayingQueue, clock: FakeClock, seconds: float) -> None:
     """Whatever was due within that time would come before an item that is added last for its end."""
     queue.add_after("sentinel", seconds)
     clock.advance(seconds)
@@ -40,7 +45,7 @@ def assert_nothing_comes_within(queue: DelayingQueue[str], clock: FakeClock, sec
     assert len(queue) == 0
 
 
-def test_item_comes_when_its_time_has_come(queue: DelayingQueue[str], clock: FakeClock) -> None:
+def test_item_comes_when_its_time_has_come(queue: AnyDelayingQueue, clock: FakeClock) -> None:
     """DQ-01: a delayed item is queued after its delay, once. Follows TestSimpleQueue."""
     queue.add_after("foo", 0.05)
     assert len(queue) == 0
@@ -53,7 +58,7 @@ def test_item_comes_when_its_time_has_come(queue: DelayingQueue[str], clock: Fak
     assert_nothing_comes_within(queue, clock, 10)
 
 
-def test_later_add_of_a_waiting_item_is_dropped(queue: DelayingQueue[str], clock: FakeClock) -> None:
+def test_later_add_of_a_waiting_item_is_dropped(queue: AnyDelayingQueue, clock: FakeClock) -> None:
     """DQ-02: the earlier time counts, and there is one delivery. Follows TestDeduping."""
     queue.add_after("foo", 0.05)
     queue.add_after("foo", 0.07)
@@ -63,7 +68,7 @@ def test_later_add_of_a_waiting_item_is_dropped(queue: DelayingQueue[str], clock
     assert_nothing_comes_within(queue, clock, 0.02)
 
 
-def test_earlier_add_of_a_waiting_item_wins(queue: DelayingQueue[str], clock: FakeClock) -> None:
+def test_earlier_add_of_a_waiting_item_wins(queue: AnyDelayingQueue, clock: FakeClock) -> None:
     """DQ-03: a shorter delay moves the item up, and there is one delivery. Follows TestDeduping."""
     queue.add_after("foo", 0.05)
     queue.add_after("foo", 0.03)
@@ -73,7 +78,7 @@ def test_earlier_add_of_a_waiting_item_wins(queue: DelayingQueue[str], clock: Fa
     assert_nothing_comes_within(queue, clock, 0.02)
 
 
-def test_adds_between_steps(queue: DelayingQueue[str], clock: FakeClock) -> None:
+def test_adds_between_steps(queue: AnyDelayingQueue, clock: FakeClock) -> None:
     """
     DQ-04: items come as their times come, also those added after others were due.
 
@@ -94,7 +99,7 @@ def test_adds_between_steps(queue: DelayingQueue[str], clock: FakeClock) -> None
     assert take(queue) == "baz"
 
 
-def test_items_due_together_come_in_order_of_time(queue: DelayingQueue[str], clock: FakeClock) -> None:
+def test_items_due_together_come_in_order_of_time(queue: AnyDelayingQueue, clock: FakeClock) -> None:
     """DQ-05: one step over several times queues in the order of times. Follows TestCopyShifting."""
     queue.add_after("foo", 1)
     queue.add_after("bar", 0.5)
@@ -104,7 +109,7 @@ def test_items_due_together_come_in_order_of_time(queue: DelayingQueue[str], clo
     assert [take(queue) for _ in range(3)] == ["baz", "bar", "foo"]
 
 
-def test_items_of_equal_time_come_in_order_of_calls(queue: DelayingQueue[str], clock: FakeClock) -> None:
+def test_items_of_equal_time_come_in_order_of_calls(queue: AnyDelayingQueue, clock: FakeClock) -> None:
     """Equal ready times are first in, first out."""
     for item in "badc":
         queue.add_after(item, 1)
@@ -114,21 +119,20 @@ def test_items_of_equal_time_come_in_order_of_calls(queue: DelayingQueue[str], c
 
 
 @pytest.mark.parametrize("delay", [0.0, -1.0])
-def test_no_delay_is_an_add(queue: DelayingQueue[str], delay: float) -> None:
+def test_no_delay_is_an_add(queue: AnyDelayingQueue, delay: float) -> None:
     """DQ-06: a delay of zero or less queues at once, once, without a thread."""
     queue.add_after("x", delay)
     queue.add_after("x", delay)
 
     assert len(queue) == 1
-    assert queue._loop is None
+    assert queue._schedule._loop is None
 
 
-def test_shut_down_ends_delayed_adds(clock: FakeClock) -> None:
+@both_delaying_queues
+def test_shut_down_ends_delayed_adds(new_queue: NewDelayingQueue, clock: FakeClock) -> None:
     """DQ-07: a delayed add after the shutdown neither comes nor counts as a retry."""
     provider = FakeMetricsProvider()
-    queue: DelayingQueue[str] = DelayingQueue(
-        name="test", metrics_provider=provider, seams=Seams(clock=clock)
-    )
+    queue = new_queue(name="test", metrics_provider=provider, seams=Seams(clock=clock))
     queue.add_after("before", 1)
     queue.shut_down()
     queue.add_after("x", 1)
@@ -140,39 +144,41 @@ def test_shut_down_ends_delayed_adds(clock: FakeClock) -> None:
     assert provider.retries.value == 1
 
 
-def test_retries_count_every_delayed_add(clock: FakeClock) -> None:
+@both_delaying_queues
+def test_retries_count_every_delayed_add(new_queue: NewDelayingQueue, clock: FakeClock) -> None:
     """The retry metric counts calls, with and without a delay, also those that change nothing."""
     provider = FakeMetricsProvider()
-    with DelayingQueue[str](name="test", metrics_provider=provider, seams=Seams(clock=clock)) as queue:
+    with new_queue(name="test", metrics_provider=provider, seams=Seams(clock=clock)) as queue:
         for delay in (1, 2, 0, -1):
             queue.add_after("x", delay)
 
     assert provider.retries.value == 4
 
 
-def test_add_does_not_cancel_a_delayed_add(queue: DelayingQueue[str], clock: FakeClock) -> None:
+def test_add_does_not_cancel_a_delayed_add(clock: FakeClock) -> None:
     """DQ-08: an item added at once comes a second time when its time has come."""
-    queue.add_after("foo", 1)
-    queue.add("foo")
-    assert take(queue) == "foo"
-    clock.advance(1)
+    with rate_limiting_queue(seams=Seams(clock=clock)) as queue:
+        queue.add_after("foo", 1)
+        queue.add("foo")
+        assert take(queue) == "foo"
+        clock.advance(1)
 
-    assert take(queue) == "foo"
+        assert take(queue) == "foo"
 
 
-def test_drain_drops_what_is_delayed(queue: DelayingQueue[str], clock: FakeClock) -> None:
+def test_drain_drops_what_is_delayed(queue: AnyDelayingQueue, clock: FakeClock) -> None:
     """DQ-09: a drain does not wait for delayed items, which never come, and ends the loop."""
     queue.add_after("foo", 1)
     Background(queue.shut_down_with_drain).result()
     clock.advance(2)
 
-    assert queue._loop is not None
-    assert not queue._loop.is_alive()
+    assert queue._schedule._loop is not None
+    assert not queue._schedule._loop.is_alive()
     with pytest.raises(ShutDown):
         queue.get()
 
 
-def test_an_infinite_delay_never_comes(queue: DelayingQueue[str], clock: FakeClock) -> None:
+def test_an_infinite_delay_never_comes(queue: AnyDelayingQueue, clock: FakeClock) -> None:
     """A limiter that says never does not disturb the others."""
     queue.add_after("never", math.inf)
     queue.add_after("soon", 1)
@@ -182,32 +188,8 @@ def test_an_infinite_delay_never_comes(queue: DelayingQueue[str], clock: FakeClo
     assert queue.statistics().delayed == 1
 
 
-def test_entries_that_gave_way_are_swept(queue: DelayingQueue[str], clock: FakeClock) -> None:
-    """Moving an item up again and again does not let the heap grow, and loses no item."""
-    queue.add_after("other", 500)
-    for n in range(1000):
-        queue.add_after("x", 1000 - n)
-    assert len(queue._heap) < 100
-    clock.advance(1000)
-
-    assert [take(queue) for _ in range(2)] == ["x", "other"]
-    assert_nothing_comes_within(queue, clock, 1000)
-
-
-def test_a_sweep_keeps_the_order_of_times(queue: DelayingQueue[str], clock: FakeClock) -> None:
-    """Items that are moved up again and again, and so swept, come in the order of their times."""
-    rng = random.Random(1)
-    delays = {f"item-{n}": 1000.0 for n in range(50)}
-    for _ in range(300):
-        item = rng.choice(sorted(delays))
-        delays[item] *= rng.uniform(0.5, 1)
-        queue.add_after(item, delays[item])
-    clock.advance(1000)
-
-    assert [take(queue) for _ in delays] == sorted(delays, key=lambda item: delays[item])
-
-
-def test_a_shutdown_waits_for_both_threads(clock: FakeClock) -> None:
+@both_delaying_queues
+def test_a_shutdown_waits_for_both_threads(new_queue: NewDelayingQueue, clock: FakeClock) -> None:
     """For that of the delays and that of the metrics."""
     joined: list[str] = []
 
@@ -222,7 +204,7 @@ def test_a_shutdown_waits_for_both_threads(clock: FakeClock) -> None:
             return False
 
     provider = FakeMetricsProvider()
-    with DelayingQueue[str](
+    with new_queue(
         name="q",
         metrics_provider=provider,
         seams=Seams(clock=clock, spawn=lambda name, _target: NoThread(name)),
@@ -234,7 +216,8 @@ def test_a_shutdown_waits_for_both_threads(clock: FakeClock) -> None:
     assert sorted(joined) == ["delaying-q", "metrics-q"]
 
 
-def test_the_loop_thread_carries_the_name_of_the_queue(clock: FakeClock) -> None:
+@both_delaying_queues
+def test_the_loop_thread_carries_the_name_of_the_queue(new_queue: NewDelayingQueue, clock: FakeClock) -> None:
     """Thread names say which queue they serve; one without a name is called queue."""
     names: list[str] = []
 
@@ -250,7 +233,7 @@ def test_the_loop_thread_carries_the_name_of_the_queue(clock: FakeClock) -> None
         return NoThread()
 
     for name in ("", "Foos"):
-        with DelayingQueue[str](name=name, seams=Seams(clock=clock, spawn=spawn)) as queue:
+        with new_queue(name=name, seams=Seams(clock=clock, spawn=spawn)) as queue:
             queue.add_after("a", 1)
             queue.add_after("b", 1)
 

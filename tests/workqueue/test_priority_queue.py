@@ -4,8 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from handloop.workqueue.priority import LOW_PRIORITY, PriorityOrder
-from handloop.workqueue.priority_queue import PriorityQueue
+from handloop.workqueue.priority_queue import LOW_PRIORITY, PriorityOrder, PriorityQueue
 from handloop.workqueue.queue import ShutDown
 from handloop.workqueue.rate_limiters import BucketRateLimiter, ItemExponentialFailureRateLimiter
 from handloop.workqueue.seams import Seams
@@ -31,7 +30,7 @@ def queue(clock: FakeClock) -> Iterator[PriorityQueue[str]]:
 def wait_for_depths(queue: PriorityQueue[str], expected: dict[int, int]) -> None:
     """Get and add back until the loop has handed over what it will: a blocking get is the wait."""
     item = Background(queue.get).result()
-    priority = queue._order.priority_in_flight(item)
+    priority = queue._in_flight[item]
     queue.add(item, priority=priority)
     queue.done(item)
     assert queue.depths() == expected
@@ -75,7 +74,9 @@ def test_the_order_without_one_given_ages() -> None:
     assert popped == [*(f"fresh-{n}" for n in range(9)), "listed"]
 
 
-def test_added_again_while_in_flight_has_the_priority_of_that_add(queue: PriorityQueue[str]) -> None:
+def test_added_again_while_in_flight_has_the_priority_of_that_add(
+    queue: PriorityQueue[str], clock: FakeClock
+) -> None:
     """A fresh event for a listed item in flight brings it back as fresh; done settles its own priority."""
     queue.add("a", priority=LOW_PRIORITY)
     assert queue.get() == "a"
@@ -83,7 +84,11 @@ def test_added_again_while_in_flight_has_the_priority_of_that_add(queue: Priorit
     queue.done("a")
 
     assert queue.depths() == {0: 1}
-    assert queue._order.priority_in_flight("a") == 0
+    assert queue.get() == "a"
+    queue.add_after("a", 1)
+    queue.done("a")
+    clock.advance(1)
+    wait_for_depths(queue, {0: 1})
 
 
 def test_a_failed_item_keeps_its_priority(queue: PriorityQueue[str], clock: FakeClock) -> None:

@@ -5,18 +5,23 @@ import threading
 import weakref
 from collections.abc import Callable
 from functools import partial
+from operator import methodcaller
 
 import pytest
 
+from handloop.workqueue.priority_queue import PriorityQueue
 from handloop.workqueue.queue import FIFO, Queue, QueueStatistics, ShutDown
 from handloop.workqueue.seams import Lock
 from support.fake_metrics import FakeMetricsProvider
+from support.queues import AnyQueue, NewQueue, both_queues
 from support.threads import Background, Waits
 
-ShutDownMethod = Callable[[Queue[str]], None]
+ShutDownMethod = Callable[[AnyQueue], None]
 
 shut_down_methods = pytest.mark.parametrize(
-    "shut_down", [Queue[str].shut_down, Queue[str].shut_down_with_drain], ids=["shut_down", "drain"]
+    "shut_down",
+    [methodcaller("shut_down"), methodcaller("shut_down_with_drain")],
+    ids=["shut_down", "drain"],
 )
 
 
@@ -32,7 +37,7 @@ class TracingFIFO(FIFO[str]):
 class Worker:
     """Consumes until ShutDown; notes deliveries, and whether an item was ever with two workers."""
 
-    def __init__(self, queue: Queue[str], in_hand: set[str], lock: threading.Lock) -> None:
+    def __init__(self, queue: AnyQueue, in_hand: set[str], lock: threading.Lock) -> None:
         self._queue = queue
         self._in_hand = in_hand
         self._lock = lock
@@ -61,7 +66,7 @@ class Worker:
 class ReaddingWorker(Worker):
     """Adds each item once more, while it has it."""
 
-    def __init__(self, queue: Queue[str], in_hand: set[str], lock: threading.Lock, readded: set[str]) -> None:
+    def __init__(self, queue: AnyQueue, in_hand: set[str], lock: threading.Lock, readded: set[str]) -> None:
         super().__init__(queue, in_hand, lock)
         self._readded = readded
 
@@ -74,26 +79,27 @@ class ReaddingWorker(Worker):
             self._queue.add(item)
 
 
-def consume(queue: Queue[str], count: int) -> tuple[list[Worker], list[Background[None]]]:
+def consume(queue: AnyQueue, count: int) -> tuple[list[Worker], list[Background[None]]]:
     in_hand: set[str] = set()
     lock = threading.Lock()
     workers = [Worker(queue, in_hand, lock) for _ in range(count)]
     return workers, [Background(worker.run) for worker in workers]
 
 
-def produce(queue: Queue[str], producer: int) -> None:
+def produce(queue: AnyQueue, producer: int) -> None:
     for _ in range(50):
         queue.add(str(producer))
 
 
 @shut_down_methods
-def test_producers_and_consumers_share_a_queue(shut_down: ShutDownMethod) -> None:
+@both_queues
+def test_producers_and_consumers_share_a_queue(new_queue: NewQueue, shut_down: ShutDownMethod) -> None:
     """
     WQ-01, WQ-02: every item reaches a worker, none two at once, none after the shutdown.
 
     Follows TestBasic.
     """
-    queue: Queue[str] = Queue()
+    queue = new_queue()
     workers, threads = consume(queue, 10)
     producers = [Background(partial(produce, queue, n)) for n in range(50)]
     for producer in producers:
@@ -110,13 +116,16 @@ def test_producers_and_consumers_share_a_queue(shut_down: ShutDownMethod) -> Non
 
 
 @shut_down_methods
-def test_workers_that_add_their_items_again_come_to_an_end(shut_down: ShutDownMethod) -> None:
+@both_queues
+def test_workers_that_add_their_items_again_come_to_an_end(
+    new_queue: NewQueue, shut_down: ShutDownMethod
+) -> None:
     """
     WQ-03: items added again before done do not keep a shutdown from ending.
 
     Follows TestAddWhileProcessing.
     """
-    queue: Queue[str] = Queue()
+    queue = new_queue()
     lock = threading.Lock()
     in_hand: set[str] = set()
     readded: set[str] = set()
@@ -134,9 +143,10 @@ def test_workers_that_add_their_items_again_come_to_an_end(shut_down: ShutDownMe
     assert len(queue) == 0
 
 
-def test_len_counts_each_item_once() -> None:
+@both_queues
+def test_len_counts_each_item_once(new_queue: NewQueue) -> None:
     """WQ-04: an item that waits is not counted again. Follows TestLen."""
-    queue: Queue[str] = Queue()
+    queue = new_queue()
     lengths = []
     for item in ("foo", "bar", "foo"):
         queue.add(item)
@@ -145,9 +155,10 @@ def test_len_counts_each_item_once() -> None:
     assert lengths == [1, 2, 2]
 
 
-def test_add_while_processing_requeues_once() -> None:
+@both_queues
+def test_add_while_processing_requeues_once(new_queue: NewQueue) -> None:
     """WQ-05: an item added while it is processed comes again after done. Follows TestReinsert."""
-    queue: Queue[str] = Queue()
+    queue = new_queue()
     queue.add("foo")
     assert queue.get() == "foo"
     queue.add("foo")
@@ -196,19 +207,20 @@ def test_collapse_while_processing(monkeypatch: pytest.MonkeyPatch) -> None:
     assert container.touched == []
 
 
-def get_in_flight(queue: Queue[str], *items: str) -> None:
+def get_in_flight(queue: AnyQueue, *items: str) -> None:
     for item in items:
         queue.add(item)
         assert queue.get() == item
 
 
-def test_drain_waits_for_what_is_in_flight(monkeypatch: pytest.MonkeyPatch) -> None:
+@both_queues
+def test_drain_waits_for_what_is_in_flight(new_queue: NewQueue, monkeypatch: pytest.MonkeyPatch) -> None:
     """
     WQ-08: a drain returns only after the last done, and get says ShutDown meanwhile.
 
     Follows TestQueueDrainageUsingShutDownWithDrain.
     """
-    queue: Queue[str] = Queue()
+    queue = new_queue()
     get_in_flight(queue, "foo", "bar")
     waits = Waits(monkeypatch, queue._drained)
     order: list[str] = []
@@ -230,9 +242,10 @@ def test_drain_waits_for_what_is_in_flight(monkeypatch: pytest.MonkeyPatch) -> N
     assert order == ["foo done", "bar done", "drained"]
 
 
-def test_shut_down_does_not_wait_for_what_is_in_flight() -> None:
+@both_queues
+def test_shut_down_does_not_wait_for_what_is_in_flight(new_queue: NewQueue) -> None:
     """WQ-09: shut_down returns although nothing is ever done. Follows TestNoQueueDrainageUsingShutDown."""
-    queue: Queue[str] = Queue()
+    queue = new_queue()
     get_in_flight(queue, "foo", "bar")
     Background(queue.shut_down).result()
 
@@ -241,13 +254,14 @@ def test_shut_down_does_not_wait_for_what_is_in_flight() -> None:
         queue.get()
 
 
-def test_shut_down_releases_a_drain(monkeypatch: pytest.MonkeyPatch) -> None:
+@both_queues
+def test_shut_down_releases_a_drain(new_queue: NewQueue, monkeypatch: pytest.MonkeyPatch) -> None:
     """
     WQ-10: shut_down from elsewhere ends blocked drains at once.
 
     Follows TestForceQueueShutdownUsingShutDown.
     """
-    queue: Queue[str] = Queue()
+    queue = new_queue()
     get_in_flight(queue, "foo", "bar")
     waits = Waits(monkeypatch, queue._drained)
     drainers = [Background(queue.shut_down_with_drain) for _ in range(2)]
@@ -259,13 +273,14 @@ def test_shut_down_releases_a_drain(monkeypatch: pytest.MonkeyPatch) -> None:
     assert queue.statistics().in_flight == 2
 
 
-def test_drain_with_an_item_added_again(monkeypatch: pytest.MonkeyPatch) -> None:
+@both_queues
+def test_drain_with_an_item_added_again(new_queue: NewQueue, monkeypatch: pytest.MonkeyPatch) -> None:
     """
     WQ-11: what was added again before the drain is still delivered, also after a ShutDown.
 
     Follows TestQueueDrainageUsingShutDownWithDrainWithDirtyItem.
     """
-    queue: Queue[str] = Queue()
+    queue = new_queue()
     get_in_flight(queue, "foo")
     queue.add("foo")
     waits = Waits(monkeypatch, queue._drained)
@@ -286,9 +301,10 @@ class Big:
     """An item that can be watched being collected."""
 
 
-def test_a_done_item_can_be_collected() -> None:
+@both_queues
+def test_a_done_item_can_be_collected(new_queue: NewQueue) -> None:
     """WQ-12: the queue keeps no reference to an item that is done. Follows TestGarbageCollection."""
-    queue: Queue[Big] = Queue()
+    queue = new_queue()
     big = Big()
     alive = weakref.ref(big)
     queue.add(big)
@@ -301,10 +317,11 @@ def test_a_done_item_can_be_collected() -> None:
     assert len(queue) == 0
 
 
-def test_add_is_ignored_while_shutting_down() -> None:
+@both_queues
+def test_add_is_ignored_while_shutting_down(new_queue: NewQueue) -> None:
     """WQ-13: an add after the shutdown changes neither the queue nor a metric."""
     provider = FakeMetricsProvider()
-    queue: Queue[str] = Queue(name="test", metrics_provider=provider)
+    queue = new_queue(name="test", metrics_provider=provider)
     queue.add("before")
     queue.shut_down()
     queue.add("late")
@@ -315,9 +332,10 @@ def test_add_is_ignored_while_shutting_down() -> None:
     assert (provider.adds.value, provider.depth.value) == (1, 1)
 
 
-def test_first_in_first_out_by_readiness() -> None:
+@both_queues
+def test_first_in_first_out_by_readiness(new_queue: NewQueue) -> None:
     """WQ-14: order of adding; an item added again while processed goes behind those that wait."""
-    queue: Queue[str] = Queue()
+    queue = new_queue()
     queue.add_all(["A", "B", "C"])
     assert queue.get() == "A"
     queue.add("A")
@@ -326,9 +344,10 @@ def test_first_in_first_out_by_readiness() -> None:
     assert [queue.get() for _ in range(3)] == ["B", "C", "A"]
 
 
-def test_drain_does_not_wait_for_what_is_queued() -> None:
+@both_queues
+def test_drain_does_not_wait_for_what_is_queued(new_queue: NewQueue) -> None:
     """WQ-15: with nothing in flight a drain returns at once and the waiting item can still be had."""
-    queue: Queue[str] = Queue()
+    queue = new_queue()
     queue.add("foo")
     Background(queue.shut_down_with_drain).result()
 
@@ -338,9 +357,10 @@ def test_drain_does_not_wait_for_what_is_queued() -> None:
         queue.get()
 
 
-def test_done_without_get_does_nothing() -> None:
+@both_queues
+def test_done_without_get_does_nothing(new_queue: NewQueue) -> None:
     """WQ-16: done of an unknown item is no error; of a waiting one it does not queue it twice."""
-    queue: Queue[str] = Queue()
+    queue = new_queue()
     queue.done("unknown")
     assert len(queue) == 0
     queue.add("waiting")
@@ -349,9 +369,10 @@ def test_done_without_get_does_nothing() -> None:
     assert queue.statistics() == QueueStatistics(queued=1, in_flight=0, readded=0, delayed=0)
 
 
-def test_shut_down_ends_blocked_getters(monkeypatch: pytest.MonkeyPatch) -> None:
+@both_queues
+def test_shut_down_ends_blocked_getters(new_queue: NewQueue, monkeypatch: pytest.MonkeyPatch) -> None:
     """WQ-17: all getters that wait on an empty queue get ShutDown."""
-    queue: Queue[str] = Queue()
+    queue = new_queue()
     waits = Waits(monkeypatch, queue._item_ready)
     getters = [Background(queue.get) for _ in range(5)]
     waits.wait_for(5)
@@ -375,9 +396,12 @@ def test_add_all_wakes_a_getter_per_item(monkeypatch: pytest.MonkeyPatch) -> Non
     assert container.touched == ["a"]
 
 
-def test_done_wakes_a_getter_for_what_was_added_again(monkeypatch: pytest.MonkeyPatch) -> None:
+@both_queues
+def test_done_wakes_a_getter_for_what_was_added_again(
+    new_queue: NewQueue, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A getter that waits is woken by the done that queues an item."""
-    queue: Queue[str] = Queue()
+    queue = new_queue()
     get_in_flight(queue, "foo")
     waits = Waits(monkeypatch, queue._item_ready)
     getter = Background(queue.get)
@@ -388,9 +412,12 @@ def test_done_wakes_a_getter_for_what_was_added_again(monkeypatch: pytest.Monkey
     assert getter.result() == "foo"
 
 
-def test_add_all_wakes_getters_also_when_an_item_is_bad(monkeypatch: pytest.MonkeyPatch) -> None:
+@both_queues
+def test_add_all_wakes_getters_also_when_an_item_is_bad(
+    new_queue: NewQueue, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Items before one that cannot be hashed reach the getter that waits."""
-    queue: Queue[object] = Queue()
+    queue = new_queue()
     waits = Waits(monkeypatch, queue._item_ready)
     getter = Background(queue.get)
     waits.wait_for()
@@ -400,47 +427,55 @@ def test_add_all_wakes_getters_also_when_an_item_is_bad(monkeypatch: pytest.Monk
     assert getter.result() == "good"
 
 
-def test_a_getter_that_is_interrupted_passes_its_wake_up_on(monkeypatch: pytest.MonkeyPatch) -> None:
+@both_queues
+def test_a_getter_that_is_interrupted_passes_its_wake_up_on(
+    new_queue: NewQueue, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A wake-up that reaches a thread which is being interrupted goes to another getter."""
-    queue: Queue[str] = Queue()
+    queue = new_queue()
     waits = Waits(monkeypatch, queue._item_ready)
     other = Background(queue.get)
     waits.wait_for()
 
     def interrupted(_timeout: float | None = None) -> bool:
         # as if the add had woken this thread: the item is there, and the other getter was not notified
-        queue._container.push("foo")
-        queue._dirty.add("foo")
+        with monkeypatch.context() as unnotified:
+            unnotified.setattr(queue._item_ready, "notify", lambda _count=1: None)
+            add_locked("foo")
         raise KeyboardInterrupt
 
+    add_locked = queue._accept_locked if isinstance(queue, Queue) else partial(queue._add_locked, priority=0)
     monkeypatch.setattr(queue._item_ready, "wait", interrupted)
     with pytest.raises(KeyboardInterrupt):
         queue.get()
 
     assert other.result() == "foo"
-    assert queue._waiting == 0
+    assert isinstance(queue, PriorityQueue) or queue._waiting == 0
 
 
-def test_leaving_the_context_shuts_down() -> None:
+@both_queues
+def test_leaving_the_context_shuts_down(new_queue: NewQueue) -> None:
     """A queue used as a context manager is shut down at its end."""
-    with Queue[str]() as queue:
+    with new_queue() as queue:
         assert not queue.shutting_down()
 
     assert queue.shutting_down()
 
 
-def test_statistics_tell_the_states_apart() -> None:
+@both_queues
+def test_statistics_tell_the_states_apart(new_queue: NewQueue) -> None:
     """Waiting, in flight, and added again while in flight are counted separately."""
-    queue: Queue[str] = Queue()
+    queue = new_queue()
     get_in_flight(queue, "a", "b")
     queue.add_all(["a", "c", "d", "e"])
 
     assert queue.statistics() == QueueStatistics(queued=3, in_flight=2, readded=1, delayed=0)
 
 
-def test_items_are_told_apart_as_they_are_counted() -> None:
+@both_queues
+def test_items_are_told_apart_as_they_are_counted(new_queue: NewQueue) -> None:
     """The same four places with the items themselves, at most so many of each."""
-    queue: Queue[str] = Queue()
+    queue = new_queue()
     get_in_flight(queue, "a", "b")
     queue.add_all(["a", "c", "d", "e"])
 
@@ -449,9 +484,10 @@ def test_items_are_told_apart_as_they_are_counted() -> None:
     assert [len(part) for part in queue.items(1)] == [1, 1, 1, 0]
 
 
-def test_operations_wait_for_a_taken_lock(monkeypatch: pytest.MonkeyPatch) -> None:
+@both_queues
+def test_operations_wait_for_a_taken_lock(new_queue: NewQueue, monkeypatch: pytest.MonkeyPatch) -> None:
     """Add, get and done that find the lock taken go the way that waits for it."""
-    queue: Queue[str] = Queue()
+    queue = new_queue()
     contended: list[object] = []
 
     def take(lock: Lock) -> None:
@@ -459,7 +495,7 @@ def test_operations_wait_for_a_taken_lock(monkeypatch: pytest.MonkeyPatch) -> No
         lock.acquire()
 
     monkeypatch.setattr(queue, "_acquire", lambda _blocking: False)
-    monkeypatch.setattr("handloop.workqueue.queue.acquire_contended", take)
+    monkeypatch.setattr(f"{type(queue).__module__}.acquire_contended", take)
     queue.add("foo")
     queue.done(queue.get())
 

@@ -9,10 +9,10 @@ import pytest
 
 from handloop.workqueue.priority_queue import PriorityQueue
 from handloop.workqueue.queue import Queue, ShutDown
-from handloop.workqueue.rate_limiters import ItemExponentialFailureRateLimiter
 from handloop.workqueue.rate_limiting_queue import DelayingQueue
 from handloop.workqueue.seams import set_lock_factory
 from support.interleaving import DeadlockError, Scheduler, SteppedCondition, SteppedLock
+from support.queues import AnyQueue, NewQueue, both_queues, priority_queue
 
 SEEDS = range(60)
 
@@ -20,7 +20,7 @@ SEEDS = range(60)
 class Crew:
     """Producers and workers on one queue, and what they saw."""
 
-    def __init__(self, queue: Queue[str], producers: int) -> None:
+    def __init__(self, queue: AnyQueue, producers: int) -> None:
         self.queue = queue
         self.in_hand: set[str] = set()
         self.latest: dict[str, int] = {}
@@ -59,6 +59,14 @@ class Crew:
             self.queue.done(item)
 
 
+def check(queue: AnyQueue) -> None:
+    """What each queue promises."""
+    if isinstance(queue, Queue):
+        check_queue(queue)
+    else:
+        check_priority_queue(queue)
+
+
 def check_queue(queue: Queue[str]) -> None:
     """What must hold whenever the lock is free: see the docstring of Queue."""
     lock, ready = queue._lock, queue._item_ready
@@ -75,13 +83,14 @@ def check_queue(queue: Queue[str]) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_no_update_is_lost_in_any_order_of_steps(seed: int) -> None:
+@both_queues
+def test_no_update_is_lost_in_any_order_of_steps(new_queue: NewQueue, seed: int) -> None:
     """Two producers and three workers: one worker per item, the last change is seen, all threads end."""
     scheduler = Scheduler(seed)
     set_lock_factory(scheduler.lock)
-    queue: Queue[str] = Queue()
+    queue = new_queue()
     crew = Crew(queue, producers=2)
-    scheduler.after_step = lambda: check_queue(queue)
+    scheduler.after_step = lambda: check(queue)
     scheduler.run(
         crew.produce("abac", batch=False), crew.produce("bbcd", batch=True), *[crew.work for _ in range(3)]
     )
@@ -117,12 +126,16 @@ def test_delayed_items_come_on_time_in_any_order_of_steps(seed: int) -> None:
 
 
 def check_priority_queue(queue: PriorityQueue[str]) -> None:
-    """What must hold whenever both locks are free: see the docstring of PriorityQueue."""
-    schedule, lock = queue._schedule, queue._lock
-    assert isinstance(schedule, SteppedCondition)
+    """What must hold whenever the lock is free: see the docstring of PriorityQueue."""
+    lock = queue._lock
     assert isinstance(lock, SteppedLock)
-    if not schedule._stepped.held and not lock.held:
-        assert not queue._dirty & queue._ready_at.keys(), "an item waits for a worker and for its time"
+    if lock.held:
+        return
+    places = [*queue._container, *queue._schedule.seconds_left_locked(10), *queue._readded]
+    assert len(places) == len(set(places)), "an item waits twice"
+    assert not {*queue._container} & queue._in_flight.keys(), "an item waits and is with a worker"
+    assert queue._readded.keys() <= queue._in_flight.keys()
+    assert queue._delayed.keys() == queue._schedule.seconds_left_locked(10).keys()
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -130,8 +143,7 @@ def test_adds_with_and_without_delay_join_in_any_order_of_steps(seed: int) -> No
     """One producer delays what the other adds, on and off: no item is twice on its way, none is lost."""
     scheduler = Scheduler(seed)
     set_lock_factory(scheduler.lock)
-    limiter: ItemExponentialFailureRateLimiter[str] = ItemExponentialFailureRateLimiter(1, 100)
-    queue: PriorityQueue[str] = PriorityQueue(limiter, seams=scheduler.seams)
+    queue = priority_queue(seams=scheduler.seams)
     wanted = {"a": 0, "b": 0}
     seen: dict[str, int] = {}
 

@@ -11,21 +11,21 @@ from collections.abc import Callable
 import pytest
 
 from handloop.workqueue import queue_metrics as metrics
-from handloop.workqueue.queue import Queue
-from handloop.workqueue.rate_limiting_queue import DelayingQueue
 from handloop.workqueue.seams import Joinable, Seams, spawn_thread
 from support.fake_clock import FakeClock
 from support.fake_metrics import FakeMetricsProvider
+from support.queues import NewDelayingQueue, NewQueue, both_delaying_queues, both_queues
 
 US = 1e-6
 MS = 1e-3
 
 
-def test_updates_end_at_shutdown(monkeypatch: pytest.MonkeyPatch) -> None:
+@both_queues
+def test_updates_end_at_shutdown(new_queue: NewQueue, monkeypatch: pytest.MonkeyPatch) -> None:
     """WQM-01: one update per tick; none after shut_down. Follows TestMetricShutdown."""
     monkeypatch.setattr(metrics, "UNFINISHED_WORK_UPDATE_SECONDS", 1 * MS)
     clock, provider = FakeClock(), FakeMetricsProvider()
-    queue: Queue[str] = Queue(name="test", metrics_provider=provider, seams=Seams(clock=clock))
+    queue = new_queue(name="test", metrics_provider=provider, seams=Seams(clock=clock))
     queue.add("foo")
     assert queue.get() == "foo"
     clock.wait_for_deadline(1 * MS)
@@ -38,7 +38,8 @@ def test_updates_end_at_shutdown(monkeypatch: pytest.MonkeyPatch) -> None:
     assert provider.longest_running_processor.set_count == 1
 
 
-def test_a_queue_that_nobody_works_on_has_no_thread() -> None:
+@both_queues
+def test_a_queue_that_nobody_works_on_has_no_thread(new_queue: NewQueue) -> None:
     """Whatever is added, the thread starts with the first get, once; after shut_down none does."""
     provider, names = FakeMetricsProvider(), list[str]()
 
@@ -46,21 +47,22 @@ def test_a_queue_that_nobody_works_on_has_no_thread() -> None:
         names.append(name)
         return spawn_thread(name, target)
 
-    queue: Queue[str] = Queue(name="test", metrics_provider=provider, seams=Seams(spawn=spawn))
+    queue = new_queue(name="test", metrics_provider=provider, seams=Seams(spawn=spawn))
     queue.add_all(["a", "b"])
     assert names == []
     assert (queue.get(), queue.get()) == ("a", "b")
     assert names == ["metrics-test"]
     queue.shut_down()
 
-    unused: Queue[str] = Queue(name="unused", metrics_provider=provider, seams=Seams(spawn=spawn))
+    unused = new_queue(name="unused", metrics_provider=provider, seams=Seams(spawn=spawn))
     unused.add("left")
     unused.shut_down()
     assert unused.get() == "left"
     assert names == ["metrics-test"]
 
 
-def test_what_is_recorded_when(monkeypatch: pytest.MonkeyPatch) -> None:
+@both_queues
+def test_what_is_recorded_when(new_queue: NewQueue, monkeypatch: pytest.MonkeyPatch) -> None:
     """
     WQM-02 to WQM-08: adds, depth, latency, duration and unfinished work of one item's life.
 
@@ -68,7 +70,7 @@ def test_what_is_recorded_when(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     monkeypatch.setattr(metrics, "UNFINISHED_WORK_UPDATE_SECONDS", 1 * MS)
     clock, provider = FakeClock(), FakeMetricsProvider()
-    queue: Queue[str] = Queue(name="test", metrics_provider=provider, seams=Seams(clock=clock))
+    queue = new_queue(name="test", metrics_provider=provider, seams=Seams(clock=clock))
 
     queue.add("foo")  # WQM-02
     assert (provider.adds.value, provider.depth.value) == (1, 1)
@@ -101,10 +103,11 @@ def test_what_is_recorded_when(monkeypatch: pytest.MonkeyPatch) -> None:
     queue.shut_down()
 
 
-def test_unfinished_work_is_the_sum_of_ages_every_half_second() -> None:
+@both_queues
+def test_unfinished_work_is_the_sum_of_ages_every_half_second(new_queue: NewQueue) -> None:
     """Two items in flight: the sum and the maximum of their ages at each tick, 0 when all is done."""
     clock, provider = FakeClock(), FakeMetricsProvider()
-    with Queue[str](name="test", metrics_provider=provider, seams=Seams(clock=clock)) as queue:
+    with new_queue(name="test", metrics_provider=provider, seams=Seams(clock=clock)) as queue:
         queue.add_all(["a", "b"])
         assert queue.get() == "a"
         clock.advance(0.25)
@@ -121,10 +124,11 @@ def test_unfinished_work_is_the_sum_of_ages_every_half_second() -> None:
         assert (provider.unfinished_work.value, provider.longest_running_processor.value) == (0, 0)
 
 
-def test_a_queue_without_a_name_measures_nothing() -> None:
+@both_delaying_queues
+def test_a_queue_without_a_name_measures_nothing(new_queue: NewDelayingQueue) -> None:
     """WQM-09: the provider of an unnamed queue is never asked for instruments."""
     provider = FakeMetricsProvider()
-    with DelayingQueue[str](metrics_provider=provider, seams=Seams(clock=FakeClock())) as queue:
+    with new_queue(metrics_provider=provider, seams=Seams(clock=FakeClock())) as queue:
         queue.add("foo")
         queue.add_after("bar", 1)
         queue.done(queue.get())
@@ -133,26 +137,29 @@ def test_a_queue_without_a_name_measures_nothing() -> None:
     assert queue._updater is None
 
 
-def test_a_queue_without_a_provider_measures_nothing() -> None:
+@both_delaying_queues
+def test_a_queue_without_a_provider_measures_nothing(new_queue: NewDelayingQueue) -> None:
     """A name alone makes no instruments, for retries neither."""
-    with DelayingQueue[str](name="test") as queue:
+    with new_queue(name="test") as queue:
         queue.add_after("foo", 0)
         assert queue._metrics is None
 
 
-def test_delayed_adds_are_counted_as_retries() -> None:
+@both_delaying_queues
+def test_delayed_adds_are_counted_as_retries(new_queue: NewDelayingQueue) -> None:
     """Beside the add that follows."""
     own = FakeMetricsProvider()
-    with DelayingQueue[str](name="test", metrics_provider=own) as queue:
+    with new_queue(name="test", metrics_provider=own) as queue:
         queue.add_after("foo", 0)
 
     assert (own.retries.value, own.adds.value) == (1, 1)
 
 
-def test_a_done_or_get_without_a_known_start_is_not_measured() -> None:
+@both_queues
+def test_a_done_or_get_without_a_known_start_is_not_measured(new_queue: NewQueue) -> None:
     """What was never added or handed out leaves no sample behind."""
     provider = FakeMetricsProvider()
-    with Queue[str](name="test", metrics_provider=provider) as queue:
+    with new_queue(name="test", metrics_provider=provider) as queue:
         queue.done("never got")
         assert queue._metrics is not None
         queue._metrics.get("never added")

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from handloop.workqueue.queue import Queue, QueueStatistics, ShutDown
+from support.queues import NewQueue, priority_queue
 
 ITEMS = st.sampled_from("abcde")
 
@@ -19,9 +20,11 @@ class QueueMachine(RuleBasedStateMachine):
     In the map True means: added again since the get.
     """
 
+    new_queue: NewQueue = Queue
+
     def __init__(self) -> None:
         super().__init__()
-        self.queue: Queue[str] = Queue()
+        self.queue = self.new_queue()
         self.waiting: list[str] = []
         self.in_flight: dict[str, bool] = {}
         self.shutting_down = False
@@ -85,7 +88,13 @@ class QueueMachine(RuleBasedStateMachine):
         assert self.queue.shutting_down() == self.shutting_down
 
 
-QueueMachine.TestCase.settings = settings(
-    max_examples=150, stateful_step_count=40, deadline=None, derandomize=True, database=None
-)
+class PriorityQueueMachine(QueueMachine):
+    """Among items of one priority the queue of the runtime does the same."""
+
+    new_queue = staticmethod(priority_queue)
+
+
+SETTINGS = settings(max_examples=150, stateful_step_count=40, deadline=None, derandomize=True, database=None)
+QueueMachine.TestCase.settings = PriorityQueueMachine.TestCase.settings = SETTINGS
 TestQueueModel = QueueMachine.TestCase
+TestPriorityQueueModel = PriorityQueueMachine.TestCase

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import pytest
 
-from handloop.workqueue.queue import FIFO
 from handloop.workqueue.rate_limiters import ItemExponentialFailureRateLimiter
 from handloop.workqueue.rate_limiting_queue import RateLimitingQueue
 from handloop.workqueue.seams import Seams
@@ -56,7 +55,7 @@ def test_a_failed_item_comes_back_after_its_delay() -> None:
     """Added rate limited before done, an item comes again after its delay, forgotten or not."""
     clock = FakeClock()
     limiter: ItemExponentialFailureRateLimiter[str] = ItemExponentialFailureRateLimiter(1, 10)
-    with RateLimitingQueue[str](limiter, seams=Seams(clock=clock), container=FIFO()) as queue:
+    with RateLimitingQueue[str](limiter, seams=Seams(clock=clock)) as queue:
         queue.add("foo")
         item = queue.get()
         queue.add_rate_limited(item)

@@ -6,8 +6,8 @@ The only file of the page that reaches into private fields: the product has no h
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from handloop.controller.foo.runnable import FooRunnable
 from handloop.controller.runtime.controller import Controller
@@ -15,9 +15,10 @@ from handloop.controller.runtime.manager import Manager
 from handloop.informers.keys import ObjectName
 from handloop.informers.processor import ProcessorListener
 from handloop.informers.shared_informer import SharedIndexInformer
+from handloop.workqueue.priority_queue import PriorityQueue
 from handloop.workqueue.rate_limiting_queue import RateLimitingQueue
 
-Work = RateLimitingQueue[ObjectName]
+Work: TypeAlias = RateLimitingQueue[ObjectName] | PriorityQueue[ObjectName]
 
 
 class Method(NamedTuple):
@@ -87,7 +88,7 @@ class HeldContainer:
     A queue's container that says it is empty while the queue holds items.
 
     So a worker that asks waits, and one that is blocked stays blocked, whatever is added.
-    Locks: as Container, and hold and release are called with the queue's lock held.
+    Locks: all methods are called with the queue's lock held.
     """
 
     def __init__(self, container: Any) -> None:
@@ -98,6 +99,12 @@ class HeldContainer:
 
     def __len__(self) -> int:
         return len(self._container)
+
+    def __contains__(self, item: object) -> bool:
+        return item in self._container
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._container)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._container, name)
@@ -130,7 +137,7 @@ def oldest_seconds(queue: Work) -> float | None:
         return None
     with queue._lock:
         since = min((*metrics._added_at.values(), *metrics._started_at.values()), default=None)
-    return None if since is None else queue._clock.now() - since
+    return None if since is None else metrics._clock.now() - since
 
 
 def handler_of(listener: ProcessorListener[Any]) -> Any:

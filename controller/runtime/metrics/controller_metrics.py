@@ -17,7 +17,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from handloop.controller.runtime.metrics.instruments import B_EXP, B_SMALL, Instruments
-from handloop.workqueue.priority import DEFAULT_PRIORITY, LOW_PRIORITY
+from handloop.workqueue.priority_queue import DEFAULT_PRIORITY, LOW_PRIORITY
 from handloop.workqueue.queue_metrics import QueueInstruments
 from handloop.workqueue.seams import new_lock
 

@@ -23,7 +23,7 @@ from handloop.controller.runtime.reconcile import ReconcileError, Result, Termin
 from handloop.controller.runtime.reconcile_queue import Cause
 from handloop.controller.runtime.runnable import WorkersBusyError
 from handloop.informers.keys import ObjectName
-from handloop.workqueue.priority import LOW_PRIORITY
+from handloop.workqueue.priority_queue import LOW_PRIORITY
 from handloop.workqueue.seams import REAL_CLOCK, spawn_thread
 from support.api_errors import api_error
 from support.captured_logs import captured_logs

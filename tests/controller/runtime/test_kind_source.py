@@ -22,7 +22,7 @@ from handloop.controller.runtime.predicates import (
 from handloop.controller.runtime.reconcile_queue import Cause
 from handloop.informers.keys import DeletedFinalStateUnknown, ObjectName
 from handloop.informers.shared_informer import SharedIndexInformer
-from handloop.workqueue.priority import DEFAULT_PRIORITY, LOW_PRIORITY
+from handloop.workqueue.priority_queue import DEFAULT_PRIORITY, LOW_PRIORITY
 from support.captured_logs import captured_logs
 from support.deployments import deployment
 from support.fake_lister_watcher import FakeListerWatcher

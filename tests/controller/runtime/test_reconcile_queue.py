@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from handloop.controller.runtime.reconcile_queue import Cause, ReconcileQueue, default_rate_limiter
-from handloop.workqueue.priority import LOW_PRIORITY
+from handloop.workqueue.priority_queue import LOW_PRIORITY
 from handloop.workqueue.queue import ShutDown
 from handloop.workqueue.seams import Seams
 from handloop.workqueue.step_trace import TRACE
@@ -24,9 +24,9 @@ def new_queue() -> ReconcileQueue:
 def pass_time(queue: ReconcileQueue, clock: FakeClock, seconds: float) -> None:
     """Plays the thread of the queue."""
     clock.advance(seconds)
-    delaying = queue._queue
-    with delaying._schedule:
-        delaying._hand_over_due_locked()
+    priority_queue = queue._queue
+    with priority_queue._lock:
+        priority_queue._schedule._hand_over_due_locked()
 
 
 def test_the_default_back_off_is_controller_runtimes() -> None:

@@ -1,0 +1,34 @@
+"""The queue of a controller by hand and that of the runtime, for tests of what both guarantee."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import pytest
+
+from handloop.workqueue.priority_queue import PriorityQueue
+from handloop.workqueue.queue import Queue
+from handloop.workqueue.rate_limiters import ItemExponentialFailureRateLimiter
+from handloop.workqueue.rate_limiting_queue import RateLimitingQueue
+
+AnyQueue: TypeAlias = Queue[Any] | PriorityQueue[Any]
+NewQueue: TypeAlias = Callable[..., AnyQueue]
+AnyDelayingQueue: TypeAlias = RateLimitingQueue[Any] | PriorityQueue[Any]
+NewDelayingQueue: TypeAlias = Callable[..., AnyDelayingQueue]
+
+
+def rate_limiting_queue(**options: Any) -> RateLimitingQueue[Any]:
+    """1 s after the first failure, and then twice as long each time, up to 100 s."""
+    return RateLimitingQueue(ItemExponentialFailureRateLimiter(1, 100), **options)
+
+
+def priority_queue(**options: Any) -> PriorityQueue[Any]:
+    """The same delays."""
+    return PriorityQueue(ItemExponentialFailureRateLimiter(1, 100), **options)
+
+
+both_queues = pytest.mark.parametrize("new_queue", [Queue, priority_queue], ids=["queue", "priority"])
+both_delaying_queues = pytest.mark.parametrize(
+    "new_queue", [rate_limiting_queue, priority_queue], ids=["rate-limiting", "priority"]
+)

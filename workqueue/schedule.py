@@ -1,0 +1,124 @@
+"""
+Items that wait for their time, and the thread that hands them over.
+
+Follows: client-go util/workqueue/delaying_queue.go, differs:
+  * An item is put on the heap by the caller, so there is no hand-over buffer that could fill up and block.
+  * No heartbeat. The loop decides under the lock to wait for the earliest item. An earlier item or a stop,
+    which ends that wait early, is written under the same lock and notifies, so the loop cannot miss it.
+  * The thread starts with the first item: a queue that never delays has no thread.
+  * Items of equal time are handed over in the order of the calls.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections.abc import Callable, Hashable
+from typing import Final, Generic, TypeVar
+
+from handloop.workqueue.seams import Joinable, Lock, Seams, condition_over
+
+T = TypeVar("T", bound=Hashable)
+
+_COMPACT_FROM: Final = 64
+
+
+class Schedule(Generic[T]):
+    """
+    Holds each item once, at the earliest time asked for, and hands it over when that time has come.
+
+    State, all guarded by the lock of the queue:
+      _ready_at   item -> its time
+      _heap       (time, sequence number, item); an entry counts if its time is the one in _ready_at. The
+                  others gave way to an earlier one or were discarded: the loop skips them
+      stopped     never goes back to False
+
+    Threads: any; the loop thread `delaying-<queue>` runs from the first item on.
+    Locks: methods named `_locked` expect the queue's lock held.
+    """
+
+    def __init__(
+        self, lock: Lock, hand_over_locked: Callable[[list[T]], object], *, name: str, seams: Seams
+    ) -> None:
+        """
+        Make an empty schedule.
+
+        Args: hand_over_locked takes the items that are due, in the order of their times. The loop thread
+        calls it with lock held, and has taken them out of the schedule.
+        """
+        self.stopped = False
+        self._hand_over_locked = hand_over_locked
+        self._name = name
+        self._clock = seams.clock
+        self._spawn = seams.spawn
+        self._changed = condition_over(lock)
+        self._ready_at: dict[T, float] = {}
+        self._heap: list[tuple[float, int, T]] = []
+        self._sequence = itertools.count()
+        self._loop: Joinable | None = None
+
+    def __len__(self) -> int:
+        """How many items wait for their time."""
+        return len(self._ready_at)
+
+    def put_locked(self, item: T, delay_seconds: float) -> None:
+        """Hand item over after delay_seconds, or earlier if asked to already; ignored once stopped."""
+        ready_at = self._clock.now() + delay_seconds
+        known = self._ready_at.get(item)
+        if self.stopped or (known is not None and known <= ready_at):
+            return
+        self._ready_at[item] = ready_at
+        entry = (ready_at, next(self._sequence), item)
+        heapq.heappush(self._heap, entry)
+        self._sweep_locked()
+        if self._loop is None:
+            # with the lock held, so that a stop finds the thread it is to join
+            self._loop = self._spawn(f"delaying-{self._name or 'queue'}", self._run)
+        elif self._heap[0] is entry:
+            # the new entry is the earliest, and the loop waits for a later time
+            self._changed.notify()
+
+    def discard_locked(self, item: T) -> None:
+        """Do not hand item over."""
+        self._ready_at.pop(item, None)
+
+    def seconds_left_locked(self, most: int) -> dict[T, float]:
+        """At most so many items, in no order, and the seconds until their times."""
+        now = self._clock.now()
+        return {item: max(0.0, at - now) for item, at in itertools.islice(self._ready_at.items(), most)}
+
+    def stop_locked(self) -> None:
+        """Drop all items and end the thread."""
+        self.stopped = True
+        self._ready_at.clear()
+        self._heap.clear()
+        self._changed.notify_all()
+
+    def join(self) -> None:
+        """Wait for the end of the thread, once stopped. Locks: expects the queue's lock free."""
+        if self._loop is not None:
+            self._loop.join()
+
+    def _sweep_locked(self) -> None:
+        """Once most entries do not count, drop those: each sweep removes more than it keeps."""
+        if len(self._heap) <= _COMPACT_FROM + 2 * len(self._ready_at):
+            return
+        self._heap = [entry for entry in self._heap if self._ready_at.get(entry[2]) == entry[0]]
+        heapq.heapify(self._heap)
+
+    def _run(self) -> None:
+        with self._changed:
+            while not self.stopped:
+                self._hand_over_due_locked()
+                self._clock.wait_until(self._changed, self._heap[0][0] if self._heap else None)
+
+    def _hand_over_due_locked(self) -> None:
+        now = self._clock.now()
+        due: list[T] = []
+        while self._heap and self._heap[0][0] <= now:
+            ready_at, _, item = heapq.heappop(self._heap)
+            if self._ready_at.get(item) == ready_at:
+                del self._ready_at[item]
+                due.append(item)
+        if due:
+            self._hand_over_locked(due)
