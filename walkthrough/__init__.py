@@ -1,1 +1,1 @@
-"""The place to learn how a controller works inside: eleven chapters (see catalog.py), and the live page."""
+"""The place to learn how a controller works inside: the chapters of catalog.py, and the live page."""

@@ -23,7 +23,7 @@ class Chapter(NamedTuple):
 
     @property
     def progress(self) -> str:
-        """`4/11, about 4 min`: chapter 3 is the fourth of eleven."""
+        """`4/11, about 4 min`: chapter 3 is the fourth of 11."""
         return f"{self.number + 1}/{len(CHAPTERS)}, about {self.minutes} min"
 
     def run(self, screen: Screen) -> object:

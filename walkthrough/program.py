@@ -65,7 +65,7 @@ def run_alone(file: str) -> NoReturn:
 def _parser() -> _Parser:
     parser = _Parser(
         prog=COMMAND,
-        description="How a Kubernetes controller works inside: eleven chapters on the running parts.",
+        description="How a Kubernetes controller works inside: short chapters on the running parts.",
         epilog=f"""
   {COMMAND}              all chapters
   {COMMAND} 3            chapter 3

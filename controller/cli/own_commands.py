@@ -14,7 +14,7 @@ from handloop.controller.cli.problems import EXIT_USAGE
 from handloop.controller.cli.terminal import show
 
 OWN_COMMANDS: Final = {
-    "walkthrough": "learn in eleven chapters how a controller works inside; no cluster needed",
+    "walkthrough": "learn in short chapters how a controller works inside; no cluster needed",
     "top": "show a running program in the terminal: its steps, queues, workers and caches",
     "errors": "explain an error of any operator: handloop errors E12",
     "init": "make the project of an operator of your own: handloop init my-operator --domain example.com",

@@ -16,7 +16,7 @@ def test_help_lists_them(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         parse_options(["--help"], {})
     said = capsys.readouterr().out
-    assert "  walkthrough  learn in eleven chapters" in said
+    assert "  walkthrough  learn in short chapters" in said
     assert "  top          show a running program" in said
     assert "  init         make the project" in said
 

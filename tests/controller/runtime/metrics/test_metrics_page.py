@@ -19,7 +19,6 @@ from handloop.controller.runtime.metrics.informer_metrics import CacheState, Inf
 from handloop.controller.runtime.metrics.metrics_page import new_registry
 from handloop.controller.runtime.metrics.rest_client_metrics import ClientMetrics
 from handloop.controller.runtime.serving.certificate_watcher import CertificateMetrics
-from handloop.informers.relist_policy import RelistReason
 from handloop.informers.shared_informer import SharedIndexInformer
 from support.fake_clock import FakeClock
 from support.fake_lister_watcher import FakeListerWatcher
@@ -35,16 +34,14 @@ def idle_informer() -> SharedIndexInformer[Deployment]:
 
 @pytest.fixture
 def registry() -> Iterator[CollectorRegistry]:
-    """A registry in which every instrument has been used once."""
+    """A registry with every instrument: those whose labels are known from the start show 0."""
     made = new_registry()
-    queue = WorkqueueMetricsProvider(made).for_queue("foo")
-    queue.depth.inc()
-    queue.adds.inc()
-    queue.latency.observe(1)
-    queue.work_duration.observe(1)
-    queue.unfinished_work_seconds.set(1)
-    queue.longest_running_processor_seconds.set(1)
-    queue.retries.inc()
+    WorkqueueMetricsProvider(made).for_queue("foo")
+    InformerMetricsProvider(made).for_informer("foos")
+    ReconcileMetrics(made).for_controller("foo", 1)
+    LeaderElectionMetrics(made).leader_off("lease")
+    CertificateMetrics(made)
+    made.register(CacheState(lambda: [idle_informer()], FakeClock()))
     client = ClientMetrics(made)
     client.request_total(code="200", method="GET", host="h:1")
     client.request_duration(verb="GET", host="h:1", seconds=1)
@@ -53,23 +50,9 @@ def registry() -> Iterator[CollectorRegistry]:
     client.request_retry(code="429", verb="GET", host="h:1")
     client.rate_limiter_duration(verb="GET", host="h:1", seconds=1)
     client.dns_resolution_duration(host="h", seconds=1)
-    informer = InformerMetricsProvider(made).for_informer("foos")
-    informer.objects.set(3)
-    informer.queued_items.set(2)
-    informer.processing_latency.observe(0.001)
-    informer.watch_restarts.inc()
-    informer.last_event_timestamp.set(1.7e9)
-    informer.quarantined.set(1)
-    informer.handler_panics.inc()
-    informer.set_store_resource_version("42")
-    informer.relists[RelistReason.EXPIRED].inc()
-    ReconcileMetrics(made).for_controller("foo", 1)
     own = OwnWriteMetrics(made).for_controller("foo")
     own.caused_by("requeue")
     own.dropped("Foo updated")
-    LeaderElectionMetrics(made).leader_off("lease")
-    CertificateMetrics(made)
-    made.register(CacheState(lambda: [idle_informer()], FakeClock()))
     return made  # type: ignore[return-value] # a fixture without an end
 
 
