@@ -40,7 +40,7 @@ from handloop.kinds.apps_v1 import Deployment, DeploymentSpec
 from handloop.kinds.core_v1 import Container, Pod, PodSpec, PodTemplateSpec
 from handloop.kinds.meta_v1 import LabelSelector
 from handloop.sandbox.server import Sandbox
-from handloop.testing.asked import Asked
+from handloop.testing.request_attributes import RequestAttributes
 from handloop.testing.request_trace import RequestTrace
 
 ROOT: Final = Path(__file__).parents[1]
@@ -133,7 +133,7 @@ class Stage:
             self._process.wait(STEP_LIMIT_SECONDS)
             self._process = None
 
-    def asked(self) -> list[Asked]:
+    def asked(self) -> list[RequestAttributes]:
         """What the operator has asked for so far."""
         return [one for one in self._trace.asked() if not one.user_agent.startswith(US)]
 
@@ -177,7 +177,7 @@ class Stage:
         counts.update(f"{one.verb} {one.resource}" for one in self.asked()[before:])
 
 
-def is_watch_of(one: Asked, resource: str) -> bool:
+def is_watch_of(one: RequestAttributes, resource: str) -> bool:
     """Whether a request opens a watch."""
     return (one.verb, one.resource) == ("watch", resource)
 

@@ -33,7 +33,7 @@ from handloop.client.errors.status import Status
 from handloop.client.options import ListOptions
 from handloop.client.resource_client import Client
 from handloop.client.transport import HTTPTransport
-from handloop.controller.examples import cached_fields
+from handloop.controller.bundled import cached_fields
 from handloop.controller.runtime.collector import relax_collector
 from handloop.informers.handlers import ResourceEventHandlerFuncs
 from handloop.informers.indexer import NAMESPACE_INDEX, namespace_index_func

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from handloop.controller.example_operator import main
+from handloop.controller.program import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -25,7 +25,7 @@ The modules beside the parts put them together. The way of a request:
     storage       Store.commit         the changes become part of the state and of the histories
     engine        Engine._commit       controllers (cluster) get the changes; a pass of the loop is scheduled
     http          HTTPServer._turn     runs controllers, whose writes take the same way (system_writes), and
-                                       sends every open watch (storage.watches, faults.outlet) its lines
+                                       sends every open watch (storage.watches, faults.watch_output) its lines
 
 `api.handle` is a function of (state, request, context): time, identity and chance come from outside.
 `transport` is the same way without sockets. `server.Sandbox` is the face for programs, and

@@ -17,7 +17,7 @@ from aiohttp import web
 from aiohttp.abc import AbstractStreamWriter
 from aiohttp.web_protocol import RequestHandler
 
-from handloop.sandbox.faults.outlet import Outlet
+from handloop.sandbox.faults.watch_output import WatchOutput
 
 GRACE_SECONDS: Final = 0.2
 _PAUSE_SECONDS: Final = 0.01
@@ -127,7 +127,7 @@ class WatchPump:
 
     __slots__ = ("chunked", "halted", "over", "transport", "watcher")
 
-    def __init__(self, watcher: Outlet, transport: asyncio.Transport, *, chunked: bool = True) -> None:
+    def __init__(self, watcher: WatchOutput, transport: asyncio.Transport, *, chunked: bool = True) -> None:
         """Args: chunked False, for HTTP/1.0: the end of the connection ends the stream."""
         self.watcher = watcher
         self.transport = transport

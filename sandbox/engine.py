@@ -29,10 +29,10 @@ from handloop.sandbox.cluster import bootstrap
 from handloop.sandbox.cluster.cluster_controller import ClusterController, Runner, View, Write
 from handloop.sandbox.cluster.events import EventExpiry
 from handloop.sandbox.faults import control
-from handloop.sandbox.faults.asked import asked
 from handloop.sandbox.faults.faults import UNTOUCHED, Faults, LostAnswerError, NoAnswerError, Verdict
 from handloop.sandbox.faults.injection import Injection
-from handloop.sandbox.faults.outlet import Outlet
+from handloop.sandbox.faults.request_attributes import asked
+from handloop.sandbox.faults.watch_output import WatchOutput
 from handloop.sandbox.listeners import Listeners
 from handloop.sandbox.request_counts import RequestCounts, exposition
 from handloop.sandbox.requests import definitions
@@ -68,7 +68,7 @@ class Stream:
     """The answer to a watch: 200 with these headers, then the lines that take() gives."""
 
     headers: Headers
-    watcher: Outlet
+    watcher: WatchOutput
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ class Engine:
         self._lock = threading.Lock()
         self._listeners = Listeners()
         self._counts = RequestCounts()
-        self._watchers: dict[Outlet, None] = {}
+        self._watchers: dict[WatchOutput, None] = {}
         self.faults = Faults(
             self, random=random.Random(self._random.getrandbits(64)), changed=self.tell_listeners
         )
@@ -182,7 +182,7 @@ class Engine:
             self._runner.run(self._view, self._clock.time(), self._apply, rounds=rounds)
             return self._next_wake()
 
-    def take(self, watcher: Outlet) -> list[bytes]:
+    def take(self, watcher: WatchOutput) -> list[bytes]:
         """The lines that a watch has to send now."""
         with self._lock:
             now = self._clock.time()
@@ -193,7 +193,7 @@ class Engine:
                 self._watchers.pop(watcher, None)
             return lines
 
-    def take_due(self, watchers: Iterable[Outlet]) -> list[tuple[Outlet, list[bytes]]]:
+    def take_due(self, watchers: Iterable[WatchOutput]) -> list[tuple[WatchOutput, list[bytes]]]:
         """The lines of the watches that have something to send or have ended."""
         taken = []
         with self._lock:
@@ -212,7 +212,7 @@ class Engine:
         with self._lock:
             return self._next_wake()
 
-    def close(self, watcher: Outlet) -> None:
+    def close(self, watcher: WatchOutput) -> None:
         """Forget a watch whose client has left."""
         with self._lock:
             watcher.close()
@@ -227,11 +227,11 @@ class Engine:
         with self._lock:
             return self._store.resource_version
 
-    def seize(self, injection: Injection) -> None:
+    def apply_to_open_watches(self, injection: Injection) -> None:
         """Offer an injection to every watch that is open, oldest first."""
         with self._lock:
             for watcher in self._watchers:
-                watcher.seize(injection)
+                watcher.apply_to_open_watches(injection)
 
     def compact(self, resource_version: int | None = None) -> None:
         """Forget versions before this one, as etcd's compaction does; None = before the newest."""
@@ -299,7 +299,7 @@ class Engine:
     def _verdict(self, request: Request, user: User) -> Verdict:
         if not self.faults.active:
             return UNTOUCHED
-        return self.faults.meet(asked(request, user), self._clock.time(), self._store.resource_version)
+        return self.faults.on_request(asked(request, user), self._clock.time(), self._store.resource_version)
 
     def _answer(self, request: Request, user: User, outcome: Outcome) -> Response | Stream:
         """The answer to a request that was carried out. A watch is opened here."""
@@ -311,9 +311,9 @@ class Engine:
         now = self._clock.time()
         seconds = self._bookmark_seconds
         watcher = Watcher(response.subscription, self._store, bookmark_seconds=seconds, now=now)
-        outlet = Outlet(watcher, self._store, asked(request, user), self.faults)
-        self._watchers[outlet] = None
-        return Stream(response.headers, outlet)
+        output = WatchOutput(watcher, self._store, asked(request, user), self.faults)
+        self._watchers[output] = None
+        return Stream(response.headers, output)
 
     def _context(self, user: User) -> Context:
         return Context(self._clock.time(), user, self._random, self._new_uid, self._authenticator.signing_key)

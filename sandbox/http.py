@@ -31,7 +31,7 @@ from handloop.sandbox.clock import Clock
 from handloop.sandbox.connections import Connections, HeldRequests, WatchPump, break_connection
 from handloop.sandbox.engine import Engine, Stream
 from handloop.sandbox.faults.faults import LostAnswerError, NoAnswerError
-from handloop.sandbox.faults.outlet import Outlet
+from handloop.sandbox.faults.watch_output import WatchOutput
 from handloop.sandbox.requests.request import Request, Response
 from handloop.sandbox.storage.watches import BATCH
 from handloop.sandbox.wire.query import Query, is_escaped, target_of
@@ -81,7 +81,7 @@ class HTTPServer:
         self._ready = threading.Event()
         self._failure: BaseException | None = None
         self._port = 0
-        self._pumps: dict[Outlet, WatchPump] = {}
+        self._pumps: dict[WatchOutput, WatchPump] = {}
         self._held = HeldRequests()
         self._connections = Connections()
         self._timer: asyncio.TimerHandle | None = None

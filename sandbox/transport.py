@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from handloop.sandbox.clock import Clock
 from handloop.sandbox.engine import Engine, Stream
 from handloop.sandbox.faults.faults import LostAnswerError, NoAnswerError
-from handloop.sandbox.faults.outlet import Outlet
+from handloop.sandbox.faults.watch_output import WatchOutput
 from handloop.sandbox.requests.request import Request, Response
 from handloop.sandbox.wire.query import Query
 
@@ -143,7 +143,7 @@ class InProcessTransport:
             self._commits += 1
             self._changed.notify_all()
 
-    def read(self, stream: InProcessStream, watcher: Outlet, seconds: float) -> bytes:
+    def read(self, stream: InProcessStream, watcher: WatchOutput, seconds: float) -> bytes:
         """The next lines of a watch, b"" at its end; for InProcessStream."""
         until = self._clock.time() + seconds
         while True:
@@ -162,7 +162,7 @@ class InProcessTransport:
                 raise self._silent(f"no data for {seconds:g} s")
             self._wait(seen, min(watcher.next_wake(), until) - now)
 
-    def end(self, watcher: Outlet) -> None:
+    def end(self, watcher: WatchOutput) -> None:
         """Forget a watch; for InProcessStream."""
         self._engine.close(watcher)
         self.wake()

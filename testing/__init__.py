@@ -12,20 +12,20 @@ the sandbox. The names above do not.
 """
 
 from handloop.controller.runtime.events.fake_recorder import FakeRecorder
-from handloop.testing.asked import Asked
 from handloop.testing.eventually import eventually
 from handloop.testing.fake_clock import FakeClock
 from handloop.testing.filled_caches import FilledCaches, caches
 from handloop.testing.quiet import assert_quiet
 from handloop.testing.recorded_writes import RecordedWrites
+from handloop.testing.request_attributes import RequestAttributes
 from handloop.testing.role_grants import assert_rbac_exact
 
 __all__ = [
-    "Asked",
     "FakeClock",
     "FakeRecorder",
     "FilledCaches",
     "RecordedWrites",
+    "RequestAttributes",
     "assert_quiet",
     "assert_rbac_exact",
     "caches",

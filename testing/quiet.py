@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from typing import Final, Protocol
 
-from handloop.testing.asked import Asked
+from handloop.testing.request_attributes import RequestAttributes
 
 QUIET_SECONDS: Final = 0.3
 SETTLE_SECONDS: Final = 10.0
@@ -18,7 +18,7 @@ _SHOWN: Final = 5
 class Written(Protocol):
     """A record of writes: a RunningSandbox, or a RunningOperator."""
 
-    def writes(self) -> Sequence[Asked]:
+    def writes(self) -> Sequence[RequestAttributes]:
         """All writes so far, oldest first."""
 
 

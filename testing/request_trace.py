@@ -13,7 +13,7 @@ from handloop.sandbox.engine import Engine, Stream
 from handloop.sandbox.requests.request import Request, Response
 from handloop.sandbox.requests.routes import resource_path, split
 from handloop.sandbox.wire.status import Status, failure
-from handloop.testing.asked import Asked
+from handloop.testing.request_attributes import RequestAttributes
 
 PROGRAM: Final = "handloop/"
 _NOT_OF_RESOURCES: Final = ("authorization.k8s.io", "authentication.k8s.io")
@@ -38,13 +38,13 @@ class RequestTrace:
         self._handle = engine.handle
         self._token = token
         self._lock = threading.Lock()
-        self._asked: list[Asked] = []
-        self.refuse: Callable[[Asked], Status | None] = lambda _asked: None
-        self.before: Callable[[Asked], None] = lambda _asked: None
-        self.after: Callable[[Asked], None] = lambda _asked: None
+        self._asked: list[RequestAttributes] = []
+        self.refuse: Callable[[RequestAttributes], Status | None] = lambda _asked: None
+        self.before: Callable[[RequestAttributes], None] = lambda _asked: None
+        self.after: Callable[[RequestAttributes], None] = lambda _asked: None
         engine.handle = self._pass  # type: ignore[method-assign] # the seam that every request passes
 
-    def asked(self) -> list[Asked]:
+    def asked(self) -> list[RequestAttributes]:
         """The requests for resources so far, without reviews of the client's own rights, oldest first."""
         with self._lock:
             return list(self._asked)
@@ -70,14 +70,14 @@ class RequestTrace:
         return answer
 
 
-def no_streaming_lists(asked: Asked) -> Status | None:
+def no_streaming_lists(asked: RequestAttributes) -> Status | None:
     """Refuse as a server that does not know sendInitialEvents."""
     if not asked.streaming_list:
         return None
     return failure(422, "Invalid", 'ListOptions.meta.k8s.io "" is invalid: sendInitialEvents: Forbidden')
 
 
-def _asked(request: Request, user_agent: str) -> Asked | None:
+def _asked(request: Request, user_agent: str) -> RequestAttributes | None:
     agent = request.headers.get("user-agent", "")
     if not agent.startswith(user_agent):
         return None
@@ -88,7 +88,7 @@ def _asked(request: Request, user_agent: str) -> Asked | None:
     verb = "watch" if watching else path.verb(request.method)
     resource = f"{path.plural}/{path.subresource}" if path.subresource else path.plural
     streaming_list = request.query.get("sendInitialEvents") in ("1", "true")
-    return Asked(verb, resource, path.group, streaming_list, path.namespace, path.name, agent)
+    return RequestAttributes(verb, resource, path.group, streaming_list, path.namespace, path.name, agent)
 
 
 def _refused(status: Status) -> Response:

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple, Protocol
 
 from handloop.controller.runtime.manager import Manager
 from handloop.controller.runtime.rbac.roles import roles
-from handloop.testing.asked import Asked
+from handloop.testing.request_attributes import RequestAttributes
 
 _RBAC_GROUP: Final = "rbac.authorization.k8s.io"
 
@@ -23,9 +23,11 @@ class Grant(NamedTuple):
 
     def __str__(self) -> str:
         """`patch configmaps`, and the namespace and the name that it is limited to."""
-        return str(Asked(self.verb, self.resource, self.group, False, self.namespace or "", self.name))
+        return str(
+            RequestAttributes(self.verb, self.resource, self.group, False, self.namespace or "", self.name)
+        )
 
-    def allows(self, asked: Asked) -> bool:
+    def allows(self, asked: RequestAttributes) -> bool:
         """Whether this is what a request needs."""
         same = (self.verb, self.group, self.resource) == (asked.verb, asked.group, asked.resource)
         here = self.namespace is None or self.namespace == asked.namespace
@@ -44,12 +46,12 @@ def grants(manifests: Iterable[dict[str, Any]]) -> Iterator[Grant]:
                             yield Grant(verb, group, resource, namespace, name)
 
 
-def refused(asked: Collection[Asked], granted: Collection[Grant]) -> set[Asked]:
+def refused(asked: Collection[RequestAttributes], granted: Collection[Grant]) -> set[RequestAttributes]:
     """The requests that nothing allows."""
     return {one for one in asked if not any(grant.allows(one) for grant in granted)}
 
 
-def unused(asked: Collection[Asked], granted: Collection[Grant]) -> set[Grant]:
+def unused(asked: Collection[RequestAttributes], granted: Collection[Grant]) -> set[Grant]:
     """The grants that no request needed, without rights that are no requests: bind, owner_access."""
     requests = (one for one in granted if not _is_no_request(one))
     return {grant for grant in requests if not any(grant.allows(one) for one in asked)}
@@ -67,7 +69,7 @@ class Accessing(Protocol):
     manager: Manager
     namespaces: tuple[str, ...]
 
-    def asked(self) -> list[Asked]:
+    def asked(self) -> list[RequestAttributes]:
         """Its requests, oldest first."""
 
 

@@ -16,9 +16,9 @@ from handloop.controller.cli.dry_set_up import has_own_definition, needs_definit
 from handloop.controller.runtime.controller import Controller
 from handloop.controller.runtime.manager import Manager
 from handloop.sandbox.clock import SettableClock
-from handloop.testing.asked import Asked
 from handloop.testing.eventually import SECONDS, eventually
 from handloop.testing.quiet import assert_quiet
+from handloop.testing.request_attributes import RequestAttributes
 from handloop.testing.running_sandbox import RunningSandbox
 from handloop.testing.shared_clock import SharedClock
 from handloop.workqueue.seams import Seams
@@ -74,11 +74,11 @@ class RunningOperator:
                 "sandbox.apply(...) that of its program before the operator starts"
             )
 
-    def asked(self) -> list[Asked]:
+    def asked(self) -> list[RequestAttributes]:
         """The requests for resources so far, oldest first."""
         return self._sandbox.asked(USER_AGENT)[self._skipped :]
 
-    def writes(self) -> list[Asked]:
+    def writes(self) -> list[RequestAttributes]:
         """Those of them that may have changed something."""
         return [one for one in self.asked() if one.writes]
 

@@ -20,9 +20,9 @@ from handloop.client.transport import HTTPTransport
 from handloop.sandbox.clock import SettableClock
 from handloop.sandbox.faults.faults import Faults
 from handloop.sandbox.server import Sandbox
-from handloop.testing.asked import Asked
 from handloop.testing.ended_job import FAILED, FINISHED, End, statuses
 from handloop.testing.eventually import SECONDS, eventually
+from handloop.testing.request_attributes import RequestAttributes
 from handloop.testing.request_trace import RequestTrace
 
 K = TypeVar("K", bound=Kind)
@@ -167,7 +167,7 @@ class RunningSandbox:
         """End a Job as its controller ends one whose pods have failed too often. Raises: as finish."""
         self._end(job, FAILED)
 
-    def asked(self, user_agent: str = "") -> list[Asked]:
+    def asked(self, user_agent: str = "") -> list[RequestAttributes]:
         """
         The requests for resources so far, oldest first; those of the fixture itself only if it is named.
 
@@ -180,7 +180,7 @@ class RunningSandbox:
             if one.user_agent.startswith(user_agent) and (mine or one.user_agent != _USER_AGENT)
         ]
 
-    def writes(self, user_agent: str = "") -> list[Asked]:
+    def writes(self, user_agent: str = "") -> list[RequestAttributes]:
         """Those of them that may have changed something."""
         return [one for one in self.asked(user_agent) if one.writes]
 

@@ -83,10 +83,10 @@ REWRITES = 'import pytest\npytest.register_assert_rewrite("handloop.testing")\n'
 MESSAGES = """
 from types import SimpleNamespace
 import pytest
-from handloop.testing import Asked, assert_rbac_exact
+from handloop.testing import RequestAttributes, assert_rbac_exact
 
 def test_lines_stay_as_they_are():
-    asked = Asked("get", "pods", "", streaming_list=False)
+    asked = RequestAttributes("get", "pods", "", streaming_list=False)
     manager = SimpleNamespace(access=lambda: (), reconciled_kinds=lambda: ())
     with pytest.raises(AssertionError) as failed:
         assert_rbac_exact(SimpleNamespace(asked=lambda: [asked], manager=manager, namespaces=()))

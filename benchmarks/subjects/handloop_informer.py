@@ -15,7 +15,7 @@ from handloop.apis.apps_v1 import Deployment
 from handloop.client.config import ClientConfig
 from handloop.client.resource_client import Client
 from handloop.client.transport import HTTPTransport
-from handloop.controller.examples import cached_fields
+from handloop.controller.bundled import cached_fields
 from handloop.controller.runtime.collector import relax_collector
 from handloop.informers.factory import SharedInformerFactory
 from handloop.informers.handlers import ResourceEventHandlerFuncs

@@ -30,9 +30,9 @@ from handloop.controller.cli.problems import (
 from handloop.controller.cli.terminal import printable, show
 from handloop.controller.cli.values import format_duration
 from handloop.controller.runtime.collector import relax_collector
+from handloop.controller.runtime.process_services import Closing, ProcessServices
 from handloop.controller.runtime.servers import Pages
 from handloop.controller.runtime.serving.listening import ListenError
-from handloop.controller.runtime.surroundings import Closing, Surroundings
 from handloop.workqueue.seams import REAL_SEAMS, Seams
 from handloop.workqueue.stdlib_logs import get_logger
 
@@ -97,8 +97,8 @@ class _Run:
         """
         relax_collector()
         # bound first: a taken port is known at once, and a slow start can be probed
-        with self._surroundings() as around, live_page(self._options) as live:
-            report = self._preflight(around)
+        with self._services() as services, live_page(self._options) as live:
+            report = self._preflight(services)
             if self._stop.is_set():
                 return _stopped()
             skew = version_skew(report.server_version)
@@ -106,15 +106,15 @@ class _Run:
                 self._say(problem)
             if report.exit_code and (self._options.preflight == "exit" or report.exit_code == EXIT_CONFIG):
                 return report.exit_code
-            show_banner(self._options.operator.name, self._facts(report, around, live), self._stream)
-            return self._work(around, live)
+            show_banner(self._options.operator.name, self._facts(report, services, live), self._stream)
+            return self._work(services, live)
 
     def _say(self, problem: Problem) -> None:
         tell(problem, self._options, self._stream)
 
-    def _surroundings(self) -> Surroundings:
+    def _services(self) -> ProcessServices:
         options = self._options
-        return Surroundings(
+        return ProcessServices(
             self._config,
             user_agent=options.operator.user_agent,
             pages=Pages(
@@ -131,19 +131,19 @@ class _Run:
             seams=self._seams,
         )
 
-    def _preflight(self, around: Surroundings) -> Report:
+    def _preflight(self, services: ProcessServices) -> Report:
         if self._options.preflight == "off":
             return Report(summary="off")
         tries = TRIES if self._options.preflight == "exit" else 1
         quick = HTTPTransport(
-            self._config, request_seconds=REQUEST_SECONDS, metrics=around.client_metrics, seams=self._seams
+            self._config, request_seconds=REQUEST_SECONDS, metrics=services.client_metrics, seams=self._seams
         )
         with closing(quick):
-            client = around.client_over(quick, around.client.reachability)
+            client = services.client_over(quick, services.client.reachability)
             checks = Preflight(client, self._config, self._options, self._seams.clock)
             return checks.check(self._stop, tries=tries)
 
-    def _facts(self, report: Report, around: Surroundings, live: LivePage) -> dict[str, Any]:
+    def _facts(self, report: Report, services: ProcessServices, live: LivePage) -> dict[str, Any]:
         """The facts of the banner; a text that is not known is ""."""
         options = self._options
         lease = f"{options.leader_elect_resource_namespace}/{options.leader_elect_resource_name}"
@@ -159,13 +159,13 @@ class _Run:
             "namespaces": options.namespace or "all",
             "workers": options.workers,
             "resync": format_duration(options.resync),
-            "metrics": around.metrics,
-            "health": around.health,
+            "metrics": services.metrics,
+            "health": services.health,
             "checks": report.summary + election,
             **({"live": live.shown} if live.shown else {}),
         }
 
-    def _work(self, around: Surroundings, live: LivePage) -> int:
+    def _work(self, services: ProcessServices, live: LivePage) -> int:
         # loaded here: the checks need neither informers nor controllers, and so need not wait for them
         from handloop.controller.cli.program import Program  # noqa: PLC0415
         from handloop.controller.runtime.election.leader_election import LeadershipLost  # noqa: PLC0415
@@ -173,16 +173,16 @@ class _Run:
 
         options = self._options
         program = Program(
-            around.client,
+            services.client,
             options,
             self._stop,
-            registry=around.registry,
+            registry=services.registry,
             on_terminal=self._stream.isatty(),
             seams=self._seams,
         )
-        elections = self._elect(program.manager, around) if options.leader_elect else ()
+        elections = self._elect(program.manager, services) if options.leader_elect else ()
         # closed after the servers: it ends the process in time, even if the servers do not stop
-        around.surround(program.manager, *elections)
+        services.attach(program.manager, *elections)
         live.show(program, self._config)
         clean = True
         try:
@@ -196,7 +196,7 @@ class _Run:
                 self._say(stop_took_too_long(error, options.shutdown_timeout))
         return _stopped() if clean else EXIT_FATAL
 
-    def _elect(self, manager: Any, around: Surroundings) -> tuple[Closing, ...]:
+    def _elect(self, manager: Any, services: ProcessServices) -> tuple[Closing, ...]:
         """Let manager work only while it leads. Returns: what is to be closed at the end."""
         from handloop.controller.cli.election import StandbyReport, lost_lease  # noqa: PLC0415 - as Program
         from handloop.controller.runtime.election.election import Election, LeaseTerms  # noqa: PLC0415
@@ -216,7 +216,7 @@ class _Run:
             on_waiting=StandbyReport(self._say, self._seams.clock),
             on_lost=lambda lost: self._say(lost_lease(lost)),
             end_process=os._exit,
-            metrics=around.client_metrics,
+            metrics=services.client_metrics,
             seams=self._seams,
         )
         election.elect(manager)

@@ -2,7 +2,7 @@
 The runtime for controllers, as controller-runtime has it. It knows no example and no program.
 
     manager, builder, runnable, signals      a process's controllers: put together, started, stopped
-    surroundings, servers, collector         what a process has besides: connections, pages, memory
+    process_services, servers, collector     what a process has besides: connections, pages, memory
     controller, reconcile_queue, outcomes    one controller: its workers, its queue, its reports
     reconcile, reconciler, context           what an author writes, gets and returns
     kind_source, predicates                  from watch events to names

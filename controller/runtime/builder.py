@@ -78,7 +78,7 @@ def _checked_predicates(kind: Any, predicates: Sequence[Predicate]) -> tuple[Pre
     return tuple(predicates)
 
 
-class _Asked(NamedTuple):
+class _WatchSpec(NamedTuple):
     """One watch as asked for; names_of None = the names of the controlling owner, or of every owner."""
 
     kind: type[Any]
@@ -141,7 +141,7 @@ class ControllerBuilder(Generic[K]):
         self._manager = manager
         self._name = name
         self._for: type[Kind] | None = None
-        self._asked: list[_Asked] = []
+        self._watch_specs: list[_WatchSpec] = []
         self._access: tuple[Access, ...] = ()
         self._written: set[Resource] = set()
         self._options = ControllerOptions(
@@ -159,7 +159,7 @@ class ControllerBuilder(Generic[K]):
         if self._for is not None:
             raise BuilderError(f"controller {self._name}: for_() could only be called once")
         self._for = _checked_kind(kind)
-        self._asked.insert(0, _Asked(kind, own_name, _checked_predicates(kind, predicates)))
+        self._watch_specs.insert(0, _WatchSpec(kind, own_name, _checked_predicates(kind, predicates)))
         return cast("ControllerBuilder[T]", self)
 
     def owns(
@@ -170,8 +170,8 @@ class ControllerBuilder(Generic[K]):
 
         Args: every_owner = also owners that do not control the object.
         """
-        self._asked.append(
-            _Asked(_checked_kind(kind), None, _checked_predicates(kind, predicates), every_owner)
+        self._watch_specs.append(
+            _WatchSpec(_checked_kind(kind), None, _checked_predicates(kind, predicates), every_owner)
         )
         return self
 
@@ -183,7 +183,9 @@ class ControllerBuilder(Generic[K]):
         """
         if not callable(map_func):
             raise TypeError(f"a map function takes an object and returns ObjectNames, not {map_func!r}")
-        self._asked.append(_Asked(kind, map_func, _checked_predicates(_checked_kind(kind), predicates)))
+        self._watch_specs.append(
+            _WatchSpec(kind, map_func, _checked_predicates(_checked_kind(kind), predicates))
+        )
         return self
 
     def with_options(
@@ -280,7 +282,7 @@ class ControllerBuilder(Generic[K]):
     def _informers(self) -> dict[type[Any], KindInformer[Any]]:
         self._kind()
         self._manager.begin(self._name)
-        return {asked.kind: self._manager.informer_for(asked.kind) for asked in self._asked}
+        return {asked.kind: self._manager.informer_for(asked.kind) for asked in self._watch_specs}
 
     def _complete(
         self, reconcile: ReconcileFunc[ObjectName], informers: dict[type[Any], KindInformer[Any]]
@@ -309,7 +311,7 @@ class ControllerBuilder(Generic[K]):
         self._manager.add(controller)
         self._manager.declare_reconciled(kind)
         self._manager.declare(*self._implied_access(kind), *self._access)
-        for asked in self._asked:
+        for asked in self._watch_specs:
             controller.watch(self._new_watch(asked, informers, queue, own_writes, owners))
         return controller
 
@@ -318,8 +320,10 @@ class ControllerBuilder(Generic[K]):
         Watches, owning, Events of the controller, and two looks at the server: at an owner whose children
         disappear, and at an own write that a cache lacks.
         """
-        owning = [owner_access(kind.resource)] if any(one.names_of is None for one in self._asked) else []
-        watched = [asked.kind.resource for asked in self._asked]
+        owning = (
+            [owner_access(kind.resource)] if any(one.names_of is None for one in self._watch_specs) else []
+        )
+        watched = [asked.kind.resource for asked in self._watch_specs]
         looked_up = [Access(resource=each, verbs=("get",)) for each in watched if each in self._written]
         return [
             Access(resource=kind.resource, verbs=("get",)),
@@ -357,7 +361,7 @@ class ControllerBuilder(Generic[K]):
                 client=manager.client.telling(UndeclaredWrites(self._name, manager.access).accepted),
                 listers=manager,
                 applied=AppliedFields(),
-                owned={one.kind.resource.group_resource for one in self._asked if one.names_of is None},
+                owned={one.kind.resource.group_resource for one in self._watch_specs if one.names_of is None},
                 recorder=manager.recorder(self._name),
                 clock=manager.seams.clock,
             ),
@@ -371,7 +375,7 @@ class ControllerBuilder(Generic[K]):
 
     def _new_watch(
         self,
-        asked: _Asked,
+        asked: _WatchSpec,
         informers: dict[type[Any], KindInformer[Any]],
         queue: ReconcileQueue,
         own_writes: OwnWrites,

@@ -49,6 +49,7 @@ from handloop.controller.runtime.metrics.controller_metrics import (
 )
 from handloop.controller.runtime.metrics.informer_metrics import CacheState, InformerMetricsProvider
 from handloop.controller.runtime.metrics.metrics_page import new_registry
+from handloop.controller.runtime.process_services import ProcessServices
 from handloop.controller.runtime.rbac.access import Access, merged
 from handloop.controller.runtime.reconcile import Deadline, DeadlineExceededError, WaitError
 from handloop.controller.runtime.runnable import (
@@ -61,7 +62,6 @@ from handloop.controller.runtime.servers import Pages
 from handloop.controller.runtime.serving.bind_address import parse_bind_address
 from handloop.controller.runtime.serving.health import Check
 from handloop.controller.runtime.signals import SignalHandler
-from handloop.controller.runtime.surroundings import Surroundings
 from handloop.informers.lister import Lister
 from handloop.informers.outage import NO_HINTS, Hints
 from handloop.informers.progress import INTERVAL_SECONDS
@@ -173,7 +173,7 @@ class Manager:
         self._leader_election: LeaderElection | None = None
         self.elector: LeaderElector | None = None
         self._guarded = self._group(())
-        self._around: Surroundings | None = None
+        self._services: ProcessServices | None = None
         if leader_election is not None:
             self.elect(leader_election)
 
@@ -198,7 +198,7 @@ class Manager:
         **options: Any,
     ) -> Self:
         """
-        Make a manager with all that surrounds it: connections, pages, and the lease, until the end of run.
+        Make a manager with its services: connections, pages, and the lease, until the end of run.
 
         Args: config None = load_config(): the kubeconfig, or the pod's account. name is that of the program,
         for the server. leader_election is a Lease, `namespace/name`, in a pod also its name alone; "" = none.
@@ -212,8 +212,10 @@ class Manager:
             health=parse_bind_address(health or "0"),
             any_host=in_cluster_possible(os.environ, SERVICE_ACCOUNT),
         )
-        around = Surroundings(config, user_agent=name, pages=pages, registry=registry, seams=seams)
-        manager = cls(around.client, namespaces=namespaces, registry=around.registry, seams=seams, **options)
+        services = ProcessServices(config, user_agent=name, pages=pages, registry=registry, seams=seams)
+        manager = cls(
+            services.client, namespaces=namespaces, registry=services.registry, seams=seams, **options
+        )
         if leader_election:
             terms = lease_terms(leader_election) if isinstance(leader_election, str) else leader_election
             election = Election(
@@ -221,14 +223,14 @@ class Manager:
                 terms,
                 component=f"{name}-leader-election",
                 user_agent=name,
-                metrics=around.client_metrics,
+                metrics=services.client_metrics,
                 seams=seams,
             )
             election.elect(manager)
-            around.surround(manager, election)
+            services.attach(manager, election)
         else:
-            around.surround(manager)
-        manager._around = around
+            services.attach(manager)
+        manager._services = services
         return manager
 
     # for controllers
@@ -373,8 +375,8 @@ class Manager:
 
     def served(self) -> dict[str, str]:
         """The addresses of the pages `metrics` and `health` of from_config, once run has begun."""
-        around = self._around
-        return {} if around is None else {"metrics": around.metrics, "health": around.health}
+        services = self._services
+        return {} if services is None else {"metrics": services.metrics, "health": services.health}
 
     def informers(self) -> list[SharedIndexInformer[Any]]:
         """All informers, in the order of the first requests."""
@@ -418,7 +420,7 @@ class Manager:
         Blocks: until stop is set, and then for shutdown_timeout_seconds (0 = runnables are not waited for),
         and 6 s for the lease, caches and Events, at most.
         """
-        with self._around or nullcontext():
+        with self._services or nullcontext():
             self._run(stop)
 
     def run_until_signalled(self) -> None:

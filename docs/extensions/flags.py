@@ -19,13 +19,13 @@ from handloop.controller.cli.main import run_command
 from handloop.controller.cli.operator import Operator
 from handloop.controller.cli.options import FLAGS, Options
 from handloop.controller.cli.values import duration, format_duration
-from handloop.controller.example_operator import EXAMPLES
+from handloop.controller.program import PROGRAM
 
 NAME: Final = "greeter"
 GREETER: Final = replace(
-    EXAMPLES, name=NAME, command=f"python {NAME}.py", names=(), workers=1, variables="", own_commands={}
+    PROGRAM, name=NAME, command=f"python {NAME}.py", names=(), workers=1, variables="", own_commands={}
 )
-HANDLOOP: Final = replace(EXAMPLES, command="handloop")
+HANDLOOP: Final = replace(PROGRAM, command="handloop")
 OWN: Final = (("init",), ("create", "api"), ("create", "controller"), ("walkthrough",), ("top",))
 """The commands of handloop alone that have flags."""
 
@@ -40,7 +40,7 @@ class Flags(SphinxDirective):
         for command in COMMANDS:
             words: tuple[str, ...] = () if command == "run" else (command,)
             lines += _section(GREETER, words, _new(GREETER, words, seen))
-        lines += _section(EXAMPLES, (), _new(EXAMPLES, (), seen))
+        lines += _section(PROGRAM, (), _new(PROGRAM, (), seen))
         for own in OWN:
             lines += _section(HANDLOOP, own, _actions(HANDLOOP, own))
         return self.parse_text_to_nodes(StringList(lines, "flags"), allow_section_headings=True)

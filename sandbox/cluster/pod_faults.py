@@ -34,14 +34,14 @@ class PodFault(StrEnum):
 _FAULTS = {fault.value: fault for fault in PodFault}
 
 
-class Affliction(NamedTuple):
+class FaultOfPod(NamedTuple):
     """A fault and the names of the containers that have it."""
 
     fault: PodFault
     containers: frozenset[str]
 
 
-def affliction_of(state: State, pod: Object) -> Affliction | None:
+def fault_of_pod(state: State, pod: Object) -> FaultOfPod | None:
     """
     The fault of a pod. The nearest annotation wins, and any annotation wins over the images.
 
@@ -52,16 +52,16 @@ def affliction_of(state: State, pod: Object) -> Affliction | None:
         text = annotated(obj)
         if text:
             fault = _FAULTS.get(text)
-            return Affliction(fault, frozenset(c["name"] for c in containers)) if fault else None
+            return FaultOfPod(fault, frozenset(c["name"] for c in containers)) if fault else None
     return _by_image(containers)
 
 
-def _by_image(containers: list[dict[str, Any]]) -> Affliction | None:
+def _by_image(containers: list[dict[str, Any]]) -> FaultOfPod | None:
     tags = {container["name"]: tag_of(container.get("image", "")) for container in containers}
     fault = next((_FAULTS[tag] for tag in tags.values() if tag in _FAULTS), None)
     if fault is None:
         return None
-    return Affliction(fault, frozenset(name for name, tag in tags.items() if tag == fault))
+    return FaultOfPod(fault, frozenset(name for name, tag in tags.items() if tag == fault))
 
 
 def tag_of(image: str) -> str:

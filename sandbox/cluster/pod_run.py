@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any, NamedTuple
 
-from handloop.sandbox.cluster.pod_faults import Affliction, PodFault
+from handloop.sandbox.cluster.pod_faults import FaultOfPod, PodFault
 from handloop.sandbox.cluster.workloads import is_pod_finished, is_pod_ready
 from handloop.sandbox.storage.stored import Object
 
@@ -50,7 +50,7 @@ class Message(NamedTuple):
 
 
 @dataclass(slots=True)
-class Turn:
+class Transition:
     """
     The effect of one step of a pod's life. seconds is how long the new stage lasts, None = until something
     changes.
@@ -67,7 +67,7 @@ class Situation(NamedTuple):
     """A pod, its fault, the address of its node, and the time."""
 
     pod: Object
-    affliction: Affliction | None
+    active_fault: FaultOfPod | None
     host_ip: str
     now: float
 
@@ -79,11 +79,11 @@ class Situation(NamedTuple):
 
     def has(self, *faults: PodFault) -> bool:
         """Whether the pod has one of these faults."""
-        return self.affliction is not None and self.affliction.fault in faults
+        return self.active_fault is not None and self.active_fault.fault in faults
 
-    def afflicted(self, container: dict[str, Any]) -> bool:
+    def with_fault(self, container: dict[str, Any]) -> bool:
         """Whether this container has the fault."""
-        return self.affliction is not None and container["name"] in self.affliction.containers
+        return self.active_fault is not None and container["name"] in self.active_fault.containers
 
     @property
     def restarts(self) -> bool:

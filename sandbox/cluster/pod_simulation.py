@@ -9,8 +9,8 @@ from handloop.sandbox.cluster.cluster_controller import Pace, Step, View, Write
 from handloop.sandbox.cluster.dirty_keys import DirtyKeys
 from handloop.sandbox.cluster.events import ComponentEventRecorder
 from handloop.sandbox.cluster.nodes import NODES, address_of
-from handloop.sandbox.cluster.pod_faults import affliction_of, concerned
-from handloop.sandbox.cluster.pod_run import PodRun, Situation, Stage, Turn, stage_of
+from handloop.sandbox.cluster.pod_faults import concerned, fault_of_pod
+from handloop.sandbox.cluster.pod_run import PodRun, Situation, Stage, Transition, stage_of
 from handloop.sandbox.cluster.pod_stages import BOUND_SECONDS, advance, stop
 from handloop.sandbox.cluster.pod_status import with_containers
 from handloop.sandbox.cluster.workloads import PODS, is_deleting
@@ -153,31 +153,33 @@ class PodSimulation:
 
     def _situation(self, view: View, pod: Object, now: float) -> Situation:
         node = self._node(view, pod)
-        return Situation(pod, affliction_of(view.state, pod), address_of(node) if node else "", now)
+        return Situation(pod, fault_of_pod(view.state, pod), address_of(node) if node else "", now)
 
     @staticmethod
     def _node(view: View, pod: Object) -> Object | None:
         name = pod["spec"].get("nodeName")
         return view.state.get(NODES, "", name) if name else None
 
-    def _carry_out(self, view: View, run: PodRun, pod: Object, turn: Turn, now: float) -> list[Write]:
+    def _carry_out(
+        self, view: View, run: PodRun, pod: Object, transition: Transition, now: float
+    ) -> list[Write]:
         run.entered_at = now
-        if turn.seconds is not None:
+        if transition.seconds is not None:
             pause = (
-                self._pace.jittered(turn.seconds, view.random)
-                if turn.jittered
-                else self._pace.seconds(turn.seconds)
+                self._pace.jittered(transition.seconds, view.random)
+                if transition.jittered
+                else self._pace.seconds(transition.seconds)
             )
             self._dirty.move(pod["metadata"]["uid"], now + pause)
-        writes = list(self._events(view, pod, turn, now))
-        if turn.pod is not None and turn.pod.get("status") != pod.get("status"):
-            writes.append(Write.of("update", PODS, turn.pod, subresource="status"))
-        if turn.delete:
+        writes = list(self._events(view, pod, transition, now))
+        if transition.pod is not None and transition.pod.get("status") != pod.get("status"):
+            writes.append(Write.of("update", PODS, transition.pod, subresource="status"))
+        if transition.delete:
             writes.append(Write.of("delete", PODS, pod, grace_seconds=0))
         return writes
 
-    def _events(self, view: View, pod: Object, turn: Turn, now: float) -> Iterator[Write]:
-        for message in turn.messages:
+    def _events(self, view: View, pod: Object, transition: Transition, now: float) -> Iterator[Write]:
+        for message in transition.messages:
             yield self._recorder.event(
                 view,
                 pod,

@@ -20,7 +20,7 @@ from typing import Any
 from handloop.apis.meta import format_time
 from handloop.sandbox.cluster import pod_status
 from handloop.sandbox.cluster.pod_faults import PodFault
-from handloop.sandbox.cluster.pod_run import Message, PodRun, Situation, Stage, Turn
+from handloop.sandbox.cluster.pod_run import Message, PodRun, Situation, Stage, Transition
 from handloop.sandbox.cluster.workloads import is_pod_finished
 from handloop.sandbox.storage.stored import Object
 
@@ -42,24 +42,24 @@ _PULL_ERROR_SECONDS = 1.0
 _STARTED_FAULTS = (PodFault.CRASH, PodFault.OOM)
 
 
-def advance(run: PodRun, situation: Situation) -> Turn:
+def advance(run: PodRun, situation: Situation) -> Transition:
     """Go from a stage that is over to the next one."""
     return _NEXT[run.stage](run, situation)
 
 
-def _pull(run: PodRun, at: Situation) -> Turn:
+def _pull(run: PodRun, at: Situation) -> Transition:
     run.stage = Stage.PULLING
     factor = SLOW_PULL_FACTOR if at.has(PodFault.SLOW) else 1
     messages = [
         Message("Normal", "Pulling", f'Pulling image "{container["image"]}"', container["name"])
         for container in at.containers
-        if run.pull_failures == 0 or at.affliction is None or at.afflicted(container)
+        if run.pull_failures == 0 or at.active_fault is None or at.with_fault(container)
     ]
-    turn = Turn(messages=messages, seconds=PULL_SECONDS * factor, jittered=True)
+    transition = Transition(messages=messages, seconds=PULL_SECONDS * factor, jittered=True)
     if run.pull_failures == 0:
         containers = [pod_status.waiting(at.pod, c, reason="ContainerCreating") for c in at.containers]
-        turn.pod = _with(at, containers, phase="Pending", **_placed(at))
-    return turn
+        transition.pod = _with(at, containers, phase="Pending", **_placed(at))
+    return transition
 
 
 def _placed(at: Situation) -> dict[str, Any]:
@@ -67,7 +67,7 @@ def _placed(at: Situation) -> dict[str, Any]:
     return {"hostIP": at.host_ip, "hostIPs": [{"ip": at.host_ip}], "startTime": started}
 
 
-def _pulled(run: PodRun, at: Situation) -> Turn:
+def _pulled(run: PodRun, at: Situation) -> Transition:
     if at.has(PodFault.PULL_FAIL):
         return _fail_pull(run, at)
     run.stage = Stage.CREATED
@@ -76,7 +76,7 @@ def _pulled(run: PodRun, at: Situation) -> Turn:
         text = _pulled_text(container["image"], at.now - run.entered_at)
         messages.append(Message("Normal", "Pulled", text, container["name"]))
         messages.append(Message("Normal", "Created", "Container created", container["name"]))
-    return Turn(messages=messages, seconds=CREATE_SECONDS, jittered=True)
+    return Transition(messages=messages, seconds=CREATE_SECONDS, jittered=True)
 
 
 def _pulled_text(image: str, seconds: float) -> str:
@@ -87,27 +87,27 @@ def _pulled_text(image: str, seconds: float) -> str:
     )
 
 
-def _fail_pull(run: PodRun, at: Situation) -> Turn:
+def _fail_pull(run: PodRun, at: Situation) -> Transition:
     run.stage = Stage.PULL_FAILED
     run.pull_failures += 1
     messages: list[Message] = []
-    for container in filter(at.afflicted, at.containers):
+    for container in filter(at.with_fault, at.containers):
         text = f'Failed to pull image "{container["image"]}": {_pull_error(container)}'
         messages.append(Message("Warning", "Failed", text, container["name"]))
         messages.append(Message("Warning", "Failed", "Error: ErrImagePull", container["name"]))
     pod = _with_pull_state(at, "ErrImagePull", _pull_error)
-    return Turn(pod, messages, seconds=_PULL_ERROR_SECONDS)
+    return Transition(pod, messages, seconds=_PULL_ERROR_SECONDS)
 
 
-def _back_off_pull(run: PodRun, at: Situation) -> Turn:
+def _back_off_pull(run: PodRun, at: Situation) -> Transition:
     run.stage = Stage.PULL_BACK_OFF
     messages: list[Message] = []
-    for container in filter(at.afflicted, at.containers):
+    for container in filter(at.with_fault, at.containers):
         text = f'Back-off pulling image "{container["image"]}"'
         messages.append(Message("Normal", "BackOff", text, container["name"]))
         messages.append(Message("Warning", "Failed", "Error: ImagePullBackOff", container["name"]))
     pod = _with_pull_state(at, "ImagePullBackOff", _back_off_text)
-    return Turn(pod, messages, seconds=back_off(run.pull_failures))
+    return Transition(pod, messages, seconds=back_off(run.pull_failures))
 
 
 def _pull_error(container: dict[str, Any]) -> str:
@@ -121,7 +121,7 @@ def _back_off_text(container: dict[str, Any]) -> str:
 def _with_pull_state(at: Situation, reason: str, text: Callable[[dict[str, Any]], str]) -> Object:
     containers = [
         pod_status.waiting(at.pod, container, reason=reason, message=text(container))
-        if at.afflicted(container)
+        if at.with_fault(container)
         else pod_status.container_status(at.pod, container["name"])
         for container in at.containers
     ]
@@ -133,7 +133,7 @@ def back_off(failures: int) -> float:
     return float(min(BACK_OFF_SECONDS * 2 ** (failures - 1), MAX_BACK_OFF_SECONDS))
 
 
-def _start(run: PodRun, at: Situation) -> Turn:
+def _start(run: PodRun, at: Situation) -> Transition:
     """Start the containers that do not run: all of a new pod, the crashed ones of an old one."""
     run.stage = Stage.RUNNING
     run.pull_failures = 0
@@ -149,10 +149,10 @@ def _start(run: PodRun, at: Situation) -> Turn:
         statuses.append(pod_status.running(at.pod, container, now=at.now, restarted=restarted))
     addresses = {"podIP": run.ip, "podIPs": [{"ip": run.ip}]}
     init = {"initContainerStatuses": inits} if (inits := pod_status.init_statuses(at.pod, at.now)) else {}
-    turn = Turn(_with(at, statuses, phase="Running", **addresses, **init), messages)
-    turn.seconds = CRASH_SECONDS if at.has(*_STARTED_FAULTS) else READY_SECONDS
-    turn.jittered = True
-    return turn
+    transition = Transition(_with(at, statuses, phase="Running", **addresses, **init), messages)
+    transition.seconds = CRASH_SECONDS if at.has(*_STARTED_FAULTS) else READY_SECONDS
+    transition.jittered = True
+    return transition
 
 
 def _start_messages(container: dict[str, Any], *, restarted: bool) -> Iterator[Message]:
@@ -163,15 +163,15 @@ def _start_messages(container: dict[str, Any], *, restarted: bool) -> Iterator[M
     yield Message("Normal", "Started", "Container started", container["name"])
 
 
-def _probe(run: PodRun, at: Situation) -> Turn:
+def _probe(run: PodRun, at: Situation) -> Transition:
     """The end of a running stage: crash, stay unready, or become ready."""
     if at.has(*_STARTED_FAULTS):
         return _crash(run, at)
     if at.has(PodFault.NEVER_READY):
-        return Turn(_with_readiness(at), _unhealthy(at), seconds=PROBE_SECONDS)
+        return Transition(_with_readiness(at), _unhealthy(at), seconds=PROBE_SECONDS)
     run.stage = Stage.READY
     run.crashes = 0
-    return Turn(_with_readiness(at, afflicted=True), seconds=_ready_seconds(at))
+    return Transition(_with_readiness(at, with_fault=True), seconds=_ready_seconds(at))
 
 
 def _ready_seconds(at: Situation) -> float | None:
@@ -180,36 +180,36 @@ def _ready_seconds(at: Situation) -> float | None:
     return FLAKY_SECONDS if at.has(PodFault.FLAKY) else None
 
 
-def _after_ready(run: PodRun, at: Situation) -> Turn:
+def _after_ready(run: PodRun, at: Situation) -> Transition:
     """A ready pod changes only by a fault, or because its containers have ended."""
     if at.has(*_STARTED_FAULTS):
         return _crash(run, at)
     if at.has(PodFault.NEVER_READY, PodFault.FLAKY):
         run.stage = Stage.RUNNING
         wait = FLAKY_SECONDS if at.has(PodFault.FLAKY) else PROBE_SECONDS
-        return Turn(_with_readiness(at), _unhealthy(at), seconds=wait)
+        return Transition(_with_readiness(at), _unhealthy(at), seconds=wait)
     if at.pod["spec"].get("restartPolicy", "Always") != "Always":
         return _complete(run, at, exit_code=0, reason="Completed", phase="Succeeded")
-    return Turn(_with_readiness(at, afflicted=True))
+    return Transition(_with_readiness(at, with_fault=True))
 
 
 def _unhealthy(at: Situation) -> list[Message]:
     text = "Readiness probe failed: HTTP probe failed with statuscode: 503"
-    return [Message("Warning", "Unhealthy", text, c["name"]) for c in at.containers if at.afflicted(c)]
+    return [Message("Warning", "Unhealthy", text, c["name"]) for c in at.containers if at.with_fault(c)]
 
 
-def _with_readiness(at: Situation, *, afflicted: bool = False) -> Object:
+def _with_readiness(at: Situation, *, with_fault: bool = False) -> Object:
     statuses = [
         {
             **pod_status.container_status(at.pod, container["name"]),
-            "ready": afflicted or not at.afflicted(container),
+            "ready": with_fault or not at.with_fault(container),
         }
         for container in at.containers
     ]
     return _with(at, statuses)
 
 
-def _crash(run: PodRun, at: Situation) -> Turn:
+def _crash(run: PodRun, at: Situation) -> Transition:
     exit_code, reason = (137, "OOMKilled") if at.has(PodFault.OOM) else (1, "Error")
     if not at.restarts:
         return _complete(run, at, exit_code=exit_code, reason=reason, phase="Failed")
@@ -217,23 +217,23 @@ def _crash(run: PodRun, at: Situation) -> Turn:
     run.crashes += 1
     statuses = [
         pod_status.terminated(at.pod, container, exit_code=exit_code, reason=reason, now=at.now)
-        if at.afflicted(container)
+        if at.with_fault(container)
         else {**pod_status.container_status(at.pod, container["name"]), "ready": True}
         for container in at.containers
     ]
-    return Turn(_with(at, statuses), seconds=_FIRST_RESTART_SECONDS)
+    return Transition(_with(at, statuses), seconds=_FIRST_RESTART_SECONDS)
 
 
-def _complete(run: PodRun, at: Situation, *, exit_code: int, reason: str, phase: str) -> Turn:
+def _complete(run: PodRun, at: Situation, *, exit_code: int, reason: str, phase: str) -> Transition:
     run.stage = Stage.DONE
     statuses = [
         pod_status.terminated(at.pod, container, exit_code=exit_code, reason=reason, now=at.now)
         for container in at.containers
     ]
-    return Turn(_with(at, statuses, phase=phase))
+    return Transition(_with(at, statuses, phase=phase))
 
 
-def _after_crash(run: PodRun, at: Situation) -> Turn:
+def _after_crash(run: PodRun, at: Situation) -> Transition:
     """Restart: the first time at once, then with a growing pause."""
     if run.crashes <= 1 or not at.has(*_STARTED_FAULTS):
         return _start(run, at)
@@ -251,7 +251,7 @@ def _after_crash(run: PodRun, at: Situation) -> Turn:
             text = f"Back-off restarting failed container {container['name']} in pod {_identity(at.pod)}"
             messages.append(Message("Warning", "BackOff", text, container["name"]))
         statuses.append(status)
-    return Turn(_with(at, statuses), messages, seconds=pause)
+    return Transition(_with(at, statuses), messages, seconds=pause)
 
 
 def _identity(pod: Object) -> str:
@@ -259,33 +259,33 @@ def _identity(pod: Object) -> str:
     return f"{metadata['name']}_{metadata['namespace']}({metadata['uid']})"
 
 
-def _rest(run: PodRun, at: Situation) -> Turn:
+def _rest(run: PodRun, at: Situation) -> Transition:
     del run, at
-    return Turn()
+    return Transition()
 
 
-def stop(run: PodRun, at: Situation) -> Turn:
+def stop(run: PodRun, at: Situation) -> Transition:
     """The pod is being deleted: its containers get the signal."""
     was_done = run.stage is Stage.DONE
     run.stage = Stage.TERMINATING
     running = (c for c in at.containers if _runs(at.pod, c)) if not was_done else ()
     messages = [Message("Normal", "Killing", f"Stopping container {c['name']}", c["name"]) for c in running]
     grace = at.pod["metadata"].get("deletionGracePeriodSeconds", 0)
-    return Turn(messages=messages, seconds=min(float(grace), STOP_SECONDS))
+    return Transition(messages=messages, seconds=min(float(grace), STOP_SECONDS))
 
 
 def _runs(pod: Object, container: dict[str, Any]) -> bool:
     return "running" in pod_status.container_status(pod, container["name"])["state"]
 
 
-def _end(run: PodRun, at: Situation) -> Turn:
+def _end(run: PodRun, at: Situation) -> Transition:
     """The containers have stopped: report it and let the pod go."""
     del run
     if is_pod_finished(at.pod) or not any(_runs(at.pod, container) for container in at.containers):
-        return Turn(delete=True)
+        return Transition(delete=True)
     statuses = [_stopped(at, container) for container in at.containers]
     failed = any(status["state"].get("terminated", {}).get("exitCode") for status in statuses)
-    return Turn(_with(at, statuses, phase="Failed" if failed else "Succeeded"), delete=True)
+    return Transition(_with(at, statuses, phase="Failed" if failed else "Succeeded"), delete=True)
 
 
 def _stopped(at: Situation, container: dict[str, Any]) -> dict[str, Any]:
@@ -298,7 +298,7 @@ def _with(at: Situation, containers: Sequence[dict[str, Any]], **fields: Any) ->
     return pod_status.with_containers(at.pod, containers, at.now, **fields)
 
 
-_NEXT: dict[Stage, Callable[[PodRun, Situation], Turn]] = {
+_NEXT: dict[Stage, Callable[[PodRun, Situation], Transition]] = {
     Stage.BOUND: _pull,
     Stage.PULLING: _pulled,
     Stage.PULL_FAILED: _back_off_pull,

@@ -14,7 +14,7 @@ from handloop.sandbox.cluster.cluster_controller import Pace, Step, View, Write
 from handloop.sandbox.cluster.dirty_keys import DirtyKeys
 from handloop.sandbox.cluster.events import ComponentEventRecorder
 from handloop.sandbox.cluster.nodes import NODES, is_schedulable
-from handloop.sandbox.cluster.pod_faults import PodFault, affliction_of, concerned
+from handloop.sandbox.cluster.pod_faults import PodFault, concerned, fault_of_pod
 from handloop.sandbox.cluster.workloads import PODS, condition, is_deleting
 from handloop.sandbox.storage.stored import Change, ChangeType, Object
 from handloop.sandbox.wire.resource import GroupResource
@@ -86,10 +86,10 @@ class Scheduler:
             self._dirty.mark(key, now + self._pace.seconds(_SCHEDULING_SECONDS))
 
     def _schedule(self, view: View, pod: Object, now: float) -> list[Write]:
-        affliction = affliction_of(view.state, pod)
+        active_fault = fault_of_pod(view.state, pod)
         nodes = view.state.list(NODES)
         fitting = [node for node in nodes if _fits(pod, node)]
-        if not fitting or (affliction and affliction.fault is PodFault.UNSCHEDULABLE):
+        if not fitting or (active_fault and active_fault.fault is PodFault.UNSCHEDULABLE):
             return self._give_up(view, pod, nodes, now)
         node = fitting[self._turn % len(fitting)]["metadata"]["name"]
         self._turn += 1

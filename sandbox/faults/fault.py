@@ -2,7 +2,7 @@
 What can go wrong, as data: the JSON of `POST /sandbox/faults`, and the arguments of the Python API.
 
 A fault says which requests it chooses, how many, and for how long. Its class says what it does to a request;
-handloop.sandbox.faults.outlet says what it does to an open watch.
+handloop.sandbox.faults.watch_output says what it does to an open watch.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Annotated, ClassVar, Final, Literal
 import msgspec
 from msgspec import Meta
 
-from handloop.sandbox.faults.asked import Asked
+from handloop.sandbox.faults.request_attributes import RequestAttributes
 from handloop.sandbox.requests.authorization import forbidden_access
 from handloop.sandbox.storage.watches import too_old
 from handloop.sandbox.wire.status import OBJECT_MODIFIED, StatusError, expired, failure
@@ -73,7 +73,7 @@ class Fault(
     count: Annotated[int, Meta(ge=1)] | None = None
     seconds: Annotated[float, Meta(gt=0)] | None = None
 
-    def chooses(self, asked: Asked) -> bool:
+    def chooses(self, asked: RequestAttributes) -> bool:
         """Whether the fault is meant for this request."""
         wanted = asked.attributes
         verbs = self.verbs or self.usual_verbs
@@ -92,7 +92,7 @@ class Fault(
             )
         )
 
-    def concerns(self, asked: Asked) -> bool:
+    def concerns(self, asked: RequestAttributes) -> bool:
         """Whether such a request can have this kind of fault at all."""
         del asked
         return True
@@ -109,7 +109,7 @@ class WatchFault(Fault, frozen=True, kw_only=True):
     only_open: bool = False
     after_events: Number = 0
 
-    def concerns(self, asked: Asked) -> bool:
+    def concerns(self, asked: RequestAttributes) -> bool:
         """Watches only."""
         return asked.verb == "watch"
 
@@ -117,7 +117,7 @@ class WatchFault(Fault, frozen=True, kw_only=True):
 class Refusal(Fault, frozen=True, kw_only=True):
     """A fault that answers the request instead of carrying it out."""
 
-    def status(self, asked: Asked) -> StatusError:
+    def status(self, asked: RequestAttributes) -> StatusError:
         """The answer."""
         raise NotImplementedError
 
@@ -134,7 +134,7 @@ class Error(Refusal, frozen=True, kw_only=True, tag="error"):
     message: str = ""
     retry_after: int | str | None = None
 
-    def status(self, asked: Asked) -> StatusError:
+    def status(self, asked: RequestAttributes) -> StatusError:
         """The answer."""
         del asked
         reason = self.reason or _REASONS.get(self.code, "")
@@ -149,7 +149,7 @@ class Conflict(Refusal, frozen=True, kw_only=True, tag="conflict"):
 
     usual_verbs = ("update", "patch")
 
-    def status(self, asked: Asked) -> StatusError:
+    def status(self, asked: RequestAttributes) -> StatusError:
         """The answer."""
         wanted = asked.attributes
         qualified = f"{wanted.plural}.{wanted.group}" if wanted.group else wanted.plural
@@ -157,7 +157,7 @@ class Conflict(Refusal, frozen=True, kw_only=True, tag="conflict"):
         pairs = (("name", wanted.name), ("group", wanted.group), ("kind", wanted.plural))
         return StatusError(failure(409, "Conflict", text, details={k: v for k, v in pairs if v}))
 
-    def concerns(self, asked: Asked) -> bool:
+    def concerns(self, asked: RequestAttributes) -> bool:
         """Writes of objects."""
         return bool(asked.attributes.plural) and asked.verb in WRITES
 
@@ -165,11 +165,11 @@ class Conflict(Refusal, frozen=True, kw_only=True, tag="conflict"):
 class Deny(Refusal, frozen=True, kw_only=True, tag="deny"):
     """403, as if no role allowed it."""
 
-    def status(self, asked: Asked) -> StatusError:
+    def status(self, asked: RequestAttributes) -> StatusError:
         """The answer."""
         return forbidden_access(asked.user, asked.attributes)
 
-    def concerns(self, asked: Asked) -> bool:
+    def concerns(self, asked: RequestAttributes) -> bool:
         """Requests on resources."""
         return bool(asked.attributes.plural)
 
@@ -199,7 +199,7 @@ class Silence(WatchFault, frozen=True, kw_only=True, tag="silence"):
     lasting = True
     executed: bool = True
 
-    def concerns(self, asked: Asked) -> bool:
+    def concerns(self, asked: RequestAttributes) -> bool:
         """Everything."""
         del asked
         return True
@@ -240,16 +240,16 @@ class Expire(WatchFault, frozen=True, kw_only=True, tag="expire"):
     usual_verbs = ("list", "watch")
     as_status: bool = False
 
-    def concerns(self, asked: Asked) -> bool:
+    def concerns(self, asked: RequestAttributes) -> bool:
         """Lists after their first page, and watches."""
         return asked.continued if asked.verb == "list" else asked.verb == "watch"
 
-    def status(self, asked: Asked) -> StatusError:
+    def status(self, asked: RequestAttributes) -> StatusError:
         """The answer as an HTTP status."""
         return expired(_EXPIRED_LIST) if asked.verb == "list" else StatusError(self.error_status(asked))
 
     @staticmethod
-    def error_status(asked: Asked) -> dict[str, object]:
+    def error_status(asked: RequestAttributes) -> dict[str, object]:
         """The Status of the ERROR watch event."""
         version = asked.resource_version
         asked_for = int(version) if version.isascii() and version.isdigit() else 0
@@ -270,11 +270,11 @@ class Lag(WatchFault, frozen=True, kw_only=True, tag="lag"):
     changes: Number | None = None
     consistent_reads: bool = False
 
-    def concerns(self, asked: Asked) -> bool:
+    def concerns(self, asked: RequestAttributes) -> bool:
         """Reads of objects."""
         return asked.is_read
 
-    def answers_from_the_past(self, asked: Asked) -> bool:
+    def answers_from_the_past(self, asked: RequestAttributes) -> bool:
         """Whether this read is answered from the past."""
         return self.consistent_reads or bool(asked.resource_version)
 

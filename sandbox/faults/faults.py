@@ -6,8 +6,8 @@ asked-for fault is an Injection, which stays in `_active` until its count, its t
 questions find it:
 
 delay(), asked by the carrier of a request (HTTP server or transport) first: how long does the request wait?
-meet(), asked by the engine before the core: is the request refused, lost, silent, or shown the past?
-grips(), asked by an open watch (Outlet) before it sends: which faults hold this watch?
+on_request(), asked by the engine before the core: is the request refused, lost, silent, or shown the past?
+affecting_watch(), asked by an open watch (WatchOutput) before it sends: which faults hold this watch?
 
 The core knows nothing of faults.
 """
@@ -21,7 +21,6 @@ from collections.abc import Callable, Iterable
 from typing import Any, Literal, NamedTuple, Protocol, TypedDict, TypeVar, Unpack
 
 from handloop.sandbox.faults import fault as kinds
-from handloop.sandbox.faults.asked import Asked
 from handloop.sandbox.faults.fault import (
     Expire,
     Fault,
@@ -33,6 +32,7 @@ from handloop.sandbox.faults.fault import (
     WatchFault,
 )
 from handloop.sandbox.faults.injection import Injection
+from handloop.sandbox.faults.request_attributes import RequestAttributes
 from handloop.sandbox.wire.resource import GroupResource
 from handloop.sandbox.wire.status import StatusError
 
@@ -88,7 +88,7 @@ class Machine(Protocol):
     def version(self) -> int:
         """The newest resource version."""
 
-    def seize(self, injection: Injection) -> None:
+    def apply_to_open_watches(self, injection: Injection) -> None:
         """Offer an injection to every watch that is open."""
 
     def compact(self, resource_version: int | None = None) -> None:
@@ -243,7 +243,7 @@ class Faults:
                 self._active[injection.id] = injection
                 self._moved_locked()
         if isinstance(fault, WatchFault) and fault.only_open:
-            self._machine.seize(injection)
+            self._machine.apply_to_open_watches(injection)
         self._changed()
         return injection
 
@@ -264,8 +264,8 @@ class Faults:
         self._changed()
         return len(names)
 
-    def delay(self, asked: Asked) -> float:
-        """How many seconds a request waits before meet(). Counts the request."""
+    def delay(self, asked: RequestAttributes) -> float:
+        """How many seconds a request waits before on_request(). Counts the request."""
         now = self._machine.now()
         with self._lock:
             self._end_those_due_locked(now)
@@ -276,18 +276,20 @@ class Faults:
                     seconds += fault.delay_seconds + fault.jitter_seconds * self._random.random()
             return seconds
 
-    def meet(self, asked: Asked, now: float, version: int) -> Verdict:
+    def on_request(self, asked: RequestAttributes, now: float, version: int) -> Verdict:
         """What happens to a request that is about to be carried out; version is the newest one."""
         with self._lock:
             self._end_those_due_locked(now)
             verdict = UNTOUCHED
             for injection in tuple(self._active.values()):
-                verdict = self._met_locked(injection, asked, version, verdict)
+                verdict = self._applied_locked(injection, asked, version, verdict)
                 if verdict.refusal is not None:
                     break
             return verdict
 
-    def grips(self, asked: Asked, known: set[str], now: float, *, opening: bool) -> builtins.list[Injection]:
+    def affecting_watch(
+        self, asked: RequestAttributes, known: set[str], now: float, *, opening: bool
+    ) -> builtins.list[Injection]:
         """
         The injections that take hold of a watch and are not in known, to which they are added.
 
@@ -305,7 +307,7 @@ class Faults:
                     found.append(injection)
             return found
 
-    def offer(self, injection: Injection, asked: Asked) -> bool:
+    def offer(self, injection: Injection, asked: RequestAttributes) -> bool:
         """Whether an injection takes hold of this watch."""
         with self._lock:
             return self._claim_locked(injection, asked)
@@ -330,7 +332,9 @@ class Faults:
                 chosen[name] = tuple(chosen[name])
         return self.inject(kind(**arguments, **chosen))
 
-    def _met_locked(self, injection: Injection, asked: Asked, version: int, verdict: Verdict) -> Verdict:
+    def _applied_locked(
+        self, injection: Injection, asked: RequestAttributes, version: int, verdict: Verdict
+    ) -> Verdict:
         """The verdict with what one more fault adds."""
         match injection.fault:
             case Refusal() as fault if self._claim_locked(injection, asked):
@@ -347,7 +351,7 @@ class Faults:
                 return verdict._replace(up_to=injection.newest_visible(version))
         return verdict
 
-    def _claim_locked(self, injection: Injection, asked: Asked) -> bool:
+    def _claim_locked(self, injection: Injection, asked: RequestAttributes) -> bool:
         claimed = injection.claim(asked)
         if claimed and injection.is_spent and not injection.fault.lasting:
             # its watches still hold it, but it is no longer listed
@@ -372,7 +376,7 @@ def _is_over_at_once(fault: Fault) -> bool:
     return isinstance(fault, WatchFault) and fault.only_open and not fault.lasting
 
 
-def _holds_watch(fault: WatchFault, asked: Asked, *, opening: bool) -> bool:
+def _holds_watch(fault: WatchFault, asked: RequestAttributes, *, opening: bool) -> bool:
     if isinstance(fault, Lag):
         return fault.count is None
     if not isinstance(fault, Expire):
@@ -382,6 +386,6 @@ def _holds_watch(fault: WatchFault, asked: Asked, *, opening: bool) -> bool:
     return bool(continues) and not fault.as_status
 
 
-def _refuses(fault: Expire, asked: Asked) -> bool:
+def _refuses(fault: Expire, asked: RequestAttributes) -> bool:
     """Whether the request itself is answered with 410. Otherwise a watch gets a watch event."""
     return asked.verb == "list" or (fault.as_status and asked.resource_version not in ("", "0"))

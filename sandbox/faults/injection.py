@@ -8,8 +8,8 @@ from typing import Any, Self
 
 import msgspec
 
-from handloop.sandbox.faults.asked import Asked
 from handloop.sandbox.faults.fault import Fault, Lag
+from handloop.sandbox.faults.request_attributes import RequestAttributes
 
 
 class Injection:
@@ -48,7 +48,7 @@ class Injection:
         """End it; a second call does nothing."""
         self._clear(self.id)
 
-    def claim(self, asked: Asked) -> bool:
+    def claim(self, asked: RequestAttributes) -> bool:
         """Whether it hits this request. Counts the request. Locks: that of its Faults is held."""
         if self.over or self.is_spent or not self.fault.chooses(asked):
             return False

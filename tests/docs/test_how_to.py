@@ -27,7 +27,7 @@ from handloop.client.transport import HTTPTransport
 from handloop.controller.cli.dry_set_up import has_own_definition
 from handloop.controller.cli.flags import parse_options
 from handloop.controller.cli.options import FLAGS, spelling
-from handloop.controller.example_operator import EXAMPLES
+from handloop.controller.program import PROGRAM
 from handloop.controller.runtime.controller import Controller, ReconcileStatistics
 from handloop.controller.runtime.manager import Manager
 from handloop.kinds.apps_v1 import Deployment, DeploymentSpec
@@ -523,14 +523,14 @@ def test_the_manifests_of_the_deployment_fit_together(
     container = deployed[-1]["spec"]["template"]["spec"]["containers"][0]
     in_pod = {"POD_NAMESPACE": deployed[-1]["metadata"]["namespace"]}
     here, there = (
-        parse_options(words, environment, operator=EXAMPLES)
+        parse_options(words, environment, operator=PROGRAM)
         for words, environment in ((rbac.split()[2:-2], {}), (container["args"], in_pod))
     )
     assert here.leader_elect
     assert there.leader_elect
     assert here.leader_elect_resource_namespace == there.leader_elect_resource_namespace
     flags = blocks_of("how-to/leader-election.md")["flags"].split()[2:]
-    assert parse_options(flags, operator=EXAMPLES).leader_elect_resource_namespace == "default"
+    assert parse_options(flags, operator=PROGRAM).leader_elect_resource_namespace == "default"
 
 
 def test_the_bundle_of_the_page_is_made_of_its_deployment(
@@ -598,7 +598,7 @@ def test_the_page_on_operating_names_what_there_is() -> None:
     """Its flags, its metrics, and its alerts."""
     page = (DOCS / "how-to/operating.md").read_text(encoding="utf-8")
     words = blocks_of("how-to/operating.md")["flags"].split()[2:]
-    given = parse_options(words, {"POD_NAMESPACE": "there"}, operator=EXAMPLES)
+    given = parse_options(words, {"POD_NAMESPACE": "there"}, operator=PROGRAM)
     assert (given.resync, given.workers) == (600.0, 4)
     assert set(re.findall(r"`--([a-z-]+)", page)) <= {spelling(name)[2:] for name in FLAGS}
     metrics = set(re.findall(r"`([a-z]+(?:_[a-z]+)+)`", page)) - {"requeue_after"}

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from handloop.controller.cli.main import run_command
-from handloop.controller.example_operator import EXAMPLES
+from handloop.controller.program import PROGRAM
 
 PAGE = (Path(__file__).parents[2] / "docs/scaffolding.md").read_text(encoding="utf-8")
 
@@ -19,9 +19,9 @@ def test_its_commands_make_what_it_names(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.chdir(tmp_path)
     (block,) = re.findall(r"^```sh\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
     init, enter, create, run = (shlex.split(line) for line in block.splitlines())
-    assert run_command(EXAMPLES, init[1:]) == 0
+    assert run_command(PROGRAM, init[1:]) == 0
     monkeypatch.chdir(enter[1])
-    assert run_command(EXAMPLES, create[1:]) == 0
+    assert run_command(PROGRAM, create[1:]) == 0
     rules = set(re.findall(r"^([a-z]+):", Path("Makefile").read_text(encoding="utf-8"), re.MULTILINE))
     rows = re.findall(r"^\| (`.*?) \| (.*) \|$", PAGE, re.MULTILINE)
     (targets,) = [re.findall(r"`(\w+)`", told) for name, told in rows if name == "`Makefile`"]

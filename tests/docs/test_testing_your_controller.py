@@ -43,5 +43,5 @@ def test_every_block_passes(tmp_path: Path) -> None:
 
 def test_the_page_uses_the_whole_kit() -> None:
     """Each name of the face, but for the types of what functions return."""
-    shown = set(handloop.testing.__all__) - {"Asked", "FilledCaches"}
+    shown = set(handloop.testing.__all__) - {"RequestAttributes", "FilledCaches"}
     assert not [name for name in shown if not re.search(rf"\b{name}\b", "".join(blocks(PAGE).values()))]

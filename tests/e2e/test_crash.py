@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from handloop.testing.asked import Asked
+from handloop.testing.request_attributes import RequestAttributes
 from support.cluster import Cluster, SandboxCluster
 from support.foo_story import wait_available, wait_deployment
 from support.program import Program, Run
@@ -33,9 +33,9 @@ class Killer:
     def __init__(self, number: int) -> None:
         self._number = number
         self.program: Program | None = None
-        self.asked: list[Asked] = []
+        self.asked: list[RequestAttributes] = []
 
-    def __call__(self, asked: Asked) -> None:
+    def __call__(self, asked: RequestAttributes) -> None:
         self.asked.append(asked)
         if len(self.asked) == self._number:
             assert self.program is not None

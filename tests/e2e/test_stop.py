@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from handloop.testing.asked import Asked
+from handloop.testing.request_attributes import RequestAttributes
 from support.cluster import Cluster, SandboxCluster
 from support.foo_story import wait_available
 from support.program import SECONDS, Run
@@ -21,7 +21,7 @@ class Hold:
         self.reached = threading.Event()
         self.let_go = threading.Event()
 
-    def __call__(self, asked: Asked) -> None:
+    def __call__(self, asked: RequestAttributes) -> None:
         if (asked.verb, asked.resource) == ("create", "deployments"):
             self.reached.set()
             self.let_go.wait(30)

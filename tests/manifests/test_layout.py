@@ -9,10 +9,10 @@ import pytest
 import yaml
 
 from handloop.apis.crd import custom_resource_definition
+from handloop.controller.bundled import SETUPS
 from handloop.controller.cli.declarations import declared_access
 from handloop.controller.cli.operator import Setup
 from handloop.controller.cli.options import Options
-from handloop.controller.examples import SETUPS
 from handloop.controller.runtime.rbac.roles import roles
 from handloop.controller.runtime.serving.access import METRICS_AUTH_ACCESS
 from support.options import parse_options

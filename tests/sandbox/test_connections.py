@@ -8,7 +8,7 @@ import pytest
 
 from handloop.sandbox import connections
 from handloop.sandbox.connections import Connections, HeldRequests, WatchPump, break_connection
-from handloop.sandbox.faults.outlet import Outlet
+from handloop.sandbox.faults.watch_output import WatchOutput
 from support.local_server import LocalServer
 
 _MAPS = "/api/v1/namespaces/default/configmaps"
@@ -39,11 +39,11 @@ class _Transport(asyncio.Transport):
         self.ends.append("aborted")
 
 
-def _watch(server: LocalServer) -> Outlet:
+def _watch(server: LocalServer) -> WatchOutput:
     return server.watch(f"{_MAPS}?watch=1")
 
 
-def _pump(transport: _Transport, watch: Outlet) -> WatchPump:
+def _pump(transport: _Transport, watch: WatchOutput) -> WatchPump:
     return WatchPump(watch, transport)
 
 

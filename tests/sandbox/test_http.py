@@ -43,7 +43,7 @@ class _Running:
 
     def is_pausing(self) -> bool:
         """Whether some watch waits for its client to read."""
-        return any(outlet.paused for outlet in self.engine._watchers)
+        return any(output.paused for output in self.engine._watchers)
 
     def create(self, name: str) -> None:
         status, _, content = self.request("POST", _PATH, json.dumps({"metadata": {"name": name}}).encode())

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from handloop.sandbox.cluster.cluster_controller import ClusterController
 from handloop.sandbox.engine import Engine, Stream
-from handloop.sandbox.faults.outlet import Outlet
+from handloop.sandbox.faults.watch_output import WatchOutput
 from handloop.sandbox.requests.request import Request, Response, User
 from handloop.sandbox.wire.query import Query
 from support.widgets import CRDS, widget_definition
@@ -79,13 +79,13 @@ class LocalServer:
         self.engine.tick()
         return answer
 
-    def watch(self, path: str, **headers: str) -> Outlet:
+    def watch(self, path: str, **headers: str) -> WatchOutput:
         """Open a watch."""
         stream = self.send("GET", path, **headers)
         assert isinstance(stream, Stream), stream
         return stream.watcher
 
-    def events(self, watcher: Outlet) -> list[dict[str, Any]]:
+    def events(self, watcher: WatchOutput) -> list[dict[str, Any]]:
         """What a watch has to send now."""
         return [json.loads(line) for line in self.engine.take(watcher)]
 

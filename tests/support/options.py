@@ -6,9 +6,9 @@ from functools import partial
 from typing import Final
 
 from handloop.controller.cli import flags, options
-from handloop.controller.example_operator import EXAMPLES
+from handloop.controller.program import PROGRAM
 
-new_options: Final = partial(options.Options, operator=EXAMPLES)
+new_options: Final = partial(options.Options, operator=PROGRAM)
 """Options without a command line."""
-parse_options: Final = partial(flags.parse_options, operator=EXAMPLES)
+parse_options: Final = partial(flags.parse_options, operator=PROGRAM)
 """Options of a command line."""

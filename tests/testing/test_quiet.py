@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import pytest
 
-from handloop.testing import Asked, assert_quiet
+from handloop.testing import RequestAttributes, assert_quiet
 
-PATCH = Asked("patch", "configmaps", "", False, "default", "a")
+PATCH = RequestAttributes("patch", "configmaps", "", False, "default", "a")
 
 
 class Record:
@@ -15,9 +15,9 @@ class Record:
     def __init__(self, grows: Callable[[int], bool]) -> None:
         self._grows = grows
         self._looks = 0
-        self._writes: list[Asked] = []
+        self._writes: list[RequestAttributes] = []
 
-    def writes(self) -> list[Asked]:
+    def writes(self) -> list[RequestAttributes]:
         self._looks += 1
         self._writes += [PATCH] * self._grows(self._looks)
         return list(self._writes)

@@ -11,26 +11,26 @@ from handloop.controller.runtime.manager import Manager
 from handloop.controller.runtime.rbac.access import Access
 from handloop.kinds.core_v1 import ConfigMap
 from handloop.kinds.rbac_v1 import ClusterRole
-from handloop.testing import Asked, RecordedWrites, assert_rbac_exact
+from handloop.testing import RecordedWrites, RequestAttributes, assert_rbac_exact
 from handloop.testing.role_grants import Grant, grants, refused, unused
 
 
 class Ran:
     """A program that asked for some things. Implements Accessing."""
 
-    def __init__(self, *asked: Asked) -> None:
+    def __init__(self, *asked: RequestAttributes) -> None:
         self.manager = Manager(Client(RecordedWrites()))
         self.namespaces: tuple[str, ...] = ()
         self._asked = list(asked)
         builder = controller_for(self.manager, "things").for_(Foo)
         builder.writes(ConfigMap, "create").complete(lambda _thing, _context: None)
 
-    def asked(self) -> list[Asked]:
+    def asked(self) -> list[RequestAttributes]:
         return list(self._asked)
 
 
-LIST = Asked("watch", Foo.resource.plural, Foo.resource.group, streaming_list=True)
-CREATE = Asked("create", "configmaps", "", streaming_list=False, namespace="default")
+LIST = RequestAttributes("watch", Foo.resource.plural, Foo.resource.group, streaming_list=True)
+CREATE = RequestAttributes("create", "configmaps", "", streaming_list=False, namespace="default")
 
 
 def test_what_is_declared_and_used_is_exact() -> None:
@@ -73,7 +73,7 @@ def test_a_comparison_of_roles_and_requests_can_fail() -> None:
     rule: dict[str, Any] = {"apiGroups": ["g"], "resources": ["things"], "resourceNames": ["mine"]}
     role = {"kind": "Role", "metadata": {"namespace": "home"}, "rules": [rule | {"verbs": ["get", "update"]}]}
     granted = list(grants([role]))
-    mine = Asked("get", "things", "g", streaming_list=False, namespace="home", name="mine")
+    mine = RequestAttributes("get", "things", "g", streaming_list=False, namespace="home", name="mine")
     assert refused([mine], granted) == set()
     assert unused([mine], granted) == {Grant("update", "g", "things", "home", "mine")}
     for other in (mine._replace(verb="list"), mine._replace(namespace="demo"), mine._replace(name="yours")):

@@ -39,13 +39,13 @@ from handloop.sandbox.accepting import accept
 from handloop.walkthrough.live.comparison import compare
 from handloop.walkthrough.live.control_error import ControlError
 from handloop.walkthrough.live.controls import Controls
+from handloop.walkthrough.live.explain import explain
 from handloop.walkthrough.live.guard import HEADERS, Guard, guarded
 from handloop.walkthrough.live.parts import Parts
 from handloop.walkthrough.live.recorder import RING, Recorder, Step
 from handloop.walkthrough.live.snapshot import snapshot
 from handloop.walkthrough.live.source import snippets
 from handloop.walkthrough.live.stacks import stacks
-from handloop.walkthrough.live.why import why
 from handloop.workqueue.seams import Joinable, Spawn, spawn_thread
 from handloop.workqueue.stdlib_logs import ROOT
 
@@ -345,7 +345,7 @@ def document(step: Step) -> Mapping[str, Any]:
         "component": step.component,
         "key": step.key,
         "facts": step.facts,
-        "why": why(step),
+        "why": explain(step),
     }
 
 

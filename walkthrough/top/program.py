@@ -17,11 +17,11 @@ from functools import partial
 from typing import Final, TextIO
 
 from handloop.walkthrough.top.address import parse_address, sandbox_url
-from handloop.walkthrough.top.board import Board
-from handloop.walkthrough.top.desk import Desk
-from handloop.walkthrough.top.inbox import Inbox
+from handloop.walkthrough.top.key_commands import KeyCommands
+from handloop.walkthrough.top.message_queue import MessageQueue
 from handloop.walkthrough.top.plain_lines import PlainLines
-from handloop.walkthrough.top.stream import Stream, Told
+from handloop.walkthrough.top.screen_state import ScreenState
+from handloop.walkthrough.top.stream import Message, Stream
 
 EXIT_OK: Final = 0
 EXIT_USAGE: Final = 2
@@ -29,17 +29,17 @@ _KEYBOARD: Final = 0
 """The descriptor of the standard input."""
 
 
-def main(arguments: Sequence[str], out: TextIO | None = None, told: Iterable[Told] | None = None) -> int:
+def main(arguments: Sequence[str], out: TextIO | None = None, source: Iterable[Message] | None = None) -> int:
     """
     Show a running program until q or Ctrl-C. In the main thread only.
 
-    Args: out None = the terminal; told None = the stream at the address. Returns: the exit code.
+    Args: out None = the terminal; source None = the stream at the address. Returns: the exit code.
     Raises: ModuleNotFoundError where rich is needed and not installed.
     """
     out = sys.stdout if out is None else out
     options = _parser().parse_args(arguments)
     find = sandbox_url if options.address is None else lambda: options.address
-    messages = Stream(find).messages() if told is None else told
+    messages = Stream(find).messages() if source is None else source
     show = _show_plain if options.plain or not out.isatty() else _draw
     with _ended_by_signals():
         try:
@@ -82,42 +82,42 @@ def _ended_by_signals() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _show_plain(messages: Iterable[Told], out: TextIO) -> None:
-    board, lines = Board(), PlainLines()
-    for told in messages:
-        board.take(told)
-        out.writelines(line + "\n" for line in lines.of(told, board))
+def _show_plain(messages: Iterable[Message], out: TextIO) -> None:
+    screen, lines = ScreenState(), PlainLines()
+    for message in messages:
+        screen.take(message)
+        out.writelines(line + "\n" for line in lines.of(message, screen))
         out.flush()
 
 
-def _draw(messages: Iterable[Told], out: TextIO) -> None:
+def _draw(messages: Iterable[Message], out: TextIO) -> None:
     from rich.console import Console  # noqa: PLC0415 - --plain needs no library
     from rich.live import Live  # noqa: PLC0415 - the same
 
-    from handloop.walkthrough.top.acts import act  # noqa: PLC0415 - the same
+    from handloop.walkthrough.top.actions import run_control  # noqa: PLC0415 - the same
     from handloop.walkthrough.top.keyboard import has_keys, single_keys, typed  # noqa: PLC0415 - the same
-    from handloop.walkthrough.top.picture import picture, with_footer  # noqa: PLC0415 - the same
+    from handloop.walkthrough.top.render import render, with_footer  # noqa: PLC0415 - the same
 
-    board = Board()
-    with Live(picture(board), console=Console(file=out), screen=True, auto_refresh=False) as live:
+    screen = ScreenState()
+    with Live(render(screen), console=Console(file=out), screen=True, auto_refresh=False) as live:
         if not has_keys(_KEYBOARD):
-            for told in messages:
-                board.take(told)
-                live.update(picture(board), refresh=True)
+            for message in messages:
+                screen.take(message)
+                live.update(render(screen), refresh=True)
             return
         with single_keys(_KEYBOARD):
-            inbox = Inbox()
-            desk = Desk(board, partial(inbox.follow, "top-act"), act)
-            inbox.follow("top-stream", messages)
-            inbox.follow("top-keys", (Told("key", key) for key in typed(_KEYBOARD)))
-            shown = picture(board)
-            for told in inbox:
-                board.take(told)
-                desk.take(told)
-                if desk.ended:
+            merged = MessageQueue()
+            commands = KeyCommands(screen, partial(merged.follow, "top-control"), run_control)
+            merged.follow("top-stream", messages)
+            merged.follow("top-keys", (Message("key", key) for key in typed(_KEYBOARD)))
+            shown = render(screen)
+            for message in merged:
+                screen.take(message)
+                commands.take(message)
+                if commands.ended:
                     return
-                shown = shown if desk.held else picture(board)
-                live.update(with_footer(shown, desk.footer(), live.console), refresh=True)
+                shown = shown if commands.held else render(screen)
+                live.update(with_footer(shown, commands.footer(), live.console), refresh=True)
 
 
 def _drop_output() -> None:

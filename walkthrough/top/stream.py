@@ -17,7 +17,7 @@ SILENCE_SECONDS: Final = 30.0
 _PATH: Final = "/debug/live/events"
 
 
-class Told(NamedTuple):
+class Message(NamedTuple):
     """
     One message.
 
@@ -42,7 +42,7 @@ class Stream:
         self._pause = pause
         self._last_id = ""
 
-    def messages(self) -> Iterator[Told]:
+    def messages(self) -> Iterator[Message]:
         """
         Every message; between two connections one that says why.
 
@@ -51,12 +51,12 @@ class Stream:
         while True:
             try:
                 yield from self._connection()
-                yield Told("lost", "the program ended the stream; waiting for it to come back")
+                yield Message("lost", "the program ended the stream; waiting for it to come back")
             except (OSError, HTTPException, ValueError) as error:
-                yield Told("lost", f"{_reason(error)}; trying again every second")
+                yield Message("lost", f"{_reason(error)}; trying again every second")
             self._pause(RETRY_SECONDS)
 
-    def _connection(self) -> Iterator[Told]:
+    def _connection(self) -> Iterator[Message]:
         url = self._find()
         headers = {"Accept": "text/event-stream"}
         if self._last_id:
@@ -65,10 +65,10 @@ class Stream:
         with opened(request) as answer:
             if answer.headers.get_content_type() != "text/event-stream":
                 raise ValueError(f"{url} serves something else than a live page")
-            yield Told("connected", url)
+            yield Message("connected", url)
             for event, event_id, data in events(answer):
                 self._last_id = event_id or self._last_id
-                yield Told(event, json.loads(data))
+                yield Message(event, json.loads(data))
 
 
 def events(lines: Iterable[bytes]) -> Iterator[tuple[str, str, str]]:

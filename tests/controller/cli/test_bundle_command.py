@@ -13,9 +13,9 @@ import yaml
 from handloop.apis.crd import custom_resource_definition
 from handloop.controller.cli.main import run_command
 from handloop.controller.cli.problems import EXIT_USAGE
-from handloop.controller.example_operator import EXAMPLES
 from handloop.controller.foo.types import Foo
 from handloop.controller.myapp.types import MyApp
+from handloop.controller.program import PROGRAM
 
 ROOT: Final = Path(__file__).parents[3]
 CSV: Final = "manifests/handloop.clusterserviceversion.yaml"
@@ -42,7 +42,7 @@ def bundle(
 
     def run_it(*words: str) -> Ended:
         command = ["bundle", "--image=handloop:latest", "--output=made", *words]
-        return Ended(run_command(EXAMPLES, command), *capsys.readouterr())
+        return Ended(run_command(PROGRAM, command), *capsys.readouterr())
 
     return run_it
 

@@ -23,8 +23,8 @@ from handloop.client.resource_client import Client
 from handloop.client.transport import HTTPTransport
 from handloop.controller.cli.main import execute, main, run_command
 from handloop.controller.cli.version import version, version_text
-from handloop.controller.example_operator import EXAMPLES
 from handloop.controller.foo.types import Foo
+from handloop.controller.program import PROGRAM
 from handloop.controller.runtime.builder import controller_for
 from handloop.controller.runtime.manager import Manager
 from handloop.informers.keys import ObjectName
@@ -44,7 +44,7 @@ ROOT = Path(__file__).parents[3]
 
 def test_a_mistake_is_usage(capsys: pytest.CaptureFixture[str]) -> None:
     """Exit code 2, one line for what is wrong and one for what to do; nothing on stdout."""
-    assert run_command(EXAMPLES, ["--wokers", "3"]) == 2
+    assert run_command(PROGRAM, ["--wokers", "3"]) == 2
     out, err = capsys.readouterr()
     assert out == ""
     assert err.splitlines() == [
@@ -70,8 +70,8 @@ def test_without_arguments_the_process_ones_count(
 ) -> None:
     """`python -m controller` reads sys.argv; version goes to stdout."""
     monkeypatch.setattr("sys.argv", ["controller", "version"])
-    assert run_command(EXAMPLES) == 0
-    assert capsys.readouterr().out == version_text(EXAMPLES, "") + "\n"
+    assert run_command(PROGRAM) == 0
+    assert capsys.readouterr().out == version_text(PROGRAM, "") + "\n"
 
 
 @pytest.mark.parametrize("missing", ["aiohttp", "handloop.sandbox"])
@@ -81,7 +81,7 @@ def test_without_its_extra_the_sandbox_is_one_pip_install_away(
 ) -> None:
     """An image has neither the folder nor its libraries: a usage error, and no traceback."""
     monkeypatch.setitem(sys.modules, missing, None)
-    assert run_command(EXAMPLES, argv) == 2
+    assert run_command(PROGRAM, argv) == 2
     assert capsys.readouterr() == (
         "",
         'error: the sandbox is not installed\n  fix: pip install "handloop[sandbox]"\n',
@@ -94,9 +94,9 @@ def test_the_other_commands_need_no_extra(
 ) -> None:
     """Their help, and what they print, are there without it."""
     monkeypatch.setitem(sys.modules, missing, None)
-    assert run_command(EXAMPLES, ["version"]) == run_command(EXAMPLES, ["manifests", "crd"]) == 0
+    assert run_command(PROGRAM, ["version"]) == run_command(PROGRAM, ["manifests", "crd"]) == 0
     with pytest.raises(SystemExit) as caught:
-        run_command(EXAMPLES, ["--help"])
+        run_command(PROGRAM, ["--help"])
     assert caught.value.code == 0
     assert "--sandbox" in capsys.readouterr().out
 
@@ -144,7 +144,7 @@ def test_a_closed_log_leaves_nothing_to_give_up(monkeypatch: pytest.MonkeyPatch)
     closed = io.StringIO()
     closed.close()
     monkeypatch.setattr("sys.stderr", closed)
-    assert run_command(EXAMPLES, ["version"]) == 0
+    assert run_command(PROGRAM, ["version"]) == 0
 
 
 def loaded_by(code: str) -> set[str]:
@@ -159,15 +159,15 @@ COMMAND = """
 import sys
 before = set(sys.modules)
 from handloop.controller.cli.main import run_command
-from handloop.controller.example_operator import EXAMPLES
-run_command(EXAMPLES, {argv})
+from handloop.controller.program import PROGRAM
+run_command(PROGRAM, {argv})
 print(*set(sys.modules) - before)
 """
 FIRST_REQUEST = """
 import os, sys
 from handloop.client.transport import HTTPTransport
 from handloop.controller.cli.main import run_command
-from handloop.controller.example_operator import EXAMPLES
+from handloop.controller.program import PROGRAM
 
 def first(*_, **__):
     print(*sys.modules, flush=True)
@@ -175,7 +175,7 @@ def first(*_, **__):
 
 HTTPTransport.request = first
 servers = ["--metrics-bind-address=127.0.0.1:0", "--health-probe-bind-address=0"]
-run_command(EXAMPLES, ["--master=http://127.0.0.1:1", *servers])
+run_command(PROGRAM, ["--master=http://127.0.0.1:1", *servers])
 """
 
 
@@ -187,7 +187,7 @@ def test_a_version_needs_no_library() -> None:
     assert {name for name in folders if name.startswith("handloop")} == {
         "handloop.apis.duration",
         "handloop.controller.cli",
-        "handloop.controller.example_operator",
+        "handloop.controller.program",
         "handloop.controller.runtime",
     }
 

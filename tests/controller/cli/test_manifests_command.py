@@ -19,7 +19,7 @@ from handloop.controller.cli.manifests_command import manifests
 from handloop.controller.cli.operator import Setup
 from handloop.controller.cli.options import Options
 from handloop.controller.cli.problems import EXIT_OK
-from handloop.controller.example_operator import EXAMPLES
+from handloop.controller.program import PROGRAM
 from handloop.kinds.core_v1 import PodTemplateSpec
 from support.options import parse_options
 
@@ -75,7 +75,7 @@ def test_a_definition_that_kubectl_apply_soon_refuses_is_told() -> None:
             "Site", (Kind,), {"group": "a.example", "version": "v1"}, lambda n: n.update(body)
         )
         setup = Setup(name="a", kinds=(kind,), access=())
-        operator = replace(EXAMPLES, setups=lambda: (setup,), names=())
+        operator = replace(PROGRAM, setups=lambda: (setup,), names=())
         err = StringIO()
         assert (
             execute(Options(operator=operator, command="manifests", what="crd"), StringIO(), err) == EXIT_OK

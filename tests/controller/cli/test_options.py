@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from handloop.controller.cli.options import FLAGS, spelling
-from handloop.controller.example_operator import EXAMPLES
+from handloop.controller.program import PROGRAM
 from support.options import new_options, parse_options
 
 
@@ -19,12 +19,12 @@ def test_every_field_is_explained_by_help(name: str, capsys: pytest.CaptureFixtu
         parse_options(["--help"] if command == "run" else [command, "--help"], {})
     text = capsys.readouterr().out
     assert f"--{name.replace('_', '-')}" in text
-    assert FLAGS[name].variable(name, EXAMPLES) in text
+    assert FLAGS[name].variable(name, PROGRAM) in text
 
 
 def test_no_two_fields_share_a_variable_or_a_letter() -> None:
     """Each environment variable and each short flag means one thing."""
-    variables = [flag.variable(name, EXAMPLES) for name, flag in FLAGS.items() if flag.env]
+    variables = [flag.variable(name, PROGRAM) for name, flag in FLAGS.items() if flag.env]
     letters = [flag.short for flag in FLAGS.values() if flag.short]
     for said in (variables, letters):
         assert len(said) == len(set(said))
@@ -32,7 +32,7 @@ def test_no_two_fields_share_a_variable_or_a_letter() -> None:
 
 def test_a_variable_is_named_after_its_option() -> None:
     """But for those that people know by another name."""
-    named = {name: flag.variable(name, EXAMPLES) for name, flag in FLAGS.items()}
+    named = {name: flag.variable(name, PROGRAM) for name, flag in FLAGS.items()}
     assert named["kube_api_qps"] == "CONTROLLER_KUBE_API_QPS"
     assert (named["verbosity"], named["kubeconfig"], named["output"]) == ("CONTROLLER_V", "KUBECONFIG", "")
     assert spelling("kube_api_qps") == "--kube-api-qps"
@@ -40,7 +40,7 @@ def test_a_variable_is_named_after_its_option() -> None:
 
 def test_variables_begin_with_the_name_of_the_operator(capsys: pytest.CaptureFixture[str]) -> None:
     """Not with that of another one, whose settings they would be; --help lists them."""
-    operator = replace(EXAMPLES, name="my.greeter-2", variables="")
+    operator = replace(PROGRAM, name="my.greeter-2", variables="")
     environment = {"MY_GREETER_2_WORKERS": "7", "CONTROLLER_WORKERS": "5", "MY_GREETER_2_V": "3"}
     options = parse_options([], environment, operator=operator)
     assert (options.workers, options.verbosity) == (7, 3)

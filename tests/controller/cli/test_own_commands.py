@@ -6,8 +6,9 @@ import sys
 
 import pytest
 
+import handloop.walkthrough
 from handloop.controller.cli.main import run_command
-from handloop.controller.example_operator import EXAMPLES
+from handloop.controller.program import PROGRAM
 from support.options import parse_options
 
 
@@ -23,10 +24,10 @@ def test_help_lists_them(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_they_read_their_own_arguments(capsys: pytest.CaptureFixture[str]) -> None:
     """By either name of the program."""
-    assert run_command(EXAMPLES, ["walkthrough", "list"]) == 0
+    assert run_command(PROGRAM, ["walkthrough", "list"]) == 0
     assert "chapter" in capsys.readouterr().out
     with pytest.raises(SystemExit) as caught:
-        run_command(EXAMPLES, ["top", "--help"])
+        run_command(PROGRAM, ["top", "--help"])
     assert caught.value.code == 0
     assert "--address" in capsys.readouterr().out
 
@@ -43,9 +44,11 @@ def test_without_their_extra_they_say_how_to_get_it(
     name: str, missing: str, extra: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """In one sentence, exit code 2."""
+    # the command imports it anew, which sets this, too
+    monkeypatch.setattr(handloop, "walkthrough", handloop.walkthrough)
     for loaded in [module for module in sys.modules if module.startswith((missing, "handloop.walkthrough"))]:
         monkeypatch.delitem(sys.modules, loaded)
     monkeypatch.setitem(sys.modules, missing, None)
     monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
-    assert run_command(EXAMPLES, [name]) == 2
+    assert run_command(PROGRAM, [name]) == 2
     assert capsys.readouterr().err == f'error: {name} is not installed: pip install "handloop[{extra}]"\n'

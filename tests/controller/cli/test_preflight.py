@@ -28,9 +28,9 @@ from handloop.controller.cli.operator import Setup
 from handloop.controller.cli.permissions import needs
 from handloop.controller.cli.preflight import Preflight, Report
 from handloop.controller.cli.problems import Problem
-from handloop.controller.example_operator import EXAMPLES
 from handloop.controller.foo.access import FOO_ACCESS
 from handloop.controller.foo.types import Foo
+from handloop.controller.program import PROGRAM
 from handloop.controller.runtime.rbac.access import Access
 from handloop.controller.runtime.rbac.roles import roles
 from handloop.sandbox.requests.request import User
@@ -430,7 +430,7 @@ def test_the_login_comes_first(sandbox: Sandbox) -> None:
 def test_a_program_without_a_kind_of_its_own_needs_no_crd(sandbox: Sandbox) -> None:
     """The checks in the banner are those that were made."""
     plain = Setup(name="plain", kinds=(), access=(Access(resource=Event.resource, verbs=("list",)),))
-    options = new_options(operator=replace(EXAMPLES, setups=lambda: (plain,)), controllers=("plain",))
+    options = new_options(operator=replace(PROGRAM, setups=lambda: (plain,)), controllers=("plain",))
     client = Client(sandbox.transport(token="admin"))  # type: ignore[arg-type] # same shapes, other classes
     report = Preflight(client, ClientConfig(host=HOST), options, REAL_CLOCK).check(threading.Event())
     assert report.summary == "✓ reachable  ✓ RBAC 1/1"

@@ -7,7 +7,7 @@ import pytest
 from handloop.controller.cli import problems
 from handloop.controller.cli.main import run_command
 from handloop.controller.cli.problems import EXIT_OK, NEWEST, OLDEST, version_skew
-from handloop.controller.example_operator import EXAMPLES
+from handloop.controller.program import PROGRAM
 from handloop.controller.runtime.runnable import WorkersBusyError
 from handloop.controller.runtime.serving.listening import ListenError, PortInUseError
 
@@ -72,7 +72,7 @@ def test_e16_names_what_was_left_behind_and_the_flag() -> None:
 def test_every_code_has_its_section(code: str, capsys: pytest.CaptureFixture[str]) -> None:
     """`more:` leads somewhere: the command prints that section, and no other."""
     _handloop, *words = problems.Problem(code=code, exit_code=1, what="").more.split()
-    assert run_command(EXAMPLES, words) == 0
+    assert run_command(PROGRAM, words) == 0
     said = capsys.readouterr().out
     assert said.startswith(f"## {code}\n\n**")
     assert said.count("## ") == 1

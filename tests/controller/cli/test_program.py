@@ -21,11 +21,11 @@ from handloop.client.transport import READ_SECONDS
 from handloop.controller.cli.operator import Setup
 from handloop.controller.cli.options import Options
 from handloop.controller.cli.program import NOTHING_TO_DO_SECONDS, Program, nothing_to_do
-from handloop.controller.example_operator import EXAMPLES
 from handloop.controller.foo.controller import CachesNotSyncedError, FooController
 from handloop.controller.foo.runnable import FooRunnable
 from handloop.controller.foo.types import Foo
 from handloop.controller.myapp.types import MyApp
+from handloop.controller.program import PROGRAM
 from handloop.controller.runtime.metrics.metrics_page import new_registry
 from handloop.kinds.core_v1 import Node
 from handloop.sandbox.clock import SettableClock
@@ -421,7 +421,7 @@ def test_caches_that_end_by_themselves_are_an_error(monkeypatch: pytest.MonkeyPa
 
 def test_e15_suggests_all_namespaces_when_one_was_chosen() -> None:
     """Nothing to do is information, not an error."""
-    foo = EXAMPLES.chosen(("foo",))
+    foo = PROGRAM.chosen(("foo",))
     everywhere = nothing_to_do(foo, ())
     assert everywhere.fixes == ("kubectl apply -f manifests/samples/foo.yaml",)
     scoped = nothing_to_do(foo, ("demo",), 12)
@@ -429,5 +429,5 @@ def test_e15_suggests_all_namespaces_when_one_was_chosen() -> None:
     assert "-A" in scoped.fixes[0]
     assert scoped.fixes[1].endswith("-n demo")
     assert str(scoped).startswith("info: ")
-    alone = nothing_to_do(EXAMPLES.setups(), ("demo",))
+    alone = nothing_to_do(PROGRAM.setups(), ("demo",))
     assert alone.what == 'no Foo or MyApp in namespace "demo"'

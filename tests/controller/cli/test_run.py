@@ -154,7 +154,7 @@ def test_the_request_rate_defaults_its_burst_to_twice_the_rate(
         given.append((qps, burst))
         raise OSError("seen")
 
-    monkeypatch.setattr("handloop.controller.runtime.surroundings.Client", note)
+    monkeypatch.setattr("handloop.controller.runtime.process_services.Client", note)
     for argv in ([], ["--kube-api-qps=2.5"], ["--kube-api-qps=2.5", "--kube-api-burst=7"]):
         with pytest.raises(OSError, match="seen"):
             run(options_for(cluster, *NO_SERVERS, *argv), threading.Event(), WatchedText())

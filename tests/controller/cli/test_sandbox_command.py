@@ -22,7 +22,7 @@ from handloop.controller.cli.flags import SANDBOX_LIMITS
 from handloop.controller.cli.operator import Setup
 from handloop.controller.cli.options import Options
 from handloop.controller.cli.sandbox_command import CRDS, run_sandbox, running_sandbox, sandbox_hint
-from handloop.controller.example_operator import EXAMPLES
+from handloop.controller.program import PROGRAM
 from handloop.controller.runtime.serving.listening import ListenError
 from support.options import new_options
 from support.threads import Background
@@ -180,7 +180,7 @@ def test_the_hint_is_short_where_it_can_be(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.chdir(folder)
     for path, shown in ((folder / ".sandbox" / "k", ".sandbox/k"), (tmp_path / "k", str(tmp_path / "k"))):
         stream = io.StringIO()
-        sandbox_hint(path, EXAMPLES.setups(), stream)
+        sandbox_hint(path, PROGRAM.setups(), stream)
         assert f"export KUBECONFIG={shown}\n" in stream.getvalue()
 
 
@@ -190,7 +190,7 @@ def test_a_controller_of_built_in_kinds_has_no_sample_to_apply(tmp_path: Path) -
     plain = Setup(name="plain", kinds=(), access=())
     sandbox_hint(tmp_path / "k", [plain], stream)
     assert stream.getvalue().splitlines()[1:] == [f"  export KUBECONFIG={tmp_path / 'k'}"]
-    sandbox_hint(tmp_path / "k", [plain, *EXAMPLES.setups()], stream)
+    sandbox_hint(tmp_path / "k", [plain, *PROGRAM.setups()], stream)
     assert "kubectl get foo," in stream.getvalue()
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from handloop.controller.cli.main import run_command
-from handloop.controller.example_operator import EXAMPLES
+from handloop.controller.program import PROGRAM
 
 INIT = ["init", "my-operator", "--domain", "example.com"]
 CREATE = ["create", "api", "--group", "web", "--version", "v1", "--kind", "Site"]
@@ -18,20 +18,20 @@ def test_each_says_what_to_type_next(
 ) -> None:
     """The commands that init names are those that work next."""
     monkeypatch.chdir(tmp_path)
-    assert run_command(EXAMPLES, INIT) == 0
+    assert run_command(PROGRAM, INIT) == 0
     said = capsys.readouterr().out
     assert "wrote: my-operator/pyproject.toml\n" in said
     assert "note: the wheel is the handloop that runs now; make and the image install it by its path" in said
     assert said.endswith(f"next:\n  cd my-operator\n  handloop {' '.join(CREATE)}\n")
     monkeypatch.chdir("my-operator")
-    assert run_command(EXAMPLES, CREATE) == 0
+    assert run_command(PROGRAM, CREATE) == 0
     said = capsys.readouterr().out
     assert "added to: my_operator/controllers.py\nnext:\n  make run\n" in said
     assert Path("manifests/samples/site.yaml").exists()
-    assert run_command(EXAMPLES, ["create", "controller", "--for", "apps/v1/StatefulSet"]) == 0
+    assert run_command(PROGRAM, ["create", "controller", "--for", "apps/v1/StatefulSet"]) == 0
     said = capsys.readouterr().out
     assert said.endswith("apply -f manifests/samples/stateful_set.yaml   (in another terminal)\n")
-    assert run_command(EXAMPLES, [*CREATE[:-1], "Team", "--scope", "Cluster"]) == 0
+    assert run_command(PROGRAM, [*CREATE[:-1], "Team", "--scope", "Cluster"]) == 0
     assert "namespace" not in Path("manifests/samples/team.yaml").read_text(encoding="utf-8")
 
 
@@ -40,11 +40,11 @@ def test_mistakes_are_told_with_their_fix(
 ) -> None:
     """Exit code 2; 1 for a folder that cannot be written."""
     monkeypatch.chdir(tmp_path)
-    assert run_command(EXAMPLES, CREATE) == 2
+    assert run_command(PROGRAM, CREATE) == 2
     assert capsys.readouterr().err == (
         f"error: {tmp_path} is no project of handloop: it has no pyproject.toml\n"
         "  fix: handloop init NAME --domain DOMAIN\n"
     )
     (tmp_path / "my-operator").write_text("", encoding="utf-8")
-    assert run_command(EXAMPLES, INIT) == 1
+    assert run_command(PROGRAM, INIT) == 1
     assert capsys.readouterr().err.startswith("error: [Errno")

@@ -21,7 +21,7 @@ from handloop.controller.cli.values import (
     whole,
     workers_count,
 )
-from handloop.controller.example_operator import NAMES
+from handloop.controller.program import NAMES
 from support.options import parse_options
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from handloop.controller.cli import version as version_module
 from handloop.controller.cli.version import version, version_text
-from handloop.controller.example_operator import EXAMPLES
+from handloop.controller.program import PROGRAM
 
 
 def test_the_version_is_the_projects() -> None:
@@ -20,9 +20,9 @@ def test_the_version_is_the_projects() -> None:
 
 def test_text_and_json_say_the_same() -> None:
     """One line for people, one object for programs."""
-    facts = json.loads(version_text(EXAMPLES, "json"))
+    facts = json.loads(version_text(PROGRAM, "json"))
     assert facts["handloop"] == version()
-    assert version_text(EXAMPLES, "").startswith(f"handloop {version()} (python {facts['python']}")
+    assert version_text(PROGRAM, "").startswith(f"handloop {version()} (python {facts['python']}")
 
 
 @pytest.mark.parametrize("beside", [None, "[tool.black]", '[project]\nname = "other"\nversion = "6"', "a["])

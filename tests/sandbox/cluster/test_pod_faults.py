@@ -7,9 +7,9 @@ import pytest
 from handloop.sandbox.cluster.pod_faults import (
     FAULT_ANNOTATION,
     PodFault,
-    affliction_of,
     annotated,
     concerned,
+    fault_of_pod,
     tag_of,
 )
 from handloop.sandbox.cluster.workloads import DEPLOYMENTS, PODS, REPLICA_SETS
@@ -53,8 +53,8 @@ class _Family:
         return found
 
     def fault(self) -> PodFault | None:
-        affliction = affliction_of(self.store, self.pod)
-        return affliction.fault if affliction else None
+        active_fault = fault_of_pod(self.store, self.pod)
+        return active_fault.fault if active_fault else None
 
 
 @pytest.mark.parametrize(
@@ -76,8 +76,8 @@ def test_tag_of_an_image(image: str, tag: str) -> None:
 def test_every_fault_can_be_asked_for_by_tag(fault: PodFault) -> None:
     """An image tag that is a fault's name afflicts the containers with that tag, and only those."""
     family = _Family("nginx:1", f"nginx:{fault}")
-    affliction = affliction_of(family.store, family.pod)
-    assert affliction == (fault, frozenset({"c1"}))
+    active_fault = fault_of_pod(family.store, family.pod)
+    assert active_fault == (fault, frozenset({"c1"}))
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_every_fault_can_be_asked_for_by_annotation(place: GroupResource, name: 
     family = _Family("nginx:1", "nginx:2")
     fields = {"spec": family.pod["spec"]} if place == PODS else {}
     family.put(place, name, owner, "crash", **fields)
-    assert affliction_of(family.store, family.pod) == (PodFault.CRASH, frozenset({"c0", "c1"}))
+    assert fault_of_pod(family.store, family.pod) == (PodFault.CRASH, frozenset({"c0", "c1"}))
 
 
 def test_nearest_annotation_wins_and_can_say_none() -> None:

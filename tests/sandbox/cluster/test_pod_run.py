@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from handloop.sandbox.cluster.pod_faults import Affliction, PodFault
+from handloop.sandbox.cluster.pod_faults import FaultOfPod, PodFault
 from handloop.sandbox.cluster.pod_run import Situation, Stage, stage_of
 
 _READY = [{"type": "Ready", "status": "True"}]
@@ -36,9 +36,9 @@ def test_situation_tells_who_is_afflicted() -> None:
     """Only the named containers have the fault; without one nobody does."""
     containers = [{"name": "a"}, {"name": "b"}]
     pod = {"metadata": {}, "spec": {"containers": containers, "restartPolicy": "Never"}}
-    at = Situation(pod, Affliction(PodFault.OOM, frozenset({"b"})), "192.0.2.10", 0.0)
-    assert [at.afflicted(container) for container in at.containers] == [False, True]
+    at = Situation(pod, FaultOfPod(PodFault.OOM, frozenset({"b"})), "192.0.2.10", 0.0)
+    assert [at.with_fault(container) for container in at.containers] == [False, True]
     assert at.has(PodFault.CRASH, PodFault.OOM)
     assert not at.has(PodFault.CRASH)
     assert not at.restarts
-    assert not at._replace(affliction=None).has(PodFault.OOM)
+    assert not at._replace(active_fault=None).has(PodFault.OOM)

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from handloop.sandbox.cluster.pod_faults import Affliction, PodFault
-from handloop.sandbox.cluster.pod_run import PodRun, Situation, Stage, Turn
+from handloop.sandbox.cluster.pod_faults import FaultOfPod, PodFault
+from handloop.sandbox.cluster.pod_run import PodRun, Situation, Stage, Transition
 from handloop.sandbox.cluster.pod_stages import (
     BACK_OFF_SECONDS,
     FLAKY_SECONDS,
@@ -29,31 +29,31 @@ class _Life:
         images = [{"name": name, "image": f"{name}:1"} for name in names]
         metadata = {"name": "p", "namespace": "n", "uid": "u", "generation": 1}
         self.pod: Object = {"metadata": metadata, "spec": {"containers": images, **spec}, "status": {}}
-        self.affliction = Affliction(fault, frozenset({names[-1]})) if fault else None
+        self.active_fault = FaultOfPod(fault, frozenset({names[-1]})) if fault else None
         self.run = PodRun("n", "p", ip="10.244.0.3")
         self.now = _NOW
 
-    def step(self) -> Turn:
+    def step(self) -> Transition:
         return self._take(advance(self.run, self.situation))
 
-    def until(self, stage: Stage, *, most: int = 20) -> Turn:
+    def until(self, stage: Stage, *, most: int = 20) -> Transition:
         for _ in range(most):
-            turn = self.step()
+            transition = self.step()
             if self.run.stage is stage:
-                return turn
+                return transition
         raise AssertionError(f"never {stage}")
 
-    def stop(self) -> Turn:
+    def stop(self) -> Transition:
         return self._take(stop(self.run, self.situation))
 
     @property
     def situation(self) -> Situation:
-        return Situation(self.pod, self.affliction, "192.0.2.10", self.now)
+        return Situation(self.pod, self.active_fault, "192.0.2.10", self.now)
 
-    def _take(self, turn: Turn) -> Turn:
-        self.pod = turn.pod or self.pod
-        self.now += turn.seconds or 0
-        return turn
+    def _take(self, transition: Transition) -> Transition:
+        self.pod = transition.pod or self.pod
+        self.now += transition.seconds or 0
+        return transition
 
     def states(self) -> list[dict[str, Any]]:
         return [status["state"] for status in self.pod["status"]["containerStatuses"]]
@@ -62,29 +62,29 @@ class _Life:
         return str(self.pod["status"].get("phase", ""))
 
 
-def _told(turn: Turn) -> list[tuple[str, str]]:
-    return [(message.reason, message.text) for message in turn.messages]
+def _told(transition: Transition) -> list[tuple[str, str]]:
+    return [(message.reason, message.text) for message in transition.messages]
 
 
 def test_healthy_pod() -> None:
     """Pulling, created, running, ready; each step with its events and status, and then nothing more."""
     life = _Life()
-    turn = life.step()
-    assert _told(turn) == [("Pulling", 'Pulling image "c0:1"')]
-    assert (turn.seconds, life.phase()) == (PULL_SECONDS, "Pending")
+    transition = life.step()
+    assert _told(transition) == [("Pulling", 'Pulling image "c0:1"')]
+    assert (transition.seconds, life.phase()) == (PULL_SECONDS, "Pending")
     assert life.states() == [{"waiting": {"reason": "ContainerCreating"}}]
     assert life.pod["status"]["hostIP"] == "192.0.2.10"
-    turn = life.step()
-    assert [reason for reason, _ in _told(turn)] == ["Pulled", "Created"]
-    turn = life.step()
-    assert _told(turn) == [("Started", "Container started")]
+    transition = life.step()
+    assert [reason for reason, _ in _told(transition)] == ["Pulled", "Created"]
+    transition = life.step()
+    assert _told(transition) == [("Started", "Container started")]
     assert (life.phase(), life.pod["status"]["podIP"], is_pod_ready(life.pod)) == (
         "Running",
         "10.244.0.3",
         False,
     )
-    turn = life.step()
-    assert (life.run.stage, is_pod_ready(life.pod), turn.seconds) == (Stage.READY, True, None)
+    transition = life.step()
+    assert (life.run.stage, is_pod_ready(life.pod), transition.seconds) == (Stage.READY, True, None)
 
 
 def test_slow_pull_takes_ten_times_as_long() -> None:
@@ -97,16 +97,16 @@ def test_failing_pull_alternates_with_growing_pauses() -> None:
     life = _Life(PodFault.PULL_FAIL)
     pauses = []
     for _ in range(3):
-        turn = life.until(Stage.PULL_FAILED)
+        transition = life.until(Stage.PULL_FAILED)
         assert life.states()[0]["waiting"]["reason"] == "ErrImagePull"
-        assert [reason for reason, _ in _told(turn)] == ["Failed", "Failed"]
-        turn = life.step()
+        assert [reason for reason, _ in _told(transition)] == ["Failed", "Failed"]
+        transition = life.step()
         assert life.states()[0]["waiting"]["reason"] == "ImagePullBackOff"
-        assert ("BackOff", 'Back-off pulling image "c0:1"') in _told(turn)
-        pauses.append(turn.seconds)
+        assert ("BackOff", 'Back-off pulling image "c0:1"') in _told(transition)
+        pauses.append(transition.seconds)
     assert pauses == [10.0, 20.0, 40.0]
     assert life.phase() == "Pending"
-    life.affliction = None
+    life.active_fault = None
     life.until(Stage.READY)
     assert is_pod_ready(life.pod)
 
@@ -123,18 +123,18 @@ def test_crashing_pod(fault: PodFault, code: int, reason: str) -> None:
     assert life.run.stage is Stage.RUNNING
     pauses = []
     for _ in range(3):
-        turn = life.until(Stage.BACK_OFF)
+        transition = life.until(Stage.BACK_OFF)
         waiting = life.states()[0]["waiting"]
         assert waiting["reason"] == "CrashLoopBackOff"
-        text = f"back-off {turn.seconds:g}s restarting failed container=c0 pod=p_n(u)"
+        text = f"back-off {transition.seconds:g}s restarting failed container=c0 pod=p_n(u)"
         assert waiting["message"] == text
-        assert _told(turn) == [("BackOff", "Back-off restarting failed container c0 in pod p_n(u)")]
-        pauses.append(turn.seconds)
+        assert _told(transition) == [("BackOff", "Back-off restarting failed container c0 in pod p_n(u)")]
+        pauses.append(transition.seconds)
         life.step()
     assert pauses == [10.0, 20.0, 40.0]
     (status,) = life.pod["status"]["containerStatuses"]
     assert (status["restartCount"], status["lastState"]["terminated"]["reason"]) == (4, reason)
-    life.affliction = None
+    life.active_fault = None
     life.step()
     assert is_pod_ready(life.pod)
     assert life.run.crashes == 0
@@ -148,8 +148,8 @@ def test_only_the_afflicted_container_crashes() -> None:
     assert ("running" in good["state"], good["ready"], good["restartCount"]) == (True, True, 0)
     assert "waiting" in bad["state"]
     assert not is_pod_ready(life.pod)
-    turn = life.step()
-    assert {message.container for message in turn.messages} == {"c1"}
+    transition = life.step()
+    assert {message.container for message in transition.messages} == {"c1"}
 
 
 def test_never_ready_pod_fails_its_probe() -> None:
@@ -157,9 +157,13 @@ def test_never_ready_pod_fails_its_probe() -> None:
     life = _Life(PodFault.NEVER_READY)
     life.until(Stage.RUNNING)
     for _ in range(3):
-        turn = life.step()
-        assert [reason for reason, _ in _told(turn)] == ["Unhealthy"]
-        assert (turn.seconds, life.run.stage, is_pod_ready(life.pod)) == (PROBE_SECONDS, Stage.RUNNING, False)
+        transition = life.step()
+        assert [reason for reason, _ in _told(transition)] == ["Unhealthy"]
+        assert (transition.seconds, life.run.stage, is_pod_ready(life.pod)) == (
+            PROBE_SECONDS,
+            Stage.RUNNING,
+            False,
+        )
 
 
 def test_flaky_pod_flips() -> None:
@@ -168,8 +172,8 @@ def test_flaky_pod_flips() -> None:
     life.until(Stage.READY)
     seen = []
     for _ in range(4):
-        turn = life.step()
-        seen.append((is_pod_ready(life.pod), turn.seconds))
+        transition = life.step()
+        seen.append((is_pod_ready(life.pod), transition.seconds))
     assert seen == [(False, FLAKY_SECONDS), (True, FLAKY_SECONDS)] * 2
 
 
@@ -186,7 +190,7 @@ def test_pods_that_run_to_their_end(policy: str, fault: PodFault | None, phase: 
     life = _Life(fault, restartPolicy=policy)
     life.until(Stage.DONE)
     assert (life.phase(), life.states()[0]["terminated"]["exitCode"]) == (phase, code)
-    assert life.step() == Turn()
+    assert life.step() == Transition()
 
 
 def test_failing_pod_is_restarted_on_failure() -> None:
@@ -200,9 +204,9 @@ def test_fault_of_a_ready_pod() -> None:
     """A fault that appears later strikes a ready pod."""
     for fault, stage in ((PodFault.CRASH, Stage.CRASHED), (PodFault.NEVER_READY, Stage.RUNNING)):
         life = _Life(fault)
-        affliction, life.affliction = life.affliction, None
+        active_fault, life.active_fault = life.active_fault, None
         life.until(Stage.READY)
-        life.affliction = affliction
+        life.active_fault = active_fault
         life.step()
         assert (life.run.stage, is_pod_ready(life.pod)) == (stage, False)
 
@@ -212,11 +216,11 @@ def test_stopping_a_running_pod() -> None:
     life = _Life(containers=2)
     life.until(Stage.READY)
     life.pod["metadata"]["deletionGracePeriodSeconds"] = 30
-    turn = life.stop()
-    assert _told(turn) == [("Killing", "Stopping container c0"), ("Killing", "Stopping container c1")]
-    assert turn.seconds == 1.0
-    turn = life.step()
-    assert turn.delete
+    transition = life.stop()
+    assert _told(transition) == [("Killing", "Stopping container c0"), ("Killing", "Stopping container c1")]
+    assert transition.seconds == 1.0
+    transition = life.step()
+    assert transition.delete
     assert life.phase() == "Succeeded"
     assert [state["terminated"]["exitCode"] for state in life.states()] == [0, 0]
 
@@ -227,8 +231,8 @@ def test_stopping_a_pod_that_never_ran() -> None:
     life.until(Stage.PULL_BACK_OFF)
     life.pod["metadata"]["deletionGracePeriodSeconds"] = 0
     assert life.stop().messages == []
-    turn = life.step()
-    assert (turn.delete, turn.pod) == (True, None)
+    transition = life.step()
+    assert (transition.delete, transition.pod) == (True, None)
 
 
 def test_back_off_is_bounded() -> None:

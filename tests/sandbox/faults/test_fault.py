@@ -5,7 +5,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from handloop.sandbox.faults.asked import Asked
 from handloop.sandbox.faults.fault import (
     AnyFault,
     Conflict,
@@ -19,13 +18,14 @@ from handloop.sandbox.faults.fault import (
     LoseAnswer,
     Silence,
 )
+from handloop.sandbox.faults.request_attributes import RequestAttributes
 from handloop.sandbox.requests.authorization import Attributes
 from handloop.sandbox.requests.request import User
 
 _USER = User("alice", ("system:authenticated",))
 
 
-def _asked(verb: str, **changes: Any) -> Asked:
+def _asked(verb: str, **changes: Any) -> RequestAttributes:
     attributes = Attributes(verb, "apps", "deployments", "n", "web")
     given: dict[str, Any] = {
         "attributes": attributes,
@@ -33,7 +33,7 @@ def _asked(verb: str, **changes: Any) -> Asked:
         "user_agent": "handloop/1",
         "path": "/apis/x",
     }
-    return Asked(**(given | changes))
+    return RequestAttributes(**(given | changes))
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
-from handloop.sandbox.faults.asked import asked
 from handloop.sandbox.faults.fault import Error, Fault, Lag
 from handloop.sandbox.faults.injection import Injection
+from handloop.sandbox.faults.request_attributes import asked
 from handloop.sandbox.requests.request import Request, User
 
 _GET = asked(Request("GET", "/api/v1/pods"), User("alice"))

@@ -2,42 +2,42 @@
 
 from __future__ import annotations
 
-from handloop.walkthrough.top.board import Board
 from handloop.walkthrough.top.plain_lines import PlainLines
-from handloop.walkthrough.top.stream import Told
-from support.board_messages import CONNECTED, snapshot, state, step
+from handloop.walkthrough.top.screen_state import ScreenState
+from handloop.walkthrough.top.stream import Message
+from support.top_messages import CONNECTED, snapshot, state, step
 
 
-def lines_of(*messages: Told) -> list[str]:
-    board, lines, said = Board(), PlainLines(), []
-    for told in messages:
-        board.take(told)
-        said += lines.of(told, board)
+def lines_of(*messages: Message) -> list[str]:
+    screen, lines, said = ScreenState(), PlainLines(), []
+    for message in messages:
+        screen.take(message)
+        said += lines.of(message, screen)
     return said
 
 
 def test_the_first_state_is_told_whole_and_then_what_changes() -> None:
     """A line a fact; a state that is the same says nothing."""
-    said = lines_of(CONNECTED, snapshot(), Told("state", state()))
+    said = lines_of(CONNECTED, snapshot(), Message("state", state()))
     assert said == [
         "ok: connected to http://127.0.0.1:8082; ok: caches synced; ok: no election",
         "reflector of foos: WATCHING",
         "work queue foo: queued 0, dirty 0, processing 0, delayed 1",
         "Foo default/a: 2 of 3 replicas available",
     ]
-    again = lines_of(CONNECTED, snapshot(), Told("state", state(synced=False)))
+    again = lines_of(CONNECTED, snapshot(), Message("state", state(synced=False)))
     assert again[len(said) :] == [said[0].replace("ok: caches synced", "not ok: caches not synced")]
 
 
 def test_a_reason_is_said_once() -> None:
     """Not with every try to connect."""
-    lost = Told("lost", "nothing answers")
+    lost = Message("lost", "nothing answers")
     assert lines_of(lost, lost, lost) == ["not ok: nothing answers"]
 
 
 def test_each_step_is_a_line() -> None:
     """With the time since the first one, and nothing that a terminal would obey."""
-    steps = Told("steps", [step(7, "queued\x1b[2J", 5.0), step(8, "got", 5.25)])
+    steps = Message("steps", [step(7, "queued\x1b[2J", 5.0), step(8, "got", 5.25)])
     assert lines_of(steps) == [
         "    0.0000 s  (7) queued\N{REPLACEMENT CHARACTER}[2J",
         "    0.2500 s  (8) got",

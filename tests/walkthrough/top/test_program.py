@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from handloop.walkthrough.top.program import main
-from handloop.walkthrough.top.stream import Told
-from support.board_messages import CONNECTED, snapshot, step
+from handloop.walkthrough.top.stream import Message
+from support.top_messages import CONNECTED, snapshot, step
 
 ROOT = Path(__file__).parents[3]
 TOP = [sys.executable, "-m", "handloop", "top", "--address=127.0.0.1:1"]
@@ -25,7 +25,7 @@ class Terminal(io.StringIO):
         return True
 
 
-def interrupted(*messages: Told) -> Iterator[Told]:
+def interrupted(*messages: Message) -> Iterator[Message]:
     """Messages, then Ctrl-C."""
     yield from messages
     raise KeyboardInterrupt
@@ -34,7 +34,7 @@ def interrupted(*messages: Told) -> Iterator[Told]:
 def test_without_a_terminal_it_writes_lines() -> None:
     """No cursor control; Ctrl-C is the ordinary end."""
     out = io.StringIO()
-    assert main([], out, interrupted(CONNECTED, snapshot(), Told("steps", [step(7, "queued")]))) == 0
+    assert main([], out, interrupted(CONNECTED, snapshot(), Message("steps", [step(7, "queued")]))) == 0
     assert "(7) queued\n" in out.getvalue()
     assert "\x1b" not in out.getvalue()
 
@@ -72,7 +72,7 @@ def test_a_signal_ends_it_in_order(ending: signal.Signals) -> None:
 def test_a_reader_that_goes_away_ends_it() -> None:
     """`top --plain | head -1`."""
     code = (
-        "import sys; from handloop.walkthrough.top.program import main; from support.board_messages import *;"
+        "import sys; from handloop.walkthrough.top.program import main; from support.top_messages import *;"
         "sys.exit(main([], None, [snapshot(missed=n) for n in range(1, 9999)]))"
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (ROOT, ROOT / "tests")))}

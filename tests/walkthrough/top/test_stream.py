@@ -11,7 +11,7 @@ import pytest
 
 from handloop.walkthrough.live.guard import LOOPBACK_NAMES
 from handloop.walkthrough.live.server import LiveServer
-from handloop.walkthrough.top.stream import Stream, Told, events
+from handloop.walkthrough.top.stream import Message, Stream, events
 from handloop.workqueue.step_trace import TRACE
 from support.wire_server import Peer, WireServer
 
@@ -22,12 +22,12 @@ def new_server(port: int = 0) -> LiveServer:
     return server
 
 
-def messages(url: str) -> Iterator[Told]:
+def messages(url: str) -> Iterator[Message]:
     """Those of a stream that does not wait between two tries."""
     return Stream(lambda: url, pause=lambda _: None).messages()
 
 
-def next_of(told: Iterator[Told], event: str) -> Told:
+def next_of(told: Iterator[Message], event: str) -> Message:
     return next(one for one in told if one.event == event)
 
 
@@ -36,7 +36,7 @@ def test_a_program_that_goes_away_and_comes_back() -> None:
     first = new_server()
     port = first.port
     told = messages(f"http://127.0.0.1:{port}")
-    assert next(told) == Told("connected", f"http://127.0.0.1:{port}")
+    assert next(told) == Message("connected", f"http://127.0.0.1:{port}")
     assert next(told).data["state"]["ready"] is False
     TRACE.tell(12, "foo", "default/a", again=False)
     assert next_of(told, "steps").data[0]["key"] == "default/a"

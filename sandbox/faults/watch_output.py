@@ -1,7 +1,7 @@
 """
 The client's end of a watch: the lines of its watcher, as far as faults let them through.
 
-Without faults an outlet hands on what its watcher has. Under faults it keeps lines until they may go.
+Without faults an output hands on what its watcher has. Under faults it keeps lines until they may go.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from collections.abc import Iterable
 from math import inf
 from typing import Literal, TypeVar
 
-from handloop.sandbox.faults.asked import Asked
 from handloop.sandbox.faults.fault import DelayWatch, DistortWatch, DropWatch, Expire, Fault, Lag, Silence
 from handloop.sandbox.faults.faults import Faults
 from handloop.sandbox.faults.injection import Injection
+from handloop.sandbox.faults.request_attributes import RequestAttributes
 from handloop.sandbox.storage.state import State
 from handloop.sandbox.storage.watches import Subscription, Watcher, error_line
 
@@ -23,18 +23,18 @@ F = TypeVar("F", bound=Fault)
 _GARBAGE = b'{"type":"MODIFIED","object":{"kind":\n'
 
 
-class Outlet:
+class WatchOutput:
     """
     One open watch as its client sees it.
 
     State: the carrier sets paused while the client has enough to read; nothing is due then. ended is set with
-    the last lines; broken says how the connection ends, "" = as it should. _grips are the injections that
-    hold this watch, _known those that it has looked at. _held are the lines that wait, each with its time of
+    the last lines; broken is how the connection ends, "" = as it should. _injections hold this watch, _known
+    are those that it has looked at. _held are the lines that wait, each with its time of
     arrival. _sent counts the lines that went out. _opening is true before the first.
     Threads: the engine's lock is held throughout.
     """
 
-    def __init__(self, watcher: Watcher, state: State, asked: Asked, faults: Faults) -> None:
+    def __init__(self, watcher: Watcher, state: State, asked: RequestAttributes, faults: Faults) -> None:
         self.ended = False
         self.broken: Literal["", "cut", "reset"] = ""
         self.paused = False
@@ -45,7 +45,7 @@ class Outlet:
         self._revision = -1
         self._opening = True
         self._known: set[str] = set()
-        self._grips: list[Injection] = []
+        self._injections: list[Injection] = []
         self._held: deque[tuple[float, bytes]] = deque()
         self._sent = 0
 
@@ -105,24 +105,24 @@ class Outlet:
         due = self._held[0][0] + self._delay() if self._held and self._may_send() else inf
         return min(due, self._watcher.next_wake()) if self._may_take() else due
 
-    def seize(self, injection: Injection) -> None:
+    def apply_to_open_watches(self, injection: Injection) -> None:
         """Let an injection take hold of this watch if it chooses it."""
         if not self.ended and self._faults.offer(injection, self._asked):
-            self._grips.append(injection)
+            self._injections.append(injection)
 
     def close(self) -> None:
         """The client has left."""
         self.ended = self._watcher.ended = True
 
     def _is_touched(self) -> bool:
-        return self._faults.active or bool(self._grips) or bool(self._held)
+        return self._faults.active or bool(self._injections) or bool(self._held)
 
     def _look(self, now: float) -> None:
         """Find out which faults hold this watch, once for each change of the faults."""
         if self._revision != self._faults.revision:
             opening, self._opening = self._opening, False
-            self._grips += self._faults.grips(self._asked, self._known, now, opening=opening)
-            self._grips = [injection for injection in self._grips if not injection.over]
+            self._injections += self._faults.affecting_watch(self._asked, self._known, now, opening=opening)
+            self._injections = [injection for injection in self._injections if not injection.over]
             self._revision = self._faults.revision
 
     def _release(self, now: float) -> list[bytes]:
@@ -149,7 +149,7 @@ class Outlet:
         """End the stream because of a fault."""
         self.ended = self._watcher.ended = True
         self._held.clear()
-        for injection in self._grips:
+        for injection in self._injections:
             match injection.fault:
                 case Expire() as fault if self._sent >= fault.after_events:
                     return [error_line(fault.error_status(self._asked))]
@@ -159,7 +159,7 @@ class Outlet:
         return []
 
     def _holding(self, kind: type[F]) -> Iterable[F]:
-        return (i.fault for i in self._grips if not i.over and isinstance(i.fault, kind))
+        return (i.fault for i in self._injections if not i.over and isinstance(i.fault, kind))
 
     def _quota(self) -> float:
         """How many lines may go out before the stream is over."""
@@ -182,7 +182,7 @@ class Outlet:
         newest = self._state.resource_version
         limits = [
             injection.newest_visible(newest)
-            for injection in self._grips
+            for injection in self._injections
             if not injection.over and isinstance(injection.fault, Lag)
         ]
         return min(limits, default=None)

@@ -8,7 +8,7 @@ from typing import Any, Final
 from handloop.walkthrough.live.recorder import Step
 
 
-def why(step: Step) -> str:
+def explain(step: Step) -> str:
     """The sentence for a step."""
     return _SENTENCES[step.number](step, step.facts)
 

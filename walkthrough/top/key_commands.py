@@ -1,12 +1,12 @@
-"""What a reader's keys do in `top`: end it, hold the display, and carry out the page's experiments."""
+"""The commands of `top`, each a key: end it, hold the display, and carry out the page's experiments."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
-from handloop.walkthrough.top.board import Board
-from handloop.walkthrough.top.stream import Told
+from handloop.walkthrough.top.screen_state import ScreenState
+from handloop.walkthrough.top.stream import Message
 
 QUIT: Final = "q"
 HOLD: Final = "p"
@@ -25,7 +25,7 @@ CONTROLS: Final[Mapping[str, str]] = {
 """The page's control for each key. Its others need a number, or end the program."""
 
 
-class Desk:
+class KeyCommands:
     """
     Obeys keys. Threads: the caller's.
 
@@ -34,26 +34,26 @@ class Desk:
     """
 
     def __init__(
-        self, board: Board, start: Callable[[Iterator[Told]], None], act: Callable[..., str]
+        self, screen: ScreenState, start: Callable[[Iterator[Message]], None], run_control: Callable[..., str]
     ) -> None:
-        """Args: start reads messages in the background; act carries out (url, control, key), in words."""
-        self._board = board
+        """Args: start reads messages in the background; run_control carries out (url, control, key)."""
+        self._screen = screen
         self._start = start
-        self._act = act
+        self._run_control = run_control
         self.ended = False
         self.held = False
         self.said = ""
 
-    def take(self, told: Told) -> None:
-        """Obey a `key`, and remember what was `said`; other messages are the board's."""
-        if told.event == "said":
-            self.said = told.data
-        elif told.event == "key":
-            self._obey(told.data)
+    def take(self, message: Message) -> None:
+        """Obey a `key`, and remember what was `said`; other messages are for ScreenState."""
+        if message.event == "said":
+            self.said = message.data
+        elif message.event == "key":
+            self._obey(message.data)
 
     def footer(self) -> str:
         """The keys that do something now, and the answer to the last one."""
-        offers = self._board.state.get("controls", ())
+        offers = self._screen.state.get("controls", ())
         titles = {offer["name"]: offer["title"] for offer in offers if not offer["blocked"]}
         keys = [f"{QUIT} quit", f"{HOLD} {'go on' if self.held else 'pause the display'}"]
         keys += [f"{key} {titles[name]}" for key, name in CONTROLS.items() if name in titles]
@@ -69,16 +69,16 @@ class Desk:
             self.held = not self.held
         elif key not in CONTROLS:
             self.said = f"{key} does nothing here"
-        elif self._board.trouble:
-            self.said = f"not connected: {self._board.trouble}"
+        elif self._screen.trouble:
+            self.said = f"not connected: {self._screen.trouble}"
         else:
             self.said = "…"
-            self._start(self._answer(self._board.url, CONTROLS[key], self._first_foo()))
+            self._start(self._answer(self._screen.url, CONTROLS[key], self._first_foo()))
 
-    def _answer(self, url: str, control: str, key: str) -> Iterator[Told]:
-        yield Told("said", self._act(url, control, key))
+    def _answer(self, url: str, control: str, key: str) -> Iterator[Message]:
+        yield Message("said", self._run_control(url, control, key))
 
     def _first_foo(self) -> str:
         """The Foo that the page has chosen, too, before somebody chooses another; "" = there is none."""
-        kinds = self._board.state.get("objects", ())
+        kinds = self._screen.state.get("objects", ())
         return next((row["key"] for kind in kinds if kind["kind"] == "Foo" for row in kind["rows"]), "")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from handloop.walkthrough.live.controls import CONTROLS as PAGES
-from handloop.walkthrough.top.desk import CONTROLS, Desk
-from handloop.walkthrough.top.stream import Told
-from support.board_messages import CONNECTED, board, snapshot
+from handloop.walkthrough.top.key_commands import CONTROLS, KeyCommands
+from handloop.walkthrough.top.stream import Message
+from support.top_messages import CONNECTED, screen, snapshot
 
 
 def offer(name: str, *, blocked: str = "") -> dict[str, Any]:
@@ -15,17 +15,19 @@ def offer(name: str, *, blocked: str = "") -> dict[str, Any]:
 
 
 class Reader:
-    """A desk whose experiments are carried out at once, and say what they were asked for."""
+    """Key commands whose experiments are carried out at once, and say what they were asked for."""
 
-    def __init__(self, *messages: Told) -> None:
-        self.desk = Desk(board(*messages), lambda answers: [*map(self.desk.take, answers)].clear(), self.act)
+    def __init__(self, *messages: Message) -> None:
+        self.commands = KeyCommands(
+            screen(*messages), lambda answers: [*map(self.commands.take, answers)].clear(), self.run_control
+        )
 
-    def act(self, *asked: str) -> str:
+    def run_control(self, *asked: str) -> str:
         return " ".join(asked)
 
     def press(self, key: str) -> str:
-        self.desk.take(Told("key", key))
-        return self.desk.said
+        self.commands.take(Message("key", key))
+        return self.commands.said
 
 
 def test_an_experiment_is_about_the_first_foo_of_the_program() -> None:
@@ -44,9 +46,9 @@ def test_each_key_is_a_control_of_the_page() -> None:
 def test_the_footer_names_the_keys_that_do_something() -> None:
     """What is blocked is left out; without controls it says so."""
     controls = [offer("fail"), offer("expire", blocked="only on the sandbox"), offer("scale")]
-    words = Reader(CONNECTED, snapshot(controls=controls)).desk.footer()
+    words = Reader(CONNECTED, snapshot(controls=controls)).commands.footer()
     assert words == "q quit · p pause the display · f Do fail"
-    assert "the experiments are off here" in Reader(CONNECTED, snapshot(controls=[])).desk.footer()
+    assert "the experiments are off here" in Reader(CONNECTED, snapshot(controls=[])).commands.footer()
 
 
 def test_q_ends_it_and_p_holds_the_display() -> None:
@@ -55,14 +57,14 @@ def test_q_ends_it_and_p_holds_the_display() -> None:
     seen = []
     for key in "ppq":
         reader.press(key)
-        seen.append((reader.desk.held, "p go on" in reader.desk.footer(), reader.desk.ended))
+        seen.append((reader.commands.held, "p go on" in reader.commands.footer(), reader.commands.ended))
     assert seen == [(True, True, False), (False, False, False), (False, False, True)]
 
 
 def test_a_key_that_does_nothing_says_so() -> None:
     """One that is none, and one for a program that is away; the next key takes the sentence away."""
-    reader = Reader(Told("lost", "the connection broke"))
+    reader = Reader(Message("lost", "the connection broke"))
     assert reader.press("x") == "x does nothing here"
     assert reader.press("f") == "not connected: the connection broke"
-    assert reader.desk.footer().endswith("\nnot connected: the connection broke")
+    assert reader.commands.footer().endswith("\nnot connected: the connection broke")
     assert reader.press("p") == ""

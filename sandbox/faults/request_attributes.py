@@ -13,7 +13,7 @@ _TRUE = ("1", "true", "True", "TRUE", "t", "T")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RequestAttributes:
     """
     One request.
 
@@ -53,10 +53,10 @@ class Asked:
         return bool(wanted.subresource) if subresource == "*" else subresource == wanted.subresource
 
 
-def asked(request: Request, user: User) -> Asked:
+def asked(request: Request, user: User) -> RequestAttributes:
     """Describe a request."""
     query = request.query
-    return Asked(
+    return RequestAttributes(
         attributes=_attributes(request),
         user=user,
         user_agent=request.headers.get("user-agent", ""),

@@ -6,7 +6,7 @@ from collections import Counter, deque
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from handloop.walkthrough.top.stream import Told
+from handloop.walkthrough.top.stream import Message
 
 SENTENCES: Final = 5
 OLD_SECONDS: Final = 10.0
@@ -28,7 +28,7 @@ class Health(NamedTuple):
     words: str
 
 
-class Board:
+class ScreenState:
     """
     Collects the messages of a stream. Threads: the caller's.
 
@@ -44,20 +44,20 @@ class Board:
         self.steps: deque[Mapping[str, Any]] = deque(maxlen=SENTENCES)
         self.missed: int | None = 0
 
-    def take(self, told: Told) -> None:
+    def take(self, message: Message) -> None:
         """Take one message in."""
-        match told.event:
+        match message.event:
             case "connected":
-                self.url, self.trouble = told.data, ""
+                self.url, self.trouble = message.data, ""
             case "lost":
-                self.trouble = told.data
+                self.trouble = message.data
             case "snapshot":
-                self.state, self.missed = told.data["state"], told.data["missed"]
+                self.state, self.missed = message.data["state"], message.data["missed"]
             case "state":
-                self.state = told.data
+                self.state = message.data
             case "steps":
-                self.hits.update(step["step"] for step in told.data)
-                self.steps.extend(told.data)
+                self.hits.update(step["step"] for step in message.data)
+                self.steps.extend(message.data)
 
     def health(self) -> list[Health]:
         """The signs, the connection first. A last state is shown on while it is not connected."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from queue import SimpleQueue
 
-from handloop.walkthrough.top.stream import Told
+from handloop.walkthrough.top.stream import Message
 from handloop.workqueue.seams import spawn_thread
 
 
-class Inbox:
+class MessageQueue:
     """
     Hands on what its sources tell, in the order of arrival.
 
@@ -17,21 +17,21 @@ class Inbox:
     """
 
     def __init__(self) -> None:
-        self._arrived: SimpleQueue[Told | BaseException] = SimpleQueue()
+        self._arrived: SimpleQueue[Message | BaseException] = SimpleQueue()
 
-    def follow(self, name: str, source: Iterable[Told]) -> None:
+    def follow(self, name: str, source: Iterable[Message]) -> None:
         """Read a source on a thread of this name. What it raises is raised by the iteration."""
 
         def read() -> None:
             try:
-                for told in source:
-                    self._arrived.put(told)
+                for message in source:
+                    self._arrived.put(message)
             except BaseException as error:  # noqa: BLE001 - raised again, on the thread that iterates
                 self._arrived.put(error)
 
         spawn_thread(name, read)
 
-    def __iter__(self) -> Iterator[Told]:
+    def __iter__(self) -> Iterator[Message]:
         """Every message, without an end. Blocks: until the next one."""
         while True:
             arrived = self._arrived.get()

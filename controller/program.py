@@ -24,7 +24,7 @@ NAMES: Final = ("foo", "myapp")
 def main() -> int:
     """Run the command line of this process. Returns: the exit code; see `handloop errors`."""
     try:
-        return run_command(EXAMPLES)
+        return run_command(PROGRAM)
     except ModuleNotFoundError as error:
         # only in a checkout: an installed handloop has its libraries
         if error.name is None or error.name.partition(".")[0] == "handloop":
@@ -40,7 +40,7 @@ def our_command(typed: str) -> str:
 
 
 def _setups() -> Sequence[Setup]:
-    from handloop.controller.examples import SETUPS  # noqa: PLC0415
+    from handloop.controller.bundled import SETUPS  # noqa: PLC0415
 
     return SETUPS
 
@@ -56,12 +56,12 @@ def _set_up(manager: Any, names: Sequence[str]) -> None:
 
 
 def _transform() -> Callable[[Any], Any]:
-    from handloop.controller.examples import cached_fields  # noqa: PLC0415
+    from handloop.controller.bundled import cached_fields  # noqa: PLC0415
 
     return cached_fields
 
 
-EXAMPLES: Final = Operator(
+PROGRAM: Final = Operator(
     name="handloop",
     command=our_command(command_of_this_process()),
     set_up=_set_up,

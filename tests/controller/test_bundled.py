@@ -19,12 +19,12 @@ from handloop.apis.apps_v1 import (
 from handloop.apis.core_v1 import Container, PodSpec, PodTemplateSpec, Service
 from handloop.apis.meta import FrozenMap, Kind, ObjectMeta, OwnerReference
 from handloop.client.resource_client import Client
+from handloop.controller.bundled import cached_fields
 from handloop.controller.cli.declarations import declared_access, declared_kinds
-from handloop.controller.example_operator import EXAMPLES, NAMES
-from handloop.controller.examples import cached_fields
 from handloop.controller.foo.access import FOO_ACCESS
 from handloop.controller.foo.types import Foo
 from handloop.controller.myapp.types import MyApp
+from handloop.controller.program import NAMES, PROGRAM
 from handloop.controller.runtime.manager import Manager
 from support.options import new_options
 from support.scripted_transport import ScriptedTransport
@@ -34,9 +34,9 @@ ROOT = Path(__file__).parents[2]
 
 def test_each_name_has_a_controller() -> None:
     """The names that `--controllers` takes are described, in their order, and each can be added."""
-    assert tuple(setup.name for setup in EXAMPLES.setups()) == EXAMPLES.names == NAMES
+    assert tuple(setup.name for setup in PROGRAM.setups()) == PROGRAM.names == NAMES
     manager = Manager(Client(ScriptedTransport()))
-    EXAMPLES.set_up(manager, NAMES)
+    PROGRAM.set_up(manager, NAMES)
     assert tuple(manager.runnables()) == NAMES
 
 
@@ -51,7 +51,7 @@ def test_only_the_chosen_count() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_each_has_a_sample_of_its_kind(name: str) -> None:
     """What E15 tells people to apply exists, and is one of it."""
-    (setup,) = EXAMPLES.chosen((name,))
+    (setup,) = PROGRAM.chosen((name,))
     (kind,) = setup.kinds
     documents = yaml.safe_load_all((ROOT / setup.sample).read_text(encoding="utf-8"))
     assert kind.resource.kind in [document["kind"] for document in documents]

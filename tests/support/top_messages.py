@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from handloop.walkthrough.top.board import Board
-from handloop.walkthrough.top.stream import Told
+from handloop.walkthrough.top.screen_state import ScreenState
+from handloop.walkthrough.top.stream import Message
 
-CONNECTED = Told("connected", "http://127.0.0.1:8082")
+CONNECTED = Message("connected", "http://127.0.0.1:8082")
 
 
 def state(**changes: Any) -> dict[str, Any]:
@@ -44,9 +44,9 @@ def state(**changes: Any) -> dict[str, Any]:
     }
 
 
-def snapshot(*, missed: int | None = 0, **changes: Any) -> Told:
+def snapshot(*, missed: int | None = 0, **changes: Any) -> Message:
     """A snapshot with a state."""
-    return Told("snapshot", {"run": "r", "missed": missed, "state": state(**changes)})
+    return Message("snapshot", {"run": "r", "missed": missed, "state": state(**changes)})
 
 
 def step(number: int, why: str, at: float = 1.0) -> dict[str, Any]:
@@ -54,9 +54,9 @@ def step(number: int, why: str, at: float = 1.0) -> dict[str, Any]:
     return {"seq": 1, "t": at, "step": number, "key": "default/a", "component": "foo", "why": why}
 
 
-def board(*messages: Told) -> Board:
-    """A board that has taken messages in."""
-    made = Board()
-    for told in messages:
-        made.take(told)
+def screen(*messages: Message) -> ScreenState:
+    """A screen state that has taken messages in."""
+    made = ScreenState()
+    for message in messages:
+        made.take(message)
     return made

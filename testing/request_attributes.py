@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 WRITES: Final = frozenset({"create", "update", "patch", "delete", "deletecollection"})
 
 
-class Asked(NamedTuple):
+class RequestAttributes(NamedTuple):
     """One request for a resource; subresources are `foos/status`. creates: a patch that made its object."""
 
     verb: str

@@ -7,18 +7,18 @@ import socket
 import pytest
 
 from handloop.client.config import ClientConfig
+from handloop.controller.runtime.process_services import ProcessServices
 from handloop.controller.runtime.servers import Pages
 from handloop.controller.runtime.serving.bind_address import BindAddress
 from handloop.controller.runtime.serving.health import Check
 from handloop.controller.runtime.serving.listening import PortInUseError
-from handloop.controller.runtime.surroundings import Surroundings
 from support.served_pages import fetch
 
 FREE = BindAddress("127.0.0.1", 0)
 
 
-class Surrounded:
-    """A manager, as far as its surroundings look at it, and something to close."""
+class ManagerToServe:
+    """A manager, as far as its services use it, and something to close."""
 
     def __init__(self) -> None:
         self.closed = 0
@@ -36,21 +36,21 @@ class Surrounded:
         self.closed += 1
 
 
-def around(pages: Pages) -> Surroundings:
-    """Surroundings of a manager on a server that is not there."""
-    return Surroundings(ClientConfig(host="http://127.0.0.1:1"), user_agent="u", pages=pages)
+def services_of(pages: Pages) -> ProcessServices:
+    """ProcessServices of a manager on a server that is not there."""
+    return ProcessServices(ClientConfig(host="http://127.0.0.1:1"), user_agent="u", pages=pages)
 
 
 @pytest.mark.parametrize("first", ["manager", "pages"])
 def test_probes_are_answered_by_the_manager(first: str) -> None:
     """Whether it is there before the pages, as in a library, or after them, as in a program with checks."""
-    one, manager = around(Pages(metrics=FREE, health=FREE)), Surrounded()
+    one, manager = services_of(Pages(metrics=FREE, health=FREE)), ManagerToServe()
     if first == "manager":
-        one.surround(manager, manager)
+        one.attach(manager, manager)
     with one:
         if first == "pages":
             assert "preflight" in fetch(f"http://{one.health}/readyz")[1]
-            one.surround(manager, manager)
+            one.attach(manager, manager)
         assert "[-]mine failed: not yet" in fetch(f"http://{one.health}/readyz")[1]
         assert fetch(f"http://{one.metrics}/metrics")[0] == 200
         assert manager.closed == 0
@@ -59,10 +59,10 @@ def test_probes_are_answered_by_the_manager(first: str) -> None:
 
 def test_a_taken_port_leaves_nothing_open() -> None:
     """It is said, and what was opened before is closed."""
-    manager = Surrounded()
+    manager = ManagerToServe()
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        one = around(Pages(health=BindAddress("127.0.0.1", taken.getsockname()[1])))
-        one.surround(manager, manager)
+        one = services_of(Pages(health=BindAddress("127.0.0.1", taken.getsockname()[1])))
+        one.attach(manager, manager)
         with pytest.raises(PortInUseError), one:
             pass
     assert (manager.closed, one.health) == (1, "off")

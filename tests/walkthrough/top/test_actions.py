@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from handloop.walkthrough.top.acts import act
+from handloop.walkthrough.top.actions import run_control
 from support.page_controls import page_with_controls
 
 
@@ -20,5 +20,5 @@ def test_the_program_answers(*, allowed: bool, control: str, says: str) -> None:
     """With what was done, or with its reason; a program that is gone is one, too."""
     with page_with_controls(allowed=allowed) as server:
         url = f"http://127.0.0.1:{server.port}"
-        assert act(url, control, "default/a") == says
-    assert act(url, control, "default/a") == "the program did not answer"
+        assert run_control(url, control, "default/a") == says
+    assert run_control(url, control, "default/a") == "the program did not answer"

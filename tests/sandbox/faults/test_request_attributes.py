@@ -2,14 +2,14 @@ from __future__ import annotations
 
 import pytest
 
-from handloop.sandbox.faults.asked import Asked, asked
+from handloop.sandbox.faults.request_attributes import RequestAttributes, asked
 from handloop.sandbox.requests.request import Request, User
 from handloop.sandbox.wire.query import Query
 
 _USER = User("alice", ("system:authenticated",))
 
 
-def _asked(method: str, target: str, **headers: str) -> Asked:
+def _asked(method: str, target: str, **headers: str) -> RequestAttributes:
     path, _, query = target.partition("?")
     return asked(Request(method, path, Query.parse(query), headers), _USER)
 

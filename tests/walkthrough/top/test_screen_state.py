@@ -6,28 +6,28 @@ from typing import Any
 
 import pytest
 
-from handloop.walkthrough.top.board import Board
-from handloop.walkthrough.top.stream import Told
-from support.board_messages import CONNECTED, board, snapshot, state, step
+from handloop.walkthrough.top.screen_state import ScreenState
+from handloop.walkthrough.top.stream import Message
+from support.top_messages import CONNECTED, screen, snapshot, state, step
 
 LEADING = {"lease": "default/handloop", "holder": "me", "leading": True}
 
 
-def signs(seen: Board) -> list[tuple[bool, str]]:
+def signs(seen: ScreenState) -> list[tuple[bool, str]]:
     return [(sign.good, sign.words) for sign in seen.health()]
 
 
 def test_steps_are_counted_and_the_last_ones_kept() -> None:
     """By number, whatever came with them in a message."""
-    seen = board(Told("steps", [step(7, "a"), step(7, "b")]), Told("steps", [step(8, "c")] * 6))
+    seen = screen(Message("steps", [step(7, "a"), step(7, "b")]), Message("steps", [step(8, "c")] * 6))
     assert (seen.hits[7], seen.hits[8], seen.hits[9]) == (2, 6, 0)
     assert [one["why"] for one in seen.steps] == ["c"] * 5
 
 
 def test_the_connection_is_the_first_sign() -> None:
     """What was seen last stays while the program is away."""
-    assert signs(board()) == [(False, "connecting")]
-    away = board(CONNECTED, snapshot(), Told("lost", "the connection broke"))
+    assert signs(screen()) == [(False, "connecting")]
+    away = screen(CONNECTED, snapshot(), Message("lost", "the connection broke"))
     assert signs(away)[0] == (False, "the connection broke")
     assert away.state == state()
 
@@ -48,4 +48,4 @@ def test_the_connection_is_the_first_sign() -> None:
 )
 def test_each_sign_of_health(changes: dict[str, Any], sign: tuple[bool, str]) -> None:
     """In words, as on the page."""
-    assert sign in signs(board(CONNECTED, snapshot(**changes)))
+    assert sign in signs(screen(CONNECTED, snapshot(**changes)))

@@ -7,21 +7,21 @@ import io
 import pytest
 from rich.console import Console
 
-from handloop.walkthrough.top.picture import picture, with_footer
-from handloop.walkthrough.top.stream import Told
-from support.board_messages import CONNECTED, board, snapshot, state, step
+from handloop.walkthrough.top.render import render, with_footer
+from handloop.walkthrough.top.stream import Message
+from support.top_messages import CONNECTED, screen, snapshot, state, step
 
 
-def drawn(*messages: Told, width: int = 120) -> str:
+def drawn(*messages: Message, width: int = 120) -> str:
     out = io.StringIO()
     console = Console(file=out, width=width, force_terminal=True, color_system=None)
-    console.print(picture(board(*messages)))
+    console.print(render(screen(*messages)))
     return out.getvalue()
 
 
 def test_it_shows_what_the_page_shows() -> None:
     """Health, steps with their counts, the sentence, queues, workers, syncs, objects, reflectors."""
-    seen = drawn(CONNECTED, snapshot(), Told("steps", [step(11, "default/a failed.")]))
+    seen = drawn(CONNECTED, snapshot(), Message("steps", [step(11, "default/a failed.")]))
     for text in (
         "✓ caches synced",
         "▶11 forget, or add rate limited",
@@ -41,7 +41,7 @@ def test_the_footer_keeps_its_place_on_a_small_terminal() -> None:
     out = io.StringIO()
     console = Console(file=out, width=40, height=10, force_terminal=True, color_system=None)
     footer = "q quit · " + " · ".join(f"{key} {'word ' * 4}" for key in "abc") + "\n[bold]\x1b[2J said"
-    console.print(with_footer(picture(board(CONNECTED, snapshot())), footer, console))
+    console.print(with_footer(render(screen(CONNECTED, snapshot())), footer, console))
     lines = out.getvalue().splitlines()
     assert len(lines) == 10
     assert lines[-1].rstrip() == "[bold]\N{REPLACEMENT CHARACTER}[2J said"
@@ -51,7 +51,7 @@ def test_the_footer_keeps_its_place_on_a_small_terminal() -> None:
 
 def test_before_the_first_message_it_says_what_to_do() -> None:
     """The reason why nothing is shown, and the command that makes a first step."""
-    seen = drawn(Told("lost", "nothing answers at 127.0.0.1:1"))
+    seen = drawn(Message("lost", "nothing answers at 127.0.0.1:1"))
     assert "✗ nothing answers at 127.0.0.1:1" in seen
     assert "kubectl apply -f manifests/samples/foo.yaml" in seen
 

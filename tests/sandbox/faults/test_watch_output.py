@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 import pytest
 
-from handloop.sandbox.faults.outlet import Outlet
+from handloop.sandbox.faults.watch_output import WatchOutput
 from support.local_server import LocalServer
 
 _MAPS = "/api/v1/namespaces/default/configmaps"
@@ -15,15 +15,15 @@ def _create(server: LocalServer, *names: str) -> None:
         assert server.request("POST", _MAPS, {"metadata": {"name": name}}).status == 201
 
 
-def _watch(server: LocalServer, query: str = "") -> Outlet:
+def _watch(server: LocalServer, query: str = "") -> WatchOutput:
     return server.watch(f"{_MAPS}?watch=1{query}")
 
 
-def _names(server: LocalServer, watch: Outlet) -> list[str]:
+def _names(server: LocalServer, watch: WatchOutput) -> list[str]:
     return [event["object"]["metadata"]["name"] for event in server.events(watch)]
 
 
-def _due(server: LocalServer, watch: Outlet) -> bool:
+def _due(server: LocalServer, watch: WatchOutput) -> bool:
     return watch.is_due(server.clock.now)
 
 

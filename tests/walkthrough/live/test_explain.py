@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from handloop.walkthrough.live.explain import explain, seconds_text
 from handloop.walkthrough.live.recorder import Step
-from handloop.walkthrough.live.why import seconds_text, why
 
 
 def step(number: int, component: str = "foo", key: str = "default/a", **facts: Any) -> Step:
@@ -53,7 +53,7 @@ def step(number: int, component: str = "foo", key: str = "default/a", **facts: A
 )
 def test_a_sentence_says_what_the_facts_mean(told: Step, words: str) -> None:
     """Each way in which a step can go has its own words, and the sentence has an end."""
-    sentence = why(told)
+    sentence = explain(told)
     assert words in sentence
     assert sentence.endswith(".")
 

@@ -7,9 +7,9 @@ from typing import Final
 
 import pytest
 
-from handloop.controller import example_operator
+from handloop.controller import program
 from handloop.controller.cli.operator import typed_command
-from handloop.controller.example_operator import EXAMPLES, NAMES, main, our_command
+from handloop.controller.program import NAMES, PROGRAM, main, our_command
 
 README: Final = Path(__file__).parents[2] / "README.md"
 
@@ -47,7 +47,7 @@ def test_without_the_libraries_it_says_which_environment_has_them(
         def run(*_: object) -> int:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
-        monkeypatch.setattr(example_operator, "run_command", run)
+        monkeypatch.setattr(program, "run_command", run)
 
     monkeypatch.setattr("sys.argv", ["handloop", "doctor"])
     lacking("structlog")
@@ -70,5 +70,5 @@ def test_the_readme_gives_the_environment_before_its_commands() -> None:
 
 def test_what_is_known_beforehand_is_what_is_set_up() -> None:
     """Its two controllers are described without their code, under the names by which they run."""
-    assert tuple(setup.name for setup in EXAMPLES.setups()) == NAMES == EXAMPLES.names
-    assert EXAMPLES.workers == 2
+    assert tuple(setup.name for setup in PROGRAM.setups()) == NAMES == PROGRAM.names
+    assert PROGRAM.workers == 2

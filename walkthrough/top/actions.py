@@ -15,7 +15,7 @@ _PAGE: Final = "/debug/live/"
 _TOKEN: Final = re.compile(r'<meta name="token" content="([^"]*)">')
 
 
-def act(url: str, control: str, key: str) -> str:
+def run_control(url: str, control: str, key: str) -> str:
     """
     Carry out a control on the Foo of this key.
 

@@ -1,4 +1,4 @@
-"""A board as a picture for the terminal. It needs rich, of the extra `learn`."""
+"""A screen state as a picture for the terminal. It needs rich, of the extra `learn`."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from rich.layout import Layout
 from rich.table import Table
 from rich.text import Text
 
+from handloop.walkthrough.live.explain import seconds_text
 from handloop.walkthrough.live.source import snippets
-from handloop.walkthrough.live.why import seconds_text
-from handloop.walkthrough.top.board import Board, visible
+from handloop.walkthrough.top.screen_state import ScreenState, visible
 
 _NOTHING: Final = "-"
 _TIMES: Final = "\N{MULTIPLICATION SIGN}"
@@ -21,10 +21,10 @@ _MOST_ROWS: Final = 12
 _MOST_KEYS: Final = 3
 
 
-def picture(board: Board) -> Group:
+def render(screen: ScreenState) -> Group:
     """The whole picture, the most telling part first: what does not fit the terminal is cut off below."""
-    parts: list[RenderableType] = [_health(board), _steps(board), _sentences(board)]
-    state = board.state
+    parts: list[RenderableType] = [_health(screen), _steps(screen), _sentences(screen)]
+    state = screen.state
     if state:
         parts += [_queues(state["queues"]), _workers(state), _objects(state["objects"])]
         parts.append(_informers(state["informers"]))
@@ -40,21 +40,21 @@ def with_footer(shown: RenderableType, footer: str, console: Console) -> Layout:
     return both
 
 
-def _health(board: Board) -> Columns:
+def _health(screen: ScreenState) -> Columns:
     return Columns(
         [
             Text(f"{'✓' if sign.good else '✗'} {visible(sign.words)}", "green" if sign.good else "bold red")
-            for sign in board.health()
+            for sign in screen.health()
         ],
         padding=(0, 3),
     )
 
 
-def _steps(board: Board) -> Columns:
-    now = board.steps[-1]["step"] if board.steps else 0
+def _steps(screen: ScreenState) -> Columns:
+    now = screen.steps[-1]["step"] if screen.steps else 0
     cells = [
         Text(
-            f"{'▶' if number == now else ' '}{number:>2} {step.words} {_TIMES}{board.hits[number]}",
+            f"{'▶' if number == now else ' '}{number:>2} {step.words} {_TIMES}{screen.hits[number]}",
             "reverse" if number == now else "",
         )
         for number, step in snippets().items()
@@ -62,10 +62,10 @@ def _steps(board: Board) -> Columns:
     return Columns(cells, equal=True, padding=(0, 2))
 
 
-def _sentences(board: Board) -> Group:
-    if not board.steps:
+def _sentences(screen: ScreenState) -> Group:
+    if not screen.steps:
         return Group(Text("no step yet: kubectl apply -f manifests/samples/foo.yaml", "dim"))
-    return Group(*(Text(f"({step['step']}) {visible(step['why'])}", "dim") for step in board.steps))
+    return Group(*(Text(f"({step['step']}) {visible(step['why'])}", "dim") for step in screen.steps))
 
 
 def _queues(queues: Sequence[Mapping[str, Any]]) -> Table:

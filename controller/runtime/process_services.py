@@ -1,5 +1,5 @@
 """
-What surrounds a manager in its process: connections, metrics, the servers of its pages, and the lease.
+The services of a manager in its process: connections, metrics, the servers of its pages, and the lease.
 
 Programs of `main` and managers of Manager.from_config are put together here, and nowhere else.
 """
@@ -27,8 +27,8 @@ NO_PAGES: Final = Pages()
 NOT_SERVED: Final = "off"
 
 
-class Surrounded(Protocol):
-    """The part of a manager that its surroundings look at."""
+class ManagerToServe(Protocol):
+    """The part of a manager that its services use."""
 
     def liveness_checks(self) -> Mapping[str, Check]:
         """Checks of `/healthz`."""
@@ -44,9 +44,9 @@ class Closing(Protocol):
         """Close it."""
 
 
-class Surroundings:
+class ProcessServices:
     """
-    The surroundings of one manager. The pages are served inside a `with` block, at whose end all is closed.
+    The services of one manager. The pages are served inside a `with` block, at whose end all is closed.
 
     metrics and health are the addresses of the pages, or `off`. Threads: main's.
     """
@@ -73,7 +73,7 @@ class Surroundings:
         self.client_metrics = ClientMetrics(self.registry)
         self.metrics = self.health = NOT_SERVED
         self._servers: Servers | None = None
-        self._manager: Surrounded | None = None
+        self._manager: ManagerToServe | None = None
         self._last: list[Closing] = []
         self._user_agent = user_agent
         self._pages = pages
@@ -97,7 +97,7 @@ class Surroundings:
             reachability=reachability,
         )
 
-    def surround(self, manager: Surrounded, *closing: Closing) -> None:
+    def attach(self, manager: ManagerToServe, *closing: Closing) -> None:
         """
         Answer probes by a manager's checks; without one the process is alive and not ready.
 
