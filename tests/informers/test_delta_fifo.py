@@ -24,6 +24,7 @@ stand:
 
 from __future__ import annotations
 
+import re
 import threading
 
 import pytest
@@ -45,149 +46,64 @@ def pop_all(fifo: ItemFIFO) -> list[Deltas[Item]]:
     return [fifo.pop()[0] for _ in range(len(fifo))]
 
 
-def test_deltas_of_a_key_are_popped_together() -> None:
-    """FIFO-01: a key is one pop with all its deltas, oldest first. Follows TestDeltaFIFO_addUpdate."""
-    fifo = ItemFIFO()
-    fifo.add(Item("foo", 10))
-    fifo.update(Item("foo", 12))
-    fifo.delete(Item("foo", 15))
-    assert pop_all(fifo) == [
-        deltas((ADDED, Item("foo", 10)), (UPDATED, Item("foo", 12)), (DELETED, Item("foo", 15)))
-    ]
-
-
-def test_replace_after_a_queued_delete_keeps_both_in_order() -> None:
-    """FIFO-02: a queued delete stays first. Follows TestDeltaFIFO_replaceWithDeleteDeltaIn."""
-    old, new = Item("foo", 1), Item("foo", 2)
-    fifo = ItemFIFO(KnownItems([old]))
-    fifo.delete(old)
-    fifo.relist(new)
-    assert pop_all(fifo) == [deltas((DELETED, old), (REPLACED, new))]
-
-
-def test_replace_deletes_what_is_only_queued() -> None:
-    """
-    FIFO-03, RFIFO-02: an object still queued and no longer listed gets a tombstone with its queued state.
-
-    Follows TestDeltaFIFOW_ReplaceMakesDeletionsForObjectsOnlyInQueue, as the next five.
-    """
-    fifo = ItemFIFO()
-    fifo.add(Item("foo", 10))
-    fifo.relist()
-    assert pop_all(fifo) == [deltas((ADDED, Item("foo", 10)), (DELETED, tombstone(Item("foo", 10))))]
-
-
 FOO = Item("foo", 10)
-FOO2 = Item("foo", 11)
+
+WORDS = {"+": ADDED, "~": UPDATED, "-": DELETED, "=": REPLACED, "*": SYNC}
+STORIES = """
+FIFO-01: deltas of a key are popped together, oldest first |  | +foo1 ~foo2 -foo3 | foo: +1 ~2 -3
+FIFO-02: a queued delete stays first, before a list | foo1 | -foo1 list:foo2 | foo: -1 =2
+FIFO-03, RFIFO-02: queued, not listed: a tombstone with the queued state |  | +foo1 list: | foo: +1 x1
+FIFO-04: deltas of a list can be told from those of a resync |  | +foo1 list:foo1 list: | foo: +1 =1 x1
+FIFO-05: a tombstone after a real delete says nothing new |  | +foo1 -foo1 list: | foo: +1 -1
+FIFO-06: listed states are not merged |  | +foo1 list:foo1 list:foo1 list: | foo: +1 =1 =1 x1
+FIFO-07: two tombstones in a row are one, and wrap none |  | +foo1 list: list: | foo: +1 x1
+FIFO-08: a recreated object is deleted again |  | +foo1 -foo1 +foo2 list: | foo: +1 -1 +2 x2
+a real delete supersedes a tombstone: it knows the final state |  | +foo1 list: -foo2 | foo: +1 -2
+FIFO-09: a delete of a key neither known nor queued is dropped |  | +foo1 ~bar1 -baz1 | foo: +1; bar: ~1
+FIFO-10: a delete of a known key is queued | foo1 bar1 baz1 | +foo2 ~bar2 -baz2 | foo: +2; bar: ~2; baz: -2
+FIFO-11: a listed key that is queued is popped once |  | +foo1 list:foo2 | foo: +1 =2
+FIFO-12: a key about to be deleted is not synced | foo1 | -foo1 resync | foo: -1
+FIFO-13: an idle known key gets one Sync | foo1 | resync | foo: *1
+FIFO-14: a delete of a queued key is not dropped |  | +foo1 -foo2 | foo: +1 -2
+FIFO-15: known and not listed: a tombstone | foo5 bar6 baz7 | -baz8 list:foo5 | baz: -8; foo: =5; bar: x6
+FIFO-16: the queued state is newer than the known one | foo5 baz7 | +baz8 list:foo5 | baz: +8 x8; foo: =5
+FIFO-17: the newest queued delta decides | foo5 bar6 | -bar6 +bar7 list:foo5 | bar: -6 +7 x7; foo: =5
+FIFO-18: listed first, then no more | bar6 | list:bar7,foo5 list:foo5 | bar: =7 x7; foo: =5 =5
+FIFO-19: a listed known object is Replaced | foo1 | list:foo1 | foo: =1
+FIFO-20, RFIFO-06: a newer state is queued, so no Sync | foo1 | ~foo2 resync | foo: ~2
+"""
 
 
-def test_replace_reports_replaced() -> None:
-    """FIFO-04: the deltas of a list can be told from those of a resync."""
-    fifo = ItemFIFO()
-    fifo.add(FOO)
-    fifo.relist(FOO)
-    fifo.relist()
-    assert pop_all(fifo) == [deltas((ADDED, FOO), (REPLACED, FOO), (DELETED, tombstone(FOO)))]
+def items(text: str) -> list[Item]:
+    return [Item(key, int(value)) for key, value in re.findall(r"([a-z]+)(\d+)", text)]
 
 
-def test_replace_does_not_double_a_queued_delete() -> None:
-    """FIFO-05: after a real delete the tombstone of a list says nothing new."""
-    fifo = ItemFIFO()
-    fifo.add(FOO)
-    fifo.delete(FOO)
-    fifo.relist()
-    assert pop_all(fifo) == [deltas((ADDED, FOO), (DELETED, FOO))]
+def shown(popped: Deltas[Item]) -> str:
+    """`foo: +1 x1`; x is a tombstone."""
+    key = popped[0].object.key
+    words = []
+    for kind, obj in popped:
+        if isinstance(obj, Item):
+            words.append(next(word for word, meant in WORDS.items() if meant is kind) + str(obj.value))
+        else:
+            assert (kind, obj.key, type(obj.obj)) == (DELETED, key, Item)
+            words.append(f"x{obj.obj.value}" if obj.obj else "x")
+    return f"{key}: {' '.join(words)}"
 
 
-def test_every_replace_leaves_its_delta() -> None:
-    """FIFO-06: listed states are not merged."""
-    fifo = ItemFIFO()
-    fifo.add(FOO)
-    fifo.relist(FOO)
-    fifo.relist(FOO)
-    fifo.relist()
-    assert pop_all(fifo) == [
-        deltas((ADDED, FOO), (REPLACED, FOO), (REPLACED, FOO), (DELETED, tombstone(FOO)))
-    ]
-
-
-def test_two_tombstones_in_a_row_are_one() -> None:
-    """FIFO-07: two empty lists delete once, and the tombstone does not wrap a tombstone."""
-    fifo = ItemFIFO()
-    fifo.add(FOO)
-    fifo.relist()
-    fifo.relist()
-    assert pop_all(fifo) == [deltas((ADDED, FOO), (DELETED, tombstone(FOO)))]
-
-
-def test_a_recreated_object_is_deleted_again() -> None:
-    """FIFO-08: deletes with something in between are both kept."""
-    fifo = ItemFIFO()
-    fifo.add(FOO)
-    fifo.delete(FOO)
-    fifo.add(FOO2)
-    fifo.relist()
-    assert pop_all(fifo) == [deltas((ADDED, FOO), (DELETED, FOO), (ADDED, FOO2), (DELETED, tombstone(FOO2)))]
-
-
-def test_a_real_delete_supersedes_a_tombstone() -> None:
-    """Of two deletes in a row the one that knows the final state stays."""
-    fifo = ItemFIFO()
-    fifo.add(FOO)
-    fifo.relist()
-    fifo.delete(FOO2)
-    assert pop_all(fifo) == [deltas((ADDED, FOO), (DELETED, FOO2))]
-
-
-def test_delete_of_an_unknown_key_is_dropped() -> None:
-    """FIFO-09: a delete of a key that is not queued is ignored. Follows TestDeltaFIFO_enqueueingNoLister."""
-    fifo = ItemFIFO()
-    fifo.add(Item("foo", 10))
-    fifo.update(Item("bar", 15))
-    fifo.add(Item("qux", 17))
-    fifo.delete(Item("qux", 18))
-    fifo.delete(Item("baz", 20))
-    assert [popped[-1].object for popped in pop_all(fifo)] == [
-        Item("foo", 10),
-        Item("bar", 15),
-        Item("qux", 18),
-    ]
-
-
-def test_known_keys_are_deleted() -> None:
-    """FIFO-10: a delete of a known key is queued. Follows TestDeltaFIFO_enqueueingWithLister."""
-    fifo = ItemFIFO(KnownItems([Item("foo", 5), Item("bar", 6), Item("baz", 7)]))
-    fifo.add(Item("foo", 10))
-    fifo.update(Item("bar", 15))
-    fifo.delete(Item("baz", 20))
-    assert [popped[-1].object for popped in pop_all(fifo)] == [
-        Item("foo", 10),
-        Item("bar", 15),
-        Item("baz", 20),
-    ]
-
-
-def test_replace_joins_the_queued_deltas() -> None:
-    """FIFO-11: a listed key that is queued is popped once, newest last. Follows TestDeltaFIFO_addReplace."""
-    fifo = ItemFIFO()
-    fifo.add(Item("foo", 10))
-    fifo.relist(Item("foo", 15))
-    assert [popped[-1].object for popped in pop_all(fifo)] == [Item("foo", 15)]
-
-
-def test_resync_leaves_a_queued_delete_alone() -> None:
-    """FIFO-12: a key about to be deleted is not synced. Follows TestDeltaFIFO_ResyncNonExisting."""
-    fifo = ItemFIFO(KnownItems([FOO]))
-    fifo.delete(FOO)
-    fifo.resync()
-    assert pop_all(fifo) == [deltas((DELETED, FOO))]
-
-
-def test_resync_queues_what_is_known() -> None:
-    """FIFO-13: an idle known key gets one Sync. Follows TestDeltaFIFO_Resync."""
-    fifo = ItemFIFO(KnownItems([FOO]))
-    fifo.resync()
-    assert pop_all(fifo) == [deltas((SYNC, FOO))]
+@pytest.mark.parametrize("story", STORIES.strip().splitlines(), ids=lambda story: story.partition(" |")[0])
+def test_what_is_popped(story: str) -> None:
+    """A row: claim, known items, what is done, what is popped. FIFO: client-go's TestDeltaFIFO."""
+    _, known, steps, popped = story.split("|")
+    fifo = ItemFIFO(KnownItems(items(known)))
+    for step in steps.split():
+        if step == "resync":
+            fifo.resync()
+        elif step.startswith("list:"):
+            fifo.relist(*items(step.removeprefix("list:")))
+        else:
+            fifo.enqueue_batch([(WORDS[step[0]], obj) for obj in items(step)])
+    assert "; ".join(map(shown, pop_all(fifo))) == popped.strip()
 
 
 class VanishingItems(KnownItems):
@@ -215,93 +131,14 @@ def test_an_object_that_vanishes_during_a_replace_gets_an_empty_tombstone() -> N
     assert fifo.has_synced()
 
 
-def test_delete_of_a_key_that_is_queued_is_not_dropped() -> None:
-    """FIFO-14: not yet known, but about to be. Follows TestDeltaFIFO_DeleteExistingNonPropagated."""
-    fifo = ItemFIFO(KnownItems())
-    fifo.add(Item("foo", 5))
-    fifo.delete(Item("foo", 6))
-    assert pop_all(fifo) == [deltas((ADDED, Item("foo", 5)), (DELETED, Item("foo", 6)))]
-
-
-KNOWN = (Item("foo", 5), Item("bar", 6), Item("baz", 7))
-
-
-def test_replace_makes_deletions_for_known_keys() -> None:
-    """
-    FIFO-15: known, not listed and not queued: a tombstone with the known state.
-
-    Follows TestDeltaFIFO_ReplaceMakesDeletions, as the next three.
-    """
-    fifo = ItemFIFO(KnownItems(KNOWN))
-    fifo.delete(Item("baz", 10))
-    fifo.relist(Item("foo", 5))
-    assert pop_all(fifo) == [
-        deltas((DELETED, Item("baz", 10))),
-        deltas((REPLACED, Item("foo", 5))),
-        deltas((DELETED, tombstone(Item("bar", 6)))),
-    ]
-
-
-def test_replace_deletes_a_queued_key_with_its_queued_state() -> None:
-    """FIFO-16: the queued state is newer than the known one."""
-    fifo = ItemFIFO(KnownItems(KNOWN))
-    fifo.add(Item("baz", 10))
-    fifo.relist(Item("foo", 5))
-    assert pop_all(fifo) == [
-        deltas((ADDED, Item("baz", 10)), (DELETED, tombstone(Item("baz", 10)))),
-        deltas((REPLACED, Item("foo", 5))),
-        deltas((DELETED, tombstone(Item("bar", 6)))),
-    ]
-
-
-def test_replace_deletes_a_recreated_key_that_is_not_listed() -> None:
-    """FIFO-17: the newest queued delta decides, here an Added after a Deleted."""
-    fifo = ItemFIFO(KnownItems(KNOWN))
-    fifo.delete(Item("bar", 6))
-    fifo.add(Item("bar", 100))
-    fifo.relist(Item("foo", 5))
-    assert pop_all(fifo) == [
-        deltas((DELETED, Item("bar", 6)), (ADDED, Item("bar", 100)), (DELETED, tombstone(Item("bar", 100)))),
-        deltas((REPLACED, Item("foo", 5))),
-        deltas((DELETED, tombstone(Item("baz", 7)))),
-    ]
-
-
-def test_replace_deletes_what_an_earlier_replace_queued() -> None:
-    """FIFO-18: an object of a first list that the second no longer has."""
-    fifo = ItemFIFO(KnownItems(KNOWN))
-    fifo.relist(Item("bar", 100), Item("foo", 5))
-    fifo.relist(Item("foo", 5))
-    assert pop_all(fifo) == [
-        deltas((REPLACED, Item("bar", 100)), (DELETED, tombstone(Item("bar", 100)))),
-        deltas((REPLACED, Item("foo", 5)), (REPLACED, Item("foo", 5))),
-        deltas((DELETED, tombstone(Item("baz", 7)))),
-    ]
-
-
-def test_listed_objects_are_replaced_not_synced() -> None:
-    """FIFO-19: what a listed object's delta is. Follows TestDeltaFIFO_ReplaceDeltaType."""
-    fifo = ItemFIFO(KnownItems([FOO]))
-    fifo.relist(FOO)
-    assert pop_all(fifo) == [deltas((REPLACED, FOO))]
-
-
-def test_resync_skips_pending_keys() -> None:
-    """FIFO-20, RFIFO-06: a newer state is queued, so no Sync. Follows TestDeltaFIFO_UpdateResyncRace."""
-    fifo = ItemFIFO(KnownItems([Item("foo", 5)]))
-    fifo.update(Item("foo", 6))
-    fifo.resync()
-    assert pop_all(fifo) == [deltas((UPDATED, Item("foo", 6)))]
-
-
 def test_deletions_of_the_first_replace_count_for_has_synced() -> None:
     """
     FIFO-21, RFIFO-05: synced only after the deletions, which are initial too.
 
     Follows TestDeltaFIFO_HasSyncedCorrectOnDeletion.
     """
-    fifo = ItemFIFO(KnownItems(KNOWN))
-    fifo.relist(Item("foo", 5))
+    fifo = ItemFIFO(KnownItems([FOO, Item("bar", 6), Item("baz", 7)]))
+    fifo.relist(FOO)
     for _ in range(3):
         assert not fifo.has_synced()
         assert fifo.pop()[1]
@@ -704,15 +541,6 @@ OLD: DeletedFinalStateUnknown[str] = DeletedFinalStateUnknown("key", "old")
 NEW: DeletedFinalStateUnknown[str] = DeletedFinalStateUnknown("key", "new")
 
 
-@pytest.mark.parametrize("kind", [ADDED, UPDATED, SYNC])
-def test_every_change_is_kept(kind: DeltaType) -> None:
-    """FIFO-01: in the order in which they came, the same ones, too."""
-    deltas: Deltas[str] = [Delta(ADDED, "a")]
-    extend(deltas, Delta(kind, "b"))
-    extend(deltas, Delta(kind, "b"))
-    assert deltas == [Delta(ADDED, "a"), Delta(kind, "b"), Delta(kind, "b")]
-
-
 @pytest.mark.parametrize(
     ("first", "second", "kept"),
     [("a", "b", "a"), ("a", OLD, "a"), (OLD, "a", "a"), (OLD, NEW, NEW)],
@@ -727,10 +555,3 @@ def test_two_deletions_in_a_row_are_one(
     deltas: Deltas[str] = [Delta(DELETED, first)]
     extend(deltas, Delta(DELETED, second))
     assert deltas == [Delta(DELETED, kept)]
-
-
-def test_deletions_that_something_came_between_are_two() -> None:
-    """An object that was made again in between was deleted twice."""
-    deltas: Deltas[str] = [Delta(DELETED, "a"), Delta(ADDED, "b")]
-    extend(deltas, Delta(DELETED, "b"))
-    assert [delta.type for delta in deltas] == [DELETED, ADDED, DELETED]

@@ -33,7 +33,8 @@ from support.deadline import until
 from support.deployments import deployment, names
 from support.fake_clock import FakeClock
 from support.fake_lister_watcher import FakeSource, FakeWatch, api_error
-from support.recording_handler import RecordingHandler
+from support.recording_handler import Gate, RecordingHandler
+from support.threads import Background
 
 
 class Node(Kind, group="", version="v1", scope="Cluster"):
@@ -213,46 +214,32 @@ def test_shutdown_ends_everything_for_good(make_rig: MakeRig) -> None:
 def test_shutdown_waits_for_a_running_handler(make_rig: MakeRig) -> None:
     """FAC-05: a call in progress ends first."""
     rig = make_rig()
-    entered, go_on = threading.Event(), threading.Event()
-
-    def block(_line: str) -> None:
-        entered.set()
-        assert go_on.wait(30)
-
-    handler = RecordingHandler(block)
+    gate = Gate()
+    handler = RecordingHandler(gate)
     rig.factory.informer_for(Deployment).add_event_handler(handler)
     rig.factory.start(rig.stop)
-    assert entered.wait(30)
-    seen_at_return: list[list[str]] = []
+    gate.wait()
 
-    def shut_down() -> None:
+    def shut_down() -> list[str]:
         rig.factory.shutdown()
-        seen_at_return.append(handler.seen())
+        return handler.seen()
 
-    thread = threading.Thread(target=shut_down)
-    thread.start()
-    while not rig.factory.informer_for(Deployment).is_stopped():
-        rig.stop.wait(0.002)
-    assert seen_at_return == []
-    go_on.set()
-    thread.join(30)
-    assert len(seen_at_return[0]) >= 1
+    shutting_down = Background(shut_down)
+    until(rig.factory.informer_for(Deployment).is_stopped, "stopped")
+    assert not shutting_down.has_ended()
+    gate.open()
+    assert len(shutting_down.result()) >= 1
 
 
 def test_shutdown_can_be_bounded(make_rig: MakeRig) -> None:
     """It returns in time, with the kind whose informer still runs."""
     rig = make_rig()
-    entered, go_on = threading.Event(), threading.Event()
-
-    def block(_line: str) -> None:
-        entered.set()
-        assert go_on.wait(30)
-
-    rig.factory.informer_for(Deployment).add_event_handler(RecordingHandler(block))
+    gate = Gate()
+    rig.factory.informer_for(Deployment).add_event_handler(RecordingHandler(gate))
     rig.factory.start(rig.stop)
-    assert entered.wait(30)
+    gate.wait()
     assert rig.factory.shutdown(0.05) == [Deployment]
-    go_on.set()
+    gate.open()
     assert rig.factory.shutdown() == []
 
 

@@ -20,24 +20,6 @@ def index_of(*objects: tuple[str, str]) -> StoreIndex[str]:
     return index
 
 
-def test_keys_under_a_value() -> None:
-    """A key is found under each of its values, and nowhere else."""
-    index = index_of(("1", "a b"), ("2", "b"))
-    assert index.keys("a") == {"1"}
-    assert index.keys("b") == {"1", "2"}
-    assert index.keys("c") == set()
-    assert sorted(index.all_values()) == ["a", "b"]
-
-
-def test_a_value_goes_with_its_last_key() -> None:
-    """No empty set stays behind."""
-    index = index_of(("1", "a b"))
-    index.change("1", "a b", "b")
-    assert index.all_values() == ["b"]
-    index.change("1", "b", None)
-    assert index.all_values() == []
-
-
 @pytest.mark.parametrize(
     ("old", "new"),
     [("", "a"), ("a", ""), ("a", "b"), ("a b", "b c"), ("a", "a b"), ("a b", "a"), ("a", "a"), ("a a", "a")],

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from handloop.informers.informer_statistics import State
 from support.fake_lister_watcher import FakeListerWatcher, page
 from support.reflector_rig import ReflectorRig
 
@@ -20,12 +19,3 @@ def test_statistics_are_a_snapshot() -> None:
     assert (after.watches, after.last_sync_resource_version) == (1, "5")
     with pytest.raises(AttributeError):
         after.watches = 2  # type: ignore[misc]
-
-
-def test_between_rounds_nothing_is_in_hand() -> None:
-    """A reflector that does not run is EMPTY, before its first round and after each."""
-    rig = ReflectorRig(FakeListerWatcher(lists=[page(rv=5)]))
-    assert rig.reflector.statistics().state is State.EMPTY
-    rig.last_watch()
-    rig.round()
-    assert rig.reflector.statistics().state is State.EMPTY

@@ -83,17 +83,6 @@ def test_pages_make_a_list() -> None:
     assert (rig.listing.listed, rig.listing.page) == (0, 0)
 
 
-def test_stream_makes_a_list_and_stays_open() -> None:
-    """WL-03: one request; what came after the list is handed over with it."""
-    later = added(deployment("c"))
-    watch: FakeWatch[Deployment] = FakeWatch([*initial(deployment("a"), deployment("b")), later])
-    rig = streams(watch)
-    complete = rig.get()
-    assert (names(complete.items), complete.resource_version, complete.rest) == (["a", "b"], "5", [later])
-    assert not watch.is_closed
-    assert rig.source.list_options == []
-
-
 @pytest.mark.parametrize(
     "error", [api_error(422, "Invalid"), api_error(500, "InternalError"), ConnectionBroken("reset")], ids=repr
 )
@@ -173,14 +162,6 @@ def test_stream_that_ends_at_once_is_replaced_by_pages() -> None:
     """A server that closes streams at once does not serve streaming lists."""
     rig = streams(FakeWatch(None), lists=[page(deployment("a"))])
     assert names(rig.get().items) == ["a"]
-
-
-@pytest.mark.parametrize("error", [expired(), too_large()], ids=repr)
-def test_pages_at_a_useless_version_are_asked_for_at_the_newest_state(error: Exception) -> None:
-    """REFL-21, REFL-23: the second request follows at once, without a version."""
-    rig = pages(error, page(deployment("a"), rv=5))
-    rig.get("3")
-    assert rig.source.list_versions() == ["3", ""]
 
 
 @pytest.mark.parametrize("error", [api_error(403, "Forbidden", "no"), ValueError("no")], ids=repr)

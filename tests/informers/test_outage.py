@@ -220,15 +220,6 @@ def test_an_error_is_shown_with_its_fix() -> None:
     assert fix
 
 
-def test_403_at_first_names_the_roles_at_once() -> None:
-    """What never worked lacks permission: the fix is in the first line."""
-    rig = Rig()
-    with capture_logs() as logs:
-        rig.outage.wait(Doing.LIST, forbidden())
-    assert "operator roles | kubectl apply" in logs[0]["fix"]
-    assert "hint" not in logs[0]
-
-
 def test_403_after_a_restart_of_the_server_does_not_blame_the_roles() -> None:
     """What worked before is given 15 s, in which a server reads its roles; then the fix is said."""
     rig = Rig(seconds=6.0)

@@ -28,7 +28,7 @@ from handloop.workqueue.seams import Joinable, Seams, spawn_thread
 from support.deadline import until
 from support.deployments import deployment
 from support.fake_clock import FakeClock
-from support.recording_handler import Hook, RecordingHandler
+from support.recording_handler import Gate, Hook, RecordingHandler
 from support.recording_metrics import Instrument
 
 
@@ -83,26 +83,6 @@ def rig() -> Iterator[Rig]:
     made = Rig()
     yield made
     made.processor.stop()
-
-
-class Gate:
-    """A handler's hook that blocks until it is opened."""
-
-    def __init__(self) -> None:
-        self.reached = threading.Event()
-        self._open = threading.Event()
-
-    def __call__(self, _line: str) -> None:
-        self.reached.set()
-        assert self._open.wait(30)
-
-    def wait(self) -> None:
-        """Until the handler is in the gate."""
-        assert self.reached.wait(30)
-
-    def open(self) -> None:
-        """Let the handler through, for good."""
-        self._open.set()
 
 
 def test_slow_handler_delays_neither_the_producer_nor_the_others(rig: Rig) -> None:
@@ -228,21 +208,6 @@ def test_failed_tombstone_and_update_are_logged_by_key(rig: Rig) -> None:
     assert listener.statistics().handled == 2
 
 
-def test_registration_syncs_when_the_initial_adds_have_returned(rig: Rig) -> None:
-    """INF-19: not when they are delivered, but when the last one has returned."""
-    gate = Gate()
-    handler, listener = rig.listen(gate)
-    rig.processor.start()
-    rig.distribute(*adds(2, initial=True), initial=2)
-    gate.wait()
-    assert not listener.has_synced()
-    gate.open()
-    handler.wait_for(2)
-    rig.distribute(add("later"))
-    handler.wait_for(3)
-    assert listener.has_synced()
-
-
 def test_initial_adds_count_before_later_events_of_the_same_batch(rig: Rig) -> None:
     """INF-19: a blocked later event does not keep the registration from being synced."""
     gate = Gate()
@@ -254,15 +219,6 @@ def test_initial_adds_count_before_later_events_of_the_same_batch(rig: Rig) -> N
     assert listener.has_synced()
     gate.open()
     handler.wait_for(4)
-
-
-def test_registration_is_not_synced_before_the_informer(rig: Rig) -> None:
-    """INF-19: without initial adds it is as synced as the informer."""
-    rig.informer_synced = False
-    _, listener = rig.listen()
-    assert not listener.has_synced()
-    rig.informer_synced = True
-    assert listener.has_synced()
 
 
 def test_failed_initial_add_leaves_the_registration_unsynced(rig: Rig) -> None:
@@ -315,20 +271,6 @@ def test_stop_ends_the_pause_after_a_panic(rig: Rig) -> None:
         rig.distribute(add("a"))
         rig.clock.wait_for_waiters(1)
         rig.processor.stop()
-
-
-def test_removed_listener_gets_nothing_more(rig: Rig) -> None:
-    """INF-18: events after the removal are not delivered; the other listener gets them."""
-    removed, listener = rig.listen()
-    kept, _ = rig.listen()
-    rig.processor.start()
-    rig.distribute(add("a"))
-    removed.wait_for(1)
-    rig.processor.remove_listener(listener)
-    listener.join()
-    rig.distribute(add("b"))
-    kept.wait_for(2)
-    assert removed.seen() == ["add a 1 late"]
 
 
 def test_removing_twice_or_before_the_start_is_harmless(rig: Rig) -> None:

@@ -14,6 +14,26 @@ _HARD_LIMIT_SECONDS = 30.0
 Hook: TypeAlias = Callable[[str], None]
 
 
+class Gate:
+    """A handler's hook that blocks until it is opened."""
+
+    def __init__(self) -> None:
+        self.reached = threading.Event()
+        self._open = threading.Event()
+
+    def __call__(self, _line: str) -> None:
+        self.reached.set()
+        assert self._open.wait(_HARD_LIMIT_SECONDS)
+
+    def wait(self) -> None:
+        """Until the handler is in the gate."""
+        assert self.reached.wait(_HARD_LIMIT_SECONDS)
+
+    def open(self) -> None:
+        """Let the handler through, for good."""
+        self._open.set()
+
+
 class RecordingHandler:
     """
     Records each call as a line: `add NAME RV initial|late`, `update NAME OLD NEW`, `delete NAME RV`,
