@@ -181,21 +181,24 @@ def test_a_lost_answer(script: Script, method: str) -> None:
         assert server.connections == 1
 
 
-def test_a_swallowed_write_ends_at_its_deadline() -> None:
-    """T08: no answer to a write is an unknown outcome after the deadline."""
+@pytest.mark.parametrize("limits", [{}, {"send_seconds": 5.0}])
+def test_a_swallowed_write_ends_at_its_deadline(limits: dict[str, float]) -> None:
+    """T08: no answer to a write is an unknown outcome after the deadline; what is late is not the request."""
     with WireServer(silent_after(b"")) as server:
         with pytest.raises(
             DeadlineExceeded, match=r"no complete answer in 0.5 s \(outcome unknown\)"
         ) as caught:
-            transport_to(server).request("PUT", "/a", body=b"x", timeout_seconds=0.5)
+            transport_to(server).request("PUT", "/a", body=b"x", timeout_seconds=0.5, **limits)
         assert caught.value.outcome_unknown
+        server.wait_for_requests(1)
 
 
-def test_every_request_has_a_deadline_of_30_seconds() -> None:
-    """T08: a request without a timeout of its own has the default."""
+@pytest.mark.parametrize("limits", [{}, {"send_seconds": 5.0}])
+def test_every_request_has_a_deadline_of_30_seconds(limits: dict[str, float]) -> None:
+    """T08: so has one that has less time to leave: all of the deadline is for the answer."""
     with WireServer(always(response())) as server:
         transport = transport_to(server)
-        transport.request("GET", "/")
+        transport.request("PUT", "/", body=b"x", **limits)
         connection = transport._connections.take_idle(None)
         assert connection is not None
         left = connection.sock.deadline - time.monotonic()  # type: ignore[union-attr]
@@ -588,18 +591,6 @@ def test_a_program_that_hangs_holds_no_request_up_beyond_its_deadline(limits: An
         assert server.requests == []
 
 
-def test_the_time_to_send_is_not_the_time_to_answer() -> None:
-    """A request that left in time has all of its deadline for the answer."""
-    with WireServer(always(response())) as server:
-        transport = transport_to(server)
-        transport.request("PUT", "/", body=b"x", send_seconds=5.0)
-        connection = transport._connections.take_idle(None)
-        assert connection is not None
-        left = connection.sock.deadline - time.monotonic()  # type: ignore[union-attr]
-        assert 20 < left <= 30
-        connection.close()
-
-
 def test_a_connection_that_is_not_made_in_time_to_send() -> None:
     """Shaking hands belongs to the sending: a server that does not is given up then, and nothing was sent."""
     with WireServer(silent_after(b"")) as server:
@@ -610,14 +601,6 @@ def test_a_connection_that_is_not_made_in_time_to_send() -> None:
         with pytest.raises(DeadlineExceeded, match=r"not completely sent in 0.3 s$") as caught:
             transport.request("PUT", "/", body=b"x", send_seconds=0.3)
         assert not caught.value.outcome_unknown
-
-
-def test_an_answer_that_is_late_is_no_late_request() -> None:
-    """The words say which of the two took too long; only then is the outcome unknown."""
-    with WireServer(silent_after(b"")) as server:
-        with pytest.raises(DeadlineExceeded, match=r"no complete answer in 0.5 s \(outcome unknown\)"):
-            transport_to(server).request("PUT", "/a", body=b"x", timeout_seconds=0.5, send_seconds=5.0)
-        server.wait_for_requests(1)
 
 
 def test_a_user_without_credentials_works() -> None:

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import shutil
 import socket
 import time
 from pathlib import Path
@@ -21,7 +20,6 @@ from handloop.client.http.sockets import arm
 from handloop.client.request_reports import NO_METRICS
 from handloop.workqueue.seams import spawn_thread
 from support.certificates import CertificateAuthority
-from support.recording_metrics import RecordingRequestMetrics
 from support.wire_server import Peer, Script, WireServer, always, answering, response
 
 BODY = b'{"items":[' + b"1," * 500 + b"2]}"
@@ -51,19 +49,6 @@ def ask(
     except BaseException:
         connection.close()
         raise
-
-
-def test_a_resolved_name_is_reported() -> None:
-    """How long a name took can be measured."""
-    metrics = RecordingRequestMetrics()
-    with WireServer(answering(response())) as server:
-        url = urlsplit(f"http://localhost:{server.port}")
-        route = Route(url, None, "", spawn_thread, metrics.dns_resolution_duration)
-        open_connection(route, None, time.monotonic() + 10).close()
-    ((series, host, seconds),) = metrics.seen
-    assert (series, host) == ("dns", "localhost")
-    assert isinstance(seconds, float)
-    assert seconds >= 0
 
 
 def test_connections_stay_alive_in_the_kernel() -> None:
@@ -194,21 +179,6 @@ def connect(connections: Connections) -> Connection:
     return connections.connect(None, time.monotonic() + 10)
 
 
-def test_a_connection_is_used_again() -> None:
-    """Keep-alive: what comes back is connection to the next request."""
-    with WireServer(always(response())) as server:
-        connections = connections_to(server)
-        assert connections.take_idle(None) is None
-        first = use(connect(connections))
-        connections.give_back(first)
-        again = connections.take_idle(None)
-        assert again is not None
-        assert again is first
-        use(again)
-        again.close()
-        assert server.connections == 1
-
-
 def test_the_warmest_connection_is_lent_first() -> None:
     """Connections that are not needed stay at the bottom and expire."""
     with WireServer(always(response())) as server:
@@ -277,29 +247,3 @@ def test_nothing_is_kept_after_close() -> None:
         connections.close()
         connections.give_back(connection)
         assert connection.is_closed
-
-
-def test_rotated_certificates_end_old_connections(tmp_path: Path) -> None:
-    """T18: after a rotation the next request makes a new connection with the new files."""
-    authority = CertificateAuthority(tmp_path / "ca")
-    ca_file = tmp_path / "ca.crt"
-    shutil.copy(authority.certificate, ca_file)
-    contexts = TLSContexts(TLSOptions(ca_file=str(ca_file)))
-    with WireServer(always(response()), tls=authority.issue("s").server_context()) as server:
-        connections = connections_to(server, contexts)
-        connection = use(connect(connections))
-        connections.give_back(connection)
-        ca_file.write_bytes(authority.certificate.read_bytes() + b"\n")
-        assert connections.take_idle(None) is None
-        fresh = use(connect(connections))
-        assert fresh.generation == connection.generation + 1
-        fresh.close()
-
-
-def test_a_connection_that_fails_is_closed() -> None:
-    """Nothing stays open when the server refuses."""
-    with WireServer(always(response())) as server:
-        connections = connections_to(server)
-        server.stop_listening()
-        with pytest.raises(ConnectionRefusedError):
-            connect(connections)

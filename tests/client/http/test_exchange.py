@@ -29,7 +29,6 @@ from support.wire_server import (
     Script,
     WireServer,
     always,
-    answering,
     chunk,
     chunked,
     closing_after,
@@ -182,6 +181,7 @@ def test_header_names_have_no_case() -> None:
     [
         (b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", True),
         (b"HTTP/1.1 204 OK\r\n\r\n", True),
+        (b"HTTP/1.1 304 OK\r\n\r\n", True),
         (b"HTTP/1.1 100 Continue\r\nX: 1\r\n\r\nHTTP/1.1 204 OK\r\n\r\n", True),
         (b"HTTP/1.0 200 OK\r\nContent-Length: 0\r\nConnection: keep-alive\r\n\r\n", True),
         (b"HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n", False),
@@ -297,23 +297,6 @@ def test_a_body_however_it_is_framed(data: bytes) -> None:
     assert read_from(closing_after(data)) == BODY
 
 
-def test_a_body_byte_by_byte() -> None:
-    """How the network cuts the answer makes no difference."""
-
-    def script(peer: Peer) -> None:
-        peer.receive()
-        peer.send_bytewise(chunked([b"hello ", b"world"]))
-        peer.wait_for_hangup()
-
-    assert read_from(script) == b"hello world"
-
-
-@pytest.mark.parametrize("status", [204, 304])
-def test_answers_without_a_body(status: int) -> None:
-    """Some answers end with their head."""
-    assert read_from(answering(f"HTTP/1.1 {status} X\r\n\r\n".encode())) == b""
-
-
 CUT = CHUNKED_HEAD + chunk(b"one") + chunk(b"two")
 
 
@@ -346,15 +329,6 @@ def test_no_truncation_looks_like_an_end(script: Script, error: type[Exception])
     """T05, T06: every row of the truncation table raises."""
     with pytest.raises(error):
         read_from(script)
-
-
-def test_a_cut_at_every_byte_raises() -> None:
-    """T04, T05: only the whole chunked answer ends cleanly."""
-    data = CUT + LAST_CHUNK
-    for length in range(len(CHUNKED_HEAD), len(data)):
-        with pytest.raises(ConnectionBroken):
-            read_from(closing_after(data[:length]))
-    assert read_from(closing_after(data)) == b"onetwo"
 
 
 def test_blocks_come_as_they_arrive() -> None:
@@ -515,14 +489,6 @@ def test_an_interrupted_read_gives_the_connection_up(monkeypatch: pytest.MonkeyP
         with pytest.raises(KeyboardInterrupt):
             stream.read_block()
         assert stream._connection.is_closed
-
-
-def test_read_all_of_a_short_answer() -> None:
-    """An error's body is read whole."""
-    with WireServer(closing_after(response(b'{"kind":"Status"}', status=410))) as server:
-        stream = open_stream(server)
-        assert stream.status == 410
-        assert stream.read_all() == b'{"kind":"Status"}'
 
 
 def test_read_all_stops_at_its_limit() -> None:

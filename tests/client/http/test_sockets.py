@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import socket
 import ssl
-import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ import pytest
 
 from handloop.client.http.sockets import DeadlineSocket, DeadlineSSLSocket, connect, resolve, with_deadline
 from support.certificates import CertificateAuthority
-from support.threads import DEADLINE_SECONDS, Background
+from support.threads import DEADLINE_SECONDS
 from support.wire_server import Peer, WireServer, answering, response, silent_after
 
 
@@ -133,31 +132,6 @@ def test_a_name_is_resolved() -> None:
     assert addresses
 
 
-def test_a_resolver_that_hangs_is_left_behind_at_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
-    """T40: the system's resolver has no deadline, ours has."""
-    release = threading.Event()
-    monkeypatch.setattr(socket, "getaddrinfo", _hanging(release))
-    deadline = time.monotonic() + 0.05
-    try:
-        resolving = Background(lambda: resolve("k8s.example", 443, deadline=deadline))
-        with pytest.raises(TimeoutError, match=r"no address for k8s.example in time"):
-            resolving.result()
-    finally:
-        release.set()
-
-
-def _hanging(release: threading.Event) -> Any:
-    real = socket.getaddrinfo
-
-    def getaddrinfo(host: str, *args: Any, **kwargs: Any) -> Any:
-        if host == "k8s.example" and not kwargs.get("flags"):
-            assert release.wait(2 * DEADLINE_SECONDS)
-            return real("127.0.0.1", *args, **kwargs)
-        return real(host, *args, **kwargs)
-
-    return getaddrinfo
-
-
 def test_every_connection_resolves_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     """T40: a change of address is seen at the next connection; nothing is cached."""
     answers = iter(["127.0.0.1", "127.0.0.2"])
@@ -171,17 +145,6 @@ def test_every_connection_resolves_anew(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
     found = [resolve("k8s.example", 443, deadline=soon())[0].socket_address[0] for _ in range(2)]
     assert found == ["127.0.0.1", "127.0.0.2"]
-
-
-def test_an_unknown_name_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The resolver's own error comes out."""
-
-    def getaddrinfo(*args: Any, **kwargs: Any) -> Any:
-        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
-
-    monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
-    with pytest.raises(socket.gaierror, match="not known"):
-        resolve("nowhere.example", 443, deadline=soon())
 
 
 def test_a_name_that_cannot_be_one() -> None:

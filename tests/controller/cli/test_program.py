@@ -244,24 +244,6 @@ def hint_of(world: World) -> dict[str, Any]:
     return dict(entry)
 
 
-def test_nothing_to_do_is_said_once() -> None:
-    """E15, as information: what it found, and what to type."""
-    world = World(FOO, clock=FastClock(only_sleeps=True))
-    world.install()
-    hint = hint_of(world)
-    assert (hint["event"], hint["log_level"]) == ("no Foo in any namespace", "info")
-    assert hint["fix"] == "kubectl apply -f manifests/samples/foo.yaml"
-
-
-def test_foos_in_other_namespaces_are_counted() -> None:
-    """The usual cause is the wrong -n."""
-    world = World(replace(FOO, namespace="demo"), clock=FastClock(only_sleeps=True))
-    world.install()
-    for name in ("a", "b", "c"):
-        world.create_foo(name)
-    assert hint_of(world)["event"] == 'no Foo in namespace "demo" (3 in other namespaces)'
-
-
 def test_foos_that_may_not_be_counted_are_left_out() -> None:
     """A Role of one namespace is enough: nobody asks for what is in the others, to be refused."""
     world = World(replace(FOO, namespace="default"), clock=FastClock(only_sleeps=True), user="alice")

@@ -415,13 +415,6 @@ def test_a_child_that_the_server_refuses_is_an_event_of_its_owner(cluster: Manag
         eventually(lambda: told() == 2, "told again")
 
 
-def test_the_role_for_asking_about_owners_is_declared(cluster: ManagedSandbox) -> None:
-    """`get` of the kind that is reconciled, without a word of the author's."""
-    manager = cluster.manager()
-    controller_for(manager, "exposer").for_(Foo).owns(Service).complete_by_name(Exposer(manager))
-    assert Access(resource=Foo.resource, verbs=("get", "list", "watch")) in manager.access()
-
-
 def test_what_a_controller_watches_and_records_is_declared(cluster: ManagedSandbox) -> None:
     """Only writes are said by the author, once; roles() needs nothing else."""
     manager = cluster.manager()

@@ -521,14 +521,6 @@ def test_checks_of_all_runnables_are_joined(cluster: ManagedSandbox) -> None:
     assert checks["shutdown"]() == "shutting down"
 
 
-def test_names_are_unlike_each_other(cluster: ManagedSandbox) -> None:
-    """Two controllers of one name would share logs, metrics and threads' names."""
-    manager = cluster.manager()
-    manager.add(Worker([], "a"))
-    with pytest.raises(ValueError, match="controller with name a already exists"):
-        manager.add(Worker([], "a"))
-
-
 def test_a_manager_runs_once(cluster: ManagedSandbox) -> None:
     """Neither a second run nor what is added later is accepted, while it runs and when it has ended."""
     manager, story, over = cluster.manager(), list[str](), threading.Event()

@@ -85,13 +85,6 @@ class Floors:
         self.writes.observed(Deployment.resource.group_resource, name)
 
 
-def test_without_writes_nobody_waits() -> None:
-    """The usual case costs nothing and counts nothing."""
-    floors = Floors()
-    assert floors.wait() == 0
-    assert floors.told("waits_total") == 0
-
-
 def test_an_older_cache_is_waited_for() -> None:
     """Until the cached version is that of the write, or a newer one."""
     floors = Floors()
@@ -120,22 +113,6 @@ def test_only_the_name_that_wrote_waits() -> None:
     floors.wrote(deployment("child", 10))
     assert floors.wait(OTHER) == 0
     assert floors.wait() == LOOK_AGAIN_SECONDS
-
-
-def test_a_created_object_is_waited_for_until_it_appears() -> None:
-    """Not in the cache yet: a second create would be a mistake."""
-    floors = Floors()
-    floors.wrote(deployment("child", 10))
-    floors.mirror.seen = 9
-    assert floors.wait() > 0
-
-
-def test_an_object_that_somebody_deleted_since_is_not_waited_for() -> None:
-    """It is not in the cache, and the cache has seen more than the write: it came and went."""
-    floors = Floors()
-    floors.wrote(deployment("child", 10))
-    floors.mirror.seen = 12
-    assert floors.wait() == 0
 
 
 def test_a_deleted_object_is_waited_for_until_it_is_gone() -> None:

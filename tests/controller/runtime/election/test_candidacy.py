@@ -13,7 +13,7 @@ from handloop.controller.runtime.election.election_metrics import LeaderElection
 from handloop.controller.runtime.election.lease_lock import LeaseLock
 from support.captured_logs import captured_logs
 from support.fake_clock import FakeClock
-from support.lease_api import LeaseAPI, failing, no_answer, refusal
+from support.lease_api import LeaseAPI, failing, refusal
 
 PATH = "demo/foo"
 BING = {"holderIdentity": "bing", "leaseDurationSeconds": 3, "leaseTransitions": 0}
@@ -56,16 +56,16 @@ def test_the_first_one_creates_the_lease(rig: Rig) -> None:
     assert candidate.is_leader()
 
 
-def test_a_lease_that_nobody_holds_is_taken(rig: Rig) -> None:
-    """LE-02: get, update, and that is a transition."""
-    rig.api.put(PATH, holderIdentity="", leaseDurationSeconds=10, leaseTransitions=0)
+def test_a_released_lease_is_taken_though_its_time_is_not_over(rig: Rig) -> None:
+    """LE-02, LE-06: get, update, and that is a transition; an empty holder counts, not the duration."""
+    rig.api.put(PATH, holderIdentity="", leaseDurationSeconds=1000, leaseTransitions=0)
     assert rig.candidate().try_acquire_or_renew()
     assert rig.api.ops == ["get", "update"]
     assert rig.held() == ("baz", 1)
 
 
 def test_a_lease_is_taken_after_it_was_seen_unchanged_for_its_duration(rig: Rig) -> None:
-    """LE-03: not at the first sight, however old its times are; the holder's own duration counts."""
+    """LE-03, LE-05: not at the first sight, however old its times are; the holder's own duration counts."""
     rig.api.put(PATH, **BING, renewTime="2001-01-01T00:00:00.000000Z")
     candidate = rig.candidate()
     assert not candidate.try_acquire_or_renew()
@@ -87,32 +87,8 @@ def test_a_renewal_by_the_holder_starts_the_wait_again(rig: Rig) -> None:
     assert candidate.try_acquire_or_renew()
 
 
-def test_an_empty_record_is_taken(rig: Rig) -> None:
-    """LE-04: a Lease without any field counts as held by nobody."""
-    rig.api.put(PATH)
-    assert rig.candidate().try_acquire_or_renew()
-    assert rig.held() == ("baz", 1)
-
-
-def test_a_lease_observed_long_ago_is_taken(rig: Rig) -> None:
-    """LE-05: nobody renewed it since."""
-    rig.api.put(PATH, **BING)
-    candidate = rig.candidate()
-    candidate.try_acquire_or_renew()
-    rig.clock.advance(1000.0)
-    assert candidate.try_acquire_or_renew()
-    assert rig.held() == ("baz", 1)
-
-
-def test_a_released_lease_is_taken_though_its_time_is_not_over(rig: Rig) -> None:
-    """LE-06: an empty holder counts, not the duration."""
-    rig.api.put(PATH, holderIdentity="", leaseDurationSeconds=1000, leaseTransitions=0)
-    assert rig.candidate().try_acquire_or_renew()
-    assert rig.held() == ("baz", 1)
-
-
 def test_a_lease_without_fields_is_free(rig: Rig) -> None:
-    """LE-10: what is missing reads as no holder, no duration and no transition."""
+    """LE-04, LE-10: what is missing reads as no holder, no duration and no transition."""
     rig.api.put(PATH)
     candidate = rig.candidate()
     assert candidate.is_free()
@@ -451,15 +427,6 @@ def test_writes_are_allowed_within_the_renew_deadline_only(rig: Rig) -> None:
     assert candidate.seconds_to_write() == 0.0
 
 
-def test_a_jump_of_the_monotonic_clock_closes_the_fence(rig: Rig) -> None:
-    """P13: a machine that slept ten minutes writes nothing before it has looked."""
-    candidate = rig.candidate()
-    candidate.try_acquire_or_renew()
-    candidate.start_leading()
-    rig.clock.advance(600.0)
-    assert candidate.seconds_to_write() == 0
-
-
 def test_a_request_has_half_the_renew_deadline(rig: Rig) -> None:
     """P09: a slow lease is asked again within the deadline, and never beyond the end of a step."""
     candidate = rig.candidate(renew_deadline_seconds=8.0)
@@ -511,11 +478,3 @@ def test_the_wall_clock_does_not_matter(rig: Rig) -> None:
         assert not candidate.try_acquire_or_renew()
         rig.clock.advance(0.001)
         assert candidate.try_acquire_or_renew()
-
-
-def test_without_a_server_nothing_is_ours(rig: Rig) -> None:
-    """No exception, no lease, and the reason in the statistics."""
-    rig.api.before = no_answer
-    candidate = rig.candidate()
-    assert not candidate.try_acquire_or_renew()
-    assert candidate.statistics().last_error == "https://test:6443: no answer within 5 s"

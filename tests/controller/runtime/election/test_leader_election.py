@@ -316,22 +316,6 @@ def test_a_lease_that_another_took_ends_us_at_once() -> None:
     assert rig.api.spec(PATH) == BING
 
 
-def test_a_lease_that_was_deleted_is_kept() -> None:
-    """P10: the leader makes it again, and works on."""
-    rig = ElectionRig()
-
-    def act(number: int) -> None:
-        if number == 2:
-            rig.api.delete(PATH)
-        if number == 4:
-            rig.stop.set()
-
-    rig.at_sleep = act
-    rig.run()
-    assert rig.calls == ["started", "work ended", "stopped"]
-    assert rig.api.ops.count("create") == 2
-
-
 def test_work_that_raises_ends_the_election() -> None:
     """P11: renewing stops, and what was raised comes out of run."""
     rig = ElectionRig()
@@ -361,21 +345,22 @@ def test_a_machine_that_slept_does_not_go_on() -> None:
     assert lost.value.seconds >= 600.0
 
 
-def test_the_gauge_follows_the_lease() -> None:
-    """0 when made, 1 while leading, 0 at the end."""
+def test_a_leader_is_known() -> None:
+    """By the gauge, get_leader and is_leader: before, while and after it leads."""
     rig = ElectionRig()
-    assert rig.status() == 0
-    seen: list[float | None] = []
+    candidacy = rig.elector.candidacy
+    assert (rig.status(), candidacy.get_leader()) == (0, "")
+    seen: list[object] = []
 
     def work(stop: threading.Event) -> None:
-        seen.append(rig.status())
+        seen.extend([rig.status(), candidacy.get_leader(), candidacy.is_leader()])
         rig.stop.set()
         wait_for_stop(stop)
 
     rig.work = work
     rig.run()
-    assert seen == [1]
-    assert rig.status() == 0
+    assert seen == [1, "baz", True]
+    assert (rig.status(), candidacy.is_leader()) == (0, False)
 
 
 def test_checks_and_renewals_do_not_race() -> None:
@@ -441,20 +426,3 @@ def test_a_configuration_that_makes_no_sense_is_refused() -> None:
     """LE-16: before anything is sent."""
     with pytest.raises(ValueError, match="leaseDuration must be greater than renewDeadline"):
         ElectionRig(lease_duration_seconds=10.0)
-
-
-def test_the_leader_is_known_to_all() -> None:
-    """get_leader and is_leader, on both sides."""
-    rig = ElectionRig()
-    assert rig.elector.candidacy.get_leader() == ""
-    seen: list[tuple[str, bool]] = []
-
-    def work(stop: threading.Event) -> None:
-        seen.append((rig.elector.candidacy.get_leader(), rig.elector.candidacy.is_leader()))
-        rig.stop.set()
-        wait_for_stop(stop)
-
-    rig.work = work
-    rig.run()
-    assert seen == [("baz", True)]
-    assert not rig.elector.candidacy.is_leader()
