@@ -182,7 +182,7 @@ def test_a_lost_answer(script: Script, method: str) -> None:
 
 
 @pytest.mark.parametrize("limits", [{}, {"send_seconds": 5.0}])
-def test_a_swallowed_write_ends_at_its_deadline(limits: dict[str, float]) -> None:
+def test_a_swallowed_write_ends_at_its_deadline(limits: Any) -> None:
     """T08: no answer to a write is an unknown outcome after the deadline; what is late is not the request."""
     with WireServer(silent_after(b"")) as server:
         with pytest.raises(
@@ -194,7 +194,7 @@ def test_a_swallowed_write_ends_at_its_deadline(limits: dict[str, float]) -> Non
 
 
 @pytest.mark.parametrize("limits", [{}, {"send_seconds": 5.0}])
-def test_every_request_has_a_deadline_of_30_seconds(limits: dict[str, float]) -> None:
+def test_every_request_has_a_deadline_of_30_seconds(limits: Any) -> None:
     """T08: so has one that has less time to leave: all of the deadline is for the answer."""
     with WireServer(always(response())) as server:
         transport = transport_to(server)
