@@ -52,13 +52,14 @@ def _set_up(manager: Any, names: Sequence[str]) -> None:
     add: dict[str, Callable[..., object]] = {"foo": add_foo, "myapp": add_myapp}
     for name in NAMES:
         if name in names:
-            add[name](manager, workers=manager.max_concurrent_reconciles)
+            add[name](manager, workers=manager.controller_options.max_concurrent_reconciles)
 
 
-def _transform() -> Callable[[Any], Any]:
+def _informer_options() -> Any:
     from handloop.controller.bundled import cached_fields  # noqa: PLC0415
+    from handloop.informers.informer_options import InformerOptions  # noqa: PLC0415
 
-    return cached_fields
+    return InformerOptions(transform=cached_fields)
 
 
 PROGRAM: Final = Operator(
@@ -70,7 +71,7 @@ PROGRAM: Final = Operator(
     names=NAMES,
     workers=2,
     variables="CONTROLLER",
-    transform=_transform,
+    informer_options=_informer_options,
     manifests="manifests",
     generator="python -m controller manifests",
     own_commands=OWN_COMMANDS,

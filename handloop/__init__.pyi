@@ -59,6 +59,7 @@ from handloop.controller.cli.main import main
 from handloop.controller.runtime.apply import apply, is_applied, owned_fields
 from handloop.controller.runtime.builder import controller_for
 from handloop.controller.runtime.context import Context, NameTakenError
+from handloop.controller.runtime.controller import ControllerOptions
 from handloop.controller.runtime.election.config import LeaderElection
 from handloop.controller.runtime.finalizers import (
     add_finalizer,
@@ -91,6 +92,7 @@ from handloop.controller.runtime.reconciler import Reconciler
 from handloop.informers.factory import SharedInformerFactory
 from handloop.informers.handlers import FilteringResourceEventHandler, ResourceEventHandlerFuncs
 from handloop.informers.indexer import Indexer
+from handloop.informers.informer_options import InformerOptions
 from handloop.informers.keys import DeletedFinalStateUnknown, ObjectName, meta_namespace_key_func, object_name
 from handloop.informers.lister import Lister
 from handloop.informers.shared_informer import SharedIndexInformer
@@ -118,6 +120,7 @@ __all__ = [
     "ConfigError",
     "Conflict",
     "Context",
+    "ControllerOptions",
     "DeletedFinalStateUnknown",
     "Duration",
     "FilteringResourceEventHandler",
@@ -126,6 +129,7 @@ __all__ = [
     "GenerationChanged",
     "HTTPTransport",
     "Indexer",
+    "InformerOptions",
     "Invalid",
     "Kind",
     "LabelsChanged",

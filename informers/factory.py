@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable
 from functools import partial
 from typing import Any, Final, Protocol, TypeVar
 
 from handloop.apis.meta import Kind
 from handloop.informers.indexer import NAMESPACE_INDEX, namespace_index_func
+from handloop.informers.informer_options import DEFAULT_OPTIONS, InformerOptions
 from handloop.informers.lister import Cache, Lister, MergedCache
-from handloop.informers.listwatch import ListWatch, Resources, Tweak
-from handloop.informers.progress import INTERVAL_SECONDS, SyncProgress
-from handloop.informers.shared_informer import DEFAULT_OPTIONS, InformerOptions, SharedIndexInformer
+from handloop.informers.listwatch import ListWatch, Resources
+from handloop.informers.progress import SyncProgress
+from handloop.informers.shared_informer import SharedIndexInformer
 from handloop.informers.sync import wait_for_cache_sync
 from handloop.workqueue.seams import REAL_SEAMS, Joinable, Seams, join_all, new_lock
 
@@ -50,25 +50,16 @@ class SharedInformerFactory:
         client: ResourceSource,
         *,
         namespace: str = "",
-        resync_seconds: float = 0,
-        tweak: Tweak | None = None,
-        transform: Callable[[Any], Any] | None = None,
-        name_suffix: str = "",
         options: InformerOptions = DEFAULT_OPTIONS,
         seams: Seams = REAL_SEAMS,
     ) -> None:
         """
         Make a factory; nothing is asked of the server before start.
 
-        Args: namespace "" = all. tweak binds every list and watch, transform every object of every kind.
-              name_suffix tells the informers of several factories apart, in logs and metrics.
+        Args: namespace "" = all. options are those of every informer.
         """
         self._client = client
         self._namespace = namespace
-        self._resync_seconds = resync_seconds
-        self._tweak = tweak
-        self._transform = transform
-        self._name_suffix = name_suffix
         self._options = options
         self._clock = seams.clock
         self._seams = seams
@@ -148,9 +139,7 @@ class SharedInformerFactory:
             informer.stop()
         return join_all(threads, seconds, self._clock)
 
-    def wait_for_cache_sync(
-        self, stop: threading.Event, *, progress_seconds: float = INTERVAL_SECONDS
-    ) -> dict[type[Kind], bool]:
+    def wait_for_cache_sync(self, stop: threading.Event) -> dict[type[Kind], bool]:
         """
         Wait until every started informer has synced, with a progress line now and then.
 
@@ -159,7 +148,9 @@ class SharedInformerFactory:
         """
         with self._lock:
             started = {kind: self._informers[kind] for kind in self._threads}
-        progress = SyncProgress(list(started.values()), interval_seconds=progress_seconds, clock=self._clock)
+        progress = SyncProgress(
+            list(started.values()), interval_seconds=self._options.progress_seconds, clock=self._clock
+        )
         wait_for_cache_sync(
             stop,
             *(informer.has_synced for informer in started.values()),
@@ -170,16 +161,11 @@ class SharedInformerFactory:
 
     def _new_informer(self, kind: type[T]) -> SharedIndexInformer[T]:
         namespace = self._namespace if kind.resource.namespaced else ""
-        informer = SharedIndexInformer(
-            ListWatch(self._client.resource(kind), namespace, tweak=self._tweak),
+        return SharedIndexInformer(
+            ListWatch(self._client.resource(kind), namespace, tweak=self._options.tweak),
             kind,
-            name=kind.resource.group_resource + self._name_suffix,
             namespace=namespace,
-            resync_seconds=self._resync_seconds,
             indexers={NAMESPACE_INDEX: namespace_index_func},
             options=self._options,
             seams=self._seams,
         )
-        if self._transform is not None:
-            informer.set_transform(self._transform)
-        return informer

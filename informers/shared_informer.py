@@ -23,11 +23,8 @@ import threading
 from collections.abc import Callable
 from typing import Final, Generic, TypeVar
 
-import msgspec
-
 from handloop.apis.immutable import mutable_parts
 from handloop.apis.meta import Kind
-from handloop.client.rest_client import Reachability
 from handloop.informers.delta_fifo import DeltaFIFO, FIFOClosed
 from handloop.informers.delta_processing import DeltaProcessor
 from handloop.informers.event_intake import EventIntake, Quarantine, UndecodableCallback
@@ -35,11 +32,11 @@ from handloop.informers.handlers import ResourceEventHandler, handler_name
 from handloop.informers.history_guard import HistoryGuard, is_older
 from handloop.informers.indexer import Indexer, Indexers
 from handloop.informers.informer_errors import InformerStarted, InformerStopped, MutableKind
-from handloop.informers.informer_metrics import InformerMetrics, MetricsProvider
+from handloop.informers.informer_metrics import InformerMetrics
+from handloop.informers.informer_options import DEFAULT_OPTIONS, InformerOptions
 from handloop.informers.informer_statistics import InformerStatistics
-from handloop.informers.listing import DEFAULT_PAGE_SIZE
 from handloop.informers.listwatch import ListerWatcher
-from handloop.informers.outage import NO_HINTS, Hints, Outage, RetryPause, WatchErrorHandler
+from handloop.informers.outage import Outage, RetryPause, WatchErrorHandler
 from handloop.informers.processor import (
     AddNotification,
     ProcessorListener,
@@ -62,24 +59,6 @@ REFLECTOR_GRACE_SECONDS: Final = 5.0
 BATCH_KEYS: Final = 256
 
 
-class InformerOptions(msgspec.Struct, frozen=True):
-    """
-    Options that all informers of a program share.
-
-    page_size = objects per page of a list. metrics_provider None = nothing is measured. reachability of the
-    server: with it, waits for a server that is gone end when it is back. hints = the program's commands for
-    the fix of a list or watch that fails.
-    """
-
-    page_size: int = DEFAULT_PAGE_SIZE
-    metrics_provider: MetricsProvider | None = None
-    reachability: Reachability | None = None
-    hints: Hints = NO_HINTS
-
-
-DEFAULT_OPTIONS: Final = InformerOptions()
-
-
 class SharedIndexInformer(Generic[T]):
     """
     See the head of this file. indexer is the store, to read; quarantine holds misfits.
@@ -96,9 +75,7 @@ class SharedIndexInformer(Generic[T]):
         lister_watcher: ListerWatcher[T],
         kind: type[T],
         *,
-        name: str = "",
         namespace: str = "",
-        resync_seconds: float = 0,
         indexers: Indexers[T] | None = None,
         options: InformerOptions = DEFAULT_OPTIONS,
         seams: Seams = REAL_SEAMS,
@@ -106,14 +83,13 @@ class SharedIndexInformer(Generic[T]):
         """
         Make an informer; run starts it.
 
-        Args: name "" = the kind's, such as `deployments.apps`. namespace is only named in messages.
-              resync_seconds = how often handlers get everything again unless they ask otherwise, 0 = never.
+        Args: namespace is only named in messages. lister_watcher applies the tweak of options, if it has one.
         Raises: MutableKind.
         """
         if parts := mutable_parts(kind):
             raise MutableKind(kind, parts)
         self.kind = kind
-        self.name = name or kind.resource.group_resource
+        self.name = kind.resource.group_resource + options.name_suffix
         self._lister_watcher = lister_watcher
         self._namespace = namespace
         self._options = options
@@ -144,8 +120,8 @@ class SharedIndexInformer(Generic[T]):
         self._stopped = False
         self._reflector: Reflector[T] | None = None
         self._fifo: DeltaFIFO[T] | None = None
-        self._periods = ResyncPeriods(resync_seconds)
-        self._transform: Callable[[T], T] | None = None
+        self._periods = ResyncPeriods(options.resync_seconds)
+        self._transform: Callable[[T], T] | None = options.transform
         self._watch_error_handler: WatchErrorHandler | None = None
         self._listeners_made = 0
 

@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 from handloop.controller.foo.types import Foo
 from handloop.informers.factory import SharedInformerFactory
 from handloop.informers.handlers import ResourceEventHandlerFuncs
+from handloop.informers.informer_options import InformerOptions
 from handloop.informers.processor import PANIC_PAUSE_SECONDS, ProcessorListener
 from handloop.walkthrough.clocks import HandClock
 from handloop.walkthrough.listener_counts import Listeners, once
@@ -43,7 +44,9 @@ def chapter(screen: Screen) -> End:
         resyncs.append((old.metadata.resource_version, new.metadata.resource_version, old is new))
 
     with Stage() as stage:
-        factory = SharedInformerFactory(stage.client, resync_seconds=RESYNC_SECONDS, seams=Seams(clock=clock))
+        factory = SharedInformerFactory(
+            stage.client, options=InformerOptions(resync_seconds=RESYNC_SECONDS), seams=Seams(clock=clock)
+        )
         informer = factory.informer_for(Foo)
         informer.add_event_handler(ResourceEventHandlerFuncs(add_func=fast_add, update_func=fast_update))
         informer.add_event_handler(slow, resync_seconds=0)

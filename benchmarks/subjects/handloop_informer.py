@@ -19,6 +19,7 @@ from handloop.controller.bundled import cached_fields
 from handloop.controller.runtime.collector import relax_collector
 from handloop.informers.factory import SharedInformerFactory
 from handloop.informers.handlers import ResourceEventHandlerFuncs
+from handloop.informers.informer_options import InformerOptions
 from handloop.informers.keys import object_name
 from handloop.workqueue.queue import Queue
 
@@ -27,7 +28,7 @@ def main() -> None:
     """List, then take events until all have reached the handler."""
     port, objects, events = (int(argument) for argument in sys.argv[1:4])
     api = Client(HTTPTransport(ClientConfig(host=f"http://127.0.0.1:{port}")))
-    factory = SharedInformerFactory(api, transform=cached_fields)
+    factory = SharedInformerFactory(api, options=InformerOptions(transform=cached_fields))
     informer = factory.informer_for(Deployment)
     queue: Queue[object] = Queue()
     stop, synced, done = threading.Event(), threading.Event(), threading.Event()

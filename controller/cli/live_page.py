@@ -80,7 +80,8 @@ class LivePage:
         if self._options.debug_controls:
             transport = self._stack.enter_context(closing(HTTPTransport(config)))
             controls = Controls(parts, ClusterActs(transport), in_sandbox=self._options.sandbox)
-        self._server.show(parts, controls, self._options.operator.transform())
+        informer_options = self._options.operator.informer_options()
+        self._server.show(parts, controls, None if informer_options is None else informer_options.transform)
 
 
 @contextmanager

@@ -32,7 +32,7 @@ def main(
     name: str,
     kinds: Sequence[type[Any]] | None = None,
     version: str = "",
-    transform: Callable[[Any], Any] | None = None,
+    informer_options: Any = None,
     sample: str | Path = "",
     argv: Sequence[str] | None = None,
 ) -> NoReturn:
@@ -46,7 +46,8 @@ def main(
 
     Args: name is that of the lease, the roles and the user agent; environment variables begin with it. kinds
     are those that need a CRD, None = the custom kinds that controllers reconcile. version is the operator's
-    own. transform is the Manager's. sample is a manifest, or a folder of them, that hints name, as in
+    own. informer_options are an InformerOptions, None = the defaults; the command sets resync_seconds,
+    progress_seconds and hints. sample is a manifest, or a folder of them, that hints name, as in
     `kubectl apply -f sample.yaml`. argv None = the words after the program's.
     Raises: SystemExit with the exit code; see `handloop errors`.
     """
@@ -61,7 +62,7 @@ def main(
             setups=dry.setups,
             version=lambda: version,
             names=dry.names(),
-            transform=lambda: transform,
+            informer_options=lambda: informer_options,
         )
         code = run_command(operator, argv)
     except SetUpError as error:

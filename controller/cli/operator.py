@@ -60,15 +60,15 @@ class Setup:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operator:
     """
-    One program of controllers. Nothing here loads a library: setups, set_up and transform do when called.
+    One program of controllers. It loads no library until setups, set_up or informer_options is called.
 
     name is that of the lease, the roles, the Events about the lease and the user agent. command is how people
     start the program, and manifests the words after it that print manifests: hints are made of both.
     set_up(manager, names) adds the chosen controllers to a Manager. setups() describes all of them.
     names are the choices of `--controllers`, () = no such flag. workers is the default of `--workers`.
     own_commands are commands that no other operator has, with their help. version() is the operator's own,
-    "" = unknown. variables begins the names of environment variables, "" = the name does. transform() is the
-    Manager's. generator stands in the first line of printed manifests.
+    "" = unknown. variables begins the names of environment variables, "" = the name does. informer_options()
+    are the Manager's, None = the defaults. generator stands in the first line of printed manifests.
     """
 
     name: str
@@ -79,7 +79,7 @@ class Operator:
     names: tuple[str, ...] = ()
     workers: int = 1
     variables: str = ""
-    transform: Callable[[], Callable[[Any], Any] | None] = lambda: None
+    informer_options: Callable[[], Any] = lambda: None
     manifests: str = ""
     generator: str = ""
     own_commands: Mapping[str, str] = field(default_factory=dict)

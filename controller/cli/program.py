@@ -7,6 +7,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from msgspec.structs import replace
 from prometheus_client import CollectorRegistry
 
 from handloop.client.access_review import Permission, check_access
@@ -16,9 +17,11 @@ from handloop.client.resource_client import Client
 from handloop.controller.cli.operator import Setup
 from handloop.controller.cli.options import Options
 from handloop.controller.cli.problems import EXIT_OK, Problem
+from handloop.controller.runtime.controller import ControllerOptions
 from handloop.controller.runtime.kind_informer import KindInformer
 from handloop.controller.runtime.manager import Manager
 from handloop.controller.runtime.runnable import Runnable
+from handloop.informers.informer_options import DEFAULT_OPTIONS
 from handloop.informers.outage import Hints
 from handloop.informers.progress import INTERVAL_SECONDS, TTY_INTERVAL_SECONDS
 from handloop.workqueue.seams import REAL_SEAMS, Seams
@@ -61,18 +64,22 @@ class Program:
         self.manager = Manager(
             client,
             namespaces=self._namespaces,
-            resync_seconds=options.resync,
-            transform=operator.transform(),
-            registry=registry,
-            shutdown_timeout_seconds=options.shutdown_timeout,
-            cache_sync_timeout_seconds=math.inf,
-            progress_seconds=TTY_INTERVAL_SECONDS if on_terminal else INTERVAL_SECONDS,
-            hints=Hints(
-                crd_command=operator.crd_command,
-                crds=frozenset(kind.resource for setup in options.setups() for kind in setup.kinds),
-                rbac_command=operator.rbac_command,
+            informer_options=replace(
+                operator.informer_options() or DEFAULT_OPTIONS,
+                resync_seconds=options.resync,
+                progress_seconds=TTY_INTERVAL_SECONDS if on_terminal else INTERVAL_SECONDS,
+                hints=Hints(
+                    crd_command=operator.crd_command,
+                    crds=frozenset(kind.resource for setup in options.setups() for kind in setup.kinds),
+                    rbac_command=operator.rbac_command,
+                ),
             ),
-            max_concurrent_reconciles=options.workers,
+            controller_options=ControllerOptions(
+                max_concurrent_reconciles=options.workers,
+                shutdown_timeout_seconds=options.shutdown_timeout,
+                cache_sync_timeout_seconds=math.inf,
+            ),
+            registry=registry,
             seams=seams,
         )
         operator.set_up(self.manager, options.controllers)

@@ -49,7 +49,7 @@ class FooRunnable:
             metrics_provider=manager.workqueue_metrics,
             metrics=self._metrics,
             own_metrics=self._own_metrics,
-            shutdown_timeout_seconds=manager.shutdown_timeout_seconds,
+            shutdown_timeout_seconds=manager.controller_options.shutdown_timeout_seconds,
             seams=manager.seams,
         )
 
@@ -69,7 +69,7 @@ class FooRunnable:
             log.info("Stopped before the caches were filled", err=str(error))
         busy = controller.workers_alive()
         if busy:
-            raise WorkersBusyError(self.name, busy, self._manager.shutdown_timeout_seconds)
+            raise WorkersBusyError(self.name, busy, self._manager.controller_options.shutdown_timeout_seconds)
 
     def workers_check(self) -> str | None:
         """A health check: no worker has died."""

@@ -23,14 +23,14 @@ from handloop.apis.resource import Resource
 from handloop.client.errors import Invalid
 from handloop.controller.runtime.applied_fields import AppliedFields
 from handloop.controller.runtime.context import Context
-from handloop.controller.runtime.controller import BLOCKED_SECONDS, Controller, ControllerOptions
+from handloop.controller.runtime.controller import Controller
 from handloop.controller.runtime.damping import Damper, HeldBackError, OwnerRecheck
 from handloop.controller.runtime.events.recorder import EVENT_TYPE_WARNING
 from handloop.controller.runtime.kind_informer import KindInformer
 from handloop.controller.runtime.kind_source import KindSource, MapFunc, OwnerNames, own_name
 from handloop.controller.runtime.manager import Manager
 from handloop.controller.runtime.metrics.controller_metrics import ControllerMetrics
-from handloop.controller.runtime.own_writes import OWN_WRITE_TIMEOUT_SECONDS, OwnWrites
+from handloop.controller.runtime.own_writes import OwnWrites
 from handloop.controller.runtime.predicates import GenerationChanged, Predicate, has_generation
 from handloop.controller.runtime.rbac.access import VERBS, Access, owner_access
 from handloop.controller.runtime.rbac.undeclared import UndeclaredWrites
@@ -134,6 +134,15 @@ class _Rechecked:
         self._refusals.spaced(obj.metadata.uid, (obj.metadata.generation, message), tell)
 
 
+class _Managers:
+    def __repr__(self) -> str:
+        return "the manager's"
+
+
+MANAGERS: Final[Any] = _Managers()
+"""An option that is left out."""
+
+
 class ControllerBuilder(Generic[K]):
     """Collects the watches and options of a controller of kind K; `complete` makes it."""
 
@@ -144,11 +153,7 @@ class ControllerBuilder(Generic[K]):
         self._watch_specs: list[_WatchSpec] = []
         self._access: tuple[Access, ...] = ()
         self._written: set[Resource] = set()
-        self._options = ControllerOptions(
-            cache_sync_timeout_seconds=manager.cache_sync_timeout_seconds,
-            shutdown_timeout_seconds=manager.shutdown_timeout_seconds,
-            max_concurrent_reconciles=manager.max_concurrent_reconciles,
-        )
+        self._options = manager.controller_options
 
     def for_(self, kind: type[T], *, predicates: Sequence[Predicate] = ()) -> ControllerBuilder[T]:
         """
@@ -191,36 +196,32 @@ class ControllerBuilder(Generic[K]):
     def with_options(
         self,
         *,
-        max_concurrent_reconciles: int | None = None,
+        max_concurrent_reconciles: int = MANAGERS,
         rate_limiter: RateLimiter[ObjectName] | None = None,
-        max_retries: int | None = None,
-        reconcile_timeout_seconds: float | None = None,
-        blocked_after_seconds: float | None = BLOCKED_SECONDS,
-        own_write_timeout_seconds: float = OWN_WRITE_TIMEOUT_SECONDS,
-        cache_sync_timeout_seconds: float | None = None,
-        needs_leader_election: bool = True,
+        max_retries: int | None = MANAGERS,
+        reconcile_timeout_seconds: float | None = MANAGERS,
+        blocked_after_seconds: float | None = MANAGERS,
+        own_write_timeout_seconds: float = MANAGERS,
+        cache_sync_timeout_seconds: float = MANAGERS,
+        needs_leader_election: bool = MANAGERS,
     ) -> Self:
         """
-        Set the controller's options; see ControllerOptions.
+        Set the controller's options; see ControllerOptions. Options that are left out are the manager's.
 
-        Args: max_concurrent_reconciles and cache_sync_timeout_seconds None = the manager's.
         Raises: ValueError.
         """
-        if max_concurrent_reconciles is None:
-            max_concurrent_reconciles = self._manager.max_concurrent_reconciles
-        if cache_sync_timeout_seconds is None:
-            cache_sync_timeout_seconds = self._manager.cache_sync_timeout_seconds
-        self._options = replace(
-            self._options,
-            max_concurrent_reconciles=max_concurrent_reconciles,
-            rate_limiter=rate_limiter,
-            max_retries=max_retries,
-            reconcile_timeout_seconds=reconcile_timeout_seconds,
-            blocked_after_seconds=blocked_after_seconds,
-            own_write_timeout_seconds=own_write_timeout_seconds,
-            cache_sync_timeout_seconds=cache_sync_timeout_seconds,
-            needs_leader_election=needs_leader_election,
-        )
+        chosen: dict[str, Any] = {
+            "max_concurrent_reconciles": max_concurrent_reconciles,
+            "rate_limiter": rate_limiter,
+            "max_retries": max_retries,
+            "reconcile_timeout_seconds": reconcile_timeout_seconds,
+            "blocked_after_seconds": blocked_after_seconds,
+            "own_write_timeout_seconds": own_write_timeout_seconds,
+            "cache_sync_timeout_seconds": cache_sync_timeout_seconds,
+            "needs_leader_election": needs_leader_election,
+        }
+        given = {name: value for name, value in chosen.items() if value is not MANAGERS}
+        self._options = replace(self._manager.controller_options, **given)
         return self
 
     def writes(self, kind: type[Kind], *verbs: str, subresource: str = "") -> Self:

@@ -12,13 +12,16 @@ from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from typing import Any, Final, TypeVar
 
+from msgspec.structs import replace
+
 from handloop.apis.meta import Kind
 from handloop.controller.runtime.kind_informer import KindInformer, failing
 from handloop.controller.runtime.metrics.informer_metrics import lag_seconds
 from handloop.controller.runtime.reconcile import Deadline, ReconcileError
 from handloop.informers.factory import ResourceSource, SharedInformerFactory
-from handloop.informers.progress import INTERVAL_SECONDS, SyncProgress
-from handloop.informers.shared_informer import DEFAULT_OPTIONS, InformerOptions, SharedIndexInformer
+from handloop.informers.informer_options import DEFAULT_OPTIONS, InformerOptions
+from handloop.informers.progress import SyncProgress
+from handloop.informers.shared_informer import SharedIndexInformer
 from handloop.informers.sync import SYNC_POLL_SECONDS
 from handloop.workqueue.seams import REAL_CLOCK, REAL_SEAMS, Clock, Seams
 
@@ -89,33 +92,26 @@ class Caches:
         client: ResourceSource,
         *,
         namespaces: Sequence[str] = (),
-        resync_seconds: float = 0,
-        transform: Callable[[Any], Any] | None = None,
         options: InformerOptions = DEFAULT_OPTIONS,
-        progress_seconds: float = INTERVAL_SECONDS,
         fill: Callable[[KindInformer[Any]], None] = lambda _informer: None,
         seams: Seams = REAL_SEAMS,
     ) -> None:
         """
         Make the factories; nothing is asked of the server before start.
 
-        Args: the caches keep the result of transform; see SharedIndexInformer.set_transform. fill is for
-        every KindInformer.
+        Args: fill is for every KindInformer.
         Raises: as chosen_namespaces.
         """
         self._fill = fill
-        self._progress_seconds = progress_seconds
+        self._progress_seconds = options.progress_seconds
         self._clock = seams.clock
         self._stop: threading.Event | None = None
         chosen = chosen_namespaces(namespaces)
         self._factories = {
             namespace: SharedInformerFactory(
                 client,
-                resync_seconds=resync_seconds,
                 namespace=namespace,
-                transform=transform,
-                name_suffix=f"@{namespace}" if len(chosen) > 1 else "",
-                options=options,
+                options=replace(options, name_suffix=f"@{namespace}" if len(chosen) > 1 else ""),
                 seams=seams,
             )
             for namespace in chosen

@@ -97,6 +97,9 @@ class ControllerOptions:
                 raise ValueError(f"{name} must not be negative")
 
 
+DEFAULT_CONTROLLER_OPTIONS: Final = ControllerOptions()
+
+
 class Watch(Protocol):
     """A source of watch events that has not started: KindSource."""
 

@@ -28,7 +28,7 @@ from handloop.client.auth.in_cluster import SERVICE_ACCOUNT, in_cluster_possible
 from handloop.client.config import ClientConfig, load_config
 from handloop.client.resource_client import Client
 from handloop.controller.runtime.caches import READER, Caches, wait_for_caches
-from handloop.controller.runtime.controller import CACHE_SYNC_TIMEOUT_SECONDS
+from handloop.controller.runtime.controller import DEFAULT_CONTROLLER_OPTIONS, ControllerOptions
 from handloop.controller.runtime.election.candidacy import ElectionStatistics
 from handloop.controller.runtime.election.config import LeaderElection
 from handloop.controller.runtime.election.election import Election, LeaseTerms, lease_terms
@@ -62,10 +62,9 @@ from handloop.controller.runtime.servers import Pages
 from handloop.controller.runtime.serving.bind_address import parse_bind_address
 from handloop.controller.runtime.serving.health import Check
 from handloop.controller.runtime.signals import SignalHandler
+from handloop.informers.informer_options import DEFAULT_OPTIONS, InformerOptions
 from handloop.informers.lister import Lister
-from handloop.informers.outage import NO_HINTS, Hints
-from handloop.informers.progress import INTERVAL_SECONDS
-from handloop.informers.shared_informer import InformerOptions, SharedIndexInformer
+from handloop.informers.shared_informer import SharedIndexInformer
 from handloop.workqueue.seams import REAL_SEAMS, Joinable, Seams, new_lock
 from handloop.workqueue.stdlib_logs import get_logger
 
@@ -104,39 +103,33 @@ class Manager:
         client: Client,
         *,
         namespaces: Sequence[str] = (),
-        resync_seconds: float = 0,
-        transform: Callable[[Any], Any] | None = None,
+        informer_options: InformerOptions = DEFAULT_OPTIONS,
+        controller_options: ControllerOptions = DEFAULT_CONTROLLER_OPTIONS,
         registry: CollectorRegistry | None = None,
         leader_election: LeaderElection | None = None,
-        shutdown_timeout_seconds: float = 30.0,
-        cache_sync_timeout_seconds: float = CACHE_SYNC_TIMEOUT_SECONDS,
-        max_concurrent_reconciles: int = 1,
-        progress_seconds: float = INTERVAL_SECONDS,
-        hints: Hints = NO_HINTS,
         seams: Seams = REAL_SEAMS,
     ) -> None:
         """
         Make a manager; nothing is asked of the server before run.
 
         Args: namespaces to watch, () = all; a read of another namespace raises NamespaceNotWatched.
-        The caches keep transform's result for every object; transform must be pure and idempotent.
-        hints name the program's commands in the fix of a list or watch that fails.
-        cache_sync_timeout_seconds, which may be infinite, and max_concurrent_reconciles are the controllers'
-        defaults. A registry takes one manager; None = a new one, which the manager shows as registry.
-        Raises: ValueError for a registry with another manager's metrics; TypeError if seams is no Seams;
-        as Caches.
+        informer_options are those of every informer, controller_options the defaults of every controller; its
+        shutdown_timeout_seconds is for all runnables.
+        A registry takes one manager; None = a new one, which the manager shows as registry.
+        Raises: ValueError for a registry with another manager's metrics, and for a rate_limiter, which
+        controllers cannot share; TypeError if seams is no Seams; as Caches.
         """
         if not isinstance(seams, Seams):
             raise TypeError(f"seams is Seams(clock=...), and not {seams!r}")
+        if controller_options.rate_limiter is not None:
+            raise ValueError("a rate limiter is one controller's: pass it to with_options")
         self._work_stop = threading.Event()
         self._caches_stop = threading.Event()
         self.client = client.until(self._work_stop, patience_seconds=PATIENCE_SECONDS).wrap(
             partial(WriteFence, seconds_to_write=self.seconds_to_write)
         )
         self.seams = seams
-        self.shutdown_timeout_seconds = shutdown_timeout_seconds
-        self.cache_sync_timeout_seconds = cache_sync_timeout_seconds
-        self.max_concurrent_reconciles = max_concurrent_reconciles
+        self.controller_options = controller_options
         self.registry = registry = new_registry() if registry is None else registry
         try:
             self.workqueue_metrics = WorkqueueMetricsProvider(registry)
@@ -151,14 +144,14 @@ class Manager:
         self._caches = Caches(
             client.until(self._caches_stop),
             namespaces=namespaces,
-            resync_seconds=resync_seconds,
-            transform=transform,
-            options=InformerOptions(
+            options=replace(
+                informer_options,
                 metrics_provider=InformerMetricsProvider(registry),
                 reachability=client.reachability,
-                hints=replace(hints, nearest=client.until(self._caches_stop).discovery().nearest),
+                hints=replace(
+                    informer_options.hints, nearest=client.until(self._caches_stop).discovery().nearest
+                ),
             ),
-            progress_seconds=progress_seconds,
             fill=self._before_read,
             seams=seams,
         )
@@ -281,7 +274,7 @@ class Manager:
             f"informer of {plural}",
             troubles,
             stop,
-            timeout_seconds=self.cache_sync_timeout_seconds,
+            timeout_seconds=self.controller_options.cache_sync_timeout_seconds,
             clock=self.seams.clock,
         )
         if not informer.has_synced():
@@ -483,7 +476,9 @@ class Manager:
         """
         seconds = self._seconds_to_stop()
         deadline = Deadline(seconds, clock=self.seams.clock)
-        leading = self._join_runnables(free, min(self.shutdown_timeout_seconds, seconds), deadline)
+        leading = self._join_runnables(
+            free, min(self.controller_options.shutdown_timeout_seconds, seconds), deadline
+        )
         self._work_stop.set()
         left_behind: list[str] = []
         if lease is not None:
@@ -505,7 +500,7 @@ class Manager:
         deadline = Deadline(patience, clock=self.seams.clock)
         leading = self._guarded.join(deadline.remaining())
         busy = leading + free.join(deadline.remaining())
-        if busy and self.shutdown_timeout_seconds:
+        if busy and self.controller_options.shutdown_timeout_seconds:
             log.error("Controllers did not end in time", controllers=busy)
             text = f"{', '.join(busy)} did not end within {seconds:g}s of the stop"
             with self._lock:
@@ -517,7 +512,7 @@ class Manager:
         if self._lost_the_lease() and self._leader_election is not None:
             config = self._leader_election
             return (config.written_seconds - config.renew_deadline_seconds) / 2
-        return self.shutdown_timeout_seconds + _GRACE_SECONDS
+        return self.controller_options.shutdown_timeout_seconds + _GRACE_SECONDS
 
     def _lost_the_lease(self) -> bool:
         with self._lock:
@@ -544,7 +539,7 @@ class Manager:
     def _raise_failures(self) -> None:
         with self._lock:
             failures = tuple(self._failures)
-        if self._lost_the_lease() or not self.shutdown_timeout_seconds:
+        if self._lost_the_lease() or not self.controller_options.shutdown_timeout_seconds:
             # by the options no work is waited for, so work that goes on is no failure
             failures = tuple(each for each in failures if not isinstance(each, StopTimeoutError))
         if len(failures) == 1:

@@ -42,7 +42,7 @@ class Controller:
     def __init__(self, manager: Manager) -> None:
         """Ask for the informer, which the manager starts and stops."""
         self._config_maps = manager.informer_for(ConfigMap)
-        self._workers = manager.max_concurrent_reconciles
+        self._workers = manager.controller_options.max_concurrent_reconciles
         self._queue: RateLimitingQueue[str] = RateLimitingQueue(
             default_controller_rate_limiter(), name=self.name, metrics_provider=manager.workqueue_metrics
         )

@@ -19,6 +19,7 @@ from handloop.client.errors import NotFound
 from handloop.controller.runtime.builder import ControllerBuilder
 from handloop.controller.runtime.controller import Controller
 from handloop.controller.runtime.manager import Manager
+from handloop.informers.informer_options import InformerOptions
 from handloop.testing.eventually import eventually
 from support.docs_page import blocks_of, module_of
 from support.managed_sandbox import ManagedSandbox
@@ -69,7 +70,7 @@ def test_it_does_what_the_page_says(greeter: ModuleType, capsys: pytest.CaptureF
     cluster = installed(greeter, capsys)
     greetings = cluster.client.resource(greeter.Greeting)
     config_maps = cluster.client.resource(greeter.ConfigMap)
-    manager: Manager = cluster.manager(resync_seconds=1)
+    manager: Manager = cluster.manager(informer_options=InformerOptions(resync_seconds=1))
     controller = set_up(greeter, manager)
     with cluster.running(manager):
         cluster.post(GREETINGS, yaml.safe_load(BLOCKS["greeting"]))
@@ -97,7 +98,7 @@ def test_it_does_not_fight_a_deletion(greeter: ModuleType, capsys: pytest.Captur
     """In a foreground deletion the ConfigMap goes first, and is not made anew while its Greeting is there."""
     cluster = installed(greeter, capsys)
     greetings = cluster.client.resource(greeter.Greeting)
-    manager: Manager = cluster.manager(resync_seconds=1)
+    manager: Manager = cluster.manager(informer_options=InformerOptions(resync_seconds=1))
     controller = set_up(greeter, manager)
     with cluster.running(manager):
         cluster.post(GREETINGS, greeting("world", "example.org/held"))
@@ -118,7 +119,7 @@ def test_it_does_not_take_what_is_somebody_elses(
     cluster = installed(greeter, capsys)
     config_maps = cluster.client.resource(greeter.ConfigMap)
     theirs = config_maps.get("kube-root-ca.crt", namespace="default")
-    manager: Manager = cluster.manager(resync_seconds=1)
+    manager: Manager = cluster.manager(informer_options=InformerOptions(resync_seconds=1))
     controller = set_up(greeter, manager)
     with cluster.running(manager):
         cluster.post(GREETINGS, greeting("kube-root-ca.crt"))

@@ -25,6 +25,7 @@ from handloop.controller.foo.types import Foo
 from handloop.informers.factory import SharedInformerFactory
 from handloop.informers.indexer import NAMESPACE_INDEX
 from handloop.informers.informer_errors import InformerStarted
+from handloop.informers.informer_options import InformerOptions
 from handloop.informers.lister import NamespaceNotWatched
 from handloop.informers.listwatch import Resources
 from handloop.kinds.apps_v1 import Deployment as CompleteDeployment
@@ -245,17 +246,17 @@ def test_shutdown_can_be_bounded(make_rig: MakeRig) -> None:
 
 def test_resync_is_for_every_kind(make_rig: MakeRig) -> None:
     """FAC-06: without periods of single kinds; handlers ask for their own."""
-    rig = make_rig(resync_seconds=30)
+    rig = make_rig(options=InformerOptions(resync_seconds=30))
     assert rig.factory.informer_for(Deployment)._periods.check_seconds == 30
 
 
 def test_namespace_and_tweak_bind_list_and_watch(make_rig: MakeRig) -> None:
-    """FAC-07: both are in the options of both calls."""
+    """FAC-07: both are in the options of both calls; a list has pages of the size that was asked for."""
 
     def only_web(options: ListOptions) -> ListOptions:
         return msgspec.structs.replace(options, label_selector="app=web")
 
-    rig = make_rig(namespace="demo", tweak=only_web)
+    rig = make_rig(namespace="demo", options=InformerOptions(tweak=only_web, page_size=1))
     informer = rig.factory.informer_for(Deployment)
     rig.factory.start(rig.stop)
     rig.wait_synced()
@@ -264,6 +265,7 @@ def test_namespace_and_tweak_bind_list_and_watch(make_rig: MakeRig) -> None:
         rig.stop.wait(0.002)
     asked = [*collection.source.list_options, *collection.source.watch_options]
     assert {options.label_selector for options in asked} == {"app=web"}
+    assert [options.limit for options in collection.source.list_options] == [1, 1]
     assert collection.namespaces == {"demo"}
     assert informer.indexer.indexers().keys() == {NAMESPACE_INDEX}
 
@@ -285,7 +287,7 @@ def test_transform_is_for_every_kind(make_rig: MakeRig) -> None:
         transformed.append(obj.metadata.name)
         return obj
 
-    rig = make_rig(transform=note)
+    rig = make_rig(options=InformerOptions(transform=note))
     rig.factory.informer_for(Deployment)
     rig.factory.start(rig.stop)
     rig.wait_synced()
@@ -318,7 +320,10 @@ def test_lister_of_one_namespace_answers_for_no_other(make_rig: MakeRig) -> None
 def test_informers_of_several_factories_can_be_told_apart() -> None:
     """The suffix is a part of the name, in logs and metrics; without one the name is the resource's."""
     assert Rig().factory.informer_for(Deployment).name == "deployments.apps"
-    assert Rig(name_suffix="@demo").factory.informer_for(Deployment).name == "deployments.apps@demo"
+    assert (
+        Rig(options=InformerOptions(name_suffix="@demo")).factory.informer_for(Deployment).name
+        == "deployments.apps@demo"
+    )
 
 
 def test_a_second_type_of_one_kind_is_refused() -> None:

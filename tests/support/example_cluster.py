@@ -17,9 +17,10 @@ from handloop.client.config import load_config
 from handloop.client.errors import ClientError, NotFound
 from handloop.client.resource_client import Client
 from handloop.client.transport import HTTPTransport
-from handloop.controller.runtime.controller import Controller
+from handloop.controller.runtime.controller import Controller, ControllerOptions
 from handloop.controller.runtime.manager import Manager
 from handloop.controller.runtime.rbac.roles import roles
+from handloop.informers.informer_options import InformerOptions
 from handloop.sandbox.faults.faults import Faults
 from handloop.testing.request_trace import RequestTrace
 from handloop.testing.role_grants import grants, refused
@@ -167,8 +168,8 @@ class ExampleCluster:
             manager = Manager(
                 Client(self.watches, stop=stop),
                 namespaces=(self.namespace,),
-                max_concurrent_reconciles=WORKERS,
-                resync_seconds=RESYNC_SECONDS,
+                informer_options=InformerOptions(resync_seconds=RESYNC_SECONDS),
+                controller_options=ControllerOptions(max_concurrent_reconciles=WORKERS),
             )
             set_up(manager)
             for runnable in manager.runnables().values():

@@ -21,6 +21,7 @@ from handloop.controller.runtime.events.broadcaster import EventBroadcaster
 from handloop.controller.runtime.kind_informer import KindInformer
 from handloop.informers.factory import SharedInformerFactory
 from handloop.informers.handlers import ResourceEventHandlerFuncs
+from handloop.informers.informer_options import InformerOptions
 from handloop.informers.keys import DeletedFinalStateUnknown, deletion_handling_meta_namespace_key_func
 from handloop.sandbox.server import Sandbox
 from handloop.workqueue.seams import Seams
@@ -166,7 +167,9 @@ class FooProcess:
     def __init__(self, cluster: FaultyCluster) -> None:
         client = cluster.client()
         self._cluster = cluster
-        self._factory = SharedInformerFactory(client, seams=Seams(clock=cluster.clock), resync_seconds=60)
+        self._factory = SharedInformerFactory(
+            client, options=InformerOptions(resync_seconds=60), seams=Seams(clock=cluster.clock)
+        )
         self._broadcaster = EventBroadcaster(seams=Seams(clock=cluster.clock))
         self._broadcaster.start_recording_to_sink(client.resource(Event))
         self._controller = FooController(

@@ -7,10 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 from handloop.apis.apps_v1 import Deployment
+from handloop.informers.indexer import Indexers
+from handloop.informers.informer_options import InformerOptions
 from handloop.informers.informer_statistics import State
-from handloop.informers.listing import DEFAULT_PAGE_SIZE
 from handloop.informers.processor import Registration
-from handloop.informers.shared_informer import InformerOptions, SharedIndexInformer
+from handloop.informers.shared_informer import SharedIndexInformer
 from handloop.workqueue.seams import Seams
 from support.fake_clock import FakeClock
 from support.fake_lister_watcher import FakeListerWatcher
@@ -29,7 +30,7 @@ class InformerRig:
     """
 
     def __init__(
-        self, source: FakeListerWatcher, *, page_size: int = DEFAULT_PAGE_SIZE, **options: Any
+        self, source: FakeListerWatcher, *, indexers: Indexers[Deployment] | None = None, **options: Any
     ) -> None:
         self.source = source
         self.clock = FakeClock()
@@ -38,9 +39,9 @@ class InformerRig:
         self.informer: SharedIndexInformer[Deployment] = SharedIndexInformer(
             source,
             Deployment,
-            options=InformerOptions(page_size=page_size, metrics_provider=self.metrics),
+            indexers=indexers,
+            options=InformerOptions(metrics_provider=self.metrics, **options),
             seams=Seams(clock=self.clock, random=lambda: 0.0),
-            **options,
         )
         self._thread: threading.Thread | None = None
 

@@ -10,6 +10,7 @@ from handloop.apis.conditions import is_condition_true
 from handloop.apis.crd import custom_resource_definition
 from handloop.controller.myapp.reconciler import add_myapp
 from handloop.controller.myapp.types import MyApp
+from handloop.informers.informer_options import InformerOptions
 from handloop.sandbox.engine import Engine, Stream
 from handloop.sandbox.requests.request import Request, Response
 from handloop.workqueue.seams import Seams
@@ -104,7 +105,9 @@ def test_nothing_is_written_in_a_hundred_resyncs() -> None:
     cluster, clock = ManagedSandbox(), FakeClock()
     create_apps(cluster)
     requests = Requests(cluster.sandbox.engine)
-    manager = cluster.manager(resync_seconds=RESYNC_SECONDS, seams=Seams(clock=clock))
+    manager = cluster.manager(
+        informer_options=InformerOptions(resync_seconds=RESYNC_SECONDS), seams=Seams(clock=clock)
+    )
     controller = add_myapp(manager, workers=2)
     with captured_logs(), cluster.running(manager):
         bring_up(cluster, clock)

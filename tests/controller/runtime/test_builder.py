@@ -18,7 +18,7 @@ from handloop.controller.foo.access import FOO_ACCESS
 from handloop.controller.foo.types import Foo, FooSpec
 from handloop.controller.runtime.builder import BuilderError, controller_for
 from handloop.controller.runtime.context import Context
-from handloop.controller.runtime.controller import Controller
+from handloop.controller.runtime.controller import Controller, ControllerOptions
 from handloop.controller.runtime.events.fake_recorder import FakeRecorder
 from handloop.controller.runtime.kind_source import KindSource, own_name
 from handloop.controller.runtime.manager import Manager
@@ -255,7 +255,11 @@ def test_the_depths_of_the_queue_are_shown_by_priority(cluster: ManagedSandbox) 
 
 def test_options_reach_the_controller(cluster: ManagedSandbox) -> None:
     """What is not said is the manager's."""
-    manager = cluster.manager(cache_sync_timeout_seconds=math.inf, shutdown_timeout_seconds=7)
+    manager = cluster.manager(
+        controller_options=ControllerOptions(
+            cache_sync_timeout_seconds=math.inf, shutdown_timeout_seconds=7, max_retries=2
+        )
+    )
     builder = (
         controller_for(manager, "exposer").for_(Foo).with_options(max_concurrent_reconciles=4, max_retries=9)
     )
@@ -268,6 +272,7 @@ def test_options_reach_the_controller(cluster: ManagedSandbox) -> None:
     own = controller_for(manager, "own").for_(Foo).with_options(cache_sync_timeout_seconds=3)
     other = own.complete_by_name(Exposer(manager))
     assert other._options.cache_sync_timeout_seconds == 3
+    assert other._options.max_retries == 2
 
 
 def test_declared_access_is_kept_by_the_manager(cluster: ManagedSandbox) -> None:

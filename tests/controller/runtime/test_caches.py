@@ -11,6 +11,7 @@ from handloop.apis.core_v1 import Service
 from handloop.apis.meta import FrozenMap, Kind
 from handloop.controller.foo.types import Foo
 from handloop.controller.runtime.caches import WARM_UP_SECONDS, Caches
+from handloop.informers.informer_options import InformerOptions
 from handloop.testing.eventually import eventually
 from handloop.workqueue.seams import Seams
 from support.captured_logs import captured_logs
@@ -76,7 +77,11 @@ def test_a_transform_makes_what_is_kept(cluster: ManagedSandbox) -> None:
     caches = Caches(
         cluster.client,
         namespaces=("default", "kube-system"),
-        transform=lambda obj: replace(obj, metadata=replace(obj.metadata, labels=FrozenMap({"kept": "1"}))),
+        options=InformerOptions(
+            transform=lambda obj: replace(
+                obj, metadata=replace(obj.metadata, labels=FrozenMap({"kept": "1"}))
+            )
+        ),
     )
     services = caches.informer_for(Service)
     stop = threading.Event()

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import pytest
+from msgspec.structs import replace
 
 from handloop.apis.apps_v1 import Deployment
 from handloop.apis.core_v1 import Event, Service
@@ -21,16 +22,21 @@ from handloop.controller.foo.types import Foo
 from handloop.controller.runtime.builder import controller_for
 from handloop.controller.runtime.caches import CacheSyncTimeoutError
 from handloop.controller.runtime.context import Context
+from handloop.controller.runtime.controller import ControllerOptions
 from handloop.controller.runtime.election.config import LeaderElection
 from handloop.controller.runtime.election.leader_election import LeadershipLost
 from handloop.controller.runtime.election.lease_lock import LeaseLock
 from handloop.controller.runtime.manager import Manager
+from handloop.controller.runtime.metrics.informer_metrics import InformerMetricsProvider
 from handloop.controller.runtime.outcomes import is_expected
 from handloop.controller.runtime.reconcile import DeadlineExceededError
+from handloop.controller.runtime.reconcile_queue import default_rate_limiter
 from handloop.controller.runtime.runnable import StopTimeoutError, WorkersBusyError
 from handloop.controller.runtime.serving.health import Check, Well
 from handloop.informers.handlers import ResourceEventHandlerFuncs
+from handloop.informers.informer_options import InformerOptions
 from handloop.informers.keys import ObjectName
+from handloop.informers.outage import Hints
 from handloop.testing.eventually import eventually
 from handloop.workqueue.seams import REAL_SEAMS, Seams
 from support.captured_logs import captured_logs
@@ -116,7 +122,7 @@ def test_a_controller_without_its_crd_keeps_no_other_from_working(cluster: Manag
 
 def test_caches_that_never_fill_end_the_process(cluster: ManagedSandbox) -> None:
     """With a limit, the manager ends with an error that names the controller, the kind and the reason."""
-    manager = cluster.manager(cache_sync_timeout_seconds=0.3)
+    manager = cluster.manager(controller_options=ControllerOptions(cache_sync_timeout_seconds=0.3))
     controller_for(manager, "foos").for_(Foo).complete_by_name(Counting())
     with pytest.raises(CacheSyncTimeoutError) as caught, captured_logs():
         manager.run(cluster.stop)
@@ -129,7 +135,9 @@ def test_caches_that_never_fill_end_the_process(cluster: ManagedSandbox) -> None
 def test_caches_that_never_fill_end_with_what_was_meant(cluster: ManagedSandbox) -> None:
     """A kind of a wrong group: the error has the nearest one that the server knows, and the fix."""
     clock = FakeClock()
-    manager = cluster.manager(cache_sync_timeout_seconds=1.0, seams=Seams(clock=clock))
+    manager = cluster.manager(
+        controller_options=ControllerOptions(cache_sync_timeout_seconds=1.0), seams=Seams(clock=clock)
+    )
     controller_for(manager, "events").for_(Misplaced).complete_by_name(Counting())
     informer = manager.informer_for(Misplaced)
     running = Background(lambda: manager.run(cluster.stop))
@@ -230,7 +238,7 @@ def test_a_reconcile_may_ask_for_a_kind_that_nobody_watches(cluster: ManagedSand
 
 def test_a_late_cache_that_cannot_be_filled_is_an_error_in_words(cluster: ManagedSandbox) -> None:
     """After the time that caches have: with the kind, and what the server said. A reconcile retries it."""
-    manager = cluster.manager(cache_sync_timeout_seconds=0.3)
+    manager = cluster.manager(controller_options=ControllerOptions(cache_sync_timeout_seconds=0.3))
     late = Late(manager, Foo)
     manager.add(late)
     with cluster.running(manager), captured_logs():
@@ -244,7 +252,7 @@ def test_a_late_cache_that_cannot_be_filled_is_an_error_in_words(cluster: Manage
 
 def test_a_stop_ends_the_wait_for_a_late_cache(cluster: ManagedSandbox) -> None:
     """Of whoever asked first and of all others: nobody gets a cache that is not full. The end is clean."""
-    manager = cluster.manager(cache_sync_timeout_seconds=math.inf)
+    manager = cluster.manager(controller_options=ControllerOptions(cache_sync_timeout_seconds=math.inf))
     both = [Late(manager, Foo, "first"), Late(manager, Foo, "second")]
     for late in both:
         manager.add(late)
@@ -328,7 +336,7 @@ def test_a_timeout_of_0_waits_for_no_runnable_and_is_no_error(cluster: ManagedSa
     """As upstream. The lease stays with the work that goes on."""
     release, story, api = threading.Event(), list[str](), LeaseAPI()
     manager = electing(cluster, api, **PATIENT) if elects else cluster.manager()
-    manager.shutdown_timeout_seconds = 0
+    manager.controller_options = ControllerOptions(shutdown_timeout_seconds=0)
     manager.add(Worker(story, "stuck", lambda: expect(release)))
     manager.add(Failing(WorkersBusyError("busy", 1, 0), "busy"))
     with captured_logs() as logs, cluster.running(manager):
@@ -346,7 +354,7 @@ def test_a_stop_that_leaves_a_runnable_behind_is_a_failure(
     """It is named, and may still be writing: the end is not clean."""
     monkeypatch.setattr("handloop.controller.runtime.manager._GRACE_SECONDS", 0.0)
     release = threading.Event()
-    manager = cluster.manager(shutdown_timeout_seconds=0.05)
+    manager = cluster.manager(controller_options=ControllerOptions(shutdown_timeout_seconds=0.05))
     story: list[str] = []
     manager.add(Worker(story, "stuck", lambda: expect(release)))
     message = r"^stuck did not end within 0.05s of the stop$"
@@ -415,7 +423,7 @@ def test_a_handler_that_hangs_keeps_no_stop_from_its_end(
     """The cache with it is left behind, and said; nothing writes there, so the end is clean."""
     monkeypatch.setattr("handloop.controller.runtime.manager._GRACE_SECONDS", 0.0)
     monkeypatch.setattr("handloop.controller.runtime.manager._LEAST_SECONDS", 0.05)
-    manager = cluster.manager(shutdown_timeout_seconds=0.0)
+    manager = cluster.manager(controller_options=ControllerOptions(shutdown_timeout_seconds=0.0))
     entered, release = threading.Event(), threading.Event()
 
     def hang(_obj: Service) -> None:
@@ -480,7 +488,7 @@ def test_a_request_that_waits_is_given_up_when_the_time_to_stop_is_over(
     monkeypatch.setattr("handloop.controller.runtime.manager._GRACE_SECONDS", 0.0)
     clock, story = FakeClock(), list[str]()
     cluster.client = limited(cluster, clock)
-    manager = cluster.manager(shutdown_timeout_seconds=0.05)
+    manager = cluster.manager(controller_options=ControllerOptions(shutdown_timeout_seconds=0.05))
 
     def finish() -> None:
         with pytest.raises(Cancelled):
@@ -519,6 +527,25 @@ def test_checks_of_all_runnables_are_joined(cluster: ManagedSandbox) -> None:
     with cluster.running(manager):
         eventually(lambda: checks["shutdown"]() is None, "running")
     assert checks["shutdown"]() == "shutting down"
+
+
+def test_a_manager_hands_the_options_of_informers_down(cluster: ManagedSandbox) -> None:
+    """It adds its metrics, the server's reachability, the nearest kinds, and a suffix per namespace."""
+    wanted = InformerOptions(resync_seconds=5, page_size=7, hints=Hints(crd_command="greeter crd"))
+    manager = cluster.manager(namespaces=("a", "b"), informer_options=wanted)
+    for namespace, informer in zip("ab", manager.informer_for(Service).informers, strict=True):
+        options = informer._options
+        assert informer.name == f"services@{namespace}"
+        assert (options.resync_seconds, options.page_size) == (5, 7)
+        assert options.hints == replace(wanted.hints, nearest=options.hints.nearest)
+        assert options.reachability is cluster.client.reachability
+        assert isinstance(options.metrics_provider, InformerMetricsProvider)
+
+
+def test_a_manager_refuses_a_rate_limiter_for_all(cluster: ManagedSandbox) -> None:
+    """Two controllers that share one would count each other's failures of a name."""
+    with pytest.raises(ValueError, match="pass it to with_options"):
+        cluster.manager(controller_options=ControllerOptions(rate_limiter=default_rate_limiter()))
 
 
 def test_a_manager_runs_once(cluster: ManagedSandbox) -> None:

@@ -12,7 +12,9 @@ from handloop.client.resource_client import Client
 from handloop.controller.foo.types import Foo
 from handloop.controller.runtime.builder import controller_for
 from handloop.controller.runtime.context import Context
+from handloop.controller.runtime.controller import ControllerOptions
 from handloop.controller.runtime.manager import Manager
+from handloop.informers.informer_options import InformerOptions
 from handloop.informers.keys import ObjectName
 from handloop.informers.lister import Lister
 from handloop.informers.outage import Hints
@@ -93,7 +95,10 @@ def test_a_missing_kind_holds_no_worker_and_is_read_once_it_is_there(made_before
     """The reconcile ends at once, with the fix in the log, and is no failure; it is called again."""
     cluster = ManagedSandbox()
     cluster.config_map("reads")
-    manager = cluster.manager(hints=Hints(crd_command="operator crd"), seams=Seams(clock=FastClock()))
+    manager = cluster.manager(
+        informer_options=InformerOptions(hints=Hints(crd_command="operator crd")),
+        seams=Seams(clock=FastClock()),
+    )
     reading = Reading(manager, Foo, made_before=made_before)
     controller = controller_for(manager, "maps").for_(ConfigMap).complete_by_name(reading)
     with captured_logs() as logs, cluster.running(manager):
@@ -112,7 +117,7 @@ def test_a_missing_kind_holds_no_worker_and_is_read_once_it_is_there(made_before
 def test_a_handler_gets_what_there_is() -> None:
     """Whoever is no reconcile and no runnable does not wait: an event brings what it cannot see yet."""
     cluster = ManagedSandbox()
-    manager = cluster.manager(cache_sync_timeout_seconds=0.3)
+    manager = cluster.manager(controller_options=ControllerOptions(cache_sync_timeout_seconds=0.3))
     foos = manager.lister_for(Foo)
     with cluster.running(manager), captured_logs():
         eventually(lambda: manager.informers()[0].statistics().reflector, "started")

@@ -43,7 +43,7 @@ def test_an_empty_cache_takes_nothing() -> None:
 
 def test_each_informer_has_its_series() -> None:
     """Computed at the time of the scrape, from what is in its store then."""
-    informer = SharedIndexInformer(FakeListerWatcher(), Deployment, name="deployments.apps")
+    informer = SharedIndexInformer(FakeListerWatcher(), Deployment)
     registry = CollectorRegistry(auto_describe=True)
     registry.register(CacheState(lambda: [informer], FakeClock()))
 
