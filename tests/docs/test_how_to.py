@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -49,7 +46,7 @@ from handloop.sandbox.server import Sandbox
 from handloop.testing import FakeClock, RecordedWrites, caches
 from handloop.testing.eventually import eventually
 from support.captured_logs import captured_logs
-from support.docs_page import DOCS, blocks_of, module_of
+from support.docs_page import DOCS, assert_tests_pass, blocks_of, module_of
 from support.managed_sandbox import ManagedSandbox
 from support.metric_table import TABLE
 from support.signals import terminate
@@ -578,20 +575,7 @@ def test_the_tests_of_the_pages_pass(tmp_path: Path) -> None:
         for name, text in blocks.items():
             (tmp_path / page / name).write_text(text, encoding="utf-8")
             written += text.count("def test_")
-    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "PYTHONPATH": str(DOCS.parent)}
-    environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
-    options = ("-q", "-p", "handloop.pytest_plugin", "-p", "no:cacheprovider")
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-m", "pytest", *options],
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert f"{written} passed" in done.stdout
+    assert_tests_pass(tmp_path, written)
 
 
 def test_the_page_on_operating_names_what_there_is() -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
+import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -32,3 +34,21 @@ def module_of(page: str, block: str, folder: Path, patch: pytest.MonkeyPatch) ->
     patch.setitem(sys.modules, path.stem, module)
     spec.loader.exec_module(module)
     return module
+
+
+def assert_tests_pass(folder: Path, count: int) -> None:
+    """The tests in a folder, so many of them, pass for somebody who has installed us."""
+    environment = {"PATH": os.environ["PATH"], "HOME": str(folder), "PYTHONPATH": str(DOCS.parent)}
+    environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    options = ("-q", "-p", "handloop.pytest_plugin", "-p", "no:cacheprovider")
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-m", "pytest", *options],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"{count} passed" in done.stdout

@@ -70,19 +70,26 @@ DEFINITION: Final[Object] = {
     },
 }
 
-THINGS: Final = ServedResource(
-    group=GROUP,
-    version="v1",
-    plural="things",
-    kind="Thing",
-    list_kind="ThingList",
-    singular="thing",
-    namespaced=True,
-    verbs=(),
-    storage_version="v1",
-    schema=SCHEMA,
-    custom=True,
-    subresources=(Subresource(name="status", kind="Thing", verbs=()),),
+
+def served(**fields: Any) -> ServedResource:
+    """Things of example.com, a custom resource; fields replace what is said of it here."""
+    given: dict[str, Any] = {
+        "group": "example.com",
+        "version": "v1",
+        "plural": "things",
+        "kind": "Thing",
+        "list_kind": "ThingList",
+        "singular": "thing",
+        "namespaced": True,
+        "verbs": (),
+        "storage_version": "v1",
+        "custom": True,
+    }
+    return ServedResource(**{**given, **fields})
+
+
+THINGS: Final = served(
+    group=GROUP, schema=SCHEMA, subresources=(Subresource(name="status", kind="Thing", verbs=()),)
 )
 
 

@@ -13,24 +13,13 @@ from handloop.sandbox.storage.store import Store
 from handloop.sandbox.storage.stored import Object
 from handloop.sandbox.storage.transaction import Transaction
 from handloop.sandbox.wire.resource import ScalePaths, ServedResource
+from support.thing import served
 
 _PATHS = ScalePaths(".spec.size", ".status.size", ".status.selector")
 
 
 def _things(paths: ScalePaths | None = _PATHS) -> ServedResource:
-    return ServedResource(
-        group="example.com",
-        version="v1",
-        plural="things",
-        kind="Thing",
-        list_kind="ThingList",
-        singular="thing",
-        namespaced=True,
-        verbs=("get",),
-        storage_version="v1",
-        custom=True,
-        scale_paths=paths,
-    )
+    return served(scale_paths=paths)
 
 
 def _view(kind: ServedResource, obj: Object | None = None) -> View:

@@ -8,19 +8,12 @@ from handloop.sandbox.requests.bodies import Decoded, MisfitError
 from handloop.sandbox.storage.catalog import Catalog
 from handloop.sandbox.wire.resource import ServedResource
 from handloop.sandbox.wire.status import StatusError
+from support.thing import served
 
 _MAPS = next(r for r in builtin_resources() if r.plural == "configmaps")
-_WIDGETS = ServedResource(
-    group="example.com",
-    version="v1",
+_WIDGETS = served(
     plural="widgets",
     kind="Widget",
-    list_kind="WidgetList",
-    singular="widget",
-    namespaced=True,
-    verbs=(),
-    storage_version="v1",
-    custom=True,
     schema={
         "type": "object",
         "properties": {"spec": {"type": "object", "properties": {"size": {"type": "integer"}}}},

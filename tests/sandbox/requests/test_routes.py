@@ -8,21 +8,12 @@ from handloop.sandbox.requests.routes import ResourcePath
 from handloop.sandbox.storage.catalog import Catalog
 from handloop.sandbox.wire.resource import ServedResource
 from handloop.sandbox.wire.status import PageNotFoundError, StatusError
+from support.thing import served
 
 
 def _custom(plural: str, *, namespaced: bool) -> ServedResource:
-    return ServedResource(
-        group="example.com",
-        version="v1",
-        plural=plural,
-        kind=plural.title(),
-        list_kind="L",
-        singular=plural,
-        namespaced=namespaced,
-        verbs=("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"),
-        storage_version="v1",
-        custom=True,
-    )
+    verbs = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection")
+    return served(plural=plural, kind=plural.title(), singular=plural, namespaced=namespaced, verbs=verbs)
 
 
 _CATALOG = Catalog(

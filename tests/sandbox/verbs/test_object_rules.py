@@ -5,23 +5,16 @@ from typing import Any
 
 from handloop.sandbox.kinds.kinds import builtin_resources
 from handloop.sandbox.verbs import object_rules
-from handloop.sandbox.wire.resource import ScalePaths, ServedResource
+from handloop.sandbox.wire.resource import ScalePaths
+from support.thing import served
 from support.widgets import widget_definition
 
 _MAPS = next(r for r in builtin_resources() if r.plural == "configmaps")
 _SECRETS = next(r for r in builtin_resources() if r.plural == "secrets")
 _VERSION = widget_definition("example.com")["spec"]["versions"][0]
-_WIDGETS = ServedResource(
-    group="example.com",
-    version="v1",
+_WIDGETS = served(
     plural="widgets",
     kind="Widget",
-    list_kind="WidgetList",
-    singular="widget",
-    namespaced=True,
-    verbs=(),
-    storage_version="v1",
-    custom=True,
     schema=_VERSION["schema"]["openAPIV3Schema"],
     scale_paths=ScalePaths(".spec.replicas", ".status.replicas", ".status.selector"),
 )

@@ -1,20 +1,13 @@
 from __future__ import annotations
 
 from handloop.sandbox.wire.resource import GroupResource, ServedResource, Subresource
+from support.thing import served
 
 
 def _resource(group: str, version: str) -> ServedResource:
-    return ServedResource(
-        group=group,
-        version=version,
-        plural="widgets",
-        kind="Widget",
-        list_kind="WidgetList",
-        singular="widget",
-        namespaced=True,
-        verbs=("get",),
-        storage_version="v1",
-        subresources=(Subresource(name="status", kind="Widget", verbs=("get",)),),
+    status = Subresource(name="status", kind="Widget", verbs=("get",))
+    return served(
+        group=group, version=version, plural="widgets", kind="Widget", verbs=("get",), subresources=(status,)
     )
 
 

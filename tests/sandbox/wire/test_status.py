@@ -4,20 +4,11 @@ from handloop.sandbox.kinds import protobuf
 from handloop.sandbox.wire import status
 from handloop.sandbox.wire.resource import ServedResource
 from handloop.sandbox.wire.status import Cause, as_protobuf, failure, not_acceptable
+from support.thing import served
 
 
 def _resource(group: str = "example.com") -> ServedResource:
-    return ServedResource(
-        group=group,
-        version="v1",
-        plural="widgets",
-        kind="Widget",
-        list_kind="WidgetList",
-        singular="widget",
-        namespaced=True,
-        verbs=(),
-        storage_version="v1",
-    )
+    return served(group=group, plural="widgets", kind="Widget", custom=False)
 
 
 def test_a_refusal_carries_its_status() -> None:
