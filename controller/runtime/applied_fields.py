@@ -8,7 +8,7 @@ controller remembers what it applied last, and asks the server once for each obj
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -31,12 +31,22 @@ class AppliedFields:
     """
     The last apply of each object, by one controller.
 
-    State: _last = object -> its UID and a hash of the applied fields, under _lock, a leaf. Threads: workers.
+    State, under _lock, a leaf: _last = object -> its UID and a hash of the applied fields; _owned, the kinds
+    with owners of which every apply so far had one. Threads: workers.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, owned: Iterable[str] = ()) -> None:
+        """Args: owned are the kinds with owners, as `plural.group`."""
         self._lock = new_lock("AppliedFields._lock", 95)
         self._last: LRUCache[tuple[str, str, str], tuple[str, int]] = LRUCache(REMEMBERED)
+        self._owned = set(owned)
+
+    def lacks_owner(self, resource: str) -> bool:
+        """Whether an apply of that kind without an owner is the first one of a kind with owners."""
+        with self._lock:
+            is_first = resource in self._owned
+            self._owned.discard(resource)
+        return is_first
 
     def remember(self, wanted: Kind, uid: str) -> None:
         """The server has applied these fields to the object of that UID."""

@@ -361,8 +361,13 @@ class ControllerBuilder(Generic[K]):
                 Context,
                 client=manager.client.telling(UndeclaredWrites(self._name, manager.access).accepted),
                 listers=manager,
-                applied=AppliedFields(),
-                owned={one.kind.resource.group_resource for one in self._watch_specs if one.names_of is None},
+                applied=AppliedFields(
+                    owned=[
+                        each.kind.resource.group_resource
+                        for each in self._watch_specs
+                        if each.names_of is None
+                    ]
+                ),
                 recorder=manager.recorder(self._name),
                 clock=manager.seams.clock,
             ),

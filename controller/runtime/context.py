@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cached_property
@@ -78,8 +78,17 @@ class Listers(Protocol):
         """The cached objects of a kind; the first call for a kind starts its cache and waits for it."""
 
 
-def _ignore(*_: object) -> None:
-    pass
+class TrackedWrites(Protocol):
+    """The writes of one reconcile: a NameWrites."""
+
+    def accepted(self, call: Call, response: Response) -> None:
+        """The server accepted a write of the context's client: an OnWrite."""
+
+    def wrote(self, obj: Kind) -> None:
+        """The server accepted a write of another client. Args: obj is its answer."""
+
+    def deleted(self, obj: Kind) -> None:
+        """The server accepted a deletion by another client. Args: obj as it was known."""
 
 
 class Context:
@@ -109,32 +118,24 @@ class Context:
         client: Client | None = None,
         listers: Listers | None = None,
         recorder: EventRecorder | None = None,
-        wrote: Callable[[Kind], None] = _ignore,
-        deleted: Callable[[Kind], None] = _ignore,
+        writes: TrackedWrites | None = None,
         applied: AppliedFields | None = None,
-        owned: set[str] | None = None,
-        accepted: Callable[[Call, Response], None] = _ignore,
         clock: Clock = REAL_CLOCK,
     ) -> None:
         """
-        Args: applied has the fields that the controller applied earlier, None = nothing is known; owned = the
-        `plural.group` of kinds with owners, which loses those that were applied without one; accepted is
-        called with each write that the server accepted from client: an OnWrite. A test's clock may be a
-        FakeClock.
+        Args: applied has the fields that the controller applied earlier, None = nothing is known; writes
+        records each write that the server accepted. A test's clock may be a FakeClock.
         """
         self.controller = controller
         self.id = id
         self.causes = causes
         self.deadline = deadline or Deadline(clock=clock)
         self.log = log or get_logger(controller)
-        self.wrote = wrote
-        self.deleted = deleted
         self._client = client
         self._listers = listers
         self._recorder = recorder
         self._applied = AppliedFields() if applied is None else applied
-        self._owned = set() if owned is None else owned
-        self._accepted = accepted
+        self._writes = writes
         self._clock = clock
 
     def __repr__(self) -> str:
@@ -149,7 +150,17 @@ class Context:
         """The manager's client, which records this reconcile's writes."""
         if self._client is None:
             raise RuntimeError("this Context was made without a client: Context(client=...)")
-        return self._client.telling(self._accepted)
+        return self._client if self._writes is None else self._client.telling(self._writes.accepted)
+
+    def wrote(self, obj: Kind) -> None:
+        """Record a write of a foreign client. Args: obj is the server's answer."""
+        if self._writes is not None:
+            self._writes.wrote(obj)
+
+    def deleted(self, obj: Kind) -> None:
+        """Record a deletion by a foreign client, which the server accepted. Args: obj as it was known."""
+        if self._writes is not None:
+            self._writes.deleted(obj)
 
     @property
     def recorder(self) -> EventRecorder:
@@ -208,8 +219,7 @@ class Context:
     def _tell_of_no_owner(self, obj: Kind, caller: FrameType) -> None:
         """Once per kind and controller: the author declared that the kind has owners."""
         resource = obj.resource.group_resource
-        if resource in self._owned:
-            self._owned.discard(resource)
+        if self._applied.lacks_owner(resource):
             self.log.warning(
                 "Applied without owner=: its changes wake nobody, and it outlives its owner",
                 object=f"{resource} {object_name(obj)}",

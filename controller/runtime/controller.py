@@ -36,7 +36,7 @@ from handloop.controller.runtime.reconcile import (
     WaitError,
 )
 from handloop.controller.runtime.reconcile_queue import Cause, ReconcileQueue
-from handloop.controller.runtime.reconcile_writes import ReconcileWrites
+from handloop.controller.runtime.reconcile_writes import NameWrites, ReconcileWrites
 from handloop.controller.runtime.reconciler import Reconciler
 from handloop.controller.runtime.runnable import WorkersBusyError
 from handloop.informers.keys import ObjectName
@@ -403,9 +403,7 @@ class Controller:
             deadline=Deadline(self._options.reconcile_timeout_seconds, stop=self._stop, clock=self._clock),
             # bound when it is first used
             log=get_logger(self.name, controller=self.name, object=name, reconcileID=identity),
-            wrote=partial(self._writes.own_writes.note, name, gone=False),
-            deleted=partial(self._writes.own_writes.note, name, gone=True),
-            accepted=partial(self._writes.accepted, name),
+            writes=NameWrites(self._writes, name),
         )
 
     def _settled(self, name: ObjectName, context: Context, result: Result, began_at: float) -> None:

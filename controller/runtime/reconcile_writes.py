@@ -13,8 +13,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
+from handloop.apis.meta import Kind
 from handloop.client.errors import NotFound
 from handloop.client.http.response import Response
 from handloop.client.resource_client import Client
@@ -106,6 +107,25 @@ class ReconcileWrites:
             self._hot_loops.wrote(name, changes, follows=follows)
         more = [f"and {count - len(writes)} more"] if count > len(writes) else []
         return ", ".join([*map(str, writes), *more])
+
+
+class NameWrites(NamedTuple):
+    """The writes of the reconcile of one name, for its Context."""
+
+    writes: ReconcileWrites
+    name: ObjectName
+
+    def accepted(self, call: Call, response: Response) -> None:
+        """Record a write of a client; an OnWrite."""
+        self.writes.accepted(self.name, call, response)
+
+    def wrote(self, obj: Kind) -> None:
+        """Record a write of another client, by the server's answer."""
+        self.writes.own_writes.note(self.name, obj, gone=False)
+
+    def deleted(self, obj: Kind) -> None:
+        """Record a deletion by another client."""
+        self.writes.own_writes.note(self.name, obj, gone=True)
 
 
 def reconcile_writes(

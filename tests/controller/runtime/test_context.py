@@ -15,7 +15,10 @@ from handloop.apis.crd import custom_resource_definition
 from handloop.apis.meta import EMPTY_MAP, APIStruct, FrozenMap, Kind, ObjectMeta, new_controller_ref
 from handloop.apis.secret_data import secret_data
 from handloop.client.errors import APIError, Conflict, Invalid, NotFound
+from handloop.client.http.response import Response
 from handloop.client.resource_client import Client, ResourceClient
+from handloop.client.rest_client import Call
+from handloop.controller.runtime.applied_fields import AppliedFields
 from handloop.controller.runtime.context import Context, NameTakenError
 from handloop.controller.runtime.events.fake_recorder import FakeRecorder
 from handloop.controller.runtime.owner_references import with_controller
@@ -50,7 +53,7 @@ class Tools:
         self.admin: Any = Client(self.sandbox.transport())  # type: ignore[arg-type] # the same shapes
         self.cache: Indexer[Any] = Indexer()
         self.recorder = FakeRecorder()
-        self.accepted: list[tuple[str, int]] = []
+        self.told: list[tuple[str, int | str]] = []
         self.context = self.new_context()
         spec = ServiceSpec(ports=(ServicePort(port=80),))
         metadata = ObjectMeta(name="owner", namespace="default")
@@ -63,8 +66,18 @@ class Tools:
             client=self.admin,
             listers=self,
             recorder=self.recorder,
-            accepted=lambda call, answer: self.accepted.append((call.verb, answer.status)),
+            writes=self,
         )
+
+    def accepted(self, call: Call, response: Response) -> None:
+        """Implements handloop.controller.runtime.context.TrackedWrites, as do wrote and deleted."""
+        self.told.append((call.verb, response.status))
+
+    def wrote(self, obj: Kind) -> None:
+        self.told.append(("wrote", obj.metadata.name))
+
+    def deleted(self, obj: Kind) -> None:
+        self.told.append(("deleted", obj.metadata.name))
 
     def lister_for(self, kind: type[K]) -> Lister[K]:
         """Implements handloop.controller.runtime.context.Listers."""
@@ -96,7 +109,7 @@ def test_the_client_tells_each_accepted_write() -> None:
     with pytest.raises(LookupError):
         maps.delete("a", namespace="default")
     tools.admin.resource(ConfigMap).create(ConfigMap(metadata=ObjectMeta(name="c", namespace="default")))
-    assert tools.accepted == [("create", 201), ("update", 200), ("patch", 200), ("delete", 200)]
+    assert tools.told == [("create", 201), ("update", 200), ("patch", 200), ("delete", 200)]
 
 
 def test_an_apply_creates_repairs_and_is_quiet() -> None:
@@ -105,14 +118,14 @@ def test_an_apply_creates_repairs_and_is_quiet() -> None:
     made = tools.apply("hello")
     assert made.metadata.owner_references == (new_controller_ref(tools.owner),)
     assert tools.sync().data == {"text": "hello"}
-    tools.accepted.clear()
+    tools.told.clear()
     assert tools.apply("hello") == made
-    assert tools.accepted == []
+    assert tools.told == []
     tools.admin.resource(ConfigMap).patch("a", {"data": {"text": "spoilt"}}, namespace="default")
     tools.sync()
     repaired = tools.apply("hello")
     assert repaired.data == {"text": "hello"}
-    assert tools.accepted == [("patch", 200)]
+    assert tools.told == [("patch", 200)]
     assert tools.recorder.take() == []
 
 
@@ -180,11 +193,11 @@ def test_a_child_that_is_being_deleted_is_neither_written_nor_done(cached: bool,
         tools.sync()
     elif text == "hello":
         return  # all is as wanted, as far as anybody can know
-    tools.accepted.clear()
+    tools.told.clear()
     with pytest.raises(WaitError, match="ConfigMap a is being deleted, and not gone yet"):
         tools.apply(text)
     assert tools.admin.resource(ConfigMap).get("a", namespace="default") == going
-    assert (tools.accepted, tools.recorder.take()) == ([], [])
+    assert (tools.told, tools.recorder.take()) == ([], [])
 
 
 def test_without_an_owner_it_is_waited_for_too() -> None:
@@ -232,11 +245,11 @@ def test_what_the_server_has_as_wanted_is_not_applied_again(cached: bool) -> Non
         tools.apply("earlier")
         tools.sync()
     made = tools.apply("hello")
-    tools.accepted.clear()
+    tools.told.clear()
     before = len(tools.trace.asked())
     assert tools.apply("hello") == made
     assert [one.verb for one in tools.trace.asked()[before:]] == ["patch", "get"]
-    assert tools.accepted == []
+    assert tools.told == []
 
 
 def test_children_that_are_not_wanted_any_more_go() -> None:
@@ -256,10 +269,10 @@ def test_children_that_are_not_wanted_any_more_go() -> None:
         tools.owner, metadata=replace(tools.owner.metadata, deletion_timestamp="2026-01-01T00:00:00Z")
     )
     assert tools.context.prune(ConfigMap, keep=keep, owner=going) == ()
-    assert tools.accepted == []
+    assert tools.told == []
     (gone,) = tools.context.prune(ConfigMap, keep=keep, owner=tools.owner)
     assert gone.metadata.name == "spare"
-    assert tools.accepted == [("delete", 200)]
+    assert tools.told == [("delete", 200)]
     left = {each.metadata.name for each in maps.list("default").items}
     assert {"kept", "going", "former", "foreign"} <= left
     assert "spare" not in left
@@ -284,7 +297,7 @@ def test_string_data_is_refused() -> None:
     plain = Secret.named("s", namespace="default", string_data={"password": "p"})
     with pytest.raises(TypeError, match=r"say data=secret_data\(\{\.\.\.\}\)"):
         tools.context.apply(plain, owner=tools.owner)
-    assert tools.accepted == []
+    assert tools.told == []
     secret = Secret.named("s", namespace="default", data=secret_data({"password": "p"}))
     assert tools.context.apply(secret, owner=tools.owner).data == secret.data
 
@@ -293,7 +306,10 @@ def test_an_apply_without_an_owner_of_a_kind_with_owners_is_told_once() -> None:
     """With file and line; not of a kind without owners, nor of an object that names an owner itself."""
     tools = Tools()
     context = Context(
-        client=tools.admin, listers=tools, recorder=tools.recorder, owned={ConfigMap.resource.group_resource}
+        client=tools.admin,
+        listers=tools,
+        recorder=tools.recorder,
+        applied=AppliedFields(owned=[ConfigMap.resource.group_resource]),
     )
     wanted = ConfigMap.named("a", namespace="default")
     with captured_logs() as lines:
@@ -321,7 +337,7 @@ def test_a_foreign_object_is_left_alone_and_told() -> None:
         tools.apply("mine")
     assert caught.value.retry_seconds == 5
     assert tools.sync() == before
-    assert tools.accepted == []
+    assert tools.told == []
     assert tools.recorder.take() == [
         "Warning NameTaken ConfigMap a already exists and has no controller: left alone"
     ]
@@ -342,7 +358,7 @@ def test_a_role_without_get_leaves_an_unseen_object_alone(monkeypatch: pytest.Mo
     monkeypatch.setattr(ResourceClient, "get", forbidden)
     with pytest.raises(Conflict):
         tools.apply("mine")
-    assert tools.accepted == []
+    assert tools.told == []
 
 
 def test_nothing_is_made_for_an_owner_that_is_being_deleted() -> None:
@@ -354,7 +370,7 @@ def test_nothing_is_made_for_an_owner_that_is_being_deleted() -> None:
     with captured_logs() as lines:
         assert tools.apply("hello", owner=going).metadata.uid == ""
     assert [line["event"] for line in lines] == ["Not applied, as its owner is being deleted"]
-    assert tools.accepted == []
+    assert tools.told == []
     made = tools.apply("hello")
     tools.sync()
     assert tools.apply("other", owner=going) == made
@@ -370,12 +386,12 @@ def test_the_server_knows_better_than_the_cache_whose_an_object_is(cached: bool)
         tools.sync()
         maps.delete("a", namespace="default")
     theirs = maps.create(ConfigMap.named("a", namespace="default"))
-    tools.accepted.clear()
+    tools.told.clear()
     before = len(tools.trace.asked())
     with pytest.raises(NameTakenError, match="ConfigMap a already exists and has no controller: left alone"):
         tools.apply("changed")
     assert [one.verb for one in tools.trace.asked()[before:]] == ["patch", "get"]
-    assert (maps.get("a", namespace="default"), tools.accepted) == (theirs, [])
+    assert (maps.get("a", namespace="default"), tools.told) == (theirs, [])
     assert tools.recorder.take() == [
         "Warning NameTaken ConfigMap a already exists and has no controller: left alone"
     ]
@@ -422,7 +438,7 @@ def test_a_status_is_written_when_it_says_something_new() -> None:
     told = tools.context.update_status(service, status)
     assert told.status == status
     assert tools.context.update_status(told, status) is told
-    assert tools.accepted == [("update status", 200)]
+    assert tools.told == [("update status", 200)]
     managers = tools.admin.get_raw("/api/v1/namespaces/default/services/owner")
     assert b'"manager":"greeter"' in managers.replace(b" ", b"")
     with pytest.raises(Conflict):
@@ -516,9 +532,7 @@ def test_a_context_can_be_made_for_a_test() -> None:
 
 def test_writes_of_a_foreign_client_are_told() -> None:
     """Both wrote and deleted pass the object on."""
-    written: list[Kind] = []
-    gone: list[Kind] = []
-    context = Context(wrote=written.append, deleted=gone.append)
-    context.wrote(deployment("a"))
-    context.deleted(deployment("b"))
-    assert (written, gone) == ([deployment("a")], [deployment("b")])
+    tools = Tools()
+    tools.context.wrote(deployment("a"))
+    tools.context.deleted(deployment("b"))
+    assert tools.told == [("wrote", "a"), ("deleted", "b")]

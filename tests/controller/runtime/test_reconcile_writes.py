@@ -14,6 +14,7 @@ from handloop.controller.runtime.context import Context
 from handloop.controller.runtime.hot_loops import HOT_WRITES
 from handloop.controller.runtime.reconcile import ReconcileError
 from handloop.controller.runtime.reconcile_queue import Cause
+from handloop.controller.runtime.reconcile_writes import NameWrites
 from handloop.informers.keys import ObjectName
 from support.captured_logs import captured_logs
 from support.deployments import deployment
@@ -26,8 +27,8 @@ FOO = new_foo()
 def rig_that_writes(*, names: int = 1, error: bool = False) -> ReconcileRig:
     """Its reconcile creates so many Deployments, scales the first, and writes a status."""
 
-    def script(_name: ObjectName, context: Context) -> None:
-        client = Client(rig.transport).telling(context._accepted)
+    def script(name: ObjectName, _context: Context) -> None:
+        client = Client(rig.transport).telling(NameWrites(rig.controller._writes, name).accepted)
         deployments, foos = client.resource(Deployment), client.resource(Foo)
         for number in range(names):
             child = new_deployment(FOO)
@@ -78,8 +79,8 @@ def test_a_reconcile_that_wrote_nothing_says_nothing() -> None:
 def test_a_status_that_follows_a_rollout_is_no_hot_loop(cause: Cause, slowed: int) -> None:
     """Another object's change led to each write; one that only its own echo leads to goes on for ever."""
 
-    def script(_name: ObjectName, context: Context) -> None:
-        foos = Client(rig.transport).telling(context._accepted).resource(Foo)
+    def script(name: ObjectName, _context: Context) -> None:
+        foos = Client(rig.transport).telling(NameWrites(rig.controller._writes, name).accepted).resource(Foo)
         live = foos.get("example-foo", namespace="default")
         foos.update_status(replace(live, status=FooStatus(available_replicas=len(rig.calls))))
 
@@ -96,10 +97,10 @@ def test_a_status_that_follows_a_rollout_is_no_hot_loop(cause: Cause, slowed: in
 def test_writes_that_change_nothing_are_no_hot_loop(answered: int, slowed: int) -> None:
     """Many controllers apply all children in each reconcile; one change behind them counts."""
 
-    def script(_name: ObjectName, context: Context) -> None:
+    def script(name: ObjectName, _context: Context) -> None:
         for version in [10] * 6 + [answered]:
             body = f'{{"metadata": {{"name": "child", "resourceVersion": "{version}"}}}}'
-            context._accepted(call, Response(200, {}, body.encode()))
+            NameWrites(rig.controller._writes, name).accepted(call, Response(200, {}, body.encode()))
 
     call = Call("patch", "PATCH", "/", resource="deployments.apps", namespace="default", name="child")
     rig = ReconcileRig(script, own_write_timeout_seconds=0)
