@@ -49,7 +49,8 @@ DIFFERENCES: Final = (
         "stays."
     ),
     Difference(
-        "Tables of PersistentVolumes, StorageClasses, IngressClasses, PriorityClasses, Endpoints, "
+        "Tables of PersistentVolumes and their claims, StorageClasses, Ingresses and their classes, "
+        "NetworkPolicies, bindings of roles, PriorityClasses, Endpoints, DaemonSets, CronJobs, PodTemplates, "
         "ReplicationControllers and ControllerRevisions show name and age only."
     ),
     Difference("Autoscalers have no metrics, and do not notice that several of them scale the same pods."),

@@ -14,10 +14,8 @@ from handloop.sandbox.tables.cell import (
     UNSET,
     Object,
     age_of,
-    is_deleting,
     labels_text,
     name_of,
-    selector_cell,
     shortened,
     unique,
 )
@@ -25,7 +23,6 @@ from handloop.sandbox.wire import human
 from handloop.sandbox.wire.field_rules import part
 
 _ROLE_LABEL = "node-role.kubernetes.io/"
-_MAX_HOSTS = 3
 
 
 def config_map_cells(obj: Object, now: float) -> list[Any]:
@@ -171,59 +168,6 @@ def _slice_port(port: Object) -> str:
     return str(port["name"]) if port.get("name") is not None else "*"
 
 
-def ingress_cells(obj: Object, now: float) -> list[Any]:
-    """Name, class, hosts, address, ports, age."""
-    spec = part(obj, "spec")
-    address = ",".join(_balancer_addresses(obj))
-    ports = "80, 443" if spec.get("tls") else "80"
-    return [
-        name_of(obj),
-        spec.get("ingressClassName") or NONE,
-        _hosts(spec),
-        address,
-        ports,
-        age_of(obj, now),
-    ]
-
-
-def _hosts(spec: Object) -> str:
-    rules = spec.get("rules") or ()
-    found: list[str] = []
-    more = False
-    for rule in rules:
-        more = more or len(found) == _MAX_HOSTS
-        if not more and rule.get("host"):
-            found.append(rule["host"])
-    text = ",".join(found)
-    if not text:
-        return "*"
-    return f"{text} + {len(rules) - _MAX_HOSTS} more..." if more else text
-
-
-def network_policy_cells(obj: Object, now: float) -> list[Any]:
-    """Name, pod selector, age."""
-    return [name_of(obj), selector_cell(part(obj, "spec").get("podSelector")), age_of(obj, now)]
-
-
-def binding_cells(obj: Object, now: float) -> list[Any]:
-    """Name, role, age, users, groups, service accounts."""
-    role = part(obj, "roleRef")
-    subjects = obj.get("subjects") or ()
-    by_kind = {kind: [entry for entry in subjects if entry.get("kind") == kind] for kind in _SUBJECTS}
-    names = [", ".join(entry.get("name", "") for entry in by_kind[kind]) for kind in ("User", "Group")]
-    accounts = ", ".join(f"{e.get('namespace', '')}/{e.get('name', '')}" for e in by_kind["ServiceAccount"])
-    return [
-        name_of(obj),
-        f"{role.get('kind', '')}/{role.get('name', '')}",
-        age_of(obj, now),
-        *names,
-        accounts,
-    ]
-
-
-_SUBJECTS = ("User", "Group", "ServiceAccount")
-
-
 def node_cells(obj: Object, now: float) -> list[Any]:
     """Name, status, roles, age, version, addresses, OS image, kernel, container runtime."""
     info = part(obj, "status", "nodeInfo")
@@ -258,44 +202,6 @@ def _node_roles(obj: Object) -> list[str]:
 def _node_address(obj: Object, kind: str) -> str:
     addresses = part(obj, "status").get("addresses") or ()
     return next((entry.get("address", "") for entry in addresses if entry.get("type") == kind), NONE)
-
-
-_ACCESS_MODES = {
-    "ReadWriteOnce": "RWO",
-    "ReadOnlyMany": "ROX",
-    "ReadWriteMany": "RWX",
-    "ReadWriteOncePod": "RWOP",
-}
-
-
-_STORAGE_CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
-
-
-def claim_cells(obj: Object, now: float) -> list[Any]:
-    """Name, status, volume, capacity, access modes, classes, age, volume mode."""
-    spec, status = part(obj, "spec"), part(obj, "status")
-    bound = bool(spec.get("volumeName"))
-    return [
-        name_of(obj),
-        "Terminating" if is_deleting(obj) else status.get("phase", ""),
-        spec.get("volumeName", ""),
-        part(status, "capacity").get("storage", "0") if bound else "",
-        _access_modes(status) if bound else "",
-        _storage_class(obj),
-        spec.get("volumeAttributesClassName") or UNSET,
-        age_of(obj, now),
-        spec.get("volumeMode") or UNSET,
-    ]
-
-
-def _access_modes(holder: Object) -> str:
-    modes = holder.get("accessModes") or ()
-    return ",".join(short for mode, short in _ACCESS_MODES.items() if mode in modes)
-
-
-def _storage_class(obj: Object) -> str:
-    annotated = part(obj, "metadata", "annotations").get(_STORAGE_CLASS_ANNOTATION)
-    return str(part(obj, "spec").get("storageClassName") or "") if annotated is None else str(annotated)
 
 
 def quota_cells(obj: Object, now: float) -> list[Any]:

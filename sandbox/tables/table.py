@@ -15,7 +15,6 @@ from typing import Any
 
 from handloop.sandbox.kinds.kind_table import Column, builtin_columns
 from handloop.sandbox.tables import cluster_cells as cluster
-from handloop.sandbox.tables import cluster_cells as storage
 from handloop.sandbox.tables import workload_cells as workload
 from handloop.sandbox.tables.cell import Object, name_of
 from handloop.sandbox.tables.pod_cells import pod_cells, pod_conditions
@@ -104,29 +103,21 @@ CELLS: Mapping[tuple[str, str], Cells] = {
     ("", "events"): cluster.event_cells,
     ("", "namespaces"): cluster.namespace_cells,
     ("", "nodes"): cluster.node_cells,
-    ("", "persistentvolumeclaims"): storage.claim_cells,
     ("", "pods"): pod_cells,
-    ("", "podtemplates"): workload.pod_template_cells,
-    ("", "resourcequotas"): storage.quota_cells,
+    ("", "resourcequotas"): cluster.quota_cells,
     ("", "secrets"): cluster.secret_cells,
     ("", "serviceaccounts"): cluster.named_cells,
     ("", "services"): cluster.service_cells,
-    ("apps", "daemonsets"): workload.daemon_set_cells,
     ("apps", "deployments"): workload.deployment_cells,
     ("apps", "replicasets"): workload.replica_set_cells,
     ("apps", "statefulsets"): workload.stateful_set_cells,
     ("autoscaling", "horizontalpodautoscalers"): workload.autoscaler_cells,
-    ("batch", "cronjobs"): workload.cron_job_cells,
     ("batch", "jobs"): workload.job_cells,
     ("certificates.k8s.io", "certificatesigningrequests"): cluster.signing_request_cells,
     ("coordination.k8s.io", "leases"): cluster.lease_cells,
     ("discovery.k8s.io", "endpointslices"): cluster.endpoint_slice_cells,
     ("events.k8s.io", "events"): cluster.event_cells,
-    ("networking.k8s.io", "ingresses"): cluster.ingress_cells,
-    ("networking.k8s.io", "networkpolicies"): cluster.network_policy_cells,
     ("policy", "poddisruptionbudgets"): workload.disruption_budget_cells,
-    ("rbac.authorization.k8s.io", "clusterrolebindings"): cluster.binding_cells,
-    ("rbac.authorization.k8s.io", "rolebindings"): cluster.binding_cells,
 }
 
 

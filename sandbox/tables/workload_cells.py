@@ -20,7 +20,6 @@ from handloop.sandbox.tables.cell import (
     containers_and_images,
     holds,
     is_deleting,
-    labels_text,
     name_of,
     selector_cell,
 )
@@ -66,23 +65,6 @@ def stateful_set_cells(obj: Object, now: float) -> list[Any]:
     return [name_of(obj), ready, age_of(obj, now), *_template(obj)]
 
 
-def daemon_set_cells(obj: Object, now: float) -> list[Any]:
-    """Name, desired, current, ready, up-to-date, available, nodes, age, containers, images, selector."""
-    names = ("desiredNumberScheduled", "currentNumberScheduled", "numberReady")
-    counts = [_count(obj, name) for name in (*names, "updatedNumberScheduled", "numberAvailable")]
-    nodes = labels_text(part(obj, "spec", "template", "spec", "nodeSelector"))
-    selector = selector_cell(part(obj, "spec").get("selector"))
-    return [name_of(obj), *counts, nodes, age_of(obj, now), *_template(obj), selector]
-
-
-def pod_template_cells(obj: Object, now: float) -> list[Any]:
-    """Name, containers, images, pod labels."""
-    del now
-    template = part(obj, "template")
-    labels = labels_text(part(template, "metadata", "labels"))
-    return [name_of(obj), *containers_and_images(part(template, "spec")), labels]
-
-
 def job_cells(obj: Object, now: float) -> list[Any]:
     """Name, status, completions, duration, age, containers, images, selector."""
     selector = selector_cell(part(obj, "spec").get("selector"))
@@ -117,24 +99,6 @@ def _job_duration(status: Object, now: float) -> str:
         return ""
     end = parse_time(status["completionTime"]) if status.get("completionTime") else now
     return human.human_duration(end - parse_time(status["startTime"]))
-
-
-def cron_job_cells(obj: Object, now: float) -> list[Any]:
-    """Name, schedule, timezone, suspend, active, last schedule, age, containers, images, selector."""
-    spec, status = part(obj, "spec"), part(obj, "status")
-    last = human.age(status["lastScheduleTime"], now) if status.get("lastScheduleTime") else NONE
-    job = part(spec, "jobTemplate", "spec")
-    return [
-        name_of(obj),
-        spec.get("schedule", ""),
-        spec.get("timeZone") or NONE,
-        {True: "True", False: "False", None: UNSET}[spec.get("suspend")],
-        len(status.get("active") or ()),
-        last,
-        age_of(obj, now),
-        *containers_and_images(part(job, "template", "spec")),
-        selector_cell(job.get("selector")),
-    ]
 
 
 def disruption_budget_cells(obj: Object, now: float) -> list[Any]:

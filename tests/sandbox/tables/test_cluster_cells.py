@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from handloop.sandbox.tables.cluster_cells import (
-    claim_cells,
     created_cells,
     endpoint_slice_cells,
     event_cells,
@@ -23,18 +22,15 @@ _STAMP = "2023-11-14T22:13:20Z"
 @pytest.mark.parametrize(
     "line",
     rows(
-        "clusterrolebindings",
         "clusterroles",
         "configmaps",
         "endpointslices",
         "events",
-        "ingresses",
         "leases",
         "limitranges",
         "namespaces",
-        "networkpolicies",
         "nodes",
-        "rolebindings",
+        "resourcequotas",
         "roles",
         "secrets",
         "serviceaccounts",
@@ -128,42 +124,6 @@ def test_kinds_without_columns_show_their_creation() -> None:
 
 _LATER = 1_700_000_000.0
 _AGE = "<unknown>"
-
-
-@pytest.mark.parametrize(
-    "line",
-    rows("persistentvolumeclaims", "resourcequotas"),
-    ids=told,
-)
-def test_rows_of_storage_are_as_recorded(line: dict[str, Any]) -> None:
-    """The cells a real server shows of these objects."""
-    check_row(line)
-
-
-def test_access_modes_are_abbreviated_in_a_fixed_order() -> None:
-    """RWO, ROX, RWX, RWOP, each once, whatever order they were given in."""
-    modes = ["ReadWriteOncePod", "ReadWriteMany", "ReadOnlyMany", "ReadWriteOnce", "ReadWriteOnce"]
-    claim = {"metadata": {"name": "c"}, "spec": {"volumeName": "v"}, "status": {"accessModes": modes}}
-    assert claim_cells(claim, _LATER)[4] == "RWO,ROX,RWX,RWOP"
-
-
-def test_a_claim_shows_what_it_got() -> None:
-    """Capacity and modes are those of the bound volume; before that they are empty."""
-    claim: dict[str, Any] = {
-        "metadata": {"name": "c"},
-        "spec": {"accessModes": ["ReadWriteOnce"], "volumeMode": "Filesystem"},
-        "status": {"phase": "Pending"},
-    }
-    assert claim_cells(claim, _LATER)[:5] == ["c", "Pending", "", "", ""]
-    claim["spec"]["volumeName"] = "v"
-    claim["status"] = {
-        "phase": "Bound",
-        "capacity": {"storage": "2Gi"},
-        "accessModes": ["ReadWriteMany"],
-    }
-    assert claim_cells(claim, _LATER)[:5] == ["c", "Bound", "v", "2Gi", "RWX"]
-    claim["metadata"]["deletionTimestamp"] = "2024-01-01T00:00:00Z"
-    assert claim_cells(claim, _LATER)[1] == "Terminating"
 
 
 def test_a_quota_shows_requests_and_limits_apart() -> None:

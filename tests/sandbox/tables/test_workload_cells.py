@@ -6,7 +6,6 @@ import pytest
 
 from handloop.sandbox.tables.workload_cells import (
     autoscaler_cells,
-    cron_job_cells,
     job_cells,
 )
 from support.object_cases import check_row
@@ -19,13 +18,10 @@ _STARTED = "2023-11-14T22:13:20Z"
 @pytest.mark.parametrize(
     "line",
     rows(
-        "cronjobs",
-        "daemonsets",
         "deployments",
         "horizontalpodautoscalers",
         "jobs",
         "poddisruptionbudgets",
-        "podtemplates",
         "replicasets",
         "statefulsets",
     ),
@@ -116,12 +112,3 @@ def test_an_autoscaler_of_version_1() -> None:
 def test_jobs(spec: dict[str, Any], status: dict[str, Any], cells: list[str]) -> None:
     """Status, completions and duration of a Job in its several ways to count."""
     assert job_cells({"metadata": {"name": "j"}, "spec": spec, "status": status}, _NOW)[1:4] == cells
-
-
-def test_cron_jobs() -> None:
-    """Suspension is a word, the last run an age."""
-    found: dict[str, Any] = {"metadata": {"name": "c"}, "spec": {"schedule": "@daily"}}
-    assert cron_job_cells(found, _NOW)[1:6] == ["@daily", "<none>", "<unset>", 0, "<none>"]
-    found["spec"] |= {"suspend": True, "timeZone": "Etc/UTC"}
-    found["status"] = {"active": [{}, {}], "lastScheduleTime": _STARTED}
-    assert cron_job_cells(found, _NOW)[2:6] == ["Etc/UTC", "True", 2, "60s"]
