@@ -6,6 +6,8 @@ import threading
 import pytest
 
 from handloop.client.errors import (
+    APIError,
+    BadAnswer,
     Cancelled,
     ClientError,
     Conflict,
@@ -19,8 +21,17 @@ from handloop.client.errors import (
     ServiceUnavailable,
     TooManyRequests,
     TransportError,
+    error_from_status,
 )
-from handloop.client.rest_client import Call, Reachability, RESTClient, default_user_agent
+from handloop.client.errors.status import Status, StatusCause, StatusDetails
+from handloop.client.rest_client import (
+    Call,
+    Reachability,
+    RESTClient,
+    default_user_agent,
+    retry_after_seconds,
+    wait_before_retry,
+)
 from handloop.workqueue.seams import Seams
 from support.captured_logs import captured_logs
 from support.fake_clock import FakeClock
@@ -379,3 +390,135 @@ def test_warnings_of_the_server_are_heard_in_every_answer() -> None:
         rig.client.until(threading.Event()).send(READ)
     (warning,) = [entry for entry in entries if entry["event"] == "The server warns"]
     assert (warning["text"], warning["once"]) == ("v1 is deprecated", True)
+
+
+# -- retries
+
+
+@pytest.mark.parametrize(
+    ("value", "seconds"),
+    [
+        ("5", 5.0),
+        (" 7 ", 7.0),
+        ("0", 0.0),
+        ("", None),
+        ("Wed, 21 Oct 2026 07:28:00 GMT", None),
+        ("-1", None),
+        ("1.5", None),
+        ("1e3", None),
+        ("soon", None),
+        ("٣", None),
+        ("9" * 30, None),
+    ],
+)
+def test_only_whole_seconds_count(value: str, seconds: float | None) -> None:
+    """T21: an HTTP date or garbage in Retry-After is no wait."""
+    assert retry_after_seconds({"Retry-After": value}) == seconds
+
+
+def test_no_header_is_no_wait() -> None:
+    """T21: without Retry-After nothing is waited for."""
+    assert retry_after_seconds({}) is None
+
+
+def failed(code: int, wait: float | None) -> APIError:
+    return error_from_status(Status(code=code), retry_after_seconds=wait)
+
+
+@pytest.mark.parametrize(
+    ("error", "read", "wait"),
+    [
+        (failed(429, 3), True, 3.0),
+        (failed(429, 3), False, 3.0),
+        (failed(429, None), True, None),
+        (failed(503, 3), True, 3.0),
+        (failed(500, 3), True, 3.0),
+        (failed(504, 3), True, 3.0),
+        (failed(503, 3), False, None),
+        (failed(503, None), True, None),
+        (failed(409, 3), True, None),
+        (failed(404, 3), True, None),
+        (failed(429, 5000), True, 120.0),
+        (ConnectionBroken("reset"), True, 1.0),
+        (ConnectionBroken("reset"), False, None),
+        (ConnectionRefused("refused"), True, None),
+        (DeadlineExceeded("slow"), True, None),
+        (BadAnswer("html"), True, None),
+    ],
+    ids=repr,
+)
+def test_what_is_repeated_and_when(error: APIError | TransportError, read: bool, wait: float | None) -> None:
+    """T21, T23: 429 repeats anything, 5xx and a lost answer repeat reads, all else is the caller's."""
+    assert wait_before_retry(error, read=read, uniform=0.0) == wait
+
+
+def test_waits_are_spread_but_never_shorter() -> None:
+    """T21: clients that were told the same wait come back at different times, none too early."""
+    assert wait_before_retry(failed(429, 10), read=True, uniform=0.5) == pytest.approx(10.5)
+
+
+def test_a_version_from_the_future_is_not_waited_for() -> None:
+    """T32: the reflector has a better answer than to wait for a server that lags."""
+    details = StatusDetails(causes=(StatusCause("ResourceVersionTooLarge"),), retry_after_seconds=1)
+    error = error_from_status(Status(code=504, reason="Timeout", details=details))
+    assert error.retry_after_seconds == 1.0
+    assert wait_before_retry(error, read=True, uniform=0.0) is None
+
+
+# -- reachability
+
+
+class _Rig:
+    """One who waits for up to 30 s."""
+
+    def __init__(self) -> None:
+        self.clock = FakeClock()
+        self.stop = threading.Event()
+        self.reachability = Reachability(clock=self.clock)
+        self.waiter = Background(lambda: self.reachability.wait_for_return(30, self.stop))
+        self.clock.wait_for_deadline(30)
+
+
+def test_the_first_answer_after_a_loss_ends_the_wait() -> None:
+    """Whoever made the request."""
+    rig = _Rig()
+    rig.reachability.lost()
+    rig.reachability.answered()
+    assert rig.waiter.result() is True
+
+
+def test_answers_of_a_server_that_was_not_gone_wake_nobody() -> None:
+    """Only a return counts, not every answer; the wait ends with its time."""
+    rig = _Rig()
+    rig.reachability.answered()
+    rig.clock.advance(29)
+    rig.reachability.answered()
+    rig.clock.advance(1)
+    assert rig.waiter.result() is False
+
+
+def test_a_return_before_the_wait_does_not_count() -> None:
+    """Who waits had no answer after that."""
+    reachability = Reachability(clock=FakeClock())
+    reachability.lost()
+    reachability.answered()
+    assert not reachability.wait_for_return(0, threading.Event())
+
+
+def test_stop_ends_the_wait() -> None:
+    """Set, and then wake: no return."""
+    rig = _Rig()
+    rig.stop.set()
+    rig.reachability.wake()
+    assert rig.waiter.result() is False
+
+
+def test_all_who_wait_are_told() -> None:
+    """One answer is enough for any number of them."""
+    rig = _Rig()
+    others = [Background(lambda: rig.reachability.wait_for_return(20, rig.stop)) for _ in range(3)]
+    rig.clock.wait_for_waiters(4)
+    rig.reachability.lost()
+    rig.reachability.lost()
+    rig.reachability.answered()
+    assert [waiter.result() for waiter in (rig.waiter, *others)] == [True] * 4

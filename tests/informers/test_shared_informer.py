@@ -3,7 +3,7 @@ Informers that run, on a fake source and a fake clock.
 
 INF scenarios that have no test in this form, and why:
 
-    INF-04, INF-32  test_resync_periods.py
+    INF-04, INF-32  test_processor.py
     INF-21, INF-22, INF-25, INF-34    test_processor.py; the informer's side of INF-21 is here
     INF-14, INF-24  test_shared_informer_interleaving.py; with real threads here
     INF-26, INF-27  none; see test_sync.py

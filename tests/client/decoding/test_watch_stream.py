@@ -5,19 +5,36 @@ import random
 import threading
 from collections.abc import Iterable
 from time import process_time
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from handloop.client.decoding.watch_stream import EventType, WatchStream
+from handloop.apis.apps_v1 import Deployment
+from handloop.client.decoding.pages import Undecodable
+from handloop.client.decoding.watch_stream import (
+    INITIAL_EVENTS_END,
+    Bookmark,
+    EventDecoder,
+    EventType,
+    WatchEvent,
+    WatchStream,
+    WrongKind,
+)
 from handloop.client.errors import (
+    APIError,
     ClientError,
     ConnectionBroken,
     DeadlineExceeded,
     DecodeError,
+    Expired,
+    Forbidden,
     StreamClosed,
 )
 from handloop.client.resource_client import codec_of
 from handloop.controller.foo.types import Foo
+from support.captured_logs import captured_logs
 from support.fake_clock import FakeClock
 from support.scripted_transport import ScriptedStream
 from support.threads import Background
@@ -198,3 +215,291 @@ def test_close_ends_a_blocked_read() -> None:
     assert read_once.wait(20)
     stream.close()
     assert reader.result() == ["ended"]
+
+
+# -- events
+
+
+def foo(name: str = "a", rv: str = "5", **spec: Any) -> dict[str, Any]:
+    return {
+        "kind": "Foo",
+        "apiVersion": "samplecontroller.k8s.io/v1alpha1",
+        "metadata": {"name": name, "namespace": "ns", "resourceVersion": rv},
+        "spec": spec,
+    }
+
+
+def line(kind: Any, obj: Any) -> bytes:
+    return json.dumps({"type": kind, "object": obj}).encode() + b"\n"
+
+
+GOOD = line("ADDED", foo("good", "1"))
+
+
+@pytest.fixture
+def decoder() -> EventDecoder[Foo]:
+    return codec_of(Foo).events()
+
+
+def test_a_block_of_objects(decoder: EventDecoder[Foo]) -> None:
+    """Every object event comes out typed, in order."""
+    decoded = decoder.decode(
+        line("ADDED", foo("a", replicas=1)) + line("MODIFIED", foo("a", "6")) + line("DELETED", foo("a", "7"))
+    )
+    assert [(event.type, _version(event)) for event in decoded.events] == [
+        (EventType.ADDED, "5"),
+        (EventType.MODIFIED, "6"),
+        (EventType.DELETED, "7"),
+    ]
+    assert all(isinstance(event.object, Foo) for event in decoded.events)
+    assert decoded.error is None
+
+
+def _version(event: WatchEvent[Foo]) -> str:
+    assert isinstance(event.object, Foo)
+    return event.object.metadata.resource_version
+
+
+def test_an_object_without_kind_is_of_the_kind_that_is_watched() -> None:
+    """Built-in kinds may come without kind and apiVersion."""
+    decoder = codec_of(Deployment).events()
+    (event,) = decoder.decode(line("ADDED", {"metadata": {"name": "d", "resourceVersion": "1"}})).events
+    assert isinstance(event.object, Deployment)
+
+
+def test_a_bookmark(decoder: EventDecoder[Foo]) -> None:
+    """T29: a bookmark is a version with annotations, never an object."""
+    obj = foo()
+    obj["metadata"] = {"resourceVersion": "9", "annotations": {"k8s.io/initial-events-end": "true"}}
+    events = decoder.decode(GOOD + line("BOOKMARK", obj)).events
+    assert events[1] == WatchEvent(EventType.BOOKMARK, Bookmark("9", {"k8s.io/initial-events-end": "true"}))
+
+
+def test_a_bookmark_with_a_whole_object_is_no_object(decoder: EventDecoder[Foo]) -> None:
+    """A bookmark that happens to look like a Foo is still only a version."""
+    (event,) = decoder.decode(line("BOOKMARK", foo("a", "9"))).events
+    assert event.object == Bookmark("9", {})
+
+
+@pytest.mark.parametrize("reason", ["Expired", "Gone"])
+def test_an_error_event_is_an_api_error(decoder: EventDecoder[Foo], reason: str) -> None:
+    """T26: 410 as an ERROR event, in both spellings."""
+    status = {"kind": "Status", "code": 410, "reason": reason, "message": "too old resource version: 1 (2)"}
+    (event,) = decoder.decode(line("ERROR", status)).events
+    assert event.type is EventType.ERROR
+    assert isinstance(event.object, APIError)
+    assert event.object.code == 410
+    assert isinstance(event.object, Expired) is (reason == "Expired")
+    assert str(event.object).startswith("watch foos.samplecontroller.k8s.io: too old resource version")
+
+
+@pytest.mark.parametrize(
+    "status", [{}, None, [], "x", 5, {"code": "410", "reason": 4}, {"kind": "Foo"}, foo()], ids=repr
+)
+def test_an_error_event_without_a_status_is_a_generic_error(decoder: EventDecoder[Foo], status: Any) -> None:
+    """T36: an ERROR event of any shape is an APIError with something to say."""
+    (event,) = decoder.decode(line("ERROR", status)).events
+    assert type(event.object) is APIError
+    assert "error event" in str(event.object)
+
+
+def test_an_error_event_that_cannot_be_read_is_one_error(decoder: EventDecoder[Foo]) -> None:
+    """T14: a number of 5,000 digits in a Status is contained like any other bad line."""
+    huge = line("ERROR", {"kind": "Status", "code": 12345}).replace(b"12345", b"9" * 5000)
+    decoded = decoder.decode(GOOD + huge)
+    assert len(decoded.events) == 1
+    assert isinstance(decoded.error, DecodeError)
+
+
+def test_an_error_with_an_unknown_reason_goes_by_its_code(decoder: EventDecoder[Foo]) -> None:
+    """T36: an unknown reason leaves the code to decide."""
+    status = {"kind": "Status", "code": 403, "reason": "Novel", "message": "no"}
+    (event,) = decoder.decode(line("ERROR", status)).events
+    assert isinstance(event.object, Forbidden)
+
+
+def test_an_object_that_does_not_fit(decoder: EventDecoder[Foo]) -> None:
+    """One bad object is quarantined with its event type; its neighbours are delivered."""
+    decoded = decoder.decode(GOOD + line("MODIFIED", foo("bad", "6", replicas="x")) + line("ADDED", foo("c")))
+    kinds = [type(event.object) for event in decoded.events]
+    assert kinds == [Foo, Undecodable, Foo]
+    assert decoded.events[1].type is EventType.MODIFIED
+    bad = decoded.events[1].object
+    assert isinstance(bad, Undecodable)
+    assert (bad.key_namespace, bad.key_name, bad.resource_version) == ("ns", "bad", "6")
+
+
+@pytest.mark.parametrize(
+    ("obj", "kind"),
+    [
+        ({**foo(), "kind": "Bar"}, ("samplecontroller.k8s.io/v1alpha1", "Bar")),
+        ({**foo(), "apiVersion": "samplecontroller.k8s.io/v2"}, ("samplecontroller.k8s.io/v2", "Foo")),
+        ({"kind": "Table", "apiVersion": "meta.k8s.io/v1", "rows": []}, ("meta.k8s.io/v1", "Table")),
+        ({"kind": "Status", "apiVersion": "v1", "code": 410}, ("v1", "Status")),
+    ],
+    ids=["another kind", "another version", "a table", "a status"],
+)
+@pytest.mark.parametrize("event_type", ["ADDED", "MODIFIED", "DELETED"])
+def test_another_kind_is_named(
+    decoder: EventDecoder[Foo], obj: dict[str, Any], kind: tuple[str, str], event_type: str
+) -> None:
+    """T35: an object of another kind is told apart from one that does not fit."""
+    (event,) = decoder.decode(line(event_type, obj)).events
+    assert event == WatchEvent(EventType(event_type), WrongKind(*kind))
+
+
+def test_a_bookmark_of_another_kind_is_named(decoder: EventDecoder[Foo]) -> None:
+    """T35: a bookmark belongs to the kind that is watched."""
+    (event,) = decoder.decode(line("BOOKMARK", {"kind": "Bar", "metadata": {"resourceVersion": "3"}})).events
+    assert event.object == WrongKind("", "Bar")
+
+
+def test_unknown_event_types_are_left_out_and_counted(decoder: EventDecoder[Foo]) -> None:
+    """T34: a type from the future is counted and said once, and its version is not taken."""
+    with captured_logs() as logs:
+        decoded = decoder.decode(GOOD + line("NOVEL", foo("x", "99")) + line("NOVEL", foo("y")) + GOOD)
+    assert [event.type for event in decoded.events] == [EventType.ADDED, EventType.ADDED]
+    assert decoder.unknown_events == 2
+    assert [entry["event"] for entry in logs] == ["Unexpected watch event type"]
+
+
+BAD_SHAPES: list[Any] = [
+    None,
+    [],
+    "x",
+    7,
+    True,
+    {},
+    {"metadata": None},
+    {"metadata": []},
+    {"metadata": {}},
+    {"metadata": {"name": "a"}},
+    {"metadata": {"resourceVersion": "5"}},
+    {"metadata": {"name": None, "resourceVersion": "5"}},
+    {"metadata": {"name": "a", "resourceVersion": 5}},
+    {"kind": "Foo", "metadata": {"name": ["a"], "resourceVersion": "5"}},
+    {"metadata": {"labels": 5}},
+    {"metadata": {"labels": {"a": None}, "annotations": ["x"]}},
+]
+
+
+@pytest.mark.parametrize("obj", BAD_SHAPES, ids=repr)
+@pytest.mark.parametrize("event_type", ["ADDED", "MODIFIED", "DELETED"])
+def test_an_object_without_name_or_version_is_one_error(
+    decoder: EventDecoder[Foo], event_type: str, obj: Any
+) -> None:
+    """T35: every shape in every event gives the events before it, one DecodeError, and nothing after it."""
+    decoded = decoder.decode(GOOD + line(event_type, obj) + GOOD)
+    assert len(decoded.events) == 1
+    assert isinstance(decoded.error, DecodeError)
+
+
+@pytest.mark.parametrize(
+    "obj",
+    [
+        None,
+        [],
+        "x",
+        7,
+        {},
+        {"metadata": []},
+        {"metadata": {"name": "a"}},
+        {"metadata": {"resourceVersion": 5}},
+    ],
+    ids=repr,
+)
+def test_a_bookmark_without_a_version_is_one_error(decoder: EventDecoder[Foo], obj: Any) -> None:
+    """T35: a bookmark that says nothing ends the stream like any other bad line."""
+    decoded = decoder.decode(GOOD + line("BOOKMARK", obj) + GOOD)
+    assert len(decoded.events) == 1
+    assert isinstance(decoded.error, DecodeError)
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        b"{",
+        b"}",
+        b"garbage",
+        b"null",
+        b"[]",
+        b"7",
+        b'{"object":{}}',
+        b'{"type":"ADDED"}',
+        b'{"type":7,"object":{}}',
+        b'{"type":null,"object":{}}',
+        GOOD[:-2],
+        b'{"type":"ADDED","object":{"metadata":{"name":"a","resourceVersion":"1"},"x":NaN}}',
+        b'{"type":"ADDED","object":{"metadata":{"name":"\\ud800","resourceVersion":"1"}}}',
+        b'{"type":"ADDED","object":{"metadata":{"name":"a","resourceVersion":"1"},"x":"\xff"}}',
+        b'{"type":"ADDED","object":' + b"[" * 100_000,
+    ],
+    ids=lambda bad: repr(bad[-30:]),
+)
+def test_a_malformed_line_is_one_error(decoder: EventDecoder[Foo], bad: bytes) -> None:
+    """T12, T13, T14: a line that is not an event ends the stream with one short, escaped error."""
+    decoded = decoder.decode(GOOD + bad + b"\n" + GOOD)
+    assert len(decoded.events) == 1
+    assert isinstance(decoded.error, DecodeError)
+    assert str(decoded.error).isprintable()
+    assert len(str(decoded.error)) < 600
+
+
+def test_no_replacement_character_ever_appears(decoder: EventDecoder[Foo]) -> None:
+    """T12: invalid bytes at any place of an event never reach an object."""
+    good = line("ADDED", foo("name", "1", deploymentName="deployment"))
+    for position in range(len(good) - 1):
+        broken = good[:position] + b"\xff" + good[position + 1 :]
+        decoded = decoder.decode(broken)
+        assert decoded.events == []
+        assert isinstance(decoded.error, DecodeError)
+
+
+def test_deep_nesting_in_an_unknown_field_is_no_obstacle(decoder: EventDecoder[Foo]) -> None:
+    """T14: the fields we know are read, whatever stands beside them."""
+    deep = line("ADDED", {**foo("deep"), "extra": "DEEP"}).replace(b'"DEEP"', b"[" * 9000 + b"]" * 9000)
+    decoded = decoder.decode(GOOD + deep + GOOD)
+    assert [type(event.object) for event in decoded.events] == [Foo, Foo, Foo]
+
+
+def test_empty_lines_are_no_events(decoder: EventDecoder[Foo]) -> None:
+    """Blank lines between events mean nothing, on the fast path and on the slow one."""
+    assert len(decoder.decode(b"\n" + GOOD + b"\n \n").events) == 1
+    assert len(decoder.decode(b"\n" + line("BOOKMARK", foo()) + b"\r\n\n").events) == 1
+
+
+@given(st.binary(max_size=400), st.randoms(use_true_random=False))
+def test_nothing_but_decode_errors(noise: bytes, rng: random.Random) -> None:
+    """T13: any bytes, and any bit flip in an event, give events or one DecodeError."""
+    decoder = codec_of(Foo).events()
+    flipped = bytearray(GOOD)
+    flipped[rng.randrange(len(flipped) - 1)] ^= 1 << rng.randrange(8)
+    for block in (noise + b"\n", bytes(flipped)):
+        decoded = decoder.decode(block)
+        assert decoded.error is None or isinstance(decoded.error, DecodeError)
+
+
+def test_both_paths_agree(decoder: EventDecoder[Foo]) -> None:
+    """A block decoded at once and line by line gives the same events."""
+    block = b"".join(line("MODIFIED", foo(f"n{i}", str(i + 1), replicas=i % 10 + 1)) for i in range(50))
+    slow: EventDecoder[Foo] = EventDecoder(Foo.resource, codec_of(Foo).decode)
+    assert decoder.decode(block).events == slow.decode(block).events
+
+
+def test_event_types_are_the_wire_s_words() -> None:
+    """An event type compares and prints as the server spells it."""
+    assert [str(kind) for kind in EventType] == ["ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"]
+    assert EventType("ADDED") is EventType.ADDED
+
+
+def test_an_event_unpacks() -> None:
+    """An event is a pair of type and object."""
+    kind, obj = WatchEvent(EventType.ADDED, "object")
+    assert (kind, obj) == (EventType.ADDED, "object")
+
+
+def test_only_the_annotated_bookmark_ends_the_initial_events() -> None:
+    """A streaming list is complete with the one bookmark that says so."""
+    assert Bookmark("5", {INITIAL_EVENTS_END: "true"}).ends_initial_events
+    assert not Bookmark("5", {INITIAL_EVENTS_END: "false"}).ends_initial_events
+    assert not Bookmark("5", {}).ends_initial_events

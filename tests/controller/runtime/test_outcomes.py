@@ -1,16 +1,29 @@
 from __future__ import annotations
 
+import json
+
 import pytest
+import structlog
 from prometheus_client import CollectorRegistry
 
-from handloop.client.errors import ConnectionRefused
+from handloop.apis.apps_v1 import Deployment
+from handloop.client.errors import ConnectionRefused, Forbidden
+from handloop.client.http.response import Response
+from handloop.client.resource_client import Client
+from handloop.controller.runtime.context import Context
 from handloop.controller.runtime.metrics.controller_metrics import ReconcileMetrics
-from handloop.controller.runtime.outcomes import Outcomes, SyncOutcomes
-from handloop.controller.runtime.reconcile import WaitError
+from handloop.controller.runtime.outcomes import Outcomes, ReconcileReports, SyncOutcomes, is_expected
+from handloop.controller.runtime.reconcile import (
+    DeadlineExceededError,
+    ReconcileError,
+    TerminalError,
+    WaitError,
+)
 from handloop.informers.keys import ObjectName
 from support.api_errors import api_error
 from support.captured_logs import captured_logs
 from support.fake_clock import FakeClock
+from support.scripted_transport import ScriptedTransport
 
 _NAME = ObjectName("default", "example-foo")
 _FAILED = "Error syncing; requeuing for later retry"
@@ -104,3 +117,119 @@ def test_a_sync_is_measured(error: Exception | None, result: str, errors: int, p
     assert value("reconcile_total", result=result) == 1
     assert value("reconcile_time_seconds_sum") == 2.0
     assert (value("reconcile_errors_total"), value("reconcile_panics_total")) == (errors, panics)
+
+
+# -- reconciles
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (api_error(500, "InternalError"), True),
+        (ReconcileError("x"), True),
+        (TerminalError("x"), True),
+        (DeadlineExceededError("x"), True),
+        (ValueError("x"), False),
+        (OSError("x"), False),
+        (SystemExit(1), False),
+    ],
+)
+def test_errors_of_the_client_and_on_purpose_are_expected(error: BaseException, expected: bool) -> None:
+    """All else is a bug in the reconciler."""
+    assert is_expected(error) is expected
+
+
+def lines_of(error: BaseException, failures: int = 3) -> list[dict[str, object]]:
+    """What is logged about a failure."""
+    with captured_logs() as logs:
+        context = Context(id="i", causes=("a", "b"), log=structlog.get_logger("c").bind(reconcileID="i"))
+        ReconcileReports().failed(context, error, failures)
+    return [dict(entry) for entry in logs]
+
+
+def test_a_failure_says_why_it_was_tried_at_all() -> None:
+    """One line: id, causes, error, and how often by now; no stack for what was to be expected."""
+    (line,) = lines_of(api_error(500, "InternalError", "boom"))
+    assert (line["event"], line["log_level"], line["reconcileID"]) == ("Reconciler error", "error", "i")
+    assert (line["causes"], line["failures"]) == ("a, b", 3)
+    assert "boom" in str(line["err"])
+
+
+@pytest.mark.parametrize(
+    ("code", "reason", "failures", "level"),
+    [
+        (409, "Conflict", 3, "info"),
+        (409, "AlreadyExists", 3, "info"),
+        (404, "NotFound", 1, "info"),
+        (404, "NotFound", 2, "error"),
+        (403, "Forbidden", 1, "error"),
+    ],
+)
+def test_a_lost_race_of_a_reconcile_is_no_error(code: int, reason: str, failures: int, level: str) -> None:
+    """What was deleted a moment ago is not found once; what is not found again is an error."""
+    (line,) = lines_of(api_error(code, reason), failures)
+    assert line["log_level"] == level
+
+
+def test_a_bug_comes_with_its_stack() -> None:
+    """The error as Python shows it, and its traceback for the log."""
+    (line,) = lines_of(ZeroDivisionError("division by zero"))
+    assert line["err"] == "ZeroDivisionError('division by zero')"
+    assert isinstance(line["exc_info"], ZeroDivisionError)
+
+
+def test_a_terminal_error_counts_no_tries() -> None:
+    """There will be none."""
+    (line,) = lines_of(TerminalError("bad spec"))
+    assert line["event"] == "Reconciler error, waiting for a change"
+    assert "failures" not in line
+    assert line["once"]
+
+
+def test_the_usual_course_is_quiet() -> None:
+    """Begin and success show from -v 4 on, a missed deadline always."""
+    with captured_logs() as logs:
+        context = Context(causes=("a",))
+        reports = ReconcileReports()
+        reports.begins(context)
+        reports.settled(context, None)
+        reports.settled(context, 30.0)
+        reports.timed_out(context, 1.23456)
+    assert [(e["event"], e.get("v")) for e in logs] == [
+        ("Reconciling", 4),
+        ("Reconcile successful", 4),
+        ("Reconcile successful", 4),
+        ("Reconcile took longer than its deadline", None),
+    ]
+    assert logs[2]["requeueAfter"] == 30
+    assert (logs[3]["log_level"], logs[3]["seconds"]) == ("warning", 1.235)
+
+
+def forbidden(message: str) -> Forbidden:
+    """A 403 to a patch of a Deployment."""
+    status = {"kind": "Status", "code": 403, "reason": "Forbidden", "message": message}
+    client = Client(ScriptedTransport([Response(403, {}, json.dumps(status).encode())]))
+    with pytest.raises(Forbidden) as caught:
+        client.resource(Deployment).patch("a", {}, namespace="b")
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("denied", "declared"),
+    [
+        ('create resource "deployments"', '.writes(Deployment, "create")'),
+        ('patch resource "deployments"', '.writes(Deployment, "patch") (an apply needs "create", too)'),
+        ('update resource "deployments/status"', '.writes(Deployment, "update", subresource="status")'),
+    ],
+)
+def test_a_refusal_says_what_to_declare(denied: str, declared: str) -> None:
+    """The server's words name verb and subresource, and the client knows the kind."""
+    text = f'"a" is forbidden: User "u" cannot {denied} in API group "apps" in the namespace "b"'
+    (line,) = lines_of(forbidden(text))
+    assert line["fix"] == f"declare it in the set-up: {declared}; then apply the roles again"
+
+
+def test_a_refusal_that_no_role_caused_leads_to_no_declaration() -> None:
+    """A quota or an admission plugin refuses with a 403, too."""
+    (line,) = lines_of(forbidden('deployments.apps "a" is forbidden: exceeded quota: q'))
+    assert "fix" not in line

@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry
 
-from handloop.controller.runtime.election.candidacy import Candidacy
+from handloop.controller.runtime.election.candidacy import Candidacy, ElectionStatistics
 from handloop.controller.runtime.election.config import LeaderElection
 from handloop.controller.runtime.election.election_metrics import LeaderElectionMetrics
 from handloop.controller.runtime.election.lease_lock import LeaseLock
+from handloop.controller.runtime.serving.health import Well, health_page
 from support.captured_logs import captured_logs
 from support.fake_clock import FakeClock
 from support.lease_api import LeaseAPI, failing, refusal
@@ -478,3 +479,28 @@ def test_the_wall_clock_does_not_matter(rig: Rig) -> None:
         assert not candidate.try_acquire_or_renew()
         rig.clock.advance(0.001)
         assert candidate.try_acquire_or_renew()
+
+
+# -- its state
+
+
+def seen(holder: str, *, leading: bool) -> ElectionStatistics:
+    """What an elector sees."""
+    return ElectionStatistics("demo/foo", "pod-b", holder, leading, 1.0, 14.0, "")
+
+
+@pytest.mark.parametrize(
+    ("holder", "leading", "words"),
+    [
+        ("pod-b", True, "leader"),
+        ("pod-a", False, "standby, holder=pod-a"),
+        ("", False, "standby, holder=none"),
+    ],
+)
+def test_a_standby_is_ready_and_says_so(holder: str, leading: bool, words: str) -> None:
+    """Else a rollout would wait for ever, and people would think that it hangs."""
+    statistics = seen(holder, leading=leading)
+    assert statistics.state() == Well(words)
+    page = health_page({"leader": statistics.state})
+    assert page({}) == (200, "text/plain; charset=utf-8", b"ok")
+    assert page({"verbose": [""]})[2].decode().splitlines()[0] == f"[+]leader: {words}"

@@ -22,12 +22,13 @@ from handloop.controller.runtime.election.candidacy import ElectionStatistics
 from handloop.controller.runtime.election.config import LeaderElection
 from handloop.controller.runtime.election.election_metrics import LeaderElectionMetrics
 from handloop.controller.runtime.election.leader_election import (
+    GuardedWork,
     LeaderCallbacks,
     LeaderElector,
     LeadershipLost,
 )
 from handloop.controller.runtime.election.lease_lock import LeaseLock
-from handloop.workqueue.seams import Seams
+from handloop.workqueue.seams import Seams, spawn_thread
 from support.captured_logs import captured_logs
 from support.election_rig import BING, PATH, ElectionRig, stopping, wait_for_stop
 from support.lease_api import LeaseAPI, no_answer, refusal
@@ -426,3 +427,39 @@ def test_a_configuration_that_makes_no_sense_is_refused() -> None:
     """LE-16: before anything is sent."""
     with pytest.raises(ValueError, match="leaseDuration must be greater than renewDeadline"):
         ElectionRig(lease_duration_seconds=10.0)
+
+
+# -- guarded work
+
+
+def test_work_is_told_to_stop_and_seen_to_end() -> None:
+    """The end is seen once it has returned, not before."""
+    begun = threading.Event()
+
+    def wait(stop: threading.Event) -> None:
+        begun.set()
+        assert stop.wait(20.0)
+
+    work = GuardedWork(wait)
+    thread = spawn_thread("leading", work.run)
+    assert begun.wait(20.0)
+    assert not work.ended.is_set()
+    work.stop.set()
+    assert work.ended.wait(20.0)
+    thread.join()
+    work.raise_error()
+
+
+@pytest.mark.parametrize("error", [ValueError("broken"), SystemExit(3), MemoryError()])
+def test_what_work_raises_comes_out_elsewhere(error: BaseException) -> None:
+    """P11, P17: of every kind, also those that end a thread without a word."""
+
+    def fail(_stop: threading.Event) -> None:
+        raise error
+
+    work = GuardedWork(fail)
+    work.raise_error()
+    work.run()
+    assert work.ended.is_set()
+    with pytest.raises(type(error)):
+        work.raise_error()

@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+import msgspec
+import pytest
 from prometheus_client import CollectorRegistry
 
-from handloop.controller.runtime.metrics.informer_metrics import InformerMetricsProvider
+from handloop.apis.apps_v1 import Deployment
+from handloop.apis.meta import ObjectMeta
+from handloop.controller.runtime.metrics.informer_metrics import (
+    SAMPLE,
+    CacheState,
+    InformerMetricsProvider,
+    estimated_bytes,
+)
 from handloop.informers.relist_policy import RelistReason
+from handloop.informers.shared_informer import SharedIndexInformer
+from support.fake_clock import FakeClock
+from support.fake_lister_watcher import FakeListerWatcher
 
 
 def test_an_informer_tells_of_its_cache_and_its_watch() -> None:
@@ -35,3 +47,49 @@ def test_every_reason_for_a_list_is_there_from_the_start() -> None:
     for reason in RelistReason:
         found = registry.get_sample_value("informer_relists_total", {"name": "foos", "reason": reason})
         assert found == 0, reason
+
+
+# -- the size of caches
+
+
+def deployments(count: int, *, name_length: int = 5) -> list[Deployment]:
+    """As many, with names of that length."""
+    return [
+        Deployment(metadata=ObjectMeta(name=f"{number:0{name_length}}", namespace="default"))
+        for number in range(count)
+    ]
+
+
+@pytest.mark.parametrize("count", [1, SAMPLE - 1, SAMPLE, SAMPLE + 1, 1000])
+def test_objects_of_one_size_are_measured_exactly(count: int) -> None:
+    """However many there are: the sample stands for all."""
+    objects = deployments(count)
+    assert estimated_bytes(objects) == len(msgspec.json.encode(objects[0])) * count
+
+
+def test_the_sample_is_taken_from_everywhere() -> None:
+    """Half of them large: neither the first nor the last ones decide."""
+    objects = deployments(500) + deployments(500, name_length=1000)
+    exact = sum(len(msgspec.json.encode(obj)) for obj in objects)
+    assert estimated_bytes(objects) == pytest.approx(exact, rel=0.1)
+
+
+def test_an_empty_cache_takes_nothing() -> None:
+    """There is nothing to divide by."""
+    assert estimated_bytes([]) == 0.0
+
+
+def test_each_informer_has_its_series() -> None:
+    """Computed at the time of the scrape, from what is in its store then."""
+    informer = SharedIndexInformer(FakeListerWatcher(), Deployment)
+    registry = CollectorRegistry(auto_describe=True)
+    registry.register(CacheState(lambda: [informer], FakeClock()))
+
+    def value() -> float | None:
+        return registry.get_sample_value("informer_cached_bytes", {"name": "deployments.apps"})
+
+    assert value() == 0.0
+    objects = deployments(3)
+    for obj in objects:
+        informer.indexer.add(obj)
+    assert value() == estimated_bytes(objects)

@@ -9,6 +9,7 @@ import socket
 import threading
 import time
 import urllib.request
+from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from socketserver import TCPServer
 
@@ -17,7 +18,7 @@ import pytest
 from handloop.controller.runtime.serving import page_server
 from handloop.controller.runtime.serving.health import health_page
 from handloop.controller.runtime.serving.listening import ListenError, PortInUseError
-from handloop.controller.runtime.serving.page_server import MAX_CONNECTIONS, TEXT, PageServer
+from handloop.controller.runtime.serving.page_server import MAX_CONNECTIONS, TEXT, ConnectionLimit, PageServer
 from support.served_pages import fetch, serving
 from support.threads import Background
 
@@ -185,3 +186,67 @@ def test_a_server_without_descriptors_can_be_stopped(monkeypatch: pytest.MonkeyP
     with socket.create_connection(("127.0.0.1", server.port), timeout=20):
         assert exhausted.tried.wait(20)
         Background(server.stop).result()
+
+
+# -- the limit of connections
+
+
+Pair = tuple[socket.socket, socket.socket]
+
+
+@pytest.fixture
+def pairs() -> Iterator[list[Pair]]:
+    """Four connections, each as the server and as the client has it."""
+    with ExitStack() as stack:
+        made = [socket.socketpair() for _ in range(4)]
+        for end in (end for pair in made for end in pair):
+            stack.enter_context(end)
+            end.settimeout(10)
+        yield made
+
+
+def is_open(pair: Pair) -> bool:
+    """Whether what the server says still arrives."""
+    ours, theirs = pair
+    try:
+        ours.sendall(b"x")
+    except BrokenPipeError:
+        assert theirs.recv(1) == b""
+        return False
+    return theirs.recv(1) == b"x"
+
+
+def test_as_many_as_there_may_be_stay(pairs: list[Pair]) -> None:
+    """Nobody is cut off without need."""
+    limit = ConnectionLimit(4)
+    for ours, _ in pairs:
+        limit.admit(ours)
+    assert [is_open(pair) for pair in pairs] == [True] * 4
+
+
+def test_the_oldest_goes_for_the_newest(pairs: list[Pair]) -> None:
+    """Each new one is let in."""
+    limit = ConnectionLimit(2)
+    for ours, _ in pairs:
+        limit.admit(ours)
+    assert [is_open(pair) for pair in pairs] == [False, False, True, True]
+
+
+def test_one_that_is_done_makes_room(pairs: list[Pair]) -> None:
+    """Whether or not it was cut off before, and were it said twice."""
+    limit = ConnectionLimit(2)
+    for ours, _ in pairs[:2]:
+        limit.admit(ours)
+    for _ in range(2):
+        limit.leave(pairs[0][0])
+    limit.admit(pairs[2][0])
+    assert [is_open(pair) for pair in pairs] == [True] * 4
+
+
+def test_one_that_is_closed_already_harms_nothing(pairs: list[Pair]) -> None:
+    """The client may go in the moment in which it is cut off."""
+    limit = ConnectionLimit(1)
+    limit.admit(pairs[0][0])
+    pairs[0][0].close()
+    limit.admit(pairs[1][0])
+    assert is_open(pairs[1])
