@@ -58,24 +58,16 @@ def test_item_comes_when_its_time_has_come(queue: AnyDelayingQueue, clock: FakeC
     assert_nothing_comes_within(queue, clock, 10)
 
 
-def test_later_add_of_a_waiting_item_is_dropped(queue: AnyDelayingQueue, clock: FakeClock) -> None:
-    """DQ-02: the earlier time counts, and there is one delivery. Follows TestDeduping."""
+@pytest.mark.parametrize("second", [0.07, 0.03], ids=["later", "earlier"])
+def test_the_earlier_add_of_a_waiting_item_counts(
+    queue: AnyDelayingQueue, clock: FakeClock, second: float
+) -> None:
+    """DQ-02, DQ-03: whichever came first; and there is one delivery. Follows TestDeduping."""
     queue.add_after("foo", 0.05)
-    queue.add_after("foo", 0.07)
-    clock.advance(0.06)
-
+    queue.add_after("foo", second)
+    clock.advance(min(0.05, second) + 0.01)
     assert take(queue) == "foo"
-    assert_nothing_comes_within(queue, clock, 0.02)
-
-
-def test_earlier_add_of_a_waiting_item_wins(queue: AnyDelayingQueue, clock: FakeClock) -> None:
-    """DQ-03: a shorter delay moves the item up, and there is one delivery. Follows TestDeduping."""
-    queue.add_after("foo", 0.05)
-    queue.add_after("foo", 0.03)
-    clock.advance(0.04)
-
-    assert take(queue) == "foo"
-    assert_nothing_comes_within(queue, clock, 0.02)
+    assert_nothing_comes_within(queue, clock, 0.04)
 
 
 def test_adds_between_steps(queue: AnyDelayingQueue, clock: FakeClock) -> None:
@@ -189,13 +181,19 @@ def test_an_infinite_delay_never_comes(queue: AnyDelayingQueue, clock: FakeClock
 
 
 @both_delaying_queues
-def test_a_shutdown_waits_for_both_threads(new_queue: NewDelayingQueue, clock: FakeClock) -> None:
-    """For that of the delays and that of the metrics."""
-    joined: list[str] = []
+@pytest.mark.parametrize(
+    ("name", "threads"), [("Foos", ["delaying-Foos", "metrics-Foos"]), ("", ["delaying-queue"])]
+)
+def test_a_shutdown_waits_for_the_threads(
+    new_queue: NewDelayingQueue, clock: FakeClock, name: str, threads: list[str]
+) -> None:
+    """That of the delays, and of a queue with a name that of the metrics; each is started once, and named."""
+    begun, joined = list[str](), list[str]()
 
     class NoThread:
         def __init__(self, name: str) -> None:
             self._name = name
+            begun.append(name)
 
         def join(self, timeout: float | None = None) -> None:
             joined.append(self._name)
@@ -203,38 +201,10 @@ def test_a_shutdown_waits_for_both_threads(new_queue: NewDelayingQueue, clock: F
         def is_alive(self) -> bool:
             return False
 
-    provider = FakeMetricsProvider()
-    with new_queue(
-        name="q",
-        metrics_provider=provider,
-        seams=Seams(clock=clock, spawn=lambda name, _target: NoThread(name)),
-    ) as queue:
+    seams = Seams(clock=clock, spawn=lambda name, _target: NoThread(name))
+    with new_queue(name=name, metrics_provider=FakeMetricsProvider(), seams=seams) as queue:
         queue.add("now")
         queue.add_after("later", 1)
+        queue.add_after("even later", 2)
         queue.done(queue.get())
-
-    assert sorted(joined) == ["delaying-q", "metrics-q"]
-
-
-@both_delaying_queues
-def test_the_loop_thread_carries_the_name_of_the_queue(new_queue: NewDelayingQueue, clock: FakeClock) -> None:
-    """Thread names say which queue they serve; one without a name is called queue."""
-    names: list[str] = []
-
-    class NoThread:
-        def join(self, timeout: float | None = None) -> None:
-            names.append("joined")
-
-        def is_alive(self) -> bool:
-            return False
-
-    def spawn(name: str, _target: object) -> NoThread:
-        names.append(name)
-        return NoThread()
-
-    for name in ("", "Foos"):
-        with new_queue(name=name, seams=Seams(clock=clock, spawn=spawn)) as queue:
-            queue.add_after("a", 1)
-            queue.add_after("b", 1)
-
-    assert names == ["delaying-queue", "joined", "delaying-Foos", "joined"]
+    assert sorted(begun) == sorted(joined) == threads

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from handloop.apis.apps_v1 import Deployment
 from handloop.client.decoding.pages import Undecodable
 from handloop.client.decoding.watch_stream import (
-    INITIAL_EVENTS_END,
     Bookmark,
     EventDecoder,
     EventType,
@@ -83,14 +82,6 @@ def test_events_arrive_in_blocks_and_then_the_end() -> None:
     assert len(stream.read()) == 1
     assert stream.read() == []
     assert stream.read() == []
-
-
-def test_every_cut_gives_the_same_events() -> None:
-    """T11: cut anywhere, also inside a multi-byte character, the events are the same."""
-    data = event(1) + event(2) + event(3)
-    for cut in range(1, len(data)):
-        names, error = names_until_the_end(watch([data[:cut], data[cut:]]))
-        assert (names, error) == (["n1", "n2", "n3"], None)
 
 
 def test_random_cuts_give_the_same_events() -> None:
@@ -490,16 +481,3 @@ def test_event_types_are_the_wire_s_words() -> None:
     """An event type compares and prints as the server spells it."""
     assert [str(kind) for kind in EventType] == ["ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"]
     assert EventType("ADDED") is EventType.ADDED
-
-
-def test_an_event_unpacks() -> None:
-    """An event is a pair of type and object."""
-    kind, obj = WatchEvent(EventType.ADDED, "object")
-    assert (kind, obj) == (EventType.ADDED, "object")
-
-
-def test_only_the_annotated_bookmark_ends_the_initial_events() -> None:
-    """A streaming list is complete with the one bookmark that says so."""
-    assert Bookmark("5", {INITIAL_EVENTS_END: "true"}).ends_initial_events
-    assert not Bookmark("5", {INITIAL_EVENTS_END: "false"}).ends_initial_events
-    assert not Bookmark("5", {}).ends_initial_events

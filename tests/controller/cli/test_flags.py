@@ -88,12 +88,14 @@ def test_a_sandbox_that_stands_still_is_refused(speed: str) -> None:
         parse_options(["sandbox", f"--sandbox-speed={speed}"], {})
 
 
-def test_the_help_says_what_a_resync_is_for(capsys: pytest.CaptureFixture[str]) -> None:
-    """With its default: those who come from elsewhere expect hours, or none."""
+def test_the_help_says_what_a_resync_is_for_and_what_is_bound(capsys: pytest.CaptureFixture[str]) -> None:
+    """With the defaults, and where they differ: those who come from elsewhere expect hours, or none."""
     with pytest.raises(SystemExit):
         parse_options(["--help"], {})
-    said = " ".join(capsys.readouterr().out.split())
-    assert "every cached object is reconciled again, to repair what no watch event tells of (30s)" in said
+    text = " ".join(capsys.readouterr().out.split())
+    assert "every cached object is reconciled again, to repair what no watch event tells of (30s)" in text
+    assert "where /metrics is served (127.0.0.1:8080; in a cluster :8080, all interfaces)" in text
+    assert "served (127.0.0.1:8081; in a cluster :8081, all interfaces)" in text
 
 
 def test_all_namespaces_undoes_a_namespace_of_the_environment() -> None:
@@ -119,15 +121,6 @@ def test_outside_a_cluster_pages_are_for_this_machine(tmp_path: Path, pod: bool)
     told = parse_options(argv, environment, service_account=str(tmp_path))
     assert told.metrics_bind_address == BindAddress("", 1)
     assert told.health_probe_bind_address == BindAddress("127.0.0.1", 2)
-
-
-def test_help_says_what_is_bound(capsys: pytest.CaptureFixture[str]) -> None:
-    """The defaults, and where they differ."""
-    with pytest.raises(SystemExit):
-        parse_options(["--help"], {})
-    text = " ".join(capsys.readouterr().out.split())
-    assert "where /metrics is served (127.0.0.1:8080; in a cluster :8080, all interfaces)" in text
-    assert "served (127.0.0.1:8081; in a cluster :8081, all interfaces)" in text
 
 
 def test_a_broken_environment_is_the_loader_s(tmp_path: Path) -> None:
@@ -201,22 +194,17 @@ def test_help_ends_with_three_examples(command: str, capsys: pytest.CaptureFixtu
     assert capsys.readouterr().out.rpartition("\nexamples:\n")[2].count("  python -m controller ") == 3
 
 
-def test_the_sandboxs_help_says_what_it_does_not_do(capsys: pytest.CaptureFixture[str]) -> None:
-    """Nobody looks for containers that are not there."""
+def test_the_help_lists_every_difference(capsys: pytest.CaptureFixture[str]) -> None:
+    """`sandbox --help` says what it does not do, and ends with the sandbox's own list of differences."""
     with pytest.raises(SystemExit):
         parse_options(["sandbox", "--help"], {})
-    assert SANDBOX_LIMITS in capsys.readouterr().out
+    text = capsys.readouterr().out
+    assert SANDBOX_LIMITS in text
+    told = " ".join(text.partition("where it is not like a kube-apiserver")[2].split())
+    assert all(difference.text in told for difference in DIFFERENCES)
 
 
 DOCS = Path(__file__).parents[3] / "docs" / "sandbox.md"
-
-
-def test_the_help_lists_every_difference(capsys: pytest.CaptureFixture[str]) -> None:
-    """`sandbox --help` ends with the sandbox's own list of differences."""
-    with pytest.raises(SystemExit):
-        parse_options(["sandbox", "--help"], {})
-    told = " ".join(capsys.readouterr().out.partition("where it is not like a kube-apiserver")[2].split())
-    assert all(difference.text in told for difference in DIFFERENCES)
 
 
 def test_the_docs_list_the_same_differences() -> None:

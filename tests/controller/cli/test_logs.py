@@ -7,6 +7,7 @@ import io
 import json
 import logging
 import re
+from typing import Any
 
 import pytest
 import structlog
@@ -101,21 +102,14 @@ def test_repeated_errors_are_written_once_a_minute_and_counted() -> None:
     """The first in full, the rest counted, the count on the next one after the window."""
     clock = FakeClock()
     repeats = RepeatFilter(clock)
-
-    def write(message: str) -> structlog.typing.EventDict | None:
-        try:
-            return repeats(None, "error", {"event": message, "err": "x", "severity": "E"})
-        except structlog.DropEvent:
-            return None
-
-    assert write("a") is not None
-    assert [write("a") for _ in range(37)] == [None] * 37
-    assert write("b") is not None
+    assert written(repeats, "a", err="x") is not None
+    assert [written(repeats, "a", err="x") for _ in range(37)] == [None] * 37
+    assert written(repeats, "b", err="x") is not None
     clock.advance(60)
-    again = write("a")
+    again = written(repeats, "a", err="x")
     assert again is not None
     assert again["repeated"] == "×37 in 60 s"  # noqa: RUF001 - times
-    assert write("a") is None
+    assert written(repeats, "a", err="x") is None
 
 
 def test_information_is_never_taken_for_a_repetition() -> None:
@@ -130,23 +124,19 @@ def test_lost_races_are_thinned_and_details_are_not() -> None:
     """An info line with an err, such as a conflict on one object, counts as trouble; a debug line never."""
     repeats = RepeatFilter(FakeClock())
 
-    def written(method: str, name: str) -> int:
-        lines = 0
-        for _ in range(5):
-            try:
-                repeats(None, method, {"event": "Error syncing", "err": f"409 {name}", "severity": "I"})
-            except structlog.DropEvent:
-                continue
-            lines += 1
-        return lines
+    def lines(method: str, name: str) -> int:
+        every = [written(repeats, "Error syncing", method=method, err=f"409 {name}") for _ in range(5)]
+        return sum(line is not None for line in every)
 
-    assert [written("info", "a"), written("info", "b"), written("debug", "a")] == [1, 1, 5]
+    assert [lines("info", "a"), lines("info", "b"), lines("debug", "a")] == [1, 1, 5]
 
 
-def written(repeats: RepeatFilter, event: str, **facts: object) -> structlog.typing.EventDict | None:
-    """The line as an error that passes the filter, None for one that is left out."""
+def written(
+    repeats: RepeatFilter, event: str, *, method: str = "error", **facts: object
+) -> structlog.typing.EventDict | None:
+    """The line that passes the filter, None for one that is left out."""
     try:
-        return repeats(None, "error", {"event": event, "severity": "E", **facts})
+        return repeats(None, method, {"event": event, "severity": "E", **facts})
     except structlog.DropEvent:
         return None
 
@@ -160,7 +150,7 @@ def written(repeats: RepeatFilter, event: str, **facts: object) -> structlog.typ
         [{"controller": name, "err": "refused"} for name in ("foo", "bar")],
     ],
 )
-def test_each_subject_has_its_line(facts: list[dict[str, object]]) -> None:
+def test_each_subject_has_its_line(facts: list[dict[str, Any]]) -> None:
     """Trouble of one object, kind, text or controller hides no other's. Its repetition is left out."""
     repeats = RepeatFilter(FakeClock())
     assert all(written(repeats, "Failed", **one, failures=1, reconcileID="x") for one in facts)

@@ -110,13 +110,6 @@ def test_manifests_are_all_that_is_on_stdout(what: str) -> None:
     assert err.getvalue() == ""
 
 
-def test_a_namespace_makes_the_printed_role_a_role() -> None:
-    """The command in E09's fix."""
-    out = io.StringIO()
-    execute(new_options(command="manifests", what="rbac", namespace="demo"), out, io.StringIO())
-    assert yaml.safe_load(out.getvalue())["kind"] == "Role"
-
-
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_a_log_whose_reader_has_gone_changes_nothing(tmp_path: Path, unbuffered: str) -> None:
     """P22: after `2>&1 | head` the process is stopped by one signal, and its exit code is 0."""
