@@ -165,12 +165,21 @@ def test_without_a_deadline_nothing_times_out() -> None:
     assert rig.metric("controller_runtime_reconcile_timeouts_total") == 0
 
 
+def writing() -> ReconcileRig:
+    """One whose first reconcile writes a child."""
+    rig = ReconcileRig()
+
+    def script(_name: ObjectName, context: Context) -> None:
+        if len(rig.calls) == 1:
+            context.wrote(deployment("child", 20))
+
+    rig.script = script
+    return rig
+
+
 def test_a_write_of_our_own_is_waited_for() -> None:
     """The next reconcile comes once the cache has the write, woken by its event, and is told all causes."""
-    rig = ReconcileRig()
-    rig.script = lambda _name, context: (
-        context.wrote(deployment("child", 20)) if len(rig.calls) == 1 else None
-    )
+    rig = writing()
     rig.mirror.put(deployment("child", 10))
     rig.queue.add(NAME, UPDATED)
     rig.work()
@@ -192,10 +201,7 @@ def test_a_write_of_our_own_is_waited_for() -> None:
 
 def test_a_write_that_the_server_no_longer_has_is_given_up() -> None:
     """After five seconds the server is asked: it has the object no more than the cache has."""
-    rig = ReconcileRig()
-    rig.script = lambda _name, context: (
-        context.wrote(deployment("child", 20)) if len(rig.calls) == 1 else None
-    )
+    rig = writing()
     rig.queue.add(NAME, UPDATED)
     rig.work()
     rig.queue.add(NAME, UPDATED)
@@ -209,10 +215,7 @@ def test_a_write_that_the_server_no_longer_has_is_given_up() -> None:
 
 def test_a_write_that_never_shows_up_is_given_up() -> None:
     """While the server has it the cache is behind: the reconcile waits for five minutes, not for ever."""
-    rig = ReconcileRig()
-    rig.script = lambda _name, context: (
-        context.wrote(deployment("child", 20)) if len(rig.calls) == 1 else None
-    )
+    rig = writing()
     rig.newest = "20"
     rig.queue.add(NAME, UPDATED)
     rig.work()
@@ -253,10 +256,7 @@ def test_a_wait_for_something_else_is_no_failure() -> None:
 
 def test_a_parked_name_keeps_no_worker_busy() -> None:
     """Another name is reconciled meanwhile by the same worker."""
-    rig = ReconcileRig()
-    rig.script = lambda _name, context: (
-        context.wrote(deployment("child", 20)) if len(rig.calls) == 1 else None
-    )
+    rig = writing()
     rig.queue.add(NAME, UPDATED)
     rig.work()
     rig.queue.add(NAME, UPDATED)
