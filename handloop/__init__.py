@@ -10,7 +10,7 @@ client-go's controller machinery, written by hand in Python: what the author of 
 | read and write times | parse_time, format_time, Duration, timedelta_of |
 | reach a server | load_config, HTTPTransport, Client, ListOptions, PatchType |
 | make a program of it | main |
-| put a controller together | Manager, InformerOptions, ControllerOptions, controller_for, Access, roles, LeaderElection |
+| put a controller together | Manager, InformerOptions, ControllerOptions, controller_for, Access, roles, LeaderElectionConfig |
 | write a reconciler | Reconciler, Context, ObjectName, object_name, Result, DONE, ReconcileError, TerminalError, WaitError, NameTakenError |
 | choose what wakes it | GenerationChanged, LabelsChanged, AnnotationsChanged, ResourceVersionChanged, LabelsMatch, PredicateFuncs, all_of, any_of, negate |
 | write children | secret_data, apply, is_applied, owned_fields, with_controller, with_owner, without_owner, new_controller_ref, controller_of, is_controlled_by, AlreadyOwnedError |
@@ -58,7 +58,7 @@ _MODULES = {
     "controller.runtime.apply": "apply is_applied owned_fields",
     "controller.runtime.builder": "controller_for",
     "controller.runtime.controller": "ControllerOptions",
-    "controller.runtime.election.config": "LeaderElection",
+    "controller.runtime.election.config": "LeaderElectionConfig",
     "controller.runtime.finalizers": "add_finalizer has_finalizer is_being_deleted remove_finalizer",
     "controller.runtime.manager": "Manager",
     "controller.runtime.owner_references": "AlreadyOwnedError with_controller with_owner without_owner",

@@ -60,7 +60,7 @@ from handloop.controller.runtime.apply import apply, is_applied, owned_fields
 from handloop.controller.runtime.builder import controller_for
 from handloop.controller.runtime.context import Context, NameTakenError
 from handloop.controller.runtime.controller import ControllerOptions
-from handloop.controller.runtime.election.config import LeaderElection
+from handloop.controller.runtime.election.config import LeaderElectionConfig
 from handloop.controller.runtime.finalizers import (
     add_finalizer,
     has_finalizer,
@@ -134,7 +134,7 @@ __all__ = [
     "Kind",
     "LabelsChanged",
     "LabelsMatch",
-    "LeaderElection",
+    "LeaderElectionConfig",
     "ListOptions",
     "Lister",
     "Manager",

@@ -22,9 +22,9 @@ from handloop.client.decoding.watch_stream import Bookmark, EventType, WatchEven
 from handloop.client.errors import APIError, is_expired
 from handloop.client.options import ListOptions
 from handloop.informers.delta_fifo import Listed
-from handloop.informers.event_intake import store_key
 from handloop.informers.keys import meta_namespace_key_func
 from handloop.informers.listwatch import NOT_OLDER_THAN
+from handloop.informers.quarantine import store_key
 
 T = TypeVar("T", bound=Object)
 

@@ -27,7 +27,7 @@ from handloop.apis.immutable import mutable_parts
 from handloop.apis.meta import Kind
 from handloop.informers.delta_fifo import DeltaFIFO, FIFOClosed
 from handloop.informers.delta_processing import DeltaProcessor
-from handloop.informers.event_intake import EventIntake, Quarantine, UndecodableCallback
+from handloop.informers.event_intake import EventIntake
 from handloop.informers.handlers import ResourceEventHandler, handler_name
 from handloop.informers.history_guard import HistoryGuard, is_older
 from handloop.informers.indexer import Indexer, Indexers
@@ -44,6 +44,7 @@ from handloop.informers.processor import (
     ResyncPeriods,
     SharedProcessor,
 )
+from handloop.informers.quarantine import Quarantine, UndecodableCallback
 from handloop.informers.reflector import Reflector
 from handloop.workqueue.seams import REAL_SEAMS, Seams, new_lock
 from handloop.workqueue.stdlib_logs import get_logger

@@ -33,7 +33,7 @@ class FilledCaches:
 
     def add_indexers(self, kind: type[K], indexers: Indexers[K]) -> None:
         """
-        Index the objects of a kind, as KindInformer.add_indexers does in a set-up.
+        Index the objects of a kind, as MultiNamespaceInformer.add_indexers does in a set-up.
 
         Raises: as Indexer.add_indexers.
         """

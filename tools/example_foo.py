@@ -30,7 +30,7 @@ from handloop.client.rest_client import Call
 from handloop.client.transport import HTTPTransport
 from handloop.controller.foo.controller import FooController
 from handloop.controller.foo.types import Foo
-from handloop.controller.runtime.kind_informer import KindInformer
+from handloop.controller.runtime.multi_namespace_informer import MultiNamespaceInformer
 from handloop.informers.factory import SharedInformerFactory
 from handloop.sandbox.clock import SettableClock
 from handloop.sandbox.server import Sandbox
@@ -210,8 +210,8 @@ class Run:
         self._foo_informer = self._factory.informer_for(Foo)
         self.controller = FooController(
             client,
-            KindInformer(Deployment, {"": self._deployments}),
-            KindInformer(Foo, {"": self._foo_informer}),
+            MultiNamespaceInformer(Deployment, {"": self._deployments}),
+            MultiNamespaceInformer(Foo, {"": self._foo_informer}),
             _PatientRecorder(self._echoed),
             seams=seams,
         )

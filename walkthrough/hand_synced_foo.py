@@ -11,7 +11,7 @@ from handloop.apis.apps_v1 import Deployment
 from handloop.controller.foo.controller import FooController
 from handloop.controller.foo.types import Foo
 from handloop.controller.runtime.events.fake_recorder import FakeRecorder
-from handloop.controller.runtime.kind_informer import KindInformer
+from handloop.controller.runtime.multi_namespace_informer import MultiNamespaceInformer
 from handloop.informers.factory import SharedInformerFactory
 from handloop.informers.keys import ObjectName
 from handloop.informers.shared_informer import SharedIndexInformer
@@ -71,8 +71,8 @@ class HandSyncedFoo:
         self._recorder = FakeRecorder()
         self._controller = FooController(
             stage.client,
-            KindInformer(Deployment, {"": deployments}),
-            KindInformer(Foo, {"": foos}),
+            MultiNamespaceInformer(Deployment, {"": deployments}),
+            MultiNamespaceInformer(Foo, {"": foos}),
             self._recorder,
         )
 

@@ -14,7 +14,7 @@ from handloop.client.errors import Forbidden
 from handloop.client.resource_client import Client
 from handloop.controller.foo.runnable import add_foo
 from handloop.controller.foo.types import Foo
-from handloop.controller.runtime.election.config import LeaderElection
+from handloop.controller.runtime.election.config import LeaderElectionConfig
 from handloop.controller.runtime.election.leader_election import LeadershipLost
 from handloop.controller.runtime.election.lease_lock import LeaseLock
 from handloop.controller.runtime.manager import Manager
@@ -47,7 +47,7 @@ class Replica:
         self.manager = Manager(client, registry=self.registry, seams=Seams(clock=clock, spawn=self._spawn))
         add_foo(self.manager, workers=WORKERS)
         lock = LeaseLock(client.resource(Lease), namespace="default", name="foo", identity=name)
-        self._election = LeaderElection(lock)
+        self._election = LeaderElectionConfig(lock)
         self.manager.elect(self._election)
         self._thread = threading.Thread(target=self._run, name=f"replica-{name}")
 

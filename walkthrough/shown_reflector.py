@@ -8,12 +8,13 @@ from typing import Any, Self
 
 from handloop.controller.foo.types import Foo
 from handloop.informers.delta_fifo import DeltaType, Listed
-from handloop.informers.event_intake import EventIntake, Quarantine
+from handloop.informers.event_intake import EventIntake
 from handloop.informers.history_guard import HistoryGuard
 from handloop.informers.informer_metrics import InformerMetrics
 from handloop.informers.informer_statistics import ReflectorStatistics, State
 from handloop.informers.listwatch import ListWatch
 from handloop.informers.outage import Outage, RetryPause
+from handloop.informers.quarantine import Quarantine
 from handloop.informers.reflector import Reflector
 from handloop.walkthrough.clocks import FastClock
 from handloop.walkthrough.screen import Colour, Screen

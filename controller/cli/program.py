@@ -18,8 +18,8 @@ from handloop.controller.cli.operator import Setup
 from handloop.controller.cli.options import Options
 from handloop.controller.cli.problems import EXIT_OK, Problem
 from handloop.controller.runtime.controller import ControllerOptions
-from handloop.controller.runtime.kind_informer import KindInformer
 from handloop.controller.runtime.manager import Manager
+from handloop.controller.runtime.multi_namespace_informer import MultiNamespaceInformer
 from handloop.controller.runtime.runnable import Runnable
 from handloop.informers.informer_options import DEFAULT_OPTIONS
 from handloop.informers.outage import Hints
@@ -139,7 +139,7 @@ class Program:
         return sum(len(page.items) + (page.remaining_item_count or 0) for page in pages)
 
 
-def _holds_any(informer: KindInformer[Any]) -> bool:
+def _holds_any(informer: MultiNamespaceInformer[Any]) -> bool:
     """Whether the cache holds an object, or quarantines one."""
     statistics = [part.statistics() for part in informer.informers]
     return any(one.objects or one.quarantined for one in statistics)

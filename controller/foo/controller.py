@@ -54,7 +54,6 @@ from handloop.client.decoding.pages import Undecodable
 from handloop.client.errors import Invalid, NotFound, seconds_asked_for
 from handloop.client.resource_client import Client, PatchType
 from handloop.controller.foo.types import Foo, FooStatus
-from handloop.controller.runtime.damping import Damper, HeldBackError, OwnerRecheck
 from handloop.controller.runtime.events.recorder import (
     EVENT_TYPE_NORMAL,
     EVENT_TYPE_WARNING,
@@ -62,16 +61,18 @@ from handloop.controller.runtime.events.recorder import (
     reference_to_kind,
     reference_to_undecodable,
 )
-from handloop.controller.runtime.kind_informer import KindInformer
 from handloop.controller.runtime.metrics.controller_metrics import (
     ControllerMetrics,
     ControllerOwnWrites,
     OwnWriteMetrics,
 )
-from handloop.controller.runtime.outcomes import SyncOutcomes
+from handloop.controller.runtime.multi_namespace_informer import MultiNamespaceInformer
+from handloop.controller.runtime.owner_recheck import OwnerRecheck
 from handloop.controller.runtime.owner_references import is_of_predecessor
 from handloop.controller.runtime.reconcile import ReconcileError, WaitError
 from handloop.controller.runtime.reconcile_writes import reconcile_writes
+from handloop.controller.runtime.repeat_backoff import HeldBackError, RepeatBackoff
+from handloop.controller.runtime.reporting import SyncReporter
 from handloop.informers.handlers import ResourceEventHandlerFuncs
 from handloop.informers.keys import (
     DeletedFinalStateUnknown,
@@ -141,8 +142,8 @@ class FooController:
     def __init__(
         self,
         client: Client,
-        deployment_informer: KindInformer[Deployment],
-        foo_informer: KindInformer[Foo],
+        deployment_informer: MultiNamespaceInformer[Deployment],
+        foo_informer: MultiNamespaceInformer[Foo],
         recorder: EventRecorder,
         *,
         metrics_provider: MetricsProvider | None = None,
@@ -172,9 +173,9 @@ class FooController:
         self._has_synced = (deployment_informer.has_synced, foo_informer.has_synced)
         self._foo_indexer = foo_informer.indexer
         self._recorder = recorder
-        self._status_damper = Damper("another writer has undone the status", clock=seams.clock)
+        self._status_backoff = RepeatBackoff("another writer has undone the status", clock=seams.clock)
         self._owners = OwnerRecheck(Foo, client, foo_informer.indexer, clock=seams.clock)
-        self.outcomes = SyncOutcomes("foo", metrics=metrics, clock=seams.clock)
+        self.outcomes = SyncReporter("foo", metrics=metrics, clock=seams.clock)
         self._shutdown_timeout_seconds = shutdown_timeout_seconds
         self._clock = seams.clock
         self._spawn = seams.spawn
@@ -358,7 +359,7 @@ class FooController:
         if status == foo.status or not is_due:
             return False
         write = partial(self._write_status, replace(foo, status=status))
-        return self._status_damper.spaced(foo.metadata.uid, status, write)
+        return self._status_backoff.attempt(foo.metadata.uid, status, write)
 
     def _write_status(self, foo: Foo) -> bool:
         """

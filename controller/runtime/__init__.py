@@ -3,11 +3,12 @@ The runtime for controllers, as controller-runtime has it. It knows no example a
 
     manager, builder, runnable, signals      a process's controllers: put together, started, stopped
     process_services, servers, collector     what a process has besides: connections, pages, memory
-    controller, reconcile_queue, outcomes    one controller: its workers, its queue, its reports
+    controller, reconcile_queue, reporting   one controller: its workers, its queue, its reports
     reconcile, reconciler, context           what an author writes, gets and returns
-    kind_source, predicates                  from watch events to names
-    caches, kind_informer                    the informers of a process
-    own_writes, damping, hot_loops           guards against old caches and fights
+    informer_source, predicates              from watch events to names
+    caches, multi_namespace_informer         the informers of a process
+    own_writes, owner_recheck                guards against old caches
+    repeat_backoff, hot_loops                guards against fights
     reconcile_writes, applied_fields         the writes of a reconcile: counted, and remembered
     apply, owner_references, finalizers      helpers for reconcilers
 

@@ -24,13 +24,13 @@ from handloop.client.errors import Invalid
 from handloop.controller.runtime.applied_fields import AppliedFields
 from handloop.controller.runtime.context import Context
 from handloop.controller.runtime.controller import Controller
-from handloop.controller.runtime.damping import Damper, HeldBackError, OwnerRecheck
 from handloop.controller.runtime.events.recorder import EVENT_TYPE_WARNING
-from handloop.controller.runtime.kind_informer import KindInformer
-from handloop.controller.runtime.kind_source import KindSource, MapFunc, OwnerNames, own_name
+from handloop.controller.runtime.informer_source import InformerSource, MapFunc, OwnerNames, own_name
 from handloop.controller.runtime.manager import Manager
 from handloop.controller.runtime.metrics.controller_metrics import ControllerMetrics
+from handloop.controller.runtime.multi_namespace_informer import MultiNamespaceInformer
 from handloop.controller.runtime.own_writes import OwnWrites
+from handloop.controller.runtime.owner_recheck import OwnerRecheck
 from handloop.controller.runtime.predicates import GenerationChanged, Predicate, has_generation
 from handloop.controller.runtime.rbac.access import VERBS, Access, owner_access
 from handloop.controller.runtime.rbac.undeclared import UndeclaredWrites
@@ -38,6 +38,7 @@ from handloop.controller.runtime.reconcile import Result
 from handloop.controller.runtime.reconcile_queue import ReconcileQueue
 from handloop.controller.runtime.reconcile_writes import ReconcileWrites, reconcile_writes
 from handloop.controller.runtime.reconciler import ByName, ByObject, ReconcileFunc, Reconciler, function_of
+from handloop.controller.runtime.repeat_backoff import HeldBackError, RepeatBackoff
 from handloop.informers.keys import ObjectName
 from handloop.workqueue.rate_limiters import RateLimiter
 from handloop.workqueue.seams import Clock
@@ -105,7 +106,7 @@ class _Rechecked:
         self._reconcile = reconcile
         self._owners = owners
         self._cached = cached
-        self._refusals = Damper("told already", clock=clock)
+        self._refusals = RepeatBackoff("told already", clock=clock)
 
     def reconcile(self, name: ObjectName, context: Context) -> Result | None:
         """Raises: OwnerGoneError and ClientError of OwnerRecheck.check; errors of the reconciler."""
@@ -131,7 +132,7 @@ class _Rechecked:
             context.event(obj, WRITE_REFUSED, message, EVENT_TYPE_WARNING)
             return True
 
-        self._refusals.spaced(obj.metadata.uid, (obj.metadata.generation, message), tell)
+        self._refusals.attempt(obj.metadata.uid, (obj.metadata.generation, message), tell)
 
 
 class _Managers:
@@ -280,13 +281,13 @@ class ControllerBuilder(Generic[K]):
             raise BuilderError(f"controller {self._name}: there are no watches configured: call for_()")
         return self._for
 
-    def _informers(self) -> dict[type[Any], KindInformer[Any]]:
+    def _informers(self) -> dict[type[Any], MultiNamespaceInformer[Any]]:
         self._kind()
         self._manager.begin(self._name)
         return {asked.kind: self._manager.informer_for(asked.kind) for asked in self._watch_specs}
 
     def _complete(
-        self, reconcile: ReconcileFunc[ObjectName], informers: dict[type[Any], KindInformer[Any]]
+        self, reconcile: ReconcileFunc[ObjectName], informers: dict[type[Any], MultiNamespaceInformer[Any]]
     ) -> Controller:
         kind, queue, clock = self._kind(), self._new_queue(), self._manager.seams.clock
         watched = {each.resource.group_resource: informer for each, informer in informers.items()}
@@ -382,16 +383,16 @@ class ControllerBuilder(Generic[K]):
     def _new_watch(
         self,
         asked: _WatchSpec,
-        informers: dict[type[Any], KindInformer[Any]],
+        informers: dict[type[Any], MultiNamespaceInformer[Any]],
         queue: ReconcileQueue,
         own_writes: OwnWrites,
         owners: OwnerRecheck[Any],
-    ) -> KindSource[Any]:
+    ) -> InformerSource[Any]:
         assert self._for is not None
         names_of = asked.names_of or OwnerNames(
             self._for, informers[self._for], every_owner=asked.every_owner
         )
-        return KindSource(
+        return InformerSource(
             informers[asked.kind],
             names_of,
             sink=queue,

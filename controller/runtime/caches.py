@@ -15,8 +15,8 @@ from typing import Any, Final, TypeVar
 from msgspec.structs import replace
 
 from handloop.apis.meta import Kind
-from handloop.controller.runtime.kind_informer import KindInformer, failing
 from handloop.controller.runtime.metrics.informer_metrics import lag_seconds
+from handloop.controller.runtime.multi_namespace_informer import MultiNamespaceInformer, failing
 from handloop.controller.runtime.reconcile import Deadline, ReconcileError
 from handloop.informers.factory import ResourceSource, SharedInformerFactory
 from handloop.informers.informer_options import DEFAULT_OPTIONS, InformerOptions
@@ -93,13 +93,13 @@ class Caches:
         *,
         namespaces: Sequence[str] = (),
         options: InformerOptions = DEFAULT_OPTIONS,
-        fill: Callable[[KindInformer[Any]], None] = lambda _informer: None,
+        fill: Callable[[MultiNamespaceInformer[Any]], None] = lambda _informer: None,
         seams: Seams = REAL_SEAMS,
     ) -> None:
         """
         Make the factories; nothing is asked of the server before start.
 
-        Args: fill is for every KindInformer.
+        Args: fill is for every MultiNamespaceInformer.
         Raises: as chosen_namespaces.
         """
         self._fill = fill
@@ -117,7 +117,7 @@ class Caches:
             for namespace in chosen
         }
 
-    def informer_for(self, kind: type[T]) -> KindInformer[T]:
+    def informer_for(self, kind: type[T]) -> MultiNamespaceInformer[T]:
         """The shared informers of a kind; after start they are started, but not waited for."""
         factories = self._factories
         if not kind.resource.namespaced:
@@ -125,9 +125,9 @@ class Caches:
         made = {namespace: factory.informer_for(kind) for namespace, factory in factories.items()}
         if self._stop is not None:
             self.start(self._stop)
-        return KindInformer(kind, made, fill=self._fill)
+        return MultiNamespaceInformer(kind, made, fill=self._fill)
 
-    def informer_of(self, group_resource: str) -> KindInformer[Any] | None:
+    def informer_of(self, group_resource: str) -> MultiNamespaceInformer[Any] | None:
         """The shared informers of a kind that were made already, by its `plural.group`."""
         kinds = (informer.kind for informer in self.informers())
         kind = next((kind for kind in kinds if kind.resource.group_resource == group_resource), None)

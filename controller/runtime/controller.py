@@ -25,7 +25,6 @@ from handloop.client.errors import TransportError, seconds_asked_for
 from handloop.controller.runtime.caches import READER, wait_for_caches
 from handloop.controller.runtime.context import Context
 from handloop.controller.runtime.metrics.controller_metrics import ControllerMetrics, ControllerOwnWrites
-from handloop.controller.runtime.outcomes import ReconcileReports, is_expected
 from handloop.controller.runtime.own_writes import OWN_WRITE_TIMEOUT_SECONDS
 from handloop.controller.runtime.reconcile import (
     DONE,
@@ -38,6 +37,7 @@ from handloop.controller.runtime.reconcile import (
 from handloop.controller.runtime.reconcile_queue import Cause, ReconcileQueue
 from handloop.controller.runtime.reconcile_writes import NameWrites, ReconcileWrites
 from handloop.controller.runtime.reconciler import Reconciler
+from handloop.controller.runtime.reporting import ReconcileReporter, is_expected
 from handloop.controller.runtime.runnable import WorkersBusyError
 from handloop.informers.keys import ObjectName
 from handloop.workqueue.queue import ShutDown
@@ -101,7 +101,7 @@ DEFAULT_CONTROLLER_OPTIONS: Final = ControllerOptions()
 
 
 class Watch(Protocol):
-    """A source of watch events that has not started: KindSource."""
+    """A source of watch events that has not started: InformerSource."""
 
     def start(self) -> None:
         """Feed the queue from here on, beginning with the objects in the cache."""
@@ -169,7 +169,7 @@ class Controller:
         self._metrics = metrics
         self._own_metrics = own_metrics
         self._options = options
-        self._reports = ReconcileReports()
+        self._reports = ReconcileReporter()
         self._new_context = new_context
         self._new_id = new_id
         self._clock = seams.clock

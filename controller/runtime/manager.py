@@ -30,7 +30,7 @@ from handloop.client.resource_client import Client
 from handloop.controller.runtime.caches import READER, Caches, wait_for_caches
 from handloop.controller.runtime.controller import DEFAULT_CONTROLLER_OPTIONS, ControllerOptions
 from handloop.controller.runtime.election.candidacy import ElectionStatistics
-from handloop.controller.runtime.election.config import LeaderElection
+from handloop.controller.runtime.election.config import LeaderElectionConfig
 from handloop.controller.runtime.election.election import Election, LeaseTerms, lease_terms
 from handloop.controller.runtime.election.election_metrics import LeaderElectionMetrics
 from handloop.controller.runtime.election.leader_election import (
@@ -41,7 +41,6 @@ from handloop.controller.runtime.election.leader_election import (
 from handloop.controller.runtime.election.write_fence import WriteFence
 from handloop.controller.runtime.events.recorder import EventRecorder
 from handloop.controller.runtime.events.recorders import Recorders
-from handloop.controller.runtime.kind_informer import KindInformer
 from handloop.controller.runtime.metrics.controller_metrics import (
     OwnWriteMetrics,
     ReconcileMetrics,
@@ -49,6 +48,7 @@ from handloop.controller.runtime.metrics.controller_metrics import (
 )
 from handloop.controller.runtime.metrics.informer_metrics import CacheState, InformerMetricsProvider
 from handloop.controller.runtime.metrics.metrics_page import new_registry
+from handloop.controller.runtime.multi_namespace_informer import MultiNamespaceInformer
 from handloop.controller.runtime.process_services import ProcessServices
 from handloop.controller.runtime.rbac.access import Access, merged
 from handloop.controller.runtime.reconcile import Deadline, DeadlineExceededError, WaitError
@@ -106,7 +106,7 @@ class Manager:
         informer_options: InformerOptions = DEFAULT_OPTIONS,
         controller_options: ControllerOptions = DEFAULT_CONTROLLER_OPTIONS,
         registry: CollectorRegistry | None = None,
-        leader_election: LeaderElection | None = None,
+        leader_election: LeaderElectionConfig | None = None,
         seams: Seams = REAL_SEAMS,
     ) -> None:
         """
@@ -163,7 +163,7 @@ class Manager:
         self._reconciled: list[type[Kind]] = []
         self._ran = False
         self._failures: list[BaseException] = []
-        self._leader_election: LeaderElection | None = None
+        self._leader_election: LeaderElectionConfig | None = None
         self.elector: LeaderElector | None = None
         self._guarded = self._group(())
         self._services: ProcessServices | None = None
@@ -228,7 +228,7 @@ class Manager:
 
     # for controllers
 
-    def informer_for(self, kind: type[T]) -> KindInformer[T]:
+    def informer_for(self, kind: type[T]) -> MultiNamespaceInformer[T]:
         """
         The shared informers of a kind.
 
@@ -245,7 +245,7 @@ class Manager:
         self._wait_for(informer)
         return informer
 
-    def informer_of(self, group_resource: str) -> KindInformer[Any] | None:
+    def informer_of(self, group_resource: str) -> MultiNamespaceInformer[Any] | None:
         """The shared informers of a kind that are made already, by its `plural.group`; None without."""
         return self._caches.informer_of(group_resource)
 
@@ -253,11 +253,11 @@ class Manager:
         """The same informers, to read."""
         return self.informer_for(kind)
 
-    def _before_read(self, informer: KindInformer[Any]) -> None:
+    def _before_read(self, informer: MultiNamespaceInformer[Any]) -> None:
         if READER.get():
             self._wait_for(informer)
 
-    def _wait_for(self, informer: KindInformer[Any]) -> None:
+    def _wait_for(self, informer: MultiNamespaceInformer[Any]) -> None:
         with self._lock:
             ran, stop = self._ran, self._stop
         if not ran or informer.has_synced():
@@ -325,7 +325,7 @@ class Manager:
 
     def elect(
         self,
-        config: LeaderElection,
+        config: LeaderElectionConfig,
         *,
         on_waiting: Callable[[ElectionStatistics], None] | None = None,
         on_new_leader: Callable[[str], None] | None = None,

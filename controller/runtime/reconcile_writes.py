@@ -20,15 +20,15 @@ from handloop.client.errors import NotFound
 from handloop.client.http.response import Response
 from handloop.client.resource_client import Client
 from handloop.client.rest_client import Call
-from handloop.controller.runtime.damping import HeldBackError
 from handloop.controller.runtime.hot_loops import HotLoops, Write
-from handloop.controller.runtime.kind_informer import KindInformer
 from handloop.controller.runtime.metrics.controller_metrics import ControllerOwnWrites
+from handloop.controller.runtime.multi_namespace_informer import MultiNamespaceInformer
 from handloop.controller.runtime.own_writes import OWN_WRITE_TIMEOUT_SECONDS, OwnWrites
+from handloop.controller.runtime.repeat_backoff import HeldBackError
 from handloop.informers.keys import ObjectName
 from handloop.workqueue.seams import REAL_CLOCK, Clock, new_lock
 
-InformerOf = Callable[[str], KindInformer[Any] | None]
+InformerOf = Callable[[str], MultiNamespaceInformer[Any] | None]
 """The informer of a resource, `plural.group`."""
 
 _MOST_WRITES: Final = 5

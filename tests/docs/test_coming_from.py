@@ -15,14 +15,14 @@ import handloop
 from handloop.apis.meta import Kind
 from handloop.client.resource_client import ResourceClient
 from handloop.controller.runtime.builder import ControllerBuilder
-from handloop.controller.runtime.kind_informer import KindInformer
+from handloop.controller.runtime.multi_namespace_informer import MultiNamespaceInformer
 from support.docs_page import DOCS
 from support.rows import check_rows
 
 PAGE = (DOCS / "coming-from.md").read_text(encoding="utf-8")
 ROWS = re.findall(r"^\| (?!-)(.*?) \| (.*) \|$", PAGE, re.MULTILINE)
 # whose methods the page names without them
-OURS: tuple[type[Any], ...] = (ControllerBuilder, KindInformer, ResourceClient, Kind)
+OURS: tuple[type[Any], ...] = (ControllerBuilder, MultiNamespaceInformer, ResourceClient, Kind)
 
 
 def words(cells: Iterator[str]) -> set[str]:

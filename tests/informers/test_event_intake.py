@@ -13,9 +13,10 @@ from handloop.client.decoding.pages import Undecodable
 from handloop.client.decoding.watch_stream import EventType, WatchEvent, WrongKind
 from handloop.client.errors import APIError, DecodeError
 from handloop.informers.delta_fifo import DeltaType, Listed
-from handloop.informers.event_intake import EventBlock, EventIntake, Quarantine, StaleBookmark, translate
+from handloop.informers.event_intake import EventBlock, EventIntake, StaleBookmark, translate
 from handloop.informers.history_guard import HistoryGuard
 from handloop.informers.keys import DeletedFinalStateUnknown
+from handloop.informers.quarantine import Quarantine
 from support.captured_logs import captured_logs
 from support.deployments import added, bookmark, deleted, deployment, modified
 from support.fake_lister_watcher import expired, gone

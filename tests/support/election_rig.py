@@ -12,7 +12,7 @@ from typing import Any, Final
 from prometheus_client import CollectorRegistry
 
 from handloop.controller.runtime.election.candidacy import ElectionStatistics
-from handloop.controller.runtime.election.config import LeaderElection
+from handloop.controller.runtime.election.config import LeaderElectionConfig
 from handloop.controller.runtime.election.election_metrics import LeaderElectionMetrics
 from handloop.controller.runtime.election.leader_election import LeaderCallbacks, LeaderElector
 from handloop.controller.runtime.election.lease_lock import LeaseLock
@@ -51,7 +51,7 @@ class ElectionRig:
             self.api.client(), namespace="demo", name="foo", identity="baz", recorder=self.recorder
         )
         self.elector = LeaderElector(
-            LeaderElection(lock, **durations),
+            LeaderElectionConfig(lock, **durations),
             LeaderCallbacks(
                 on_started_leading=self._lead,
                 on_stopped_leading=lambda: self.calls.append("stopped"),

@@ -18,7 +18,7 @@ from handloop.client.transport import HTTPTransport
 from handloop.controller.foo.controller import CachesNotSyncedError, FooController
 from handloop.controller.foo.types import Foo
 from handloop.controller.runtime.events.broadcaster import EventBroadcaster
-from handloop.controller.runtime.kind_informer import KindInformer
+from handloop.controller.runtime.multi_namespace_informer import MultiNamespaceInformer
 from handloop.informers.factory import SharedInformerFactory
 from handloop.informers.handlers import ResourceEventHandlerFuncs
 from handloop.informers.informer_options import InformerOptions
@@ -174,8 +174,8 @@ class FooProcess:
         self._broadcaster.start_recording_to_sink(client.resource(Event))
         self._controller = FooController(
             client,
-            KindInformer(Deployment, {"": self._factory.informer_for(Deployment)}),
-            KindInformer(Foo, {"": self._factory.informer_for(Foo)}),
+            MultiNamespaceInformer(Deployment, {"": self._factory.informer_for(Deployment)}),
+            MultiNamespaceInformer(Foo, {"": self._factory.informer_for(Foo)}),
             self._broadcaster.new_recorder("sample-controller"),
             seams=Seams(clock=cluster.clock),
         )

@@ -12,7 +12,7 @@ from handloop.client.resource_client import Client
 from handloop.controller.foo.controller import FooController
 from handloop.controller.foo.types import Foo
 from handloop.controller.runtime.events.fake_recorder import FakeRecorder
-from handloop.controller.runtime.kind_informer import KindInformer
+from handloop.controller.runtime.multi_namespace_informer import MultiNamespaceInformer
 from handloop.informers.handlers import ResourceEventHandler
 from handloop.informers.indexer import NAMESPACE_INDEX, namespace_index_func
 from handloop.informers.keys import ObjectName
@@ -91,8 +91,8 @@ class FooRig:
         self.deployments = HandInformer(Deployment)
         self.controller = FooController(
             Client(self.api),
-            KindInformer(Deployment, {"": self.deployments}),
-            KindInformer(Foo, {"": self.foos}),
+            MultiNamespaceInformer(Deployment, {"": self.deployments}),
+            MultiNamespaceInformer(Foo, {"": self.foos}),
             self.recorder,
             seams=self._seams,
             **self._options,

@@ -18,6 +18,7 @@ from handloop.apis.meta import Kind
 from handloop.client.errors import ClientError
 from handloop.client.http.response import Response
 from handloop.client.resource_client import Client
+from handloop.client.rest_client import Call
 from handloop.client.transport import ForwardingTransport
 from handloop.controller.myapp.reconciler import MyAppReconciler
 from handloop.controller.myapp.types import MyApp
@@ -77,6 +78,23 @@ class WatchedTransport(ForwardingTransport):
 
     def stream(self, *_args: Any, **_kwargs: Any) -> Any:
         raise AssertionError("nobody watches here")
+
+
+class NotedWrites:
+    """Implements handloop.controller.runtime.context.TrackedWrites; keeps what it is given."""
+
+    def __init__(self) -> None:
+        self.noted: list[tuple[str, str]] = []
+        self.gone: list[Kind] = []
+
+    def accepted(self, call: Call, _response: Response) -> None:
+        self.noted.append((call.verb, call.resource))
+
+    def wrote(self, obj: Kind) -> None:
+        self.noted.append(("wrote", obj.resource.group_resource))
+
+    def deleted(self, obj: Kind) -> None:
+        self.gone.append(obj)
 
 
 class MyAppRig:

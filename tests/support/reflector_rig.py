@@ -9,9 +9,10 @@ from handloop.apis.apps_v1 import Deployment
 from handloop.client.decoding.watch_stream import EventType, WatchEvent
 from handloop.client.options import ListOptions
 from handloop.client.rest_client import Reachability
-from handloop.informers.event_intake import EventIntake, Quarantine
+from handloop.informers.event_intake import EventIntake
 from handloop.informers.history_guard import HistoryGuard
 from handloop.informers.outage import Backoff, Outage, RetryPause, WatchErrorHandler
+from handloop.informers.quarantine import Quarantine
 from handloop.informers.reflector import Reflector
 from handloop.workqueue.seams import Seams
 from support.fake_clock import FakeClock

@@ -23,7 +23,7 @@ from msgspec.structs import replace
 from handloop.apis.coordination_v1 import LeaseSpec
 from handloop.apis.meta import format_micro_time
 from handloop.client.errors import AlreadyExists, ClientError, Conflict, DeadlineExceeded, NotFound
-from handloop.controller.runtime.election.config import LeaderElection
+from handloop.controller.runtime.election.config import LeaderElectionConfig
 from handloop.controller.runtime.election.election_metrics import LeaderElectionMetrics
 from handloop.controller.runtime.serving.health import Well
 from handloop.workqueue.seams import Clock, new_lock
@@ -75,7 +75,7 @@ class Candidacy:
     Threads: the elector's takes the steps and is the only writer; any asks.
     """
 
-    def __init__(self, config: LeaderElection, *, clock: Clock, metrics: LeaderElectionMetrics) -> None:
+    def __init__(self, config: LeaderElectionConfig, *, clock: Clock, metrics: LeaderElectionMetrics) -> None:
         self._config = config
         self._lease = config.lock
         self._clock = clock

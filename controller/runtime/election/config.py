@@ -19,7 +19,7 @@ from handloop.controller.runtime.election.lease_lock import LeaseLock
 
 
 @dataclass(frozen=True, slots=True)
-class LeaderElection:
+class LeaderElectionConfig:
     """
     A lock and the rhythm in which it is kept.
 

@@ -19,7 +19,7 @@ from handloop.client.resource_client import Client, ResourceClient
 from handloop.client.rest_client import Reachability
 from handloop.client.transport import HTTPTransport
 from handloop.controller.runtime.election.candidacy import ElectionStatistics
-from handloop.controller.runtime.election.config import LeaderElection
+from handloop.controller.runtime.election.config import LeaderElectionConfig
 from handloop.controller.runtime.election.durations import (
     LEASE_DURATION_SECONDS,
     RENEW_DEADLINE_SECONDS,
@@ -36,7 +36,7 @@ _EXIT_FATAL: Final = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaseTerms:
-    """The Lease of an election, and the rhythm in which it is kept; see LeaderElection."""
+    """The Lease of an election, and the rhythm in which it is kept; see LeaderElectionConfig."""
 
     namespace: str
     name: str
@@ -75,7 +75,7 @@ class Electing(Protocol):
 
     def elect(
         self,
-        config: LeaderElection,
+        config: LeaderElectionConfig,
         *,
         on_waiting: Callable[[ElectionStatistics], None] | None = None,
         on_new_leader: Callable[[str], None] | None = None,
@@ -139,7 +139,7 @@ class Election:
             identity=new_identity(),
             recorder=manager.recorder(self._component),
         )
-        rhythm = LeaderElection(
+        rhythm = LeaderElectionConfig(
             lock,
             lease_duration_seconds=terms.lease_duration_seconds,
             renew_deadline_seconds=terms.renew_deadline_seconds,

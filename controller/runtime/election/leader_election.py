@@ -25,7 +25,7 @@ from math import inf
 from typing import Final
 
 from handloop.controller.runtime.election.candidacy import Candidacy, ElectionStatistics
-from handloop.controller.runtime.election.config import LeaderElection
+from handloop.controller.runtime.election.config import LeaderElectionConfig
 from handloop.controller.runtime.election.durations import JITTER_FACTOR
 from handloop.controller.runtime.election.election_metrics import LeaderElectionMetrics
 from handloop.workqueue.seams import REAL_SEAMS, Seams
@@ -104,7 +104,7 @@ class LeaderElector:
 
     def __init__(
         self,
-        config: LeaderElection,
+        config: LeaderElectionConfig,
         callbacks: LeaderCallbacks,
         *,
         metrics: LeaderElectionMetrics,

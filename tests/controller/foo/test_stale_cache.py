@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from handloop.apis.apps_v1 import Deployment
-from handloop.controller.runtime.outcomes import Outcomes
+from handloop.controller.runtime.reporting import Outcomes
 from support.captured_logs import captured_logs
 from support.foo_builders import new_deployment, new_foo
 from support.foo_rig import EXAMPLE, FooRig
@@ -181,7 +181,7 @@ def test_a_cache_that_lags_behind_our_own_writes_is_no_rival() -> None:
         assert rig.controller.outcomes.statistics() == Outcomes(synced=2)
 
 
-def test_a_status_that_a_user_spoils_is_right_again_within_the_dampers_own_wait() -> None:
+def test_a_status_that_a_user_spoils_is_right_again_within_the_back_offs_own_wait() -> None:
     """It is spoilt each second for 40 s, without resync: held back is no failure, which would wait longer."""
     foo = new_foo(available=1)
     with FooRig(foo, new_deployment(foo, available=1), spawn=no_thread) as rig, captured_logs() as logs:

@@ -8,27 +8,15 @@ from msgspec.structs import replace
 from handloop.apis.core_v1 import Service
 from handloop.apis.meta import OwnerReference
 from handloop.client.errors import Conflict
-from handloop.client.http.response import Response
-from handloop.client.rest_client import Call
 from handloop.controller.myapp.changes import service_changes
 from handloop.controller.myapp.child import FIELD_MANAGER, Child
 from handloop.controller.myapp.desired_children import new_service
 from handloop.controller.myapp.types import MyApp
 from handloop.controller.runtime.context import NameTakenError
 from handloop.controller.runtime.reconcile import WaitError
-from support.myapp_rig import MyAppRig
+from support.myapp_rig import MyAppRig, NotedWrites
 
 TAKEN_BY = OwnerReference(api_version="apps/v1", kind="Deployment", name="theirs", uid="u", controller=True)
-
-
-class Writes:
-    """Notes the writes that the server accepted."""
-
-    def __init__(self) -> None:
-        self.noted: list[tuple[str, str]] = []
-
-    def accepted(self, call: Call, _response: Response) -> None:
-        self.noted.append((call.verb, call.resource))
 
 
 class ChildRig:
@@ -40,8 +28,8 @@ class ChildRig:
         self.rig.sync_caches()
         (self.app,) = self.rig.lister_for(MyApp).list()
         self.child = Child(Service, self.rig.lister_for(Service))
-        self.writes = Writes()
-        self.context = self.rig.context(accepted=self.writes.accepted)
+        self.writes = NotedWrites()
+        self.context = self.rig.context(writes=self.writes)
 
     def ensure(self, app: MyApp | None = None) -> tuple[Service, bool]:
         """Create or correct it."""

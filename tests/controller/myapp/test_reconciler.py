@@ -14,7 +14,7 @@ from handloop.controller.myapp.reconciler import LOOK_AGAIN_SECONDS
 from handloop.controller.myapp.types import MyApp
 from handloop.controller.runtime.reconcile import ReconcileError
 from handloop.informers.keys import ObjectName
-from support.myapp_rig import NAMESPACE, MyAppRig, Object
+from support.myapp_rig import NAMESPACE, MyAppRig, NotedWrites, Object
 from support.myapp_scenes import (
     CHILDREN,
     FULL,
@@ -284,14 +284,14 @@ def test_a_child_deleted_unseen_is_no_failure(kind: type[Kind]) -> None:
 
 def test_every_write_is_told_of() -> None:
     """Children and status alike: the next reconcile waits until the cache has them."""
-    told: list[tuple[str, str]] = []
+    told = NotedWrites()
     rig = MyAppRig()
     rig.create_app(autoScaling=SCALING)
     rig.sync_caches()
-    context = rig.context(accepted=lambda call, _response: told.append((call.verb, call.resource)))
+    context = rig.context(writes=told)
     rig.reconciler.reconcile(ObjectName(NAMESPACE, "a"), context)
     created = [("create", kind.resource.group_resource) for kind in CHILDREN]
-    assert told == [*created, ("update status", MyApp.resource.group_resource)]
+    assert told.noted == [*created, ("update status", MyApp.resource.group_resource)]
 
 
 @pytest.mark.parametrize("differs", [False, True], ids=["as wanted", "not as wanted"])
@@ -327,12 +327,11 @@ def test_a_myapp_deleted_unseen_is_waited_for() -> None:
     rig.set_spec(replicas=3)
     rig.sync_caches()
     rig.delete(MyApp)
-    gone: list[object] = []
-
-    context = rig.context(deleted=gone.append)
+    told = NotedWrites()
+    context = rig.context(writes=told)
     with pytest.raises(NotFound):
         rig.reconciler.reconcile(ObjectName(NAMESPACE, "a"), context)
-    assert gone == rig.caches[MyApp].list()
+    assert told.gone == rig.caches[MyApp].list()
     assert rig.sync() is None
     assert rig.events() == []
 

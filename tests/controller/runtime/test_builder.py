@@ -20,7 +20,7 @@ from handloop.controller.runtime.builder import BuilderError, controller_for
 from handloop.controller.runtime.context import Context
 from handloop.controller.runtime.controller import Controller, ControllerOptions
 from handloop.controller.runtime.events.fake_recorder import FakeRecorder
-from handloop.controller.runtime.kind_source import KindSource, own_name
+from handloop.controller.runtime.informer_source import InformerSource, own_name
 from handloop.controller.runtime.manager import Manager
 from handloop.controller.runtime.predicates import GenerationChanged, LabelsChanged, any_of
 from handloop.controller.runtime.rbac.access import Access
@@ -231,7 +231,7 @@ def test_misfits_are_said_from_the_start(cluster: ManagedSandbox) -> None:
     """A standby is silent, and misses none: what is there is said when its watches start."""
     informer, recorder = cluster.manager().informer_for(Foo), FakeRecorder(include_object=True)
     queue = ReconcileQueue("exposer")
-    watch = KindSource(informer, own_name, sink=queue, observed=lambda *_: None, recorder=recorder)
+    watch = InformerSource(informer, own_name, sink=queue, observed=lambda *_: None, recorder=recorder)
     misfit = Undecodable("default", "a", "7", b'{"metadata":{"uid":"u"}}', "does not fit")
     informer.informers[0].quarantine.add(misfit)
     assert recorder.take() == []

@@ -19,7 +19,7 @@ from prometheus_client import CollectorRegistry
 from handloop.client.errors import DeadlineExceeded
 from handloop.client.http.response import Response
 from handloop.controller.runtime.election.candidacy import Candidacy
-from handloop.controller.runtime.election.config import LeaderElection
+from handloop.controller.runtime.election.config import LeaderElectionConfig
 from handloop.controller.runtime.election.election_metrics import LeaderElectionMetrics
 from handloop.controller.runtime.election.lease_lock import LeaseLock
 from support.fake_clock import FakeClock
@@ -55,7 +55,9 @@ class Elections(RuleBasedStateMachine):
         self.clock = FakeClock(start=1000.0)
         self.candidates = {
             name: Candidacy(
-                LeaderElection(LeaseLock(self.api.client(), namespace="demo", name="foo", identity=name)),
+                LeaderElectionConfig(
+                    LeaseLock(self.api.client(), namespace="demo", name="foo", identity=name)
+                ),
                 clock=_SkewedClock(self.clock, skew),
                 metrics=LeaderElectionMetrics(CollectorRegistry()),
             )

@@ -26,7 +26,7 @@ from handloop.controller.runtime.hot_loops import (
     HotLoops,
     Write,
 )
-from handloop.controller.runtime.kind_source import own_name
+from handloop.controller.runtime.informer_source import own_name
 from handloop.informers.keys import ObjectName
 from handloop.testing.eventually import eventually
 from support.captured_logs import captured_logs

@@ -23,14 +23,14 @@ from handloop.controller.runtime.builder import controller_for
 from handloop.controller.runtime.caches import CacheSyncTimeoutError
 from handloop.controller.runtime.context import Context
 from handloop.controller.runtime.controller import ControllerOptions
-from handloop.controller.runtime.election.config import LeaderElection
+from handloop.controller.runtime.election.config import LeaderElectionConfig
 from handloop.controller.runtime.election.leader_election import LeadershipLost
 from handloop.controller.runtime.election.lease_lock import LeaseLock
 from handloop.controller.runtime.manager import Manager
 from handloop.controller.runtime.metrics.informer_metrics import InformerMetricsProvider
-from handloop.controller.runtime.outcomes import is_expected
 from handloop.controller.runtime.reconcile import DeadlineExceededError
 from handloop.controller.runtime.reconcile_queue import default_rate_limiter
+from handloop.controller.runtime.reporting import is_expected
 from handloop.controller.runtime.runnable import StopTimeoutError, WorkersBusyError
 from handloop.controller.runtime.serving.health import Check, Well
 from handloop.informers.handlers import ResourceEventHandlerFuncs
@@ -318,7 +318,7 @@ def test_a_whole_stop_has_one_deadline(cluster: ManagedSandbox, elects: bool) ->
     manager = cluster.manager(seams=Seams(clock=clock, spawn=lambda _name, _target: StuckThread(clock)))
     if elects:
         lock = LeaseLock(LeaseAPI().client(), namespace="demo", name="lease", identity="us")
-        manager.elect(LeaderElection(lock))
+        manager.elect(LeaderElectionConfig(lock))
     for kind in (Service, Deployment):
         manager.informer_for(kind)
     manager.add(Worker([], "guarded"))
@@ -575,7 +575,7 @@ def ill(checks: Mapping[str, Check]) -> dict[str, object]:
 def electing(cluster: ManagedSandbox, api: LeaseAPI, *, seams: Seams = REAL_SEAMS, **options: Any) -> Manager:
     """A manager that works only while it holds a lease."""
     lock = LeaseLock(api.client(), namespace="demo", name="lease", identity="us")
-    config = LeaderElection(lock, **options)
+    config = LeaderElectionConfig(lock, **options)
     return cluster.manager(leader_election=config, seams=seams)
 
 
@@ -813,7 +813,7 @@ def test_a_manager_with_nothing_to_run_says_so(cluster: ManagedSandbox) -> None:
     with pytest.raises(RuntimeError, match="nothing to run: add a controller, with controller_for"):
         manager.run(cluster.stop)
     services = manager.informer_for(Service)
-    assert repr(services) == "<KindInformer of services/v1, all namespaces, not synced>"
+    assert repr(services) == "<MultiNamespaceInformer of services/v1, all namespaces, not synced>"
     with cluster.running(manager):
         eventually(services.has_synced, "filled")
 

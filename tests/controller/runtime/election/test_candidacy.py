@@ -8,7 +8,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from handloop.controller.runtime.election.candidacy import Candidacy, ElectionStatistics
-from handloop.controller.runtime.election.config import LeaderElection
+from handloop.controller.runtime.election.config import LeaderElectionConfig
 from handloop.controller.runtime.election.election_metrics import LeaderElectionMetrics
 from handloop.controller.runtime.election.lease_lock import LeaseLock
 from handloop.controller.runtime.serving.health import Well, health_page
@@ -33,7 +33,7 @@ class Rig:
         """A candidate with client-go's usual test durations."""
         lock = LeaseLock(self.api.client(), namespace="demo", name="foo", identity=identity)
         rhythm = {"lease_duration_seconds": 10.0, "renew_deadline_seconds": 5.0, "retry_period_seconds": 2.0}
-        config = LeaderElection(lock, **{**rhythm, **durations})
+        config = LeaderElectionConfig(lock, **{**rhythm, **durations})
         return Candidacy(config, clock=self.clock, metrics=self.metrics)
 
     def held(self) -> tuple[str, int]:

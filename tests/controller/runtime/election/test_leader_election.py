@@ -19,7 +19,7 @@ from prometheus_client import CollectorRegistry
 from handloop.client.errors import DeadlineExceeded
 from handloop.client.http.response import Response
 from handloop.controller.runtime.election.candidacy import ElectionStatistics
-from handloop.controller.runtime.election.config import LeaderElection
+from handloop.controller.runtime.election.config import LeaderElectionConfig
 from handloop.controller.runtime.election.election_metrics import LeaderElectionMetrics
 from handloop.controller.runtime.election.leader_election import (
     GuardedWork,
@@ -410,7 +410,7 @@ def test_of_many_candidates_one_leads_at_a_time() -> None:
 
         held = LeaseLock(api.client(), namespace="demo", name="foo", identity=identity)
         return LeaderElector(
-            LeaderElection(held, 15.0, 10.0, 0.01),
+            LeaderElectionConfig(held, 15.0, 10.0, 0.01),
             LeaderCallbacks(on_started_leading=work),
             metrics=LeaderElectionMetrics(CollectorRegistry()),
             seams=Seams(random=random.Random(identity).random),

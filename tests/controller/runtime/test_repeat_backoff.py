@@ -7,22 +7,22 @@ from contextlib import suppress
 import pytest
 
 from handloop.client.errors import ConnectionBroken
-from handloop.controller.runtime.damping import (
+from handloop.controller.runtime.repeat_backoff import (
     FIRST_SECONDS,
     MAX_SECONDS,
     QUIET_SECONDS,
-    Damper,
     HeldBackError,
+    RepeatBackoff,
 )
 from support.fake_clock import FakeClock
 
 
 class Writes:
-    """A damper, and how often something was done behind it."""
+    """A RepeatBackoff, and how often something was done behind it."""
 
     def __init__(self) -> None:
         self.clock = FakeClock()
-        self.damper = Damper("undone", clock=self.clock)
+        self.backoff = RepeatBackoff("undone", clock=self.clock)
         self.done = 0
 
     def write(self, value: object = 1, key: str = "a") -> bool:
@@ -32,7 +32,7 @@ class Writes:
             self.done += 1
             return True
 
-        return self.damper.spaced(key, value, do)
+        return self.backoff.attempt(key, value, do)
 
     def held_back(self) -> bool:
         """Whether it is too early for the same again."""
@@ -89,9 +89,9 @@ def test_what_failed_or_was_not_done_is_no_repetition() -> None:
 
     for _ in range(2):
         with pytest.raises(ConnectionBroken):
-            writes.damper.spaced("a", 1, fail)
-        assert not writes.damper.spaced("a", 1, lambda: False)
+            writes.backoff.attempt("a", 1, fail)
+        assert not writes.backoff.attempt("a", 1, lambda: False)
     assert writes.write()
     with pytest.raises(ConnectionBroken):
-        writes.damper.spaced("a", 2, fail)
+        writes.backoff.attempt("a", 2, fail)
     assert writes.write()

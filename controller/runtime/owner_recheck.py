@@ -1,8 +1,5 @@
 """
-Slows down loops of writes that succeed each time and are undone each time.
-
-A workqueue forgets its back-off with each success. A Damper spaces repetitions of one write. An OwnerRecheck
-asks the server whether an owner is still there, once its children disappear:
+Asks the server whether an owner is still there, once its children disappear.
 
     a child is deleted --child_gone--> its owner is a suspect --check, before the next reconcile--> one GET
 
@@ -16,88 +13,24 @@ Follows: kubernetes pkg/controller RecheckDeletionTimestamp, differs: it asks wh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
-from typing import Final, Generic, NamedTuple, TypeVar
+from collections.abc import Callable
+from typing import Final, Generic, TypeVar
 
 from cachetools import LRUCache
 
 from handloop.apis.meta import Kind
 from handloop.client.errors import Forbidden, NotFound
 from handloop.client.resource_client import Client
-from handloop.controller.runtime.kind_source import OwnerCache, OwnerNames
-from handloop.controller.runtime.reconcile import ReconcileError, WaitError
+from handloop.controller.runtime.informer_source import OwnerCache, OwnerNames
+from handloop.controller.runtime.reconcile import WaitError
+from handloop.controller.runtime.repeat_backoff import RepeatBackoff
 from handloop.informers.keys import DeletedFinalStateUnknown, ObjectName, final_state
 from handloop.workqueue.seams import REAL_CLOCK, Clock, new_lock
 from handloop.workqueue.stdlib_logs import get_logger
 
-FIRST_SECONDS: Final = 10.0
-MAX_SECONDS: Final = 300.0
-QUIET_SECONDS: Final = 60.0
+log = get_logger("ownerrecheck")
 
 _REMEMBERED: Final = 10_000
-
-
-class HeldBackError(ReconcileError):
-    """It is too early to do the same again; retried. Fields: retry_seconds, until it may be done."""
-
-    def __init__(self, why: str, seconds: float) -> None:
-        super().__init__(f"{why}: held back for {seconds:.1f} s")
-        self.retry_seconds = seconds
-
-
-class _Done(NamedTuple):
-    value: Hashable
-    at: float
-    wait_seconds: float
-
-
-class Damper:
-    """
-    Spaces repetitions: the second comes 10 s after the first, the next after 20 s, 40 s, up to 300 s.
-
-    A workqueue forgets its back-off with each success, so it does not slow down work that succeeds. Another
-    value for the same key is no repetition. After a quiet minute the spacing starts over.
-    State, under _lock: _last = the last value done for a key, for the last 10,000 keys.
-    Threads: any; no two of them for one key.
-    """
-
-    def __init__(self, why: str, *, clock: Clock = REAL_CLOCK) -> None:
-        """Args: why a repetition is held back, for the error."""
-        self._why = why
-        self._clock = clock
-        self._lock = new_lock("Damper._lock", 95)
-        self._last: LRUCache[str, _Done] = LRUCache(_REMEMBERED)
-
-    def spaced(self, key: str, value: Hashable, do: Callable[[], bool]) -> bool:
-        """
-        Call do, unless it is too early to bring about that value once more.
-
-        Args: do returns whether it did anything.
-        Returns: the result of do. Raises: HeldBackError; errors of do.
-        """
-        now, wait_seconds = self._clock.now(), FIRST_SECONDS
-        with self._lock:
-            # put back below, but not after a failure of do: its effect is unknown, so no try repeats it
-            last = self._last.pop(key, None)
-        if last is not None and last.value == value:
-            left = last.at + last.wait_seconds - now
-            if left > 0:
-                self._remember(key, last)
-                raise HeldBackError(self._why, left)
-            # a retry comes up to twice as late as it may
-            if now - last.at < 2 * last.wait_seconds + QUIET_SECONDS:
-                wait_seconds = min(2 * last.wait_seconds, MAX_SECONDS)
-        done = do()
-        if done:
-            self._remember(key, _Done(value, now, wait_seconds))
-        return done
-
-    def _remember(self, key: str, done: _Done) -> None:
-        with self._lock:
-            self._last[key] = done
-
-
-log = get_logger("ownerrecheck")
 
 T = TypeVar("T", bound=Kind)
 C = TypeVar("C", bound=Kind)
@@ -131,7 +64,7 @@ class OwnerRecheck(Generic[T]):
         self._cache = cache
         self._owners_of = OwnerNames(kind, cache, every_owner=True)
         self._deleted_by_us = deleted_by_us
-        self._damper = Damper("children disappear, and we may not get their owner", clock=clock)
+        self._backoff = RepeatBackoff("children disappear, and we may not get their owner", clock=clock)
         self._lock = new_lock("OwnerRecheck._lock", 95)
         self._suspects: LRUCache[ObjectName, None] = LRUCache(_REMEMBERED)
         self._told = False
@@ -181,7 +114,7 @@ class OwnerRecheck(Generic[T]):
         except Forbidden as error:
             self._tell(error)
             # a change of the spec is no repetition
-            self._damper.spaced(cached.metadata.uid, cached.metadata.generation, lambda: True)
+            self._backoff.attempt(cached.metadata.uid, cached.metadata.generation, lambda: True)
             return
         if live is None or live.uid != cached.metadata.uid or live.deletion_timestamp is not None:
             what = f"{self._resource.kind} {name}"

@@ -3,7 +3,7 @@ from __future__ import annotations
 from structlog.testing import capture_logs
 
 from handloop.client.decoding.pages import Undecodable
-from handloop.informers.event_intake import Quarantine, store_key
+from handloop.informers.quarantine import Quarantine, store_key
 from support.recording_metrics import Instrument
 
 

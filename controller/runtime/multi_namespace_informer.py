@@ -10,12 +10,12 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeVar
 
 from handloop.apis.meta import Kind
-from handloop.informers.event_intake import UndecodableCallback
 from handloop.informers.handlers import ResourceEventHandler
 from handloop.informers.indexer import Indexers
 from handloop.informers.informer_statistics import ReflectorStatistics
 from handloop.informers.keys import ObjectName
 from handloop.informers.lister import Cache, Lister, MergedCache
+from handloop.informers.quarantine import UndecodableCallback
 from handloop.informers.shared_informer import SharedIndexInformer
 
 T = TypeVar("T", bound=Kind)
@@ -37,7 +37,7 @@ class _AllSynced:
         return all(part.has_synced() for part in self._parts)
 
 
-class KindInformer(Lister[T]):
+class MultiNamespaceInformer(Lister[T]):
     """
     One kind's informers by namespace ("" = all namespaces, or a cluster-scoped kind): a lister to listen to.
 
@@ -51,7 +51,7 @@ class KindInformer(Lister[T]):
         kind: type[T],
         parts: dict[str, SharedIndexInformer[T]],
         *,
-        fill: Callable[[KindInformer[Any]], None] = lambda _informer: None,
+        fill: Callable[[MultiNamespaceInformer[Any]], None] = lambda _informer: None,
     ) -> None:
         """Args: fill is called before get, list and by_index while the stores are not filled."""
         self.kind = kind
@@ -65,7 +65,7 @@ class KindInformer(Lister[T]):
     def __repr__(self) -> str:
         state = "synced" if self.has_synced() else "not synced"
         where = ", ".join(self._parts) if "" not in self._parts else "all namespaces"
-        return f"<KindInformer of {self.kind.resource}, {where}, {state}>"
+        return f"<MultiNamespaceInformer of {self.kind.resource}, {where}, {state}>"
 
     def has_synced(self) -> bool:
         """Whether every first list is completely in its store."""

@@ -1,7 +1,7 @@
 """
 From watch events of a kind to names to reconcile.
 
-    informer --> KindSource: predicates --> names of a watch event --> ReconcileQueue, with cause and priority
+    informer --> InformerSource: predicates --> names --> ReconcileQueue, with cause and priority
 
 Objects of the first list, and resyncs, wait behind fresh watch events. Both states of an update are asked for
 names, so the former owner is reconciled, too. If a predicate raises, its watch event passes. If a map
@@ -23,7 +23,7 @@ from handloop.controller.runtime.events.recorder import (
     EventRecorder,
     reference_to_undecodable,
 )
-from handloop.controller.runtime.kind_informer import KindInformer, Synced
+from handloop.controller.runtime.multi_namespace_informer import MultiNamespaceInformer, Synced
 from handloop.controller.runtime.predicates import Predicate, all_of
 from handloop.controller.runtime.reconcile_queue import Cause
 from handloop.informers.keys import (
@@ -105,7 +105,7 @@ class OwnerNames:
         return (name,)
 
 
-class KindSource(Generic[T]):
+class InformerSource(Generic[T]):
     """
     One watch of a controller: reads an informer, and feeds the controller's queue.
 
@@ -116,7 +116,7 @@ class KindSource(Generic[T]):
 
     def __init__(
         self,
-        informer: KindInformer[T],
+        informer: MultiNamespaceInformer[T],
         names_of: MapFunc[T],
         *,
         sink: Sink,

@@ -1,7 +1,7 @@
 """
 How syncs and reconciles end, in the log: a lost race is no error, and a bug comes with its stack.
 
-SyncOutcomes serves a controller that is written by hand, ReconcileReports the runtime's controllers.
+SyncReporter serves a controller that is written by hand, ReconcileReporter the runtime's controllers.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from typing import Any, Final, NamedTuple
 
 from handloop.client.errors import AlreadyExists, ClientError, Conflict, Forbidden, NotFound
 from handloop.controller.runtime.context import Context
-from handloop.controller.runtime.damping import HeldBackError
 from handloop.controller.runtime.metrics.controller_metrics import ControllerMetrics, ReconcileResult
 from handloop.controller.runtime.rbac.undeclared import what_to_declare
 from handloop.controller.runtime.reconcile import ReconcileError, TerminalError, WaitError
+from handloop.controller.runtime.repeat_backoff import HeldBackError
 from handloop.informers.keys import ObjectName
 from handloop.workqueue.seams import REAL_CLOCK, Clock, new_lock
 from handloop.workqueue.stdlib_logs import get_logger
@@ -57,7 +57,7 @@ class Outcomes(NamedTuple):
     unexpected: int = 0
 
 
-class SyncOutcomes:
+class SyncReporter:
     """
     Counts, measures and logs every sync.
 
@@ -70,7 +70,7 @@ class SyncOutcomes:
         self._log = get_logger(logger_name)
         self._metrics = metrics
         self._clock = clock
-        self._lock = new_lock("SyncOutcomes._lock", 95)
+        self._lock = new_lock("SyncReporter._lock", 95)
         self._counts = Outcomes()
         self._began_at: dict[ObjectName, float] = {}
 
@@ -129,7 +129,7 @@ class SyncOutcomes:
             )
 
 
-class ReconcileReports:
+class ReconcileReporter:
     """The log of reconciles: every line with the id and, where they matter, the causes. Threads: any."""
 
     def begins(self, context: Context) -> None:

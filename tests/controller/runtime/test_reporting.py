@@ -12,13 +12,13 @@ from handloop.client.http.response import Response
 from handloop.client.resource_client import Client
 from handloop.controller.runtime.context import Context
 from handloop.controller.runtime.metrics.controller_metrics import ReconcileMetrics
-from handloop.controller.runtime.outcomes import Outcomes, ReconcileReports, SyncOutcomes, is_expected
 from handloop.controller.runtime.reconcile import (
     DeadlineExceededError,
     ReconcileError,
     TerminalError,
     WaitError,
 )
+from handloop.controller.runtime.reporting import Outcomes, ReconcileReporter, SyncReporter, is_expected
 from handloop.informers.keys import ObjectName
 from support.api_errors import api_error
 from support.captured_logs import captured_logs
@@ -29,8 +29,8 @@ _NAME = ObjectName("default", "example-foo")
 _FAILED = "Error syncing; requeuing for later retry"
 
 
-def _outcomes() -> SyncOutcomes:
-    return SyncOutcomes("test")
+def _outcomes() -> SyncReporter:
+    return SyncReporter("test")
 
 
 def test_outcomes_are_counted() -> None:
@@ -101,7 +101,7 @@ def test_a_sync_is_measured(error: Exception | None, result: str, errors: int, p
     """As a reconcile of controller-runtime: result, time, errors, panics, and workers in between."""
     registry, clock = CollectorRegistry(auto_describe=True), FakeClock()
     metrics = ReconcileMetrics(registry).for_controller("foo", 2)
-    outcomes = SyncOutcomes("test", metrics=metrics, clock=clock)
+    outcomes = SyncReporter("test", metrics=metrics, clock=clock)
 
     def value(name: str, **labels: str) -> float | None:
         return registry.get_sample_value(f"controller_runtime_{name}", {"controller": "foo", **labels})
@@ -143,7 +143,7 @@ def lines_of(error: BaseException, failures: int = 3) -> list[dict[str, object]]
     """What is logged about a failure."""
     with captured_logs() as logs:
         context = Context(id="i", causes=("a", "b"), log=structlog.get_logger("c").bind(reconcileID="i"))
-        ReconcileReports().failed(context, error, failures)
+        ReconcileReporter().failed(context, error, failures)
     return [dict(entry) for entry in logs]
 
 
@@ -190,7 +190,7 @@ def test_the_usual_course_is_quiet() -> None:
     """Begin and success show from -v 4 on, a missed deadline always."""
     with captured_logs() as logs:
         context = Context(causes=("a",))
-        reports = ReconcileReports()
+        reports = ReconcileReporter()
         reports.begins(context)
         reports.settled(context, None)
         reports.settled(context, 30.0)

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from handloop.apis.apps_v1 import Deployment
 from handloop.apis.meta import Kind, ObjectMeta, OwnerReference
 from handloop.controller.foo.types import Foo, FooSpec
-from handloop.controller.runtime.kind_informer import KindInformer
-from handloop.controller.runtime.kind_source import KindSource, MapFunc, OwnerNames, own_name
+from handloop.controller.runtime.informer_source import InformerSource, MapFunc, OwnerNames, own_name
+from handloop.controller.runtime.multi_namespace_informer import MultiNamespaceInformer
 from handloop.controller.runtime.owner_references import with_owner
 from handloop.controller.runtime.predicates import (
     GenerationChanged,
@@ -49,10 +49,10 @@ class Queue:
 
     def source(
         self, names_of: MapFunc[Deployment] = own_name, *predicates: Predicate
-    ) -> KindSource[Deployment]:
+    ) -> InformerSource[Deployment]:
         informer = SharedIndexInformer(FakeListerWatcher(), Deployment)
-        return KindSource(
-            KindInformer(Deployment, {"": informer}),
+        return InformerSource(
+            MultiNamespaceInformer(Deployment, {"": informer}),
             names_of,
             sink=self,
             predicates=predicates,

@@ -12,7 +12,8 @@ from handloop.apis.meta import Kind
 from handloop.client.errors import ServiceUnavailable
 from handloop.client.resource_client import Client
 from handloop.controller.foo.types import Foo
-from handloop.controller.runtime.damping import HeldBackError, OwnerGoneError, OwnerRecheck
+from handloop.controller.runtime.owner_recheck import OwnerGoneError, OwnerRecheck
+from handloop.controller.runtime.repeat_backoff import HeldBackError
 from handloop.informers.keys import DeletedFinalStateUnknown, ObjectName
 from support.captured_logs import captured_logs
 from support.fake_api import FakeAPI

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import pytest
 
 from handloop.apis.apps_v1 import Deployment
-from handloop.controller.runtime.kind_informer import KindInformer
+from handloop.controller.runtime.multi_namespace_informer import MultiNamespaceInformer
 from handloop.informers.indexer import NAMESPACE_INDEX, namespace_index_func
 from handloop.informers.keys import ObjectName
 from handloop.informers.lister import NamespaceNotWatched
@@ -19,15 +19,15 @@ from support.informer_rig import InformerRig
 
 
 @contextmanager
-def running(**sources: FakeSource) -> Iterator[tuple[KindInformer[Deployment], list[InformerRig]]]:
+def running(**sources: FakeSource) -> Iterator[tuple[MultiNamespaceInformer[Deployment], list[InformerRig]]]:
     """A kind with one informer per namespace, each on its own source."""
     rigs = [
-        InformerRig(source, indexers={NAMESPACE_INDEX: namespace_index_func}, name=f"deployments@{namespace}")
+        InformerRig(source, indexers={NAMESPACE_INDEX: namespace_index_func}, name_suffix=f"@{namespace}")
         for namespace, source in sources.items()
     ]
     parts = {namespace: rig.informer for namespace, rig in zip(sources, rigs, strict=True)}
     try:
-        yield KindInformer(Deployment, parts), rigs
+        yield MultiNamespaceInformer(Deployment, parts), rigs
     finally:
         for rig in rigs:
             rig.close()
@@ -79,11 +79,11 @@ def test_it_has_synced_when_every_part_has() -> None:
         for rig in rigs[:2]:
             rig.run_synced()
         assert not kind.has_synced()
-        assert kind.troubles() == ["deployments@three: no complete list yet"]
+        assert kind.troubles() == ["deployments.apps@three: no complete list yet"]
         rigs[2].run()
         rigs[2].until_pausing()
         (trouble,) = kind.troubles()
-        assert trouble.startswith("deployments@three: ")
+        assert trouble.startswith("deployments.apps@three: ")
         assert "deployments is forbidden" in trouble
         rigs[2].clock.advance(60)
         rigs[2].until(kind.has_synced)

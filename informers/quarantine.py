@@ -1,0 +1,146 @@
+"""Objects that exist on the server and do not fit their type: kept out of the cache, and known by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterable
+
+from handloop.client.decoding.pages import Undecodable
+from handloop.informers.keys import (
+    ObjectName,
+)
+from handloop.workqueue.queue_metrics import SettableGaugeMetric
+from handloop.workqueue.seams import new_lock
+from handloop.workqueue.stdlib_logs import get_logger
+
+log = get_logger("informers")
+
+UndecodableCallback = Callable[[Undecodable], None]
+"""
+Called once per object and resource version, on the reflector thread. On registration it is also called for
+the objects already held, on the registering thread. Must not block.
+"""
+
+
+class Quarantine:
+    """
+    The objects of one informer that exist on the server and do not fit their type.
+
+    They are kept out of the store, counted, and logged once. The store holds neither such an object nor its
+    former state: a controller must not act on a copy that no longer describes the object. So the object
+    leaves the store with a tombstone, as if its deletion had been missed, and comes back with an add once it
+    fits again. To tell the two apart, ask `is_quarantined` or register with `on_undecodable`.
+
+    State: _held = store key -> the object that did not fit; _mended = the keys of objects that fit again and
+    are on their way through the FIFO. The reflector thread writes both.
+    Threads: callbacks are added and questions asked from any.
+    """
+
+    def __init__(
+        self, *, kind: str, gauge: SettableGaugeMetric, in_store: Callable[[str], bool] = lambda _: True
+    ) -> None:
+        """Args: in_store tells whether the store has an object of a key."""
+        self._kind = kind
+        self._gauge = gauge
+        self._in_store = in_store
+        self._lock = new_lock("Quarantine._lock", 96)
+        self._held: dict[str, Undecodable] = {}
+        self._mended: set[str] = set()
+        self._callbacks: list[UndecodableCallback] = []
+
+    def __len__(self) -> int:
+        with self._lock:
+            return len(self._held)
+
+    def is_quarantined(self, key: str) -> bool:
+        """Whether the object of that key exists and does not fit, or fits and is not in the store yet."""
+        with self._lock:
+            held, mended = key in self._held, key in self._mended
+        return held or (mended and not self._in_store(key))
+
+    def is_idle(self) -> bool:
+        """Whether there is nothing to release."""
+        with self._lock:
+            return not self._held and not self._mended
+
+    def keys(self) -> list[str]:
+        """Store keys, sorted."""
+        with self._lock:
+            return sorted(self._held)
+
+    def on_undecodable(self, callback: UndecodableCallback) -> None:
+        """Call callback for every object that is held, and for later ones."""
+        with self._lock:
+            # in one step: from here on, add calls the callback
+            self._callbacks.append(callback)
+            held = tuple(self._held.values())
+        for undecodable in held:
+            self._call(callback, undecodable)
+
+    def add(self, undecodable: Undecodable) -> None:
+        """Hold an object; log and call back unless this very version is already held."""
+        key = store_key(undecodable)
+        with self._lock:
+            before = self._held.get(key)
+            known = before is not None and before.resource_version == undecodable.resource_version
+            self._held[key] = undecodable
+            self._mended.discard(key)
+            callbacks = () if known else tuple(self._callbacks)
+            count = len(self._held)
+        if known:
+            return
+        self._gauge.set(count)
+        log.error(
+            "Object does not fit its type and is kept out of the cache",
+            kind=self._kind,
+            key=key,
+            resourceVersion=undecodable.resource_version,
+            err=undecodable.error,
+            once=True,
+        )
+        for callback in callbacks:
+            self._call(callback, undecodable)
+
+    def release(self, keys: Iterable[str], *, mended: Container[str] = ()) -> None:
+        """
+        The objects of these keys fit again, or are gone.
+
+        Args: mended = the keys of those that fit, and that the FIFO has.
+        """
+        # no other thread writes _mended; the store has a lock of its own, so it is asked without ours
+        arrived = {key for key in self._mended if self._in_store(key)}
+        with self._lock:
+            self._mended -= arrived
+            released = []
+            for key in keys:
+                was_held = self._held.pop(key, None) is not None
+                if was_held:
+                    released.append(key)
+                if key not in mended:
+                    self._mended.discard(key)
+                elif was_held:
+                    self._mended.add(key)
+            count = len(self._held)
+        if released:
+            self._gauge.set(count)
+            for key in released:
+                log.info("Object no longer in quarantine", kind=self._kind, key=key)
+
+    def replace(self, undecodables: Iterable[Undecodable], *, mended: Container[str] = ()) -> None:
+        """A list was complete: hold exactly these. Args: as release."""
+        wanted = {store_key(undecodable): undecodable for undecodable in undecodables}
+        with self._lock:
+            others = [key for key in {*self._held, *self._mended} if key not in wanted]
+        self.release(others, mended=mended)
+        for undecodable in wanted.values():
+            self.add(undecodable)
+
+    def _call(self, callback: UndecodableCallback, undecodable: Undecodable) -> None:
+        try:
+            callback(undecodable)
+        except Exception as error:
+            log.exception("Callback for an undecodable object failed", kind=self._kind, err=repr(error))
+
+
+def store_key(undecodable: Undecodable) -> str:
+    """The key that the object would have in the store."""
+    return str(ObjectName(undecodable.key_namespace, undecodable.key_name))
