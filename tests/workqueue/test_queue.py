@@ -463,22 +463,12 @@ def test_leaving_the_context_shuts_down(new_queue: NewQueue) -> None:
 
 
 @both_queues
-def test_statistics_tell_the_states_apart(new_queue: NewQueue) -> None:
-    """Waiting, in flight, and added again while in flight are counted separately."""
+def test_the_states_are_told_apart(new_queue: NewQueue) -> None:
+    """Waiting, in flight, and added again while in flight: counted, and as items, at most so many of each."""
     queue = new_queue()
     get_in_flight(queue, "a", "b")
     queue.add_all(["a", "c", "d", "e"])
-
     assert queue.statistics() == QueueStatistics(queued=3, in_flight=2, readded=1, delayed=0)
-
-
-@both_queues
-def test_items_are_told_apart_as_they_are_counted(new_queue: NewQueue) -> None:
-    """The same four places with the items themselves, at most so many of each."""
-    queue = new_queue()
-    get_in_flight(queue, "a", "b")
-    queue.add_all(["a", "c", "d", "e"])
-
     items = queue.items(10)
     assert (set(items.queued), set(items.in_flight), set(items.readded)) == ({*"cde"}, {*"ab"}, {"a"})
     assert [len(part) for part in queue.items(1)] == [1, 1, 1, 0]

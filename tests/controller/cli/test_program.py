@@ -147,33 +147,12 @@ def test_dead_workers_fail_both_checks() -> None:
         foo_of(world)._workers_alive += 1
 
 
-def test_a_foo_gets_its_deployment() -> None:
-    """The parts are put together in a way that works, and measured under the names of the dashboards."""
-    world = World(FOO)
-    world.install()
-    world.create_foo("web")
-    path = "/apis/apps/v1/namespaces/default/deployments/web"
-    with world.running():
-        until(
-            lambda: world.sandbox.transport().request("GET", path).status == 200, "created", seconds=SECONDS
-        )
-    text = generate_latest(world.registry).decode()
-    assert 'workqueue_adds_total{controller="foo",name="foo"}' in text
-    assert 'informer_cached_objects{name="foos.samplecontroller.k8s.io"} 1.0' in text
-
-
-def test_only_the_chosen_namespace_is_watched() -> None:
-    """With -n a Foo elsewhere is none of our business."""
-    world = World(replace(FOO, namespace="demo"))
-    world.install()
-    world.create_foo("web")
-    with world.running():
-        world.wait_ready()
-        assert world.program.manager.informers()[1].statistics().objects == 0
-
-
 def test_a_missing_crd_stops_one_controller_only() -> None:
-    """Foo and MyApp run by default; without MyApp's CRD, Foos are served all the same, and it says so."""
+    """
+    Foo and MyApp run by default; without MyApp's CRD, Foos are served all the same, and it says so.
+
+    The parts are measured under the names of the dashboards.
+    """
     world = World(new_options())
     world.install()
     world.create_foo("web")
@@ -187,6 +166,19 @@ def test_a_missing_crd_stops_one_controller_only() -> None:
         assert world.unwell("liveness") == {}
         world.create(CRDS, custom_resource_definition(MyApp))
         world.wait_ready()
+    text = generate_latest(world.registry).decode()
+    assert 'workqueue_adds_total{controller="foo",name="foo"}' in text
+    assert 'informer_cached_objects{name="foos.samplecontroller.k8s.io"} 1.0' in text
+
+
+def test_only_the_chosen_namespace_is_watched() -> None:
+    """With -n a Foo elsewhere is none of our business."""
+    world = World(replace(FOO, namespace="demo"))
+    world.install()
+    world.create_foo("web")
+    with world.running():
+        world.wait_ready()
+        assert world.program.manager.informers()[1].statistics().objects == 0
 
 
 def test_what_several_controllers_mirror_is_mirrored_once() -> None:
