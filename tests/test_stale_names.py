@@ -148,3 +148,10 @@ def test_the_map_of_the_runtime_has_its_modules() -> None:
     listed = [name for line in MAP_LINE.finditer(text) for name in line["names"].split(", ")]
     modules = {path.stem for path in FILES if path.parent == RUNTIME and path.suffix == ".py"}
     assert sorted(listed) == sorted(modules - {"__init__"})
+
+
+def test_each_folder_of_the_root_has_its_row() -> None:
+    """In ARCHITECTURE's table."""
+    table = words()[Path("ARCHITECTURE.md")]
+    folders = {path.parts[0] for path in words() if len(path.parts) > 1} - {".ci", ".github", "dist"}
+    assert [name for name in folders if not re.search(rf"^\|.*`{name}/", table, re.MULTILINE)] == []
