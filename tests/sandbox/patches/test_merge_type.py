@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from handloop.sandbox.patches.merge_type import ElementError, ListType, compile_type, type_of_resource
+from handloop.sandbox.patches.merge_type import ListType, compile_type, type_of_resource
 from support.builtin import builtin
 from support.thing import SCHEMA, THINGS
 
@@ -35,52 +35,6 @@ def test_entries_are_named_by_value_or_keys(name: str, entry: Any, element: str)
     kind = _list(name)
     assert kind.associative
     assert kind.element(entry) == element
-
-
-def test_an_entry_without_keys_has_no_name() -> None:
-    """Nothing tells it from others."""
-    with pytest.raises(ElementError):
-        _list("items").element({"v": "1"})
-
-
-def test_other_lists_are_one_value() -> None:
-    """Without a list type nothing is merged."""
-    assert not _list("plain").associative
-
-
-def test_maps_are_merged_unless_they_are_atomic() -> None:
-    """A map type of atomic makes one value of an object."""
-    root = compile_type(SCHEMA).map
-    assert root is not None
-    spec = root.member("spec")
-    assert spec is not None
-    assert spec.map is not None
-    atomic, labels = spec.map.member("atom"), spec.map.member("labels")
-    assert atomic is not None
-    assert labels is not None
-    assert atomic.map is not None
-    assert atomic.map.atomic
-    assert labels.map is not None
-    assert not labels.map.atomic
-    assert not labels.map.declares("any")
-    assert labels.map.member("any") is not None
-    assert spec.map.declares("labels")
-    assert spec.map.member("nosuch") is None
-
-
-def test_a_value_decides_what_may_be_anything() -> None:
-    """Below a member that preserves everything, lists are atomic and maps are merged."""
-    root = compile_type(SCHEMA).map
-    assert root is not None
-    spec = root.member("spec")
-    assert spec is not None
-    assert spec.map is not None
-    free = spec.map.member("free")
-    assert free is not None
-    assert free.of({}).map is not None
-    number = spec.map.member("ios")
-    assert number is not None
-    assert number.of(5).scalar is not None
 
 
 def test_built_in_and_custom_kinds_have_a_type() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from handloop.sandbox.patches.merge_type import ElementError, compile_type
-from handloop.sandbox.patches.typed_merge import merge, remove, with_named_members
+from handloop.sandbox.patches.typed_merge import merge
 from support.thing import SCHEMA
 
 _TYPE = compile_type(SCHEMA)
@@ -42,32 +42,3 @@ def test_duplicates_cannot_be_applied() -> None:
     """Two entries of one name have no meaning."""
     with pytest.raises(ElementError, match="duplicate entries for key"):
         _merged({}, {"tags": ["a", "a"]})
-
-
-def test_removing_fields() -> None:
-    """Members and entries go, and with them what becomes empty."""
-    value = {"spec": {"a": 1, "tags": ["x", "y"], "items": [{"name": "i", "v": "1"}], "inner": {"x": 1}}}
-    fields = {
-        "f:spec": {
-            "f:a": {},
-            "f:tags": {'v:"x"': {}},
-            "f:items": {'k:{"name":"i"}': {"f:v": {}}},
-            "f:inner": {"f:x": {}},
-        }
-    }
-    assert remove(value, fields, _TYPE) == {
-        "spec": {"tags": ["y"], "items": [{"name": "i"}], "inner": None},
-    }
-    assert remove(value, {"f:spec": {}}, _TYPE) is None
-
-
-def test_declared_parents_become_members() -> None:
-    """A field with something below it counts as owned if the schema names it."""
-    fields: dict[str, Any] = {"f:spec": {"f:inner": {"f:x": {}}, "f:labels": {"f:any": {}}}}
-    assert with_named_members(fields, _TYPE) == {
-        "f:spec": {
-            ".": {},
-            "f:inner": {".": {}, "f:x": {}},
-            "f:labels": {".": {}, "f:any": {}},
-        }
-    }
