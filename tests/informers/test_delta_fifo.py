@@ -159,23 +159,12 @@ def test_a_key_added_again_goes_to_the_back() -> None:
     ]
 
 
-def test_has_synced_before_anything() -> None:
-    """FIFO-24: nothing came, so nothing is complete. Follows TestDeltaFIFO_HasSynced."""
-    assert not ItemFIFO().has_synced()
-
-
-def test_has_synced_after_an_add() -> None:
-    """FIFO-25: who adds without a list has no initial list to wait for."""
-    fifo = ItemFIFO()
-    fifo.add(FOO)
-    assert fifo.has_synced()
-
-
-def test_has_synced_after_an_empty_list() -> None:
-    """FIFO-26, RFIFO-20: an empty list is complete at once."""
-    fifo = ItemFIFO()
-    fifo.relist()
-    assert fifo.has_synced()
+def test_has_synced_where_no_list_is_waited_for() -> None:
+    """FIFO-24, 25, 26, RFIFO-20: not before anything; after an add without a list; after an empty list."""
+    nothing, added, listed = ItemFIFO(), ItemFIFO(), ItemFIFO()
+    added.add(FOO)
+    listed.relist()
+    assert [fifo.has_synced() for fifo in (nothing, added, listed)] == [False, True, True]
 
 
 @pytest.mark.parametrize(("pops", "synced"), [(0, False), (1, False), (2, True)])
@@ -309,16 +298,10 @@ def test_one_bad_event_does_not_stop_the_others_of_its_block() -> None:
 
 
 def test_a_block_of_bad_events_queues_nothing() -> None:
-    """Not even has_synced changes."""
+    """Not even has_synced changes; nor does it with an empty block."""
     fifo = ItemFIFO()
     with pytest.raises(ExceptionGroup, match="1 of 1 events not queued"):
         fifo.enqueue_batch([(ADDED, Item("bad"))])
-    assert not fifo.has_synced()
-
-
-def test_an_empty_block_is_nothing() -> None:
-    """No events, no sign of a beginning."""
-    fifo = ItemFIFO()
     fifo.enqueue_batch([])
     assert not fifo.has_synced()
 

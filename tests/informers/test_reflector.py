@@ -4,7 +4,8 @@ Rounds of a reflector, and what is told of them.
 REFL and WL scenarios that have no test in this form, and why:
 
     REFL-16         resyncs are the informer loop's and cannot fail: test_shared_informer.py
-    REFL-17, -22    the pages themselves are in test_initial_list.py, the round is here
+    REFL-17, -22    the pages themselves are in test_initial_list.py, a round with pages is here
+    REFL-26         what is no list is any other error: test_listing.py; WL-13: test_listwatch.py
     REFL-27         the transformer is the FIFO's: test_shared_informer.py
     REFL-24         the shortest watch timeout is no setting: 5 minutes, as by default
     REFL-28         a kind always knows its resource, which names it
