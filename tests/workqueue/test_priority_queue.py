@@ -163,10 +163,12 @@ def test_an_item_added_again_in_flight_counts_as_depth(queue: PriorityQueue[str]
     queue.get()
     assert queue.depths() == {}
     queue.add("a", priority=3)
+    queue.add("a", priority=LOW_PRIORITY)
     assert queue.depths() == {3: 1}
     assert len(queue) == 0
+    queue.add("a", priority=4)
     queue.done("a")
-    assert queue.depths() == {3: 1}
+    assert queue.depths() == {4: 1}
 
 
 def test_a_delayed_item_is_no_depth(queue: PriorityQueue[str]) -> None:
