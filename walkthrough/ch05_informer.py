@@ -20,6 +20,7 @@ from handloop.walkthrough.waiting_handler import WaitingHandler
 from handloop.workqueue.seams import Seams
 
 RESYNC_SECONDS: Final = 30
+OPTIONS: Final = InformerOptions(resync_seconds=RESYNC_SECONDS)
 
 
 class End(NamedTuple):
@@ -33,8 +34,7 @@ class End(NamedTuple):
 
 def chapter(screen: Screen) -> End:
     """Tell the chapter."""
-    clock, slow = HandClock(), WaitingHandler()
-    resyncs: list[tuple[str, str, bool]] = []
+    clock, slow, resyncs = HandClock(), WaitingHandler(), list[tuple[str, str, bool]]()
 
     def fast_add(foo: Foo) -> None:
         if foo.metadata.name == "poison":
@@ -44,9 +44,7 @@ def chapter(screen: Screen) -> End:
         resyncs.append((old.metadata.resource_version, new.metadata.resource_version, old is new))
 
     with Stage() as stage:
-        factory = SharedInformerFactory(
-            stage.client, options=InformerOptions(resync_seconds=RESYNC_SECONDS), seams=Seams(clock=clock)
-        )
+        factory = SharedInformerFactory(stage.client, options=OPTIONS, seams=Seams(clock=clock))
         informer = factory.informer_for(Foo)
         informer.add_event_handler(ResourceEventHandlerFuncs(add_func=fast_add, update_func=fast_update))
         informer.add_event_handler(slow, resync_seconds=0)
