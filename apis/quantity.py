@@ -10,10 +10,15 @@ import re
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil
-from typing import Final, NamedTuple
+from typing import Annotated, Final, NamedTuple
+
+from msgspec import Meta
 
 PATTERN: Final = r"^\+?([0-9]+(\.[0-9]*)?|\.[0-9]+)([numkMGTPE]|[KMGTPE]i|[eE][+-]?[0-9]{1,2})?\Z"
 """The schema's pattern for an amount, which cannot be negative."""
+
+Amount = Annotated[str, Meta(max_length=64, pattern=PATTERN)]
+"""A field of a kind that holds an amount, such as 100m or 1.5Gi."""
 
 FORMAT_ERROR: Final = (
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"

@@ -12,8 +12,7 @@ from handloop.apis.meta import EMPTY_MAP, controller_of
 from handloop.controller.cli.operator import Setup
 from handloop.controller.foo.access import FOO_ACCESS
 from handloop.controller.foo.types import Foo
-from handloop.controller.myapp.access import MYAPP_ACCESS
-from handloop.controller.myapp.types import MyApp
+from handloop.controller.myapp.types import MYAPP_ACCESS, MyApp
 
 SETUPS: Final = (
     Setup(

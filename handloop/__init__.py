@@ -5,7 +5,7 @@ client-go's controller machinery, written by hand in Python: what the author of 
 
 | to | names |
 |---|---|
-| describe a kind | Kind, APIStruct, FrozenMap, EMPTY_MAP, MapOf, JSON, ObjectMeta, Resource, Unstructured, Rule, PrinterColumn, Scale, list_map, LIST_SET, LIST_ATOMIC, ANY_FIELDS, custom_resource_definition |
+| describe a kind | Kind, APIStruct, FrozenMap, EMPTY_MAP, MapOf, JSON, ObjectMeta, Resource, Unstructured, Rule, Amount, PrinterColumn, Scale, list_map, LIST_SET, LIST_ATOMIC, ANY_FIELDS, custom_resource_definition |
 | change an object | evolve |
 | read and write times | parse_time, format_time, Duration, timedelta_of |
 | reach a server | load_config, HTTPTransport, Client, ListOptions, PatchType |
@@ -14,10 +14,10 @@ client-go's controller machinery, written by hand in Python: what the author of 
 | write a reconciler | Reconciler, Context, ObjectName, object_name, Result, DONE, ReconcileError, TerminalError, WaitError, NameTakenError |
 | choose what wakes it | GenerationChanged, LabelsChanged, AnnotationsChanged, ResourceVersionChanged, LabelsMatch, PredicateFuncs, all_of, any_of, negate |
 | write children | secret_data, apply, is_applied, owned_fields, with_controller, with_owner, without_owner, new_controller_ref, controller_of, is_controlled_by, AlreadyOwnedError |
-| tell how it goes | Condition, set_condition, remove_condition, find_condition, is_condition_true, is_condition_false |
+| tell how it goes | Condition, set_condition, remove_condition, find_condition, is_condition_true, is_condition_false, EventRecorder, EVENT_TYPE_NORMAL, EVENT_TYPE_WARNING |
 | clean up first | add_finalizer, remove_finalizer, has_finalizer, is_being_deleted |
-| do all that by hand | SharedInformerFactory, SharedIndexInformer, ResourceEventHandlerFuncs, FilteringResourceEventHandler, DeletedFinalStateUnknown, Indexer, Lister, meta_namespace_key_func, wait_for_cache_sync, RateLimitingQueue, ShutDown, RateLimiter, default_controller_rate_limiter |
-| handle errors | ClientError, APIError, NotFound, NoKindMatch, AlreadyExists, Conflict, Forbidden, Invalid, TooManyRequests, TransportError, ConfigError, SelectorError |
+| do all that by hand | SharedInformerFactory, SharedIndexInformer, ResourceEventHandlerFuncs, FilteringResourceEventHandler, DeletedFinalStateUnknown, Indexer, Lister, meta_namespace_key_func, deletion_handling_meta_namespace_key_func, NoMetaError, wait_for_cache_sync, RateLimitingQueue, ShutDown, RateLimiter, default_controller_rate_limiter, ItemExponentialFailureRateLimiter, BucketRateLimiter, MaxOfRateLimiter |
+| handle errors | ClientError, APIError, NotFound, NoKindMatch, AlreadyExists, Conflict, Forbidden, Invalid, TooManyRequests, TransportError, ConfigError, SelectorError, seconds_asked_for |
 
 The parts below are packages: `handloop.apis`, `handloop.client`, `handloop.workqueue`, `handloop.informers`,
 `handloop.controller.runtime`, and `handloop.sandbox`, an API server to try things on (`pip install
@@ -38,6 +38,7 @@ _MODULES = {
     ),
     "apis.json_value": "JSON",
     "apis.labels": "SelectorError",
+    "apis.quantity": "Amount",
     "apis.secret_data": "secret_data",
     "apis.meta": (
         "EMPTY_MAP APIStruct FrozenMap Kind MapOf ObjectMeta controller_of format_time is_controlled_by "
@@ -48,7 +49,7 @@ _MODULES = {
     "client.config": "load_config",
     "client.errors": (
         "APIError AlreadyExists ClientError ConfigError Conflict Forbidden Invalid NoKindMatch NotFound "
-        "TooManyRequests TransportError"
+        "TooManyRequests TransportError seconds_asked_for"
     ),
     "client.options": "ListOptions",
     "client.resource_client": "Client PatchType",
@@ -59,6 +60,7 @@ _MODULES = {
     "controller.runtime.builder": "controller_for",
     "controller.runtime.controller": "ControllerOptions",
     "controller.runtime.election.config": "LeaderElectionConfig",
+    "controller.runtime.events.recorder": "EVENT_TYPE_NORMAL EVENT_TYPE_WARNING EventRecorder",
     "controller.runtime.finalizers": "add_finalizer has_finalizer is_being_deleted remove_finalizer",
     "controller.runtime.manager": "Manager",
     "controller.runtime.owner_references": "AlreadyOwnedError with_controller with_owner without_owner",
@@ -73,13 +75,19 @@ _MODULES = {
     "informers.factory": "SharedInformerFactory",
     "informers.handlers": "FilteringResourceEventHandler ResourceEventHandlerFuncs",
     "informers.informer_options": "InformerOptions",
-    "informers.keys": "DeletedFinalStateUnknown ObjectName meta_namespace_key_func object_name",
+    "informers.keys": (
+        "DeletedFinalStateUnknown NoMetaError ObjectName deletion_handling_meta_namespace_key_func "
+        "meta_namespace_key_func object_name"
+    ),
     "informers.lister": "Lister",
     "informers.shared_informer": "SharedIndexInformer",
     "informers.indexer": "Indexer",
     "informers.sync": "wait_for_cache_sync",
     "workqueue.queue": "ShutDown",
-    "workqueue.rate_limiters": "RateLimiter default_controller_rate_limiter",
+    "workqueue.rate_limiters": (
+        "BucketRateLimiter ItemExponentialFailureRateLimiter MaxOfRateLimiter RateLimiter "
+        "default_controller_rate_limiter"
+    ),
     "workqueue.rate_limiting_queue": "RateLimitingQueue",
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names.split()}

@@ -35,6 +35,7 @@ from handloop.apis.meta import (
     new_controller_ref,
     parse_time,
 )
+from handloop.apis.quantity import Amount
 from handloop.apis.resource import Resource
 from handloop.apis.secret_data import secret_data
 from handloop.apis.unstructured import Unstructured
@@ -51,6 +52,7 @@ from handloop.client.errors import (
     NotFound,
     TooManyRequests,
     TransportError,
+    seconds_asked_for,
 )
 from handloop.client.options import ListOptions
 from handloop.client.resource_client import Client, PatchType
@@ -61,6 +63,7 @@ from handloop.controller.runtime.builder import controller_for
 from handloop.controller.runtime.context import Context, NameTakenError
 from handloop.controller.runtime.controller import ControllerOptions
 from handloop.controller.runtime.election.config import LeaderElectionConfig
+from handloop.controller.runtime.events.recorder import EVENT_TYPE_NORMAL, EVENT_TYPE_WARNING, EventRecorder
 from handloop.controller.runtime.finalizers import (
     add_finalizer,
     has_finalizer,
@@ -93,18 +96,33 @@ from handloop.informers.factory import SharedInformerFactory
 from handloop.informers.handlers import FilteringResourceEventHandler, ResourceEventHandlerFuncs
 from handloop.informers.indexer import Indexer
 from handloop.informers.informer_options import InformerOptions
-from handloop.informers.keys import DeletedFinalStateUnknown, ObjectName, meta_namespace_key_func, object_name
+from handloop.informers.keys import (
+    DeletedFinalStateUnknown,
+    NoMetaError,
+    ObjectName,
+    deletion_handling_meta_namespace_key_func,
+    meta_namespace_key_func,
+    object_name,
+)
 from handloop.informers.lister import Lister
 from handloop.informers.shared_informer import SharedIndexInformer
 from handloop.informers.sync import wait_for_cache_sync
 from handloop.workqueue.queue import ShutDown
-from handloop.workqueue.rate_limiters import RateLimiter, default_controller_rate_limiter
+from handloop.workqueue.rate_limiters import (
+    BucketRateLimiter,
+    ItemExponentialFailureRateLimiter,
+    MaxOfRateLimiter,
+    RateLimiter,
+    default_controller_rate_limiter,
+)
 from handloop.workqueue.rate_limiting_queue import RateLimitingQueue
 
 __all__ = [
     "ANY_FIELDS",
     "DONE",
     "EMPTY_MAP",
+    "EVENT_TYPE_NORMAL",
+    "EVENT_TYPE_WARNING",
     "JSON",
     "LIST_ATOMIC",
     "LIST_SET",
@@ -113,7 +131,9 @@ __all__ = [
     "Access",
     "AlreadyExists",
     "AlreadyOwnedError",
+    "Amount",
     "AnnotationsChanged",
+    "BucketRateLimiter",
     "Client",
     "ClientError",
     "Condition",
@@ -123,6 +143,7 @@ __all__ = [
     "ControllerOptions",
     "DeletedFinalStateUnknown",
     "Duration",
+    "EventRecorder",
     "FilteringResourceEventHandler",
     "Forbidden",
     "FrozenMap",
@@ -131,6 +152,7 @@ __all__ = [
     "Indexer",
     "InformerOptions",
     "Invalid",
+    "ItemExponentialFailureRateLimiter",
     "Kind",
     "LabelsChanged",
     "LabelsMatch",
@@ -139,8 +161,10 @@ __all__ = [
     "Lister",
     "Manager",
     "MapOf",
+    "MaxOfRateLimiter",
     "NameTakenError",
     "NoKindMatch",
+    "NoMetaError",
     "NotFound",
     "ObjectMeta",
     "ObjectName",
@@ -174,6 +198,7 @@ __all__ = [
     "controller_of",
     "custom_resource_definition",
     "default_controller_rate_limiter",
+    "deletion_handling_meta_namespace_key_func",
     "evolve",
     "find_condition",
     "format_time",
@@ -195,6 +220,7 @@ __all__ = [
     "remove_condition",
     "remove_finalizer",
     "roles",
+    "seconds_asked_for",
     "secret_data",
     "set_condition",
     "timedelta_of",

@@ -205,7 +205,8 @@ def test_the_face_is_what_type_checkers_see() -> None:
     assert set(re.findall(r'^    "(\w+)",$', stub, re.MULTILINE)) == set(handloop.__all__)
     table = re.findall(r"^\| [a-z ]+ \| ([\w, ]+) \|$", handloop.__doc__ or "", re.MULTILINE)
     assert sorted(name for row in table[1:] for name in row.split(", ")) == sorted(handloop.__all__)
-    values = {"DONE", "Duration", "EMPTY_MAP", "ANY_FIELDS", "LIST_ATOMIC", "LIST_SET"}
+    values = {"Amount", "DONE", "Duration", "EMPTY_MAP", "ANY_FIELDS", "LIST_ATOMIC", "LIST_SET"}
+    values |= {"EVENT_TYPE_NORMAL", "EVENT_TYPE_WARNING"}
     for name in handloop.__all__:
         assert getattr(handloop, name).__name__ == name if name not in values else True
     with pytest.raises(AttributeError, match="no attribute 'Nothing'"):

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from handloop.controller.foo.controller import FooController
-from handloop.controller.myapp.reconciler import MyAppReconciler
+from handloop.controller.myapp.reconciler import reconcile
 from handloop.walkthrough.child_program import killed_in_mid_sync
 from handloop.walkthrough.hand_synced_foo import DECISIONS, HandSyncedFoo, Sync
 from handloop.walkthrough.program import run_alone
@@ -28,7 +28,7 @@ def chapter(screen: Screen) -> End:
     """Tell the chapter."""
     screen.tell("A worker calls one function, with a name. Both controllers here, of Foo and MyApp, have it:")
     screen.code(cut(FooController.sync_handler, "def sync_handler"))
-    screen.code(cut(MyAppReconciler.reconcile, "def reconcile"))
+    screen.code(cut(reconcile, "def reconcile"))
     screen.tell("We call Foo's in five cases. POST and PATCH write the Deployment, PUT the Foo's status.")
     with Stage(lifelike=False) as stage, HandSyncedFoo(stage) as foo:
         change, child, five = stage.send, f"{DEPLOYMENTS}/foo", {"spec": {"replicas": 5}}

@@ -3,224 +3,177 @@ MyApp with the runtime: one name in, the children as that MyApp wants them, and 
 
     MyApp, Deployment, Service, autoscaler --watches--> names --> reconcile --> children, status, Events
 
-A reconcile reads the caches, takes each step even if another one fails, and writes only differences: without
-a change in the cluster it writes nothing. The fields that a MyApp owns in its children: changes.py. The
-conditions Ready, Progressing and Degraded: status.py. The objects that it leaves alone: child.py.
-
-While autoscaling is on, or an autoscaler of ours still exists, the autoscaler decides on the replicas. A
-foreign Deployment gets no autoscaler. A MyApp that is being deleted only gets a true status: its children go
-with it, by their owner references, and before it in a foreground deletion.
+While autoscaling is on, or our autoscaler still exists, it decides on the replicas. A MyApp that is being
+deleted gets a true status and nothing else: its children go with it, by their owner references.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from contextlib import suppress
-from functools import partial
-from typing import Final, TypeVar
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
 
-from msgspec.structs import replace
-
+from handloop import (
+    DONE,
+    ClientError,
+    Conflict,
+    Context,
+    GenerationChanged,
+    Invalid,
+    Kind,
+    Lister,
+    Manager,
+    NotFound,
+    ObjectName,
+    PredicateFuncs,
+    ReconcileError,
+    Result,
+    TerminalError,
+    TooManyRequests,
+    WaitError,
+    controller_for,
+    is_being_deleted,
+    is_controlled_by,
+    object_name,
+)
 from handloop.apis.apps_v1 import Deployment
 from handloop.apis.autoscaling_v2 import HorizontalPodAutoscaler
 from handloop.apis.core_v1 import Service
-from handloop.apis.meta import Kind, Object, is_controlled_by
-from handloop.client.errors import AlreadyExists, APIError, ClientError, Conflict, NotFound, TooManyRequests
-from handloop.controller.myapp.access import MYAPP_ACCESS
-from handloop.controller.myapp.changes import autoscaler_changes, deployment_changes, service_changes
-from handloop.controller.myapp.child import FIELD_MANAGER, Child
-from handloop.controller.myapp.desired_children import new_autoscaler, new_deployment, new_service
-from handloop.controller.myapp.status import MyAppReporter, deletion_status, new_status
-from handloop.controller.myapp.types import MyApp, MyAppStatus, problems
-from handloop.controller.runtime.builder import controller_for
-from handloop.controller.runtime.context import Context, Listers, NameTakenError
+from handloop.controller.myapp import children
+from handloop.controller.myapp.children import child, moved, owned, patched
+from handloop.controller.myapp.status import new_status, report
+from handloop.controller.myapp.types import MYAPP_ACCESS, MyApp, problems
 from handloop.controller.runtime.controller import Controller
-from handloop.controller.runtime.events.recorder import EventRecorder
-from handloop.controller.runtime.manager import Manager
-from handloop.controller.runtime.predicates import GenerationChanged, PredicateFuncs
-from handloop.controller.runtime.reconcile import DONE, ReconcileError, Result, TerminalError, WaitError
-from handloop.informers.keys import ObjectName, object_name
-from handloop.informers.lister import Lister
-from handloop.workqueue.seams import REAL_CLOCK, Clock
 
 NAME: Final = "myapp"
 LOOK_AGAIN_SECONDS: Final = 30.0
-RECONCILE_SECONDS: Final = 60.0
-CHILDREN: Final[tuple[type[Kind], ...]] = (Deployment, Service, HorizontalPodAutoscaler)
-
-T = TypeVar("T")
 
 
-class Steps:
-    """
-    The steps of one reconcile, each taken even if another one fails, and their outcomes.
+class Steps(NamedTuple):
+    """The steps of one reconcile, each taken even if another one fails; failures and waits in words."""
 
-    State: failures and waits, in words; lost = the race that was lost: the cache is behind, so the whole
-    reconcile is retried without a status.
-    """
+    context: Context
+    failures: list[str]
+    waits: list[str]
 
-    def __init__(self) -> None:
-        self.failures: list[str] = []
-        self.waits: list[str] = []
-        self.lost: APIError | None = None
-
-    def take(self, what: str, step: Callable[[], T]) -> T | None:
-        """
-        Take a step. Returns: its result; None when it failed.
-
-        Args: what names the step's subject in failures and waits.
-        Raises: TooManyRequests: a server that asks for time gets no further request. Unexpected errors.
-        """
+    def take(self, what: str, step: Callable[[], Any]) -> Any:
+        """Returns: what the step does; None when it failed. Raises: what ends the reconcile at once."""
+        if self.context.deadline.passed():  # a stop of the program is no reason to leave a MyApp half done
+            self.context.deadline.check()
         try:
             return step()
-        except (Conflict, AlreadyExists) as error:
-            self.lost = error
-        except TooManyRequests:
-            raise
-        except WaitError as wait:
+        except (Conflict, TooManyRequests):
+            raise  # the cache is behind; the server asks for time
+        except (WaitError, NotFound) as wait:  # what was to be changed has just been deleted
             self.waits.append(str(wait))
-        except NameTakenError as error:
+        except ReconcileError as error:
             self.failures.append(str(error))
         except ClientError as error:
             self.failures.append(f"{what}: {error}")
         return None
 
 
-class MyAppReconciler:
-    """Keeps MyApps and their children in step. State: none; it is all in the cluster. Threads: any."""
+def reconcile(name: ObjectName, context: Context) -> Result:
+    """Bring the children in line with the MyApp, and its status with them. Raises: as any Reconciler."""
+    app = context.lister_for(MyApp).get(name)
+    if app is None:
+        return DONE
+    wrong = () if is_being_deleted(app) else problems(app)
+    steps, deployment = Steps(context, [*wrong], []), owned(Deployment, app, context)
+    if not wrong and not is_being_deleted(app):
+        deployment = steps.take("Deployment", lambda: _sync_deployment(app, context)) or deployment
+        steps.take("Service", lambda: _sync_service(app, context))
+        steps.take("HorizontalPodAutoscaler", lambda: _sync_autoscaler(app, deployment, context))
+    _tell(app, deployment, steps)
+    if steps.failures:
+        raise (TerminalError if wrong else ReconcileError)("; ".join(steps.failures))
+    return DONE if is_being_deleted(app) else Result(requeue_after=LOOK_AGAIN_SECONDS)
 
-    def __init__(self, listers: Listers, recorder: EventRecorder, *, clock: Clock = REAL_CLOCK) -> None:
-        self._apps = listers.lister_for(MyApp)
-        self._deployment = Child(Deployment, listers.lister_for(Deployment))
-        self._service = Child(Service, listers.lister_for(Service))
-        self._autoscaler = Child(HorizontalPodAutoscaler, listers.lister_for(HorizontalPodAutoscaler))
-        self._reporter = MyAppReporter(recorder)
-        self._clock = clock
 
-    def reconcile(self, name: ObjectName, context: Context) -> Result:
-        """
-        Bring the children in line with the MyApp, and its status in line with the children.
-
-        Raises: TerminalError for a spec that cannot work; ReconcileError when a step failed; Conflict and
-        AlreadyExists when the cache is behind.
-        """
-        app = self._apps.get(name)
-        if app is None:
-            return DONE
-        if app.metadata.deletion_timestamp is not None:
-            self._tell_of_deletion(app, context)
-            return DONE
-        steps = Steps()
-        wrong = problems(app)
-        if wrong:
-            steps.failures.extend(wrong)
-            self._tell(app, self._deployment.owned(app), steps, context)
-            raise TerminalError("; ".join(wrong))
-        deployment = self._bring_up_to_date(app, steps, context)
-        if steps.lost is not None:
-            raise steps.lost
-        self._tell(app, deployment, steps, context)
-        if steps.failures:
-            raise ReconcileError("; ".join(steps.failures))
-        return Result(requeue_after=LOOK_AGAIN_SECONDS)
-
-    def _bring_up_to_date(self, app: MyApp, steps: Steps, context: Context) -> Deployment | None:
-        deployment = steps.take("Deployment", partial(self._sync_deployment, app, context))
-        _check_time(context)
-        steps.take("Service", partial(self._sync_service, app, context))
-        _check_time(context)
-        if not isinstance(steps.lost, AlreadyExists):
-            steps.take("HorizontalPodAutoscaler", partial(self._sync_autoscaler, app, context))
-        return deployment or self._deployment.owned(app)
-
-    def _sync_deployment(self, app: MyApp, context: Context) -> Deployment:
-        scaled = app.spec.is_auto_scaled or self._autoscaler.owned(app) is not None
-        changes = partial(deployment_changes, keep_replicas=scaled)
-        return self._deployment.ensure(app, new_deployment(app), changes, context)[0]
-
-    def _sync_service(self, app: MyApp, context: Context) -> None:
-        service, written = self._service.ensure(app, new_service(app), service_changes, context)
-        if written:
-            self._reporter.serves(app, service)
-
-    def _sync_autoscaler(self, app: MyApp, context: Context) -> None:
-        """
-        Create, correct or delete the autoscaler; once it is gone from the cache, the spec's replicas count
-        again.
-
-        An autoscaler scales the Deployment of its name, even a foreign one: then it must not exist.
-        """
-        scaling = app.spec.auto_scaling
-        if scaling is None or not scaling.enabled or self._deployment.is_taken(app):
-            self._autoscaler.remove(app, context)
-            return
-        self._autoscaler.ensure(app, new_autoscaler(app, scaling), autoscaler_changes, context)
-
-    def _tell(self, app: MyApp, deployment: Deployment | None, steps: Steps, context: Context) -> None:
-        """Write the status if it says something new, and then record the Events that go with it."""
-        now = self._clock.time()
-        status = new_status(app, deployment, steps.failures, steps.waits, now=now)
-        if status is app.status:
-            return
-        try:
-            self._write(app, status, context)
-        except NotFound:
-            # the MyApp is gone, or its CRD has no status: the retry waits for the cache, which tells
-            context.deleted(app)
+def _sync_deployment(app: MyApp, context: Context) -> Deployment:
+    before = child(Deployment, app, context)
+    wanted = children.new_deployment(app, before)
+    try:
+        deployment = context.apply(wanted, owner=app)
+    except Invalid:
+        (ours,), live = (
+            wanted.spec.template.spec.containers,
+            before.spec.template.spec.containers if before else (),
+        )
+        ports = [moved(each.ports, ours.ports, "containerPort") for each in live if each.name == ours.name]
+        if before is None or not any(ports):
             raise
-        self._reporter.changed(app, status, steps.failures)
-
-    def _tell_of_deletion(self, app: MyApp, context: Context) -> None:
-        """Write the status without Events: a namespace that is being deleted may take none."""
-        status = deletion_status(app, self._deployment.owned(app), now=self._clock.time())
-        if status is not app.status:
-            with suppress(NotFound):
-                self._write(app, status, context)
-
-    def _write(self, app: MyApp, status: MyAppStatus, context: Context) -> None:
-        told = replace(app, status=status)
-        context.client.resource(MyApp).update_status(told, field_manager=FIELD_MANAGER)
-
-
-def _check_time(context: Context) -> None:
-    """Raise after the deadline only: a stop of the program is no reason to leave a MyApp half done."""
-    if context.deadline.passed():
-        context.deadline.check()
+        pods = {"spec": {"containers": [{"name": ours.name, "ports": ports[0]}]}}
+        return patched(before, {"spec": {"template": pods}}, context)
+    replicas, scaling = app.spec.replicas, app.spec.scaling
+    is_new = before is None or before.metadata.uid != deployment.metadata.uid
+    is_scaled = scaling is not None or owned(HorizontalPodAutoscaler, app, context) is not None
+    if scaling is not None:
+        replicas = min(max(replicas, scaling.min_replicas), scaling.max_replicas)
+    if deployment.spec.replicas == replicas or (is_scaled and not is_new):
+        return deployment
+    # the Deployment controller may have followed our own write already
+    metadata = {} if deployment is before else {"metadata": {"uid": deployment.metadata.uid}}
+    return patched(deployment, {"spec": {"replicas": replicas}, **metadata}, context)
 
 
-def namesakes(apps: Lister[MyApp]) -> Callable[[Object], Iterable[ObjectName]]:
-    """
-    A map function: from an object that is no child of a MyApp to the MyApp of its name.
+def _sync_service(app: MyApp, context: Context) -> None:
+    before, wanted = child(Service, app, context), children.new_service(app)
+    try:
+        service = context.apply(wanted, owner=app)
+    except Invalid:
+        if before is None or not (ports := moved(before.spec.ports, wanted.spec.ports, "port")):
+            raise
+        service = patched(before, {"spec": {"ports": ports}}, context)
+    if service is not before:
+        context.event(app, "ServiceReady", f"Service is a {service.spec.type} on port {app.spec.port}")
 
-    The object may be in the way of a child: when it goes, or changes owners, that MyApp is reconciled.
-    """
 
-    def find(obj: Object) -> Iterable[ObjectName]:
-        name = object_name(obj)
-        app = apps.get(name)
-        return () if app is None or is_controlled_by(obj, app) else (name,)
+def _sync_autoscaler(app: MyApp, deployment: Deployment | None, context: Context) -> None:
+    """Once the autoscaler is gone from the cache, the spec's replicas count again."""
+    scaling, namesake = app.spec.scaling, context.lister_for(Deployment).get(object_name(app))
+    if namesake is not None and not is_controlled_by(namesake, app):
+        scaling = None  # it would scale the Deployment of that name, whosever it is
+    if scaling is None:
+        if owned(HorizontalPodAutoscaler, app, context) is not None:
+            context.prune(HorizontalPodAutoscaler, keep=(), owner=app)
+            raise WaitError(f'HorizontalPodAutoscaler "{app.metadata.name}" is not gone yet')
+    elif child(HorizontalPodAutoscaler, app, context) is not None or deployment is not None:
+        context.apply(children.new_autoscaler(app, scaling), owner=app)
+
+
+def _tell(app: MyApp, deployment: Deployment | None, steps: Steps) -> None:
+    """Write the status if it says something new, and then record the Events that go with it."""
+    context = steps.context
+    status = new_status(app, deployment, context, steps.failures, steps.waits)
+    try:
+        context.update_status(app, status)
+    except NotFound:
+        context.deleted(app)  # the next reconcile waits for the cache, which will tell
+        if not is_being_deleted(app):
+            raise
+    else:
+        if status is not app.status and not is_being_deleted(app):  # its namespace may take no Events
+            report(app, status, steps.failures, context)
+
+
+def namesakes(apps: Lister[MyApp]) -> Callable[[Kind], tuple[ObjectName, ...]]:
+    """A map function: from an object that may be in the way of a child to the MyApp of its name."""
+
+    def find(obj: Kind) -> tuple[ObjectName, ...]:
+        app = apps.get(object_name(obj))
+        return () if app is None or is_controlled_by(obj, app) else (object_name(app),)
 
     return find
 
 
 def add_myapp(manager: Manager, *, workers: int = 2) -> Controller:
-    """
-    Add the MyApp controller to a manager.
-
-    Of a MyApp only changes of the spec count: its status must not wake it. Of children all changes count,
-    their status included.
-    """
+    """Add the controller. A MyApp's own status must not wake it; of children all changes count."""
     builder = controller_for(manager, NAME).for_(MyApp, predicates=(GenerationChanged(),))
     find = namesakes(manager.lister_for(MyApp))
-    changes_hands = PredicateFuncs(update=_has_other_owners)
-    for child in CHILDREN:
-        builder.owns(child).watches(child, find, predicates=(changes_hands,))
-    builder.with_options(max_concurrent_reconciles=workers, reconcile_timeout_seconds=RECONCILE_SECONDS)
-    builder.declares(*MYAPP_ACCESS)
-    recorder = manager.recorder(FIELD_MANAGER)
-    reconciler = MyAppReconciler(manager, recorder, clock=manager.seams.clock)
-    return builder.complete_by_name(reconciler)
-
-
-def _has_other_owners(old: Object, new: Object) -> bool:
-    return old.metadata.owner_references != new.metadata.owner_references
+    changes_hands = PredicateFuncs(
+        update=lambda old, new: old.metadata.owner_references != new.metadata.owner_references
+    )
+    for kind in (Deployment, Service, HorizontalPodAutoscaler):
+        builder.owns(kind).watches(kind, find, predicates=(changes_hands,))
+    builder.with_options(max_concurrent_reconciles=workers, reconcile_timeout_seconds=60.0)
+    return builder.declares(*MYAPP_ACCESS).complete_by_name(reconcile)

@@ -1,23 +1,19 @@
 """
 example.com/v1: MyApp, an application of one image: a Deployment, a Service, and an autoscaler if wanted.
 
-Decoding checks the schema's types, bounds and patterns again, and `problems` its rules. An object stored
-under an older schema lacks the server's defaults, so the fields have the same defaults here.
+Types, bounds, patterns, defaults and rules (`problems`) hold for objects of an older schema, too.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Annotated, ClassVar, Final, Literal
 
 import msgspec
 from msgspec import Meta
 
-from handloop.apis.conditions import Conditions
-from handloop.apis.crd import INT32_MAX, PrinterColumn, Rule, Scale, list_map
-from handloop.apis.meta import APIStruct, Kind
-from handloop.apis.quantity import PATTERN as QUANTITY_PATTERN
+from handloop import Access, Amount, APIStruct, Condition, Kind, PrinterColumn, Rule, Scale, list_map
+from handloop.apis import apps_v1, autoscaling_v2, core_v1
 
 # distribution/reference: [domain[:port]/]path[:tag][@digest]
 _PATH_COMPONENT: Final = r"[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*"
@@ -25,8 +21,7 @@ _DOMAIN: Final = r"([a-zA-Z0-9]([a-zA-Z0-9.-]*[a-zA-Z0-9])?|\[[0-9a-fA-F:]+\])(:
 _TAG: Final = r"[a-zA-Z0-9_][a-zA-Z0-9_.-]{0,127}"
 _DIGEST: Final = r"[a-zA-Z][a-zA-Z0-9]*([+._-][a-zA-Z][a-zA-Z0-9]*)*:[0-9a-fA-F]{32,}"
 IMAGE_PATTERN: Final = f"^({_DOMAIN}/)?{_PATH_COMPONENT}(/{_PATH_COMPONENT})*(:{_TAG})?(@{_DIGEST})?\\Z"
-NAME_PATTERN: Final = "^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$"
-"""A valid name of a Service, and value of a label."""
+NAME_PATTERN: Final = "^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$"  # a name of a Service, and value of a label
 
 NAME_RULE: Final = Rule(
     expression=f"self.metadata.name.matches('{NAME_PATTERN}')",
@@ -43,11 +38,11 @@ MIN_MAX_RULE: Final = Rule(
     expression="self.minReplicas <= self.maxReplicas", message="minReplicas must not be above maxReplicas"
 )
 
-MAX_REPLICAS: Final = 100
-
-ServiceType = Literal["ClusterIP", "NodePort", "LoadBalancer"]
-Quantity = Annotated[str, Meta(max_length=64, pattern=QUANTITY_PATTERN)]
-Replicas = Annotated[int, Meta(ge=1, le=MAX_REPLICAS)]
+REPLICAS: Final = "How many, unless autoScaling is enabled; then how many to begin with."
+WHEN: Final = "When anything else in the status changed last."
+Replicas = Annotated[int, Meta(ge=1, le=100)]
+Port = Annotated[int, Meta(ge=1, le=65535, description="Where the replicas and the Service listen.")]
+Count = Annotated[int, Meta(ge=0, le=2**31 - 1)]
 
 
 class AppKeySelector(APIStruct):
@@ -80,8 +75,8 @@ class AppEnvVar(APIStruct):
 class AppResourceAmounts(APIStruct):
     """Amounts as Kubernetes quantities."""
 
-    cpu: Quantity | None = None
-    memory: Quantity | None = None
+    cpu: Amount | None = None
+    memory: Amount | None = None
 
 
 class AppResources(APIStruct):
@@ -98,7 +93,7 @@ class AutoScaling(APIStruct):
     crd_rules: ClassVar[tuple[Rule, ...]] = (MIN_MAX_RULE,)
 
     enabled: bool = False
-    min_replicas: Annotated[int, Meta(ge=1, le=INT32_MAX)] = 1
+    min_replicas: Annotated[int, Meta(ge=1, le=2**31 - 1)] = 1
     max_replicas: Replicas
     target_cpu_utilization_percentage: Annotated[
         int, Meta(ge=1, le=100, description="In percent of what the replicas request.")
@@ -108,38 +103,28 @@ class AutoScaling(APIStruct):
 class MyAppSpec(APIStruct):
     """What is wanted: so many replicas of an image, and how they are reached."""
 
-    replicas: Annotated[
-        Replicas, Meta(description="How many, unless autoScaling is enabled; then how many to begin with.")
-    ] = 1
+    replicas: Annotated[Replicas, Meta(description=REPLICAS)] = 1
     image: Annotated[str, Meta(min_length=1, max_length=1024, pattern=IMAGE_PATTERN)]
-    port: Annotated[int, Meta(ge=1, le=65535, description="Where the replicas and the Service listen.")] = (
-        8080
-    )
+    port: Port = 8080
     resources: AppResources = AppResources()
     env: Annotated[tuple[AppEnvVar, ...], list_map("name")] = ()
-    service_type: ServiceType = "ClusterIP"
+    service_type: Literal["ClusterIP", "NodePort", "LoadBalancer"] = "ClusterIP"
     auto_scaling: AutoScaling | None = None
 
     @property
-    def is_auto_scaled(self) -> bool:
-        """Whether an autoscaler decides on the number of replicas."""
-        return self.auto_scaling is not None and self.auto_scaling.enabled
+    def scaling(self) -> AutoScaling | None:
+        """The bounds, if an autoscaler decides on the number of replicas."""
+        return self.auto_scaling if self.auto_scaling and self.auto_scaling.enabled else None
 
 
 class MyAppStatus(APIStruct, omit_defaults=False):
     """The observed state, for the spec of the generation that it names."""
 
-    conditions: Annotated[Conditions, list_map("type")] = ()
-    ready_replicas: Annotated[int, Meta(ge=0, le=INT32_MAX)] = 0
-    available_replicas: Annotated[int, Meta(ge=0, le=INT32_MAX)] = 0
+    conditions: Annotated[tuple[Condition, ...], list_map("type")] = ()
+    ready_replicas: Count = 0
+    available_replicas: Count = 0
     observed_generation: Annotated[int, Meta(ge=0)] = 0
-    last_update_time: Annotated[
-        str,
-        Meta(
-            description="When anything else in the status changed last.",
-            extra_json_schema={"format": "date-time"},
-        ),
-    ] = ""
+    last_update_time: Annotated[str, Meta(description=WHEN, extra_json_schema={"format": "date-time"})] = ""
     selector: Annotated[str, Meta(description="Which pods are replicas, for autoscalers.")] = ""
 
 
@@ -163,25 +148,32 @@ class MyApp(Kind, group="example.com", version="v1"):
     status: MyAppStatus = MyAppStatus()
 
 
+_APPLY: Final = ("create", "get", "list", "patch", "watch")
+MYAPP_ACCESS: Final = (
+    Access(resource=MyApp.resource, verbs=("get", "list", "watch")),
+    Access(resource=MyApp.resource, subresource="status", verbs=("update",)),
+    Access(resource=MyApp.resource, subresource="finalizers", verbs=("update",)),
+    Access(resource=apps_v1.Deployment.resource, verbs=_APPLY),
+    Access(resource=core_v1.Service.resource, verbs=_APPLY),
+    Access(resource=autoscaling_v2.HorizontalPodAutoscaler.resource, verbs=("delete", *_APPLY)),
+    Access(resource=core_v1.Event.resource, verbs=("create", "patch")),
+)
+
+
 def problems(app: MyApp) -> tuple[str, ...]:
     """The faults of a MyApp that fits its type, in the schema's words; () when it can work."""
-    return tuple(_problems(app))
-
-
-def _problems(app: MyApp) -> Iterator[str]:
+    found, names = [], [variable.name for variable in app.spec.env]
     if not re.fullmatch(NAME_PATTERN, app.metadata.name):
-        yield f"metadata.name: {NAME_RULE.message}"
-    seen: set[str] = set()
+        found.append(f"metadata.name: {NAME_RULE.message}")
     for number, variable in enumerate(app.spec.env):
-        where = f"spec.env[{number}]"
-        if variable.name in seen:
-            yield f"{where}: there is another {variable.name}"
-        seen.add(variable.name)
-        if variable.value is not None and variable.value_from is not None:
-            yield f"{where}: {ONE_VALUE_RULE.message}"
-        source = variable.value_from
+        where, source = f"spec.env[{number}]", variable.value_from
+        if variable.name in names[:number]:
+            found.append(f"{where}: there is another {variable.name}")
+        if variable.value is not None and source is not None:
+            found.append(f"{where}: {ONE_VALUE_RULE.message}")
         if source and (source.secret_key_ref is None) == (source.config_map_key_ref is None):
-            yield f"{where}.valueFrom: {ONE_SOURCE_RULE.message}"
+            found.append(f"{where}.valueFrom: {ONE_SOURCE_RULE.message}")
     scaling = app.spec.auto_scaling
     if scaling and scaling.min_replicas > scaling.max_replicas:
-        yield f"spec.autoScaling: {MIN_MAX_RULE.message}"
+        found.append(f"spec.autoScaling: {MIN_MAX_RULE.message}")
+    return tuple(found)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from handloop.controller.myapp.child import FIELD_MANAGER
+from handloop.controller.myapp.reconciler import NAME as FIELD_MANAGER
 from support.cluster import (
     Cluster,
     Object,

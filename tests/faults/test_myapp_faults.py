@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from http import HTTPStatus
 from typing import Any, Final
 
 import pytest
@@ -51,7 +52,7 @@ FAULTS: dict[str, Callable[[FaultyCluster], Injection]] = {
 
 
 class MyAppProcess:
-    """The MyApp controller in a manager. created = what it asked to be created, by collection."""
+    """The MyApp controller in a manager. created = what its applies created, by collection."""
 
     def __init__(self, cluster: FaultyCluster, clock: Clock) -> None:
         self._cluster = cluster
@@ -74,9 +75,10 @@ class MyAppProcess:
 
     def _note(self, request: Request) -> Any:
         ours = request.headers.get("user-agent", "").startswith(OURS["user_agent"][:-1])
-        if ours and request.method == "POST":
-            self.created.append("/" + request.path.lstrip("/").partition("?")[0])
-        return self._handle(request)
+        answer = self._handle(request)
+        if ours and request.method == "PATCH" and getattr(answer, "status", 0) == HTTPStatus.CREATED:
+            self.created.append("/" + request.path.lstrip("/").partition("?")[0].rpartition("/")[0])
+        return answer
 
 
 @contextmanager

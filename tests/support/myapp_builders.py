@@ -9,8 +9,9 @@ from msgspec.structs import replace
 
 from handloop.apis.apps_v1 import Deployment, DeploymentStatus
 from handloop.apis.meta import ObjectMeta, decode_hook
-from handloop.controller.myapp.desired_children import new_deployment
+from handloop.controller.myapp.children import new_deployment
 from handloop.controller.myapp.types import MyApp, MyAppStatus
+from handloop.controller.runtime.owner_references import with_controller
 
 
 def new_app(
@@ -36,9 +37,8 @@ def deployment_of(
     app: MyApp, *, scaled_to: int | None = None, generation: int = 1, **status: Any
 ) -> Deployment:
     """Its Deployment, scaled as its spec says unless told; all are ready unless status says otherwise."""
-    deployment = new_deployment(app)
-    wanted = deployment.spec.replicas if scaled_to is None else scaled_to
-    assert wanted is not None
+    deployment = with_controller(new_deployment(app), app)
+    wanted = app.spec.replicas if scaled_to is None else scaled_to
     counts = dict.fromkeys(("replicas", "updated_replicas", "ready_replicas", "available_replicas"), wanted)
     return replace(
         deployment,

@@ -20,8 +20,9 @@ from handloop.client.http.response import Response
 from handloop.client.resource_client import Client
 from handloop.client.rest_client import Call
 from handloop.client.transport import ForwardingTransport
-from handloop.controller.myapp.reconciler import MyAppReconciler
+from handloop.controller.myapp.reconciler import NAME, reconcile
 from handloop.controller.myapp.types import MyApp
+from handloop.controller.runtime.applied_fields import AppliedFields
 from handloop.controller.runtime.context import Context
 from handloop.controller.runtime.events.fake_recorder import FakeRecorder
 from handloop.controller.runtime.reconcile import ReconcileError, Result
@@ -114,7 +115,7 @@ class MyAppRig:
 
     def start(self) -> None:
         """Start a controller with an empty memory."""
-        self.reconciler = MyAppReconciler(self, self.recorder, clock=self.clock)
+        self._applied = AppliedFields()
 
     def lister_for(self, kind: type[K]) -> Lister[K]:
         """Implements handloop.controller.runtime.context.Listers."""
@@ -130,11 +131,19 @@ class MyAppRig:
 
     def reconcile(self, name: str = "a") -> Result | None:
         """Once, on the caches as they are."""
-        return self.reconciler.reconcile(ObjectName(NAMESPACE, name), self.context())
+        return reconcile(ObjectName(NAMESPACE, name), self.context())
 
     def context(self, **parts: Any) -> Context:
         """That of one reconcile."""
-        return Context(client=Client(self.transport), **parts)
+        return Context(
+            controller=NAME,
+            client=Client(self.transport),
+            listers=self,
+            recorder=self.recorder,
+            applied=self._applied,
+            clock=self.clock,
+            **parts,
+        )
 
     def sync(self, name: str = "a") -> BaseException | None:
         """Fill the caches and reconcile; returns what was raised."""

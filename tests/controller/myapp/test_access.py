@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from handloop.controller.myapp.access import MYAPP_ACCESS
+from handloop.controller.myapp.types import MYAPP_ACCESS
 
 
 def test_it_deletes_autoscalers_only() -> None:

@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from handloop.apis.apps_v1 import DeploymentCondition
-from handloop.controller.myapp.desired_children import new_service
-from handloop.controller.myapp.status import MyAppReporter, new_status
+from handloop.controller.myapp.status import new_status, report
 from handloop.controller.myapp.types import MyApp
+from handloop.controller.runtime.context import Context
 from handloop.controller.runtime.events.fake_recorder import FakeRecorder
+from support.fake_clock import FakeClock
 from support.myapp_builders import deployment_of, new_app
+from support.myapp_rig import MyAppRig
 
 NOW = 1_700_000_000.0
 
@@ -21,7 +23,7 @@ class Story:
 
     def __init__(self) -> None:
         self.recorder = FakeRecorder()
-        self.reporter = MyAppReporter(self.recorder)
+        self.context = Context(recorder=self.recorder, clock=FakeClock(unix=NOW))
         self.app: MyApp = new_app(replicas=2)
 
     def sees(self, *failures: str, ready: int = 2, trouble: str = "") -> Sequence[str]:
@@ -30,8 +32,8 @@ class Story:
             (DeploymentCondition(type="ReplicaFailure", status="True", message=trouble),) if trouble else ()
         )
         deployment = deployment_of(self.app, ready_replicas=ready, conditions=said)
-        status = new_status(self.app, deployment, failures, now=NOW)
-        self.reporter.changed(self.app, status, failures)
+        status = new_status(self.app, deployment, self.context, failures)
+        report(self.app, status, failures, self.context)
         self.app = replace(self.app, status=status)
         return self.recorder.take()
 
@@ -67,8 +69,13 @@ def test_recovery_and_readiness_are_told() -> None:
 
 
 def test_a_service_that_was_written_is_told() -> None:
-    """With what it has become."""
-    story = Story()
-    app = new_app(port=9000, serviceType="NodePort")
-    story.reporter.serves(app, new_service(app))
-    assert story.recorder.take() == ["Normal ServiceReady Service is a NodePort on port 9000"]
+    """With what it has become, and again when it becomes something else."""
+    rig = MyAppRig()
+    rig.create_app(port=9000, serviceType="NodePort")
+    rig.sync()
+    assert rig.events() == ["Normal ServiceReady Service is a NodePort on port 9000"]
+    rig.sync()
+    assert rig.events() == []
+    rig.set_spec(port=80)
+    rig.sync()
+    assert rig.events() == ["Normal ServiceReady Service is a NodePort on port 80"]

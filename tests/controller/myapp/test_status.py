@@ -2,28 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
-from handloop.apis.apps_v1 import DeploymentCondition
+from handloop.apis.apps_v1 import Deployment, DeploymentCondition
 from handloop.apis.conditions import Condition, find_condition
 from handloop.apis.meta import format_time
-from handloop.controller.myapp.status import (
-    DEGRADED,
-    PROGRESSING,
-    READY,
-    deletion_status,
-    new_status,
-    troubles,
-)
-from handloop.controller.myapp.types import MyAppStatus
+from handloop.controller.myapp import status as of
+from handloop.controller.myapp.status import DEGRADED, PROGRESSING, READY, troubles
+from handloop.controller.myapp.types import MyApp, MyAppStatus
+from handloop.controller.runtime.context import Context
+from support.fake_clock import FakeClock
 from support.myapp_builders import deployment_of, new_app
 
 NOW = 1_700_000_000.0
 UP = (("True", "DeploymentReady"), ("False", "ReconcileSuccess"), ("False", "ReconcileSuccess"))
 COMING = (("False", "Reconciling"), ("True", "Reconciling"), ("False", "Reconciling"))
+
+
+def new_status(
+    app: MyApp,
+    deployment: Deployment | None,
+    failures: Sequence[str] = (),
+    waits: Sequence[str] = (),
+    *,
+    now: float,
+) -> MyAppStatus:
+    """The status at a time."""
+    return of.new_status(app, deployment, Context(clock=FakeClock(unix=now)), failures, waits)
 
 
 def summary(status: MyAppStatus) -> tuple[tuple[str, str], ...]:
@@ -73,16 +82,17 @@ def test_a_deployment_on_its_way(seen: dict[str, Any], text: str) -> None:
 def test_a_myapp_that_is_being_deleted() -> None:
     """Neither Ready nor Progressing, whatever there is; Degraded as the Deployment says; said once."""
     app = new_app(replicas=3, generation=5)
+    app = replace(app, metadata=replace(app.metadata, deletion_timestamp=format_time(NOW)))
     gone = (("False", "Deleting"),) * 3
-    status = deletion_status(app, deployment_of(app), now=NOW)
+    status = new_status(app, deployment_of(app), now=NOW)
     assert summary(status) == gone
     assert (status.ready_replicas, status.observed_generation) == (3, 5)
     told = replace(app, status=status)
-    assert deletion_status(told, deployment_of(app), now=NOW + 1) is status
-    last = deletion_status(told, None, now=NOW + 1)
+    assert new_status(told, deployment_of(app), now=NOW + 1) is status
+    last = new_status(told, None, now=NOW + 1)
     assert (summary(last), last.ready_replicas, last.available_replicas) == (gone, 0, 0)
     failed = DeploymentCondition(type="ReplicaFailure", status="True", message="no quota")
-    degraded = deletion_status(app, deployment_of(app, conditions=(failed,)), now=NOW)
+    degraded = new_status(app, deployment_of(app, conditions=(failed,)), now=NOW)
     assert summary(degraded) == (*gone[:2], ("True", "ReconcileError"))
     assert message(degraded, DEGRADED) == "Deployment: no quota"
 

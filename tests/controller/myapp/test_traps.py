@@ -13,7 +13,7 @@ from handloop.apis.conditions import is_condition_true
 from handloop.apis.core_v1 import Service
 from handloop.apis.crd import custom_resource_definition
 from handloop.apis.meta import Kind, controller_of
-from handloop.client.errors import AlreadyExists, Conflict
+from handloop.client.errors import Conflict
 from handloop.controller.myapp.reconciler import namesakes
 from handloop.controller.myapp.types import MyApp
 from handloop.controller.runtime.reconcile import ReconcileError
@@ -204,13 +204,13 @@ def test_trap_an_autoscaler_over_somebody_elses_deployment() -> None:
 
 
 def test_trap_an_autoscaler_over_a_deployment_taken_unseen() -> None:
-    """While it is open whose the Deployment is, no autoscaler is made."""
+    """The cache does not show yet whose the Deployment is: no autoscaler is made."""
     rig = MyAppRig()
     with_sources(rig)
     rig.create_app(**FULL)
     rig.sync_caches()
     rig.create(Deployment, somebodys(Deployment))
-    with pytest.raises(AlreadyExists):
+    with pytest.raises(ReconcileError, match="Deployment a already exists"):
         rig.reconcile()
     assert not rig.exists(HorizontalPodAutoscaler)
     assert rig.exists(Service)
@@ -273,7 +273,7 @@ def test_trap_children_of_an_earlier_myapp_adopted() -> None:
 
 
 def test_trap_an_immutable_selector() -> None:
-    """No change of the spec changes the selector, and none is ever sent in a patch."""
+    """No change of the spec changes the selector, and no other one is ever sent."""
     rig = settled(**FULL)
     begin = len(rig.transport.writes)
     selector = rig.raw(Deployment)["spec"]["selector"]
@@ -284,7 +284,22 @@ def test_trap_an_immutable_selector() -> None:
     assert rig.raw(Deployment)["spec"]["selector"] == selector
     bodies = [write.body for write in rig.transport.writes[begin:] if write.target == "deployments/a"]
     assert bodies
-    assert not any("selector" in (body.get("spec") or {}) for body in bodies)
+    assert all(body["spec"].get("selector", selector) == selector for body in bodies)
+
+
+def test_trap_a_selector_of_an_earlier_release() -> None:
+    """A Deployment that an earlier release made with another selector keeps it, and is corrected."""
+    rig = settled()
+    older = rig.raw(Deployment)
+    rig.delete(Deployment)
+    selector = {"matchLabels": {"app.kubernetes.io/instance": "a"}}
+    metadata = {name: older["metadata"][name] for name in ("name", "ownerReferences")}
+    rig.create(Deployment, {**older, "metadata": metadata, "spec": {**older["spec"], "selector": selector}})
+    rig.set_spec(image="other:2")
+    rig.settle()
+    assert rig.raw(Deployment)["spec"]["selector"] == selector
+    assert container_of(rig.raw(Deployment))["image"] == "other:2"
+    assert rig.conditions() == READY
 
 
 def test_trap_an_autoscaler_deleted_by_name() -> None:
@@ -311,31 +326,65 @@ def test_trap_an_autoscaler_deleted_by_name() -> None:
 
 @pytest.mark.parametrize("kind", CHILDREN)
 def test_trap_a_foreign_change_in_between(kind: type[Kind]) -> None:
-    """A patch computed from a state that is no more is a Conflict: nothing is lost, no status is claimed."""
+    """A correction of a state that is no more is refused, and made again of the present one."""
     rig = settled(**FULL)
     rig.set_spec(image="nginx:2", port=9090, autoScaling={**SCALING, "maxReplicas": 9})
     rig.sync_caches()
     rig.change(kind, {"metadata": {"annotations": {"theirs": "1"}}})
-    status = rig.raw(MyApp)["status"]
-    with pytest.raises(Conflict):
-        rig.reconcile()
-    assert rig.raw(MyApp)["status"] == status
+    begin = len(rig.transport.writes)
+    rig.reconcile()
+    target = f"{kind.resource.plural}/a"
+    seen = [each.body["metadata"] for each in rig.transport.writes[begin:] if each.target == target]
+    assert len({metadata["resourceVersion"] for metadata in seen}) == len(seen) == 2
     rig.settle()
     assert rig.raw(kind)["metadata"]["annotations"]["theirs"] == "1"
     assert rig.conditions() == READY
     patches = [write.body for write in rig.transport.writes if write.method == "PATCH"]
-    assert all({"resourceVersion", "uid"} <= body["metadata"].keys() for body in patches)
+    assert all({"resourceVersion", "uid"} & body["metadata"].keys() for body in patches)
+
+
+def test_trap_replicas_of_a_deployment_that_has_changed() -> None:
+    """Replicas are set for the version that was read: else it is a Conflict, and the status stays, too."""
+    rig = settled()
+    rig.set_spec(replicas=3)
+    rig.sync_caches()
+    rig.change(Deployment, {"metadata": {"annotations": {"theirs": "1"}}})
+    status = rig.raw(MyApp)["status"]
+    with pytest.raises(Conflict):
+        rig.reconcile()
+    assert (rig.raw(MyApp)["status"], rig.raw(Deployment)["spec"]["replicas"]) == (status, 2)
+    rig.settle()
+    assert rig.raw(Deployment)["spec"]["replicas"] == 3
+
+
+def test_trap_replicas_that_an_autoscaler_takes_over() -> None:
+    """It finds the replicas as they were, though nobody but us has set them; later none are claimed."""
+    rig = settled(replicas=5)
+    rig.set_spec(image="nginx:2", autoScaling={"enabled": True, "minReplicas": 2, "maxReplicas": 9})
+    rig.sync()
+    rig.sync()
+    assert rig.exists(HorizontalPodAutoscaler)
+    assert rig.raw(Deployment)["spec"]["replicas"] == 5
+    rig.scale(7)
+    rig.set_spec(image="nginx:3", replicas=1)
+    rig.settle()
+    deployment = rig.raw(Deployment)
+    assert deployment["spec"]["replicas"] == 7
+    ours = [each for each in deployment["metadata"]["managedFields"] if each["manager"] == "myapp"]
+    assert ours
+    assert not any("f:replicas" in each["fieldsV1"]["f:spec"] for each in ours)
 
 
 def test_trap_a_name_taken_unseen() -> None:
-    """A child that appeared since the cache was read is not written over: the create fails and is retried."""
+    """A child that appeared since the cache was read is not written over; the MyApp is Degraded at once."""
     rig = MyAppRig()
     rig.create_app()
     rig.sync_caches()
     rig.create(Deployment, somebodys(Deployment))
-    with pytest.raises(AlreadyExists):
+    with pytest.raises(ReconcileError):
         rig.reconcile()
     assert container_of(rig.raw(Deployment))["image"] == "theirs:1"
+    assert rig.conditions()["Degraded"] == ("True", "ReconcileError")
 
 
 def test_a_status_is_not_written_over_a_newer_myapp() -> None:

@@ -71,9 +71,9 @@ def test_what_must_be_given() -> None:
 
 def test_it_is_off_unless_it_is_enabled() -> None:
     """An autoScaling that an older schema let through without enabled does nothing."""
-    assert not decoded().spec.is_auto_scaled
-    assert not decoded(autoScaling={"maxReplicas": 3}).spec.is_auto_scaled
-    assert decoded(autoScaling={"enabled": True, "maxReplicas": 3}).spec.is_auto_scaled
+    assert not decoded().spec.scaling
+    assert not decoded(autoScaling={"maxReplicas": 3}).spec.scaling
+    assert decoded(autoScaling={"enabled": True, "maxReplicas": 3}).spec.scaling
 
 
 @pytest.mark.parametrize(

@@ -94,7 +94,7 @@ def test_one_worker_goes_on_while_a_server_asks_for_time(add: Callable[..., obje
     manager = cluster.manager()
     add(manager, workers=1)
     limited = cluster.sandbox.faults.error(
-        429, retry_after=1000, verbs=["create"], resources=["deployments"], count=1
+        429, retry_after=1000, verbs=["create", "patch"], resources=["deployments"], count=1
     )
     kind, spec = (Foo, {"replicas": 1}) if add is add_foo else (MyApp, {"image": "nginx:1"})
 

@@ -1,0 +1,124 @@
+"""
+The children of a MyApp, which have its name: what they should be, and how they become so.
+
+A MyApp applies the fields said here, and owns them. Replicas are patched: the server takes away what the next
+apply leaves out, so an autoscaler that takes over would find one replica.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from handloop import (
+    APIStruct,
+    Context,
+    FrozenMap,
+    Kind,
+    NameTakenError,
+    ObjectMeta,
+    PatchType,
+    WaitError,
+    controller_of,
+    is_being_deleted,
+    is_controlled_by,
+    object_name,
+)
+from handloop.apis import apps_v1, autoscaling_v2, core_v1
+from handloop.controller.myapp.types import AutoScaling, MyApp
+
+PORT: Final = "http"
+
+K = TypeVar("K", bound=Kind)
+
+
+def labels(app: MyApp) -> FrozenMap:
+    """The labels of children, and the selector of pods: the same for a name, whatever the spec."""
+    names = {"name": "myapp", "instance": app.metadata.name, "managed-by": "myapp-operator"}
+    return FrozenMap({f"app.kubernetes.io/{key}": name for key, name in names.items()})
+
+
+def _metadata(app: MyApp) -> ObjectMeta:
+    return ObjectMeta(name=app.metadata.name, namespace=app.metadata.namespace, labels=labels(app))
+
+
+def new_deployment(app: MyApp, present: apps_v1.Deployment | None = None) -> apps_v1.Deployment:
+    """The Deployment without replicas. Its selector is immutable, so a present one keeps its own."""
+    spec = app.spec
+    container = {
+        "name": "app",
+        "image": spec.image,
+        "ports": [{"name": PORT, "containerPort": spec.port}],
+        "env": msgspec.to_builtins(spec.env),
+        "resources": msgspec.to_builtins(spec.resources),
+    }
+    pods = msgspec.convert({"containers": [container]}, core_v1.PodSpec)
+    template = core_v1.PodTemplateSpec(metadata=ObjectMeta(labels=labels(app)), spec=pods)
+    selector = apps_v1.LabelSelector(match_labels=labels(app)) if present is None else present.spec.selector
+    wanted = apps_v1.DeploymentSpec(selector=selector, template=template)
+    return apps_v1.Deployment(metadata=_metadata(app), spec=wanted)
+
+
+def new_service(app: MyApp) -> core_v1.Service:
+    """The Service; the server allocates cluster IP and node port."""
+    port = core_v1.ServicePort(name=PORT, port=app.spec.port, target_port=PORT)
+    spec = core_v1.ServiceSpec(type=app.spec.service_type, selector=labels(app), ports=(port,))
+    return core_v1.Service(metadata=_metadata(app), spec=spec)
+
+
+def new_autoscaler(app: MyApp, scaling: AutoScaling) -> autoscaling_v2.HorizontalPodAutoscaler:
+    """The autoscaler of the Deployment, by CPU utilization."""
+    target = {"type": "Utilization", "averageUtilization": scaling.target_cpu_utilization_percentage}
+    spec = {
+        "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": app.metadata.name},
+        "minReplicas": scaling.min_replicas,
+        "maxReplicas": scaling.max_replicas,
+        "metrics": [{"type": "Resource", "resource": {"name": "cpu", "target": target}}],
+    }
+    wanted = msgspec.convert(spec, autoscaling_v2.HorizontalPodAutoscalerSpec)
+    return autoscaling_v2.HorizontalPodAutoscaler(metadata=_metadata(app), spec=wanted)
+
+
+def owned(kind: type[K], app: MyApp, context: Context) -> K | None:
+    """The child in the cache; None without one, or when another object controls it."""
+    found = context.lister_for(kind).get(object_name(app))
+    return found if found is not None and is_controlled_by(found, app) else None
+
+
+def child(kind: type[K], app: MyApp, context: Context) -> K | None:
+    """The child in the cache. Raises: NameTakenError; WaitError for one that goes, or an earlier MyApp's."""
+    found = context.lister_for(kind).get(object_name(app))
+    what, ours = f'{kind.resource.kind} "{app.metadata.name}"', MyApp.resource
+    if found is None or is_controlled_by(found, app):
+        if found is not None and is_being_deleted(found):
+            raise WaitError(f"{what} is not gone yet")
+        return found
+    owner = controller_of(found) or next(iter(found.metadata.owner_references), None)
+    if owner is None:
+        raise NameTakenError(f"{what} already exists and has no owner")
+    is_namesake = (owner.kind, owner.name) == (ours.kind, app.metadata.name) and owner.uid != app.metadata.uid
+    if is_namesake and owner.api_version.partition("/")[0] == ours.group:
+        raise WaitError(f"{what} of an earlier MyApp of this name is not gone yet")
+    raise NameTakenError(f'{what} already exists and belongs to {owner.kind} "{owner.name}"')
+
+
+def patched(live: K, changes: dict[str, Any], context: Context) -> K:
+    """A strategic merge patch for the version that was read: else the server answers Conflict."""
+    there = live.metadata
+    seen = {"resourceVersion": there.resource_version, "uid": there.uid}
+    return context.client.resource(type(live)).patch(
+        there.name,
+        {"metadata": seen, **changes},
+        namespace=there.namespace,
+        patch_type=PatchType.STRATEGIC,
+        field_manager=context.controller,
+    )
+
+
+def moved(live: Sequence[APIStruct], wanted: Sequence[APIStruct], number: str) -> list[dict[str, Any]]:
+    """Changes of ports, if somebody gave ours another number: an apply makes a second one of the name."""
+    ours, ports = msgspec.to_builtins(wanted[0]), msgspec.to_builtins(live)
+    named = [port[number] for port in ports if port.get("name") == PORT and port[number] != ours[number]]
+    return [*({number: each, "$patch": "delete"} for each in named), ours] if named else []
