@@ -40,27 +40,43 @@ from cachetools import LRUCache
 from msgspec.structs import replace
 from prometheus_client import CollectorRegistry
 
-from handloop.apis.apps_v1 import Deployment, DeploymentSpec, LabelSelector
-from handloop.apis.core_v1 import Container, ObjectReference, PodSpec, PodTemplateSpec
-from handloop.apis.meta import (
-    FrozenMap,
-    Kind,
-    ObjectMeta,
-    controller_of,
-    is_controlled_by,
-    new_controller_ref,
-)
-from handloop.client.decoding.pages import Undecodable
-from handloop.client.errors import Invalid, NotFound, seconds_asked_for
-from handloop.client.resource_client import Client, PatchType
-from handloop.controller.foo.types import Foo, FooStatus
-from handloop.controller.runtime.events.recorder import (
+from handloop import (
     EVENT_TYPE_NORMAL,
     EVENT_TYPE_WARNING,
+    BucketRateLimiter,
+    Client,
+    DeletedFinalStateUnknown,
     EventRecorder,
-    reference_to_kind,
-    reference_to_undecodable,
+    FrozenMap,
+    Invalid,
+    ItemExponentialFailureRateLimiter,
+    Kind,
+    Lister,
+    MaxOfRateLimiter,
+    NoMetaError,
+    NotFound,
+    ObjectMeta,
+    ObjectName,
+    PatchType,
+    RateLimiter,
+    RateLimitingQueue,
+    ReconcileError,
+    ResourceEventHandlerFuncs,
+    ShutDown,
+    WaitError,
+    controller_of,
+    deletion_handling_meta_namespace_key_func,
+    is_controlled_by,
+    new_controller_ref,
+    object_name,
+    seconds_asked_for,
+    wait_for_cache_sync,
 )
+from handloop.apis.apps_v1 import Deployment, DeploymentSpec, LabelSelector
+from handloop.apis.core_v1 import Container, ObjectReference, PodSpec, PodTemplateSpec
+from handloop.client.decoding.pages import Undecodable
+from handloop.controller.foo.types import Foo, FooStatus
+from handloop.controller.runtime.events.recorder import reference_to_kind, reference_to_undecodable
 from handloop.controller.runtime.metrics.controller_metrics import (
     ControllerMetrics,
     ControllerOwnWrites,
@@ -69,30 +85,11 @@ from handloop.controller.runtime.metrics.controller_metrics import (
 from handloop.controller.runtime.multi_namespace_informer import MultiNamespaceInformer
 from handloop.controller.runtime.owner_recheck import OwnerRecheck
 from handloop.controller.runtime.owner_references import is_of_predecessor
-from handloop.controller.runtime.reconcile import ReconcileError, WaitError
 from handloop.controller.runtime.reconcile_writes import reconcile_writes
 from handloop.controller.runtime.repeat_backoff import HeldBackError, RepeatBackoff
 from handloop.controller.runtime.reporting import SyncReporter
-from handloop.informers.handlers import ResourceEventHandlerFuncs
-from handloop.informers.keys import (
-    DeletedFinalStateUnknown,
-    NoMetaError,
-    ObjectName,
-    deletion_handling_meta_namespace_key_func,
-    final_state,
-    object_name,
-)
-from handloop.informers.lister import Lister
-from handloop.informers.sync import wait_for_cache_sync
-from handloop.workqueue.queue import ShutDown
+from handloop.informers.keys import final_state
 from handloop.workqueue.queue_metrics import MetricsProvider
-from handloop.workqueue.rate_limiters import (
-    BucketRateLimiter,
-    ItemExponentialFailureRateLimiter,
-    MaxOfRateLimiter,
-    RateLimiter,
-)
-from handloop.workqueue.rate_limiting_queue import RateLimitingQueue
 from handloop.workqueue.seams import REAL_CLOCK, REAL_SEAMS, Clock, Seams, join_all, new_lock
 from handloop.workqueue.stdlib_logs import get_logger
 

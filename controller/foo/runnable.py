@@ -5,10 +5,10 @@ from __future__ import annotations
 import threading
 from typing import Final
 
+from handloop import Manager
 from handloop.apis.apps_v1 import Deployment
 from handloop.controller.foo.controller import CONTROLLER_AGENT_NAME, CachesNotSyncedError, FooController
 from handloop.controller.foo.types import Foo
-from handloop.controller.runtime.manager import Manager
 from handloop.controller.runtime.runnable import WorkersBusyError
 from handloop.workqueue.stdlib_logs import get_logger
 

@@ -6,8 +6,7 @@ from typing import Annotated, ClassVar
 
 from msgspec import Meta
 
-from handloop.apis.crd import INT32_MAX, INT32_MIN, PrinterColumn, Scale
-from handloop.apis.meta import APIStruct, FrozenMap, Kind
+from handloop import APIStruct, FrozenMap, Kind, PrinterColumn, Scale
 
 
 class FooSpec(APIStruct):
@@ -20,7 +19,7 @@ class FooSpec(APIStruct):
 class FooStatus(APIStruct):
     """What was seen: the Deployment's available replicas."""
 
-    available_replicas: Annotated[int, Meta(ge=INT32_MIN, le=INT32_MAX)] | None = None
+    available_replicas: Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)] | None = None
 
 
 class Foo(Kind, group="samplecontroller.k8s.io", version="v1alpha1"):
