@@ -14,7 +14,7 @@ PAGE = (ROOT / "docs/glossary.md").read_text(encoding="utf-8")
 ROWS = re.findall(r"^\| \[`(\w+)`\]\(\.\./([\w/.]+)\) \| (.+?) \| (.+) \|$", PAGE, re.MULTILINE)
 LISTED = [(path, name) for name, path, _, _ in ROWS]
 UPSTREAM = re.compile(r"(?:ours|[`*][\w.]+[`*].*, .*`[\w./-]+\.go`)")
-USED_BY_FOO = ("handloop.client", "handloop.controller.runtime")
+USED_BY_FOO = ("handloop ", "handloop.client.", "handloop.controller.runtime.")
 
 
 def classes_of(path: str) -> set[str]:
@@ -32,10 +32,10 @@ def public_classes(folder: str) -> set[tuple[str, str]]:
 
 
 def imported_by_foo() -> Iterator[str]:
-    """The names that the Foo controller imports from the client and from the runtime."""
+    """The names that the Foo controller imports from the face, the client and the runtime."""
     for path in (ROOT / "controller/foo").glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(USED_BY_FOO):
+            if isinstance(node, ast.ImportFrom) and f"{node.module} ".startswith(USED_BY_FOO):
                 yield from (alias.name for alias in node.names)
 
 
