@@ -1,8 +1,8 @@
 """
 A load generator for HTTP/1.1: raw requests over connections that stay open, each answer awaited in turn.
 
-Everything that is sent is made beforehand, and answers are not decoded: what is measured is the server. It
-runs on one thread, TLS or not; where the server is faster than the generator, the server's CPU time says so.
+All requests are made beforehand, and answers are not decoded: only the server is measured. It
+runs on one thread, TLS or not; if the server is faster than the generator, the server's CPU time shows it.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class _Requests(asyncio.Protocol):
         self._transport = transport
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Say so to whoever waits."""
+        """Wake the waiting thread."""
         if not self.done.done():
             self.done.set_exception(exc or ConnectionError("the server closed the connection"))
 
@@ -131,7 +131,7 @@ class _Watch(asyncio.Protocol):
             self._transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Say so to whoever waits."""
+        """Wake the waiting thread."""
         for future in (self.opened, self.reached):
             if not future.done():
                 future.set_exception(exc or ConnectionError("the server closed the watch"))

@@ -1,8 +1,8 @@
 """
-What the live page costs a watch event: tests compiled away, nobody looking, one viewer; in turn, in one run.
+The cost of the live page for a watch event: tests compiled away, no viewer, one viewer; in turn, in one run.
 
-The first two differ by less than such a run can tell, so the test is also timed alone: twelve of them are an
-upper bound of what an event pays while nobody looks.
+The first two differ by less than such a run can show, so the test is also timed alone: twelve of them are an
+upper bound of the cost of an event without a viewer.
 
     python benchmarks/live_page.py --events 30000 --rounds 15
 """

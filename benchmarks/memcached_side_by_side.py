@@ -155,7 +155,7 @@ class Stage:
         return uid
 
     def is_ready(self, size: int) -> bool:
-        """Whether the status names that many nodes, which are all there, and says that they are available."""
+        """Whether the status names that many nodes, all of them there, and shows that they are available."""
         found = self.find(Memcached)
         available = find_condition(found.status.conditions, "Available")
         pods = self.client.resource(Pod).list(NAMESPACE).items
@@ -286,7 +286,7 @@ def cut_off(stage: Stage, *, forget: bool) -> float | None:
 
 
 def foreign(stage: Stage, idle_seconds: float) -> Iterator[tuple[str, str]]:
-    """A Deployment of somebody else has the name that ours would get."""
+    """A foreign Deployment has the name that ours would get."""
     stage.delete(Memcached)
     yield "deletion: until all is gone", seconds(until(lambda: not stage.find(Memcached)))
     until(lambda: not stage.find(Deployment))

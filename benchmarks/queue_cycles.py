@@ -3,7 +3,7 @@ add, get, done: cycles per second with 1 and 4 threads, beside the standard libr
 
     python benchmarks/queue_cycles.py --items 200000 --rounds 5
 
-Each thread adds keys of its own and takes whatever comes; the standard library's queue neither joins equal
+Each thread adds keys of its own and takes any others; the standard library's queue neither joins equal
 keys nor keeps a key to one worker, so it does less for its time.
 """
 

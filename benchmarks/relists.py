@@ -4,7 +4,7 @@ Memory of an informer after its first list and after those that follow, as ratio
     python benchmarks/relists.py --objects 20000 --relists 10
 
 The load generator serves the lists over loopback. Each subject runs in a process of its own: an informer with
-one handler, whose watches expire. After every list it waits until the handler was told of every object.
+one handler, whose watches expire. After every list it waits until the handler got every object.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class ExpiringWatch:
         self._lists = lists
 
     def read(self) -> list[WatchEvent[Deployment]]:
-        """Events of the list, else 410 when told."""
+        """Events of the list, or 410 on command."""
         if self._lists:
             events = self._read()
             self._lists = not isinstance(events[-1].object, Bookmark)

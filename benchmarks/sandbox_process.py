@@ -2,7 +2,7 @@
 A sandbox in a process of its own, as a server to be measured.
 
 Prints its kubeconfig as one JSON string and serves until its standard input is closed. Without --controllers
-nothing moves by itself: what is measured is the API.
+nothing moves by itself: only the API is measured.
 """
 
 from __future__ import annotations

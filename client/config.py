@@ -100,7 +100,7 @@ def load_config(
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """The result of the search for kubeconfigs; looked_in = (place, what was there)."""
+    """The result of the search for kubeconfigs; looked_in = (place, its content)."""
 
     config: Kubeconfig
     source: str

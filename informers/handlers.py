@@ -86,7 +86,7 @@ class FilteringResourceEventHandler(Generic[T]):
             self.handler.on_add(obj, is_in_initial_list)
 
     def on_update(self, old: T, new: T) -> None:
-        """Pass on an update, an add or a delete, by what the filter says of the new and the old state."""
+        """Pass on an update, an add or a delete, by the filter's results for the new and the old state."""
         newer, older = self.filter_func(new), self.filter_func(old)
         if newer and older:
             self.handler.on_update(old, new)

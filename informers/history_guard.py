@@ -35,7 +35,7 @@ def is_older(resource_version: str, than: str) -> bool:
 class Verdict(Enum):
     """What to do with a list."""
 
-    TAKE = auto()  # not older than what was seen
+    TAKE = auto()  # not older than the newest one published
     WAIT = auto()  # older; ask again
     TAKE_REWOUND = auto()  # older, and the history was rewound to it
 

@@ -21,12 +21,12 @@ class InformerOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     resync_seconds = how often handlers get everything again unless they ask otherwise, 0 = never.
     page_size = objects per page of a list, at least 1.
-    transform makes of each object, of whatever kind, the object that the cache keeps. It must be pure and
+    transform makes of each object, of any kind, the object that the cache keeps. It must be pure and
     idempotent, and keep namespace, name, UID and resource version.
     tweak changes the options of each list and watch, such as to add a selector: a cache holds only that.
     progress_seconds = how often the log reports first lists that are not complete.
     hints = the program's commands for the fix of a list or watch that fails.
-    name_suffix ends the informers' names in logs and metrics, and so tells several factories apart.
+    name_suffix ends the informers' names in logs and metrics, and so keeps several factories apart.
     metrics_provider None = nothing is measured.
     reachability of the server: with it, waits for a server that is gone end when it is back.
 

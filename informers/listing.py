@@ -144,7 +144,7 @@ class Listing(Generic[T]):
         """
         Read one page or one block of events.
 
-        Returns: None while the list is not complete; then `in_progress` says whether it goes on or begins
+        Returns: None while the list is not complete; then `in_progress` shows whether it goes on or begins
                  anew.
         Raises: ListFailed; StaleList for a list from the past.
         """

@@ -1,5 +1,5 @@
 """
-While lists and watches fail, a reflector waits, longer each time, and says so.
+While lists and watches fail, a reflector waits, longer each time, and logs it.
 
 The first trouble of a kind is one line in full, with the fix where a person has to do something. Repeats are
 counted once a minute. The end of the trouble is one line.
@@ -224,7 +224,7 @@ class RetryPause:
         self.retry_at = None
 
     def server_answered(self) -> None:
-        """The server is there, whatever it says."""
+        """The server is there, with any answer."""
         if self._gone and not self._has_just_returned():
             self._returned_at = self._clock.now()
             self._backoff.reset()
@@ -243,7 +243,7 @@ class Doing(IntEnum):
 
 
 class _Trouble(NamedTuple):
-    """What makes two failures the same trouble. Their texts do not count: they hold addresses and times."""
+    """The identity of a trouble. Texts of errors do not count: they hold addresses and times."""
 
     doing: Doing
     error: str
@@ -258,10 +258,10 @@ class Outage:
     """
     The log lines of one reflector's trouble, and the waiting in it.
 
-    State: _trouble = the last one, None while all is well; _said = a line of level 0 told of it; _repeats =
+    State: _trouble = the last one, None while all is well; _said = a line of level 0 reported it; _repeats =
            the same again since the last line. _worked = something has succeeded before. _refused_since = the
            code of the last refusals, 0 for other errors, and since when nothing else comes. For others to
-           read, one step behind: last_error, and before it fix, for that last said.
+           read, one step behind: last_error, and before it fix, for the last one logged.
     Threads: the reflector's.
     """
 
@@ -294,7 +294,7 @@ class Outage:
 
     def wait(self, doing: Doing, error: Exception, *, ends_round: bool = False) -> None:
         """
-        Say what is wrong, then wait before the next try.
+        Log the trouble, then wait before the next try.
 
         Args: ends_round = the watch error handler gets the error, if the program has set one.
         Blocks: until the wait is over, or until the reflector is stopped.
@@ -310,7 +310,7 @@ class Outage:
         self.pause.wait(delay, gone=gone)
 
     def over(self, doing: Doing) -> None:
-        """A stage succeeded: show no error. If trouble was said of it or an earlier one, say its end."""
+        """A stage succeeded: show no error. If trouble of it or an earlier one was logged, log its end."""
         self._worked, self._refused_since = True, None
         self.last_error = self.fix = ""
         self.pause.server_answered()

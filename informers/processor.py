@@ -2,7 +2,7 @@
 From the store to the handlers. Every handler has its own buffer and its own thread, so a slow one delays no
 other.
 
-A *listener* is one handler with its buffer and thread. A *notification* says what happened to one object. A
+A *listener* is one handler with its buffer and thread. A *notification* is the change of one object. A
 *sync* notification is an update whose two states have the same resource version: nothing happened, a resync
 or a relist repeats it.
 

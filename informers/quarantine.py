@@ -38,7 +38,7 @@ class Quarantine:
     def __init__(
         self, *, kind: str, gauge: SettableGaugeMetric, in_store: Callable[[str], bool] = lambda _: True
     ) -> None:
-        """Args: in_store tells whether the store has an object of a key."""
+        """Args: in_store returns whether the store has an object of a key."""
         self._kind = kind
         self._gauge = gauge
         self._in_store = in_store

@@ -26,7 +26,7 @@ up to it is in the FIFO. All of this runs on the thread `reflector-<plural>`. Ot
 reflector and read its statistics.
 
 The parts: a Listing gets one complete list, an OpenResponse is the stream, an EventIntake puts both into the
-FIFO, an Outage waits and says what is wrong, a RelistPolicy decides whether a watch's trouble needs a list.
+FIFO, an Outage waits and logs the trouble, a RelistPolicy decides whether a watch's trouble needs a list.
 
 Follows: client-go tools/cache/reflector.go @32ce75a7d. Differs: the first list is consistent, never at "0",
 and every list is by pages; a cut stream or a very short watch is no reason for a list; a list from the past

@@ -3,7 +3,7 @@ How a server of aiohttp accepts connections, so that no client can fill the log 
 
 asyncio accepts up to `backlog` connections in a round of its loop. When the file descriptors have run out, it
 logs a traceback for each of them, and begins to accept again as many times a second later: without an end,
-and with ever more tries at once. So one connection is accepted in a round, and one line a minute says it.
+and with ever more tries at once. So one connection is accepted in a round, and one line a minute reports it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ async def accept(
     """
     Accept connections of a bound socket.
 
-    Args: log is that of the server, which then says no more of what clients do. Threads: the loop's, which
+    Args: log is that of the server, which then logs no more of clients. Threads: the loop's, which
     serves nothing else.
     """
     log.addFilter(_is_ours)
@@ -49,7 +49,7 @@ async def accept(
 
 
 class _Exhaustion:
-    """Says that no connection can be accepted. State: when it may be said again, by the loop's clock."""
+    """Logs that no connection can be accepted. State: when the next line is due, by the loop's clock."""
 
     def __init__(self, log: logging.Logger, address: str) -> None:
         self._log = log
@@ -68,6 +68,6 @@ class _Exhaustion:
 
 
 def _is_ours(record: logging.LogRecord) -> bool:
-    """Whether aiohttp logs more than what a client sent, or that it left; a client is told, or gone."""
+    """Whether aiohttp logs more than a client's bytes, or its end; a client gets an answer, or is gone."""
     error = record.exc_info[1] if record.exc_info else None
     return not isinstance(error, (HttpProcessingError, web.RequestPayloadError, ConnectionError))

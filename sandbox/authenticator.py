@@ -28,7 +28,7 @@ class Authenticator:
 
     def __init__(self, users: Mapping[str, User] | None, *, everybody: User, tokens_in_paths: bool) -> None:
         """
-        Args: users None = every request is everybody's. tokens_in_paths = a token may be the first part of
+        Args: users None = every request has all rights. tokens_in_paths = a token may be the first part of
         the path.
         """
         self._users = users

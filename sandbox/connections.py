@@ -166,7 +166,7 @@ class WatchPump:
 
 
 def break_connection(transport: asyncio.Transport, *, reset: bool) -> None:
-    """Close a connection in the middle of an answer; what was written still goes out, unless it is reset."""
+    """Close a connection in the middle of an answer; written bytes still go out, unless it is reset."""
     if not reset:
         transport.close()
         return

@@ -60,7 +60,7 @@ log = logging.getLogger("sandbox")
 ADMIN: Final = User("sandbox-admin", ("system:masters", "system:authenticated"))
 DEFAULT_BOOKMARK_SECONDS: Final = 10.0
 COMPACTION_SECONDS: Final = 300.0
-"""The interval of compactions, as etcd's by default. Each forgets what was before the previous one."""
+"""The interval of compactions, as etcd's by default. Each forgets the versions before the previous one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ class Engine:
         """
         Build the state of a new cluster.
 
-        Args: users by bearer token; None = everybody is an administrator. seed None = different every time.
+        Args: users by bearer token; None = all clients are administrators. seed None = different every time.
         tokens_in_paths: see handloop.sandbox.authenticator.
         """
         self.address = "127.0.0.1"

@@ -1,5 +1,5 @@
 """
-The sandbox over HTTP: aiohttp on a thread of its own, on loopback unless told otherwise.
+The sandbox over HTTP: aiohttp on a thread of its own, on loopback by default.
 
 A request goes through `_answer` (host, path, body), `Engine.handle`, and `_sent`, which writes the answer. A
 watch stays in `_stream`; its lines come from passes. One pass (`_turn`) steps the controllers that are due,

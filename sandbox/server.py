@@ -1,7 +1,7 @@
 """
 The sandbox as a program uses it: start it, talk to it, stop it.
 
-A started sandbox listens on a port, on loopback unless told otherwise, and lives by the clock on a thread of
+A started sandbox listens on a port, on loopback by default, and lives by the clock on a thread of
 its own. A sandbox that was not started answers through its in-process transport. It lives only when something
 is written or tick() is called, so a simulation is deterministic.
 """
@@ -66,7 +66,7 @@ class Sandbox:
         different every time. controllers None = the default ones. address is the IP address to listen on. tls
         makes a certificate, which the kubeconfig carries; the token then counts in the Authorization header
         only.
-        Raises: ValueError for an address that is none, or one without a token that other machines can reach.
+        Raises: ValueError for an invalid address, or one without a token that other machines can reach.
         NoCertificateError.
         """
         self.token = secrets.token_urlsafe(24) if token is None else token

@@ -108,7 +108,7 @@ class InProcessTransport:
         send_seconds: float = math.inf,  # noqa: ARG002 - a call arrives as it leaves
     ) -> WholeAnswer:
         """
-        Answer a request at once, unless a fault says otherwise. A watch is answered with its lines so far.
+        Answer a request at once, unless a fault delays it. A watch is answered with its lines so far.
 
         Raises: what silent and broken make. Blocks: while a fault delays or withholds the answer, at most
         timeout_seconds (None = 30) of the clock.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
@@ -191,7 +192,7 @@ def circle(graph: dict[str, set[str]]) -> list[str]:
 
 
 def test_a_module_is_named_after_a_noun() -> None:
-    """A name that is a job collects whatever nobody wants to place."""
+    """A name that is a job collects everything without a place."""
     assert not [name for name, path in FILES.items() if path.stem in NOT_A_NOUN]
 
 
@@ -227,6 +228,20 @@ def test_a_test_states_its_claim() -> None:
         if isinstance(node, ast.FunctionDef) and node.name.startswith("test_") and not ast.get_docstring(node)
     ]
     assert not silent
+
+
+def test_no_docstring_begins_with_an_id() -> None:
+    """Such as WQ-01 or T12: its table would be elsewhere. The errors E01 to E16 have theirs in errors.md."""
+    begin = re.compile(r"\s*(?!E\d\d\b)(?:[A-Z]{1,5}-|[A-Z])\d\d?\b")
+    found = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for path in (ROOT / "tests").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and begin.match(str(node.value.value))
+    ]
+    assert found == []
 
 
 def test_tests_are_no_package() -> None:

@@ -1,4 +1,4 @@
-"""What is installed: one root name, that collides with nothing of a user's and leaves nothing behind."""
+"""The installation: one root name, that collides with nothing of a user's and leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_the_operator_runs(sandbox):
 
 
 def run(*command: str | Path, cwd: Path) -> str:
-    """Run a command that must succeed; its standard output. Nothing is fetched: pip is told so."""
+    """Run a command that must succeed; its standard output. pip fetches nothing, by its options."""
     environment = {"PATH": "/usr/bin:/bin", "HOME": str(cwd), "PIP_NO_INDEX": "1", "PIP_NO_CACHE_DIR": "1"}
     # pytest keeps its own byte code of packages that have a plugin, and no uninstall knows of it
     environment["PYTHONDONTWRITEBYTECODE"] = "1"
@@ -108,11 +108,11 @@ class Environment:
         run(self.bin / "python", "-m", "pip", *arguments, "--quiet", cwd=self.bin)
 
     def names(self) -> set[str]:
-        """What stands in its site-packages."""
+        """The content of its site-packages."""
         return {path.name for path in self._site.iterdir()}
 
     def files(self) -> dict[str, bytes]:
-        """What was installed: each file's content, but for byte code and pip's own notes."""
+        """The installed files: each file's content, but for byte code and pip's own notes."""
         notes = ("RECORD", "direct_url.json", "dependencies.pth")
         files = (path for path in self._site.rglob("*") if path.is_file())
         return {

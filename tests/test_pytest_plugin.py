@@ -1,4 +1,4 @@
-"""The plugin as somebody else's project uses it: pytest in a process of its own, in an empty folder."""
+"""The plugin in a user's project: pytest in a process of its own, in an empty folder."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_it(sandbox, operator, reconcile):
 """
 
 REWRITES = 'import pytest\npytest.register_assert_rewrite("handloop.testing")\n'
-"""As pytest does by itself with what is installed together with a plugin."""
+"""As pytest does by itself with modules that are installed together with a plugin."""
 
 MESSAGES = """
 from types import SimpleNamespace
@@ -194,7 +194,7 @@ def test_arguments_of_the_marker_have_names(report: str) -> None:
     assert "TypeError: pytest.mark.sandbox takes arguments by name, such as speed=50: (50,)" in report
 
 
-def test_nobody_pays_for_it_unasked(report: str) -> None:
+def test_it_costs_nothing_unless_asked_for(report: str) -> None:
     """A run without the fixture imports no server."""
     assert outcomes(report, "test_a_unasked") == ["test_nothing PASSED"]
 
@@ -210,7 +210,7 @@ def test_a_failing_test_leaves_nothing_behind(report: str) -> None:
 
 
 @pytest.mark.parametrize("missing", ["aiohttp", "multidict"])
-def test_without_the_extra_the_fixture_says_what_to_install(tmp_path: Path, missing: str) -> None:
+def test_without_the_extra_the_fixture_names_what_to_install(tmp_path: Path, missing: str) -> None:
     """One line for each test that asks for it, without a traceback; the other tests run."""
     conftest = f"import sys\nsys.modules['{missing}'] = None\n"
     text = "def test_it(sandbox):\n    pass\n\ndef test_other():\n    pass\n"

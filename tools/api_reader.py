@@ -19,7 +19,7 @@ import yaml
 
 
 class Answer(NamedTuple):
-    """What the server said."""
+    """The server's answer."""
 
     status: int
     headers: dict[str, str]

@@ -7,7 +7,7 @@ Source: the public Go modules k8s.io/api and apimachinery (`--proto`: the folder
 `$(go env GOMODCACHE)/k8s.io`).
 
 structs: by full name, [Go name, type, JSON name ("" = its members are those of the outer object)] in the
-order of declaration. named: what stands behind a named type. A type is `*`, `[]` or `map[string]` before a
+order of declaration. named: the underlying type of a named one. A type is `*`, `[]` or `map[string]` before a
 full name or a type of the language.
 """
 

@@ -1,5 +1,5 @@
 """
-What the Go modules of the API types say and OpenAPI does not: omission of zero values, and protobuf field
+Facts of the Go modules of the API types that OpenAPI lacks: omission of zero values, and protobuf field
 numbers.
 
 Only struct tags (`types*.go`) and message declarations (`generated.proto`) are read, line by line: the
@@ -96,7 +96,7 @@ def parse_structs(source: str) -> dict[str, list[Member]]:
 
 
 def read_named_types(root: Path) -> dict[str, str]:
-    """What stands behind each named type that is no struct (`api.core.v1.PullPolicy`: `string`)."""
+    """The underlying type of each named type that is no struct (`api.core.v1.PullPolicy`: `string`)."""
     found: dict[str, str] = {}
     for package, folder in package_dirs(root):
         for path in sorted(folder.glob("*.go")):

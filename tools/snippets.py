@@ -9,7 +9,7 @@ wanted, the first and the last line:
     <!-- snippet: workqueue/queue.py Queue.get | # (8) get key | return item -->
 
 The two lines are the first that contain these words, without the object's docstring. A value follows a
-comment that names a step, `<!-- seen: 8 -->`; see tools/example_foo.py. What stands below such a comment, a
+comment that names a step, `<!-- seen: 8 -->`; see tools/example_foo.py. The text below such a comment, a
 link and a block of code, belongs to this tool.
 """
 
@@ -37,7 +37,7 @@ _Definition = ast.FunctionDef | ast.ClassDef
 
 
 class SnippetError(Exception):
-    """A comment of the page names what is not in the source."""
+    """A comment of the page names a part that is not in the source."""
 
 
 class Snippet(NamedTuple):
@@ -120,9 +120,9 @@ def _position(numbers: list[int], lines: list[str], start: int, words: str, spec
 
 def seen(step: int, seen_by_steps: Sequence[Sighting]) -> str:
     """
-    The block of a step: thread and locks, and for each sighting what comes in and what goes out.
+    The block of a step: thread and locks, and for each sighting the values that come in and go out.
 
-    Raises: SnippetError for a step that nobody saw.
+    Raises: SnippetError for a step without a sighting.
     """
     found = [sighting for sighting in seen_by_steps if sighting.step == step]
     if not found:

@@ -1,7 +1,7 @@
 """
 Looks at a running controller: which thread comes to a step, with which locks and values in its hands.
 
-A *probe* says what to note at a step, a *sighting* is what was noted. The threads that `Tracer.spawn` starts
+A *probe* names the values to note, a *sighting* has the noted ones. The threads that `Tracer.spawn` starts
 are traced line by line, so nothing in the controller has to know of it.
 """
 
@@ -22,7 +22,7 @@ Locals = dict[str, Any]
 
 
 class Sighting(NamedTuple):
-    """A thread at a step: what comes in, what goes out; locks from the outermost to the innermost."""
+    """A thread at a step: the values that come in and go out; locks from the outermost to the innermost."""
 
     step: int
     thread: str
@@ -37,7 +37,7 @@ class Probe(NamedTuple):
 
     function is the qualified name of a function. It is looked at where the step's comment stands, or at its
     beginning if the comment stands elsewhere. arrives reads the local variables there. leaves reads the local
-    variables at the end, and what is returned. times = how often to look, counted over all
+    variables at the end, and the returned value. times = how often to look, counted over all
     probes of the step.
     """
 

@@ -1,4 +1,4 @@
-"""Chapter 4: the indexer answers from memory, by any index, with the one object that everybody shares."""
+"""Chapter 4: the indexer answers from memory, by any index, with the one object that all share."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from handloop.walkthrough.stage import Stage, started
 
 
 class End(NamedTuple):
-    """Requests to fill the cache and by the lister; what index and scan found; what writers were told."""
+    """Requests to fill the cache and by the lister; results of index and scan; errors that writers got."""
 
     requests: tuple[int, int]
     same_object: bool

@@ -1,4 +1,4 @@
-"""Chapter 8: the sync handler gets a name, looks at what is, and writes the difference to what is wanted."""
+"""Chapter 8: the sync handler gets a name, looks at the present state, and writes the difference."""
 
 from __future__ import annotations
 

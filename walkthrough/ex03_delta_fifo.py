@@ -47,7 +47,7 @@ class _Informer:
         self._process = process
 
     def pop(self) -> list[tuple[str, str]]:
-        """Let the reader's function process all there is. Returns: what it told."""
+        """Let the reader's function process all there is. Returns: its reports."""
         told: list[tuple[str, str]] = []
 
         def process(batch: list[Any]) -> None:

@@ -31,7 +31,7 @@ _LIST: Final = "An index function returns a list of strings: an object can have 
 
 
 class _WatchedIndexer(Indexer[Deployment]):
-    """Counts how often somebody looks at all objects."""
+    """Counts the scans of all objects."""
 
     scans = 0
 

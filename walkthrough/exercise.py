@@ -12,7 +12,7 @@ Check: TypeAlias = Callable[[Load], Iterator[str]]
 """
 Runs the reader's code, and yields a sentence for each thing that it did right.
 
-Raises: WrongError; whatever the reader's code raises.
+Raises: WrongError; any error of the reader's code.
 """
 
 
@@ -25,7 +25,7 @@ class WrongError(Exception):
 
 
 class Exercise(NamedTuple):
-    """file is the name of the starting file, start its text; task says what to write."""
+    """file is the name of the starting file, start its text; task is the task for the reader."""
 
     task: str
     file: str

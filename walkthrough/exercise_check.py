@@ -1,4 +1,4 @@
-"""`check N [FILE]`: hands out the starting file of an exercise, or says how a solution did."""
+"""`check N [FILE]`: hands out the starting file of an exercise, or prints how a solution did."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _judged(number: int, file: Path, seconds: float) -> Report:
 
 
 def _unfinished(stacks: str, file: Path, seconds: float) -> Report:
-    """What to say of code that has not ended by itself: the line where it was."""
+    """The message for code that has not ended by itself: the line where it was."""
     if not stacks:
         return Report(wrong="your code ended the whole process", hint="It should return, or raise.")
     found = re.search(rf'File "{re.escape(str(file))}", line (\d+) in (\w+)', stacks)

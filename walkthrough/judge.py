@@ -4,7 +4,7 @@ Runs one exercise in a process of its own: what a reader wrote may raise, exit, 
     python -m handloop.walkthrough.judge NUMBER FILE REPORT STACKS SECONDS
 
 writes what it found to REPORT. If that takes longer than SECONDS, the interpreter writes the stacks of all
-threads to STACKS and ends, whatever the code does.
+threads to STACKS and ends, in the middle of the code.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from handloop.walkthrough.quiet_logs import quiet_logs
 
 
 class Report(msgspec.Struct):
-    """right = sentences on what was right; wrong = what happened then, "" for nothing; hint = what to do."""
+    """right = sentences on correct parts; wrong = the first failure, "" for none; hint = what to do."""
 
     right: list[str] = []
     wrong: str = ""
@@ -75,7 +75,7 @@ def _where(error: BaseException, file: Path) -> str:
 
 
 def main() -> None:
-    """Judge as the arguments say."""
+    """Judge the file in the arguments."""
     number, file, report, stacks, seconds = sys.argv[1:]
     with Path(stacks).open("w", encoding="utf-8") as where, quiet_logs():
         faulthandler.dump_traceback_later(float(seconds), exit=True, file=where)

@@ -32,7 +32,7 @@ _LAST: Final = CHAPTERS[-1].number
 
 
 class UsageError(Exception):
-    """The command line makes no sense; the message says what to type."""
+    """The command line makes no sense; the message has the line to type."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -172,7 +172,7 @@ def _run(job: Callable[[Screen], int], options: argparse.Namespace, out: TextIO,
 
 
 def _give_up(out: TextIO) -> None:
-    """Drop what nobody reads: the interpreter would try to write it again at its end."""
+    """Drop the unread output: the interpreter would try to write it again at its end."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, out.fileno())
     os.close(nowhere)

@@ -1,4 +1,4 @@
-"""No log lines between a chapter's own: what a log would say, the chapter shows from the objects."""
+"""No log lines between a chapter's own: the chapter shows the same from the objects."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ class Replica:
         return self.registry.get_sample_value(name, {"name": "foo", "controller": "foo"}) or 0.0
 
     def readiness(self) -> str:
-        """What `/readyz` would answer: 200, or 503 and why; and what it says of the lease."""
+        """The answer of `/readyz`: 200, or 503 and why; and its text on the lease."""
         found = {name: check() for name, check in self.manager.readiness_checks().items()}
         bad = [reason for reason in found.values() if isinstance(reason, str)]
         said = [reason.detail for reason in found.values() if isinstance(reason, Well)]
@@ -112,13 +112,13 @@ class Replica:
 
 
 def holder(stage: Stage) -> str:
-    """Who holds the lease, as the server has it; "" for nobody."""
+    """The holder of the lease, as the server has it; "" for none."""
     identity: str = stage.send("GET", LEASE).get("spec", {}).get("holderIdentity", "")
     return identity
 
 
 def refusal_without_roles(stage: Stage) -> str:
-    """What the server says to a list of Foos by a user without any role; "" if it allows it."""
+    """The server's answer to a list of Foos by a user without any role; "" if it allows it."""
     try:
         stage.client_of("nobody").resource(Foo).list("default")
     except Forbidden as error:

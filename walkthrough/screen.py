@@ -1,4 +1,4 @@
-"""What a chapter and its reader say to each other: text, live values, source, questions, answers."""
+"""The dialogue of a chapter and its reader: text, live values, source, questions, answers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WIDTH: Final = 100
 
 
 class Colour(StrEnum):
-    """ANSI codes. A colour never says anything alone: each line has a sign or a word, too."""
+    """ANSI codes. A colour never stands alone: each line has a sign or a word, too."""
 
     BOLD = "1"
     DIM = "2"
@@ -94,7 +94,7 @@ class Screen:
 
     def break_it(self, what: str) -> None:
         """
-        Announce what is broken on purpose.
+        Announce the part that is broken on purpose.
 
         Blocks: until the reader pressed Enter; never without keys.
         """

@@ -52,7 +52,7 @@ class Step(NamedTuple):
 
 
 def whole(function: Callable[..., Any]) -> Snippet:
-    """All lines of a function, as they stand. Raises: TypeError for what has no source."""
+    """All lines of a function, as they stand. Raises: TypeError for an object without source."""
     file = inspect.getsourcefile(function)
     assert file is not None
     lines, first = inspect.getsourcelines(function)

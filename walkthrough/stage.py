@@ -1,7 +1,7 @@
 """
 A cluster for one chapter: the sandbox on a loopback port, clients of it, and the controllers.
 
-Every request of a client goes over HTTP and is counted, so a chapter can say what was asked.
+Every request of a client goes over HTTP and is counted, so a chapter can show the requests.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class Stage:
         return Client(self._transport(user), stop=stop)
 
     def send(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """Act as the reader with kubectl: one request. Returns: the JSON of the answer, whatever it says."""
+        """Act as the reader with kubectl: one request. Returns: the JSON of the answer, of any status."""
         content_type = "application/merge-patch+json" if method == "PATCH" else "application/json"
         answer = self._reader.request(
             method,
@@ -138,7 +138,7 @@ class Stage:
         seams: Seams = REAL_SEAMS,
         **options: Any,
     ) -> Iterator[Manager]:
-        """A manager with controllers, for the length of the context. Raises: what its run raises."""
+        """A manager with controllers, for the length of the context. Raises: as its run."""
         registry = CollectorRegistry()
         manager = Manager(client or self.client, registry=registry, seams=seams, **options)
         for add_controller in add:

@@ -1,4 +1,4 @@
-"""What happens around a status: changes that lead to a write, and a controller that writes always."""
+"""Writes of a status: changes that lead to one, and a controller that always writes."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class CarelessStatus:
     """
 
     def __init__(self, client: Client, *, count: bool) -> None:
-        """Args: count = each write says another number; else the number that is true."""
+        """Args: count = each write has another number; else the true number."""
         self.writes = 0
         self._foos = client.resource(Foo)
         self._count = count
@@ -101,7 +101,7 @@ def without_comparison(screen: Screen, stage: Stage, controller: FooController) 
 
 
 def available(stage: Stage) -> int | None:
-    """The replicas that the Foo's status says are available; None without a status."""
+    """The available replicas in the Foo's status; None without a status."""
     replicas: int | None = stage.send("GET", FOO).get("status", {}).get("availableReplicas")
     return replicas
 
@@ -129,7 +129,7 @@ def settle(stage: Stage, controller: FooController) -> None:
 
 
 def scale(stage: Stage, replicas: int) -> None:
-    """Scale the Foo. Blocks: until its status says that so many replicas are available."""
+    """Scale the Foo. Blocks: until its status shows so many available replicas."""
     stage.send("PATCH", FOO, {"spec": {"replicas": replicas}})
     until(lambda: available(stage) == replicas, f"{replicas} replicas")
 

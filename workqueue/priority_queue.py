@@ -46,7 +46,7 @@ class PriorityOrder(Generic[T]):
 
     Ageing: when max_overtakes pops in a row have overtaken the item that waits longest, the next pop takes
     that one. So among any max_overtakes + 1 pops one takes the oldest item, and an item with m older ones
-    before it leaves within (m + 1) * (max_overtakes + 1) pops, whatever is added meanwhile.
+    before it leaves within (m + 1) * (max_overtakes + 1) pops, with any later adds.
 
     State, guarded by the lock of the queue:
       _levels       per priority the items that wait, oldest push first; none is empty
@@ -221,7 +221,7 @@ class PriorityQueue(Generic[T]):
 
     def add_rate_limited(self, item: T, *, at_least_seconds: float = 0.0) -> None:
         """
-        Add item when the rate limiter says so, or later if asked to.
+        Add item after the rate limiter's delay, or later if asked to.
 
         The limiter counts also while shutting down.
         """

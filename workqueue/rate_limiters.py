@@ -185,7 +185,7 @@ class MaxOfRateLimiter(Generic[T]):
 
 
 class WithMaxWaitRateLimiter(Generic[T]):
-    """Waits as its inner limiter says, at most max_seconds."""
+    """Waits as long as its inner limiter, at most max_seconds."""
 
     def __init__(self, inner: RateLimiter[T], max_seconds: float) -> None:
         self._inner = inner

@@ -119,7 +119,7 @@ class RateLimitingQueue(DelayingQueue[T]):
 
     def add_rate_limited(self, item: T, *, at_least_seconds: float = 0.0) -> None:
         """
-        Add item when the rate limiter says so, or later if asked to.
+        Add item after the rate limiter's delay, or later if asked to.
 
         The limiter counts also while shutting down.
         """

@@ -93,7 +93,7 @@ class _Rendered:
 
 
 def in_words(value: object, words: Callable[[object], str] = str) -> str:
-    """A value of a line, by its str or repr. A line never raises, whatever these do."""
+    """A value of a line, by its str or repr. A line never raises, even if these do."""
     try:
         return words(value)
     except Exception as error:  # noqa: BLE001 - of a class that we do not know

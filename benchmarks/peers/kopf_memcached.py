@@ -53,7 +53,7 @@ def changed(body: kopf.Body, deployments: kopf.Index, **_: Any) -> None:
 
 @kopf.timer(*KIND, interval=INTERVAL_SECONDS, initial_delay=DELAY_SECONDS)  # type: ignore[untyped-decorator] # the same
 def compare(body: kopf.Body, patch: kopf.Patch, nodes: kopf.Index, deployments: kopf.Index, **_: Any) -> None:
-    """Repair the Deployment, and write the status where it says something else."""
+    """Repair the Deployment, and write the status if it differs."""
     key, size = (body.metadata.namespace, body.metadata.name), body.spec["size"]
     try:
         ensure(body, deployments)
@@ -124,7 +124,7 @@ def new_deployment(name: str, size: int) -> dict[str, Any]:
 
 
 def tell(body: kopf.Body, patch: kopf.Patch, nodes: kopf.Index, reason: str, message: str) -> None:
-    """Write the status if it says something else."""
+    """Write the status if it differs."""
     names = sorted(nodes.get((body.metadata.namespace, body.metadata.name), ()))
     wanted = {
         "type": "Available",

@@ -31,7 +31,7 @@ def configure(settings: kopf.OperatorSettings, **_: Any) -> None:
 
 @kopf.on.create("example.com", "v1", "myapps")  # type: ignore[untyped-decorator] # the same
 def create(body: kopf.Body, patch: kopf.Patch, **_: Any) -> None:
-    """Create the children, tell of the Service, and write the status."""
+    """Create the children, record an Event about the Service, and write the status."""
     name, namespace = body.metadata.name, body.metadata.namespace
     for child, write in (
         (deployment(body), apps.create_namespaced_deployment),

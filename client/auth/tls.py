@@ -1,7 +1,7 @@
 """
 TLS contexts that follow their files: CA, client certificate and key are read again when they change on disk.
 
-Verification is always on unless the configuration itself says insecure-skip-tls-verify; nothing falls back to
+Verification is always on unless the configuration itself sets insecure-skip-tls-verify; nothing falls back to
 it.
 """
 

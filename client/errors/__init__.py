@@ -31,7 +31,7 @@ class DecodeError(ClientError):
 
 
 class ConfigProblem(StrEnum):
-    """What is wrong with the configuration; each has its message in the command line's catalogue."""
+    """The faults of a configuration; each has its message in the command line's catalogue."""
 
     NOT_FOUND = "not-found"  # nothing configured anywhere; `looked_in` lists the places
     UNREADABLE = "unreadable"  # a named file does not exist, or cannot be read
@@ -49,8 +49,8 @@ class ConfigError(ClientError):
     """
     There is no usable configuration.
 
-    Fields: kind; message = what is wrong, one line; cause = the one fact behind it; fix = what to do;
-    path and line = where; available = contexts that exist; looked_in = (place, what was found there);
+    Fields: kind; message = the fault, one line; cause = the one fact behind it; fix = what to do;
+    path and line = where; available = contexts that exist; looked_in = (place, its content);
     plugin and install_hint = the credential program and its kubeconfig's words on installing it.
     """
 
@@ -170,7 +170,7 @@ class APIError(ClientError):
     """
     The server answered with a failure.
 
-    Fields: status = its Status; verb, resource (`plural.group`), kind, namespace, name = what was asked, ""
+    Fields: status = its Status; verb, resource (`plural.group`), kind, namespace, name = the request's, ""
     where unknown; retry_after_seconds = the server's wish, None when it had none.
     """
 

@@ -66,7 +66,7 @@ def reason_for_code(code: int) -> str:
 
 def status_from_json(value: Any, *, code: int = 0) -> Status:
     """
-    Read a decoded `Status`, whatever shape it is in: fields of the wrong type count as absent.
+    Read a decoded `Status` of any shape: fields of the wrong type count as absent.
 
     Args: code is the HTTP status code, used where the body has none; 0 inside a watch stream.
     """

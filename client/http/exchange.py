@@ -1,7 +1,7 @@
 """
 One request and its answer on an open connection: head, body block by block, and the end of a stream.
 
-httptools (llhttp, the parser of Node.js) tells heads, chunks and bodies apart, as strictly as RFC 9112. The
+httptools (llhttp, the parser of Node.js) separates heads, chunks and bodies, as strictly as RFC 9112. The
 readers of urllib3 and http.client take a body that is cut in its last bytes and some malformed chunks for
 whole answers, know no deadline over a request, and cost more per watch event than decoding it.
 """
@@ -202,8 +202,8 @@ class HTTPStream:
     """
     A handloop.client.http.response.Stream on a connection of its own, which is closed afterwards.
 
-    State: under _lock, _reading says whether the reader is in a read, and _over whether nothing is read any
-    more; _ended, the reader's own, says whether the body was read to its clean end. The reader closes the
+    State: under _lock, _reading is true while the reader is in a read, and _over once nothing is read any
+    more; _ended, the reader's own, is true once the body was read to its clean end. The reader closes the
     connection with its last read. close() does so only between reads: closing the connection under a thread
     that sits in a receive could hand its file descriptor to another connection.
     Threads: one reads; any closes, by shutting the socket down, which wakes the reader.

@@ -1,4 +1,4 @@
-"""`handloop errors`: what codes and log lines mean. errors.md, which it prints, is part of every wheel."""
+"""`handloop errors`: explains codes and log lines. errors.md, which it prints, is part of every wheel."""
 
 from __future__ import annotations
 

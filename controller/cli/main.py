@@ -154,7 +154,7 @@ def _execute_until_stopped(options: Options, out: TextIO, err: TextIO) -> int:
             return _ask_or_serve(options, stop, out, err)
         except Exception as error:
             what, fix = str(error) or type(error).__name__, "run again with -v 4 for the traceback"
-            # an author's set_up is code of whoever reads this
+            # an author's set_up is the user's own code
             in_full = isinstance(error, SetUpError) or options.verbosity >= logs.TRACEBACK_VERBOSITY
             if (options.log_format or logs.default_format(err)) == "json":
                 # a collector of these logs expects one object per line, the traceback in it

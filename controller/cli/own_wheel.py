@@ -46,7 +46,7 @@ def own_wheel() -> tuple[str, bytes]:
 
 
 def _files(package: Path) -> Iterator[tuple[str, bytes]]:
-    """What belongs to the package. In a checkout its folders are links."""
+    """The files of the package. In a checkout its folders are links."""
     for folder, folders, names in os.walk(package, followlinks=True):
         folders[:] = sorted(set(folders) - {"__pycache__"})
         for path in (Path(folder, name) for name in sorted(names)):
@@ -60,7 +60,7 @@ def _digest(content: bytes) -> str:
 
 
 def _notes(root: Path) -> Mapping[str, str]:
-    """What pip and importlib.metadata read: of the checkout's pyproject.toml, else of what is installed."""
+    """The metadata for pip and importlib.metadata: of the checkout's pyproject.toml, else as installed."""
     project = checkout(root)
     if not project:
         installed = metadata.distribution(DISTRIBUTION)

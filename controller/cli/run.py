@@ -197,7 +197,7 @@ class _Run:
         return _stopped() if clean else EXIT_FATAL
 
     def _elect(self, manager: Any, services: ProcessServices) -> tuple[Closing, ...]:
-        """Let manager work only while it leads. Returns: what is to be closed at the end."""
+        """Let manager work only while it leads. Returns: the parts to be closed at the end."""
         from handloop.controller.cli.election import StandbyReport, lost_lease  # noqa: PLC0415 - as Program
         from handloop.controller.runtime.election.election import Election, LeaseTerms  # noqa: PLC0415
 

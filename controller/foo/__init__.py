@@ -1,7 +1,7 @@
 """
 Foo, the kind of sample-controller, with a controller written by hand. Copy this folder to begin your own.
 
-    types.py       the kind: the fields of a Foo, and what its CRD says besides
+    types.py       the kind: the fields of a Foo, and further parts of its CRD
     controller.py  the controller: handlers, workqueue, workers, sync_handler; read it next to controller.go
     access.py      the requests that it makes, for roles and checks
     runnable.py    the controller in a Manager, which shares informers and elects a leader

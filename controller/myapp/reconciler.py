@@ -142,7 +142,7 @@ def _sync_autoscaler(app: MyApp, deployment: Deployment | None, context: Context
 
 
 def _tell(app: MyApp, deployment: Deployment | None, steps: Steps) -> None:
-    """Write the status if it says something new, and then record the Events that go with it."""
+    """Write the status if it differs, and then record the Events that go with it."""
     context = steps.context
     status = new_status(app, deployment, context, steps.failures, steps.waits)
     try:

@@ -3,7 +3,7 @@ The status of a MyApp, a function of the observed state: without a change it doe
 
     Ready        every wanted replica runs this very spec and is ready, no step failed, no child is going away
     Progressing  the Deployment is on its way to that, or a step waits for an object to go
-    Degraded     a step failed, or the Deployment says that it cannot make its pods
+    Degraded     a step failed, or the Deployment reports that it cannot make its pods
 All three are always there. Events tell how a status differs from the one before, so a restart repeats none.
 """
 

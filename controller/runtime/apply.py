@@ -133,7 +133,7 @@ def is_applied(desired: Kind, present: Kind) -> bool:
     replaced. An empty list or map must be empty in present, except labels and annotations, which many
     managers share.
 
-    What is not sent is not compared: None, empty values, and the defaults of a type that leaves them out. An
+    Unsent values are not compared: None, empty values, and the defaults of a type that leaves them out. An
     entry of a merged list or map that is no longer desired is not noticed, either: Context.apply notices it,
     by AppliedFields.
     """

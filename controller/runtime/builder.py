@@ -160,7 +160,7 @@ class ControllerBuilder(Generic[K]):
         """
         Reconcile the objects of a kind. Call it exactly once.
 
-        Raises: BuilderError; TypeError for what is no kind or no predicate, here and in owns and watches.
+        Raises: BuilderError; TypeError for a value that is no kind or no predicate, in owns and watches, too.
         """
         if self._for is not None:
             raise BuilderError(f"controller {self._name}: for_() could only be called once")

@@ -82,7 +82,7 @@ class Caches:
     """
     One informer factory per namespace; one for all namespaces when none is named. Threads: any.
 
-    A cluster-scoped kind has one informer, whatever the namespaces.
+    A cluster-scoped kind has one informer, for any namespaces.
     State: _stop, that of start, None before. start writes it before it starts the factories, each under its
     lock: an informer that is made too late for that start finds _stop written.
     """

@@ -48,7 +48,7 @@ _RESTLESS: Final = "write what the object asks for: neither the time nor a rando
 
 class Write(NamedTuple):
     """
-    An accepted write: the request, the body of the answer, the object, and what was done to it.
+    An accepted write: the request, the body of the answer, the object, and its subresource.
 
     idle = it has changed nothing, and does not count.
     """

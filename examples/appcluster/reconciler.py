@@ -25,7 +25,7 @@ ENDED = ("Succeeded", "Failed")
 
 
 def reconcile(cluster: AppCluster, context: Context) -> None:
-    """Create what is missing, delete what is too many, and say how many Pods are ready."""
+    """Create missing Pods, delete surplus ones, and report how many are ready."""
     if is_being_deleted(cluster):
         return
     client = context.client.resource(Pod)

@@ -36,7 +36,7 @@ NAME = "cache.example.com/memcached"
 
 
 def reconcile(memcached: Memcached, context: Context) -> None:
-    """Make the cluster as a Memcached wants it, and say how far that is."""
+    """Make the cluster as a Memcached wants it, and report how far that is."""
     if is_being_deleted(memcached):
         _finalize(memcached, context)
         return

@@ -63,12 +63,12 @@ class Controller:
             thread.join()
 
     def _updated(self, old: ConfigMap, new: ConfigMap) -> None:
-        """A resync repeats what is known, and would bring back the keys that were given up."""
+        """A resync repeats known objects, and would bring back the keys that were given up."""
         if new.metadata.resource_version != old.metadata.resource_version:
             self._enqueue(new)
 
     def _enqueue(self, config_map: ConfigMap | DeletedFinalStateUnknown[ConfigMap]) -> None:
-        """A handler only adds a key. What changed does not matter: a worker looks at what is there."""
+        """A handler only adds a key. The kind of change does not matter: a worker looks at the object."""
         if isinstance(config_map, DeletedFinalStateUnknown):
             self._queue.add(config_map.key)
         else:
@@ -98,7 +98,7 @@ class Controller:
         print(f"{key}: given up after {MOST_RETRIES} retries: {error}", flush=True)
 
     def _check(self, key: str) -> None:
-        """Print one ConfigMap. Raises: ValueError for a `.json` that is none."""
+        """Print one ConfigMap. Raises: ValueError for invalid JSON in a `.json`."""
         config_map = self._config_maps.get_by_key(key)
         if config_map is None:
             print(f"{key} is gone", flush=True)
@@ -110,6 +110,6 @@ class Controller:
 
 
 def set_up(manager: Manager) -> None:
-    """Add the controller, and say what it reads: the roles follow from it."""
+    """Add the controller, and declare its reads: the roles follow from it."""
     manager.declare(Access(resource=ConfigMap.resource, verbs=("list", "watch")))
     manager.add(Controller(manager))

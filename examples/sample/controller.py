@@ -40,18 +40,18 @@ class Printer:
         print(f"{meta_namespace_key_func(sample)}: {sample.test_string}", flush=True)
 
     def _updated(self, old: Sample, new: Sample) -> None:
-        """A resync repeats what is known, and a label is no news."""
+        """A resync repeats known objects, and a label is no news."""
         if new.test_string != old.test_string:
             print(f"{meta_namespace_key_func(new)}: {old.test_string} -> {new.test_string}", flush=True)
 
     def _deleted(self, sample: Sample | DeletedFinalStateUnknown[Sample]) -> None:
-        """After a lost watch, all that is known may be the key of what has gone."""
+        """After a lost watch, the key of a deleted object may be all that is known."""
         gone = sample.key if isinstance(sample, DeletedFinalStateUnknown) else meta_namespace_key_func(sample)
         print(f"{gone} is gone", flush=True)
 
 
 def set_up(manager: Manager) -> None:
-    """Add the printer, and say what it reads: CRD and roles follow from it."""
+    """Add the printer, and declare its reads: CRD and roles follow from it."""
     manager.declare_reconciled(Sample)
     manager.declare(Access(resource=Sample.resource, verbs=("list", "watch")))
     manager.add(Printer(manager))

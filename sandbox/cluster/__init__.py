@@ -1,6 +1,6 @@
 """
-What lives in a cluster besides the API: simulated controllers, scheduler and kubelets.
+The life in a cluster besides the API: simulated controllers, scheduler and kubelets.
 
-A controller is handed changes and answers with writes; cluster_controller.py says how, lifecycle.py lists
+A controller is handed changes and answers with writes; see cluster_controller.py. lifecycle.py lists
 them.
 """

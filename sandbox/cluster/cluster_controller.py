@@ -179,7 +179,7 @@ class Runner:
         self, view: Callable[[], View], now: float, apply: ApplyWrite, *, rounds: int | None = None
     ) -> None:
         """
-        Step controllers until none is due, or so many times. next_wake() then tells whether one is still due.
+        Step controllers until none is due, or so many times. next_wake() then shows whether one is still due.
 
         Args: view makes the View of a step. apply commits a write and calls committed().
         """

@@ -35,7 +35,7 @@ class DirtyKeys(Generic[K]):
             self._put(key, at)
 
     def move(self, key: K, at: float) -> None:
-        """Look at key at that unix time, whatever it was marked with."""
+        """Look at key at that unix time, in place of any earlier mark."""
         self._put(key, at)
 
     def drop(self, key: K) -> None:

@@ -1,7 +1,7 @@
 """
 The contents of a new namespace, and the deletion of one.
 
-A deletion removes pods first, then everything else. Conditions tell what is left and which finalizers hold
+A deletion removes pods first, then everything else. Conditions show the rest, and which finalizers hold
 it. When nothing is left, the controller removes the finalizer `kubernetes`, and the namespace is gone.
 Follows: kubernetes pkg/controller/namespace/deletion, pkg/controller/serviceaccount and
 pkg/controller/certificates/rootcacertpublisher.

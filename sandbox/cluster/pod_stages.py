@@ -7,7 +7,7 @@ The life of one pod on its node, stage by stage.
                 |                     |
            PULL_BACK_OFF           BACK_OFF -> RUNNING
 
-One function enters each stage. It says what is written and how long the stage lasts. Each step asks for the
+One function enters each stage. It decides on the write and on the length of the stage. Each step asks for the
 pod's fault again, so the effect of a removed fault ends with the next step.
 """
 

@@ -86,7 +86,7 @@ class ReplicaSetController:
         return Step(writes, self._dirty.next_wake())
 
     def refused(self, write: Write, status: Status, now: float) -> None:
-        """Look again. If a pod may not be created, the ReplicaFailure condition says so."""
+        """Look again. If a pod may not be created, the ReplicaFailure condition reports it."""
         owner = controller_of(write.object) if write.object and "metadata" in write.object else None
         if write.group_resource != PODS or owner is None:
             return
@@ -307,7 +307,7 @@ def doomed(pods: Sequence[Object], count: int, related: Sequence[Object]) -> lis
 
 
 def _value(pod: Object, crowd: Counter[str]) -> tuple[Any, ...]:
-    """What makes a pod worth keeping, in falling weight: assigned, running, ready, costly, alone, stable."""
+    """The worth of a pod, in falling weight: assigned, running, ready, costly, alone, stable."""
     node = pod["spec"].get("nodeName", "")
     status = pod.get("status") or {}
     restarts = max((entry["restartCount"] for entry in status.get("containerStatuses") or ()), default=0)

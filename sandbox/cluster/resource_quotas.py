@@ -1,7 +1,7 @@
 """
 ResourceQuotas: the count of objects, by `count/PLURAL.GROUP` or an older name, and its controller.
 
-`exceeded` tells a create whether a quota allows it. The controller writes what is used into the status.
+`exceeded` shows a create whether a quota allows it. The controller writes the used amounts into the status.
 Follows: kubernetes pkg/controller/resourcequota, pkg/quota/v1/evaluator/core, apiserver's generic object
 count evaluator. Differs: cpu, memory, storage and the kinds of Services are not counted; quotas with scopes
 count nothing.

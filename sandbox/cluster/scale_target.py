@@ -16,7 +16,7 @@ from handloop.sandbox.wire.resource import ScalePaths, ServedResource
 
 
 class NoScaleError(Exception):
-    """There is nothing to scale; the message is what a kube-controller-manager says."""
+    """There is nothing to scale; the message is a kube-controller-manager's."""
 
 
 class ScaleTarget(NamedTuple):

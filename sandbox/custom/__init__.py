@@ -1,1 +1,1 @@
-"""Custom resources: what definitions may look like, structural schemas (pruning, defaults), CEL."""
+"""Custom resources: rules of definitions, structural schemas (pruning, defaults), CEL."""

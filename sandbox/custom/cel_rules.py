@@ -1,5 +1,5 @@
 """
-x-kubernetes-validations: what the expressions in a schema say about an object.
+x-kubernetes-validations: the verdict of the expressions in a schema on an object.
 
 A rule that uses something cel.py does not know is not evaluated. A definition with such a rule is accepted
 with a warning.
@@ -87,7 +87,7 @@ def _elements(place: _Place) -> Iterator[_Place]:
 
 
 def _by_key(schema: Schema, old: Any) -> Mapping[tuple[str, ...], Any]:
-    """The elements of a list of type map by their keys; elements of other lists cannot be told apart."""
+    """The elements of a list of type map by their keys; elements of other lists have none."""
     if structure.list_type(schema) != "map" or not isinstance(old, list):
         return {}
     keys = structure.map_keys(schema)

@@ -106,7 +106,7 @@ def parse(text: str) -> Node:
 
 
 def unescape_member(name: str) -> str:
-    """A member's real name: `__dash__` and its siblings stand for what no identifier may hold."""
+    """A member's real name: `__dash__` and its siblings stand for characters that no identifier may hold."""
     if name.startswith("__") and name.endswith("__") and len(name) > len("____"):
         return name[2:-2]
     for escaped, plain in _MEMBER_ESCAPES:

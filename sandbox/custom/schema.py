@@ -248,7 +248,7 @@ def _object_causes(schema: Schema, value: Mapping[str, Any], path: str) -> list[
 
 
 def _combined(schema: Schema, value: Any, path: str) -> list[Cause]:
-    """What allOf, anyOf, oneOf and not say."""
+    """The errors of allOf, anyOf, oneOf and not."""
     causes: list[Cause] = []
     if schema.get("anyOf"):
         causes += _any_of(schema["anyOf"], value, path)

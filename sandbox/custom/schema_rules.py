@@ -107,7 +107,7 @@ def _lists(path: str, schema: Object) -> list[Cause]:
 
 
 def _set_items(path: str, schema: Object) -> list[Cause]:
-    """The elements of a set are told apart as a whole."""
+    """The elements of a set are compared whole."""
     items, causes = part(schema, "items"), []
     if items.get("nullable"):
         text = "cannot be nullable when x-kubernetes-list-type is set"

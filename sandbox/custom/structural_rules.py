@@ -1,5 +1,5 @@
 """
-What makes a schema structural: a type on every level, and only values in allOf, anyOf, oneOf and not.
+A structural schema has a type on every level, and only values in allOf, anyOf, oneOf and not.
 
 Follows: apiextensions-apiserver pkg/apiserver/schema/validation.go (ValidateStructural).
 """
@@ -39,7 +39,7 @@ _NESTED: Final = {
     "x-kubernetes-preserve-unknown-fields": "false",
     "x-kubernetes-validations": "empty",
 }
-"""What no schema within allOf, anyOf, oneOf and not may have."""
+"""Members that no schema within allOf, anyOf, oneOf and not may have."""
 
 
 def structural_causes(path: str, schema: Object) -> list[Cause]:
@@ -138,7 +138,7 @@ def _embedded(path: str, schema: Object) -> list[Cause]:
 
 
 def _valued(path: str, schema: Object) -> list[tuple[str, Object]]:
-    """The junctors; a number or a text may say so in anyOf, the only place for types."""
+    """The junctors; IntOrString may be written in anyOf, the only place for types."""
     skipped: set[str] = set()
     if schema.get("x-kubernetes-int-or-string"):
         first: Any = (schema.get("allOf") or [{}])[0]

@@ -1,5 +1,5 @@
 """
-What goes wrong on command: refused, delayed, lost and silent requests, watches that end, lag or lie.
+Faults on command: refused, delayed, lost and silent requests, watches that end, lag or lie.
 
 The core never hears of it: faults stand between the engine and the core, and between a watch and its client.
 """

@@ -1,5 +1,5 @@
 """
-What can go wrong, as data: the JSON of `POST /sandbox/faults`, and the arguments of the Python API.
+Faults as data: the JSON of `POST /sandbox/faults`, and the arguments of the Python API.
 
 A fault says which requests it chooses, how many, and for how long. Its class says what it does to a request;
 handloop.sandbox.faults.watch_output says what it does to an open watch.
@@ -220,7 +220,7 @@ class DelayWatch(WatchFault, frozen=True, kw_only=True, tag="delay-watch"):
 
 class DistortWatch(WatchFault, frozen=True, kw_only=True, tag="distort-watch"):
     """
-    Watch events are sent twice, newest first, not at all, or as bytes that are none.
+    Watch events are sent twice, newest first, not at all, or as invalid bytes.
 
     Each line is distorted by itself, except for `reverse`: it turns around the lines that are sent together.
     """
@@ -292,4 +292,4 @@ AnyFault = (
     | Expire
     | Lag
 )
-"""Every kind of fault; the tag in `fault` says which."""
+"""Every kind of fault; the tag in `fault` names it."""

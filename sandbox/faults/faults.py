@@ -64,7 +64,7 @@ class Where(TypedDict, total=False):
 
 class Verdict(NamedTuple):
     """
-    What happens to one request.
+    The verdict on one request.
 
     refusal answers the request instead of carrying it out. up_to is the newest version that it sees. lost and
     silent: see LoseAnswer and Silence.
@@ -106,7 +106,7 @@ class Faults:
     The active faults of one sandbox.
 
     State: _active has them by id, in the order they were asked for. revision rises with every change of
-    _active, so that a watch looks only then. active says whether there are any. All under _lock, a leaf.
+    _active, so that a watch looks only then. active is true if there are any. All under _lock, a leaf.
     Threads: any.
     """
 
@@ -211,7 +211,7 @@ class Faults:
 
     def compact(self, resource_version: int | None = None) -> None:
         """
-        Forget what was before a version, as etcd's compaction does; None = before the newest.
+        Forget everything before a version, as etcd's compaction does; None = before the newest.
 
         Watches, exact lists and further pages from before are Expired. Open watches go on.
         """
@@ -277,7 +277,7 @@ class Faults:
             return seconds
 
     def on_request(self, asked: RequestAttributes, now: float, version: int) -> Verdict:
-        """What happens to a request that is about to be carried out; version is the newest one."""
+        """The verdict on a request that is about to be carried out; version is the newest one."""
         with self._lock:
             self._end_those_due_locked(now)
             verdict = UNTOUCHED

@@ -45,7 +45,7 @@ METRIC_MEMBERS: Final = {
     "ContainerResource": "containerResource",
     "External": "external",
 }
-"""Where a metric of each type says more."""
+"""The place of the details of a metric, by type."""
 _RULES: Final = ("StabilizationWindowSeconds", "SelectPolicy", "Policies", "Tolerance")
 
 
@@ -174,7 +174,7 @@ def _metric_as_v2(metric: Object, paths: Mapping[str, Mapping[str, tuple[str, ..
 
 
 def _typed(target: Object) -> Object:
-    """A target of v2 says what it is."""
+    """A target of v2 has a type."""
     if "averageUtilization" in target:
         return {"type": "Utilization", "averageUtilization": target["averageUtilization"]}
     if "averageValue" in target:

@@ -3,7 +3,7 @@ The defaults of built-in kinds: those in the schema, and those that Kubernetes s
 
 Rules belong to types, not to kinds, so that a pod template has its defaults wherever it occurs. Within a type
 the order is: constants, amounts of resources (rounded up to a thousandth), the type's rule, then its members.
-"Unset" means absent, null, or a zero value that cannot be told from absent.
+"Unset" means absent, null, or a zero value that stands for absent.
 Follows: kubernetes pkg/apis/*/*/defaults.go, pkg/apis/core/v1/defaults.go SetDefaults_ResourceList,
 apiextensions-apiserver pkg/apis/apiextensions/v1/defaults.go.
 """

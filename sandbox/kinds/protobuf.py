@@ -79,7 +79,7 @@ def read_message(body: bytes, name: str) -> dict[str, Any]:
     """
     The message of a known type in an envelope.
 
-    Raises: ValueError for bytes that are none.
+    Raises: ValueError for other bytes.
     """
     _, _, raw = _envelope(body[len(MAGIC) :])
     found: dict[str, Any] = _message(raw, name)
@@ -272,7 +272,7 @@ def _raw(data: bytes) -> Any:
 
 
 def _either(data: bytes) -> Any:
-    """A schema, or what stands in its place: {1: value, 2: other}."""
+    """A schema, or its stand-in: {1: value, 2: other}."""
     parts = dict(_fields(data))
     schema = next((value for value in parts.values() if isinstance(value, bytes)), None)
     return bool(parts.get(1)) if schema is None else _schema(schema)

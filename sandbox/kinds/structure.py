@@ -29,7 +29,7 @@ class Omission(StrEnum):
 
 
 class Shape(StrEnum):
-    """The types whose JSON is not what their schema says."""
+    """The types whose JSON differs from their schema."""
 
     PLAIN = ""
     TIME = "time"  # RFC 3339 with seconds, or null
@@ -116,7 +116,7 @@ def is_struct(schema: Schema) -> bool:
 
 
 def list_type(schema: Schema) -> str:
-    """`atomic`, `set` or `map`: how elements of a list are told apart."""
+    """`atomic`, `set` or `map`: the identity of elements of a list."""
     return str(resolve(schema).get("x-kubernetes-list-type", "atomic"))
 
 
@@ -149,7 +149,7 @@ def is_preserving(schema: Schema) -> bool:
 
 
 def omission(schema: Schema) -> Omission:
-    """What happens to this property's zero value; custom resources keep what they are given."""
+    """The rule for this property's zero value; custom resources keep all given values."""
     return Omission(schema.get("x-omit", "omitempty"))
 
 

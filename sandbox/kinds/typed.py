@@ -2,7 +2,7 @@
 Objects of built-in kinds as Go would decode and encode them.
 
 `decode` brings a value of parsed JSON into the form in which a server answers it. Undeclared members are
-dropped and reported. A zero value vanishes or appears as the type's tags say (structure.Omission). Times and
+dropped and reported. A zero value vanishes or appears by the type's tags (structure.Omission). Times and
 quantities take their canonical form. A value of the wrong type raises Go's error.
 
 A Decoder is a function of (value, Report), compiled once per type from its schema and shared: `_struct`,

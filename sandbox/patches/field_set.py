@@ -1,7 +1,7 @@
 """
 Sets of fields as `fieldsV1` spells them, and the algebra on them.
 
-A set is a nested dict: path element -> what is in the set below it. Elements are `f:<name>`, `k:<JSON of
+A set is a nested dict: path element -> the set below it. Elements are `f:<name>`, `k:<JSON of
 key members>`, `v:<JSON value>` and `i:<index>`. An element's own membership is the entry "."; a member
 without children below it is just `{}`. Operations share what they do not change and never touch their
 arguments.

@@ -33,7 +33,7 @@ UNTYPED = "untyped"
 
 
 class ElementError(Exception):
-    """An entry of a list cannot be told apart from others."""
+    """An entry of a list cannot be distinguished from others."""
 
 
 class Atom(NamedTuple):

@@ -262,7 +262,7 @@ def _last_applied_fields(request: _Apply) -> FieldSet | None:
 
 
 def _with_last_applied(merged: Object, request: _Apply) -> Object:
-    """With kubectl's annotation, if the object has one, set to what was applied."""
+    """With kubectl's annotation, if the object has one, set to the applied object."""
     annotations = merged["metadata"].get("annotations") or {}
     if request.manager.name != "kubectl" or not annotations.get(LAST_APPLIED):
         return merged

@@ -1,4 +1,4 @@
 """
-What every request goes through, whatever its verb: routes, authorization, bodies, the form of the answer; and
+The stages of every request, for any verb: routes, authorization, bodies, the form of the answer; and
 the documents that are no objects (discovery, OpenAPI, health).
 """

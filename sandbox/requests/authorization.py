@@ -56,7 +56,7 @@ def attributes(path: ResourcePath, verb: str) -> Attributes:
 
 
 def check_resource(state: State, user: User, wanted: Attributes) -> None:
-    """Refuse (403) what no rule allows."""
+    """Refuse (403) a request that no rule allows."""
     if not allowed(state, user, wanted):
         raise forbidden_access(user, wanted)
 

@@ -38,7 +38,7 @@ class Decoded(NamedTuple):
 
 
 class UnrecognizedError(ValueError):
-    """A body does not say what it is; the message is Go's."""
+    """A body does not name its kind; the message is Go's."""
 
 
 class MisfitError(ValueError):
@@ -150,7 +150,7 @@ def pseudo_resource(group: str, version: str, kind: str, schema: str) -> ServedR
 
 
 def no_kind(kind: str, api_version: str) -> str:
-    """What Go says about a kind it does not know."""
+    """Go's message for an unknown kind."""
     return f'no kind "{kind}" is registered for version "{api_version}" {SCHEME}'
 
 

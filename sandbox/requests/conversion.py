@@ -2,7 +2,7 @@
 Kinds whose stored form differs from the served one.
 
 Events of both groups are stored as core/v1, autoscalers as v2. Lists that Go never omits are stored as null
-when they are empty: in protobuf an empty list is none. Other kinds are stored as they are served, apart from
+when they are empty: in protobuf an empty list is absent. Other kinds are stored as served, apart from
 their apiVersion. Definitions of custom resources are stored as JSON and keep their empty lists.
 Follows: kubernetes pkg/apis/events/v1 conversion.go, k8s.io/api generated.proto.
 """
@@ -40,7 +40,7 @@ def collection_of(resource: ServedResource) -> GroupResource:
 
 
 def converter(resource: ServedResource) -> Callable[[Object], Object] | None:
-    """What turns a stored object into the served version; None when only the apiVersion differs."""
+    """Turns a stored object into the served version; None when only the apiVersion differs."""
     if _is_event(resource):
         return _to_events_v1
     return autoscaler_versions.as_v1 if _is_v1_autoscaler(resource) else None

@@ -2,7 +2,7 @@
 Custom resource definitions: the resources that they add, and how they are established and removed.
 
 `catalog` makes the served resources from the definitions. `DefinitionController` accepts names, establishes
-definitions and removes what belongs to those that go; `begin_removal` is what DELETE does first.
+definitions and removes the objects of those that go; `begin_removal` is the first step of a DELETE.
 Follows: apiextensions pkg/apihelpers, pkg/controller/{status,establish,finalizer},
 pkg/apiserver/customresource_handler.go, pkg/registry/customresourcedefinition/etcd.go (Delete).
 """

@@ -2,7 +2,7 @@
 `/openapi/v3`: the schemas and patch parameters that kubectl apply, create, diff, edit and explain ask for.
 
 Schemas of built-in kinds have no descriptions; those of custom resources have their definition's. An
-operation says what kubectl reads of it: its kind, and the query parameters of a write.
+operation has the parts that kubectl reads: its kind, and the query parameters of a write.
 Follows: apiserver's published documents, kube-openapi pkg/handler3, apiextensions
 pkg/controller/openapi/builder.
 """

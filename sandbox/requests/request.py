@@ -1,4 +1,4 @@
-"""A request, its answer, and what the core is told about the world around it."""
+"""A request, its answer, and the core's view of the world around it."""
 
 from __future__ import annotations
 

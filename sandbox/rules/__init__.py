@@ -1,4 +1,4 @@
 """
-What objects of built-in kinds may look like, and what of them may change, in the words of a real server.
-validation.py says which rules belong to which kind.
+The allowed objects of built-in kinds, and their allowed changes, in the words of a real server.
+validation.py maps kinds to their rules.
 """

@@ -39,7 +39,7 @@ _NEEDED_KEYS: Final = {
 
 
 def config_map(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """A ConfigMap: valid keys, one mebibyte, and frozen when it says so."""
+    """A ConfigMap: valid keys, one mebibyte, and frozen if immutable."""
     del subresource
     causes = _frozen(new, old, "data", "binaryData")
     plain, binary = part(new, "data"), part(new, "binaryData")

@@ -1,5 +1,5 @@
 """
-What containers may look like.
+The rules of containers.
 
 Follows: kubernetes pkg/apis/core/validation/validation.go (validateContainerCommon and what it calls).
 """
@@ -92,7 +92,7 @@ def _unique(at: str, container: Object, seen: set[str]) -> list[Cause]:
 
 
 def common(at: str, container: Object, volumes: Collection[str]) -> list[Cause]:
-    """What holds for every container."""
+    """Rules for every container."""
     causes = named_by(f"{at}.name", container.get("name"), names.dns_1123_label)
     image = container.get("image", "")
     if not image:

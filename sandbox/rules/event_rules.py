@@ -33,7 +33,7 @@ _CORE_NAMES: Final = {
     "deprecatedLastTimestamp": "lastTimestamp",
     "deprecatedCount": "count",
 }
-"""What members of an events.k8s.io event are called in complaints."""
+"""Names of the members of an events.k8s.io event in complaints."""
 _OLD_STYLE: Final = (
     ("firstTimestamp", "deprecatedFirstTimestamp"),
     ("lastTimestamp", "deprecatedLastTimestamp"),

@@ -105,7 +105,7 @@ def _completions(spec: Object, before: Object) -> list[Cause]:
 
 
 def job_spec(path: str, spec: Object) -> list[Cause]:
-    """What Jobs and the Jobs of a CronJob have in common."""
+    """The common rules of Jobs and the Jobs of a CronJob."""
     members = (
         "parallelism",
         "completions",

@@ -227,7 +227,7 @@ def template(path: str, found: Object) -> list[Cause]:
 
 
 def pod(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """A pod on create, and what may change of it later."""
+    """A pod on create, and its allowed changes."""
     if subresource == "ephemeralcontainers":
         return _ephemeral(part(new, "spec"), part(old, "spec"))
     if subresource in {"status", "binding", "resize"}:

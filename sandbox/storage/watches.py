@@ -1,7 +1,7 @@
 """
 Watches: streams of the changes that clients asked for.
 
-A Subscription says what a client wants; a Watcher is one stream's place in the history. Nothing wakes a
+A Subscription is a client's request; a Watcher is one stream's place in the history. Nothing wakes a
 watcher: the driver of the sandbox asks each one for what it has not sent yet. So a burst of changes is one
 pass, not one wake-up per change and watcher.
 Follows: apiserver pkg/storage/cacher (synthetic ADDED watch events, transitions of selectors, bookmarks),

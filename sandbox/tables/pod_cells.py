@@ -1,5 +1,5 @@
 """
-The row of a Pod: what its containers are doing, in one word.
+The row of a Pod: the state of its containers, in one word.
 
 Follows: kubernetes pkg/printers/internalversion/printers.go (printPod).
 """

@@ -38,7 +38,7 @@ _RETURNED: Final = frozenset(
     }
 )
 _DEFAULT_GRACE: Final = 30
-# kinds that leave their dependents behind unless told otherwise
+# kinds that leave their dependents behind by default
 _ORPHANING: Final = ("Job", "ReplicationController")
 
 

@@ -125,7 +125,7 @@ def _schema_causes(resource: ServedResource, obj: Object) -> list[Cause]:
 
 
 def list_causes(resource: ServedResource, obj: Object) -> list[Cause]:
-    """The complaints about entries that occur twice in sets and maps; asked for whatever else is wrong."""
+    """The complaints about entries that occur twice in sets and maps; asked for with any other faults."""
     return [] if resource.schema is None else schema.validate_lists(resource.schema, _content(obj))
 
 

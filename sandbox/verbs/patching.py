@@ -176,7 +176,7 @@ def _mapping(value: Any, prefix: str) -> dict[str, Any]:
 
 def _decoded(call: Call, changed: Object, kind: str) -> Decoded:
     if kind == STRATEGIC:
-        # a strategic patch is decoded into the type of the path, whatever kind it names
+        # a strategic patch is decoded into the type of the path, in place of the kind that it names
         changed = {**changed, "kind": call.resource.kind, "apiVersion": call.resource.api_version}
     shown = _shown(changed, custom=call.resource.custom)
     try:

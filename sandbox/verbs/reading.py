@@ -114,7 +114,7 @@ def _page(call: Call, options: ListOptions) -> _Page:
     if rv and exact:
         _check_not_expired(call, rv)
         return _cut(call, options, rv, start="")
-    # a list at version 0 comes whole, whatever the limit
+    # a list at version 0 comes whole, with any limit
     limit = 0 if rv == 0 else options.limit
     return _cut(call, options, current, start="", limit=limit)
 

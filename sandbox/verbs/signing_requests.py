@@ -1,5 +1,5 @@
 """
-CertificateSigningRequests: who asks, who approves, and what each endpoint may change.
+CertificateSigningRequests: their author, their approval, and the fields that each endpoint may change.
 
 Follows: kubernetes pkg/registry/certificates/certificates/strategy.go,
 plugin/pkg/admission/certificates/{approval,signing}, plugin/pkg/auth/certauthorization.
@@ -23,7 +23,7 @@ _ASKING: Final = ("username", "uid", "groups", "extra")
 
 
 def asked_by(call: Call, request: Object) -> Object:
-    """A new request that names its author, whoever it named before."""
+    """A new request with its real author, in place of a named one."""
     user = call.context.user
     spec = {key: value for key, value in (request.get("spec") or {}).items() if key not in _ASKING}
     who = {"username": user.name, "uid": user.uid, "groups": list(user.groups)}

@@ -45,7 +45,7 @@ def required(field: str, detail: str = "") -> Cause:
 
 
 def not_supported(field: str, value: Any, supported: Iterable[str]) -> Cause:
-    """The value is none of the supported ones."""
+    """The value is not one of the supported ones."""
     values = ", ".join(quoted(entry) for entry in supported)
     return Cause(
         "FieldValueNotSupported", f"Unsupported value: {shown(value)}: supported values: {values}", field

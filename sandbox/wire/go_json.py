@@ -93,7 +93,7 @@ def parse_noting_duplicates(text: str) -> tuple[Any, list[str]]:
 
 
 def syntax_error(text: str) -> str:
-    """What Go says about a text that is not JSON."""
+    """Go's message for a text that is not JSON."""
     try:
         scanner = _Scanner(text)
         scanner.value(0)

@@ -27,7 +27,7 @@ _PARSER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class TooMuchError(ValueError):
-    """A text is nested too deeply, or means far more than it says."""
+    """A text is nested too deeply, or expands to far more than its size."""
 
 
 def check_bounds(text: str) -> None:
@@ -90,7 +90,7 @@ class Parsed(NamedTuple):
 
     @property
     def problem(self) -> str:
-        """What strict decoding says about the duplicates; "" when there are none."""
+        """The messages of strict decoding on the duplicates; "" when there are none."""
         return DUPLICATES + "\n".join(f"  {line}" for line in self.duplicates) if self.duplicates else ""
 
 

@@ -66,7 +66,7 @@ def failure(
     details: Mapping[str, Any] | None = None,
     metadata: Mapping[str, str] | None = None,
 ) -> Status:
-    """A Status that says no."""
+    """A Status of a failure."""
     status: Status = {
         "kind": "Status",
         "apiVersion": "v1",
@@ -83,7 +83,7 @@ def failure(
 
 
 def success(details: Mapping[str, Any] | None = None, *, code: int = 0) -> Status:
-    """A Status that says yes: what DELETE answers."""
+    """A Status of success: the answer to a DELETE."""
     status: Status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
     if details:
         status["details"] = dict(details)

@@ -39,7 +39,7 @@ def test_what_is_owned_survives_a_round_trip() -> None:
     assert msgspec.json.decode(msgspec.json.encode(decoded)) == WIRE
 
 
-def test_metrics_of_other_types_are_told_apart() -> None:
+def test_metrics_of_other_types_are_distinguished() -> None:
     """One that we have no fields for is still unlike ours."""
     other = {"type": "Pods", "pods": {"metric": {"name": "x"}, "target": {"type": "AverageValue"}}}
     spec = msgspec.convert({"metrics": [other]}, HorizontalPodAutoscalerSpec)

@@ -36,7 +36,7 @@ def test_a_new_condition_is_appended_with_the_time() -> None:
 
 
 def test_a_given_time_is_kept_for_a_new_condition() -> None:
-    """A caller may say when the transition was."""
+    """A caller may give the time of the transition."""
     assert set_condition((), _ready(TRUE, at=_THEN_TEXT), now=_NOW) == (_ready(TRUE, at=_THEN_TEXT),)
 
 
@@ -57,7 +57,7 @@ def test_the_time_moves_when_the_status_changes() -> None:
 
 
 def test_nothing_changed_returns_the_same_tuple() -> None:
-    """Identity tells that no write is needed."""
+    """Identity shows that no write is needed."""
     before = (_ready(TRUE, at=_THEN_TEXT),)
     assert set_condition(before, _ready(TRUE), now=_NOW) is before
     assert remove_condition(before, "Degraded") is before

@@ -27,8 +27,8 @@ def test_a_held_lease_survives_the_wire() -> None:
     assert msgspec.json.decode(body, type=Lease, dec_hook=decode_hook) == lease
 
 
-def test_missing_fields_are_none() -> None:
-    """A lease that nobody ever held says nothing."""
+def test_missing_fields_are_absent() -> None:
+    """A lease without a holder sends no empty fields."""
     lease = msgspec.json.decode(
         b'{"metadata": {"name": "leader"}, "spec": {}}', type=Lease, dec_hook=decode_hook
     )

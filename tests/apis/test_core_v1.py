@@ -23,7 +23,7 @@ from handloop.apis.meta import FrozenMap, ObjectMeta, decode_hook
 
 
 def test_an_event_survives_the_wire() -> None:
-    """What is written is what is read back, with the server's field names."""
+    """A written object is read back the same, with the server's field names."""
     event = Event(
         metadata=ObjectMeta(name="foo.1", namespace="default"),
         involved_object=ObjectReference(api_version="v1", kind="Pod", name="a", uid="u", field_path="spec"),
@@ -62,7 +62,7 @@ def test_timestamps_of_the_newer_api_are_null() -> None:
 
 
 def test_a_container_of_the_server_is_read() -> None:
-    """Ports, variables with each kind of source, and amounts; a source that is not ours is none of them."""
+    """Ports, variables with each kind of source, and amounts; a source without a type is left out."""
     sent = b"""{"name": "app", "image": "a:1", "imagePullPolicy": "Always",
      "ports": [{"name": "http", "containerPort": 80, "protocol": "TCP"},
       {"containerPort": 53, "protocol": "UDP"}],

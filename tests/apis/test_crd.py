@@ -47,7 +47,7 @@ class Ruled(APIStruct):
     """
     Has rules.
 
-    And more to say to those who read its source.
+    And more for readers of its source.
     """
 
     crd_required: ClassVar[tuple[str, ...]] = ("isOn",)
@@ -124,7 +124,7 @@ def test_foos_crd_keeps_sample_controllers_bounds() -> None:
 
 
 def test_rules_defaults_and_keys_are_in_the_schema() -> None:
-    """Rules of a struct and of a kind, defaults that say something, fields demanded of users, keyed lists."""
+    """Rules of a struct and of a kind, defaults with content, fields demanded of users, keyed lists."""
     schema = object_schema(RuledKind)
     assert schema["x-kubernetes-validations"] == [{"rule": "true", "message": "never"}]
     spec = schema["properties"]["spec"]

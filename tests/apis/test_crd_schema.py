@@ -1,4 +1,4 @@
-"""What a type becomes in a schema, and what no schema can say; tests/contract/test_types.py asks servers."""
+"""The schema of each type, and the types without one; tests/contract/test_types.py asks servers."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Node(APIStruct):
 
 
 class Leaf(APIStruct):
-    """Has a field that no schema can say."""
+    """Has a field that no schema can express."""
 
     x: list[str] | None = None
 
@@ -141,7 +141,7 @@ TOLD_META = Meta(title="T", description="D", examples=["e"])
     ],
 )
 def test_what_a_type_becomes(annotation: Any, schema: Any) -> None:
-    """Types, bounds, enums, lists, maps, a number or a text, and what has no shape."""
+    """Types, bounds, enums, lists, maps, a number or a text, and values without a shape."""
     assert schema_of(annotation) == schema
 
 
@@ -167,9 +167,7 @@ def test_a_bound_that_the_server_would_round_is_a_rule() -> None:
         (MapOf[int], UNSET, False),
     ],
 )
-def test_null_is_allowed_where_it_says_more_than_absence(
-    annotation: Any, default: Any, nullable: bool
-) -> None:
+def test_null_is_allowed_where_it_differs_from_absence(annotation: Any, default: Any, nullable: bool) -> None:
     """Required, beside another default or beside UNSET; a map of strings decodes null as empty."""
     assert schema_of(annotation, default).get("nullable", False) == nullable
 
@@ -198,7 +196,7 @@ def test_items_and_values_may_be_null() -> None:
         (str, msgspec.field(default_factory=lambda: "made"), "made"),
     ],
 )
-def test_defaults_that_say_something(annotation: Any, default: Any, told: Any) -> None:
+def test_defaults_with_content(annotation: Any, default: Any, told: Any) -> None:
     """Numbers, non-empty texts, true, non-empty lists and maps, also those that a factory makes."""
     assert schema_of(annotation, default).get("default") == told
 
@@ -286,7 +284,7 @@ def test_structs_of_structs() -> None:
         (Annotated[tuple[Port, ...], list_map("name")], "x: the key name may be absent"),
     ],
 )
-def test_what_no_schema_can_say_is_refused(annotation: Any, complaint: str) -> None:
+def test_types_that_no_schema_can_express_are_refused(annotation: Any, complaint: str) -> None:
     """With the path of the part, and the way out."""
     with pytest.raises(TypeError) as error:
         schema_of(annotation)
@@ -302,7 +300,7 @@ class Dog(APIStruct, tag=True):
 
 
 def test_a_union_of_structs_is_refused() -> None:
-    """Even if tags tell them apart."""
+    """Even with tags that distinguish them."""
     with pytest.raises(TypeError, match=r"^Thing\.spec\.x: a schema has no union of structs"):
         schema_of(Cat | Dog)
 
@@ -321,7 +319,7 @@ class Marked(APIStruct):
     ports: tuple[Annotated[Port, ANY_FIELDS], ...] = ()
 
 
-def test_the_fields_of_a_marked_struct_are_not_told() -> None:
+def test_the_fields_of_a_marked_struct_are_left_out() -> None:
     """It is an object still, wherever it stands; the mark is in no schema."""
 
     class Holder(Kind, group="example.org", version="v1"):

@@ -1,4 +1,4 @@
-"""Kinds said once: class keywords, wire names, what is sent, and checks of constructors."""
+"""Kinds declared once: class keywords, wire names, sent fields, and checks of constructors."""
 
 from __future__ import annotations
 
@@ -107,8 +107,8 @@ def test_acronyms_have_their_wire_names() -> None:
     assert {name: wire_name(name) for name in names} == names
 
 
-def test_what_says_something_is_sent_also_when_it_is_the_default() -> None:
-    """Scaling to 0 and switching off are sent, though they are defaults; what is empty or None is not."""
+def test_a_default_with_content_is_sent() -> None:
+    """Scaling to 0 and switching off are sent, though they are defaults; empty values and None are not."""
     assert encoded(GreetingSpec(name="a", size=0, loud=False)) == {
         "name": "a",
         "size": 0,
@@ -120,7 +120,7 @@ def test_what_says_something_is_sent_also_when_it_is_the_default() -> None:
 
 
 def test_a_type_can_leave_all_defaults_out_or_none() -> None:
-    """Msgspec's own rule, if a class says so."""
+    """Msgspec's own rule, if a class chooses it."""
 
     class Quiet(APIStruct, omit_defaults=True):
         size: int = 0
@@ -132,7 +132,7 @@ def test_a_type_can_leave_all_defaults_out_or_none() -> None:
 
 
 def test_the_wire_name_is_in_the_repr() -> None:
-    """Where camelCase would mislead; fields that nobody set are not shown."""
+    """Where camelCase would mislead; unset fields are not shown."""
     spec = GreetingSpec(name="a", pod_ip="10.0.0.1")
     assert "name='a'" in repr(spec)
     assert "pod_ip (podIP)='10.0.0.1'" in repr(spec)
@@ -152,7 +152,7 @@ def test_the_wire_name_is_in_the_repr() -> None:
         (lambda: untyped(ObjectMeta)(labels={"a": "b"}), "ObjectMeta.labels: expected a FrozenMap"),
     ],
 )
-def test_a_constructor_says_which_field_is_wrong(make: Any, message: str) -> None:
+def test_a_constructor_shows_which_field_is_wrong(make: Any, message: str) -> None:
     """Under pytest: what the server or a cache would find much later."""
     with pytest.raises(TypeError, match=message):
         make()

@@ -1,4 +1,4 @@
-"""Durations: how long they are, and what is none. All of it as Go's time.ParseDuration answers."""
+"""Durations: their length, and refused texts. All of it as Go's time.ParseDuration answers."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def test_a_key_of_a_map_is_added_and_lists_are_frozen() -> None:
     ],
 )
 def test_a_path_that_leads_nowhere(path: str, value: Any, message: str) -> None:
-    """The error says where it ends, and what is near."""
+    """The error names where it ends, and the nearest name."""
     with pytest.raises(ValueError) as error:
         evolve(WEB, path, value)
     assert message in str(error.value)

@@ -66,7 +66,7 @@ class Outer(APIStruct):
 
 @pytest.mark.parametrize("kind", [Deployment, Service, HorizontalPodAutoscaler, Event, Lease])
 def test_all_our_kinds_are_immutable(kind: type[Kind]) -> None:
-    """STO-22. The cache's objects cannot be changed by anybody, so nobody has to look for who did."""
+    """The cache's objects are immutable, so no search for the writer is needed."""
     assert mutable_parts(kind) == ()
 
 

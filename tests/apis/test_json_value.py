@@ -35,7 +35,7 @@ def test_what_is_decoded_is_encoded_again(text: str) -> None:
 
 
 def test_it_is_a_value() -> None:
-    """Equal whatever the order of the keys; a hash; copies and pickles are equal; its repr shows it."""
+    """Equal in any order of the keys; a hash; copies and pickles are equal; its repr shows it."""
     one, other = JSON({"a": 1, "b": [2]}), JSON({"b": [2], "a": 1})
     assert one == other
     assert hash(one) == hash(other)

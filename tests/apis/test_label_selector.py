@@ -46,6 +46,6 @@ def test_it_means_what_the_same_words_mean_in_a_query() -> None:
 def test_what_the_server_would_refuse_is_an_error(
     wrong: tuple[str, str, tuple[str, ...]], message: str
 ) -> None:
-    """It may stand in a custom resource, which nobody has looked at."""
+    """It may stand in a custom resource, which no server has checked."""
     with pytest.raises(SelectorError, match=message):
         selecting(wrong).matches({})

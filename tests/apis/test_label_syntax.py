@@ -35,7 +35,7 @@ SUBDOMAIN = "prefix part a lowercase RFC 1123 subdomain must consist of lower ca
     ],
 )
 def test_invalid_keys(key: str, errors: list[str]) -> None:
-    """Every rule that is broken is told, in the server's order."""
+    """Every broken rule is reported, in the server's order."""
     found = label_key_errors(key)
     assert len(found) == len(errors)
     assert all(text.startswith(start) for text, start in zip(found, errors, strict=True))
@@ -58,7 +58,7 @@ def test_valid_values(value: str) -> None:
     ],
 )
 def test_invalid_values(value: str, errors: list[str]) -> None:
-    """Every rule that is broken is told, in the server's order."""
+    """Every broken rule is reported, in the server's order."""
     found = label_value_errors(value)
     assert len(found) == len(errors)
     assert all(text.startswith(start) for text, start in zip(found, errors, strict=True))

@@ -1,5 +1,5 @@
 """
-Label selectors: what they select and what they say when they do not parse.
+Label selectors: the objects that they select, and their errors.
 
 The tables are what kube-apiserver 1.36 answers; the last tests ask a real one.
 """
@@ -149,7 +149,7 @@ ERRORS = [
 
 @pytest.mark.parametrize(("text", "message"), ERRORS, ids=[repr(row[0])[:30] for row in ERRORS])
 def test_error_texts(text: str, message: str) -> None:
-    """What does not parse is refused in the server's words."""
+    """A text that does not parse is refused in the server's words."""
     with pytest.raises(SelectorError) as raised:
         parse_selector(text)
     assert str(raised.value) == message
@@ -177,7 +177,7 @@ def test_a_selector_as_text(text: str, shown: str) -> None:
 
 
 def test_everything_and_nothing() -> None:
-    """The two that need no labels say so."""
+    """The two that need no labels report it."""
     assert everything().everything
     assert not everything().nothing
     assert nothing().nothing
@@ -215,14 +215,14 @@ def test_everything_and_nothing() -> None:
 def test_a_requirement_checks_the_number_of_its_values(
     operator: Operator, values: tuple[str, ...], message: str
 ) -> None:
-    """What no text can say is checked as well."""
+    """Selectors without a text form are checked as well."""
     with pytest.raises(SelectorError) as raised:
         Requirement("a", operator, values)
     assert str(raised.value) == message
 
 
 def test_requirements_are_values() -> None:
-    """Equal ones are equal whatever the order of their values, and fit into sets."""
+    """Equal ones are equal in any order of their values, and fit into sets."""
     assert Requirement("a", IN, ("c", "b", "c")) == Requirement("a", IN, ("b", "c"))
     assert len({parse_selector("a in (b,c)"), parse_selector("a in (c,b)")}) == 1
 
@@ -317,7 +317,7 @@ def server() -> Iterator[LabelledConfigMaps]:
 
 @pytest.mark.real
 def test_the_tables_are_what_a_real_server_answers(server: LabelledConfigMaps) -> None:
-    """Same objects selected, same words for what does not parse."""
+    """Same objects selected, same words for texts that do not parse."""
     for text in [*(row[0] for row in MEANINGS), *(row[0] for row in ERRORS)]:
         assert server.selected(text) == server.expected(text), text
 
@@ -342,7 +342,7 @@ def random_selector(choose: random.Random) -> str:
 @pytest.mark.real
 @pytest.mark.parametrize("seed", [1, 2])
 def test_random_selectors_against_a_real_server(server: LabelledConfigMaps, seed: int) -> None:
-    """Two hundred selectors, right and wrong, mean and say the same on both sides."""
+    """Two hundred selectors, right and wrong, have the same meaning and errors on both sides."""
     choose = random.Random(seed)
     for text in (random_selector(choose) for _ in range(200)):
         assert server.selected(text) == server.expected(text), text

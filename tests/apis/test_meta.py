@@ -89,7 +89,7 @@ decode_maps = msgspec.json.Decoder(Maps, dec_hook=decode_hook).decode
 
 
 def test_maps_of_other_values() -> None:
-    """Their values are decoded by their type, and what is encoded decodes to the same; so does a pickle."""
+    """Their values are decoded by their type, and an encoded value decodes to the same; so does a pickle."""
     body = (
         b'{"counts":{"a":1},"nested":{"b":{"c":{"percent":7}}},"shares":{"d":{"percent":9}},"free":{"e":[]}}'
     )
@@ -210,7 +210,7 @@ def test_new_controller_ref_blocks_the_owners_deletion() -> None:
 
 
 def test_an_encoded_object_names_its_kind() -> None:
-    """What is sent carries kind and apiVersion, camelCase, and no empty fields."""
+    """A sent object carries kind and apiVersion, camelCase, and no empty fields."""
     body = msgspec.json.decode(msgspec.json.encode(Deployment(metadata=ObjectMeta(name="web"))))
     assert body == {
         "kind": "Deployment",

@@ -1,4 +1,4 @@
-"""Quantities: what they amount to, and what is none."""
+"""Quantities: their amounts, and refused texts."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_what_is_no_quantity(text: str) -> None:
     "text", ["1K", "1mi", "1i", "1e", "1e+", "1ee3", "1u1", "1n-", "1+", "--1", "+-1", "1Mi3", "0e"]
 )
 def test_suffixes_that_there_are_not(text: str) -> None:
-    """They have the letters of suffixes, and are none."""
+    """They have the letters of suffixes, and are refused."""
     with pytest.raises(QuantityError, match="unable to parse quantity's suffix"):
         parse_quantity(text)
     assert not re.search(PATTERN, text)
@@ -158,5 +158,5 @@ def test_the_same_amount(one: str, other: str) -> None:
     ],
 )
 def test_other_amounts(one: str, other: str) -> None:
-    """None said is not zero, and what is no quantity is like no amount."""
+    """An absent one is not zero, and a text that is no quantity equals no amount."""
     assert not same_quantity(one, other)

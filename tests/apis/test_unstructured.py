@@ -1,4 +1,4 @@
-"""Objects of kinds nobody typed."""
+"""Objects of kinds without a type."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def test_a_permission_reads_as_a_sentence(permission: Permission, text: str) -> 
 
 
 def test_a_cluster_scoped_resource_has_no_namespace() -> None:
-    """A namespace is not sent for what has none."""
+    """A namespace is not sent for resources without one."""
     transport = ScriptedTransport([answer(201, b'{"status":{}}')])
     nodes = Resource("", "v1", "nodes", "Node", namespaced=False)
     check_access(RESTClient(transport), Permission("get", nodes, "ns"))
@@ -82,7 +82,7 @@ def test_a_cluster_scoped_resource_has_no_namespace() -> None:
 
 
 def test_who_am_i() -> None:
-    """The server tells who it takes us for."""
+    """The server answers with our user."""
     body = (
         b'{"status":{"userInfo":{"username":"system:serviceaccount:demo:default","uid":"u","groups":["g"]}}}'
     )
@@ -92,7 +92,7 @@ def test_who_am_i() -> None:
 
 
 @pytest.mark.parametrize("status", [403, 404])
-def test_a_server_that_does_not_tell(status: int) -> None:
+def test_a_server_that_does_not_answer(status: int) -> None:
     """An older server, or a strict one, leaves the identity unknown."""
     assert who_am_i(RESTClient(ScriptedTransport([answer(status)]))) is None
 
@@ -106,7 +106,7 @@ def test_other_failures_are_raised() -> None:
 
 
 def test_whose_a_token_is() -> None:
-    """A TokenReview; what is told of its bearer is kept, to be asked about."""
+    """A TokenReview; its answer about the bearer is kept, to be asked about."""
     body = (
         b'{"status":{"authenticated":true,"user":{"username":"prometheus","uid":"7","groups":["g"],'
         b'"extra":{"scopes":["a","b"]}}}}'
@@ -124,13 +124,13 @@ def test_whose_a_token_is() -> None:
     }
 
 
-def test_a_token_that_is_not_accepted_is_nobodys() -> None:
+def test_a_token_that_is_not_accepted_has_no_user() -> None:
     """An error in the status is a no."""
     body = b'{"status":{"user":{},"error":"invalid bearer token"}}'
     assert whose_token(RESTClient(ScriptedTransport([answer(201, body)])), "wrong") is None
 
 
-def test_asks_whether_somebody_may_see_a_path() -> None:
+def test_asks_whether_a_user_may_see_a_path() -> None:
     """A SubjectAccessReview for a path that is no resource, with all that is known of the subject."""
     transport = ScriptedTransport([answer(201, b'{"status":{"allowed":true}}')])
     bearer = Identity("prometheus", "7", ("g",), {"scopes": ("a",)})

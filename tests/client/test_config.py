@@ -95,7 +95,7 @@ def test_kubeconfig_is_a_list_that_is_merged(machine: Machine) -> None:
 
 
 def test_when_every_file_of_the_list_is_missing(machine: Machine) -> None:
-    """$KUBECONFIG replaces ~/.kube/config even when it leads nowhere; one warning says so."""
+    """$KUBECONFIG replaces ~/.kube/config even when it leads nowhere; one warning names it."""
     machine.config("home/.kube/config", "https://home")
     machine.environ["KUBECONFIG"] = f"{machine.folder}/a:{machine.folder}/b"
     with captured_logs() as entries:
@@ -107,7 +107,7 @@ def test_when_every_file_of_the_list_is_missing(machine: Machine) -> None:
 
 
 def test_nothing_anywhere(machine: Machine) -> None:
-    """E01: the error lists every place and what was there, and a way out."""
+    """E01: the error lists every place and its content, and a way out."""
     error = machine.problem()
     assert error.kind is ConfigProblem.NOT_FOUND
     assert error.message == "no cluster configuration found"
@@ -125,7 +125,7 @@ def test_nothing_anywhere(machine: Machine) -> None:
 
 
 def test_empty_files_are_nothing(machine: Machine) -> None:
-    """E01: an empty ~/.kube/config is told apart from a missing one."""
+    """E01: the error for an empty ~/.kube/config differs from that of a missing one."""
     machine.write("home/.kube/config", "")
     assert machine.problem().looked_in[2] == ("~/.kube/config", "empty")
     path = machine.write("empty", "apiVersion: v1\nkind: Config\n")
@@ -182,7 +182,7 @@ def test_context_chooses(machine: Machine) -> None:
 
 
 def test_an_unknown_context(machine: Machine) -> None:
-    """E03: the error lists what there is, and what was probably meant."""
+    """E03: the error lists the contexts, and the nearest name."""
     one = machine.config("one", "https://x", "prod")
     two = machine.config("two", "https://x", "kind-dev")
     machine.environ["KUBECONFIG"] = f"{one}:{two}"
@@ -196,7 +196,7 @@ def test_an_unknown_context(machine: Machine) -> None:
 
 
 def test_no_current_context(machine: Machine) -> None:
-    """E03: with contexts but none chosen, the error says which there are; a pod uses its own account."""
+    """E03: with contexts but none chosen, the error lists them; a pod uses its own account."""
     path = machine.write("config", "contexts: [{name: b, context: {}}, {name: a, context: {}}]")
     error = machine.problem(kubeconfig=path)
     assert error.kind is ConfigProblem.CONTEXT
@@ -233,7 +233,7 @@ def test_a_current_context_that_is_gone(machine: Machine) -> None:
 def test_a_context_that_leads_nowhere(
     machine: Machine, context: str, kind: ConfigProblem, message: str
 ) -> None:
-    """D01: a context must name a cluster with a server, and a user that exists."""
+    """A context must name a cluster with a server, and a user that exists."""
     path = machine.write(
         "config",
         f"""
@@ -305,7 +305,7 @@ def test_trust_and_identity(machine: Machine) -> None:
 
 
 def test_a_proxy_from_the_environment(machine: Machine) -> None:
-    """T39: $HTTPS_PROXY is honoured where the kubeconfig names no proxy, in a pod too."""
+    """$HTTPS_PROXY is honoured where the kubeconfig names no proxy, in a pod too."""
     machine.environ["HTTPS_PROXY"] = "http://env:3128"
     path = cluster_config(machine, '{server: "https://h"}')
     assert machine.load(kubeconfig=path).proxy_url == "http://env:3128"
@@ -317,8 +317,8 @@ def test_a_proxy_from_the_environment(machine: Machine) -> None:
     assert machine.load().proxy_url == ""
 
 
-def test_insecure_only_when_it_says_so(machine: Machine) -> None:
-    """S12: verification is off only for the words that say so."""
+def test_insecure_only_when_set(machine: Machine) -> None:
+    """Verification is off only for the words that turn it off."""
     for word, insecure in (("true", True), ("false", False)):
         path = cluster_config(machine, f'{{server: "https://h", insecure-skip-tls-verify: {word}}}')
         assert machine.load(kubeconfig=path).tls.insecure_skip_verify is insecure
@@ -361,7 +361,7 @@ def test_insecure_only_when_it_says_so(machine: Machine) -> None:
     ],
 )
 def test_contradictions(machine: Machine, cluster: str, user: str, kind: ConfigProblem, words: str) -> None:
-    """D01, D02: what cannot be meant is refused before anything is sent, naming the field."""
+    """A senseless value is refused before anything is sent, naming the field."""
     error = machine.problem(kubeconfig=cluster_config(machine, cluster, user))
     assert error.kind is kind
     assert words in str(error)
@@ -413,7 +413,7 @@ def test_a_plugin_gets_its_cluster(machine: Machine) -> None:
 )
 @pytest.mark.parametrize("place", ["proxy-url", "$HTTPS_PROXY"])
 def test_a_refused_proxy_shows_no_secret(machine: Machine, proxy: str, shown: str, place: str) -> None:
-    """S03: a proxy that cannot be used is refused at the start; its password is not shown."""
+    """A proxy that cannot be used is refused at the start; its password is not shown."""
     if place == "proxy-url":
         path = cluster_config(machine, f'{{server: "https://h", proxy-url: "{proxy}"}}')
     else:
@@ -425,7 +425,7 @@ def test_a_refused_proxy_shows_no_secret(machine: Machine, proxy: str, shown: st
 
 
 def test_a_pod_s_server_and_proxy_are_checked_too(machine: Machine) -> None:
-    """S03: what the environment of a pod names is refused alike, and shows no more."""
+    """What the environment of a pod names is refused alike, and shows no more."""
     machine.pod()
     machine.environ["HTTPS_PROXY"] = "socks5://u:canary@p"
     assert machine.problem().message == 'cannot use the proxy "socks5://p" of $HTTPS_PROXY'
@@ -445,7 +445,7 @@ def test_in_cluster(machine: Machine) -> None:
 
 
 def test_nothing_secret_in_a_repr(machine: Machine) -> None:
-    """S03: a configuration can be printed."""
+    """A configuration can be printed."""
     path = cluster_config(
         machine,
         '{server: "https://h", proxy-url: "http://u:canary@p:1"}',

@@ -25,7 +25,7 @@ def discovery(*answers: object) -> tuple[Discovery, ScriptedTransport]:
 
 
 def test_version() -> None:
-    """The version reads as people say it."""
+    """The version in its usual form."""
     found, transport = discovery(
         answer(200, b'{"major":"1","minor":"32+","gitVersion":"v1.32.4","platform":"x"}')
     )
@@ -52,7 +52,7 @@ def test_resources_of_a_group_and_version() -> None:
     assert resources.find("nothing") is None
 
 
-def test_a_group_that_is_not_served_is_none() -> None:
+def test_a_group_that_is_not_served_is_empty() -> None:
     """E07: a missing CRD is an answer, not an error."""
     found, _ = discovery(NOT_FOUND, NOT_FOUND)
     assert found.resources("samplecontroller.k8s.io", "v1alpha1") is None
@@ -77,7 +77,7 @@ def test_versions_with_the_preferred_one_first() -> None:
 
 
 def test_other_failures_are_raised() -> None:
-    """Being forbidden to ask says nothing about what is served."""
+    """Being forbidden to ask proves nothing about the served kinds."""
     found, _ = discovery(answer(403, b"{}"), answer(200, b"<html>"))
     with pytest.raises(Forbidden):
         found.resources("g", "v1")
@@ -108,7 +108,7 @@ def test_a_group_that_is_misspelt_is_found() -> None:
 
 
 def test_a_plural_that_is_misspelt_is_found() -> None:
-    """In its group and version; a subresource is none."""
+    """In its group and version; a subresource does not count."""
     found, _ = discovery(FOOS)
     resource = Resource("samplecontroller.k8s.io", "v1alpha1", "fooes", "Foo")
     assert found.nearest(resource) == "foos.samplecontroller.k8s.io/v1alpha1"
@@ -126,7 +126,7 @@ def test_what_is_like_nothing_has_no_neighbour() -> None:
     assert missing.nearest(Foo.resource) == ""
 
 
-def test_a_server_that_does_not_tell_its_groups_has_no_neighbour() -> None:
+def test_a_server_that_hides_its_groups_has_no_neighbour() -> None:
     """It is a question on the way to a better message, and its failure must not become the message."""
     found, _ = discovery(NOT_FOUND, answer(403, b""))
     assert found.nearest(Foo.resource) == ""

@@ -74,7 +74,7 @@ class WidgetSpec(APIStruct):
 
 
 class WidgetStatus(APIStruct):
-    """What is reported."""
+    """The reported metrics."""
 
     seen: int = 0
 
@@ -203,7 +203,7 @@ def test_create_twice(maps: ResourceClient[ConfigMap], namespace: str) -> None:
 
 
 def test_a_stale_update_is_a_conflict(maps: ResourceClient[ConfigMap], namespace: str) -> None:
-    """The resource version guards against overwriting what somebody else wrote."""
+    """The resource version guards against overwriting another client's write."""
     created = maps.create(config_map("stale", namespace, a="1"))
     maps.update(msgspec.structs.replace(created, data=FrozenMap({"a": "2"})))
     with pytest.raises(Conflict, match="the object has been modified") as caught:
@@ -248,7 +248,7 @@ def test_dry_run_changes_nothing(maps: ResourceClient[ConfigMap], namespace: str
 
 
 def test_merge_and_json_patch(maps: ResourceClient[ConfigMap], namespace: str) -> None:
-    """A merge patch merges and removes; a JSON patch does what it says, or nothing."""
+    """A merge patch merges and removes; a JSON patch is applied whole, or not at all."""
     maps.create(config_map("patched", namespace, a="1", b="2"))
     merged = maps.patch("patched", {"data": {"a": None, "c": "3"}}, namespace=namespace)
     assert merged.data == {"b": "2", "c": "3"}
@@ -278,7 +278,7 @@ def test_strategic_merge_is_for_built_in_kinds(
 
 
 def test_server_side_apply(maps: ResourceClient[ConfigMap], namespace: str) -> None:
-    """Apply creates, owns its fields, conflicts over somebody else's, and can take them by force."""
+    """Apply creates, owns its fields, conflicts over another manager's, and can take them by force."""
 
     def apply(manager: str, *, force: bool | None = None, **data: str) -> ConfigMap:
         body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "applied"}, "data": data}
@@ -349,7 +349,7 @@ def test_a_list_of_all_namespaces(maps: ResourceClient[ConfigMap], namespace: st
 
 
 def test_a_resource_version_from_the_future(maps: ResourceClient[ConfigMap], namespace: str) -> None:
-    """T32: the server says that it has not seen it, and that is recognised at once."""
+    """The server answers that it has not seen the version, and the client recognises that at once."""
     with pytest.raises(ServerTimeout) as caught:
         maps.list(namespace, options=ListOptions(resource_version="999999999999"))
     assert is_too_large_resource_version(caught.value)
@@ -369,7 +369,7 @@ def read_until(stream: WatchStream[Any], count: int) -> list[tuple[EventType, An
 
 
 def test_a_watch(maps: ResourceClient[ConfigMap], namespace: str) -> None:
-    """What happens after a list is delivered in order, typed, with rising versions."""
+    """Changes after a list are delivered in order, typed, with rising versions."""
     page = maps.list(namespace)
     options = ListOptions(resource_version=page.resource_version, field_selector="metadata.name=watched")
     with closing(maps.watch(namespace, options=options)) as stream:
@@ -383,7 +383,7 @@ def test_a_watch(maps: ResourceClient[ConfigMap], namespace: str) -> None:
 
 
 def test_a_streaming_list(maps: ResourceClient[ConfigMap], namespace: str) -> None:
-    """Asking for initial events gives what there is, then the bookmark that says so."""
+    """Asking for initial events gives the objects, then the bookmark that ends them."""
     maps.create(config_map("streamed", namespace))
     options = ListOptions(
         send_initial_events=True, allow_watch_bookmarks=True, resource_version_match="NotOlderThan"
@@ -421,7 +421,7 @@ def test_close_ends_a_watch(maps: ResourceClient[ConfigMap], namespace: str) -> 
 
 def test_410_of_a_watch_from_the_beginning(widgets: ResourceClient[Widget], namespace: str) -> None:
     """
-    T25, T26: a version that is no longer kept is Expired, as a status or as an event.
+    A version that is no longer kept is Expired, as a status or as an event.
 
     A server that has just been made may have kept everything of the kinds it began with, not of this one.
     """
@@ -462,7 +462,7 @@ def test_an_object_that_does_not_fit_is_quarantined(
 
 
 def test_untyped_objects(client: Client, namespace: str) -> None:
-    """A kind nobody typed keeps every field through a round trip."""
+    """A kind without a type keeps every field through a round trip."""
     maps = client.for_resource(ConfigMap.resource)
     body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "raw", "namespace": namespace}}
     created = maps.create(
@@ -511,7 +511,7 @@ def user_config(config: ClientConfig, name: str) -> ClientConfig:
 
 
 def test_who_may_what(config: ClientConfig, client: Client, namespace: str) -> None:
-    """E09: access reviews tell an administrator from a user without rights, and name them."""
+    """E09: access reviews distinguish an administrator from a user without rights, and name them."""
     assert check_access(client, Permission("create", Widget.resource, namespace)).allowed
     transport = HTTPTransport(user_config(config, "alice"))
     alice = Client(transport)
@@ -560,7 +560,7 @@ def test_an_exec_plugin_s_token(config: ClientConfig, tmp_path: Path) -> None:
 
 
 def test_a_server_that_is_not_trusted(config: ClientConfig) -> None:
-    """T17: with another trust store the error names who signed the certificate."""
+    """With another trust store the error names who signed the certificate."""
     transport = HTTPTransport(replace(config, tls=TLSOptions()))
     with pytest.raises(TLSError, match="not trusted") as caught:
         Client(transport).get_raw("/api")

@@ -75,14 +75,14 @@ def test_bodies_are_cut_below_level_9() -> None:
 
 
 def test_no_secret_is_ever_logged() -> None:
-    """S03, S04: credentials and the bodies of Secrets are in no line at any level."""
+    """Credentials and the bodies of Secrets are in no line at any level."""
     for level in range(10):
         set_verbosity(level)
         assert TOKEN not in log_everything()
 
 
 def test_credentials_keep_their_scheme() -> None:
-    """A masked header still tells a bearer token from a password."""
+    """A masked header still shows whether it was a bearer token or a password."""
     fields = [("authorization", "Bearer x"), ("Proxy-Authorization", "Basic y"), ("Accept", "z")]
     assert masked(fields) == {
         "authorization": "Bearer <masked>",
@@ -97,7 +97,7 @@ def test_nothing_is_enabled_by_default() -> None:
 
 
 def test_a_warning_of_the_server_is_logged_once() -> None:
-    """One header may hold several, with commas and quotes in them; other answers say nothing."""
+    """One header may hold several, with commas and quotes in them; other answers have none."""
     warnings = ServerWarnings()
     two = r'299 - "unknown field \"spec.foo\", ignored", 299 k8s "v1 ComponentStatus is deprecated"'
     with captured_logs() as entries:
@@ -121,7 +121,7 @@ def report_everything(metrics: RequestMetrics) -> None:
     metrics.dns_resolution_duration(host="h", seconds=0.2)
 
 
-def test_nobody_listens_by_default() -> None:
+def test_it_is_off_by_default() -> None:
     """The default takes every series, and returns nothing."""
     report_everything(NO_METRICS)
     assert isinstance(NO_METRICS, object)

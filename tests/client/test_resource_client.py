@@ -82,7 +82,7 @@ def test_get() -> None:
 
 
 def test_names_are_encoded() -> None:
-    """S13: a name cannot lead to another URL."""
+    """A name cannot lead to another URL."""
     rig = Rig()
     rig.foos.get("../../pods?x=1", namespace="a/b")
     assert rig.sent.path == f"{ROOT}/namespaces/a%2Fb/foos/..%2F..%2Fpods%3Fx%3D1"
@@ -163,7 +163,7 @@ def test_an_update_of_a_partial_view_is_refused() -> None:
     ],
 )
 def test_each_patch_type_has_its_media_type(patch_type: PatchType, patch: Any) -> None:
-    """The server tells the four kinds of patches apart by Content-Type."""
+    """The server distinguishes the four kinds of patches by Content-Type."""
     rig = Rig()
     rig.foos.patch("web", patch, namespace="ns", patch_type=patch_type)
     assert rig.sent.method == "PATCH"
@@ -208,7 +208,7 @@ def test_delete_with_preconditions() -> None:
 
 
 def test_a_plain_delete_has_no_body() -> None:
-    """Without options there is nothing to say; whatever a 200 holds is ignored."""
+    """Without options nothing is sent; the content of a 200 is ignored."""
     rig = Rig(answer(200, b'{"kind":"Status","status":"Success"}'))
     rig.foos.delete("web", namespace="ns")
     assert rig.sent.body is None
@@ -221,7 +221,7 @@ def test_an_answer_of_another_kind_is_an_error() -> None:
 
 
 def test_errors_name_the_object() -> None:
-    """Whatever method fails, its error says what it was about."""
+    """The error of every method names its request."""
     body = b'{"kind":"Status","reason":"NotFound","code":404,"message":"gone","details":{"name":"web"}}'
     rig = Rig(answer(404, body), answer(404, body))
     with pytest.raises(NotFound, match=r"get foos.samplecontroller.k8s.io ns/web: gone \(404 NotFound\)"):
@@ -231,7 +231,7 @@ def test_errors_name_the_object() -> None:
 
 
 def test_an_untyped_kind() -> None:
-    """A kind nobody typed has the same client, with objects that keep their bytes."""
+    """A kind without a type has the same client, with objects that keep their bytes."""
     resource = Resource("", "v1", "nodes", "Node", namespaced=False)
     body = b'{"kind":"Node","apiVersion":"v1","metadata":{"name":"n"},"spec":{"podCIDR":"10.0.0.0/24"}}'
     rig = Rig(answer(200, body))
@@ -254,7 +254,7 @@ def test_version_and_raw_paths() -> None:
 
 
 def test_requests_can_be_given_less_time() -> None:
-    """What must not hang: a lease that has to be renewed. The client it came from keeps its own time."""
+    """Must not hang: a lease that has to be renewed. The client it came from keeps its own time."""
     rig = Rig(answer(200, msgspec.json.encode(FOO)), answer(200, msgspec.json.encode(FOO)))
     rig.foos.within(2.5).get("web", namespace="ns")
     assert rig.sent.timeout_seconds == 2.5
@@ -263,7 +263,7 @@ def test_requests_can_be_given_less_time() -> None:
 
 
 def test_an_object_without_its_namespace_is_not_asked_for() -> None:
-    """The server would say that it has no such page, which reads as if the object were gone."""
+    """The server would answer "no such page", which reads as if the object were gone."""
     rig = Rig()
     foo = Foo(metadata=ObjectMeta(name="web"), spec=FooSpec(deployment_name="web"))
     for ask in (
@@ -279,7 +279,7 @@ def test_an_object_without_its_namespace_is_not_asked_for() -> None:
     assert rig.transport.sent == []
 
 
-def test_clients_tell_what_they_are() -> None:
+def test_clients_name_their_program() -> None:
     """For a notebook, or a debugger."""
     rig = Rig()
     assert repr(rig.client).startswith("<Client of ")
@@ -298,7 +298,7 @@ def widget(name: str = "w", **fields: Any) -> dict[str, Any]:
 
 
 def test_a_typed_object_survives_the_wire() -> None:
-    """What is encoded decodes to an equal object."""
+    """An encoded object decodes to an equal one."""
     codec = codec_of(Foo)
     foo = Foo(
         metadata=ObjectMeta(name="a", labels=FrozenMap({"k": "ä"})),
@@ -314,7 +314,7 @@ def test_a_typed_object_survives_the_wire() -> None:
     "body", [b"", b"{", b"[]", b'{"kind":"Bar"}', b'{"apiVersion":"v2"}', b'{"x":"\xff"}'], ids=repr
 )
 def test_what_is_not_the_kind_is_one_error(body: bytes) -> None:
-    """T12, T13: an answer that is not the object raises DecodeError."""
+    """An answer that is not the object raises DecodeError."""
     with pytest.raises(DecodeError):
         codec_of(Foo).decode(body)
     with pytest.raises(DecodeError):
@@ -322,7 +322,7 @@ def test_what_is_not_the_kind_is_one_error(body: bytes) -> None:
 
 
 def test_unknown_fields_are_skipped_and_deep_ones_too() -> None:
-    """T14: a typed view sees its own fields only, however deep the others are."""
+    """A typed view sees its own fields only, however deep the others are."""
     body = b'{"metadata":{"name":"d"},"spec":{"strategy":' + b"[" * 5000 + b"]" * 5000 + b"}}"
     assert codec_of(Deployment).decode(body).metadata.name == "d"
 
@@ -357,7 +357,7 @@ def test_a_view_has_no_copy_of_what_it_leaves_out(kind: type[Kind], keeps: bool)
 
 
 def test_an_untyped_object_keeps_its_bytes() -> None:
-    """An object of a kind nobody typed is encoded as it came, unknown fields included."""
+    """An object of a kind without a type is encoded as it came, unknown fields included."""
     codec = codec_of(Unstructured.of_resource(WIDGETS))
     body = json.dumps(widget(spec={"size": 3})).encode()
     obj = codec.decode(body)
@@ -366,7 +366,7 @@ def test_an_untyped_object_keeps_its_bytes() -> None:
 
 
 def test_untyped_pages_and_events() -> None:
-    """Lists and watches of an untyped kind give objects with their bytes, and quarantine what is broken."""
+    """Lists and watches of an untyped kind give objects with their bytes, and quarantine broken ones."""
     codec = codec_of(Unstructured.of_resource(WIDGETS))
     page = {
         "kind": "WidgetList",

@@ -92,7 +92,7 @@ def test_a_failure_names_what_was_asked() -> None:
 
 @pytest.mark.parametrize("call", [READ, WRITE], ids=["read", "write"])
 def test_429_is_waited_for(call: Call) -> None:
-    """T21: the server did not act, so any request comes again after the wait it asked for."""
+    """The server did not act, so any request comes again after the wait it asked for."""
     rig = Rig(answer(429, Retry_After="3"), answer(429, Retry_After="7"), answer(200, b"ok"))
     assert rig.client.send(call).body == b"ok"
     assert rig.clock.slept == [3.0, 7.0]
@@ -100,14 +100,14 @@ def test_429_is_waited_for(call: Call) -> None:
 
 
 def test_a_wait_is_capped() -> None:
-    """T21: at most two minutes, whatever the server says."""
+    """At most two minutes, even if the server asks for more."""
     rig = Rig(answer(429, Retry_After="86400"), answer())
     rig.client.send(READ)
     assert rig.clock.slept == [120.0]
 
 
 def test_at_most_ten_retries() -> None:
-    """T21: eleven attempts, then the last answer is raised with its wait."""
+    """Eleven attempts, then the last answer is raised with its wait."""
     rig = Rig(*[answer(429, Retry_After="1")] * 11)
     with pytest.raises(TooManyRequests) as caught:
         rig.client.send(READ)
@@ -118,7 +118,7 @@ def test_at_most_ten_retries() -> None:
 
 @pytest.mark.parametrize("code", [500, 502, 503, 504])
 def test_5xx_repeats_a_read_only(code: int) -> None:
-    """T23: a write that failed on the server may have happened, so it is never sent again."""
+    """A write that failed on the server may have happened, so it is never sent again."""
     rig = Rig(answer(code, Retry_After="2"), answer(200, b"ok"))
     assert rig.client.send(READ).body == b"ok"
     rig = Rig(answer(code, Retry_After="2"))
@@ -128,7 +128,7 @@ def test_5xx_repeats_a_read_only(code: int) -> None:
 
 
 def test_a_lost_answer_repeats_a_read_after_a_second() -> None:
-    """T03: a connection that broke is tried again, also more than once."""
+    """A connection that broke is tried again, also more than once."""
     rig = Rig(ConnectionBroken("reset"), ConnectionBroken("reset"), answer(200, b"ok"))
     assert rig.client.send(READ).body == b"ok"
     assert rig.clock.slept == [1.0, 1.0]
@@ -138,7 +138,7 @@ def test_a_lost_answer_repeats_a_read_after_a_second() -> None:
     "error", [ConnectionBroken("reset", outcome_unknown=True), DeadlineExceeded("slow", outcome_unknown=True)]
 )
 def test_a_lost_answer_never_repeats_a_write(error: TransportError) -> None:
-    """T08, T42: an unknown outcome is the caller's to look at."""
+    """An unknown outcome is the caller's to look at."""
     rig = Rig(error)
     with pytest.raises(type(error)) as caught:
         rig.client.send(WRITE)
@@ -147,7 +147,7 @@ def test_a_lost_answer_never_repeats_a_write(error: TransportError) -> None:
 
 
 def test_a_version_from_the_future_is_raised_at_once() -> None:
-    """T32: the reflector decides what to do about a server that lags."""
+    """The reflector decides what to do about a server that lags."""
     body = (
         b'{"kind":"Status","reason":"Timeout","code":504,"message":"Timeout: Too large resource version: 9",'
         b'"details":{"causes":[{"reason":"ResourceVersionTooLarge"}],"retryAfterSeconds":1}}'
@@ -196,7 +196,7 @@ def test_rate_limit_counts_retries_too() -> None:
     assert sum(rig.clock.slept) == pytest.approx(1.0)
 
 
-def test_a_long_wait_for_the_rate_limit_is_said() -> None:
+def test_a_long_wait_for_the_rate_limit_is_reported() -> None:
     """A wait of more than a second is visible at level 0."""
     rig = Rig(answer(), answer(), qps=0.5, burst=1)
     with captured_logs() as entries:
@@ -225,7 +225,7 @@ def test_stop_ends_a_wait_for_the_rate_limit() -> None:
     assert rig.attempts == 1
 
 
-def test_whoever_may_end_later_has_another_stop() -> None:
+def test_a_part_that_may_end_later_has_another_stop() -> None:
     """The rate limit is one for both; a stop of the one ends no wait of the other."""
     rig = Rig(answer(), answer(429, Retry_After="3"), answer(), qps=1, burst=1)
     later = threading.Event()
@@ -300,7 +300,7 @@ def test_open_returns_the_stream() -> None:
     [(410, Gone), (403, Forbidden), (404, NoKindMatch), (429, TooManyRequests), (503, ServiceUnavailable)],
 )
 def test_a_refused_watch_is_an_error_and_closes(status: int, error: type[ClientError]) -> None:
-    """T20, T22, T25: a watch that is not opened raises at once, whatever wait the server names."""
+    """A watch that is not opened raises at once, even if the server names a wait."""
     body = b'{"kind":"Status","message":"m"}'
     stream = ScriptedStream([body], status=status, headers={"Retry-After": "5"})
     rig = Rig(streams=[stream])
@@ -328,8 +328,8 @@ def test_a_watch_that_cannot_be_opened_is_counted() -> None:
     assert rig.metrics.of("total") == [("<error>", "GET", "test:6443")]
 
 
-def test_a_read_that_is_repeated_is_said_at_level_2() -> None:
-    """Its connection broke: it takes longer, and -v 2 says why. Waits that were asked for are level 4."""
+def test_a_read_that_is_repeated_is_reported_at_level_2() -> None:
+    """Its connection broke: it takes longer, and -v 2 logs why. Waits that were asked for are level 4."""
     rig = Rig(ConnectionBroken("reset"), answer(429, Retry_After="3"), answer(200, b"ok"))
     with captured_logs() as logs:
         rig.client.send(READ)
@@ -338,8 +338,8 @@ def test_a_read_that_is_repeated_is_said_at_level_2() -> None:
     assert "reset" in waits[0]["err"]
 
 
-def test_every_request_tells_whether_the_server_answers() -> None:
-    """Whoever waits for its return hears of the first answer, whatever it is and whoever asked."""
+def test_every_request_reports_whether_the_server_answers() -> None:
+    """A waiting client learns of the first answer, of any status and to any client."""
     rig = Rig(ConnectionRefused("refused"), answer(409, CONFLICT))
     clock = FakeClock()
     reachability = Reachability(clock=clock)
@@ -353,8 +353,8 @@ def test_every_request_tells_whether_the_server_answers() -> None:
     assert waiter.result()
 
 
-def test_says_who_we_are() -> None:
-    """The server's audit log can tell which program, version, system and Python it was."""
+def test_shows_who_we_are() -> None:
+    """The server's audit log shows the program, version, system and Python."""
     assert re.fullmatch(r"handloop/\S+ \(\w+\) python/3\.\d+", default_user_agent())
 
 
@@ -388,12 +388,12 @@ def test_warnings_of_the_server_are_heard_in_every_answer() -> None:
     ],
 )
 def test_only_whole_seconds_count(value: str, seconds: float | None) -> None:
-    """T21: an HTTP date or garbage in Retry-After is no wait."""
+    """An HTTP date or garbage in Retry-After is no wait."""
     assert retry_after_seconds({"Retry-After": value}) == seconds
 
 
 def test_no_header_is_no_wait() -> None:
-    """T21: without Retry-After nothing is waited for."""
+    """Without Retry-After nothing is waited for."""
     assert retry_after_seconds({}) is None
 
 
@@ -424,12 +424,12 @@ def failed(code: int, wait: float | None) -> APIError:
     ids=repr,
 )
 def test_what_is_repeated_and_when(error: APIError | TransportError, read: bool, wait: float | None) -> None:
-    """T21, T23: 429 repeats anything, 5xx and a lost answer repeat reads, all else is the caller's."""
+    """429 repeats anything, 5xx and a lost answer repeat reads, all else is the caller's."""
     assert wait_before_retry(error, read=read, uniform=0.0) == wait
 
 
 def test_waits_are_spread_but_never_shorter() -> None:
-    """T21: clients that were told the same wait come back at different times, none too early."""
+    """Clients that got the same wait come back at different times, none too early."""
     assert wait_before_retry(failed(429, 10), read=True, uniform=0.5) == pytest.approx(10.5)
 
 
@@ -455,7 +455,7 @@ def test_the_first_answer_after_a_loss_ends_the_wait() -> None:
     assert rig.waiter.result() is True
 
 
-def test_answers_of_a_server_that_was_not_gone_wake_nobody() -> None:
+def test_answers_of_a_server_that_was_not_gone_end_no_wait() -> None:
     """Only a return counts, not every answer; the wait ends with its time."""
     rig = _Rig()
     rig.reachability.answered()
@@ -481,7 +481,7 @@ def test_stop_ends_the_wait() -> None:
     assert rig.waiter.result() is False
 
 
-def test_all_who_wait_are_told() -> None:
+def test_all_who_wait_are_woken() -> None:
     """One answer is enough for any number of them."""
     rig = _Rig()
     others = [Background(lambda: rig.reachability.wait_for_return(20, rig.stop)) for _ in range(3)]

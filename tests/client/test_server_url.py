@@ -25,7 +25,7 @@ PROXY = "http://proxy:3128"
     ],
 )
 def test_the_scheme_picks_the_variable(server: str, environ: dict[str, str], expected: str) -> None:
-    """T39: HTTPS_PROXY for https, HTTP_PROXY for http, nothing for loopback."""
+    """HTTPS_PROXY for https, HTTP_PROXY for http, nothing for loopback."""
     assert proxy_from_environment(server, environ) == expected
 
 
@@ -52,7 +52,7 @@ def test_the_scheme_picks_the_variable(server: str, environ: dict[str, str], exp
     ],
 )
 def test_no_proxy(server: str, no_proxy: str, excluded: bool) -> None:
-    """T39: NO_PROXY takes names, suffixes, addresses, networks and ports."""
+    """NO_PROXY takes names, suffixes, addresses, networks and ports."""
     for name in ("NO_PROXY", "no_proxy"):
         found = proxy_from_environment(server, {"HTTPS_PROXY": PROXY, name: no_proxy})
         assert found == ("" if excluded else PROXY)
@@ -92,7 +92,7 @@ def test_server_urls(server: str, secure: bool, url: str) -> None:
     ],
 )
 def test_what_is_no_server(server: str) -> None:
-    """S10: only http and https servers, without a query, a fragment or a password in them."""
+    """Only http and https servers, without a query, a fragment or a password in them."""
     with pytest.raises(ConfigError) as caught:
         server_url(server, TLSOptions())
     assert caught.value.kind is ConfigProblem.SERVER
@@ -113,7 +113,7 @@ def test_what_is_no_server(server: str) -> None:
         ("https://h/?token=canary", "https://h"),
         ("https://h#canary", "https://h"),
         ("socks5://u:canary@p:1080", "socks5://p:1080"),
-        # where the host is cannot be told
+        # the place of the host is unknown
         ("https://admin:canary", "https://..."),
         ("https://admin:can/ary@h", "https://..."),
         ("https://admin:can?ary@h", "https://..."),
@@ -125,7 +125,7 @@ def test_what_is_no_server(server: str) -> None:
     ],
 )
 def test_what_is_shown_of_a_url(url: str, shown: str) -> None:
-    """S03: scheme, host and port; a user name, a password, a path and a query may be secrets."""
+    """Scheme, host and port; a user name, a password, a path and a query may be secrets."""
     assert shown_server(url) == shown
 
 
@@ -142,7 +142,7 @@ def test_what_is_shown_of_a_url(url: str, shown: str) -> None:
     ],
 )
 def test_a_refused_server_shows_no_secret(server: str, shown: str, cause: str) -> None:
-    """S03: the refusal says what is wrong with the address, and nothing of it that may be a secret."""
+    """The refusal names the fault of the address, and nothing of it that may be a secret."""
     with pytest.raises(ConfigError) as caught:
         server_url(server, TLSOptions())
     assert caught.value.message == f'cannot use the server address "{shown}"'

@@ -109,7 +109,7 @@ def test_an_ipv6_server() -> None:
 
 
 def test_connections_are_kept_alive() -> None:
-    """Requests one after the other share a connection, whatever their status."""
+    """Requests one after the other share a connection, with any status."""
     with WireServer(answering(response(), response(status=404), chunked([b"x"]), response())) as server:
         transport = transport_to(server)
         assert [transport.request("GET", "/").status for _ in range(4)] == [200, 404, 200, 200]
@@ -148,7 +148,7 @@ def test_threads_do_not_share_a_connection() -> None:
 
 
 def test_connection_refused() -> None:
-    """T01: nobody listens, so nothing was sent, and the host is named."""
+    """Nobody listens, so nothing was sent, and the host is named."""
     with WireServer(always(response())) as server:
         server.stop_listening()
         with pytest.raises(ConnectionRefused) as caught:
@@ -172,7 +172,7 @@ def test_connection_refused() -> None:
 )
 @pytest.mark.parametrize("method", ["GET", "PUT"])
 def test_a_lost_answer(script: Script, method: str) -> None:
-    """T03, T08: an answer that breaks off is an error; a write's outcome is unknown, a read's is not."""
+    """An answer that breaks off is an error; a write's outcome is unknown, a read's is not."""
     with WireServer(script) as server:
         with pytest.raises(TransportError) as caught:
             transport_to(server).request(method, "/a", body=b"x" if method == "PUT" else None)
@@ -183,7 +183,7 @@ def test_a_lost_answer(script: Script, method: str) -> None:
 
 @pytest.mark.parametrize("limits", [{}, {"send_seconds": 5.0}])
 def test_a_swallowed_write_ends_at_its_deadline(limits: Any) -> None:
-    """T08: no answer to a write is an unknown outcome after the deadline; what is late is not the request."""
+    """No answer to a write is an unknown outcome after the deadline; the answer is late, not the request."""
     with WireServer(silent_after(b"")) as server:
         with pytest.raises(
             DeadlineExceeded, match=r"no complete answer in 0.5 s \(outcome unknown\)"
@@ -195,7 +195,7 @@ def test_a_swallowed_write_ends_at_its_deadline(limits: Any) -> None:
 
 @pytest.mark.parametrize("limits", [{}, {"send_seconds": 5.0}])
 def test_every_request_has_a_deadline_of_30_seconds(limits: Any) -> None:
-    """T08: so has one that has less time to leave: all of the deadline is for the answer."""
+    """So has one that has less time to leave: all of the deadline is for the answer."""
     with WireServer(always(response())) as server:
         transport = transport_to(server)
         transport.request("PUT", "/", body=b"x", **limits)
@@ -227,7 +227,7 @@ def dripping(data: bytes) -> Script:
     ids=["status line", "heads", "body"],
 )
 def test_a_dripping_server_does_not_outlast_the_deadline(script: Script) -> None:
-    """T09: the deadline bounds the whole request, however often a byte arrives."""
+    """The deadline bounds the whole request, however often a byte arrives."""
     with WireServer(script) as server:
         begun = time.monotonic()
         with pytest.raises(TransportError) as caught:
@@ -238,7 +238,7 @@ def test_a_dripping_server_does_not_outlast_the_deadline(script: Script) -> None
 
 @pytest.mark.parametrize("encoding", ["gzip", "deflate", "br", "zstd"])
 def test_an_encoding_that_was_not_asked_for_is_refused(encoding: str) -> None:
-    """T15: compressed bytes are not guessed at."""
+    """Compressed bytes are not guessed at."""
     answer = response(b"\x1f\x8b", headers={"Content-Encoding": encoding})
     with (
         WireServer(always(answer)) as server,
@@ -248,7 +248,7 @@ def test_an_encoding_that_was_not_asked_for_is_refused(encoding: str) -> None:
 
 
 def test_a_body_above_the_limit_is_refused() -> None:
-    """T16: a body stops at the cap; the error names the cap, the request and its host."""
+    """A body stops at the cap; the error names the cap, the request and its host."""
     part = chunk(b"x" * 65_536)
     with WireServer(closing_after(CHUNKED_HEAD + part * 40 + LAST_CHUNK)) as server:
         with pytest.raises(BadAnswer) as caught:
@@ -262,7 +262,7 @@ def test_a_body_above_the_limit_is_refused() -> None:
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 def test_redirects_are_refused(status: int) -> None:
-    """T41: the token is sent to one host only."""
+    """The token is sent to one host only."""
     with WireServer(always(response())) as elsewhere:
         redirect = response(status=status, headers={"Location": f"{elsewhere.url}/steal?code=canary"})
         with WireServer(always(redirect)) as server:
@@ -276,7 +276,7 @@ def test_redirects_are_refused(status: int) -> None:
     "data", [b"garbage\r\n\r\n", b"SSH-2.0-OpenSSH_9\r\n", b"HTTP/1.1 abc\r\n\r\n", b"\r\n" * 3]
 )
 def test_what_is_not_http_is_a_bad_answer(data: bytes) -> None:
-    """Whatever listens there, the error says that it is no API server."""
+    """The error for any other listener is that it is no API server."""
     with WireServer(closing_after(data)) as server, pytest.raises(BadAnswer, match="not a valid HTTP answer"):
         transport_to(server).request("GET", "/")
 
@@ -294,7 +294,7 @@ def closed_while_idle(closed: threading.Event) -> Script:
 
 
 def test_a_read_on_a_dead_connection_is_repeated_once() -> None:
-    """T42: the server closed as we sent; a GET goes out again on a new connection."""
+    """The server closed as we sent; a GET goes out again on a new connection."""
     with WireServer(closed_while_idle(threading.Event()), always(response(b"second"))) as server:
         transport = transport_to(server)
         assert transport.request("GET", "/").body == b"first"
@@ -304,7 +304,7 @@ def test_a_read_on_a_dead_connection_is_repeated_once() -> None:
 
 
 def test_a_write_on_a_dead_connection_is_not_repeated() -> None:
-    """T42: a write may have been taken before the connection closed, so its outcome is unknown."""
+    """A write may have been taken before the connection closed, so its outcome is unknown."""
     with WireServer(closed_while_idle(threading.Event()), always(response())) as server:
         transport = transport_to(server)
         transport.request("GET", "/")
@@ -315,7 +315,7 @@ def test_a_write_on_a_dead_connection_is_not_repeated() -> None:
 
 
 def test_a_read_on_a_new_connection_is_not_repeated() -> None:
-    """T42: only a connection that had worked before earns a second try."""
+    """Only a connection that had worked before earns a second try."""
     with WireServer(closing_after(b"")) as server:
         with pytest.raises(ConnectionBroken):
             transport_to(server).request("GET", "/")
@@ -323,7 +323,7 @@ def test_a_read_on_a_new_connection_is_not_repeated() -> None:
 
 
 def test_an_unknown_host(monkeypatch: pytest.MonkeyPatch) -> None:
-    """T40: a name without an address says which."""
+    """The error for a name without an address has that name."""
 
     def getaddrinfo(*args: Any, **kwargs: Any) -> Any:
         raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
@@ -334,7 +334,7 @@ def test_an_unknown_host(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_name_that_hangs_ends_at_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
-    """T40: the resolver is bounded by the request's deadline."""
+    """The resolver is bounded by the request's deadline."""
     release = threading.Event()
 
     def getaddrinfo(*args: Any, **kwargs: Any) -> Any:
@@ -367,7 +367,7 @@ def test_a_name_that_hangs_ends_at_the_deadline(monkeypatch: pytest.MonkeyPatch)
 def test_a_certificate_that_is_not_accepted(
     tmp_path: Path, alt_names: str, days: int, problem: TLSProblem, words: str
 ) -> None:
-    """T17: the message names host, reason and issuer; no request and no credentials are ever sent."""
+    """The message names host, reason and issuer; no request and no credentials are ever sent."""
     authority = CertificateAuthority(tmp_path / "ca")
     issued = authority.issue("server", alt_names, days=days)
     known = problem is not TLSProblem.UNTRUSTED
@@ -386,7 +386,7 @@ def test_a_certificate_that_is_not_accepted(
 def test_a_refused_certificate_without_the_package_that_reads_it(
     tmp_path: Path, authority: CertificateAuthority, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """T17: without the cryptography package the message has OpenSSL's words, and neither names nor issuer."""
+    """Without the cryptography package the message has OpenSSL's words, and neither names nor issuer."""
     other = CertificateAuthority(tmp_path / "other", "another-ca")
     with WireServer(always(response()), tls=authority.issue("server").server_context()) as server:
         monkeypatch.setitem(sys.modules, "cryptography", None)
@@ -398,7 +398,7 @@ def test_a_refused_certificate_without_the_package_that_reads_it(
 
 
 def test_verification_is_skipped_only_on_request(authority: CertificateAuthority) -> None:
-    """S12: insecure-skip-tls-verify is honoured, with a warning."""
+    """insecure-skip-tls-verify is honoured, with a warning."""
     issued = authority.issue("server", "DNS:other.example", days=-1)
     with WireServer(always(response()), tls=issued.server_context()) as server:
         with captured_logs() as entries:
@@ -410,7 +410,7 @@ def test_verification_is_skipped_only_on_request(authority: CertificateAuthority
 
 
 def test_https_to_a_plain_server() -> None:
-    """A server without TLS is told apart from one with a bad certificate."""
+    """The errors for a server without TLS and for a bad certificate differ."""
 
     def script(peer: Peer) -> None:
         peer.send(b"HTTP/1.1 400 Bad Request\r\n\r\n")
@@ -423,7 +423,7 @@ def test_https_to_a_plain_server() -> None:
 
 
 def test_a_client_certificate_is_shown(authority: CertificateAuthority) -> None:
-    """Mutual TLS works from files, and a server that demands a certificate says so when there is none."""
+    """Mutual TLS works from files, and the error of a server that demands a certificate names that."""
     client = authority.issue("client")
     context = authority.issue("server").server_context(client_ca=authority.certificate)
     with WireServer(always(response()), tls=context) as server:
@@ -439,7 +439,7 @@ def test_a_client_certificate_is_shown(authority: CertificateAuthority) -> None:
 def test_a_rotated_client_certificate_is_used_at_the_next_connection(
     authority: CertificateAuthority, tmp_path: Path
 ) -> None:
-    """T18: new files are used without a restart, and the connection made with the old ones is given up."""
+    """New files are used without a restart, and the connection made with the old ones is given up."""
     seen: list[bytes | None] = []
 
     def script(peer: Peer) -> None:
@@ -481,7 +481,7 @@ def accepting(*tokens: str) -> Script:
 
 
 def test_a_rotated_token_is_read_again_after_a_401(tmp_path: Path) -> None:
-    """T19: a request, or the opening of a watch, is repeated once with the file's new token."""
+    """A request, or the opening of a watch, is repeated once with the file's new token."""
     path = tmp_path / "token"
     path.write_text("old\n")
     with WireServer(accepting("new"), accepting("newer")) as server:
@@ -503,7 +503,7 @@ def test_a_rotated_token_is_read_again_after_a_401(tmp_path: Path) -> None:
 
 
 def test_a_401_is_repeated_at_most_once(tmp_path: Path) -> None:
-    """T19: credentials that stay refused give the 401 after two tries."""
+    """Credentials that stay refused give the 401 after two tries."""
     path = tmp_path / "token"
     path.write_text("wrong")
     with WireServer(accepting("right")) as server:
@@ -516,7 +516,7 @@ def test_a_401_is_repeated_at_most_once(tmp_path: Path) -> None:
 
 
 def test_credentials_that_cannot_change_are_not_tried_again() -> None:
-    """T19: with a token from the kubeconfig a 401 is final."""
+    """With a token from the kubeconfig a 401 is final."""
     with WireServer(accepting("right")) as server:
         config = ClientConfig(host=server.url, credentials=StaticCredentials("Bearer wrong"))
         transport = HTTPTransport(config)
@@ -560,7 +560,7 @@ def test_a_request_without_credentials_is_not_sent(credentials: Any) -> None:
 
 @pytest.mark.parametrize("limits", [{"timeout_seconds": 5.0}, {"send_seconds": 5.0}])
 def test_a_program_that_hangs_holds_no_request_up_beyond_its_deadline(limits: Any) -> None:
-    """T09: what a request waits for before it is sent counts, too."""
+    """What a request waits for before it is sent counts, too."""
     clock, release = FakeClock(), threading.Event()
 
     def fetch() -> Fetched:
@@ -595,7 +595,7 @@ def test_a_connection_that_is_not_made_in_time_to_send() -> None:
 
 
 def test_a_user_without_credentials_works() -> None:
-    """A plain server and a user that is nobody need no header."""
+    """A plain server and a user without credentials need no header."""
     with WireServer(always(response())) as server:
         transport = transport_to(server)
         assert transport.request("GET", "/").status == 200
@@ -624,7 +624,7 @@ def test_impersonation_headers_may_repeat() -> None:
 
 
 def test_a_proxy_that_refuses_is_named() -> None:
-    """T39: CONNECT refused, and no proxy at all, name the proxy and not the server."""
+    """CONNECT refused, and no proxy at all, name the proxy and not the server."""
     refusal = b"HTTP/1.1 407 Proxy Authentication Required\r\n\r\n"
     with WireServer(closing_after(refusal)) as proxy:
         proxy_url = f"http://127.0.0.1:{proxy.port}"
@@ -638,7 +638,7 @@ def test_a_proxy_that_refuses_is_named() -> None:
 
 
 def test_certificates_that_do_not_load_are_a_config_error() -> None:
-    """D02: nothing is sent when the configuration's files are unusable."""
+    """Nothing is sent when the configuration's files are unusable."""
     with pytest.raises(ConfigError, match=r"/nowhere/ca\.crt"):
         HTTPTransport(ClientConfig(host="https://127.0.0.1:1", tls=TLSOptions(ca_file="/nowhere/ca.crt")))
 
@@ -652,7 +652,7 @@ def _headers_logged() -> Iterator[None]:
 
 @pytest.mark.usefixtures("_headers_logged")
 def test_no_token_in_logs_errors_or_reprs() -> None:
-    """S03: with headers logged, the token is nowhere but on the wire."""
+    """With headers logged, the token is nowhere but on the wire."""
     with WireServer(answering(response()), closing_after(b"")) as server:
         config = ClientConfig(host=server.url, credentials=StaticCredentials("Bearer canary-7d1"))
         transport = HTTPTransport(config)

@@ -118,7 +118,7 @@ def follow(foos: ResourceClient[Foo], after: int) -> Iterator[int]:
 
 @pytest.mark.parametrize("reset", [True, False], ids=["RST", "FIN"])
 def test_a_watch_cut_at_every_byte_resumes_without_loss_or_repetition(reset: bool) -> None:
-    """T04, T05: at every offset of 4 events, resuming at the last whole one gives each exactly once."""
+    """At every offset of 4 events, resuming at the last whole one gives each exactly once."""
     serving = CuttingServer(reset=reset)
     with WireServer(serving) as server:
         foos, _ = client_of(server)
@@ -133,7 +133,7 @@ def test_a_watch_cut_at_every_byte_resumes_without_loss_or_repetition(reset: boo
 
 
 def test_a_terminal_chunk_inside_a_line_is_no_clean_end() -> None:
-    """T06: a server that ends the encoding in the middle of an event has not ended the event."""
+    """A server that ends the encoding in the middle of an event has not ended the event."""
     data = CHUNKED_HEAD + chunk(line(1) + line(2)[:30]) + LAST_CHUNK
     with WireServer(answering(data)) as server:
         stream = client_of(server)[0].watch()
@@ -144,7 +144,7 @@ def test_a_terminal_chunk_inside_a_line_is_no_clean_end() -> None:
 
 @pytest.mark.parametrize("pages", [1, 2, 3])
 def test_a_list_that_breaks_off_at_any_page(pages: int) -> None:
-    """T03: page k is lost, so it is asked for again, and nothing of half a page is returned."""
+    """Page k is lost, so it is asked for again, and nothing of half a page is returned."""
 
     def page(number: int, last: bool) -> bytes:
         body: dict[str, Any] = {
@@ -178,7 +178,7 @@ def test_a_list_that_breaks_off_at_any_page(pages: int) -> None:
 
 
 def test_refused_and_back_again() -> None:
-    """T01, T02: while nobody listens every attempt is refused at once; afterwards the same client works."""
+    """While the server is down every attempt is refused at once; afterwards the same client works."""
     with WireServer(always(response())) as server:
         foos, _ = client_of(server)
         server.stop_listening()
@@ -190,7 +190,7 @@ def test_refused_and_back_again() -> None:
 
 
 def test_403_names_what_may_not_be_done() -> None:
-    """T20: list and watch say verb, resource and namespace."""
+    """The errors of list and watch name verb, resource and namespace."""
     with WireServer(always(status(403, "Forbidden"))) as server:
         foos, _ = client_of(server)
         with pytest.raises(Forbidden, match=r"list foos\.samplecontroller\.k8s\.io ns: it is Forbidden"):
@@ -204,7 +204,7 @@ def test_403_names_what_may_not_be_done() -> None:
     [("2", [2.0]), ("Wed, 21 Oct 2026 07:28:00 GMT", None), ("garbage", None), ("1000000", [120.0])],
 )
 def test_429_on_a_list(header: str, slept: list[float] | None) -> None:
-    """T21: whole seconds are waited for up to the cap; anything else is raised for the caller to back off."""
+    """Whole seconds are waited for up to the cap; anything else is raised for the caller to back off."""
     empty = {
         "kind": "FooList",
         "apiVersion": "samplecontroller.k8s.io/v1alpha1",
@@ -224,7 +224,7 @@ def test_429_on_a_list(header: str, slept: list[float] | None) -> None:
 
 
 def test_429_on_a_watch() -> None:
-    """T22: a refusal is raised with its wait, an ERROR event is delivered; neither is waited for here."""
+    """A refusal is raised with its wait, an ERROR event is delivered; neither is waited for here."""
     event = {"type": "ERROR", "object": {"kind": "Status", "code": 429, "reason": "TooManyRequests"}}
     scripts: tuple[Script, Script] = (
         closing_after(status(429, "TooManyRequests", Retry_After="5")),
@@ -243,7 +243,7 @@ def test_429_on_a_watch() -> None:
 
 @pytest.mark.parametrize("code", [500, 502, 503, 504])
 def test_5xx_everywhere(code: int) -> None:
-    """T23: an error of the server is raised from list, watch and write with its code."""
+    """An error of the server is raised from list, watch and write with its code."""
     with WireServer(closing_after(response(b"upstream connect error", status=code))) as server:
         foos, _ = client_of(server)
         calls = (foos.list, foos.watch, lambda: foos.patch("n", {}, namespace="ns"))
@@ -255,7 +255,7 @@ def test_5xx_everywhere(code: int) -> None:
 
 @pytest.mark.parametrize(("reason", "kind"), [("Expired", Expired), ("Gone", Gone)])
 def test_410_in_every_form(reason: str, kind: type[Gone]) -> None:
-    """T24, T25, T26: on a continue token, as a status of a watch, and as an ERROR event in a watch."""
+    """On a continue token, as a status of a watch, and as an ERROR event in a watch."""
     event = {"type": "ERROR", "object": {"kind": "Status", "code": 410, "reason": reason}}
     scripts = (
         closing_after(status(410, reason)),
@@ -276,7 +276,7 @@ def test_410_in_every_form(reason: str, kind: type[Gone]) -> None:
 
 
 def test_an_event_of_megabytes() -> None:
-    """T37: a huge object arrives whole through many reads."""
+    """A huge object arrives whole through many reads."""
     padding = "x" * (3 << 20)
     body = {"metadata": {"name": "n", "resourceVersion": "1"}, "spec": {"deploymentName": padding}}
     data = json.dumps({"type": "ADDED", "object": body}).encode() + b"\n"

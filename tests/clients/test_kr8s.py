@@ -14,7 +14,7 @@ from kr8s.asyncio.objects import ConfigMap
 
 from handloop.testing.running_sandbox import RunningSandbox
 
-# it says which versions it was tried with, and the sandbox is newer
+# it names the versions it was tried with, and the sandbox is newer
 pytestmark = pytest.mark.filterwarnings("ignore:Kubernetes version:UserWarning")
 
 

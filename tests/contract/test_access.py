@@ -46,7 +46,7 @@ def test_a_service_account_may_do_nothing_by_itself(widgets: Widgets, robot: str
     assert widgets.server.get("/apis/apps/v1", token=robot).status == 200
 
 
-def test_a_role_gives_what_it_says(widgets: Widgets, robot: str) -> None:
+def test_a_role_grants_its_rules(widgets: Widgets, robot: str) -> None:
     """A role binding allows its verbs on its resources in its namespace, and nothing else."""
     widgets.create("a")
     roles = f"/apis/{_RBAC}/v1/namespaces/{widgets.namespace}"
@@ -83,7 +83,7 @@ def test_one_can_ask_who_one_is(server: APIServer, namespace: str, robot: str) -
     assert "system:serviceaccounts" in user["groups"]
 
 
-def test_an_administrator_can_act_as_somebody(server: APIServer, namespace: str) -> None:
+def test_an_administrator_can_act_as_a_user(server: APIServer, namespace: str) -> None:
     """With Impersonate-User the request has that user's rights."""
     path = f"/api/v1/namespaces/{namespace}/configmaps"
     refused = server.get(path, headers={"Impersonate-User": "bob"})

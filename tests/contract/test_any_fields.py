@@ -1,4 +1,4 @@
-"""A struct whose fields are not in the CRD: what each server keeps of it, and what the decoder says."""
+"""A struct whose fields are not in the CRD: the part of it that each server keeps, and decoding errors."""
 
 from __future__ import annotations
 

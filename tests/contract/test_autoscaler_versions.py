@@ -157,7 +157,7 @@ class _Autoscalers:
         return body
 
     def notes(self) -> dict[str, Any]:
-        """What v1 says in annotations, without the conditions, which the controller writes when it likes."""
+        """The values that v1 has in annotations, without the conditions, which the controller writes late."""
         notes = self.get("v1")["metadata"].get("annotations") or {}
         named = {name.removeprefix(_PREFIX): text for name, text in notes.items()}
         return {name: json.loads(text) for name, text in named.items() if name != "conditions"}
@@ -186,7 +186,7 @@ def test_what_v1_asks_for_is_a_metric_of_v2(autoscalers: _Autoscalers, given: Ob
 
 
 @pytest.mark.parametrize("value", [0, -3])
-def test_a_wrong_utilization_is_told_in_the_words_of_v2(autoscalers: _Autoscalers, value: int) -> None:
+def test_a_wrong_utilization_is_reported_in_the_words_of_v2(autoscalers: _Autoscalers, value: int) -> None:
     """Validation looks at the form that both share."""
     refused = autoscalers.create("v1", targetCPUUtilizationPercentage=value)
     assert refused.status == 422
@@ -195,7 +195,7 @@ def test_a_wrong_utilization_is_told_in_the_words_of_v2(autoscalers: _Autoscaler
     )
 
 
-def test_what_v1_cannot_say_is_in_annotations(autoscalers: _Autoscalers) -> None:
+def test_fields_that_v1_lacks_are_in_annotations(autoscalers: _Autoscalers) -> None:
     """The first utilization of the cpu is a field; other metrics and the behavior are JSON."""
     metrics = [_OTHERS[0], _cpu(70), _cpu(75), *_OTHERS[1:]]
     created = autoscalers.create(
@@ -223,7 +223,7 @@ def test_annotations_of_v1_are_fields_of_v2(autoscalers: _Autoscalers) -> None:
     assert found["spec"]["behavior"] == {"scaleUp": _UP, "scaleDown": _DOWN}
 
 
-def test_an_annotation_that_is_no_json_says_nothing(autoscalers: _Autoscalers) -> None:
+def test_an_annotation_that_is_no_json_is_ignored(autoscalers: _Autoscalers) -> None:
     """It is dropped without a word, and the default is taken."""
     created = autoscalers.create("v1", {f"{_PREFIX}metrics": "{["})
     assert created.status == 201, created.body
@@ -231,7 +231,7 @@ def test_an_annotation_that_is_no_json_says_nothing(autoscalers: _Autoscalers) -
     assert autoscalers.get("v2")["spec"]["metrics"] == [_cpu(80)]
 
 
-def test_the_status_is_told_in_both_forms(autoscalers: _Autoscalers) -> None:
+def test_the_status_is_read_in_both_forms(autoscalers: _Autoscalers) -> None:
     """Current metrics are an annotation of v1, that of the cpu a field, too."""
     assert autoscalers.create("v1").status == 201
     status = {"currentReplicas": 2, "currentMetrics": [new for new, _ in _CURRENT]}
@@ -242,7 +242,7 @@ def test_the_status_is_told_in_both_forms(autoscalers: _Autoscalers) -> None:
     assert autoscalers.notes()["current-metrics"] == [old for _, old in _CURRENT]
 
 
-def test_a_change_through_v1_keeps_what_it_does_not_say(autoscalers: _Autoscalers) -> None:
+def test_a_change_through_v1_keeps_the_fields_it_lacks(autoscalers: _Autoscalers) -> None:
     """A patch keeps metrics and status; a replacement without annotations loses the metrics only."""
     created = autoscalers.create("v2", metrics=[*_OTHERS, _cpu(70)])
     assert created.status == 201, created.body

@@ -151,7 +151,7 @@ def _unable(reason: str, message: str) -> tuple[str, str, str, str]:
 def test_a_metric_that_is_not_served(
     space: _Namespace, kind: str, metric: Object, message: str, quoted_as: str
 ) -> None:
-    """Conditions, status and both events say what could not be found; the replicas stay."""
+    """Conditions, status and both events name the missing metric; the replicas stay."""
     message = message.replace("NS", space.name)
     space.deploy(3)
     space.autoscale(metric={"type": kind, kind[0].lower() + kind[1:]: metric})
@@ -207,7 +207,7 @@ def test_a_target_scaled_to_zero(space: _Namespace) -> None:
     ],
 )
 def test_a_target_without_a_scale(space: _Namespace, api_version: str, kind: str, problem: str) -> None:
-    """What cannot be found or scaled is named in condition and event."""
+    """A target that cannot be found or scaled is named in condition and event."""
     space.autoscale(api_version, kind)
     text = f"the HPA controller was unable to get the target's current scale: {problem}"
     assert _conditions(space.status("FailedGetScale")) == [("AbleToScale", "False", "FailedGetScale", text)]
@@ -215,7 +215,7 @@ def test_a_target_without_a_scale(space: _Namespace, api_version: str, kind: str
 
 
 def test_a_custom_resource_is_scaled(space: _Namespace, widgets: Widgets) -> None:
-    """What has a scale subresource can be resized, by the paths of its definition."""
+    """A kind with a scale subresource can be resized, by the paths of its definition."""
     widgets.create("web", replicas=9)
     space.autoscale(widgets.api_version, "Widget")
     space.events(lambda events: "SuccessfulRescale" in events)
@@ -223,7 +223,7 @@ def test_a_custom_resource_is_scaled(space: _Namespace, widgets: Widgets) -> Non
 
 
 def test_a_scale_without_a_selector(space: _Namespace, widgets: Widgets) -> None:
-    """Pods that cannot be told from others cannot be measured."""
+    """Pods with ambiguous selectors cannot be measured."""
     widgets.create("web", replicas=3)
     space.autoscale(widgets.api_version, "Widget")
     status = space.status("InvalidSelector")

@@ -160,7 +160,7 @@ def test_pods_are_admitted_and_terminate_gracefully(server: APIServer, base: str
 
 
 def test_pods_are_bound_once(server: APIServer, base: str) -> None:
-    """A second binding of a pod is 409 and says where it is."""
+    """A second binding of a pod is 409 and names its node."""
     _wait_for_the_account(server, base)
     spec = {"containers": [{"name": "c", "image": "example.com/i:1"}]}
     server.create(f"{base}/pods", {"metadata": {"name": "p"}, "spec": spec})

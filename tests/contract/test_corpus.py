@@ -41,7 +41,7 @@ _REFERENCE: Final = re.compile(r"\$\{([^:}]+):([^}]+)\}")
 
 
 class VirtualTime:
-    """Seconds that pass only when somebody sleeps; what is due by then is done on the way."""
+    """Seconds that pass only during a sleep; steps that are due by then are done on the way."""
 
     def __init__(self) -> None:
         self._now = _START
@@ -56,7 +56,7 @@ class VirtualTime:
         end = self._now + seconds
         while self._now < end:
             wake = self.tick()
-            # a watch that nobody reads is due for ever
+            # a watch without a reader is due for ever
             soonest = max(end if wake is None else wake, self._now + _STEP_SECONDS)
             self._now = min(end, soonest)
         self.tick()
@@ -79,7 +79,7 @@ class Replay:
         self.answers: dict[str, Row] = {}
 
     def differences(self) -> dict[str, str]:
-        """What differs from the corpus, by id."""
+        """Differences from the corpus, by id."""
         streams: dict[str, Stream | Response] = {}
         watches = {row["during"][0]: row for row in self._rows if "during" in row}
         differing = {}
@@ -97,7 +97,7 @@ class Replay:
         return differing
 
     def _compare(self, row: Row, opened: Stream | Response | None) -> list[str]:
-        """What differs in an answer; a row that waits is asked until nothing does, or for 15 s."""
+        """Differences in an answer; a row that waits is asked until there are none, or for 15 s."""
         end = self._clock.time() + (_PATIENCE_SECONDS if "waits" in row else 0.0)
         while True:
             answer = self._answered(row, opened)
@@ -287,7 +287,7 @@ _METADATA: Final = (
 
 
 def _different(row: Row, real: Row, mine: Row) -> Iterator[str]:
-    """What differs, as far as it matters."""
+    """The differences that matter."""
     for name, (left, right) in _compared(row, real, mine):
         if left != right:
             yield f"{name}: {json.dumps(left)[:240]} != {json.dumps(right)[:240]}"
@@ -346,7 +346,7 @@ MOST = 10
 
 @pytest.fixture(scope="module")
 def differing() -> dict[str, str]:
-    """What differs, by the id of the answer."""
+    """Differences, by the id of the answer."""
     with CORPUS.open(encoding="utf-8") as lines:
         return Replay([json.loads(line) for line in lines]).differences()
 

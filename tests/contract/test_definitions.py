@@ -13,7 +13,7 @@ _ANYTHING = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknow
 
 @pytest.fixture
 def group() -> str:
-    """A group nobody else uses."""
+    """A group of this test alone."""
     return f"d{uuid.uuid4().hex[:8]}.contract.example.com"
 
 
@@ -89,7 +89,7 @@ def test_versions_share_their_objects(server: APIServer, group: str) -> None:
 
 
 def test_names_that_are_taken_are_not_accepted(server: APIServer, group: str) -> None:
-    """A second definition with the same kind is stored but not established, and says why."""
+    """A second definition with the same kind is stored but not established, with the reason."""
     server.create(CRDS, definition(group, "things", "Thing"))
     wait_until_served(server, group, "things")
     server.create(CRDS, definition(group, "thingz", "Thing"))

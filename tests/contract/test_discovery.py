@@ -9,7 +9,7 @@ _AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryL
 
 
 def test_version_and_health(server: APIServer) -> None:
-    """The version has major and minor; the health endpoints say ok."""
+    """The version has major and minor; the health endpoints answer ok."""
     version = server.get("/version").body
     assert (version["major"], version["minor"]) == ("1", "36")
     for path in ("/healthz", "/livez", "/readyz"):

@@ -92,7 +92,7 @@ class Web:
         return {found["metadata"]["name"]: found for found in self.server.get(self.sets).body["items"]}
 
     def told(self, kind: str, reason: str) -> Counter[str]:
-        """How often each message was told about objects of a kind."""
+        """The count of each message about objects of a kind."""
         events = self.server.get(f"/api/v1/namespaces/{self.namespace}/events").body["items"]
         found: Counter[str] = Counter()
         for event in events:
@@ -101,7 +101,7 @@ class Web:
         return found
 
     def eventually_told(self, kind: str, reason: str, wanted: Callable[[Counter[str]], bool]) -> Counter[str]:
-        """The same once it is as wanted: events come after what they tell of."""
+        """The same once it is as wanted: events come after their causes."""
         path = f"/api/v1/namespaces/{self.namespace}/events"
         self.server.eventually(path, lambda _: wanted(self.told(kind, reason)))
         return self.told(kind, reason)

@@ -28,7 +28,7 @@ def five(widgets: Widgets) -> Widgets:
 
 
 def test_a_list_has_kind_version_and_order(five: Widgets) -> None:
-    """A list says its kind and version, and is sorted by name."""
+    """A list has its kind and version, and is sorted by name."""
     listed = five.server.get(five.path)
     assert (listed.body["kind"], listed.body["apiVersion"]) == ("WidgetList", five.api_version)
     assert listed.names == ["w0", "w1", "w2", "w3", "w4"]
@@ -124,7 +124,7 @@ def test_a_version_of_the_future_times_out(widgets: Widgets) -> None:
     ],
 )
 def test_label_selectors(five: Widgets, selector: str, names: list[str]) -> None:
-    """Every form of label selector chooses what it says."""
+    """Every form of label selector selects as defined."""
     assert five.server.get(f"{five.path}?labelSelector={quote(selector, safe='')}").names == names
 
 
@@ -144,7 +144,7 @@ def test_field_selectors(five: Widgets, selector: str, names: list[str]) -> None
 
 
 def test_a_table_has_the_definitions_columns(five: Widgets) -> None:
-    """as=Table answers columns, cells and, unless told otherwise, each row's metadata."""
+    """as=Table answers columns, cells and, by default, each row's metadata."""
     accept = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
     table = five.server.get(f"{five.path}?limit=1", accept=accept).body
     assert table["kind"] == "Table"

@@ -64,7 +64,7 @@ def test_the_definition_is_structural(server: APIServer, group: str) -> None:
 
 
 def test_defaults_are_filled_in(apps: MyApps) -> None:
-    """What is not said gets the documented value; autoscaling stays out unless it is asked for."""
+    """Unset fields get the documented value; autoscaling stays out unless it is asked for."""
     assert apps.create().body["spec"] == {
         "image": "nginx",
         "replicas": 1,
@@ -103,7 +103,7 @@ def test_defaults_are_filled_in(apps: MyApps) -> None:
     ],
 )
 def test_what_is_taken(apps: MyApps, spec: Object) -> None:
-    """The bounds themselves, and everything that may be said."""
+    """The bounds themselves, and every allowed field."""
     answer = apps.create(**spec)
     assert (answer.status, answer.warnings) == (201, []), answer
 

@@ -72,7 +72,7 @@ def test_integers_end_where_an_int64_does(widgets: Widgets, number: str) -> None
     ],
 )
 def test_numbers_of_no_declared_type(widgets: Widgets, given: str, kept: float) -> None:
-    """Where the schema knows no type, what is no int64 is kept as a float64."""
+    """Without a type in the schema, a number that is no int64 is kept as a float64."""
     created = widgets.server.create(widgets.path, _widget(widgets, f'"free":{{"n":{given}}}'))
     assert (created.status, created.body["spec"]["free"]["n"]) == (201, kept)
 
@@ -107,7 +107,7 @@ def test_numbers_that_are_no_float64(widgets: Widgets) -> None:
 
 
 def test_numbers_that_are_no_float64_are_text_in_yaml(widgets: Widgets) -> None:
-    """That is how they are read from it, and what is applied is YAML."""
+    """That is how they are read from it, and applied objects are YAML."""
     body = _widget(widgets, '"free":{"n":1e400}')
     applied = widgets.server.patch(f"{widgets.path}/w?fieldManager=one", body, APPLY)
     assert (applied.status, applied.body["spec"]["free"]) == (201, {"n": "1e400"})

@@ -7,7 +7,7 @@ from support.widgets import Widgets
 
 
 def test_create_fills_in_what_the_server_owns(widgets: Widgets) -> None:
-    """A new object gets uid, time, generation 1, version and defaults, whatever the client sent of them."""
+    """A new object gets uid, time, generation 1, version and defaults, in place of the client's."""
     created = widgets.create(
         "a", metadata={"uid": "mine", "generation": 7, "creationTimestamp": "2001-01-01T00:00:00Z"}
     )

@@ -26,7 +26,7 @@ def test_a_patch_can_carry_a_version(widgets: Widgets) -> None:
 
 
 def test_json_patch_operations(widgets: Widgets) -> None:
-    """Test, replace, add to the end of a list and copy work as RFC 6902 says."""
+    """Test, replace, add to the end of a list and copy work as in RFC 6902."""
     widgets.create("a", tags=["a"])
     operations = [
         {"op": "test", "path": "/spec/size", "value": 3},
@@ -84,7 +84,7 @@ def test_identity_cannot_be_patched(widgets: Widgets) -> None:
 
 
 def test_strategic_patches_are_for_built_in_kinds(server: APIServer, widgets: Widgets) -> None:
-    """Containers merge by name in a Deployment; a custom resource answers 415 and says what it takes."""
+    """Containers merge by name in a Deployment; a custom resource answers 415 and names the allowed types."""
     widgets.create("a")
     refused = server.patch(f"{widgets.path}/a", {"spec": {"size": 4}}, STRATEGIC)
     assert refused.status == 415

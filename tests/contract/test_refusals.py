@@ -72,7 +72,7 @@ def test_media_types_that_cannot_be_produced(widgets: Widgets) -> None:
 
 
 def test_yaml_can_be_asked_for(widgets: Widgets) -> None:
-    """The answer is YAML when that is what is accepted; errors are too."""
+    """The answer is YAML when the client accepts that; errors are too."""
     widgets.create("a")
     answer = widgets.server.get(f"{widgets.path}/a", accept="application/yaml")
     assert answer.content_type == "application/yaml"
@@ -82,7 +82,7 @@ def test_yaml_can_be_asked_for(widgets: Widgets) -> None:
 
 
 def test_media_types_that_cannot_be_read(widgets: Widgets) -> None:
-    """A body of an unknown type is 415 and lists what is taken."""
+    """A body of an unknown type is 415 and lists the allowed ones."""
     refused = widgets.server.create(widgets.path, b"x", content_type="text/plain")
     assert (refused.status, refused.body["reason"]) == (415, "UnsupportedMediaType")
     assert refused.message.startswith(
@@ -99,7 +99,7 @@ def test_bodies_are_bounded(server: APIServer, namespace: str) -> None:
 
 
 def test_wrong_credentials(server: APIServer) -> None:
-    """A token nobody knows is 401 everywhere, even where no token is needed."""
+    """An unknown token is 401 everywhere, even where no token is needed."""
     for path in ("/api/v1/namespaces", "/version"):
         refused = server.get(path, token="nobody")
         assert (refused.status, refused.body["reason"]) == (401, "Unauthorized")
@@ -158,6 +158,6 @@ def test_percent_signs_that_escape_nothing(server: APIServer, path: str) -> None
 
 
 def test_targets_in_absolute_form(server: APIServer) -> None:
-    """A request line with a whole URL, as a proxy gets it, asks for what is at its path."""
+    """A request line with a whole URL, as a proxy gets it, asks for its path."""
     answer = server.get(f"{server.endpoint.url}/api/v1/namespaces/default?pretty=false")
     assert (answer.status, answer.body["metadata"]["name"]) == (200, "default")

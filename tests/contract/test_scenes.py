@@ -1,7 +1,7 @@
 """
 Scenes: requests about one subject each, on every server, with the answers that a kube-apiserver gave.
 
-The stories beside them are random; these are what somebody thought of.
+The stories beside them are random; these were thought out.
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ class Requests:
 
 @pytest.fixture
 def requests(server: APIServer) -> Iterator[Requests]:
-    """What makes requests, and deletes them."""
+    """Makes requests, and deletes them."""
     found = Requests(server)
     yield found
     for name in found.made:
@@ -79,7 +79,7 @@ def requests(server: APIServer) -> Iterator[Requests]:
 
 
 def test_a_request_names_its_author(requests: Requests) -> None:
-    """User, groups and status are the server's, whatever the client says of them."""
+    """User, groups and status are the server's, in place of the client's."""
     reviews = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
     author = requests.server.create(reviews, _REVIEW).body["status"]["userInfo"]
     made = requests.create(

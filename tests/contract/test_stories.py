@@ -1,7 +1,7 @@
 """
 Seeded random requests: the same stories on every server, with the same answers.
 
-What a kube-apiserver answered is kept; STORIES=100 with TEST_KUBECONFIG tells a hundred further stories of
+A kube-apiserver's answers are kept; STORIES=100 with TEST_KUBECONFIG plays a hundred further stories of
 each subject to both servers and compares every word.
 """
 
@@ -58,7 +58,7 @@ def test_stories_end_as_they_did(teller: StoryServer, line: dict[str, Any]) -> N
 @pytest.mark.parametrize("seed", range(len(SEEDS), len(SEEDS) + MORE))
 @pytest.mark.parametrize("subject", SUBJECTS)
 def test_further_stories(both: tuple[StoryServer, StoryServer], subject: str, seed: int) -> None:
-    """Stories nobody told before end alike on the sandbox and on a kube-apiserver."""
+    """New stories end alike on the sandbox and on a kube-apiserver."""
     steps = story(subject, seed)
     told = []
     for server in both:

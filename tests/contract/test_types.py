@@ -1,7 +1,7 @@
 """
 Whatever type the CRD generator takes: the server's verdict on an object equals the decoder's.
 
-Whatever the server takes decodes as it is stored, and whatever decodes the server takes. The types and values
+An object that the server takes decodes as it is stored, and the server takes it. The types and values
 are random; TYPES_SEED chooses others.
 """
 
@@ -42,7 +42,7 @@ class Asked:
         self._resource = kind.resource
 
     def create(self, body: bytes) -> tuple[bool, bytes]:
-        """Whether it is taken; and the object as it would be stored, or what is said about it."""
+        """Whether it is taken; and the object as it would be stored, or the error."""
         path = self._resource.path(namespace="default") + "?dryRun=All"
         self._connection.request("POST", path, body, self._headers)
         response = self._connection.getresponse()

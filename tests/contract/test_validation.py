@@ -63,7 +63,7 @@ def test_the_schema_is_enforced(widgets: Widgets, spec: dict[str, Any], cause: t
 
 
 def test_every_problem_is_a_cause(widgets: Widgets) -> None:
-    """Several problems are told at once."""
+    """Several problems are reported at once."""
     refused = widgets.server.create(widgets.path, widgets.new("bad", size=0, color="pink", replicas=-1))
     fields = {field for _, field, _ in refused.causes}
     assert {"spec.size", "spec.color", "spec.replicas", ".spec.replicas"} <= fields
@@ -90,7 +90,7 @@ def test_unknown_members_are_pruned_and_mentioned(widgets: Widgets) -> None:
 
 
 def test_strictness_can_be_chosen(widgets: Widgets) -> None:
-    """Strict refuses unknown and duplicate members (400), Ignore says nothing, another value is 422."""
+    """Strict refuses unknown and duplicate members (400), Ignore is silent, another value is 422."""
     unknown = widgets.new("a", bogus=1)
     strict = widgets.server.create(f"{widgets.path}?fieldValidation=Strict", unknown)
     assert strict.status == 400

@@ -41,7 +41,7 @@ def test_a_watch_continues_where_another_stopped(widgets: Widgets) -> None:
 
 
 def test_without_a_version_the_present_comes_first(widgets: Widgets) -> None:
-    """Version 0 and no version begin with ADDED for what is there, then go on."""
+    """Version 0 and no version begin with ADDED for the present objects, then go on."""
     widgets.create("a")
     for query in ("", "&resourceVersion=0"):
         with widgets.server.watch(f"{widgets.path}?{_WATCH}{query}") as watch:
@@ -103,7 +103,7 @@ def test_a_version_of_the_future_is_silent(widgets: Widgets) -> None:
 
 
 def test_initial_events_end_with_a_bookmark(widgets: Widgets) -> None:
-    """With sendInitialEvents the present comes as ADDED, then a bookmark that says that this was all."""
+    """With sendInitialEvents the present comes as ADDED, then a bookmark that ends it."""
     widgets.create("a")
     widgets.create("b")
     query = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"

@@ -50,7 +50,7 @@ def test_only_the_chosen_count() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_each_has_a_sample_of_its_kind(name: str) -> None:
-    """What E15 tells people to apply exists, and is one of it."""
+    """The files that E15 names exist, and have its kind."""
     (setup,) = PROGRAM.chosen((name,))
     (kind,) = setup.kinds
     documents = yaml.safe_load_all((ROOT / setup.sample).read_text(encoding="utf-8"))
@@ -146,7 +146,7 @@ def test_other_kinds_are_kept_whole() -> None:
 
 
 def test_what_is_left_out_is_not_in_memory() -> None:
-    """Nothing of it stays behind in what is kept."""
+    """Nothing of it stays behind in the kept fields."""
     text = msgspec.json.encode(cached_fields(_deployment()))
     assert b"last-applied" not in text
     assert b"containers" not in text

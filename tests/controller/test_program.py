@@ -38,7 +38,7 @@ def test_it_is_an_operator_as_any_other(
     assert capsys.readouterr().out.startswith("# made by `python -m controller manifests crd`; do not edit\n")
 
 
-def test_without_the_libraries_it_says_which_environment_has_them(
+def test_without_the_libraries_it_shows_which_environment_has_them(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A checkout, and a Python that is not that of `make venv`: no traceback. A module of ours is a bug."""

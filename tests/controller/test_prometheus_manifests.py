@@ -114,7 +114,7 @@ def asks_for_what_there_is(query: Query) -> None:
     assert set(re.findall(r"\{\{(\w+)\}\}", query.words)) <= known
 
 
-def test_what_is_said_of_a_result_is_still_there() -> None:
+def test_the_labels_in_an_alerts_text_are_still_there() -> None:
     """A label that an aggregation drops cannot be spoken of."""
     check_rows(AGGREGATED, says_what_is_there)
 
@@ -144,7 +144,7 @@ def test_kubebuilders_dashboards_find_their_series() -> None:
 
 
 def test_our_dashboard_shows_what_kubebuilders_show() -> None:
-    """And beside them nearly all that we have: a series that nobody looks at need not be measured."""
+    """And beside them nearly all that we have: a series that is never looked at need not be measured."""
     shown = {name for query in QUERIES for name in metrics_of(query.expression)}
     assert set(KUBEBUILDER) <= shown
     looked_at = {re.sub(r"_(bucket|sum|count)$", "", name) for name in shown} | shown
@@ -182,7 +182,7 @@ def test_panels_have_ids_of_their_own_and_do_not_overlap() -> None:
         taken |= cells
 
 
-def test_every_alert_says_what_to_do() -> None:
+def test_every_alert_has_a_fix() -> None:
     """A name, a severity, a summary and a description."""
     for rule in rules():
         assert rule["labels"]["severity"] in ("warning", "critical")
@@ -204,7 +204,7 @@ def test_the_monitor_finds_the_service() -> None:
 
 
 def test_a_series_that_does_not_exist_is_noticed() -> None:
-    """The check itself can fail: a name, a selector and a bucket of what is no histogram."""
+    """The check itself can fail: a name, a selector and a bucket of a metric that is no histogram."""
     with pytest.raises(KeyError):
         labels_of("workqueue_depths")
     with pytest.raises(KeyError):

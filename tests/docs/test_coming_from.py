@@ -1,4 +1,4 @@
-"""docs/coming-from.md: what its tables name exists, there and here."""
+"""docs/coming-from.md: the names in its tables exist, there and here."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ OURS: tuple[type[Any], ...] = (ControllerBuilder, MultiNamespaceInformer, Resour
 
 
 def words(cells: Iterator[str]) -> set[str]:
-    """What stands in backticks."""
+    """The words in backticks."""
     return {word for cell in cells for word in re.findall(r"`([^`]+)`", cell)}
 
 
@@ -35,7 +35,7 @@ def resolved(root: Any, path: str) -> Any:
     return reduce(getattr, path.split("."), root)
 
 
-def test_what_it_says_of_kopf_exists() -> None:
+def test_its_names_of_kopf_exist() -> None:
     """Every kopf name of the tables."""
     names = [
         word.removeprefix("kopf.") for word in words(there for there, _ in ROWS) if word.startswith("kopf.")
@@ -44,7 +44,7 @@ def test_what_it_says_of_kopf_exists() -> None:
     assert [name for name in names if resolved(kopf, name) is None] == []
 
 
-def test_what_it_says_of_the_official_client_exists() -> None:
+def test_its_names_of_the_official_client_exist() -> None:
     """And the page names it."""
     check_rows(
         (
@@ -73,7 +73,7 @@ def exists_and_is_named(path: str) -> None:
     assert path.rsplit(".", maxsplit=1)[-1] in PAGE
 
 
-def test_what_it_says_of_handloop_exists() -> None:
+def test_its_names_of_handloop_exist() -> None:
     """A name stands in the face, or is a method of a class of it, a builder, cache, client or kind."""
     names = [
         word for word in words(here for _, here in ROWS) if re.fullmatch(r"[A-Za-z_]+(\.[a-z_]+)?", word)

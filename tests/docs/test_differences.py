@@ -31,7 +31,7 @@ def test_each_test_that_it_names_exists(page: str) -> None:
 
 @PAGES
 def test_every_row_names_a_test(page: str) -> None:
-    """Each has as many cells as its head, and what is claimed in it is held by something."""
+    """Each has as many cells as its head, and each claim in it is held by a test."""
     tables = re.findall(r"(?:^\|.*\n)+", page, re.MULTILINE)
     assert tables
     for head, _, *rows in map(str.splitlines, tables):

@@ -15,7 +15,7 @@ MODULES: Final = (("controller", "reconciler"), ("types",), ("__main__",))
 
 
 def test_the_lines_of_the_examples() -> None:
-    """Each folder has its row, and the row says how long its files are."""
+    """Each folder has its row, and the row has the length of its files."""
     page = (DOCS / "examples.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| (\w+) \| (\d*) ?\| (\d*) ?\| (\d*) ?\|", page, re.MULTILINE)
     told = {name: list(counts) for name, *counts in rows}

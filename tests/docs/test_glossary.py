@@ -64,7 +64,7 @@ def test_every_line_has_its_class() -> None:
     assert len(LISTED) == len(set(LISTED)) > 100
 
 
-def test_every_row_says_where_upstream_has_it() -> None:
+def test_every_row_names_its_place_upstream() -> None:
     """A type or function and its file, or that it is ours."""
     assert PAGE.count("\n| [`") == len(ROWS)
     assert [row for row in ROWS if not UPSTREAM.fullmatch(row[2])] == []

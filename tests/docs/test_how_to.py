@@ -1,4 +1,4 @@
-"""docs/how-to: the program of each page does what the page says, on the sandbox."""
+"""docs/how-to: the program of each page works as the page claims, on the sandbox."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class Running:
         return sum(each.succeeded for each in self.counts())
 
     def bugs(self) -> int:
-        """How many reconciles ended with an error that nobody expected."""
+        """How many reconciles ended with an unexpected error."""
         return sum(each.unexpected for each in self.counts())
 
 
@@ -127,7 +127,7 @@ def running(
     assert (program.bugs() > 0) == bugs
 
 
-def test_the_status_tells_when_the_replicas_are_ready(load: Load) -> None:
+def test_the_status_shows_when_the_replicas_are_ready(load: Load) -> None:
     """Ready is False, then True, for the generation that was seen; a settled Site is not written again."""
     with running(load("status-and-conditions", "site_status.py"), lifelike=False) as program:
         site = program.module.Site
@@ -364,7 +364,7 @@ def test_a_backup_makes_one_job_for_the_ticks_that_were_missed(load: Load) -> No
 
 
 def test_the_older_site_has_the_host(load: Load) -> None:
-    """The younger one is told so by an Event, and takes over as soon as the older one is gone."""
+    """The younger one gets an Event about it, and takes over as soon as the older one is gone."""
     with running(load("indexes", "hosts.py")) as program, captured_logs():
         site = program.module.Site
         program.make(site, "a", host="example.org")
@@ -396,7 +396,7 @@ def test_a_config_map_leads_to_the_sites_that_name_it(load: Load) -> None:
         titled("")
 
 
-def test_the_predicates_let_through_what_the_page_says(load: Load) -> None:
+def test_the_predicates_work_as_the_page_claims(load: Load) -> None:
     """Each wanted change leads to one reconcile; the changes that were made before it, to none."""
     with captured_logs() as logs, running(load("predicates", "quiet.py")) as program:
         site, config_maps = program.module.Site, program.of(ConfigMap)
@@ -564,7 +564,7 @@ def _collection(document: dict[str, Any]) -> str:
 
 
 def test_the_tests_of_the_pages_pass(tmp_path: Path) -> None:
-    """Each page's, saved beside its program, and run by somebody who has installed us."""
+    """Each page's, saved beside its program, and run by a user who has installed us."""
     pages = {page: blocks_of(f"how-to/{page}.md") for page in PAGES}
     with_tests = {
         page: blocks for page, blocks in pages.items() if any(name.startswith("test_") for name in blocks)

@@ -34,8 +34,8 @@ def test_a_block_runs(name: str, tmp_path: Path) -> None:
     run(tmp_path, name)
 
 
-def test_what_it_says_of_a_greeting(tmp_path: Path) -> None:
-    """The URL, what is sent, and the wire name in the repr."""
+def test_its_claims_about_a_greeting(tmp_path: Path) -> None:
+    """The URL, the sent fields, and the wire name in the repr."""
     greeting = run(tmp_path, "greeting.py")
     assert greeting["Greeting"].resource.path() == "/apis/example.org/v1/greetings"
     spec = greeting["GreetingSpec"](name="a")
@@ -51,7 +51,7 @@ def test_every_keyword_and_module_is_named() -> None:
     assert all(f"`{path.stem}`" in PAGE for path in Path(modules[0]).glob("[a-z]*.py"))
 
 
-def test_a_view_of_somebody_elses_kind_is_not_put(tmp_path: Path) -> None:
+def test_a_view_of_a_foreign_kind_is_not_put(tmp_path: Path) -> None:
     """Nothing is sent."""
     certificate = run(tmp_path, "certificate.py")["Certificate"]
     objects = ManagedSandbox().client.resource(certificate)

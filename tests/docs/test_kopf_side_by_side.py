@@ -1,4 +1,4 @@
-"""docs/kopf-side-by-side.md: what can be checked of its table without measuring again."""
+"""docs/kopf-side-by-side.md: the checks of its table that need no new measurement."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_the_lines_are_those_of_the_programs() -> None:
 
 
 def test_the_version_of_kopf_is_the_locked_one() -> None:
-    """What was measured is what `make bench` installs."""
+    """The measured versions are those that `make bench` installs."""
     lock = (BENCHMARKS / "requirements.lock").read_text(encoding="utf-8")
     (locked,) = re.findall(r"^kopf==(\S+)", lock, re.MULTILINE)
     assert set(re.findall(r"kopf (\d[\d.]*\d)", PAGE)) == {locked}

@@ -87,7 +87,7 @@ def flags_have_their_variables(text: str) -> None:
 
 
 def metrics_are_those_of_the_code(text: str) -> None:
-    """Each metric has a row with its type and labels, and what it tells; each alert stands in both tables."""
+    """Each metric has a row with its type, labels and meaning; each alert stands in both tables."""
     rows = {cells[0]: cells[1:] for cells in map(cells_of, re.findall(r"<tr.*?</tr>", text, re.DOTALL))}
     found = {name: (rows[name][0], frozenset(re.findall(r"\w+", rows[name][1]))) for name in TABLE}
     assert found == {name: (row.type, row.labels) for name, row in TABLE.items()}

@@ -12,7 +12,7 @@ BLOCKS = blocks_of("testing-your-controller.md")
 
 
 def test_every_block_passes(tmp_path: Path) -> None:
-    """Saved as files beside the guide's greeter.py, and run by somebody who has installed us."""
+    """Saved as files beside the guide's greeter.py, and run by a user who has installed us."""
     (tmp_path / "greeter.py").write_text(
         blocks_of("your-first-controller.md")["greeter.py"], encoding="utf-8"
     )

@@ -47,7 +47,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def checked(folder: Path, *command: str) -> str:
-    """What a type checker says of a folder."""
+    """A type checker's output on a folder."""
     ended = subprocess.run(
         command,
         cwd=folder,

@@ -17,7 +17,7 @@ CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
 def run(folder: Path, name: str) -> subprocess.CompletedProcess[str]:
-    """Save a block as a file and run it, as somebody who has handloop installed."""
+    """Save a block as a file and run it, as a user who has handloop installed."""
     (folder / name).write_text(BLOCKS[name], encoding="utf-8")
     return subprocess.run(
         [sys.executable, name],

@@ -63,7 +63,7 @@ def test_it_has_the_twelve_steps_in_order() -> None:
 
 @pytest.mark.parametrize("step", steps(), ids=lambda step: str(step.number))
 def test_a_step_has_all_its_parts(step: Step) -> None:
-    """The step's line, what was seen there, thread, lock, hand-over, and what breaks, with a test."""
+    """The step's line, its sighting, thread, lock, hand-over, and its failure, with a test."""
     text = SECTIONS[title(step)]
     assert f"# ({step.number}) {step.words}\n" in text
     assert f"<!-- seen: {step.number} -->\n```text\n" in text
@@ -105,12 +105,12 @@ def test_all_steps_were_seen_in_the_order_of_the_way(run: Sequence[Sighting]) ->
 
 
 def test_each_claim_has_its_test() -> None:
-    """What the page says would break is shown."""
+    """Each failure that the page claims is shown."""
     assert NAMED - names_below("tests") == set()
 
 
 def test_each_test_has_its_claim() -> None:
-    """The tests that take a part away show nothing that the page does not say."""
+    """The tests that take a part away show only failures that the page claims."""
     taken_away = names_below("tests/walkthrough_claims")
     assert len(taken_away) > len(steps())
     assert taken_away - NAMED == set()

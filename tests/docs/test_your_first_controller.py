@@ -65,7 +65,7 @@ def text_of(cluster: ManagedSandbox, greeter: ModuleType) -> str | None:
     return text
 
 
-def test_it_does_what_the_page_says(greeter: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_works_as_the_page_claims(greeter: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
     """Created, changed and repaired within an instant, and no write more than needed."""
     cluster = installed(greeter, capsys)
     greetings = cluster.client.resource(greeter.Greeting)
@@ -112,10 +112,8 @@ def test_it_does_not_fight_a_deletion(greeter: ModuleType, capsys: pytest.Captur
             cluster.client.resource(greeter.ConfigMap).get("world", namespace="default")
 
 
-def test_it_does_not_take_what_is_somebody_elses(
-    greeter: ModuleType, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """A ConfigMap that was there before stays as it is, whatever Greeting has its name."""
+def test_it_does_not_take_a_foreign_object(greeter: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
+    """A ConfigMap that was there before stays as it is, for any Greeting of its name."""
     cluster = installed(greeter, capsys)
     config_maps = cluster.client.resource(greeter.ConfigMap)
     theirs = config_maps.get("kube-root-ca.crt", namespace="default")
@@ -138,7 +136,7 @@ def test_what_it_points_at_exists() -> None:
 
 
 def test_it_is_fifteen_lines() -> None:
-    """Without imports and empty lines, as the page says; and what it prints is a program."""
+    """Without imports and empty lines, as the page claims; and its output is a program."""
     lines = [line for line in BLOCKS["greeter.py"].splitlines() if line.strip()]
     imports = {
         n for i in ast.parse(BLOCKS["greeter.py"]).body[:2] for n in range(i.lineno, (i.end_lineno or 0) + 1)
@@ -156,7 +154,7 @@ def test_the_program_starts_by_itself(tmp_path: Path) -> None:
 
 
 def script(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run Python as somebody who has handloop installed, with a home that holds nothing."""
+    """Run Python as a user who has handloop installed, with an empty home."""
     environment = {"PYTHONPATH": str(ROOT), "HOME": str(folder), "PATH": ""}
     return subprocess.run(
         [sys.executable, *arguments],

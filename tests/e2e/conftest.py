@@ -35,7 +35,7 @@ def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Cluster]
 
 @pytest.fixture
 def sandbox(tmp_path: Path) -> Iterator[SandboxCluster]:
-    """The sandbox, for what must be counted, refused or broken."""
+    """The sandbox, for requests that must be counted, refused or broken."""
     with sandbox_cluster(tmp_path, definition=usual_definition()) as opened:
         yield opened
 

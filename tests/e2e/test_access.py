@@ -26,7 +26,7 @@ def install_myapp(cluster: Cluster) -> None:
 
 def tell_myapp_life(cluster: Cluster, name: str = "app") -> None:
     """
-    Tell it, and check what can be seen.
+    Report it, and check what can be seen.
 
     Created, it becomes ready; another image, another type of Service and back; a Service that was deleted is
     made again; an autoscaler comes, changes and goes; with the MyApp everything goes.
@@ -130,7 +130,7 @@ def test_the_role_without_a_verb_is_not_enough(sandbox: SandboxCluster, run: Run
 
 
 class Choice(NamedTuple):
-    """What somebody may choose to run; namespaces () = all of them."""
+    """The choices of a user for a run; namespaces () = all of them."""
 
     controllers: str
     namespaces: tuple[str, ...] = ()
@@ -178,7 +178,7 @@ def closing_transport(cluster: Cluster) -> Iterator[Cluster]:
 def test_the_printed_roles_are_what_is_asked_for_and_nothing_else(
     sandbox: SandboxCluster, run: Run, choice: Choice, tmp_path: Path
 ) -> None:
-    """S01: both ways: no request of a whole run lacks a rule, and no rule but one is without a request."""
+    """Both ways: no request of a whole run lacks a rule, and no rule but one is without a request."""
     install_myapp(sandbox)
     for namespace in ("home", "other"):
         sandbox.create(NAMESPACES, {"metadata": {"name": namespace}})

@@ -41,7 +41,7 @@ def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Cluster]
         yield sandbox
 
 
-def test_what_cannot_work_is_said_and_does_no_harm(cluster: Cluster, run: Run) -> None:
+def test_an_impossible_fault_is_reported_and_does_no_harm(cluster: Cluster, run: Run) -> None:
     """Each hopeless Foo gets one Warning and is not retried; the others go on, and it does once mended."""
     for name, spec in HOPELESS.items():
         cluster.create(cluster.foos, foo(name, spec))

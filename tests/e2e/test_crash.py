@@ -19,7 +19,7 @@ MOMENTS = random.Random(SEED).sample(
 
 
 def assert_end_state(cluster: Cluster, uid: str) -> None:
-    """One Deployment of the Foo's, available, whatever happened on the way."""
+    """One Deployment of the Foo's, available, after any fault on the way."""
     wait_available(cluster, "victim", 2)
     deployment = wait_deployment(cluster, "victim", replicas=2)
     assert [owner["uid"] for owner in deployment["metadata"]["ownerReferences"]] == [uid]

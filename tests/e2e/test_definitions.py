@@ -55,8 +55,10 @@ def open_cluster(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Ope
 
 
 @pytest.mark.parametrize("status", [True, False], ids=["stock", "no-status"])
-def test_a_definition_without_status_is_said_once(open_cluster: Open, tmp_path: Path, status: bool) -> None:
-    """Where the server takes no status that is said once and not tried for ever; all else works."""
+def test_a_definition_without_status_is_reported_once(
+    open_cluster: Open, tmp_path: Path, status: bool
+) -> None:
+    """Where the server takes no status that is logged once and not tried for ever; all else works."""
     cluster = open_cluster(stock_definition(status=status))
     with running(*arguments_for(cluster), "--resync=1s", folder=tmp_path) as program:
         program.wait_line("handloop errors E08")
@@ -78,7 +80,7 @@ def test_a_definition_without_status_is_said_once(open_cluster: Open, tmp_path: 
 
 
 def test_a_missing_definition_is_waited_for(tmp_path: Path) -> None:
-    """Without the CRD it says what to apply, is not ready, and starts to work when the CRD appears."""
+    """Without the CRD it prints the fix, is not ready, and starts to work when the CRD appears."""
     with (
         sandbox_cluster(tmp_path, definition=None) as cluster,
         running(*arguments_for(cluster), folder=tmp_path) as program,

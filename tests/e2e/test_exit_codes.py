@@ -48,7 +48,7 @@ def kubeconfig(folder: Path, server: str, **cluster: str) -> str:
 
 
 def assert_problem(log: str, code: str, *words: str) -> None:
-    """The shape of every problem, and what this one says."""
+    """The shape of every problem, and the words of this one."""
     assert f"more: handloop errors {code.upper()}" in log
     for word in ("error: ", "  fix: ", *words):
         assert word in log
@@ -63,7 +63,7 @@ def assert_problem(log: str, code: str, *words: str) -> None:
     ],
 )
 def test_a_line_that_cannot_be_understood(tmp_path: Path, arguments: list[str], words: str) -> None:
-    """Usage errors name what was meant, and exit with 2."""
+    """Usage errors name the nearest word, and exit with 2."""
     code, log = ended(tmp_path, *arguments)
     assert code == 2
     assert log.startswith("error: ")
@@ -103,7 +103,7 @@ def test_a_context_that_is_not_there(tmp_path: Path) -> None:
 
 
 def test_a_server_that_is_not_there(tmp_path: Path) -> None:
-    """E04 says connection refused; only with --preflight=exit that is the end, with 4."""
+    """E04 names a refused connection; only with --preflight=exit that is the end, with 4."""
     with closing(socket.socket()) as taken:
         taken.bind(("127.0.0.1", 0))
         path = kubeconfig(tmp_path, f"http://127.0.0.1:{taken.getsockname()[1]}")
@@ -130,7 +130,7 @@ def test_a_certificate_that_is_not_trusted(tmp_path: Path) -> None:
 
 @contextmanager
 def refused_handshakes(context: ssl.SSLContext) -> Iterator[int]:
-    """A TLS server whose certificate nobody wants; gives its port."""
+    """A TLS server whose certificate is not trusted; gives its port."""
     stopped = threading.Event()
     listener = socket.create_server(("127.0.0.1", 0))
     listener.settimeout(0.1)
@@ -154,7 +154,7 @@ def refused_handshakes(context: ssl.SSLContext) -> Iterator[int]:
 
 
 def test_a_token_that_is_not_accepted(sandbox: SandboxCluster, tmp_path: Path) -> None:
-    """E06 says 401; with --preflight=exit it exits with 3."""
+    """E06 names the 401; with --preflight=exit it exits with 3."""
     path = token_kubeconfig(sandbox, "stale", tmp_path / "stale.kubeconfig")
     code, log = ended(tmp_path, *arguments_for(sandbox, path), "--preflight=exit")
     assert code == 3
@@ -162,7 +162,7 @@ def test_a_token_that_is_not_accepted(sandbox: SandboxCluster, tmp_path: Path) -
 
 
 def test_a_server_without_the_definition(tmp_path: Path) -> None:
-    """E07 says what to apply; with --preflight=exit it exits with 6."""
+    """E07 names the file to apply; with --preflight=exit it exits with 6."""
     with sandbox_cluster(tmp_path, definition=None) as cluster:
         code, log = ended(tmp_path, *arguments_for(cluster), "--preflight=exit")
     assert code == 6

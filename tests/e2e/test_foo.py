@@ -18,7 +18,7 @@ def nobodys_deployment(name: str) -> dict[str, object]:
 
 
 def test_a_foo_lives(cluster: Cluster, run: Run) -> None:
-    """A Foo makes a Deployment, heals it, scales it, shows what is available, and takes it along."""
+    """A Foo makes a Deployment, heals it, scales it, shows its available replicas, and takes it along."""
     with run() as program:
         program.wait_ready()
         tell_story(cluster)
@@ -26,7 +26,7 @@ def test_a_foo_lives(cluster: Cluster, run: Run) -> None:
 
 
 def test_a_foo_that_was_there_before_is_found(cluster: Cluster, run: Run) -> None:
-    """Without replicas in the Foo the server's default is left alone, and what is available is shown."""
+    """Without replicas in the Foo the server's default is left alone, and the available ones are shown."""
     cluster.create(cluster.foos, foo("early", {"deploymentName": "early"}))
     with run():
         wait_deployment(cluster, "early", replicas=1)
@@ -48,7 +48,7 @@ def test_no_first_apply_of_a_foo_fails(cluster: Cluster, run: Run) -> None:
 
 
 def test_a_foreign_deployment_is_left_alone(cluster: Cluster, run: Run) -> None:
-    """A Deployment owned by nobody is never written, the Foo gets a Warning, and works once it is gone."""
+    """A Deployment without an owner is never written, the Foo gets a Warning, and works once it is gone."""
     cluster.create(cluster.deployments, nobodys_deployment("taken"))
     before = cluster.wait(
         cluster.deployments,

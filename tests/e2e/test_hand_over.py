@@ -2,7 +2,7 @@
 What leader election promises with the durations by default, on a real server, between two processes that
 may do what `manifests rbac` prints and no more.
 
-Run with `-s` it says how long each hand-over took.
+Run with `-s` it prints how long each hand-over took.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def hand_over(replicas: Replicas, end: Callable[[Replica], object]) -> tuple[Rep
 
 
 def test_a_killed_leader_is_followed_when_its_lease_has_run_out(replicas: Replicas) -> None:
-    """G10, I8, I10: kill -9; the other acts within lease duration + retry period, and not before its end."""
+    """Kill -9; the other acts within lease duration + retry period, and not before its end."""
     leader, standby, seconds = hand_over(replicas, lambda replica: replica.program.kill())
     assert seconds <= LEASE_DURATION_SECONDS + RETRY_PERIOD_SECONDS + MARGIN_SECONDS
     waited = standby.renewals[0].began_at - leader.renewals[-1].began_at
@@ -82,7 +82,7 @@ def test_a_killed_leader_is_followed_when_its_lease_has_run_out(replicas: Replic
 
 
 def test_a_leader_that_is_asked_to_stop_is_followed_at_once(replicas: Replicas) -> None:
-    """P01, P02, G12: SIGTERM; the other acts within 2 s, and not before the lease was given back."""
+    """SIGTERM; the other acts within 2 s, and not before the lease was given back."""
     leader, standby, seconds = hand_over(replicas, lambda replica: replica.program.stop())
     assert seconds <= SIGTERM_SECONDS + MARGIN_SECONDS < RENEW_DEADLINE_SECONDS + MARGIN_SECONDS
     assert leader.proxy.writes[-1].holder == ""

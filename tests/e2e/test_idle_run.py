@@ -15,7 +15,7 @@ SECONDS: Final = 180.0
 
 
 def assert_says_nothing(program: Program) -> None:
-    """After the hint that there is nothing to do, a program without work has nothing to say."""
+    """After the hint that there is nothing to do, a program without work logs nothing."""
     program.wait_line("E15")
     assert program.wait_more(len(program.log), seconds=SECONDS) == []
     assert program.page("health", "/readyz") == (200, "ok")

@@ -32,7 +32,7 @@ from support.program import ROOT
 from support.running_pods import Pods, complaints, pods_of
 
 PERIOD_SECONDS: Final = 0.5
-"""By so much a gap may be longer than the longest that somebody had to wait."""
+"""By so much a gap may be longer than the longest wait of a replica."""
 
 
 class Heartbeat:
@@ -132,7 +132,7 @@ EXPLAINED: Final = {
     r"update status .* not found \(404": "a Foo was deleted while its status was on the way",
     r"has no resource \S+|could not find the requested resource": "a CRD is new, and not served yet",
 }
-"""What may stand in a log, and why."""
+"""The allowed lines of a log, with the reason."""
 
 
 class Deployed(NamedTuple):
@@ -149,7 +149,7 @@ class Deployed(NamedTuple):
         return [pod for pod in found if "deletionTimestamp" not in pod["metadata"]]
 
     def leader(self) -> str:
-        """The pod that says it leads."""
+        """The pod that reports itself as the leader."""
         return until(self._find_leader, "led", seconds=SECONDS)
 
     def _find_leader(self) -> str:
@@ -162,7 +162,7 @@ class Deployed(NamedTuple):
     def wait_whole(self) -> None:
         """Until every replica is there, new, and ready."""
         self.system.wait(self.system.deployments, _is_whole, "rolled out")
-        # what the Deployment says may be from before a pod went
+        # the Deployment's status may be from before a pod went
         wanted = self.system.get(self.system.deployments, NAME)["spec"]["replicas"]
         until(lambda: [*map(_is_ready, self.list_pods())] == [True] * wanted, "whole", seconds=SECONDS)
 
@@ -213,7 +213,7 @@ def deployed(overlay: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 @pytest.fixture
 def report(capsys: pytest.CaptureFixture[str]) -> Callable[[str], None]:
-    """Writes a figure where whoever started the tests sees it."""
+    """Writes a figure to the terminal of the tests."""
 
     def write(text: str) -> None:
         with capsys.disabled():
@@ -240,7 +240,7 @@ def disturb(there: Deployed, name: str, disturbance: Callable[[], object]) -> fl
 
 
 def test_only_the_image_is_changed(deployed: Deployed, overlay: Path) -> None:
-    """What is tested is manifests/default, line by line, but for one."""
+    """The tested configuration is manifests/default, line by line, but for one."""
     usual = deployed.kubectl("kustomize", str(ROOT / "manifests/default")).lines
     ours = deployed.kubectl("kustomize", str(overlay)).lines
     differing = [
@@ -261,8 +261,8 @@ def test_every_probe_passes_and_nothing_was_restarted(deployed: Deployed) -> Non
         assert "[-]" not in verbose
 
 
-def test_it_runs_as_nobody_on_a_root_it_cannot_write(deployed: Deployed) -> None:
-    """The kernel says so: user 65532, no capabilities, no way to gain any, `/` mounted read-only."""
+def test_it_runs_without_privileges_on_a_root_it_cannot_write(deployed: Deployed) -> None:
+    """By the kernel: user 65532, no capabilities, no way to gain any, `/` mounted read-only."""
     for pod in deployed.list_pods():
         facts = deployed.pods.process(pod["metadata"]["name"])
         assert facts["Uid"].split() == ["65532"] * 4
@@ -292,7 +292,7 @@ def test_a_foo_is_served(deployed: Deployed) -> None:
 
 
 def test_a_myapp_is_served(deployed: Deployed) -> None:
-    """The sample comes up with its Deployment and its Service, and says that it is ready."""
+    """The sample comes up with its Deployment and its Service, and its status is Ready."""
     cluster = deployed.user
     (sample,) = yaml.safe_load_all((ROOT / "manifests/samples/myapp.yaml").read_text(encoding="utf-8"))
     name = sample["metadata"]["name"]

@@ -54,7 +54,7 @@ def replicas(cluster: Cluster, run: Run, tmp_path: Path) -> Iterator[Replicas]:
 
 
 def test_a_killed_leader_is_followed(replicas: Replicas) -> None:
-    """G10, I8, I10: kill -9, and the other works within lease duration and retry period."""
+    """Kill -9, and the other works within lease duration and retry period."""
     leader, standby = replicas.pair(*SHORT)
     with replicas.changing_foos():
         leader.wait_work(at_least=10)
@@ -69,7 +69,7 @@ def test_a_killed_leader_is_followed(replicas: Replicas) -> None:
 
 
 def test_a_leader_that_is_asked_to_stop_hands_over(replicas: Replicas) -> None:
-    """P01, P02, G12: the lease is released after the workers: nobody waits until it expires, in a minute."""
+    """The lease is released after the workers: no standby waits until it expires, in a minute."""
     leader, standby = replicas.pair(*LONG)
     with replicas.changing_foos():
         leader.wait_work(at_least=10)
@@ -82,7 +82,7 @@ def test_a_leader_that_is_asked_to_stop_hands_over(replicas: Replicas) -> None:
 
 
 def test_a_leader_that_cannot_renew_ends_before_another_begins(replicas: Replicas) -> None:
-    """P07, P09, E12: exit code 1, in words, and no write that others could meet."""
+    """E12: exit code 1, in words, and no write that others could meet."""
     leader, standby = replicas.pair(*SHORT)
     with replicas.changing_foos():
         leader.wait_work(at_least=10)
@@ -101,7 +101,7 @@ def test_a_leader_that_cannot_renew_ends_before_another_begins(replicas: Replica
 
 
 def test_a_leader_that_was_suspended_does_not_go_on(replicas: Replicas) -> None:
-    """P08, P13: SIGSTOP until another leads, then SIGCONT: no write passes, and it ends with 1."""
+    """SIGSTOP until another leads, then SIGCONT: no write passes, and it ends with 1."""
     leader, standby = replicas.pair(*SHORT)
     with replicas.changing_foos():
         leader.wait_work(at_least=10)
@@ -124,7 +124,7 @@ def cached_foos(program: Program) -> float:
     return float(cached[1])
 
 
-def test_a_standby_is_ready_and_says_whom_it_waits_for(replicas: Replicas) -> None:
+def test_a_standby_is_ready_and_shows_whom_it_waits_for(replicas: Replicas) -> None:
     """E11: warm caches, /readyz 200 with leader or standby, the gauge, and a line that names the holder."""
     leader, standby = (replica.program for replica in replicas.pair(*LONG))
     with replicas.changing_foos():

@@ -35,7 +35,7 @@ def holders(tmp_path: Path) -> Iterator[Holders]:
 
 
 def opened(fifo: Path) -> int:
-    """The writing end of a pipe, as soon as somebody reads; 0 before that."""
+    """The writing end of a pipe, as soon as a reader comes; 0 before that."""
     with suppress(OSError):
         return os.open(fifo, os.O_WRONLY | os.O_NONBLOCK)
     return 0
@@ -58,7 +58,7 @@ def plugin_kubeconfig(folder: Path, server: str, script: str) -> Path:
 
 
 def test_a_kubeconfig_may_come_through_a_pipe(sandbox: SandboxCluster, run: Run, fifo: Path) -> None:
-    """`--kubeconfig <(...)`: whatever decrypts or fetches it may take its time."""
+    """`--kubeconfig <(...)`: a program that decrypts or fetches it may take its time."""
     with run(kubeconfig=fifo) as program:
         writer = until(lambda: opened(fifo), "read", seconds=SECONDS)
         os.write(writer, sandbox.kubeconfig.read_bytes())
@@ -78,7 +78,7 @@ def test_a_stop_ends_the_wait_for_a_kubeconfig(tmp_path: Path, fifo: Path) -> No
 
 
 def test_a_stop_ends_a_login_that_hangs(tmp_path: Path, holders: Holders) -> None:
-    """Nothing of the login program is left, and nothing is said to be wrong with the credentials."""
+    """Nothing of the login program is left, and no line complains about the credentials."""
     path = plugin_kubeconfig(tmp_path, "http://127.0.0.1:1", f"{holders.hold}; sleep 1000 & sleep 1000")
     with running("--kubeconfig", str(path), *NO_SERVERS, folder=tmp_path) as program:
         holders.wait_begun()

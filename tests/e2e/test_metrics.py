@@ -44,7 +44,7 @@ def settled(program: Program) -> str:
 
 
 def test_the_metrics_of_a_working_program(sandbox: SandboxCluster, run: Run) -> None:
-    """Every series is there as the table says, and counts what has happened."""
+    """Every series of the table is there, and counts."""
     with run("--controllers=foo") as program:
         program.wait_ready()
         sandbox.create_foo("counted")

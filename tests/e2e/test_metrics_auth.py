@@ -30,7 +30,7 @@ class Scraper(NamedTuple):
     context: ssl.SSLContext
 
     def status(self, token: str = "") -> int:
-        """What comes of asking with a token, "" = none."""
+        """The answer to a request with a token, "" = none."""
         address = self.program.wait_line(r'metrics="([^"]+)"')[1]
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         request = urllib.request.Request(f"https://{address}/metrics", headers=headers)
@@ -76,7 +76,7 @@ def test_only_a_metrics_reader_reads_metrics(cluster: Cluster, run: Run, tmp_pat
 def test_nothing_of_the_role_for_it_can_be_left_out(
     cluster: Cluster, run: Run, tmp_path: Path, resource: str
 ) -> None:
-    """Without either of its rules nobody can be let in, and the answer is that it failed."""
+    """Without either of its rules no client can be let in, and the answer is that it failed."""
     reader = yaml.safe_load((ROOT / "manifests/rbac/metrics_reader_role.yaml").read_text(encoding="utf-8"))
     create_account(cluster, "scraper")
     with scraped(cluster, run, tmp_path) as scraper, bound(cluster, reader, "scraper"):

@@ -148,7 +148,7 @@ def switch_types(cluster: Cluster, myapps: MyApps) -> None:
 
 
 def switch_autoscaling(cluster: Cluster, myapps: MyApps) -> None:
-    """What the autoscaler sets stays, whatever else changes; off, the spec's number comes back."""
+    """The autoscaler's number stays, after any other change; off, the spec's number comes back."""
     myapps.change("web", autoScaling={"enabled": True, "minReplicas": 2, "maxReplicas": 9})
     cluster.wait(myapps.autoscalers, lambda found: "web" in found, "an autoscaler")
     myapps.scale("web", 6)
@@ -166,11 +166,13 @@ def switch_autoscaling(cluster: Cluster, myapps: MyApps) -> None:
 
 
 def warnings_of(events: Objects, name: str) -> list[Any]:
-    """How often each Warning on an object was told."""
+    """The count of each Warning on an object."""
     return [event.get("count") or 1 for event in events_of(events, name, "ReconcileError")]
 
 
-def test_a_child_that_breaks_is_said_and_mended(cluster: Cluster, myapps: MyApps, operate: Operate) -> None:
+def test_a_child_that_breaks_is_reported_and_mended(
+    cluster: Cluster, myapps: MyApps, operate: Operate
+) -> None:
     """Degraded with the server's reason, the other children as wanted; repaired, it recovers."""
     with operate(), observing(cluster, myapps) as observed:
         myapps.create("web", replicas=2)
@@ -197,7 +199,7 @@ def failures(program: Program) -> float:
 
 
 def foreign(kind: str) -> Object:
-    """An object of nobody, in the way of web's child of that kind."""
+    """An object without an owner, in the way of web's child of that kind."""
     labels = {"app": "theirs"}
     template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "theirs:1"}]}}
     target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "theirs"}
@@ -210,7 +212,7 @@ def foreign(kind: str) -> Object:
 
 
 def what_is_theirs(obj: Object) -> Object:
-    """What nobody but its maker may change of an object, and who has written to it."""
+    """The parts of an object that only its maker may change, and its writers."""
     metadata = obj["metadata"]
     return {
         "spec": obj["spec"],
@@ -223,7 +225,7 @@ def what_is_theirs(obj: Object) -> Object:
 def test_a_name_that_is_taken_is_left_alone(
     cluster: Cluster, myapps: MyApps, operate: Operate, kind: str
 ) -> None:
-    """Somebody else's object is never written, one Warning tells of it; once free, the name is had."""
+    """A foreign object is never written, one Warning reports it; once free, the name is had."""
     collections = {
         "Deployment": cluster.deployments,
         "Service": myapps.services,
@@ -274,13 +276,13 @@ def test_a_myapp_made_again_gets_children_of_its_own(
 
 
 def is_done_for(app: Object) -> bool:
-    """Whether a MyApp says that it is being deleted, and that nothing of it runs any more."""
+    """Whether a MyApp's status shows that it is being deleted, and that nothing of it runs any more."""
     status = app["status"]
     reasons = {condition["type"]: condition["reason"] for condition in status["conditions"]}
     return reasons["Ready"] == "Deleting" and not status.get("readyReplicas", 0)
 
 
-def test_a_myapp_that_somebody_holds_says_that_it_goes(
+def test_a_myapp_with_a_foreign_finalizer_shows_that_it_goes(
     cluster: Cluster, myapps: MyApps, operate: Operate
 ) -> None:
     """Deleted in the foreground and held by a finalizer, it is not Ready when its children have gone."""

@@ -49,7 +49,7 @@ def test_it_outlives_the_api_server(sandbox: SandboxCluster, run: Run) -> None:
 
 
 def test_a_start_without_an_api_server_waits_for_it(sandbox: SandboxCluster, run: Run) -> None:
-    """Started too early it says what is wrong and how to check, is alive but not ready, and then works."""
+    """Started too early it prints the trouble and how to check, is alive but not ready, and then works."""
     port = sandbox.stop_serving()
     with run() as program:
         program.wait_line("handloop errors E04")

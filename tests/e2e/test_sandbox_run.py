@@ -33,7 +33,7 @@ def opened(program: Program, folder: Path) -> Cluster:
 
 
 def test_it_brings_its_own_cluster(tmp_path: Path) -> None:
-    """`--sandbox` needs nothing: it listens on loopback only, tells what to type, and does the whole job."""
+    """`--sandbox` needs nothing: it listens on loopback only, prints what to type, and does the whole job."""
     with running("--sandbox", FAST, folder=tmp_path) as program:
         cluster = opened(program, tmp_path)
         wait_ready_page(program)
@@ -65,7 +65,7 @@ def test_it_leaves_the_users_configuration_alone(tmp_path: Path) -> None:
 
 @pytest.mark.kubectl
 def test_the_first_steps_with_kubectl(tmp_path: Path, kubectl: Kubectl) -> None:
-    """What the README tells a newcomer to type does what it says."""
+    """The commands that the README gives a newcomer work as it claims."""
     with running("--sandbox", FAST, folder=tmp_path) as program:
         program.wait_ready()
         assert "example-foo created" in kubectl("apply", "-f", str(SAMPLE)).out

@@ -11,7 +11,7 @@ from support.foo_story import wait_available
 from support.program import SECONDS, Run
 
 SOON_SECONDS = 20.0
-"""Less than what is waited for: a stop has 30 s, and so has the server's answer that is held back."""
+"""Less than the wait: a stop has 30 s, and so has the server's answer that is held back."""
 
 
 class Hold:
@@ -29,7 +29,7 @@ class Hold:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_one_signal_stops_it_in_order(cluster: Cluster, run: Run, number: signal.Signals) -> None:
-    """After one signal it ends within seconds with exit code 0, and says so."""
+    """After one signal it ends within seconds with exit code 0, and logs it."""
     with run() as program:
         program.wait_ready()
         cluster.create_foo("settled")
@@ -73,8 +73,8 @@ def test_a_second_signal_ends_it_at_once(sandbox: SandboxCluster, run: Run) -> N
             hold.let_go.set()
 
 
-def test_a_stop_waits_no_longer_than_it_is_told(sandbox: SandboxCluster, run: Run) -> None:
-    """E16: with a server that hangs the stop gives up after --shutdown-timeout, says so, and exits with 1."""
+def test_a_stop_waits_no_longer_than_its_timeout(sandbox: SandboxCluster, run: Run) -> None:
+    """E16: with a server that hangs the stop gives up after --shutdown-timeout, logs it, and exits with 1."""
     sandbox.trace.before = hold = Hold()
     sandbox.create_foo("stuck")
     with run("--shutdown-timeout=200ms") as program:

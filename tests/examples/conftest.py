@@ -28,5 +28,5 @@ def sandbox(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[ExampleC
 
 @pytest.fixture
 def printed(capsys: pytest.CaptureFixture[str]) -> Printed:
-    """What examples print."""
+    """The output of examples."""
     return Printed(capsys)

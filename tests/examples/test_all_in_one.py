@@ -63,7 +63,7 @@ def pods_of(cluster: ExampleCluster, kind: type[Kind]) -> list[str]:
 
 
 class State(NamedTuple):
-    """What the four objects have led to; told is what was printed last of the Sample and of the ConfigMap."""
+    """The results of the four objects; told is the last line of the Sample and of the ConfigMap."""
 
     pods: int
     nodes: int
@@ -85,7 +85,7 @@ def state(cluster: ExampleCluster, started: Program) -> State:
 
 
 def told(cluster: ExampleCluster, started: Program, name: str) -> str:
-    """What was printed last about an object; of a changed text the new one."""
+    """The last line about an object; of a changed text the new one."""
     begin = f"{cluster.namespace}/{name}: "
     lines = [line.removeprefix(begin) for line in started.printed if line.startswith(begin)]
     return lines[-1].rpartition(" -> ")[2] if lines else ""
@@ -180,7 +180,7 @@ def live_through(cluster: ExampleCluster, folder: Path, killed_in: int | None, s
             if do is shrink:
                 cluster.assert_quiet_while(partial(reconciles, started), *WRITTEN)
         cluster.eventually(lambda: not any(cluster.all(kind) for kind in WRITTEN), "gone")
-        if killed_in != len(LIFE) - 1:  # else nobody may have seen them go
+        if killed_in != len(LIFE) - 1:  # else no process may have seen them go
             gone = {f"{cluster.namespace}/{name} is gone" for name in ("text", "settings")}
             cluster.eventually(lambda: gone <= set(started.printed), f"{gone}")
         wait_at_work(started)  # before that a signal ends it at once
@@ -188,7 +188,7 @@ def live_through(cluster: ExampleCluster, folder: Path, killed_in: int | None, s
 
 
 def wait_for_state(cluster: ExampleCluster, started: Program, wanted: State) -> None:
-    """Wait until all is as wanted; says how it is else."""
+    """Wait until all is as wanted; fails with the present state."""
     seen: list[State] = []
 
     def is_wanted() -> bool:
@@ -209,7 +209,7 @@ def reconciles(started: Program) -> float:
 
 
 def metric(started: Program, name: str, controller: str) -> float:
-    """The sum of a metric of one controller, whatever its other labels; queues name it `name`."""
+    """The sum of a metric of one controller, over its other labels; queues name it `name`."""
     _, page = started.page("metrics", "/metrics")
     lines = re.findall(
         rf'^{name}{{[^}}]*(?:controller|name)="{controller}"[^}}]*}} (\S+)$', page, re.MULTILINE

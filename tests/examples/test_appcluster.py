@@ -1,4 +1,4 @@
-"""examples/appcluster: exactly as many Pods as asked for, whatever happens meanwhile."""
+"""examples/appcluster: exactly the wanted number of Pods, with any trouble meanwhile."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def pods(cluster: ExampleCluster) -> list[str]:
 
 
 def ready(cluster: ExampleCluster) -> int:
-    """What the status says."""
+    """The content of the status."""
     web = cluster.get(AppCluster, "web")
     return web.status.ready if web else -1
 
@@ -55,7 +55,7 @@ def test_a_life(cluster: ExampleCluster) -> None:
     assert controller.statistics().unexpected == 0
 
 
-def test_a_pod_of_somebody_else_is_none_of_ours(cluster: ExampleCluster) -> None:
+def test_a_foreign_pod_is_left_alone(cluster: ExampleCluster) -> None:
     """It has the label, even before the AppCluster: it is neither counted nor deleted."""
     container = Container(name="theirs", image="busybox:1.37", command=("sleep", "infinity"))
     metadata = ObjectMeta(name="theirs", namespace=cluster.namespace, labels=FrozenMap({"app": "web"}))

@@ -1,4 +1,4 @@
-"""What every example is: a folder that can be copied, as short as its README says, and a program."""
+"""Every example is a folder that can be copied, as short as in its README, and a program."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def work(name: str) -> str:
 
 
 def modules(name: str) -> list[str]:
-    """The modules that the README tells of, but for the program."""
+    """The modules in the README, but for the program."""
     return [work(name), *(["types"] if KINDS[name] else [])]
 
 
@@ -82,7 +82,7 @@ def test_each_folder_is_tested() -> None:
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_it_is_as_short_as_its_page_says(name: str) -> None:
+def test_it_is_as_short_as_its_page_claims(name: str) -> None:
     """The figures in the README are counted here, and within what a tutorial's operator may take."""
     counted = {file: code_lines(EXAMPLES / name / f"{file}.py") for file in (*modules(name), "__main__")}
     told = dict(re.findall(r"^\| `(\w+)\.py` \|.*\| (\d+) \|$", page(name), re.MULTILINE))
@@ -110,7 +110,7 @@ def test_it_uses_what_an_author_sees(name: str) -> None:
 
 @pytest.mark.parametrize("name", KINDS)
 def test_its_sample_is_one_of_its_objects(name: str) -> None:
-    """The sample decodes, and says nothing that the kind does not know."""
+    """The sample decodes, and has no field that the kind does not know."""
     types = f"examples.{name}.types" if KINDS[name] else "handloop.kinds.core_v1"
     kind: type[Kind] = getattr(import_module(types), KINDS[name] or "ConfigMap")
     document = yaml.safe_load((EXAMPLES / name / "sample.yaml").read_text(encoding="utf-8"))

@@ -26,7 +26,7 @@ def wanted(cluster: ExampleCluster, size: int) -> Memcached:
 
 
 def nodes(cluster: ExampleCluster) -> list[str]:
-    """What the status says; empty without a Memcached."""
+    """The content of the status; empty without a Memcached."""
     cache = cluster.get(Memcached, "cache")
     return list(cache.status.nodes) if cache else []
 
@@ -86,7 +86,7 @@ def is_another(cluster: ExampleCluster, before: Deployment) -> bool:
 
 
 def test_a_deployment_that_is_being_deleted_is_not_taken_for_right(cluster: ExampleCluster) -> None:
-    """A finalizer keeps it: it is left to go, the status says so, and its successor is made at once."""
+    """A finalizer keeps it: it is left to go, the status reports it, and its successor is made at once."""
     with captured_logs() as lines, cluster.operator(set_up) as controller:
         wanted(cluster, 0)
         cluster.eventually(lambda: available(cluster).reason == "Ready", "ready")
@@ -118,7 +118,7 @@ def test_its_pods_run_memcached(sandbox: ExampleCluster) -> None:
 
 
 def foreign(cluster: ExampleCluster) -> Deployment:
-    """Create a Deployment `cache` that nobody controls."""
+    """Create a Deployment `cache` without a controller."""
     labels = FrozenMap({"app": "theirs"})
     container = Container(name="theirs", image="busybox:1.37", command=("sleep", "infinity"))
     template = PodTemplateSpec(metadata=ObjectMeta(labels=labels), spec=PodSpec(containers=(container,)))
@@ -126,8 +126,8 @@ def foreign(cluster: ExampleCluster) -> Deployment:
     return cluster.create(Deployment.named("cache", spec=spec))
 
 
-def test_a_deployment_of_somebody_else_is_left_alone(cluster: ExampleCluster) -> None:
-    """The Memcached says so, goes to work once the name is free, and does not take it along at its end."""
+def test_a_deployment_with_another_owner_is_left_alone(cluster: ExampleCluster) -> None:
+    """The Memcached reports it, goes to work once the name is free, and leaves the Deployment at its end."""
     theirs = foreign(cluster)
     with cluster.operator(set_up) as controller:
         wanted(cluster, 2)
@@ -145,7 +145,7 @@ def test_a_deployment_of_somebody_else_is_left_alone(cluster: ExampleCluster) ->
 
 
 def test_a_deployment_that_no_cache_has_seen_is_left_alone(cluster: ExampleCluster) -> None:
-    """The watch of Deployments brings nothing: the server tells that the name is taken, before it changes."""
+    """The watch of Deployments brings nothing: the server refuses the taken name, before it changes."""
     with cluster.operator(set_up) as controller:
         cluster.create(Memcached.named("first", spec=MemcachedSpec(size=0)))
         cluster.eventually(lambda: cluster.get(Deployment, "first"), "caches filled")

@@ -16,7 +16,7 @@ KINDS: Final = ()
 
 
 def test_a_life(cluster: ExampleCluster, printed: Printed) -> None:
-    """Printed, given up, printed again when it is mended, and gone, whatever the watch does meanwhile."""
+    """Printed, given up, printed again when it is mended, and gone, with any fault of the watch."""
     name = f"{cluster.namespace}/settings"
 
     def wait_for(line: str) -> None:

@@ -24,7 +24,7 @@ POLLS: Final = 3
 
 
 def test_a_life(cluster: ExampleCluster, printed: Printed) -> None:
-    """A line for each new text, none for a label or a resync, whatever the watch does meanwhile."""
+    """A line for each new text, none for a label or a resync, with any fault of the watch."""
     name = f"{cluster.namespace}/one"
 
     def wait_for(line: str) -> None:
@@ -66,7 +66,7 @@ def test_polling_asks_for_ever_and_the_printer_does_not(sandbox: ExampleCluster,
     polls = RequestTrace(sandbox.sandbox.engine, sandbox.sandbox.token, user_agent="polling")
     (block,) = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
     names: dict[str, Any] = {}
-    exec(block, names)  # noqa: S102 - the page's code is what is tested
+    exec(block, names)  # noqa: S102 - the page's code is the subject
     sandbox.create(Sample.named("one", test_string="a"))
     stop = Hasty()
     with sandbox.operator(set_up, read_seconds=60):

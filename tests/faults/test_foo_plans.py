@@ -1,8 +1,8 @@
 """
-The Foo controller under plans of faults: whatever the plan, the same end.
+The Foo controller under plans of faults: every plan has the same end.
 
 A plan is drawn from a seed: some faults before each step of a story. The threads are real, so a plan repeats
-what goes wrong, not the exact schedule. A plan that fails prints the line that runs it again; FAULT_SEEDS
+the faults, not the exact schedule. A plan that fails prints the line that runs it again; FAULT_SEEDS
 sets how many are drawn.
 """
 
@@ -101,7 +101,7 @@ def _line(plan: Plan) -> str:
 
 
 def _is_settled(cluster: FaultyCluster) -> bool:
-    """Every Foo has its Deployment, and the status says what the Deployment's does."""
+    """Every Foo has its Deployment, and the status equals the Deployment's."""
     foos, deployments = cluster.objects(FOOS), cluster.objects(DEPLOYMENTS)
     return foos.keys() == _EXPECTED.keys() and all(
         _is_in_step(foos[name], deployments.get(wanted), replicas)
@@ -135,13 +135,13 @@ def _run(plan: Plan) -> None:
             step(cluster)
             _let_them_happen(injections)
         until(lambda: _is_settled(cluster), "settled", seconds=SECONDS)
-        # what is left of the renamed Foo's first Deployment still has its owner: nothing else is there
+        # the rest of the renamed Foo's first Deployment still has its owner: nothing else is there
         assert set(cluster.objects(DEPLOYMENTS)) <= {"scaled", "another", "renamed"}
 
 
 @pytest.mark.parametrize("plan", _plans())
 def test_every_plan_ends_in_the_same_state(plan: Plan) -> None:
-    """A07 T08 T23 and others in any mixture: every fault ends by itself, and then children match the Foos."""
+    """Every fault ends by itself, and then children match the Foos."""
     try:
         _run(plan)
     except AssertionError as error:
@@ -157,7 +157,7 @@ def test_a_plan_is_a_function_of_its_seed() -> None:
     assert len(_FAULTS.decode(text)) == len(_STORY)
 
 
-def test_a_failing_plan_says_how_to_run_it_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failing_plan_prints_how_to_run_it_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """The line is a note on the failure, in the report."""
 
     def fail(_plan: Plan) -> None:

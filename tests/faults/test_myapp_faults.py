@@ -103,7 +103,7 @@ def create(cluster: FaultyCluster) -> None:
 
 
 def wait_ready(cluster: FaultyCluster, replicas: int) -> None:
-    """Wait until web says that it is up, about the spec as it is."""
+    """Wait until web's status shows that it is up, for the present spec."""
 
     def is_ready() -> bool:
         app = cluster.objects(APPS)["web"]
@@ -149,7 +149,7 @@ def test_a_life_under_faults_ends_as_wanted(cluster: FaultyCluster, name: str) -
             until(lambda: "web" not in cluster.objects(path), f"{path} gone", seconds=SECONDS)  # noqa: B023
 
 
-def test_a_watch_that_lags_makes_nobody_create_twice(cluster: FaultyCluster) -> None:
+def test_a_watch_that_lags_leads_to_no_second_create(cluster: FaultyCluster) -> None:
     """A change comes while the cache lacks the children: it waits for them, and creates none again."""
     with myapp_process(cluster, REAL_CLOCK) as process:
         cluster.faults.delay_watches(LAG_SECONDS, resources=["deployments", "services"], **OURS)

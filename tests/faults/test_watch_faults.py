@@ -1,4 +1,4 @@
-"""The reflector under the sandbox's faults: it reacts as the catalogue says, and the cache ends up right."""
+"""The reflector under the sandbox's faults: it reacts as designed, and the cache ends up right."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _has_more_hits(injection: Injection, number: int) -> bool:
 @pytest.mark.parametrize("name", FAULTS)
 def test_nothing_is_missed(cluster: FaultyCluster, mirror: Mirror, name: str) -> None:
     """
-    T03 T04 T07 T13 T20 to T28 T31 T33 T42: created, changed and deleted meanwhile, the cache ends up equal.
+    Created, changed and deleted meanwhile, the cache ends up equal.
 
     An open stream is cut as well, so that the fault meets the next one too.
     """
@@ -65,7 +65,7 @@ def test_nothing_is_missed(cluster: FaultyCluster, mirror: Mirror, name: str) ->
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_start_under_faults(cluster: FaultyCluster, name: str) -> None:
-    """T01 T03 T20 T23 T24: an informer that is started while things go wrong gets its cache all the same."""
+    """An informer that is started while things go wrong gets its cache all the same."""
     cluster.create_foo("first")
     FAULTS[name](cluster)
     with mirrored(cluster) as mirror:
@@ -78,7 +78,7 @@ def test_a_start_under_faults(cluster: FaultyCluster, name: str) -> None:
 def test_a_broken_watch_is_no_reason_for_a_list(
     cluster: FaultyCluster, mirror: Mirror, how: Literal["end", "cut", "reset"]
 ) -> None:
-    """T04 T05 T28: the next watch goes on from the last event's version."""
+    """The next watch goes on from the last event's version."""
     before = mirror.watches()
     cluster.faults.drop_watches(how, count=2, **OURS)
     until(lambda: mirror.watches() >= before + 2, "watching again", seconds=SECONDS)
@@ -88,7 +88,7 @@ def test_a_broken_watch_is_no_reason_for_a_list(
 
 
 def test_too_many_requests_is_no_reason_for_a_list(cluster: FaultyCluster, mirror: Mirror) -> None:
-    """T22: 429 on opening a watch is waited for, and the watch goes on from where it was."""
+    """429 on opening a watch is waited for, and the watch goes on from where it was."""
     limited = cluster.faults.error(429, retry_after=1, verbs=["watch"], count=2, **OURS)
     cluster.faults.drop_watches(only_open=True, **OURS)
     until(lambda: limited.hits == 2, "refused twice", seconds=SECONDS)
@@ -99,7 +99,7 @@ def test_too_many_requests_is_no_reason_for_a_list(cluster: FaultyCluster, mirro
 
 @pytest.mark.parametrize("as_status", [False, True])
 def test_an_expired_version_leads_to_a_list(cluster: FaultyCluster, mirror: Mirror, as_status: bool) -> None:
-    """T25 T26: 410, as a status or in the stream, is answered by listing again."""
+    """410, as a status or in the stream, is answered by listing again."""
     cluster.faults.expire(as_status=as_status, count=1, **OURS)
     if as_status:
         cluster.faults.drop_watches(only_open=True, **OURS)
@@ -110,7 +110,7 @@ def test_an_expired_version_leads_to_a_list(cluster: FaultyCluster, mirror: Mirr
 
 
 def test_a_half_open_watch_is_noticed(cluster: FaultyCluster, mirror: Mirror) -> None:
-    """T07: silence longer than the read timeout ends the stream; what was missed comes with the next."""
+    """Silence longer than the read timeout ends the stream; missed events come with the next."""
     before = mirror.watches()
     silence = cluster.faults.silence(count=1, **OURS)
     until(lambda: silence.hits, "silent", seconds=SECONDS)
@@ -121,7 +121,7 @@ def test_a_half_open_watch_is_noticed(cluster: FaultyCluster, mirror: Mirror) ->
 
 
 def test_a_storm_of_expiries_is_met_with_patience(cluster: FaultyCluster, mirror: Mirror) -> None:
-    """T27: while every version expires at once, lists are made with back-off; afterwards all is well."""
+    """While every version expires at once, lists are made with back-off; afterwards all is well."""
     storm = cluster.faults.expire(after_events=1, **OURS)
     began_at = cluster.clock.now()
     for number in range(4):
@@ -135,7 +135,7 @@ def test_a_storm_of_expiries_is_met_with_patience(cluster: FaultyCluster, mirror
 
 
 def test_watches_that_end_at_once_are_met_with_patience(cluster: FaultyCluster, mirror: Mirror) -> None:
-    """T28: no hot loop; between two empty watches lies a back-off."""
+    """No hot loop; between two empty watches lies a back-off."""
     before, began_at = mirror.watches(), cluster.clock.now()
     with cluster.faults.drop_watches(**OURS) as drop:
         until(lambda: drop.hits >= 6, "dropped", seconds=SECONDS)
@@ -146,7 +146,7 @@ def test_watches_that_end_at_once_are_met_with_patience(cluster: FaultyCluster, 
 
 
 def test_a_stale_list_is_not_published(cluster: FaultyCluster, mirror: Mirror) -> None:
-    """T31: a list from before what is cached is refused and asked for again; nothing goes back in time."""
+    """A list older than the cache is refused and asked for again; nothing goes back in time."""
     cluster.create_foo("second")
     mirror.wait_equal()
     version = cluster.sandbox.engine.version()
@@ -163,7 +163,7 @@ def test_a_stale_list_is_not_published(cluster: FaultyCluster, mirror: Mirror) -
 
 
 def test_a_rewound_history_is_accepted(cluster: FaultyCluster, mirror: Mirror) -> None:
-    """T32: after a backup was restored the cache follows the server into the past."""
+    """After a backup was restored the cache follows the server into the past."""
     cluster.call("POST", "/api/v1/namespaces/default/configmaps", {"metadata": {"name": "elsewhere"}})
     version = cluster.sandbox.engine.version()
     # a bookmark has come: only where there are some, silence means something
@@ -179,7 +179,7 @@ def test_a_rewound_history_is_accepted(cluster: FaultyCluster, mirror: Mirror) -
 
 
 def test_lost_events_are_a_limit(cluster: FaultyCluster, mirror: Mirror) -> None:
-    """T30: what a server keeps back for ever cannot be known; the next list brings it."""
+    """What a server keeps back for ever cannot be known; the next list brings it."""
     with cluster.faults.distort_watches("lose", only_open=True, **OURS):
         cluster.create_foo("unseen")
         until(lambda: mirror.informer.statistics().queued == 0, "settled", seconds=SECONDS)

@@ -1,25 +1,19 @@
 """
 DeltaFIFO, scenario by scenario.
 
-Lists reach the FIFO keyed and transformed: what can fail in that is in test_initial_list.py.
+Lists reach the FIFO keyed and transformed; test_initial_list.py covers failures of that.
 
 Not every scenario of client-go's RealFIFO has a subject here: that FIFO keeps every delta in the order of
-arrival, this one merges the deltas of a key. Ported below are RFIFO-02, 05, 06, 07, 11, 14 (its rule that a
-bad object stops no other), 19, 20 (the part without atomic events) and 21. These do not apply, or not as they
-stand:
+arrival, this one merges the deltas of a key. What differs from upstream's tests of both:
 
-    FIFO-03, FIFO-09    without known objects: an informer has its store, so here that is an empty one
-    FIFO-04, FIFO-19    listed objects are Replaced always, so wherever upstream's default is Sync
-    FIFO-23             nothing asks for the key of deltas; test_keys.py has objects and tombstones
-    RFIFO-01            three changes of a key are one pop here: FIFO-01
-    RFIFO-03            tombstones come after the listed objects here: FIFO-15 to 18
-    RFIFO-04            a delete of an unknown object is dropped here: FIFO-09
-    RFIFO-08, 09, 10    splits of a batch by a key that comes again: here it has no second place in line
-    RFIFO-12, 13        initial and later objects in separate batches: here each key has its own flag
-    RFIFO-15 to 18      atomic events (ReplacedAll, SyncAll) and bookmarks in the queue do not exist here
-    RFIFO-22            nor the options that exclude each other
-    RFIFO-23            the lock is always held while a batch is processed: replace() relies on it
-    RFIFO-24            there is no bookmark operation; bookmarks go to the indexer
+    known objects      an informer always has its store: without known objects it is an empty one
+    listed objects     are always Replaced, also where upstream's default is Sync
+    key of deltas      has no caller; test_keys.py has objects and tombstones
+    order              three changes of a key are one pop; tombstones come after the listed objects
+    unknown object     its delete is dropped
+    batches            a key has one place in line, and its own flag for the initial list
+    atomic events      ReplacedAll, SyncAll, bookmarks in the queue and their options do not exist
+    lock               is always held while a batch is processed: replace() relies on it
 """
 
 from __future__ import annotations
@@ -93,7 +87,7 @@ def shown(popped: Deltas[Item]) -> str:
 
 @pytest.mark.parametrize("story", STORIES.strip().splitlines(), ids=lambda story: story.partition(" |")[0])
 def test_what_is_popped(story: str) -> None:
-    """A row: claim, known items, what is done, what is popped. FIFO: client-go's TestDeltaFIFO."""
+    """A row: claim, known items, steps, popped deltas. FIFO: client-go's TestDeltaFIFO."""
     _, known, steps, popped = story.split("|")
     fifo = ItemFIFO(KnownItems(items(known)))
     for step in steps.split():
@@ -123,7 +117,7 @@ def test_an_object_that_vanishes_during_a_resync_is_skipped() -> None:
 
 
 def test_an_object_that_vanishes_during_a_replace_gets_an_empty_tombstone() -> None:
-    """The deletion is told all the same, with no known state; and it counts for has_synced."""
+    """The deletion is delivered all the same, with no known state; and it counts for has_synced."""
     fifo = ItemFIFO(VanishingItems([FOO]))
     fifo.relist()
     assert not fifo.has_synced()
@@ -133,7 +127,7 @@ def test_an_object_that_vanishes_during_a_replace_gets_an_empty_tombstone() -> N
 
 def test_deletions_of_the_first_replace_count_for_has_synced() -> None:
     """
-    FIFO-21, RFIFO-05: synced only after the deletions, which are initial too.
+    Synced only after the deletions, which are initial too.
 
     Follows TestDeltaFIFO_HasSyncedCorrectOnDeletion.
     """
@@ -146,7 +140,7 @@ def test_deletions_of_the_first_replace_count_for_has_synced() -> None:
 
 
 def test_a_key_added_again_goes_to_the_back() -> None:
-    """FIFO-22: a popped key does not jump the line. Follows TestDeltaFIFO_detectLineJumpers."""
+    """A popped key does not jump the line. Follows TestDeltaFIFO_detectLineJumpers."""
     fifo = ItemFIFO()
     for added in (Item("foo", 10), Item("bar", 1), Item("foo", 11), Item("foo", 13), Item("zab", 30)):
         fifo.add(added)
@@ -160,7 +154,7 @@ def test_a_key_added_again_goes_to_the_back() -> None:
 
 
 def test_has_synced_where_no_list_is_waited_for() -> None:
-    """FIFO-24, 25, 26, RFIFO-20: not before anything; after an add without a list; after an empty list."""
+    """Not before anything; after an add without a list; after an empty list."""
     nothing, added, listed = ItemFIFO(), ItemFIFO(), ItemFIFO()
     added.add(FOO)
     listed.relist()
@@ -169,7 +163,7 @@ def test_has_synced_where_no_list_is_waited_for() -> None:
 
 @pytest.mark.parametrize(("pops", "synced"), [(0, False), (1, False), (2, True)])
 def test_has_synced_counts_the_pops_of_the_list(pops: int, synced: bool) -> None:
-    """FIFO-27, 28, 29: complete when as many keys were processed as were listed."""
+    """Complete when as many keys were processed as were listed."""
     fifo = ItemFIFO()
     fifo.relist(Item("a", 1), Item("b", 2))
     for _ in range(pops):
@@ -178,7 +172,7 @@ def test_has_synced_counts_the_pops_of_the_list(pops: int, synced: bool) -> None
 
 
 def test_has_synced_counts_a_key_listed_twice_once() -> None:
-    """FIFO-30: keys count, not objects."""
+    """Keys count, not objects."""
     fifo = ItemFIFO()
     fifo.relist(Item("a", 1), Item("a", 2))
     assert not fifo.has_synced()
@@ -209,7 +203,7 @@ def test_a_resync_before_the_first_list_does_not_sync() -> None:
 
 def test_close_ends_all_blocked_pops(monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    FIFO-31, RFIFO-19: every thread blocked in pop learns that the FIFO is closed.
+    Every thread blocked in pop learns that the FIFO is closed.
 
     Follows TestDeltaFIFO_PopShouldUnblockWhenClosed.
     """
@@ -224,7 +218,7 @@ def test_close_ends_all_blocked_pops(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_closed_fifo_gives_what_it_has() -> None:
-    """RFIFO-19: closing loses nothing, and adding still works."""
+    """Closing loses nothing, and adding still works."""
     fifo = ItemFIFO()
     fifo.add(Item("a", 1))
     fifo.close()
@@ -240,7 +234,7 @@ def doubled(calls: list[Item], obj: Item) -> Item:
 
 
 def test_transformer_sees_every_object_once() -> None:
-    """FIFO-32: those of watch events; Sync, tombstones and the kept objects of a list do not pass it."""
+    """Those of watch events; Sync, tombstones and the kept objects of a list do not pass it."""
     calls: list[Item] = []
     known = KnownItems([Item("old", 100)])
     fifo = ItemFIFO(known, transformer=lambda obj: doubled(calls, obj))
@@ -287,7 +281,7 @@ def test_an_object_without_a_key_is_refused(operation: str) -> None:
 
 
 def test_one_bad_event_does_not_stop_the_others_of_its_block() -> None:
-    """RFIFO-14: the good events are queued, and the error tells of each bad one."""
+    """The good events are queued, and the error names each bad one."""
     fifo = ItemFIFO(transformer=failing)
     with pytest.raises(ExceptionGroup, match="2 of 4 events not queued") as raised:
         fifo.enqueue_batch(
@@ -344,7 +338,7 @@ def test_a_block_wakes_a_waiter_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_batch_takes_what_is_queued() -> None:
-    """RFIFO-07, RFIFO-11: one call gets all keys in order, each with its deltas and its flag."""
+    """One call gets all keys in order, each with its deltas and its flag."""
     fifo = ItemFIFO()
     fifo.relist(Item("1"), Item("2"), Item("3"))
     fifo.update(Item("2", 9))
@@ -361,7 +355,7 @@ def test_a_batch_takes_what_is_queued() -> None:
 
 
 def test_a_batch_is_bounded() -> None:
-    """At most max_keys keys at once, 256 unless told otherwise."""
+    """At most max_keys keys at once, 256 by default."""
     fifo = ItemFIFO()
     fifo.enqueue_batch([(ADDED, Item(f"key-{number}")) for number in range(600)])
     sizes: list[int] = []
@@ -384,7 +378,7 @@ def test_a_batch_may_cross_the_end_of_the_initial_list() -> None:
 
 
 def test_not_synced_while_the_last_initial_object_is_processed() -> None:
-    """RFIFO-21: has_synced is false until process has returned."""
+    """has_synced is false until process has returned."""
     fifo = ItemFIFO()
     fifo.relist(Item("1"), Item("2"))
     seen: list[bool] = []
@@ -398,7 +392,7 @@ def raise_error(_batch: Batch) -> None:
 
 
 def test_a_processing_error_drops_the_deltas() -> None:
-    """What process raises goes to the caller; the keys are gone and count as processed."""
+    """An error of process goes to the caller; the keys are gone and count as processed."""
     fifo = ItemFIFO()
     fifo.relist(Item("1"), Item("2"))
     with pytest.raises(ArithmeticError, match="processing failed"):
@@ -472,7 +466,7 @@ def test_two_waiters_get_a_key_each() -> None:
     ("waiting", "seconds", "reported"), [(12, 0.2, True), (10, 0.2, False), (12, 0.1, False)]
 )
 def test_slow_processing_of_a_long_queue_is_reported(waiting: int, seconds: float, reported: bool) -> None:
-    """More than ten keys behind and more than 100 ms: one line that says how many and how long."""
+    """More than ten keys behind and more than 100 ms: one line with both numbers."""
     clock = FakeClock()
     fifo = ItemFIFO(name="foos", clock=clock)
     fifo.enqueue_batch([(ADDED, Item(f"key-{number}")) for number in range(waiting + 1)])

@@ -16,7 +16,7 @@ from support.plain_items import Item, ItemFIFO, item_key
 
 class Cluster:
     """
-    The truth, and what a reflector tells of it.
+    The truth, and the reflector's report of it.
 
     Some changes are missed, as when a watch breaks; a list follows then.
     """
@@ -51,7 +51,7 @@ class Cluster:
 
 
 class Informer:
-    """Applies what is popped to a store, and resyncs now and then."""
+    """Applies popped deltas to a store, and resyncs now and then."""
 
     def __init__(self, fifo: ItemFIFO, store: Indexer[Item], seed: int) -> None:
         self._fifo = fifo
@@ -80,7 +80,7 @@ class Informer:
                     self._store.update(obj)
 
     def is_news(self, kind: DeltaType, obj: Item) -> bool:
-        """Only a resync or a list may tell what is known, and nothing may tell what is older."""
+        """Only a resync or a list may deliver a known state, and nothing may deliver an older one."""
         stored = self._store.get_by_key(obj.key)
         if stored is None:
             return True
@@ -94,7 +94,7 @@ def key_of_any(obj: Item | DeletedFinalStateUnknown[Item]) -> str:
 
 @pytest.mark.parametrize("seed", range(60))
 def test_the_store_ends_as_the_cluster_is(seed: int) -> None:
-    """Whoever runs when, nothing is lost, left over or taken back, and nobody sleeps for ever."""
+    """In any order of threads, nothing is lost, left over or taken back, and no thread sleeps for ever."""
     scheduler = Scheduler(seed)
     set_lock_factory(scheduler.lock)
     store: Indexer[Item] = Indexer(key_func=key_of_any)

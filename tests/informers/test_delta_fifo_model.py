@@ -28,7 +28,7 @@ class DeltaFIFOMachine(RuleBasedStateMachine):
     """
     One thread does what it likes. The model is a list of (key, deltas), and the number of pops to has_synced.
 
-    `known` is the consumer's store: what was popped, applied.
+    `known` is the consumer's store: the popped deltas, applied.
     """
 
     def __init__(self) -> None:
@@ -112,7 +112,7 @@ class DeltaFIFOMachine(RuleBasedStateMachine):
 
     @rule(keys=st.lists(KEYS, max_size=5))
     def relist_and_drain(self, keys: list[str]) -> None:
-        """Whatever was queued or stored before, a relist makes the store what was listed (k/k#115658)."""
+        """From any queue and store, a relist makes the store equal to the list (k/k#115658)."""
         objects = {key: self.new_item(key) for key in keys}
         self.fifo.relist(*objects.values())
         self.model_replace(list(objects.values()))

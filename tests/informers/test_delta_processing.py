@@ -1,14 +1,10 @@
 """
-What a batch of deltas does to the store and says to the handlers.
+Effects of a batch of deltas on the store and on handlers.
 
-CTL scenarios that have no test here, and why:
-
-    CTL-01, CTL-02, CTL-03, CTL-10, CTL-14    test_shared_informer.py: they need a whole informer
-    CTL-07, CTL-08, CTL-09, CTL-11    in their atomic form: here a list is one delta per object; the other
-              form of each is below
-    CTL-12    there a test mode ends the process with its handler; here a handler that raises never does:
-              INF-21 and INF-22 in test_processor.py
-    CTL-13    test_handlers.py
+Of upstream's tests of its controller, those that need a whole informer are in test_shared_informer.py,
+those of handlers in test_handlers.py. A list is one delta per object here, so none of them is atomic.
+Upstream has a test mode in which a handler ends the process. Here a handler that raises never does:
+test_processor.py.
 """
 
 from __future__ import annotations
@@ -42,7 +38,7 @@ REPLACED, SYNC = DeltaType.REPLACED, DeltaType.SYNC
 
 
 class RecordingProcessor(SharedProcessor[Deployment]):
-    """Keeps what is distributed; on_distribute runs first, as a handler that looks into the store would."""
+    """Keeps distributed notifications; on_distribute runs first, as a handler that reads the store would."""
 
     def __init__(self) -> None:
         super().__init__(seams=Seams(clock=FakeClock(moves_itself=True)))
@@ -111,8 +107,8 @@ def bad(name: str) -> Deployment:
     return deployment(name, 1, labels={"bad": "yes"})
 
 
-def test_batch_that_succeeds_is_told(rig: Rig) -> None:
-    """CTL-04: the handler gets the object, and there is no error."""
+def test_batch_that_succeeds_is_reported(rig: Rig) -> None:
+    """The handler gets the object, and there is no error."""
     rig.process(Delta(ADDED, good("cm1")))
     assert rig.told() == [AddNotification(good("cm1"), False)]
 
@@ -126,10 +122,10 @@ def test_batch_that_succeeds_is_told(rig: Rig) -> None:
     ],
     ids=["1 of 1", "1 of 2", "1 of 3"],
 )
-def test_only_what_the_store_took_is_told(
+def test_only_stored_changes_are_delivered(
     rig: Rig, objects: list[Deployment], told: list[str], text: str
 ) -> None:
-    """CTL-05, CTL-06: an object that the store refuses is an error, the others are told all the same."""
+    """An object that the store refuses is an error; handlers get all others."""
     with pytest.raises(TransactionError, match=text):
         rig.process(*[Delta(ADDED, obj) for obj in objects])
     assert [one.new.metadata.name for one in rig.told() if isinstance(one, AddNotification)] == told
@@ -153,7 +149,7 @@ def missed(obj: Deployment) -> DeleteNotification[Deployment]:
 
 
 def test_first_object_of_a_list_is_added(rig: Rig) -> None:
-    """CTL-07: one add, and the store has the object's version by the time the handler is told."""
+    """One add, and the store has the object's version before the handler is called."""
     versions = versions_when_told(rig)
     replace(rig, good("pod-1", 1))
     assert rig.told() == [AddNotification(good("pod-1", 1), True)]
@@ -162,7 +158,7 @@ def test_first_object_of_a_list_is_added(rig: Rig) -> None:
 
 def test_the_store_is_at_the_version_of_each_change(rig: Rig) -> None:
     """
-    CTL-11: an update, then a deletion: the store is as after the event by the time the handler is told.
+    An update, then a deletion: the store is as after the event before the handler is called.
 
     Follows TestStoreResourceVersion.
     """
@@ -176,7 +172,7 @@ def test_the_store_is_at_the_version_of_each_change(rig: Rig) -> None:
 
 
 def versions_when_told(rig: Rig) -> list[list[str]]:
-    """The versions of the stored objects, noted whenever handlers are told of something."""
+    """The versions of the stored objects, noted at each call of a handler."""
     noted: list[list[str]] = []
     rig.processor.on_distribute = lambda: noted.append(
         [obj.metadata.resource_version for obj in rig.indexer.list()]
@@ -185,7 +181,7 @@ def versions_when_told(rig: Rig) -> list[list[str]]:
 
 
 def test_empty_list_deletes_everything(rig: Rig) -> None:
-    """CTL-08: tombstones with the last known states, and an empty store by the time the handler is told."""
+    """Tombstones with the last known states, and an empty store before the handler is called."""
     replace(rig, good("pod-1", 1), good("pod-3", 3))
     rig.processor.batches.clear()
     left: list[int] = []
@@ -199,7 +195,7 @@ def test_empty_list_deletes_everything(rig: Rig) -> None:
 
 
 def test_list_updates_adds_and_deletes(rig: Rig) -> None:
-    """CTL-09: against 1, 2, 3 the list 1', 2', 4 updates two, adds one, deletes one; the store is first."""
+    """Against 1, 2, 3 the list 1', 2', 4 updates two, adds one, deletes one; the store is first."""
     replace(rig, good("pod-1", 1), good("pod-2", 2), good("pod-3", 3))
     rig.processor.batches.clear()
     stored: list[list[str]] = []
@@ -215,7 +211,7 @@ def test_list_updates_adds_and_deletes(rig: Rig) -> None:
 
 
 def test_store_decides_between_add_and_update(rig: Rig) -> None:
-    """CTL-15, T33: Updated on an absent key is an add, Added on a present one an update."""
+    """Updated on an absent key is an add, Added on a present one an update."""
     rig.process(Delta(UPDATED, good("a", 1)))
     rig.process(Delta(ADDED, good("a", 2)))
     assert rig.told() == [
@@ -224,8 +220,8 @@ def test_store_decides_between_add_and_update(rig: Rig) -> None:
     ]
 
 
-def test_deltas_of_a_key_are_told_one_by_one(rig: Rig) -> None:
-    """Each delta of a key is told against the state before it, oldest first."""
+def test_deltas_of_a_key_are_delivered_one_by_one(rig: Rig) -> None:
+    """Each delta of a key is delivered against the state before it, oldest first."""
     a1, a2, a3 = good("a", 1), good("a", 2), good("a", 3)
     rig.process([Delta(ADDED, a1), Delta(UPDATED, a2), Delta(DELETED, a3), Delta(ADDED, a1)])
     assert rig.told() == [
@@ -237,27 +233,27 @@ def test_deltas_of_a_key_are_told_one_by_one(rig: Rig) -> None:
 
 
 def test_initial_adds_are_marked_and_counted(rig: Rig) -> None:
-    """Adds of the first list carry the mark, and the batch says how many there are."""
+    """Adds of the first list carry the mark, and the batch has their number."""
     rig.process(Delta(REPLACED, good("a")), Delta(REPLACED, good("b")), initial=True)
     assert rig.told() == [AddNotification(good("a"), True), AddNotification(good("b"), True)]
     assert rig.processor.batches[0][2] == 2
 
 
-def test_delete_is_told_even_if_nothing_was_stored(rig: Rig) -> None:
+def test_delete_is_delivered_even_if_nothing_was_stored(rig: Rig) -> None:
     """The handler gets the deleted object itself, stored or not."""
     rig.process(Delta(DELETED, good("a", 9)))
     assert rig.told() == [DeleteNotification(good("a", 9))]
 
 
 def test_tombstone_without_a_state_gets_the_stored_one(rig: Rig) -> None:
-    """An object that became undecodable is told with the last state that could be read."""
+    """An object that became undecodable is delivered with the last state that could be read."""
     rig.store(good("a", 1))
     rig.process(Delta(DELETED, DeletedFinalStateUnknown[Deployment]("default/a", None)))
     assert rig.told() == [missed(good("a", 1))]
 
 
 def test_tombstone_of_an_unknown_object_stays_without_a_state(rig: Rig) -> None:
-    """Where no state was ever known, the tombstone says so."""
+    """Without a known state, the tombstone has none."""
     stateless = DeletedFinalStateUnknown[Deployment]("default/a", None)
     rig.process(Delta(DELETED, stateless))
     assert rig.told() == [DeleteNotification[Deployment](stateless)]
@@ -294,7 +290,7 @@ def test_batch_is_measured(rig: Rig) -> None:
 
 
 def test_one_refused_object_does_not_stop_the_others_of_a_suspicious_server(rig: Rig) -> None:
-    """CTL-06 with the guard awake: every delta that can be stored is, and all errors are raised together."""
+    """With the guard awake every delta that can be stored is, and all errors are raised together."""
     rig.guard.saw_disorder()
     with pytest.raises(ExceptionGroup) as caught:
         rig.process(
@@ -314,7 +310,7 @@ HISTORY = [
 
 
 def test_any_order_of_a_history_ends_in_the_same_state() -> None:
-    """T31, T33: events in any order, and the first of them once more, leave the newest state in the cache."""
+    """Events in any order, and the first of them once more, leave the newest state in the cache."""
     check_rows(itertools.permutations(range(5)), ends_with_the_newest)
 
 
@@ -332,7 +328,7 @@ def ends_with_the_newest(order: tuple[int, ...]) -> None:
 def test_any_order_of_a_history_that_ends_with_a_deletion_ends_empty(
     rig: Rig, order: tuple[int, ...]
 ) -> None:
-    """T33: a deleted object is not brought back by an older event that comes later."""
+    """A deleted object is not brought back by an older event that comes later."""
     rig.guard.saw_disorder()
     for number in (*order, order[0]):
         if HISTORY[number].type is DELETED:
@@ -342,7 +338,7 @@ def test_any_order_of_a_history_that_ends_with_a_deletion_ends_empty(
 
 
 def test_list_may_go_back_in_time_even_then(rig: Rig) -> None:
-    """T32: what a list says is the truth, also of a rewound history."""
+    """A list is the truth, also of a rewound history."""
     rig.guard.saw_disorder()
     rig.process(Delta(ADDED, deployment("a", 20, uid="u1")))
     rig.process(Delta(REPLACED, deployment("a", 10, uid="u1")))

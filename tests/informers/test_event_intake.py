@@ -38,7 +38,7 @@ class _Rig:
         )
 
     def put(self, *events: WatchEvent[Deployment], seen: str = "1") -> list[str]:
-        """Take a block; returns what was logged at warning level or above."""
+        """Take a block; returns the lines that were logged at warning level or above."""
         with captured_logs() as logs:
             self.intake.put(translate(list(events), Deployment, seen=seen))
         return [entry["event"] for entry in logs if entry["log_level"] in ("warning", "error")]
@@ -62,14 +62,14 @@ def _odd(name: str, rv: str) -> Undecodable:
 
 
 def test_a_block_goes_into_the_store(rig: _Rig) -> None:
-    """REFL-07: adds, changes and deletions, in their order."""
+    """Adds, changes and deletions, in their order."""
     assert rig.put(added(deployment("a", 2)), added(deployment("b", 3)), modified(deployment("a", 4))) == []
     assert rig.store.versions() == {"a": "4", "b": "3"}
     rig.put(deleted(deployment("a", 5)), seen="4")
     assert rig.store.versions() == {"b": "3"}
 
 
-def test_what_the_store_refuses_is_said_and_the_rest_goes_in(rig: _Rig) -> None:
+def test_a_refusal_of_the_store_is_reported_and_the_rest_goes_in(rig: _Rig) -> None:
     """One line for each."""
     rig.store.refuse = lambda entry: entry[0] is DeltaType.UPDATED
     lines = rig.put(added(deployment("a", 2)), modified(deployment("b", 3)), modified(deployment("c", 4)))
@@ -100,7 +100,7 @@ def test_the_last_event_of_a_block_decides_what_fits(rig: _Rig) -> None:
 
 
 def test_a_misfit_is_in_the_quarantine_before_it_leaves_the_store(rig: _Rig) -> None:
-    """Otherwise it would seem to be gone, and somebody might clean up after it."""
+    """Otherwise it would seem to be gone, and a handler might clean up after it."""
     held: list[list[str]] = []
     rig.store.on_change = lambda: held.append(rig.quarantine.keys())
     rig.put(WatchEvent(EventType.MODIFIED, _odd("a", "3")))
@@ -142,7 +142,7 @@ def test_what_fits_again_never_seems_to_be_gone(rig: _Rig, by_list: bool) -> Non
     assert rig.quarantine.is_idle()
 
 
-def test_disorder_is_said_once(rig: _Rig) -> None:
+def test_disorder_is_reported_once(rig: _Rig) -> None:
     """From the first event that is older than one before it, the guard is needed."""
     assert not rig.guard.is_needed
     block = [added(deployment("a", 5)), added(deployment("b", 3))]
@@ -176,14 +176,14 @@ def test_events_become_deltas_in_order() -> None:
 
 
 def test_block_of_adds_is_initial() -> None:
-    """REFL-30: only ADDED events, as a server sends without any order when a watch begins at no version."""
+    """Only ADDED events, as a server sends without any order when a watch begins at no version."""
     assert read(added(deployment("a", 9)), added(deployment("b", 10))).all_added
     assert not read(added(deployment("a", 9)), bookmark(10)).all_added
     assert not read(added(deployment("a", 9)), deleted(deployment("a", 10))).all_added
 
 
 def test_bookmark_moves_the_version_only() -> None:
-    """T29: a bookmark is understood, changes nothing, and says where to go on."""
+    """A bookmark is understood, changes nothing, and has the version to go on from."""
     block = read(bookmark(7))
     assert (block.entries, block.resource_version, block.accepted) == ([], "7", 1)
 
@@ -194,7 +194,7 @@ def test_bookmark_without_a_version_moves_nothing() -> None:
 
 
 def test_bookmark_from_the_past_ends_the_stream() -> None:
-    """T32: a server that says its history ends before what it sent has lost that history."""
+    """A server whose history ends before its own events has lost that history."""
     block = read(added(deployment("a", 12)), bookmark(9), added(deployment("b", 13)), seen="10")
     assert isinstance(block.end, StaleBookmark)
     assert len(block.entries) == 1
@@ -202,7 +202,7 @@ def test_bookmark_from_the_past_ends_the_stream() -> None:
 
 @pytest.mark.parametrize("error", [expired(), gone()], ids=["Expired", "Gone"])
 def test_error_event_ends_the_stream_after_what_came_before(error: APIError) -> None:
-    """T26: events before an ERROR count, those after it do not."""
+    """Events before an ERROR count, those after it do not."""
     block = read(added(deployment("a", 2)), WatchEvent(EventType.ERROR, error), added(deployment("b", 3)))
     assert block.end is error
     assert (len(block.entries), block.resource_version) == (1, "2")
@@ -219,7 +219,7 @@ def test_error_event_ends_the_stream_after_what_came_before(error: APIError) -> 
     ids=["Table", "other version", "other type", "unknown event type"],
 )
 def test_what_was_not_asked_for_is_skipped(event: WatchEvent[Deployment]) -> None:
-    """REFL-26, T34: another kind, a Table, an unknown event: logged, skipped, its version not taken."""
+    """Another kind, a Table, an unknown event: logged, skipped, its version not taken."""
     with capture_logs() as logs:
         block = read(added(deployment("a", 2)), event, added(deployment("b", 3)))
     assert [obj.metadata.name for _, obj in block.entries] == ["a", "b"]  # type: ignore[union-attr]
@@ -236,7 +236,7 @@ def test_what_was_not_asked_for_is_skipped(event: WatchEvent[Deployment]) -> Non
     ],
 )
 def test_object_without_name_or_version_ends_the_stream(event_type: EventType, obj: Deployment) -> None:
-    """T35: there is no way on from such an event; what came before it counts."""
+    """There is no way on from such an event; the events before it count."""
     block = read(added(deployment("a", 2)), WatchEvent(event_type, obj), added(deployment("b", 3)))
     assert isinstance(block.end, DecodeError)
     assert (len(block.entries), block.resource_version) == (1, "2")
@@ -244,7 +244,7 @@ def test_object_without_name_or_version_ends_the_stream(event_type: EventType, o
 
 @pytest.mark.parametrize("event_type", [EventType.ADDED, EventType.MODIFIED, EventType.DELETED])
 def test_undecodable_object_is_deleted_from_the_cache(event_type: EventType) -> None:
-    """An object that no longer fits leaves the store with a tombstone, whatever happened to it."""
+    """An object that no longer fits leaves the store with a tombstone, for an event of any type."""
     broken = Undecodable("default", "a", "7", b"{}", "does not fit")
     block = read(WatchEvent(event_type, broken))
     assert block.entries == [(DeltaType.DELETED, DeletedFinalStateUnknown("default/a", None))]
@@ -272,6 +272,6 @@ def test_undecodable_object_without_a_version_moves_nothing() -> None:
     ],
 )
 def test_disorder_is_noticed(versions: list[str], disorder: bool) -> None:
-    """T33: an event that is older than one before it, or than what was seen, is out of order."""
+    """An event that is older than one before it, or than a seen version, is out of order."""
     events = [added(deployment(f"d{number}", rv)) for number, rv in enumerate(versions)]
     assert read(*events, seen="10").out_of_order is disorder

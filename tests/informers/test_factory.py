@@ -1,8 +1,8 @@
 """
 A factory and its informers.
 
-FAC-06's periods of single kinds and FAC-09's informers by resource have no subject here: a handler asks for a
-period of its own, and a kind is its type.
+Upstream's periods of single kinds and informers by resource have no subject here: a handler asks for a period
+of its own, and a kind is its type.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ MakeRig = Callable[..., Rig]
 
 
 def test_one_informer_per_kind(make_rig: MakeRig) -> None:
-    """FAC-01: asking twice gives the same one, and asking does not start it."""
+    """Asking twice gives the same one, and asking does not start it."""
     rig = make_rig()
     informer = rig.factory.informer_for(Deployment)
     assert rig.factory.informer_for(Deployment) is informer
@@ -132,7 +132,7 @@ def test_one_informer_per_kind(make_rig: MakeRig) -> None:
 
 
 def test_start_starts_each_informer_once(make_rig: MakeRig) -> None:
-    """FAC-02: a second start finds nothing to do."""
+    """A second start finds nothing to do."""
     rig = make_rig()
     rig.factory.informer_for(Deployment)
     rig.factory.informer_for(Foo)
@@ -148,7 +148,7 @@ def test_start_starts_each_informer_once(make_rig: MakeRig) -> None:
 
 
 def test_informer_requested_after_the_start_waits_for_another(make_rig: MakeRig) -> None:
-    """FAC-03: it does not run, and the wait for the caches ignores it, until start is called again."""
+    """It does not run, and the wait for the caches ignores it, until start is called again."""
     rig = make_rig()
     rig.factory.informer_for(Deployment)
     rig.factory.start(rig.stop)
@@ -159,8 +159,8 @@ def test_informer_requested_after_the_start_waits_for_another(make_rig: MakeRig)
     assert rig.wait_synced() == {Deployment: True, Foo: True}
 
 
-def test_wait_tells_which_caches_are_not_filled(make_rig: MakeRig) -> None:
-    """FAC-04: stopped before, the map says False for them."""
+def test_wait_names_the_caches_that_are_not_filled(make_rig: MakeRig) -> None:
+    """Stopped before, the map has False for them."""
     rig = _with_forbidden_foos(make_rig)
     with capture_logs():
         rig.factory.start(rig.stop)
@@ -182,7 +182,7 @@ def _with_forbidden_foos(make_rig: MakeRig) -> Rig:
 
 
 def test_wait_is_never_silent(make_rig: MakeRig) -> None:
-    """While a cache is missing, a line every ten seconds says what is going on."""
+    """While a cache is missing, a line every ten seconds shows the progress."""
     rig = _with_forbidden_foos(make_rig)
     with capture_logs() as logs:
         rig.factory.start(rig.stop)
@@ -199,7 +199,7 @@ def test_wait_is_never_silent(make_rig: MakeRig) -> None:
 
 
 def test_shutdown_ends_everything_for_good(make_rig: MakeRig) -> None:
-    """FAC-05: it returns when the informers have ended; a later start does nothing; twice is fine."""
+    """It returns when the informers have ended; a later start does nothing; twice is fine."""
     rig = make_rig()
     informer = rig.factory.informer_for(Deployment)
     rig.factory.start(rig.stop)
@@ -213,7 +213,7 @@ def test_shutdown_ends_everything_for_good(make_rig: MakeRig) -> None:
 
 
 def test_shutdown_waits_for_a_running_handler(make_rig: MakeRig) -> None:
-    """FAC-05: a call in progress ends first."""
+    """A call in progress ends first."""
     rig = make_rig()
     gate = Gate()
     handler = RecordingHandler(gate)
@@ -245,13 +245,13 @@ def test_shutdown_can_be_bounded(make_rig: MakeRig) -> None:
 
 
 def test_resync_is_for_every_kind(make_rig: MakeRig) -> None:
-    """FAC-06: without periods of single kinds; handlers ask for their own."""
+    """Without periods of single kinds; handlers ask for their own."""
     rig = make_rig(options=InformerOptions(resync_seconds=30))
     assert rig.factory.informer_for(Deployment)._periods.check_seconds == 30
 
 
 def test_namespace_and_tweak_bind_list_and_watch(make_rig: MakeRig) -> None:
-    """FAC-07: both are in the options of both calls; a list has pages of the size that was asked for."""
+    """Both are in the options of both calls; a list has pages of the size that was asked for."""
 
     def only_web(options: ListOptions) -> ListOptions:
         return msgspec.structs.replace(options, label_selector="app=web")
@@ -271,7 +271,7 @@ def test_namespace_and_tweak_bind_list_and_watch(make_rig: MakeRig) -> None:
 
 
 def test_cluster_scoped_kinds_have_no_namespace(make_rig: MakeRig) -> None:
-    """FAC-07: the factory's namespace does not apply to them."""
+    """The factory's namespace does not apply to them."""
     rig = make_rig(namespace="demo")
     rig.factory.informer_for(Node)
     rig.factory.start(rig.stop)
@@ -280,7 +280,7 @@ def test_cluster_scoped_kinds_have_no_namespace(make_rig: MakeRig) -> None:
 
 
 def test_transform_is_for_every_kind(make_rig: MakeRig) -> None:
-    """FAC-08: each informer gets it, before it starts."""
+    """Each informer gets it, before it starts."""
     transformed: list[str] = []
 
     def note(obj: Any) -> Any:
@@ -308,7 +308,7 @@ def test_lister_reads_the_informers_store(make_rig: MakeRig) -> None:
 
 
 def test_lister_of_one_namespace_answers_for_no_other(make_rig: MakeRig) -> None:
-    """With a namespace of its own the factory's listers say what they cannot know."""
+    """With a namespace of its own the factory's listers raise for other namespaces."""
     rig = make_rig(namespace="demo")
     for lister in (rig.factory.lister_for(Deployment), rig.factory.lister_for(Lease)):
         assert lister.get("demo/missing") is None
@@ -317,7 +317,7 @@ def test_lister_of_one_namespace_answers_for_no_other(make_rig: MakeRig) -> None
     assert rig.factory.lister_for(Node).get("missing") is None
 
 
-def test_informers_of_several_factories_can_be_told_apart() -> None:
+def test_informers_of_several_factories_can_be_distinguished() -> None:
     """The suffix is a part of the name, in logs and metrics; without one the name is the resource's."""
     assert Rig().factory.informer_for(Deployment).name == "deployments.apps"
     assert (
@@ -327,7 +327,7 @@ def test_informers_of_several_factories_can_be_told_apart() -> None:
 
 
 def test_a_second_type_of_one_kind_is_refused() -> None:
-    """It would be a second watch and a second cache of the same objects, and no word said so."""
+    """It would be a second watch and a second cache of the same objects, without a warning."""
     factory = SharedInformerFactory(FakeClient())
     factory.informer_for(Deployment)
     with pytest.raises(ValueError, match=r"has an informer of handloop.apis.apps_v1.Deployment already"):

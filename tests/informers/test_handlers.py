@@ -39,14 +39,14 @@ def is_shown(obj: Deployment | Tombstone) -> bool:
 def test_filter_turns_an_update_into_what_its_handler_can_see(
     old: Deployment, new: Deployment, seen: list[str]
 ) -> None:
-    """CTL-13: an object that begins to pass is added, not initially; one that ceases is deleted."""
+    """An object that begins to pass is added, not initially; one that ceases is deleted."""
     recorder = RecordingHandler()
     FilteringResourceEventHandler(filter_func=is_shown, handler=recorder).on_update(old, new)
     assert recorder.seen() == seen
 
 
 def test_filter_asks_about_the_new_state_first() -> None:
-    """CTL-13: the filter sees the new state of an update, then the old one."""
+    """The filter sees the new state of an update, then the old one."""
     asked: list[str] = []
 
     def record(obj: Deployment | Tombstone) -> bool:
@@ -58,7 +58,7 @@ def test_filter_asks_about_the_new_state_first() -> None:
 
 
 def test_filter_passes_adds_and_deletes_that_it_lets_through() -> None:
-    """CTL-13: add keeps its initial mark, a tombstone is judged by what it knows."""
+    """Add keeps its initial mark, a tombstone is judged by what it knows."""
     recorder = RecordingHandler()
     handler = FilteringResourceEventHandler(filter_func=is_shown, handler=recorder)
     handler.on_add(SHOWN, True)
@@ -82,7 +82,7 @@ def test_functions_are_called_with_what_happened() -> None:
 
 
 def test_missing_functions_ignore_their_events() -> None:
-    """A handler without functions does nothing, whatever comes."""
+    """A handler without functions does nothing, for any notification."""
     handler: ResourceEventHandlerFuncs[Deployment] = ResourceEventHandlerFuncs()
     handler.on_add(HIDDEN, True)
     handler.on_update(HIDDEN, SHOWN)
@@ -103,7 +103,7 @@ def free_function(obj: object) -> None:
 
 
 def test_handler_is_named_after_its_functions_or_its_type() -> None:
-    """INF-35: one common qualifier, else the names joined by "+"; other handlers by their type."""
+    """One common qualifier, else the names joined by "+"; other handlers by their type."""
     owner = Owner()
     module = Owner.__module__
     common: ResourceEventHandlerFuncs[Deployment] = ResourceEventHandlerFuncs(

@@ -44,12 +44,12 @@ def test_guard_is_asleep_until_disorder_was_seen() -> None:
 def test_what_counts_as_an_echo(
     delta_type: DeltaType, obj: Deployment, stored: Deployment | None, echo: bool
 ) -> None:
-    """T31, T33: an older state of the name, or the end of a former object; never what a list says."""
+    """An older state of the name, or the end of a former object; never an entry of a list."""
     assert HistoryGuard[Deployment]().is_echo(delta_type, obj, stored) is echo
 
 
 def test_deleted_object_does_not_come_back() -> None:
-    """T33: a state from before a deletion is an echo, by UID; one from after it is not."""
+    """A state from before a deletion is an echo, by UID; one from after it is not."""
     guard: HistoryGuard[Deployment] = HistoryGuard()
     guard.note_deleted(state(8))
     assert guard.is_echo(DeltaType.UPDATED, state(7), None)
@@ -97,12 +97,12 @@ def test_memory_of_deletions_is_bounded() -> None:
     ],
 )
 def test_resource_versions_compare_as_numbers_or_not_at_all(first: str, second: str, older: bool) -> None:
-    """T31: 9 is older than 10, and what is no number is older than nothing."""
+    """9 is older than 10, and a version that is no number is older than nothing."""
     assert is_older(first, second) is older
 
 
 def test_newer_list_is_taken() -> None:
-    """A list at or after what was seen is taken, as is the very first."""
+    """A list at or after the seen version is taken, as is the very first."""
     floor = ResourceVersionFloor(FakeClock(moves_itself=True))
     assert floor.judge("5", "") is Verdict.TAKE
     assert floor.judge("5", "5") is Verdict.TAKE
@@ -110,7 +110,7 @@ def test_newer_list_is_taken() -> None:
 
 
 def test_list_from_the_past_waits_until_it_has_lasted() -> None:
-    """T31, T32: a lagging server is asked again; after 30 s of the past, the past is the truth."""
+    """A lagging server is asked again; after 30 s of the past, the past is the truth."""
     clock = FakeClock(moves_itself=True)
     floor = ResourceVersionFloor(clock)
     assert floor.judge("4", "5") is Verdict.WAIT
@@ -121,7 +121,7 @@ def test_list_from_the_past_waits_until_it_has_lasted() -> None:
 
 
 def test_patience_starts_anew_after_a_good_list() -> None:
-    """T31: two lags of 20 s, with a good list between, are not one of 40 s."""
+    """Two lags of 20 s, with a good list between, are not one of 40 s."""
     clock = FakeClock(moves_itself=True)
     floor = ResourceVersionFloor(clock)
     assert floor.judge("4", "5") is Verdict.WAIT
@@ -133,7 +133,7 @@ def test_patience_starts_anew_after_a_good_list() -> None:
 
 
 def test_server_that_denies_our_version_is_believed_at_once() -> None:
-    """T32: after "too large resource version" an older list is a rewound history, once."""
+    """After "too large resource version" an older list is a rewound history, once."""
     floor = ResourceVersionFloor(FakeClock(moves_itself=True))
     floor.server_denies()
     assert floor.judge("4", "5") is Verdict.TAKE_REWOUND

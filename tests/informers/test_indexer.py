@@ -1,8 +1,8 @@
 """
 The store of an informer and its indexes: by example, and against a model.
 
-STO-06 and STO-27 have no subject here: objects are transformed before they are stored, and no key comes from
-an index function.
+Two of upstream's tests have no subject here: objects are transformed before they are stored, and no key comes
+from an index function.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def new_store() -> Indexer[Item]:
 
 
 def test_store_operations() -> None:
-    """STO-05: the last value wins, a missing key is no error. Follows TestCache."""
+    """The last value wins, a missing key is no error. Follows TestCache."""
     store = new_store()
     store.add(Item("foo", 1))
     store.add(Item("foo", 2))
@@ -66,7 +66,7 @@ def test_store_operations() -> None:
 
 @pytest.mark.parametrize("method", ["add", "update", "delete", "get"])
 def test_an_object_without_a_key_is_refused(method: str) -> None:
-    """Every operation that needs the key says that there is none, and why."""
+    """Every operation that needs the key raises an error with the reason."""
     with pytest.raises(
         StoreKeyError, match=r"^couldn't create key for object Item\(key='bad', value=0\): bad key$"
     ):
@@ -103,7 +103,7 @@ def foo_label(obj: Deployment) -> Sequence[str]:
 
 
 def test_index_values_by_label() -> None:
-    """STO-07: the values that occur. Follows TestGetIndexFuncValues."""
+    """The values that occur. Follows TestGetIndexFuncValues."""
     store: Indexer[Deployment] = Indexer(indexers={"testmodes": foo_label})
     for name, value in (("one", "bar"), ("two", "bar"), ("tre", "biz")):
         store.add(deployment(name, labels={"foo": value}))
@@ -111,7 +111,7 @@ def test_index_values_by_label() -> None:
 
 
 def test_index_with_several_values_per_object() -> None:
-    """STO-08, STO-09: each value has exactly its objects, after changes too. Follows TestMultiIndexKeys."""
+    """Each value has exactly its objects, after changes too. Follows TestMultiIndexKeys."""
     store: Indexer[Deployment] = Indexer(indexers={"byUser": users})
     one, two, tre = (
         with_users("one", "ernie,bert"),
@@ -143,7 +143,7 @@ def test_index_with_several_values_per_object() -> None:
 
 def test_transaction_with_bad_objects() -> None:
     """
-    STO-15: objects without a key are named by their place, the others applied, with what each found.
+    Objects without a key are named by their place, the others applied, with what each found.
 
     Follows TestCacheTransactionShouldIndexErrors, as the next two.
     """
@@ -163,7 +163,7 @@ def test_transaction_with_bad_objects() -> None:
 
 
 def test_transaction_of_bad_objects_only() -> None:
-    """STO-15: nothing is applied."""
+    """Nothing is applied."""
     store = new_store()
     with pytest.raises(TransactionError, match=r"\(1/1\)") as raised:
         store.apply([(ADDED, Item("bad"))])
@@ -172,7 +172,7 @@ def test_transaction_of_bad_objects_only() -> None:
 
 
 def test_transaction_without_errors() -> None:
-    """STO-15: no error, and what each operation found."""
+    """No error, and what each operation found."""
     store = new_store()
     changes: list[Change[Item]] = [
         (ADDED, Item("a", 1)),
@@ -249,7 +249,7 @@ def state(index: StoreIndex[str]) -> dict[str, set[str]]:
 
 
 def test_object_on_which_the_function_fails_is_under_no_value() -> None:
-    """Not under its former ones either; it is told of once, and counted until it fits or goes."""
+    """Not under its former ones either; it is logged once, and counted until it fits or goes."""
     index = StoreIndex(fussy)
     index.change("1", None, "a")
     index.change("2", None, "a b")
@@ -358,7 +358,7 @@ def parted(obj: Text) -> Sequence[str]:
 
 
 def test_deleting_the_last_object_removes_its_value() -> None:
-    """STO-10: no empty set is left. Follows TestThreadSafeStoreDeleteRemovesEmptySetsFromIndex."""
+    """No empty set is left. Follows TestThreadSafeStoreDeleteRemovesEmptySetsFromIndex."""
     store = Store({"self": itself})
     store.add(Text("key", "value"))
     assert store.list_index_func_values("self") == ["value"]
@@ -367,7 +367,7 @@ def test_deleting_the_last_object_removes_its_value() -> None:
 
 
 def test_deleting_one_of_two_keeps_the_value() -> None:
-    """STO-11: the other object stays. Follows TestThreadSafeStoreAddKeepsNonEmptySetPostDeleteFromIndex."""
+    """The other object stays. Follows TestThreadSafeStoreAddKeepsNonEmptySetPostDeleteFromIndex."""
     store = Store({"self": itself})
     store.add(Text("key", "value"))
     store.add(Text("key2", "value"))
@@ -377,7 +377,7 @@ def test_deleting_one_of_two_keeps_the_value() -> None:
 
 def test_index_with_several_values_after_every_step() -> None:
     """
-    STO-12: after every step each value has exactly its keys.
+    After every step each value has exactly its keys.
 
     Follows TestThreadSafeStoreIndexingFunctionsWithMultipleValues.
     """
@@ -400,7 +400,7 @@ def test_index_with_several_values_after_every_step() -> None:
 
 
 def test_add_indexers_indexes_what_is_stored() -> None:
-    """STO-16: a new index can be asked at once."""
+    """A new index can be asked at once."""
     store = Store({"self": itself})
     store.add(Text("key", "a,b"))
     store.add_indexers({"parted": parted})
@@ -409,7 +409,7 @@ def test_add_indexers_indexes_what_is_stored() -> None:
 
 
 def test_add_indexers_with_a_taken_name_adds_none() -> None:
-    """STO-16: the conflict is named, and the new names beside it are not added either."""
+    """The conflict is named, and the new names beside it are not added either."""
     store = Store({"self": itself})
     with pytest.raises(IndexerConflict, match=r"^indexer conflict: self$"):
         store.add_indexers({"parted": parted, "self": itself})
@@ -426,14 +426,14 @@ def test_add_indexers_with_a_taken_name_adds_none() -> None:
     ids=["by_index", "index", "index_keys"],
 )
 def test_lookup_in_an_unknown_index(lookup: Callable[[Store], object]) -> None:
-    """STO-17: an error that names the index, those that are there, and what to call."""
+    """An error that names the index, those that are there, and what to call."""
     parted = r"^Index with name none does not exist \(there: \w+(, \w+)*\): add it by add_indexers$"
     with pytest.raises(IndexNotFound, match=parted):
         lookup(Store())
 
 
 def test_values_of_an_unknown_index() -> None:
-    """STO-17: none, without an error."""
+    """None, without an error."""
     assert Store().list_index_func_values("none") == []
 
 

@@ -17,7 +17,7 @@ from handloop.informers.informer_errors import InformerError, InformerStarted, I
     ],
     ids=["started", "stopped", "mutable"],
 )
-def test_every_refusal_says_why(error: InformerError, text: str) -> None:
+def test_every_refusal_gives_the_reason(error: InformerError, text: str) -> None:
     """All of them are InformerErrors."""
     assert str(error).startswith(text)
 

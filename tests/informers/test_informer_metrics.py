@@ -1,9 +1,8 @@
 """
 What an informer publishes.
 
-STO-24 and STO-25 have no subject here: upstream's informers are given a name by hand, and only a name that
-nobody else has publishes. Ours are named by who makes them: a factory makes one per kind and tells its own
-apart by a suffix, and a registry takes one manager.
+Upstream's informers get a name by hand, and publish only under a unique one. Ours are named by the factory,
+which makes one per kind; a suffix separates several factories, and a registry takes one manager.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from support.recording_metrics import Instrument
 
 
 def test_resource_version_is_published_as_its_last_fifteen_digits() -> None:
-    """The empty one is 0; a long one is cut so that a float holds it; what is no number changes nothing."""
+    """The empty one is 0; a long one is cut so that a float holds it; one without digits changes nothing."""
     gauge = Instrument()
     instruments = InformerMetrics(store_resource_version=gauge)
     for version in ("", "42", "opaque", "91234567890123456"):

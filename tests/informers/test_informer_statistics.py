@@ -1,4 +1,4 @@
-"""An informer and its reflector at one moment; what they say is in test_progress.py and test_reflector.py."""
+"""An informer and its reflector at one moment; test_progress.py and test_reflector.py have their lines."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from support.reflector_rig import ReflectorRig
 
 
 def test_statistics_are_a_snapshot() -> None:
-    """What was taken does not change with the reflector, and nobody can change it."""
+    """A snapshot does not change with the reflector, and is read-only."""
     rig = ReflectorRig(FakeListerWatcher(lists=[page(rv=5)]))
     before = rig.reflector.statistics()
     rig.last_watch()

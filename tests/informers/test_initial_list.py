@@ -32,7 +32,7 @@ def broken(name: str) -> Undecodable:
 
 
 def test_list_is_read_by_pages_of_one_version() -> None:
-    """REFL-17: page size 4 and 10 objects make three pages; the version is the first page's."""
+    """Page size 4 and 10 objects make three pages; the version is the first page's."""
     source = FakeSource(*[deployment(f"d{number}") for number in range(10)], rv=10)
     pages = PagedList(source.list, resource_version="10", page_size=4)
     assert read_all(pages) == 3
@@ -45,7 +45,7 @@ def test_list_is_read_by_pages_of_one_version() -> None:
     ]
 
 
-def test_list_not_older_than_says_so() -> None:
+def test_list_not_older_than_is_sent() -> None:
     """A bounded list asks for NotOlderThan; one for the newest state sends neither version nor match."""
     source = FakeListerWatcher(lists=[page(), page()])
     PagedList(source.list, resource_version="10", page_size=4).fetch_page()
@@ -56,7 +56,7 @@ def test_list_not_older_than_says_so() -> None:
 
 
 def test_expired_token_starts_over_without_pages() -> None:
-    """REFL-22, T24: versions "10", "" (token), "10" (no limit); nothing of the first list is kept."""
+    """Versions "10", "" (token), "10" (no limit); nothing of the first list is kept."""
     old = [deployment(f"old{number}") for number in range(4)]
     new = [deployment(f"new{number}") for number in range(8)]
     first = ListPage(old, "10", "C1", 4, (broken("x"),))
@@ -82,7 +82,7 @@ def test_error_of_the_first_page_is_the_callers(error: APIError) -> None:
 
 
 def test_other_error_of_a_later_page_is_the_callers() -> None:
-    """T03: a list that breaks in the middle is no list."""
+    """A list that breaks in the middle is no list."""
     source = FakeListerWatcher(lists=[page(deployment("a"), token="C1"), too_many_requests()])
     pages = PagedList(source.list, resource_version="", page_size=1)
     assert not pages.fetch_page()
@@ -91,7 +91,7 @@ def test_other_error_of_a_later_page_is_the_callers() -> None:
 
 
 def test_undecodable_objects_of_all_pages_are_collected() -> None:
-    """What does not fit is apart from the objects."""
+    """Undecodable objects are apart from the others."""
     answers = iter(
         [
             ListPage([deployment("a")], "5", "C1", None, (broken("x"),)),
@@ -108,7 +108,7 @@ def test_undecodable_objects_of_all_pages_are_collected() -> None:
 
 
 def test_stream_is_a_list_once_the_bookmark_came() -> None:
-    """WL-04: changes before the bookmark are applied; what follows it is handed back."""
+    """Changes before the bookmark are applied; what follows it is handed back."""
     stream = StreamedList(Deployment)
     p1, p2, p3 = deployment("p1", 1), deployment("p2", 2), deployment("p3", 4)
     assert stream.take([added(p1), added(p2), modified(deployment("p1", 3))]) is None
@@ -125,21 +125,21 @@ def test_stream_is_a_list_once_the_bookmark_came() -> None:
 
 @pytest.mark.parametrize("annotation", ["false", "", "True"])
 def test_other_bookmarks_do_not_end_the_list(annotation: str) -> None:
-    """WL-09: only a bookmark whose annotation is exactly "true" does."""
+    """Only a bookmark whose annotation is exactly "true" does."""
     stream = StreamedList(Deployment)
     assert stream.take([bookmark(5), bookmark(6, ends_list=True, annotation=annotation)]) is None
     assert stream.resource_version == ""
 
 
 def test_error_event_of_a_stream_is_raised() -> None:
-    """The list is not complete, and the error says why."""
+    """The list is not complete, and the error has the reason."""
     error = expired()
     with pytest.raises(APIError):
         StreamedList(Deployment).take([WatchEvent(EventType.ERROR, error)])
 
 
 def test_undecodable_object_of_a_stream_replaces_the_one_that_fits_and_back() -> None:
-    """An object is in the list or among the undecodable ones, as its newest state says."""
+    """An object is in the list or among the undecodable ones, by its newest state."""
     stream = StreamedList(Deployment)
     stream.take([added(deployment("a", 1)), WatchEvent(EventType.MODIFIED, broken("a"))])
     assert (stream.items, len(stream.undecodable)) == ([], 1)
@@ -150,7 +150,7 @@ def test_undecodable_object_of_a_stream_replaces_the_one_that_fits_and_back() ->
 
 
 def test_other_kinds_and_unknown_events_change_nothing() -> None:
-    """REFL-26, T34: a Table or an event type of tomorrow is not part of the list."""
+    """A Table or an event type of tomorrow is not part of the list."""
     stream = StreamedList(Deployment)
     table: WatchEvent[Deployment] = WatchEvent(EventType.ADDED, WrongKind("meta.k8s.io/v1", "Table"))
     renamed: WatchEvent[Deployment] = WatchEvent("RENAMED", deployment("a"))  # type: ignore[arg-type]

@@ -1,7 +1,7 @@
 """
 Keys and names of objects.
 
-STO-01's explicit key has no subject here: nothing hands a key function a key.
+Upstream's explicit keys have no subject here: a key function always gets an object.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ CLUSTER_SCOPED = Foo(metadata=ObjectMeta(name="b"))
 @pytest.mark.parametrize("key_func", [meta_namespace_key_func, deletion_handling_meta_namespace_key_func])
 @pytest.mark.parametrize(("obj", "key"), [(FOO, "a/b"), (CLUSTER_SCOPED, "b")], ids=str)
 def test_key_of_an_object(key_func: KeyFunc, obj: object, key: str) -> None:
-    """STO-01: namespace and name; the bare name without a namespace."""
+    """Namespace and name; the bare name without a namespace."""
     assert key_func(obj) == key
 
 
@@ -51,7 +51,7 @@ def test_key_of_a_tombstone() -> None:
     "function", [meta_namespace_key_func, deletion_handling_meta_namespace_key_func, object_name]
 )
 def test_an_object_without_metadata_has_no_key(function: Callable[[Any], object]) -> None:
-    """The error says so, and of what type the object is."""
+    """The error names the reason, and the type of the object."""
     with pytest.raises(NoMetaError, match=r"^object has no meta: int has no object metadata$"):
         function(1)
 
@@ -61,19 +61,19 @@ def test_an_object_without_metadata_has_no_key(function: Callable[[Any], object]
     [("a/b", "a", "b"), ("b", "", "b"), ("", "", ""), ("/x", "", "x"), ("a/", "a", "")],
 )
 def test_split_a_key(key: str, namespace: str, name: str) -> None:
-    """STO-02: two parts or one; empty parts are parts."""
+    """Two parts or one; empty parts are parts."""
     assert parse_object_name(key) == (namespace, name)
 
 
 def test_a_key_has_at_most_two_parts() -> None:
-    """STO-02: three parts are an error with the key in it."""
+    """Three parts are an error with the key in it."""
     with pytest.raises(KeyFormatError, match=r'^unexpected key format: "a/b/c"$'):
         parse_object_name("a/b/c")
 
 
 @pytest.mark.parametrize("namespace", ["", "ns"])
 def test_object_name_round_trip(namespace: str) -> None:
-    """STO-03: a name parsed from its text is the same name. Follows TestObjectNames."""
+    """A name parsed from its text is the same name. Follows TestObjectNames."""
     name = ObjectName(namespace, "name")
     assert parse_object_name(str(name)) == name
     assert str(name) == (f"{namespace}/name" if namespace else "name")
@@ -93,7 +93,7 @@ def test_a_tombstone_with_a_bad_key_has_no_name() -> None:
 
 
 def test_store_key_error_wraps_its_cause() -> None:
-    """STO-04: the direct cause, as every exception has it. Follows TestKeyError."""
+    """The direct cause, as every exception has it. Follows TestKeyError."""
     cause = ValueError("original")
     inner = StoreKeyError(1, cause)
     outer = StoreKeyError(2, inner)

@@ -42,11 +42,11 @@ class UnreadableIndexer(Indexer[Deployment]):
 
 
 class Unlabelled:
-    """An object whose labels nobody should look at."""
+    """An object whose labels no test should read."""
 
 
 def test_list_by_label_among_many() -> None:
-    """LST-01: 10,000 labelled ones of 100,000. Follows TestListAll, as the next two."""
+    """10,000 labelled ones of 100,000. Follows TestListAll, as the next two."""
     indexer: Indexer[Deployment] = Indexer()
     indexer.replace(
         (
@@ -60,13 +60,13 @@ def test_list_by_label_among_many() -> None:
 
 
 def test_list_everything() -> None:
-    """LST-02: every object, whether or not it has labels."""
+    """Every object, whether or not it has labels."""
     assert names(new_lister().list()) == ["a", "b", "c", "d"]
     assert names(new_lister().list(everything())) == ["a", "b", "c", "d"]
 
 
 def test_everything_does_not_look_at_labels() -> None:
-    """LST-02: an object without metadata is listed too; only a real selector needs labels."""
+    """An object without metadata is listed too; only a real selector needs labels."""
     indexer: Indexer[Deployment] = Indexer(key_func=lambda _obj: "key")
     indexer.add(Unlabelled())  # type: ignore[arg-type] # the point
     lister = Lister(indexer, Deployment.resource)
@@ -76,13 +76,13 @@ def test_everything_does_not_look_at_labels() -> None:
 
 
 def test_list_without_a_match() -> None:
-    """LST-03: nothing matches, nothing is listed."""
+    """Nothing matches, nothing is listed."""
     assert new_lister().list(parse_selector("app=z")) == []
 
 
 @pytest.mark.parametrize("namespace", ["", "one"])
 def test_nothing_does_not_read_the_store(namespace: str) -> None:
-    """LST-04: the answer is known without it."""
+    """The answer is known without it."""
     lister = Lister(UnreadableIndexer(), Deployment.resource)
     assert lister.list(nothing(), namespace=namespace) == []
 
@@ -106,12 +106,12 @@ def test_a_namespace_does_not_count_for_a_cluster_scoped_kind() -> None:
 
 
 def test_get_of_a_missing_object() -> None:
-    """LST-05: None; an error of the client would say that the server was asked."""
+    """None; an error of the client would mean that the server was asked."""
     assert new_lister().get("a", namespace="two") is None
 
 
 def test_a_name_that_can_be_no_objects_is_refused() -> None:
-    """None would say that the object is gone."""
+    """None would mean that the object is gone."""
     lister = new_lister()
     with pytest.raises(ValueError, match="a Deployment is in a namespace"):
         lister.get("a")
@@ -150,7 +150,7 @@ def test_objects_are_found_by_an_index() -> None:
     ],
 )
 def test_list_of_a_namespace(namespace: str, selector: Selector | str, expected: list[str]) -> None:
-    """LST-06: by index, and with the same result and a warning without one; "" stands for all namespaces."""
+    """By index, and with the same result and a warning without one; "" stands for all namespaces."""
     assert names(new_lister().list(selector, namespace=namespace)) == expected
     with captured_logs() as entries:
         assert names(new_lister(indexed=False).list(selector, namespace=namespace)) == expected
@@ -163,7 +163,7 @@ def test_list_of_a_namespace(namespace: str, selector: Selector | str, expected:
 
 
 def test_list_of_a_namespace_uses_the_index() -> None:
-    """LST-06: other namespaces are not looked at."""
+    """Other namespaces are not looked at."""
 
     class NoScan(Indexer[Deployment]):
         def list(self) -> list[Deployment]:
@@ -205,7 +205,7 @@ def test_watched_namespaces_are_read_as_one() -> None:
 
 
 def test_a_namespace_that_is_not_watched_is_not_empty() -> None:
-    """Whether the object is there nobody knows: it must not be taken for gone."""
+    """Whether the object is there is unknown: it must not be taken for gone."""
     with pytest.raises(NamespaceNotWatched) as caught:
         merged().get("three/a")
     assert not isinstance(caught.value, NotFound)
@@ -216,7 +216,7 @@ def test_a_namespace_that_is_not_watched_is_not_empty() -> None:
 
 
 def test_objects_of_a_namespace_that_is_not_watched_cannot_be_listed() -> None:
-    """An empty list would say that there are none."""
+    """An empty list would mean that there are none."""
     with pytest.raises(NamespaceNotWatched, match=r'unable to list deploy.*"three" is not watched'):
         merged().list(namespace="three")
 
@@ -229,7 +229,7 @@ def test_an_index_that_no_store_has_is_an_error() -> None:
 
 
 def test_a_label_selector_of_an_object_chooses_too() -> None:
-    """As spec.selector says it."""
+    """As written in spec.selector."""
     lister = new_lister()
     chosen = LabelSelector(match_labels=FrozenMap({"app": "x"}))
     assert lister.list(chosen) == lister.list("app=x") != []

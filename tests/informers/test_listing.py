@@ -72,7 +72,7 @@ def initial(*objects: Deployment, rv: str = "5") -> list[WatchEvent[Deployment]]
 
 
 def test_pages_make_a_list() -> None:
-    """A source without streaming lists is read by pages; what is read so far can be seen."""
+    """A source without streaming lists is read by pages, and the objects read so far can be seen."""
     rig = pages(page(deployment("a"), rv=5, token="C1"), page(deployment("b"), rv=5))
     rig.listing.begin("")
     assert rig.listing.advance() is None
@@ -87,7 +87,7 @@ def test_pages_make_a_list() -> None:
     "error", [api_error(422, "Invalid"), api_error(500, "InternalError"), ConnectionBroken("reset")], ids=repr
 )
 def test_refused_stream_is_replaced_by_pages(error: Exception) -> None:
-    """WL-02: whatever the server has against streaming, it is asked for pages, in this round."""
+    """Whatever the server has against streaming, it is asked for pages, in this round."""
     rig = streams(error, lists=[page(deployment("a"))])
     assert names(rig.get().items) == ["a"]
     assert rig.clock.slept == []
@@ -95,7 +95,7 @@ def test_refused_stream_is_replaced_by_pages(error: Exception) -> None:
 
 @pytest.mark.parametrize("error", [ConnectionRefused("refused"), too_many_requests()], ids=repr)
 def test_unreachable_or_busy_server_is_asked_for_the_stream_again(error: Exception) -> None:
-    """WL-05: twice refused, the third request succeeds; all three are the same; one pause before each."""
+    """Twice refused, the third request succeeds; all three are the same; one pause before each."""
     rig = streams(error, error, FakeWatch(initial(deployment("a"))))
     with capture_logs():
         rig.get("3")
@@ -125,7 +125,7 @@ def test_stream_at_a_useless_version_is_asked_for_the_newest_state(where: str, e
 def test_list_from_the_past_is_refused_unless_the_server_denies_what_was_seen(
     error: Exception, taken: bool
 ) -> None:
-    """kubernetes#107457: a server that says "too large" has no later state; one that lags behind may have."""
+    """kubernetes#107457: a server that answers "too large" has no later state; a lagging one may have."""
     rig = pages(error, page(deployment("a"), rv=2))
     with nullcontext() if taken else pytest.raises(StaleList, match="at resource version 2, 3 was seen"):
         rig.get("3")
@@ -138,7 +138,7 @@ def test_server_that_expires_even_its_newest_state_is_asked_for_pages() -> None:
 
 
 def test_stream_that_ends_early_is_begun_anew() -> None:
-    """WL-06: the second stream is the same request, and starts from nothing."""
+    """The second stream is the same request, and starts from nothing."""
 
     def aged(_: ListOptions) -> FakeWatch[Deployment]:
         return FakeWatch[Deployment]([added(deployment("dropped"))]).then(lambda: rig.clock.advance(2)).end()
@@ -165,8 +165,8 @@ def test_stream_that_ends_at_once_is_replaced_by_pages() -> None:
 
 
 @pytest.mark.parametrize("error", [api_error(403, "Forbidden", "no"), ValueError("no")], ids=repr)
-def test_failed_list_says_what_it_was_and_why(error: Exception) -> None:
-    """REFL-10: the error names the kind and carries its cause."""
+def test_failed_list_has_its_request_and_the_reason(error: Exception) -> None:
+    """The error names the kind and carries its cause."""
     rig = pages(error)
     with pytest.raises(ListFailed, match=r"failed to list deployments\.apps/v1: no") as caught:
         rig.get()
@@ -174,8 +174,8 @@ def test_failed_list_says_what_it_was_and_why(error: Exception) -> None:
     assert not rig.listing.in_progress
 
 
-def test_stop_while_a_stream_fails_says_nothing() -> None:
-    """REFL-04: the error of a stream that we closed ourselves is none."""
+def test_stop_while_a_stream_fails_is_silent() -> None:
+    """The error of a stream that we closed ourselves is ignored."""
     watch: FakeWatch[Deployment] = FakeWatch()
     rig = streams(watch)
     assert rig.listing.begin("")

@@ -55,7 +55,7 @@ def test_without_restrictions_the_options_pass_unchanged() -> None:
 
 
 def test_streaming_lists_can_be_declared_unsupported() -> None:
-    """WL-13: whoever makes the source decides whether a streaming list may be asked for."""
+    """Whoever makes the source decides whether a streaming list may be asked for."""
     assert ListWatch(FakeResources()).supports_watch_list
     assert not ListWatch(FakeResources(), supports_watch_list=False).supports_watch_list
 
@@ -105,7 +105,7 @@ def test_failed_request_leaves_nothing_open() -> None:
 
 
 def test_stop_ends_a_blocked_read() -> None:
-    """REFL-02: a thread in a read, which sees no event, is woken by the close under it."""
+    """A thread in a read, which sees no event, is woken by the close under it."""
     watch: FakeWatch[Deployment] = FakeWatch()
     response = opened(watch)
     response.open("")
@@ -125,7 +125,7 @@ def test_stop_ends_a_blocked_read() -> None:
 
 
 def test_stop_before_the_stream_was_there_closes_it_as_it_comes() -> None:
-    """REFL-02: a stop that found nothing to close is made up for when the request returns."""
+    """A stop that found nothing to close is made up for when the request returns."""
     stopped = threading.Event()
     watch: FakeWatch[Deployment] = FakeWatch()
 

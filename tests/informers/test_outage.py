@@ -80,8 +80,8 @@ def lines(logs: list[Entry]) -> list[tuple[str, str]]:
     return [(entry["log_level"], entry["event"]) for entry in logs]
 
 
-def test_first_failure_is_said_in_full() -> None:
-    """T01: what was tried, what the server said, and when it is tried again."""
+def test_first_failure_is_reported_in_full() -> None:
+    """The request, the server's answer, and the time of the next try."""
     with capture_logs() as logs:
         Rig().outage.wait(Doing.OPEN_WATCH, refused())
     assert logs == [
@@ -96,7 +96,7 @@ def test_first_failure_is_said_in_full() -> None:
 
 
 def test_dead_server_is_one_line_a_count_per_minute_and_one_line_at_the_end() -> None:
-    """T27: hours of the same trouble are one line a minute, not one per try."""
+    """Hours of the same trouble are one line a minute, not one per try."""
     rig = Rig(seconds=10)
     with capture_logs() as logs:
         for _ in range(20):
@@ -112,7 +112,7 @@ def test_dead_server_is_one_line_a_count_per_minute_and_one_line_at_the_end() ->
     assert logs[-1]["after"] == "200.0 s"
 
 
-def test_another_kind_of_trouble_is_said_in_full() -> None:
+def test_another_kind_of_trouble_is_reported_in_full() -> None:
     """A new error, or the same one at another step, is a new state; the outage began with the first."""
     rig = Rig()
     with capture_logs() as logs:
@@ -131,7 +131,7 @@ def test_another_kind_of_trouble_is_said_in_full() -> None:
 
 
 def test_server_that_goes_is_one_trouble() -> None:
-    """T01: cut off, then refused at the watch and the list: one line, and one when it is over."""
+    """Cut off, then refused at the watch and the list: one line, and one when it is over."""
     rig = Rig()
     with capture_logs() as logs:
         rig.outage.wait(Doing.READ_WATCH, broken())
@@ -144,7 +144,7 @@ def test_server_that_goes_is_one_trouble() -> None:
 
 
 def test_streams_that_are_cut_off_again_are_one_trouble() -> None:
-    """T27: each opens and breaks; that it opens is no end of it, and each break is no news."""
+    """Each opens and breaks; that it opens is no end of it, and each break is no news."""
     rig = Rig()
     with capture_logs() as logs:
         for _ in range(3):
@@ -154,7 +154,7 @@ def test_streams_that_are_cut_off_again_are_one_trouble() -> None:
 
 
 def test_success_ends_only_the_trouble_up_to_it() -> None:
-    """T27: that a watch can be opened is no end of trouble with reading it; an event is."""
+    """That a watch can be opened is no end of trouble with reading it; an event is."""
     rig = Rig()
     with capture_logs() as logs:
         rig.outage.wait(Doing.READ_WATCH, expired())
@@ -165,7 +165,7 @@ def test_success_ends_only_the_trouble_up_to_it() -> None:
     assert lines(logs) == [("info", "Failed to watch"), ("info", "Watching again")]
 
 
-def test_an_error_that_a_handler_gets_is_not_said() -> None:
+def test_an_error_that_a_handler_gets_is_not_reported() -> None:
     """A round whose error the program's handler gets waits in silence."""
     told: list[Exception] = []
     rig = Rig(handler=told.append)
@@ -194,8 +194,8 @@ def forbidden() -> ListFailed:
 
 
 @pytest.mark.parametrize("namespace", ["", "demo"])
-def test_the_line_says_what_to_do(namespace: str) -> None:
-    """E06, E07, E09: where somebody has to do something, the first line has it, for the right namespace."""
+def test_the_line_has_the_fix(namespace: str) -> None:
+    """E06, E07, E09: if a user has to act, the first line has the fix, for the right namespace."""
     rig = Rig(namespace=namespace)
     for code, reason in ((401, "Unauthorized"), (403, "Forbidden"), (404, "NotFound")):
         error = api_error(code, reason)
@@ -205,7 +205,7 @@ def test_the_line_says_what_to_do(namespace: str) -> None:
 
 
 def test_an_error_is_shown_with_its_fix() -> None:
-    """A reader beside the reflector's thread sees neither before the server was asked what was meant."""
+    """A reader beside the reflector's thread sees neither before the server was asked for a nearby name."""
     shown: list[tuple[str, str]] = []
 
     def look(_: object) -> str:
@@ -223,7 +223,7 @@ def test_an_error_is_shown_with_its_fix() -> None:
 
 
 def test_403_after_a_restart_of_the_server_does_not_blame_the_roles() -> None:
-    """What worked before is given 15 s, in which a server reads its roles; then the fix is said."""
+    """A request that worked before gets 15 s, in which a server reads its roles; then the fix is logged."""
     rig = Rig(seconds=6.0)
     rig.outage.over(Doing.OPEN_WATCH)
     with capture_logs() as logs:
@@ -241,7 +241,7 @@ def test_403_after_a_restart_of_the_server_does_not_blame_the_roles() -> None:
 
 
 def test_429_for_a_moment_is_no_line() -> None:
-    """A definition that was just made has its storage soon: 15 s are given, then it is said."""
+    """A definition that was just made has its storage soon: after 15 s it is logged."""
     rig = Rig(seconds=6.0)
     with capture_logs() as logs:
         for _ in range(3):
@@ -258,14 +258,14 @@ def test_429_for_a_moment_is_no_line() -> None:
     ]
 
 
-def test_a_429_that_asks_for_longer_is_said_at_once() -> None:
+def test_a_429_that_asks_for_longer_is_reported_at_once() -> None:
     """Nothing is going to change within the patience."""
     with capture_logs() as logs:
         Rig().outage.wait(Doing.LIST, too_many_requests(retry_after=3600))
     assert [(entry["log_level"], entry["retryIn"]) for entry in logs] == [("warning", "120.0 s")]
 
 
-def test_the_end_of_trouble_that_was_said_is_said_after_a_429_too() -> None:
+def test_the_end_of_logged_trouble_is_logged_after_a_429_too() -> None:
     """A server that comes back may ask to wait first."""
     rig = Rig()
     with capture_logs() as logs:
@@ -275,7 +275,7 @@ def test_the_end_of_trouble_that_was_said_is_said_after_a_429_too() -> None:
     assert [level for level, _ in lines(logs)] == ["warning", "debug", "info"]
 
 
-# -- what is behind a failure
+# -- the cause of a failure
 
 
 def _behind(cause: Exception, error: Exception) -> Exception:
@@ -284,7 +284,7 @@ def _behind(cause: Exception, error: Exception) -> Exception:
 
 
 def test_behind_ours_is_theirs() -> None:
-    """A failed list failed because of what the server said."""
+    """A failed list failed because of the server's answer."""
     said = api_error(403, "Forbidden")
     assert cause_of(_behind(said, ListFailed("failed to list"))) is said
 
@@ -341,7 +341,7 @@ def test_no_answer_shows_in_several_ways(error: Exception, unanswered: bool) -> 
     ids=["E07", "E09", "E06"],
 )
 def test_message_contains_the_fix(error: Exception, parts: list[str], wrap: bool) -> None:
-    """E06, E07, E09, T20: where somebody has to do something, the line says what."""
+    """E06, E07, E09: where a user has to act, the line has the fix."""
     fix = fix_for(wrapped(error) if wrap else error, Deployment.resource, hints=HINTS)
     assert [part for part in parts if part not in fix] == []
 
@@ -360,7 +360,7 @@ def test_fix_names_the_namespace() -> None:
     ],
 )
 def test_fix_of_a_program_without_commands_names_none(code: int, words: str) -> None:
-    """E07, E09: the words alone say what to do; somebody else's command would not help."""
+    """E07, E09: the words alone have the fix; a command of another program would not help."""
     fix = fix_for(api_error(code, "NotFound" if code == 404 else "Forbidden"), Deployment.resource)
     assert words in fix
     assert "`" not in fix
@@ -438,7 +438,7 @@ class Shared:
 
 @pytest.mark.parametrize(("retry_after", "slept"), [(None, 1.6), (1.0, 1.6), (7.0, 7.0), (3600.0, 120.0)])
 def test_server_may_ask_for_a_longer_pause(retry_after: float | None, slept: float) -> None:
-    """T21: Retry-After makes the wait longer, never shorter, and never longer than two minutes."""
+    """Retry-After makes the wait longer, never shorter, and never longer than two minutes."""
     rig = Alone()
     rig.fail(wrapped(too_many_requests(retry_after=retry_after)))
     assert rig.clock.slept == [slept]
@@ -455,7 +455,7 @@ def test_pending_retry_can_be_seen() -> None:
 
 
 def test_one_answer_ends_the_outage_for_all() -> None:
-    """Who waits for a server that is gone goes on within a second after somebody else's answer."""
+    """A wait for a server that is gone ends within a second after another request's answer."""
     rig = Shared()
     rig.clock.advance(100)
     waiter = rig.wait(refused())
@@ -501,7 +501,7 @@ def test_waits_are_cut_short_once_in_ten_seconds() -> None:
 
 @pytest.mark.parametrize("seconds", [1.0, 12.0])
 def test_other_waits_are_waited_out(seconds: float) -> None:
-    """That the server answers others says nothing about a 500; and a second's wait is not worth it."""
+    """Answers to other requests do not end the wait after a 500; and a second's wait is not worth it."""
     rig = Shared(seconds)
     gone = seconds == 1.0
     waiter = rig.wait(refused() if gone else internal_error(), gone=gone)
@@ -526,7 +526,7 @@ def test_stop_ends_a_wait_for_a_server() -> None:
     ids=["500", "success"],
 )
 def test_a_server_that_is_back_starts_the_back_off_anew(answer: Callable[[Alone], None]) -> None:
-    """The waits that grew while nobody answered are not those of what it says then, or later."""
+    """The waits that grew during an outage are not used for errors after it."""
     rig = Alone()
     for _ in range(3):
         rig.fail(refused(), gone=True)

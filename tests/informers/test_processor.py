@@ -1,7 +1,7 @@
 """
 One handler, its buffer, its thread; and the set of them.
 
-INF-28's tracker is the listener's count of initial adds. That more finish than were started cannot happen.
+Upstream's tracker of the first list is the listener's count of initial adds here.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def rig() -> Iterator[Rig]:
 
 
 def test_slow_handler_delays_neither_the_producer_nor_the_others(rig: Rig) -> None:
-    """INF-25, P15: a blocked handler's buffer grows; the other gets everything, and so does it later."""
+    """A blocked handler's buffer grows; the other gets everything, and so does it later."""
     gate = Gate()
     slow, slow_listener = rig.listen(gate)
     fast, _ = rig.listen()
@@ -123,9 +123,9 @@ def test_handler_is_called_according_to_the_notification(rig: Rig) -> None:
 
 def test_what_was_distributed_before_the_start_is_kept(rig: Rig) -> None:
     """
-    INF-03: threads may start a second after the first events; nothing is lost, nothing blocks.
+    Threads may start a second after the first events; nothing is lost, nothing blocks.
 
-    Who is due is decided while nobody runs, and they alone get the sync notification.
+    The due listeners are chosen while no other thread runs, and they alone get the sync notification.
     """
     listened = [rig.listen(resync=period) for period in (0, 1, 2)]
     rig.distribute(*adds(3))
@@ -142,7 +142,7 @@ def test_what_was_distributed_before_the_start_is_kept(rig: Rig) -> None:
 
 
 def test_handler_that_raises_is_counted_and_goes_on_after_a_second(rig: Rig) -> None:
-    """INF-22, P14: 5 events, each raises: 5 panics, a second's pause after each, the next one still runs."""
+    """5 events, each raises: 5 panics, a second's pause after each, the next one still runs."""
     calls = threading.Semaphore(0)
 
     def fail(_line: str) -> None:
@@ -171,7 +171,7 @@ def test_handler_that_raises_is_counted_and_goes_on_after_a_second(rig: Rig) -> 
     "error", [SystemExit(1), KeyboardInterrupt(), RecursionError(), MemoryError()], ids=repr
 )
 def test_no_exception_ends_a_listener(rig: Rig, error: BaseException) -> None:
-    """P14: whatever a handler raises, the listener's thread lives on."""
+    """Whatever a handler raises, the listener's thread lives on."""
 
     def fail_once(line: str) -> None:
         if line.startswith("add a "):
@@ -187,7 +187,7 @@ def test_no_exception_ends_a_listener(rig: Rig, error: BaseException) -> None:
 
 
 def test_failed_tombstone_and_update_are_logged_by_key(rig: Rig) -> None:
-    """The log line names the object whatever the notification was."""
+    """The log line names the object for every type of notification."""
 
     def fail(_line: str) -> None:
         raise RuntimeError("test panic")
@@ -210,7 +210,7 @@ def test_failed_tombstone_and_update_are_logged_by_key(rig: Rig) -> None:
 
 
 def test_initial_adds_count_before_later_events_of_the_same_batch(rig: Rig) -> None:
-    """INF-19: a blocked later event does not keep the registration from being synced."""
+    """A blocked later event does not keep the registration from being synced."""
     gate = Gate()
     handler, listener = rig.listen(lambda line: gate(line) if "update" in line else None)
     update = UpdateNotification(deployment("x", 1), deployment("x", 2))
@@ -223,7 +223,7 @@ def test_initial_adds_count_before_later_events_of_the_same_batch(rig: Rig) -> N
 
 
 def test_failed_initial_add_leaves_the_registration_unsynced(rig: Rig) -> None:
-    """INF-21: the others are handled, but this registration never reports synced."""
+    """The others are handled, but this registration never reports synced."""
 
     def fail_first(line: str) -> None:
         if "d0" in line:
@@ -243,7 +243,7 @@ def test_failed_initial_add_leaves_the_registration_unsynced(rig: Rig) -> None:
 
 
 def test_stop_discards_what_is_buffered_and_waits_for_the_running_call(rig: Rig) -> None:
-    """INF-34: stop returns when the call in progress has; nothing after it is delivered."""
+    """Stop returns when the call in progress has; nothing after it is delivered."""
     gate = Gate()
     handler, listener = rig.listen(gate)
     rig.processor.start()
@@ -261,7 +261,7 @@ def test_stop_discards_what_is_buffered_and_waits_for_the_running_call(rig: Rig)
 
 
 def test_stop_ends_the_pause_after_a_panic(rig: Rig) -> None:
-    """INF-22: a listener that pauses is not waited for."""
+    """A listener that pauses is not waited for."""
 
     def fail(_line: str) -> None:
         raise RuntimeError("test panic")
@@ -275,7 +275,7 @@ def test_stop_ends_the_pause_after_a_panic(rig: Rig) -> None:
 
 
 def test_removing_twice_or_before_the_start_is_harmless(rig: Rig) -> None:
-    """INF-13, INF-20: there is no thread to speak of, and no error."""
+    """There is no thread to speak of, and no error."""
     _, listener = rig.listen()
     rig.processor.remove_listener(listener)
     rig.processor.remove_listener(listener)
@@ -285,7 +285,7 @@ def test_removing_twice_or_before_the_start_is_harmless(rig: Rig) -> None:
 
 
 def test_listener_added_to_a_running_processor_runs_at_once(rig: Rig) -> None:
-    """A late listener gets what is distributed from then on."""
+    """A late listener gets the notifications from then on."""
     rig.processor.start()
     late, listener = rig.listen()
     rig.distribute(add("a"))
@@ -322,7 +322,7 @@ def test_sync_notifications_go_to_syncing_listeners_only(rig: Rig) -> None:
 
 
 def test_resyncs_are_due_period_after_period(rig: Rig) -> None:
-    """INF-02: checked every second, periods 0, 2 and 3 are due at 2, 3, 4, 6 and never."""
+    """Checked every second, periods 0, 2 and 3 are due at 2, 3, 4, 6 and never."""
     rig.listen(resync=0)
     rig.listen(resync=2)
     rig.listen(resync=3)
@@ -335,7 +335,7 @@ def test_resyncs_are_due_period_after_period(rig: Rig) -> None:
 
 
 def test_changed_check_period_reaches_every_listener(rig: Rig) -> None:
-    """INF-04: the effective periods are computed anew from what was asked for."""
+    """The effective periods are computed anew from the requested ones."""
     _, first = rig.listen(resync=0)
     _, second = rig.listen(resync=60)
     rig.processor.resync_check_period_changed(lambda requested: requested * 2)
@@ -359,7 +359,7 @@ def test_statistics_count_what_was_handled(rig: Rig) -> None:
 
 @pytest.mark.parametrize("synced", [False, True])
 def test_listener_without_initial_adds_is_synced_with_its_informer(rig: Rig, synced: bool) -> None:
-    """INF-28: its registration says the same."""
+    """Its registration agrees."""
     _, listener = rig.listen()
     rig.informer_synced = synced
     assert listener.has_synced() is synced
@@ -367,7 +367,7 @@ def test_listener_without_initial_adds_is_synced_with_its_informer(rig: Rig, syn
 
 
 def test_every_initial_add_must_return_from_the_handler(rig: Rig) -> None:
-    """INF-28: as many as were handed over, whether the handler is slow or has not begun."""
+    """As many as were handed over, whether the handler is slow or has not begun."""
     gate = Gate()
     recorder, listener = rig.listen(gate)
     rig.distribute(add("a", initial=True), add("b", initial=True), initial=2)
@@ -382,7 +382,7 @@ def test_every_initial_add_must_return_from_the_handler(rig: Rig) -> None:
 
 
 def test_informer_is_asked_before_the_count(rig: Rig) -> None:
-    """INF-28: an initial add that is handed over while the informer is asked counts."""
+    """An initial add that is handed over while the informer is asked counts."""
     _, listener = rig.listen()
 
     def ask() -> bool:
@@ -400,7 +400,7 @@ _HOUR = 3600.0
 
 
 def test_short_periods_shorten_the_check_period_before_the_start() -> None:
-    """INF-04: check 12 h; adding 0, 1 min, 55 s, 5 s makes it 12 h, 1 min, 55 s, 5 s."""
+    """Check 12 h; adding 0, 1 min, 55 s, 5 s makes it 12 h, 1 min, 55 s, 5 s."""
     periods = ResyncPeriods(12 * _HOUR)
     checks, admitted = [], []
     for requested in (0, 60, 55, 5):
@@ -411,7 +411,7 @@ def test_short_periods_shorten_the_check_period_before_the_start() -> None:
 
 
 def test_period_under_a_second_is_raised() -> None:
-    """INF-32: 500 ms become 1 s, with a warning."""
+    """500 ms become 1 s, with a warning."""
     periods = ResyncPeriods(1)
     with capture_logs() as logs:
         assert periods.admit(0.5, started=False) == 1
@@ -427,7 +427,7 @@ def test_short_period_after_the_start_is_raised_to_the_check_period() -> None:
 
 
 def test_informer_that_does_not_resync_has_no_handler_that_does() -> None:
-    """INF-32: informer period 0, handler 1 min after the start: effectively 0, with a warning."""
+    """Informer period 0, handler 1 min after the start: effectively 0, with a warning."""
     periods = ResyncPeriods(0)
     with capture_logs() as logs:
         admitted = periods.admit(60, started=True)

@@ -51,7 +51,7 @@ class Source:
 
 
 def run(progress: SyncProgress, clock: FakeClock, seconds: float) -> list[tuple[float, str, str]]:
-    """Tick eight times a second; (second, level, line) of what was logged."""
+    """Tick eight times a second; (second, level, line) of each log line."""
     said = []
     for _ in range(round(seconds * 8)):
         clock.advance(0.125)
@@ -61,8 +61,8 @@ def run(progress: SyncProgress, clock: FakeClock, seconds: float) -> list[tuple[
     return said
 
 
-def test_line_says_how_far_each_informer_is() -> None:
-    """What is being listed by objects and page, what is synced, and for how long."""
+def test_line_shows_how_far_each_informer_is() -> None:
+    """Kinds being listed by objects and page, synced kinds, and for how long."""
     clock = FakeClock(moves_itself=True)
     progress = SyncProgress([Source(DEPLOYMENTS), Source(FOOS)], clock=clock)
     assert run(progress, clock, 20.5) == [
@@ -92,7 +92,7 @@ def test_five_minutes_are_worth_a_warning_with_the_last_errors() -> None:
     assert logs[0]["lastErrors"] == {"deployments.apps": "403 Forbidden"}
 
 
-def test_end_is_said_if_anything_was_said() -> None:
+def test_end_is_logged_if_the_trouble_was() -> None:
     """A quick sync writes nothing at all, a long one ends with a line, once."""
     clock = FakeClock(moves_itself=True)
     source = Source(DEPLOYMENTS)

@@ -11,8 +11,8 @@ def undecodable(name: str, rv: str = "1", *, namespace: str = "default") -> Unde
     return Undecodable(namespace, name, rv, b'{"spec":{"replicas":"three\xff"}}', "Expected `int`, got `str`")
 
 
-def test_an_object_is_said_once_per_version() -> None:
-    """The same object at the same version is said once, another version again; its content is not shown."""
+def test_an_object_is_reported_once_per_version() -> None:
+    """The same object at the same version is logged once, another version again; its content is not shown."""
     told: list[Undecodable] = []
     gauge = Instrument()
     quarantine = Quarantine(kind="Foo", gauge=gauge)
@@ -44,7 +44,7 @@ def test_released_objects_are_no_longer_held() -> None:
 
 
 def test_complete_list_decides_who_is_held() -> None:
-    """After a list exactly its undecodable objects are held; those held before are not said again."""
+    """After a list exactly its undecodable objects are held; those held before are not logged again."""
     told: list[Undecodable] = []
     quarantine = Quarantine(kind="Foo", gauge=Instrument())
     quarantine.on_undecodable(told.append)
@@ -55,8 +55,8 @@ def test_complete_list_decides_who_is_held() -> None:
     assert [one.key_name for one in told] == ["a", "b", "c"]
 
 
-def test_a_late_callback_is_told_of_those_that_are_held() -> None:
-    """Once each, at their newest version, and of later ones as everybody is."""
+def test_a_late_callback_gets_those_that_are_held() -> None:
+    """Once each, at their newest version, and of later ones as other handlers do."""
     told: list[tuple[str, str]] = []
     quarantine = Quarantine(kind="Foo", gauge=Instrument())
     for one in (undecodable("a"), undecodable("gone"), undecodable("a", "2"), undecodable("b")):

@@ -1,5 +1,5 @@
 """
-Rounds of a reflector, and what is told of them.
+Rounds of a reflector, and their log lines.
 
 REFL and WL scenarios that have no test in this form, and why:
 
@@ -93,7 +93,7 @@ def reflector_backoff(clock: FakeClock, draw: Callable[[], float]) -> Exponentia
 
 
 def test_error_event_ends_the_round() -> None:
-    """REFL-01: the stream is closed, and the round ends without an error of its own."""
+    """The stream is closed, and the round ends without an error of its own."""
     rig = ReflectorRig(listed())
     watch = rig.watch([error_event(internal_error())])
     rig.round()
@@ -101,7 +101,7 @@ def test_error_event_ends_the_round() -> None:
 
 
 def test_stop_ends_a_blocked_read() -> None:
-    """REFL-02: run returns, and the stream is closed."""
+    """Run returns, and the stream is closed."""
     rig = ReflectorRig(listed())
     watch = rig.watch()
     thread = threading.Thread(target=rig.reflector.run)
@@ -116,7 +116,7 @@ def test_stop_ends_a_blocked_read() -> None:
 
 
 def test_stopped_reflector_asks_for_nothing() -> None:
-    """REFL-03: neither list nor watch is called, by a round or by run."""
+    """Neither list nor watch is called, by a round or by run."""
     rig = ReflectorRig()
     rig.reflector.stop()
     rig.round()
@@ -125,7 +125,7 @@ def test_stopped_reflector_asks_for_nothing() -> None:
 
 
 def test_stop_on_an_open_stream_is_no_error() -> None:
-    """REFL-04: the round returns, and the stream is closed."""
+    """The round returns, and the stream is closed."""
     rig = ReflectorRig(listed())
     watch = rig.last_watch()
     with capture_logs() as logs:
@@ -135,7 +135,7 @@ def test_stop_on_an_open_stream_is_no_error() -> None:
 
 
 def test_events_read_after_the_stop_are_dropped() -> None:
-    """REFL-05: the stream is read once more, and nothing of it is used."""
+    """The stream is read once more, and nothing of it is used."""
     rig = ReflectorRig(listed())
     watch = rig.watch()
     watch.then(rig.reflector._stop.set).send(added(deployment("late", 9)))
@@ -157,7 +157,7 @@ def test_stop_while_listing_drops_the_list() -> None:
 
 @pytest.mark.parametrize("request_kind", ["lists", "watches"])
 def test_stop_while_a_request_fails_is_no_error(request_kind: str) -> None:
-    """REFL-03: a list or a watch that fails after the stop ends the round in silence."""
+    """A list or a watch that fails after the stop ends the round in silence."""
 
     def refuse(_: ListOptions) -> Any:
         rig.reflector.stop()
@@ -174,7 +174,7 @@ def test_stop_while_a_request_fails_is_no_error(request_kind: str) -> None:
 
 
 def test_list_and_watch_options_without_streaming() -> None:
-    """REFL-08: list "" limit 500 (there "0"); watch at the list's version, with bookmarks."""
+    """List "" limit 500 (there "0"); watch at the list's version, with bookmarks."""
     rig = ReflectorRig(listed(rv=1))
     rig.last_watch()
     rig.round()
@@ -185,7 +185,7 @@ def test_list_and_watch_options_without_streaming() -> None:
 
 
 def test_list_is_read_by_pages() -> None:
-    """REFL-17: page size 4, 10 objects: 3 requests; all are in the store, at once."""
+    """Page size 4, 10 objects: 3 requests; all are in the store, at once."""
     source = FakeSource(*[deployment(f"d{number}") for number in range(10)], rv=10)
     rig = ReflectorRig(source, page_size=4)
     rig.last_watch()
@@ -196,7 +196,7 @@ def test_list_is_read_by_pages() -> None:
 
 
 def test_known_version_bounds_the_next_list() -> None:
-    """REFL-18, 19, 20: lists at "" and "10", the second not older than; both by pages."""
+    """Lists at "" and "10", the second not older than; both by pages."""
     answers = [page(deployment("a"), rv=10, token="C1"), page(deployment("b"), rv=10), page(rv=12)]
     rig = ReflectorRig(FakeListerWatcher(lists=answers))
     rig.expiring_watch()
@@ -209,7 +209,7 @@ def test_known_version_bounds_the_next_list() -> None:
 
 
 def test_expired_version_is_given_up() -> None:
-    """REFL-21: lists at "", "10" (410), "" (there "0", "10", "")."""
+    """Lists at "", "10" (410), "" (there "0", "10", "")."""
     rig = ReflectorRig(FakeListerWatcher(lists=[page(rv=10), expired(), page(rv=11)]))
     rig.expiring_watch()
     rig.last_watch()
@@ -220,7 +220,7 @@ def test_expired_version_is_given_up() -> None:
 
 
 def test_too_large_version_is_given_up_in_every_spelling() -> None:
-    """REFL-23: lists at "", "20", "", "30", "", "40", "" (there the first is "0")."""
+    """Lists at "", "20", "", "30", "", "40", "" (there the first is "0")."""
     spellings = [
         api_error(504, "Timeout", "any", cause="ResourceVersionTooLarge"),
         api_error(504, "Timeout", "Timeout: Too large resource version: 30, current: 25"),
@@ -239,7 +239,7 @@ def test_too_large_version_is_given_up_in_every_spelling() -> None:
 
 
 def test_watch_that_may_not_be_opened_ends_the_round() -> None:
-    """REFL-10: the round's error is the watch's; the store has the content of the list."""
+    """The round's error is the watch's; the store has the content of the list."""
     error = api_error(403, "Forbidden", "not allowed")
     rig = ReflectorRig(listed(deployment("a", 5), rv=7))
     rig.source.watches.append(error)
@@ -264,7 +264,7 @@ def test_list_that_the_store_does_not_take_fails() -> None:
 
 @pytest.mark.parametrize("broken_page", [0, 1, 2])
 def test_list_that_breaks_at_any_page_publishes_nothing(broken_page: int) -> None:
-    """T03: the old content is kept, and the whole list is asked for again."""
+    """The old content is kept, and the whole list is asked for again."""
     answers: list[ListAnswer] = [page(deployment(f"d{n}"), rv=5, token=f"C{n}") for n in range(broken_page)]
     rig = ReflectorRig(
         FakeListerWatcher(
@@ -285,7 +285,7 @@ def test_list_that_breaks_at_any_page_publishes_nothing(broken_page: int) -> Non
 
 
 def test_streaming_list_is_one_request() -> None:
-    """REFL-09: "" NotOlderThan, initial events, bookmarks; later events come on the same stream; no list."""
+    """Version "" NotOlderThan, initial events, bookmarks; later events come on the same stream; no list."""
     rig = ReflectorRig(streaming())
     rig.last_watch([added(deployment("a", 1)), bookmark(2, ends_list=True)], [added(deployment("b", 3))])
     rig.round()
@@ -303,7 +303,7 @@ def test_streaming_list_is_one_request() -> None:
 
 
 def test_events_in_the_block_that_ends_the_list_are_kept() -> None:
-    """WL-03: what follows the bookmark in the same block is applied after the list."""
+    """Events after the bookmark in the same block are applied after the list."""
     rig = ReflectorRig(streaming())
     block = [added(deployment("a", 1)), bookmark(2, ends_list=True), modified(deployment("a", 4))]
     rig.last_watch(block)
@@ -313,7 +313,7 @@ def test_events_in_the_block_that_ends_the_list_are_kept() -> None:
 
 
 def test_stop_before_the_bookmark_publishes_nothing() -> None:
-    """WL-01: a list that is not complete is none."""
+    """A list that is not complete is not used."""
     rig = ReflectorRig(streaming())
     rig.last_watch([added(deployment("p1", 1))])
     rig.round()
@@ -336,7 +336,7 @@ def test_stop_ends_a_wait_for_a_server_that_is_gone() -> None:
 
 
 def test_refused_streaming_falls_back_to_pages_for_this_round() -> None:
-    """WL-02: list "" limit 500, then a watch at its version; the next round tries streaming again."""
+    """List "" limit 500, then a watch at its version; the next round tries streaming again."""
     rig = ReflectorRig(FakeListerWatcher(lists=[page(deployment("p1"), rv=1)], supports_watch_list=True))
     rig.source.watches.append(api_error(422, "Invalid"))
     rig.expiring_watch([added(deployment("p2", 2))])
@@ -350,7 +350,7 @@ def test_refused_streaming_falls_back_to_pages_for_this_round() -> None:
 
 
 def test_watch_after_a_streaming_list_is_a_plain_one() -> None:
-    """WL-07: the stream ends after the list at "3": the next is a watch at "3" without initial events."""
+    """The stream ends after the list at "3": the next is a watch at "3" without initial events."""
     rig = ReflectorRig(streaming())
     rig.watch([added(deployment("p1", 1)), bookmark(3, ends_list=True)]).end()
     rig.last_watch()
@@ -361,7 +361,7 @@ def test_watch_after_a_streaming_list_is_a_plain_one() -> None:
 
 
 def test_expired_version_at_the_reopening_ends_the_round() -> None:
-    """WL-08, T25: the round's error is the 410; the store keeps its content."""
+    """The round's error is the 410; the store keeps its content."""
     rig = ReflectorRig(streaming())
     rig.watch([added(deployment("p1", 1)), bookmark(3, ends_list=True)]).end()
     rig.source.watches.append(expired())
@@ -380,7 +380,7 @@ def test_expired_version_at_the_reopening_ends_the_round() -> None:
     ids=["nothing", "only ADDED", "ADDED and the bookmark"],
 )
 def test_version_comes_from_the_bookmark(events: list[WatchEvent[Deployment]], rv: str) -> None:
-    """WL-10: initial events do not move the version, the bookmark that ends them does."""
+    """Initial events do not move the version, the bookmark that ends them does."""
     rig = ReflectorRig(streaming())
     rig.last_watch(*([events] if events else []))
     rig.round()
@@ -391,7 +391,7 @@ def test_version_comes_from_the_bookmark(events: list[WatchEvent[Deployment]], r
 
 
 def test_very_short_watch_is_opened_again_after_a_pause() -> None:
-    """REFL-06, T28: closed at once without an event: a pause, then a new watch, no list (there a list)."""
+    """Closed at once without an event: a pause, then a new watch, no list (there a list)."""
     rig = ReflectorRig(listed(rv=5))
     short = rig.watch().end()
     rig.last_watch()
@@ -404,7 +404,7 @@ def test_very_short_watch_is_opened_again_after_a_pause() -> None:
 
 
 def test_watch_that_ends_as_it_should_is_followed_at_once() -> None:
-    """REFL-31: after a second, or after an event, the end of a stream costs neither a pause nor a list."""
+    """After a second, or after an event, the end of a stream costs neither a pause nor a list."""
     rig = ReflectorRig(listed(rv=5))
     rig.watch().then(lambda: rig.clock.advance(1)).end()
     rig.watch([added(deployment("a", 6))]).end()
@@ -415,7 +415,7 @@ def test_watch_that_ends_as_it_should_is_followed_at_once() -> None:
 
 
 def test_events_change_the_store() -> None:
-    """REFL-07: a wrong type is ignored; the last version is that of the last event, not the highest."""
+    """A wrong type is ignored; the last version is that of the last event, not the highest."""
     guard: HistoryGuard[Deployment] = HistoryGuard()
     rig = ReflectorRig(listed(deployment("foo", 1), deployment("bar", 1)), guard=guard)
     rig.last_watch(
@@ -441,7 +441,7 @@ def test_events_change_the_store() -> None:
 def test_refused_connections_are_tried_again_with_growing_pauses(
     count: int, least: float, most: float
 ) -> None:
-    """REFL-11, 12: 1 ms x2 up to 50 ms, jitter 1: the time is between the sum of the steps and twice that."""
+    """1 ms x2 up to 50 ms, jitter 1: the time is between the sum of the steps and twice that."""
     clock = FakeClock(moves_itself=True)
     seeded = random.Random(7)
     backoff = ExponentialBackoff(0.001, 0.05, 120, seams=Seams(clock=clock, random=seeded.random))
@@ -455,7 +455,7 @@ def test_refused_connections_are_tried_again_with_growing_pauses(
 
 
 def test_busy_server_makes_us_wait_without_a_list() -> None:
-    """REFL-13, 14, T22: 429 on opening, then on the stream: a pause each, the same version, no list."""
+    """429 on opening, then on the stream: a pause each, the same version, no list."""
     rig = ReflectorRig(listed(rv=5))
     rig.source.watches += [too_many_requests()] * 4
     rig.watch([error_event(too_many_requests())])
@@ -469,7 +469,7 @@ def test_busy_server_makes_us_wait_without_a_list() -> None:
 
 @pytest.mark.parametrize("lasting", [None, DeadlineExceeded("silent")], ids=["ended", "silent"])
 def test_trouble_is_over_once_a_watch_lasts(lasting: Exception | None) -> None:
-    """An idle kind has no event that would say so: the end of the next stream does, as after any success."""
+    """An idle kind has no event that would show it: the end of the next stream does, as after any success."""
     rig = ReflectorRig(listed(rv=5))
     rig.watch().fail(ConnectionBroken("reset"))
     lasts = rig.watch().then(lambda: rig.clock.advance(75))
@@ -482,7 +482,7 @@ def test_trouble_is_over_once_a_watch_lasts(lasting: Exception | None) -> None:
 
 
 def test_internal_error_of_a_stream_leads_to_a_list() -> None:
-    """REFL-15 without a window: a 500 as ERROR event ends the round, as it would upstream."""
+    """A 500 as ERROR event ends the round, as it would upstream."""
     rig = ReflectorRig(listed())
     rig.watch([error_event(internal_error())])
     with capture_logs():
@@ -492,7 +492,7 @@ def test_internal_error_of_a_stream_leads_to_a_list() -> None:
 
 @pytest.mark.parametrize(("drawn", "seconds"), [(0.0, 300), (0.5, 450), (0.999, 599)])
 def test_watches_ask_to_be_ended_after_a_random_time(drawn: float, seconds: int) -> None:
-    """REFL-24: 300 to 600 s."""
+    """300 to 600 s."""
     rig = ReflectorRig(listed(), random=lambda: drawn)
     rig.last_watch()
     rig.round()
@@ -500,7 +500,7 @@ def test_watches_ask_to_be_ended_after_a_random_time(drawn: float, seconds: int)
 
 
 def test_every_event_moves_the_published_version() -> None:
-    """REFL-25: list 10, events 10, 20, bookmark 30, deleted 40: the gauge follows (there a hook)."""
+    """List 10, events 10, 20, bookmark 30, deleted 40: the gauge follows (there a hook)."""
     rig = ReflectorRig(listed(rv=10))
     rig.last_watch(
         [added(deployment("a", 10))],
@@ -514,7 +514,7 @@ def test_every_event_moves_the_published_version() -> None:
 
 @pytest.mark.parametrize("rv", ["", "0"])
 def test_synthetic_events_do_not_move_the_version(rv: str) -> None:
-    """REFL-30: after a watch at "" or "0", ADDED events come in no order; the first other event counts."""
+    """After a watch at "" or "0", ADDED events come in no order; the first other event counts."""
     rig = ReflectorRig(FakeListerWatcher(lists=[page(rv=rv)]))
     seen: list[str] = []
     rig.store.on_change = lambda: seen.append(rig.rv())
@@ -529,7 +529,7 @@ def test_synthetic_events_do_not_move_the_version(rv: str) -> None:
 
 @pytest.mark.parametrize("error", [expired(), gone()], ids=["Expired", "Gone"])
 def test_expired_stream_leads_to_a_list_at_the_last_version(error: APIError) -> None:
-    """REFL-32, T26: the round ends without an error, the handler is not called; the next list is at "7"."""
+    """The round ends without an error, the handler is not called; the next list is at "7"."""
     handled: list[Exception] = []
     rig = ReflectorRig(FakeListerWatcher(lists=[page(rv=5), page(rv=9)]), watch_error_handler=handled.append)
     rig.watch([added(deployment("a", 7)), error_event(error)])
@@ -543,7 +543,7 @@ def test_expired_stream_leads_to_a_list_at_the_last_version(error: APIError) -> 
 
 
 def test_event_that_the_store_refuses_is_logged_and_passed() -> None:
-    """REFL-33: the version advances, and the watch goes on."""
+    """The version advances, and the watch goes on."""
     rig = ReflectorRig(listed(rv=5))
     rig.store.refuse = lambda entry: entry[0] is DeltaType.UPDATED
     rig.last_watch([modified(deployment("a", 6)), added(deployment("b", 7))], [modified(deployment("b", 8))])
@@ -555,7 +555,7 @@ def test_event_that_the_store_refuses_is_logged_and_passed() -> None:
 
 
 def test_delay_falls_back_after_two_minutes_of_failure() -> None:
-    """REFL-34: under lasting failure the pause grows to 30 s and starts over about every two minutes."""
+    """Under lasting failure the pause grows to 30 s and starts over about every two minutes."""
     clock = FakeClock(moves_itself=True)
     rig = ReflectorRig(listed(), clock=clock, backoff=reflector_backoff(clock, lambda: 0.5))
     rig.source.watches += [ConnectionRefused("refused")] * 16
@@ -608,7 +608,7 @@ def cut_anywhere(error: Exception, after: int) -> ReflectorRig:
     ids=["cut", "unreadable", "silent"],
 )
 def test_cut_stream_goes_on_after_the_last_event(error: Exception, after: int, slept: list[float]) -> None:
-    """T04 to T07, T13: wherever a stream is cut, the next one continues; a silent one is no failure."""
+    """Wherever a stream is cut, the next one continues; a silent one is no failure."""
     rig = cut_anywhere(error, after)
     with capture_logs() as logs:
         rig.round()
@@ -622,7 +622,7 @@ def test_cut_stream_goes_on_after_the_last_event(error: Exception, after: int, s
 
 
 def test_server_that_comes_back_is_not_asked_for_a_list() -> None:
-    """T02: refused for a while: the cache stays, the watch goes on at the last version."""
+    """Refused for a while: the cache stays, the watch goes on at the last version."""
     source = FakeSource(deployment("a"), rv=5)
     rig = ReflectorRig(source)
     rig.watch([modified(deployment("a", 6))]).fail(ConnectionBroken("reset"))
@@ -638,7 +638,7 @@ def test_server_that_comes_back_is_not_asked_for_a_list() -> None:
 
 @pytest.mark.parametrize("code", [500, 502, 503, 504])
 def test_failing_server_is_asked_again_without_a_list(code: int) -> None:
-    """T23: a 5xx on opening a watch says nothing about our version."""
+    """A 5xx on opening a watch does not mean that our version is too old."""
     rig = ReflectorRig(listed(rv=5))
     rig.source.watches.append(api_error(code, "", "unavailable"))
     rig.last_watch()
@@ -649,7 +649,7 @@ def test_failing_server_is_asked_again_without_a_list(code: int) -> None:
 
 
 def test_thousand_short_watches_are_no_storm() -> None:
-    """T28: watches that end at once: the requests stay under 0.3 a second."""
+    """Watches that end at once: the requests stay under 0.3 a second."""
     clock = FakeClock(moves_itself=True)
     source = FakeListerWatcher()
     source.every_list = page(rv=5)
@@ -664,7 +664,7 @@ def test_thousand_short_watches_are_no_storm() -> None:
 
 
 def test_thousand_expired_versions_are_no_storm() -> None:
-    """T27: every new version expires at once: at most 0.3 lists a second, one line a minute."""
+    """Every new version expires at once: at most 0.3 lists a second, one line a minute."""
     clock = FakeClock(moves_itself=True)
     source = FakeListerWatcher()
     source.every_list = page(rv=5)
@@ -681,7 +681,7 @@ def _stopping(rig: ReflectorRig) -> FakeWatch[Deployment]:
 
 
 def test_unreadable_stream_leads_to_a_list_in_the_end() -> None:
-    """T13: an event that can never be read does not hold up the cache for ever."""
+    """An event that can never be read does not hold up the cache for ever."""
     rig = ReflectorRig(FakeListerWatcher(lists=[page(rv=5), page(deployment("a", 6), rv=9)]))
     for _ in range(5):
         rig.watch().fail(DecodeError("bad line"))
@@ -693,7 +693,7 @@ def test_unreadable_stream_leads_to_a_list_in_the_end() -> None:
 
 
 def test_bookmarks_alone_keep_the_watch_alive() -> None:
-    """T29: hours of bookmarks: the version advances, nothing is queued, no list on reconnecting."""
+    """Hours of bookmarks: the version advances, nothing is queued, no list on reconnecting."""
     rig = ReflectorRig(listed(rv=5))
     for rv in range(6, 30):
         rig.watch([bookmark(rv)]).end()
@@ -707,7 +707,7 @@ def test_bookmarks_alone_keep_the_watch_alive() -> None:
 
 
 def test_silence_where_bookmarks_came_leads_to_a_list() -> None:
-    """T32: after a restored backup the server is silent, as our version is in its future; a list shows it."""
+    """After a restored backup the server is silent, as our version is in its future; a list shows it."""
     rig = ReflectorRig(
         FakeListerWatcher(
             lists=[
@@ -757,7 +757,7 @@ def test_silence_of_an_idle_cluster_needs_no_list(newest: int) -> None:
 
 
 def test_silence_of_a_server_that_does_not_answer_leads_to_a_list() -> None:
-    """Who cannot be asked is listed, so that the error is met and said where others are."""
+    """A server that cannot be asked is listed, so that the error is met and logged where others are."""
     rig = ReflectorRig(
         FakeListerWatcher(lists=[page(rv=100), DeadlineExceeded("slow"), page(deployment("a", 110), rv=110)])
     )
@@ -772,7 +772,7 @@ def test_silence_of_a_server_that_does_not_answer_leads_to_a_list() -> None:
 
 
 def test_list_from_the_past_is_not_published_before_it_lasts() -> None:
-    """T31: a lagging server is asked again, for its newest state; the cache never goes back."""
+    """A lagging server is asked again, for its newest state; the cache never goes back."""
     rig = ReflectorRig(
         FakeListerWatcher(lists=[page(deployment("a", 9), rv=10), page(rv=7), page(rv=8), page(rv=12)])
     )
@@ -786,7 +786,7 @@ def test_list_from_the_past_is_not_published_before_it_lasts() -> None:
 
 
 def test_past_that_lasts_is_the_truth() -> None:
-    """T32: after 30 s of lists from the past the history is taken to be rewound, and that is said."""
+    """After 30 s of lists from the past the history is taken to be rewound, and that is logged."""
     source = FakeListerWatcher(lists=[page(rv=10)])
     source.every_list = page(rv=7)
     rig = ReflectorRig(source)
@@ -800,7 +800,7 @@ def test_past_that_lasts_is_the_truth() -> None:
 
 
 def test_bookmark_from_the_past_leads_to_a_list() -> None:
-    """T32: a server whose history ends before what it sent is asked for a list."""
+    """A server whose history ends before what it sent is asked for a list."""
     rig = ReflectorRig(FakeListerWatcher(lists=[page(rv=10), page(rv=12)]))
     rig.watch([bookmark(7)])
     rig.last_watch()
@@ -810,11 +810,11 @@ def test_bookmark_from_the_past_leads_to_a_list() -> None:
     assert rig.reflector.statistics().relists == {"rewound": 1}
 
 
-# -- what is told of it
+# -- its log lines
 
 
 def test_error_handler_takes_the_place_of_the_log() -> None:
-    """INF-07: list and open errors go to the handler, and are not logged."""
+    """List and open errors go to the handler, and are not logged."""
     handled: list[Exception] = []
     denied = api_error(403, "Forbidden", "Access Denied")
     rig = ReflectorRig(FakeListerWatcher(lists=[denied, page(), page()]), watch_error_handler=handled.append)
@@ -845,7 +845,7 @@ def test_an_error_handler_that_raises_ends_nothing() -> None:
 
 
 def test_a_log_that_cannot_be_written_ends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """P22: the disk is full while the server refuses us; a logger that raises costs a pause and no thread."""
+    """The disk is full while the server refuses us; a logger that raises costs a pause and no thread."""
     lines = iter([OSError("No space left on device")])
 
     def full(*_: object, **__: object) -> None:
@@ -862,8 +862,8 @@ def test_a_log_that_cannot_be_written_ends_nothing(monkeypatch: pytest.MonkeyPat
     assert rig.clock.slept == [UNTOLD_SECONDS]
 
 
-def test_missing_permission_is_said_at_once_and_passes_by_itself() -> None:
-    """E09, T20: one line with the fix, and one when it works; no restart."""
+def test_missing_permission_is_reported_at_once_and_passes_by_itself() -> None:
+    """E09: one line with the fix, and one when it works; no restart."""
     rig = ReflectorRig(FakeListerWatcher(lists=[api_error(403, "Forbidden", "cannot list")] * 3 + [page()]))
     rig.last_watch()
     with capture_logs() as logs:
@@ -874,7 +874,7 @@ def test_missing_permission_is_said_at_once_and_passes_by_itself() -> None:
 
 
 def test_undecodable_objects_are_quarantined_and_released() -> None:
-    """What does not fit leaves the store, is counted, and comes back when it fits again."""
+    """An object that does not fit leaves the store, is counted, and comes back when it fits again."""
     broken = Undecodable("default", "a", "6", b"{}", "does not fit")
     rig = ReflectorRig(FakeListerWatcher(lists=[ListPage([deployment("b", 5)], "5", None, None, (broken,))]))
     held: list[list[str]] = []
@@ -948,7 +948,7 @@ def test_an_idle_watch_was_new_until_it_broke(error: Exception | None, heard_at:
 
 
 def test_restarts_of_watches_are_counted() -> None:
-    """The first watch is none."""
+    """The first watch is not counted."""
     rig = ReflectorRig(listed(rv=5))
     for rv in (6, 7):
         rig.watch([added(deployment("a", rv))]).end()

@@ -48,7 +48,7 @@ from support.fake_lister_watcher import (
     ids=repr,
 )
 def test_which_watches_are_opened_again_without_a_list(error: Exception, again: bool) -> None:
-    """T02, T22, T23: no connection, 429 and 5xx say nothing of our version; the others need a list."""
+    """No connection, 429 and 5xx do not concern our version; the others need a list."""
     assert may_open_again(error) is again
 
 
@@ -65,7 +65,7 @@ def test_which_watches_are_opened_again_without_a_list(error: Exception, again: 
     ids=repr,
 )
 def test_reason_is_read_from_the_error_or_its_cause(error: Exception, reason: RelistReason) -> None:
-    """An error that wraps the server's says the same."""
+    """An error that wraps the server's leads to the same."""
     wrapped = ListFailed("failed to list")
     wrapped.__cause__ = error
     assert relist_reason(error) is reason
@@ -93,20 +93,20 @@ def test_what_is_behind_the_servers_answer_does_not_matter() -> None:
     ids=repr,
 )
 def test_one_watch_that_ended_badly(error: Exception, reason: RelistReason | None) -> None:
-    """T04 to T06, T13, T22, T26, T28: only what the server says of our version needs a list at once."""
+    """Only the server's refusal of our version needs a list at once."""
     assert RelistPolicy().why_relist(error, brought_nothing=True) is reason
 
 
 @pytest.mark.parametrize("error", [DecodeError("bad line"), VeryShortWatch("short")], ids=repr)
 def test_watches_that_bring_nothing_lead_to_a_list_in_the_end(error: Exception) -> None:
-    """T13, T28: the fifth unreadable or very short watch in a row; then the count starts again."""
+    """The fifth unreadable or very short watch in a row; then the count starts again."""
     decide = RelistPolicy()
     reasons = [decide.why_relist(error, brought_nothing=True) for _ in range(10)]
     assert reasons == [*[None] * 4, RelistReason.UNREADABLE, *[None] * 4, RelistReason.UNREADABLE]
 
 
 def test_event_in_between_starts_the_count_again() -> None:
-    """T13: a watch that gets on, however slowly, needs no list."""
+    """A watch that gets on, however slowly, needs no list."""
     decide = RelistPolicy()
     for _ in range(10):
         for _ in range(4):
@@ -116,13 +116,13 @@ def test_event_in_between_starts_the_count_again() -> None:
 
 
 def test_broken_connections_alone_never_lead_to_a_list() -> None:
-    """T04: a proxy that cuts idle connections costs a new watch each time, nothing more."""
+    """A proxy that cuts idle connections costs a new watch each time, nothing more."""
     decide = RelistPolicy()
     assert {decide.why_relist(ConnectionBroken("cut"), brought_nothing=True) for _ in range(50)} == {None}
 
 
 def test_silence_of_a_server_that_sends_bookmarks_is_suspicious() -> None:
-    """T07, T32: two silent watches in a row, where bookmarks came before, lead to a list."""
+    """Two silent watches in a row, where bookmarks came before, lead to a list."""
     decide = RelistPolicy()
     decide.events_came(bookmarks=True)
     reasons = [decide.why_relist(DeadlineExceeded("silent"), brought_nothing=True) for _ in range(2)]
@@ -130,7 +130,7 @@ def test_silence_of_a_server_that_sends_bookmarks_is_suspicious() -> None:
 
 
 def test_silence_of_a_server_without_bookmarks_is_normal() -> None:
-    """T30: where bookmarks never came, nothing is missed."""
+    """Where bookmarks never came, nothing is missed."""
     decide = RelistPolicy()
     decide.events_came(bookmarks=False)
     reasons = {decide.why_relist(DeadlineExceeded("silent"), brought_nothing=True) for _ in range(10)}

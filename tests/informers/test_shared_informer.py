@@ -83,7 +83,7 @@ def web(name: str) -> Deployment:
 
 @pytest.mark.parametrize("supports_watch_list", [False, True], ids=["pages", "stream"])
 def test_history_of_every_object_is_whole(make_rig: MakeRig, supports_watch_list: bool) -> None:
-    """CTL-01: changes by 4 threads: per object add, updates, delete; the store equals the source."""
+    """Changes by 4 threads: per object add, updates, delete; the store equals the source."""
     rig = make_rig(FakeSource(supports_watch_list=supports_watch_list))
     handler, _ = rig.handle()
     rig.run()
@@ -130,7 +130,7 @@ def _assert_whole(name: str, words: list[str]) -> None:
 
 
 def test_change_between_list_and_watch_is_seen(make_rig: MakeRig) -> None:
-    """CTL-02: what happens after the list was made and before the watch is open comes over the watch."""
+    """An event between the list and the opening of the watch comes over the watch."""
     source = FakeSource(deployment("a"), deployment("b"))
 
     def answer(options: ListOptions) -> ListPage[Deployment]:
@@ -159,7 +159,7 @@ def is_loud(obj: Deployment) -> bool:
 
 
 def test_store_and_handlers_see_transformed_objects(make_rig: MakeRig) -> None:
-    """CTL-03: the first list, and adds, updates and deletes after it."""
+    """The first list, and adds, updates and deletes after it."""
     rig = make_rig(FakeSource(deployment("a")))
     loud: list[bool] = []
 
@@ -192,7 +192,7 @@ def test_store_and_handlers_see_transformed_objects(make_rig: MakeRig) -> None:
 
 @pytest.mark.parametrize("supports_watch_list", [False, True], ids=["pages", "stream"])
 def test_transform_runs_once_per_object(make_rig: MakeRig, supports_watch_list: bool) -> None:
-    """REFL-27: 2 initial objects and 1 more make 3 calls (there 5: a streamed list passes it twice)."""
+    """2 initial objects and 1 more make 3 calls (there 5: a streamed list passes it twice)."""
     rig = make_rig(FakeSource(deployment("a"), deployment("b"), supports_watch_list=supports_watch_list))
     calls: list[str] = []
 
@@ -252,7 +252,7 @@ def test_transform_that_fails_on_a_list_is_tried_again(make_rig: MakeRig) -> Non
 
 
 def test_changes_that_were_missed_are_found_by_the_next_list(make_rig: MakeRig) -> None:
-    """CTL-10: an update, an add that is not initial, and of what is gone a tombstone."""
+    """An update, an add that is not initial, and a tombstone for the object that is gone."""
     source = FakeSource(deployment("pod-1"), deployment("pod-3"))
     rig = make_rig(source)
     handler, _ = rig.handle()
@@ -271,7 +271,7 @@ def test_changes_that_were_missed_are_found_by_the_next_list(make_rig: MakeRig) 
 
 
 def test_object_that_the_store_refuses_does_not_stop_the_loop(make_rig: MakeRig) -> None:
-    """CTL-14: the error is logged once, as the object is not tried again; the next one is processed."""
+    """The error is logged once, as the object is not tried again; the next one is processed."""
     rig = make_rig(FakeSource(deployment("a")))
 
     def lose_metadata(obj: Deployment) -> Any:
@@ -297,12 +297,12 @@ def test_object_that_the_store_refuses_does_not_stop_the_loop(make_rig: MakeRig)
 def test_object_that_the_store_refuses_does_not_stop_a_list(
     make_rig: MakeRig, supports_watch_list: bool
 ) -> None:
-    """CTL-14: what a transform leaves without metadata is refused alone; the others of its list are taken."""
+    """What a transform leaves without metadata is refused alone; the others of its list are taken."""
     rig = make_rig(FakeSource(deployment("a"), deployment("bad"), supports_watch_list=supports_watch_list))
     rig.informer.set_transform(lambda obj: object() if obj.metadata.name == "bad" else obj)  # type: ignore[arg-type, return-value] # the point
     with capture_logs() as logs:
         rig.run_synced()
-        # what was refused is said once all have been tried
+        # refusals are raised once all have been tried
         rig.until(lambda: bool(logs))
     assert names(rig.informer.indexer.list()) == ["a"]
     assert ["object has no meta" in entry["err"] for entry in logs] == [True]
@@ -312,7 +312,7 @@ def test_object_that_the_store_refuses_does_not_stop_a_list(
 def test_object_on_which_an_index_function_fails_is_mirrored(
     make_rig: MakeRig, supports_watch_list: bool
 ) -> None:
-    """It is stored and handlers are told of it, listed or new, changed or deleted; one line and a count."""
+    """It is stored and handlers get it, listed or new, changed or deleted; one line and a count."""
     source = FakeSource(deployment("a"), web("b"), supports_watch_list=supports_watch_list)
     rig = make_rig(source, indexers={"app": lambda obj: [obj.metadata.labels["app"]]})
     handler, _ = rig.handle()
@@ -387,7 +387,7 @@ def test_object_that_does_not_fit_in_a_list_is_no_obstacle(make_rig: MakeRig) ->
 
 @pytest.mark.parametrize("seed", range(20))
 def test_events_out_of_order_end_in_the_newest_state(make_rig: MakeRig, seed: int) -> None:
-    """T33: whatever the order of a block, and with one event twice, the cache ends as the source is."""
+    """Whatever the order of a block, and with one event twice, the cache ends as the source is."""
     chance = random.Random(seed)
     source = FakeSource()
     rig = make_rig(source)
@@ -417,7 +417,7 @@ def test_events_out_of_order_end_in_the_newest_state(make_rig: MakeRig, seed: in
 
 
 def test_indexes_before_and_after_the_start(make_rig: MakeRig) -> None:
-    """INF-01: an index works from the first object on; one added while running is complete at once."""
+    """An index works from the first object on; one added while running is complete at once."""
     rig = make_rig(FakeSource(web("a"), deployment("b")), indexers={"app": by_app})
     handler, _ = rig.handle()
     rig.run_synced()
@@ -452,7 +452,7 @@ def test_index_that_fails_on_an_object_is_added_without_it(make_rig: MakeRig) ->
 
 
 def test_states_of_an_informer(make_rig: MakeRig) -> None:
-    """INF-15: before run neither started nor stopped; running started; after the stop both."""
+    """Before run neither started nor stopped; running started; after the stop both."""
     rig = make_rig()
     states = []
 
@@ -480,7 +480,7 @@ def test_informer_that_is_stopped_before_it_synced_never_syncs(make_rig: MakeRig
 
 
 def test_informer_runs_once(make_rig: MakeRig) -> None:
-    """INF-30: a second run returns at once with a warning, while it runs and after it has stopped."""
+    """A second run returns at once with a warning, while it runs and after it has stopped."""
     rig = make_rig()
     rig.run_synced()
     with capture_logs() as logs:
@@ -539,7 +539,7 @@ def test_reflector_that_hangs_in_a_list_is_left_behind(
 
 
 def test_settings_are_refused_after_the_start(make_rig: MakeRig) -> None:
-    """INF-08: transform and error handler must be set before run."""
+    """Transform and error handler must be set before run."""
     rig = make_rig()
     rig.run_synced()
     with pytest.raises(InformerStarted, match="informer has already started"):
@@ -559,7 +559,7 @@ def _configure(rig: InformerRig, begin: threading.Barrier, accepted: list[bool])
 
 
 def test_settings_race_with_the_start(make_rig: MakeRig) -> None:
-    """INF-08: a transform is accepted and used for every object, or refused and used for none; 50 rounds."""
+    """A transform is accepted and used for every object, or refused and used for none; 50 rounds."""
     for _ in range(50):
         rig = make_rig()
         begin = threading.Barrier(2)
@@ -572,8 +572,8 @@ def test_settings_race_with_the_start(make_rig: MakeRig) -> None:
         assert [is_loud(obj) for obj in rig.informer.indexer.list()] == accepted * 2
 
 
-def test_error_handler_is_told_of_a_failed_list(make_rig: MakeRig) -> None:
-    """INF-07: the error contains what the server said."""
+def test_error_handler_gets_the_error_of_a_failed_list(make_rig: MakeRig) -> None:
+    """The error contains the server's message."""
     rig = make_rig(FakeListerWatcher(lists=[api_error(403, "Forbidden", "Access Denied")]))
     told: list[str] = []
     rig.informer.set_watch_error_handler(lambda error: told.append(str(error)))
@@ -587,7 +587,7 @@ def test_error_handler_is_told_of_a_failed_list(make_rig: MakeRig) -> None:
 
 
 def test_handlers_may_be_added_while_the_informer_starts(make_rig: MakeRig) -> None:
-    """INF-05: whoever comes first, each handler gets each object once; 30 rounds."""
+    """Whoever comes first, each handler gets each object once; 30 rounds."""
     for _ in range(30):
         rig = make_rig()
         begin = threading.Barrier(2)
@@ -612,7 +612,7 @@ def test_handlers_may_be_added_while_the_informer_starts(make_rig: MakeRig) -> N
 
 
 def test_late_handler_gets_what_is_stored_as_initial(make_rig: MakeRig) -> None:
-    """INF-33: long after the sync, the adds of its snapshot carry the initial mark."""
+    """Long after the sync, the adds of its snapshot carry the initial mark."""
     rig = make_rig()
     first, _ = rig.handle()
     rig.run_synced()
@@ -624,7 +624,7 @@ def test_late_handler_gets_what_is_stored_as_initial(make_rig: MakeRig) -> None:
 
 
 def test_late_handler_misses_nothing_and_sees_nothing_twice(make_rig: MakeRig) -> None:
-    """INF-14: handlers that join and leave during changes see each object's history from an add on."""
+    """Handlers that join and leave during changes see each object's history from an add on."""
     rig = make_rig(FakeSource())
     rig.run_synced()
     rig.until_watching()
@@ -667,7 +667,7 @@ def test_late_handler_misses_nothing_and_sees_nothing_twice(make_rig: MakeRig) -
 
 
 def test_handler_is_not_added_to_a_stopped_informer(make_rig: MakeRig) -> None:
-    """INF-16: the error says so, and names the handler."""
+    """The error has the reason, and names the handler."""
     rig = make_rig()
     rig.run_synced()
     rig.close()
@@ -679,7 +679,7 @@ def test_handler_is_not_added_to_a_stopped_informer(make_rig: MakeRig) -> None:
 
 
 def test_removed_handlers_get_nothing_more(make_rig: MakeRig) -> None:
-    """INF-10, INF-18: two handlers, remove the second, then the first: 2, 1, 0 listeners."""
+    """Two handlers, remove the second, then the first: 2, 1, 0 listeners."""
     rig = make_rig()
     first, first_registration = rig.handle()
     second, second_registration = rig.handle()
@@ -698,7 +698,7 @@ def test_removed_handlers_get_nothing_more(make_rig: MakeRig) -> None:
 
 
 def test_foreign_and_removed_registrations_are_ignored(make_rig: MakeRig) -> None:
-    """INF-11, INF-13: no error, and nothing changes."""
+    """No error, and nothing changes."""
     rig, other = make_rig(), make_rig()
     _, registration = rig.handle()
     rig.run_synced()
@@ -718,7 +718,7 @@ def test_what_is_no_registration_is_an_error(make_rig: MakeRig) -> None:
 
 
 def test_same_handler_may_be_added_twice(make_rig: MakeRig) -> None:
-    """INF-12: two registrations, each gets everything; removing one keeps the other."""
+    """Two registrations, each gets everything; removing one keeps the other."""
     rig = make_rig(FakeSource(deployment("a")))
     handler = RecordingHandler()
     first = rig.informer.add_event_handler(handler)
@@ -734,7 +734,7 @@ def test_same_handler_may_be_added_twice(make_rig: MakeRig) -> None:
 
 
 def test_handler_may_be_removed_after_the_stop(make_rig: MakeRig) -> None:
-    """INF-17: no error."""
+    """No error."""
     rig = make_rig()
     _, registration = rig.handle()
     rig.run_synced()
@@ -744,7 +744,7 @@ def test_handler_may_be_removed_after_the_stop(make_rig: MakeRig) -> None:
 
 
 def test_handler_removed_before_run_leaves_no_thread(make_rig: MakeRig) -> None:
-    """INF-20: it is never called; that no thread is left is checked for every test."""
+    """It is never called; that no thread is left is checked for every test."""
     rig = make_rig()
     handler, registration = rig.handle()
     rig.informer.remove_event_handler(registration)
@@ -754,7 +754,7 @@ def test_handler_removed_before_run_leaves_no_thread(make_rig: MakeRig) -> None:
 
 
 def test_registration_knows_when_its_handler_is_up_to_date(make_rig: MakeRig) -> None:
-    """INF-19: false before run, true after; a late one only when its adds have returned."""
+    """False before run, true after; a late one only when its adds have returned."""
     rig = make_rig()
     _, registration = rig.handle()
     assert not registration.has_synced()
@@ -771,7 +771,7 @@ def test_registration_knows_when_its_handler_is_up_to_date(make_rig: MakeRig) ->
 
 
 def test_handler_that_fails_does_not_keep_the_informer_from_syncing(make_rig: MakeRig) -> None:
-    """INF-21: the informer is synced, the failed handler's registration never is."""
+    """The informer is synced, the failed handler's registration never is."""
 
     def fail(_line: str) -> None:
         raise RuntimeError("test panic")
@@ -790,7 +790,7 @@ def test_handler_that_fails_does_not_keep_the_informer_from_syncing(make_rig: Ma
 
 
 def test_removal_does_not_wait_for_a_running_call(make_rig: MakeRig) -> None:
-    """INF-23: remove returns while the handler is blocked; the call ends later."""
+    """Remove returns while the handler is blocked; the call ends later."""
     rig = make_rig(FakeSource(deployment("a")))
     gate = Gate()
     handler, registration = rig.handle(gate)
@@ -803,7 +803,7 @@ def test_removal_does_not_wait_for_a_running_call(make_rig: MakeRig) -> None:
 
 
 def test_shutting_down_a_handler_waits_for_its_running_call(make_rig: MakeRig) -> None:
-    """INF-24: it returns only when the call has."""
+    """It returns only when the call has."""
     rig = make_rig(FakeSource(deployment("a")))
     gate = Gate()
     handler, registration = rig.handle(gate)
@@ -822,7 +822,7 @@ def test_shutting_down_a_handler_waits_for_its_running_call(make_rig: MakeRig) -
 
 
 def test_shutting_down_a_handler_that_never_ran_returns_at_once(make_rig: MakeRig) -> None:
-    """INF-24: added before the start, or after it, or never started at all."""
+    """Added before the start, or after it, or never started at all."""
     rig = make_rig()
     _, before = rig.handle()
     rig.informer.shut_down_event_handler(before)
@@ -833,7 +833,7 @@ def test_shutting_down_a_handler_that_never_ran_returns_at_once(make_rig: MakeRi
 
 
 def test_handler_cannot_wait_for_its_own_end(make_rig: MakeRig) -> None:
-    """It would wait for itself for ever, so it is told."""
+    """It would wait for itself for ever, so it raises."""
     rig = make_rig(FakeSource(deployment("a")))
     errors: list[RuntimeError] = []
 
@@ -855,7 +855,7 @@ def test_handler_cannot_wait_for_its_own_end(make_rig: MakeRig) -> None:
 @pytest.mark.parametrize("older", [0, 1])
 def test_resyncs_go_to_those_who_are_due(make_rig: MakeRig, older: int) -> None:
     """
-    INF-02: check 1 s, handlers 0, 2, 3 s: at 2 s only the second, at 3 s only the third.
+    Check 1 s, handlers 0, 2, 3 s: at 2 s only the second, at 3 s only the third.
 
     INF-03: handlers that are a second older than the informer are due at the same times.
     """
@@ -880,7 +880,7 @@ def test_resyncs_go_to_those_who_are_due(make_rig: MakeRig, older: int) -> None:
 
 
 def test_list_after_a_loss_is_a_resync_for_those_who_are_due(make_rig: MakeRig) -> None:
-    """INF-06: a changed and a new pod go to both, an unchanged one only to the handler that resyncs."""
+    """A changed and a new pod go to both, an unchanged one only to the handler that resyncs."""
     source = FakeSource(deployment("pod1"), deployment("pod2"))
     rig = make_rig(source, resync_seconds=1)
     plain, _ = rig.handle(resync_seconds=0)
@@ -906,8 +906,8 @@ def test_list_after_a_loss_is_a_resync_for_those_who_are_due(make_rig: MakeRig) 
     assert sorted({line.split()[1] for line in plain.seen()}) == ["pod2", "pod3"]
 
 
-def test_unchanged_objects_of_a_list_go_to_all_where_nobody_resyncs(make_rig: MakeRig) -> None:
-    """INF-31: check period 0: a list with the same objects is an update for every handler."""
+def test_unchanged_objects_of_a_list_go_to_all_without_resyncs(make_rig: MakeRig) -> None:
+    """Check period 0: a list with the same objects is an update for every handler."""
     rig = make_rig()
     handlers = [rig.handle()[0] for _ in range(2)]
     rig.run_synced()
@@ -923,8 +923,8 @@ def test_unchanged_objects_of_a_list_go_to_all_where_nobody_resyncs(make_rig: Ma
             assert sorted(handler.wait_for(2)) == ["update pod1 1 1", "update pod2 1 1"]
 
 
-def test_nobody_is_resynced_before_the_first_list(make_rig: MakeRig) -> None:
-    """A resync of a store that is not filled would say nothing, so nobody is asked whether one is due."""
+def test_no_listener_is_resynced_before_the_first_list(make_rig: MakeRig) -> None:
+    """A resync of a store that is not filled would deliver nothing, so no listener is asked for one."""
     source = FakeListerWatcher()
     source.every_list = api_error(403, "Forbidden")
     rig = make_rig(source, resync_seconds=1)
@@ -952,7 +952,7 @@ def test_nobody_is_resynced_before_the_first_list(make_rig: MakeRig) -> None:
 
 
 def test_resync_leaves_waiting_changes_alone(make_rig: MakeRig) -> None:
-    """REFL-16, FIFO-20: a resync queues what is stored; it does not ask the server, and cannot fail."""
+    """A resync queues the stored objects; it sends no request, and cannot fail."""
     rig = make_rig(resync_seconds=5)
     handler, _ = rig.handle()
     rig.run_synced()
@@ -982,7 +982,7 @@ def test_statistics_are_a_snapshot_of_everything(make_rig: MakeRig) -> None:
     assert now.reflector is not None
     assert now.reflector.last_sync_resource_version == "1"
     assert rig.metrics.made["objects", "deployments.apps"].last == 2
-    # set after the batch whose handlers were told
+    # set after the batch whose handlers were called
     rig.until(lambda: rig.metrics.made["queued_items", "deployments.apps"].values[-1:] == [0])
 
 
@@ -1025,13 +1025,13 @@ class Loose(Kind, group="example.com", version="v1"):
 
 
 def test_a_kind_whose_objects_could_be_changed_is_refused() -> None:
-    """STO-22: a change of a cached object is not looked for, it is made impossible."""
+    """A change of a cached object is not looked for, it is made impossible."""
     source: Any = FakeListerWatcher()
     with pytest.raises(MutableKind, match=r"^Loose is mutable at tags: cached objects are shared"):
         SharedIndexInformer(source, Loose)
 
 
-def test_its_repr_tells_how_it_is(make_rig: MakeRig) -> None:
+def test_its_repr_shows_its_state(make_rig: MakeRig) -> None:
     """For a notebook, or a debugger."""
     rig = make_rig(FakeSource(deployment("a")))
     assert repr(rig.informer) == "<SharedIndexInformer of deployments.apps: not synced, 0 objects>"

@@ -79,7 +79,7 @@ class Mirror:
     """
     A handler that follows each object's versions.
 
-    faults = what does not continue what it was told before. Others run while a call lasts.
+    faults = notifications that do not continue the former ones. Others run while a call lasts.
     """
 
     def __init__(self, scheduler: Scheduler) -> None:
@@ -140,7 +140,7 @@ class Rig:
             self.informer.remove_event_handler(registration)
 
     def stop_when_quiet(self) -> None:
-        """Stop once all was read and told: time passes only when everybody waits."""
+        """Stop once all was read and delivered: time passes only when every thread waits."""
         while not self._all_was_read() and not self.informer.is_stopped():
             self.scheduler.clock.sleep(1, threading.Event())
         self.scheduler.clock.sleep(10, threading.Event())
@@ -158,7 +158,7 @@ class Rig:
 
 @pytest.mark.parametrize("seed", range(40))
 def test_handlers_that_join_during_changes_miss_nothing_and_see_nothing_twice(seed: int) -> None:
-    """INF-14: whenever a handler joins, its snapshot and its events fit, and it ends as the server is."""
+    """Whenever a handler joins, its snapshot and its events fit, and it ends as the server is."""
     rig = Rig(seed)
     rig.scheduler.run(rig.run, rig.join_and_leave, rig.join_and_leave, rig.stop_when_quiet)
     assert [handler.faults for handler in rig.stayed + rig.left] == [[]] * 8
@@ -167,7 +167,7 @@ def test_handlers_that_join_during_changes_miss_nothing_and_see_nothing_twice(se
 
 @pytest.mark.parametrize("seed", range(40))
 def test_what_was_seen_is_in_the_store(seed: int) -> None:
-    """The own-write floor: once an informer says that it has seen a version, its store is as new."""
+    """The own-write floor: once an informer reports a version as seen, its store is as new."""
     rig = Rig(seed)
 
     def ask() -> None:
@@ -183,7 +183,7 @@ def test_what_was_seen_is_in_the_store(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize("meanwhile", ["nothing", "removed", "shut down as well", "informer stops"])
 def test_shutting_down_a_handler_returns_after_its_last_call(seed: int, meanwhile: str) -> None:
-    """INF-24: whoever else removes the handler, shuts it down or stops the informer, before or meanwhile."""
+    """Whoever else removes the handler, shuts it down or stops the informer, before or meanwhile."""
     rig = Rig(seed)
     handler, registration = rig.join()
     calls_at_return: list[int] = []

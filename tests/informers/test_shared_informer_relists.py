@@ -1,4 +1,4 @@
-"""What a later list costs in memory: a page and what has changed, not all objects a second time."""
+"""The memory cost of a later list: a page and the changes, not all objects a second time."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def relist(rig: InformerRig) -> None:
 def test_unchanged_objects_are_kept_as_they_are(
     rig: InformerRig, transform: Callable[[Deployment], Deployment] | None
 ) -> None:
-    """They are the very same objects after the list; what changed, came or went is found, and told of."""
+    """They are the very same objects after the list; changed, new and deleted ones are found."""
     source = rig.source
     assert isinstance(source, DecodingSource)
     if transform is not None:
@@ -125,7 +125,7 @@ def test_unchanged_objects_are_kept_as_they_are(
 
 
 def test_no_second_copy_of_unchanged_objects_is_alive(rig: InformerRig) -> None:
-    """While a list arrives there are the stored objects, one page, and what has changed; ten times over."""
+    """While a list arrives there are the stored objects, one page, and the changes; ten times over."""
     source = rig.source
     assert isinstance(source, DecodingSource)
     rig.run_synced()

@@ -1,8 +1,8 @@
 """
 Waiting for caches.
 
-INF-26 and INF-27 have no subject here: upstream's wait_for with names, and the error that lists what is
-missing. A wait's progress names the caches that are not filled: test_progress.py.
+Upstream's wait_for with names, and its error that lists missing caches, have no subject here. The progress of
+a wait names the caches that are not filled: test_progress.py.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def test_stop_ends_the_wait_unsynced() -> None:
 
 
 def test_waiter_drives_the_progress_lines() -> None:
-    """Every look that finds something missing ticks; the last one says that it is over, a stop does not."""
+    """Every look that finds a missing cache ticks; the last one reports the end, a stop does not."""
     progress = RecordingProgress()
     assert wait_for_cache_sync(
         threading.Event(), After(2), clock=FakeClock(moves_itself=True), progress=progress

@@ -60,7 +60,7 @@ def again(kind: type[Kind], obj: Any) -> Any:
 
 
 def without_servers_fields(obj: Any) -> Any:
-    """Without null, too, which says no more than an absent field."""
+    """Without null, too, which means no more than an absent field."""
     metadata = {key: value for key, value in obj["metadata"].items() if key not in SERVERS}
     return without_nulls({**obj, "metadata": metadata})
 
@@ -113,7 +113,7 @@ def test_every_field_of_every_kind_survives(module: str) -> None:
 
 
 def test_no_field_is_sent_that_was_not_set() -> None:
-    """An apply owns what it says, and nothing else."""
+    """An apply owns its fields, and no others."""
     template = PodTemplateSpec(spec=PodSpec(containers=(Container(name="web"),)))
     spec = DeploymentSpec(selector=LabelSelector(), template=template, replicas=0)
     assert json.loads(msgspec.json.encode(spec)) == {

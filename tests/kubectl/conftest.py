@@ -2,7 +2,7 @@
 The stock kubectl against one sandbox per module, at a high speed.
 
 KUBECTL or PATH names the program; without one the tests are skipped. KUBECTL_TEST_KUBECONFIG runs them
-against another server instead, to see that they say what a real one does.
+against another server instead, to see that they match a real one.
 """
 
 from __future__ import annotations

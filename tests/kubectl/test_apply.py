@@ -9,7 +9,7 @@ pytestmark = pytest.mark.kubectl
 
 
 def test_create_change_and_leave_alone(kubectl: Kubectl) -> None:
-    """`apply` creates, then changes only what differs, and says which."""
+    """`apply` creates, then changes only the differences, and prints which."""
     assert kubectl("apply", "-f", "-", stdin=DEPLOYMENT).out == "deployment.apps/web created\n"
     before = kubectl.value(".metadata.generation", "deployment", "web")
     assert kubectl("apply", "-f", "-", stdin=DEPLOYMENT).out == "deployment.apps/web unchanged\n"
@@ -20,7 +20,7 @@ def test_create_change_and_leave_alone(kubectl: Kubectl) -> None:
 
 
 def test_removed_fields_go(kubectl: Kubectl) -> None:
-    """What was applied before and is no longer in the manifest is removed; what others set stays."""
+    """Fields that were applied before and are no longer in the manifest are removed; those of others stay."""
     kubectl("apply", "-f", "-", stdin=CONFIG)
     kubectl("patch", "cm", "settings", "--type=merge", "-p", '{"data":{"extra":"mine"}}')
     kubectl("apply", "-f", "-", stdin=CONFIG.replace("color: blue, ", ""))
@@ -92,6 +92,6 @@ def test_replace(kubectl: Kubectl) -> None:
 
 
 def test_view_of_the_last_applied(kubectl: Kubectl) -> None:
-    """`apply view-last-applied` shows what was sent last."""
+    """`apply view-last-applied` shows the last applied manifest."""
     kubectl("apply", "-f", "-", stdin=CONFIG)
     assert "color: blue" in kubectl("apply", "view-last-applied", "cm/settings").out

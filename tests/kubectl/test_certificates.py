@@ -23,7 +23,7 @@ spec:
 
 @pytest.mark.parametrize(("verb", "word"), [("approve", "approved"), ("deny", "denied")])
 def test_requests_are_approved_and_denied(kubectl: Kubectl, verb: str, word: str) -> None:
-    """A condition and the row show what was decided."""
+    """A condition and the row show the decision."""
     name = f"{kubectl.namespace}-{verb}"
     text = _REQUEST.format(name=name, request=base64.b64encode(signing_request()).decode())
     kubectl("create", "-f", "-", stdin=text)

@@ -18,7 +18,7 @@ def _running(kubectl: Kubectl) -> None:
 
 
 def test_delete_by_name_and_by_label(kubectl: Kubectl) -> None:
-    """What is named or chosen goes; deleting it again is an error unless told otherwise."""
+    """Named or selected objects go; deleting them again is an error, by default."""
     kubectl("create", "-f", "-", stdin=CONFIG)
     gone = kubectl("delete", "cm", "settings")
     # newer ones add the namespace
@@ -102,7 +102,7 @@ def test_namespace_with_content(kubectl: Kubectl) -> None:
 
 
 def test_terminating_namespace(kubectl: Kubectl) -> None:
-    """A namespace whose content is held says why, takes nothing new, and goes when it is let go."""
+    """A namespace whose content is held shows why, takes nothing new, and goes when it is let go."""
     kubectl("create", "-f", "-", stdin=_HELD)
     kubectl("delete", "namespace", kubectl.namespace, "--wait=false")
     reason = ".status.conditions[?(@.type=='NamespaceFinalizersRemaining')].message"
@@ -132,7 +132,7 @@ def test_wait_for_conditions(kubectl: Kubectl) -> None:
 
 
 def test_wait_for_creation(kubectl: Kubectl) -> None:
-    """`wait --for=create` waits for what is not there yet."""
+    """`wait --for=create` waits for an object that is not there yet."""
     with kubectl.following("wait", "--for=create", "cm/settings", "--timeout=60s") as follower:
         kubectl("create", "-f", "-", stdin=CONFIG)
         follower.wait_for(lambda lines: "configmap/settings condition met" in lines)

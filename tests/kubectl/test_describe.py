@@ -97,6 +97,6 @@ def test_node(cluster: Kubectl, sandbox_only: None) -> None:
 
 
 def test_absent_object(kubectl: Kubectl) -> None:
-    """Describing what is not there fails with the server's words."""
+    """Describing a missing object fails with the server's words."""
     missing = kubectl("describe", "deployment", "nobody", fails=True)
     assert missing.err == 'Error from server (NotFound): deployments.apps "nobody" not found\n'

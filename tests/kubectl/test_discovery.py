@@ -72,7 +72,7 @@ def test_cluster_info(cluster: Kubectl) -> None:
 
 
 def test_rights(cluster: Kubectl) -> None:
-    """`auth can-i` asks the server; the administrator may do everything, `auth whoami` says who that is."""
+    """`auth can-i` asks the server; the administrator may do everything, `auth whoami` prints the user."""
     assert cluster("auth", "can-i", "create", "deployments").out == "yes\n"
     assert cluster("auth", "can-i", "*", "*").out == "yes\n"
     assert cluster("auth", "can-i", "get", "pods", "--subresource=log").out == "yes\n"

@@ -47,7 +47,7 @@ def test_edit_with_an_error(kubectl: Kubectl, tmp_path: Path) -> None:
 
 
 def test_merge_patch(settings: Kubectl) -> None:
-    """Null removes a field; a patch that changes nothing says so."""
+    """Null removes a field; a patch that changes nothing is reported as such."""
     patch = '{"data":{"color":null,"shape":"round"}}'
     assert (
         settings("patch", "cm", "settings", "--type=merge", "-p", patch).out == "configmap/settings patched\n"

@@ -154,7 +154,7 @@ def test_all_namespaces(kubectl: Kubectl) -> None:
 
 
 def test_several_kinds_at_once(kubectl: Kubectl) -> None:
-    """Kinds can be listed together, and `all` is what the categories say."""
+    """Kinds can be listed together, and `all` means the kinds of that category."""
     _running(kubectl)
     _apply(kubectl, SERVICE)
     names = kubectl("get", "all", "-o", "name").lines
@@ -171,7 +171,7 @@ def test_several_kinds_at_once(kubectl: Kubectl) -> None:
 
 
 def test_absent_objects(kubectl: Kubectl) -> None:
-    """What is not there is said as the server says it."""
+    """A missing object is reported in the server's words."""
     missing = kubectl("get", "pod", "nobody", fails=True)
     assert missing.err == 'Error from server (NotFound): pods "nobody" not found\n'
     assert kubectl("get", "pods").err == f"No resources found in {kubectl.namespace} namespace.\n"

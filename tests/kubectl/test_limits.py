@@ -19,7 +19,7 @@ def pod(kubectl: Kubectl) -> Kubectl:
 
 @pytest.mark.parametrize("what", ["pods", "nodes"])
 def test_top_needs_a_metrics_server(cluster: Kubectl, what: str) -> None:
-    """`top` says that nobody measures."""
+    """`top` answers that metrics are not available."""
     assert cluster("top", what, fails=True).err == "error: Metrics API not available\n"
 
 
@@ -34,7 +34,7 @@ def test_top_needs_a_metrics_server(cluster: Kubectl, what: str) -> None:
     ],
 )
 def test_nothing_enters_a_container(pod: Kubectl, command: tuple[str, ...], what: str) -> None:
-    """There are no containers: the refusal says so, and where there are some."""
+    """There are no containers: the refusal names that, and where there are some."""
     expected = f"the sandbox runs no containers, so there is nothing {what}: use a real cluster for this"
     assert expected in pod(*command, fails=True).err
 
@@ -68,7 +68,7 @@ def test_kustomize(kubectl: Kubectl, tmp_path: Path) -> None:
 
 
 def test_roles_are_reconciled(kubectl: Kubectl) -> None:
-    """`auth reconcile` adds the rules that a role lacks, and says which."""
+    """`auth reconcile` adds the rules that a role lacks, and prints them."""
     kubectl("create", "role", "r", "--verb=get", "--resource=pods")
     rules = "[{apiGroups: [''], resources: [pods], verbs: [get, list]}]"
     metadata = f"{{name: r, namespace: {kubectl.namespace}}}"

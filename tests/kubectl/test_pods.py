@@ -1,4 +1,4 @@
-"""Pods: logs, faults, and what a pod that nobody runs cannot do."""
+"""Pods: logs, faults, and the limits of a pod that does not really run."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def test_logs(kubectl: Kubectl) -> None:
     assert "container other is not valid for pod p" in missing.err
 
 
-def test_exec_says_that_it_cannot(kubectl: Kubectl) -> None:
-    """`exec` and `port-forward` fail with a sentence that says why."""
+def test_exec_is_refused(kubectl: Kubectl) -> None:
+    """`exec` and `port-forward` fail with a sentence on the reason."""
     kubectl("run", "p", "--image=nginx")
     kubectl("wait", "--for=condition=Ready", "pod/p")
     refused = kubectl("exec", "p", "--", "true", fails=True)

@@ -66,7 +66,7 @@ def test_a_token_is_refused_in_the_words_of_act_as(shell: Shell, tmp_path: Path)
 def test_the_roles_of_the_page_are_enough_and_nothing_else_is_allowed(
     shell: Shell, tmp_path: Path, tls: bool
 ) -> None:
-    """As the account itself doctor passes; without its binding it names what is missing."""
+    """As the account itself doctor passes; without its binding it names the missing permissions."""
     page = blocks_of(PAGE)
     assert shell(page["manifests"])[0] == 0
     with Sandbox(seed=1, tls=tls) as sandbox:

@@ -21,7 +21,7 @@ def _images(kubectl: Kubectl) -> set[str]:
 
 
 def test_status_waits_for_the_rollout(web: Kubectl) -> None:
-    """`rollout status` follows a rollout to its end and says so."""
+    """`rollout status` follows a rollout to its end and reports it."""
     web("set", "image", "deployment/web", "nginx=nginx:never-ready")
     with web.following("rollout", "status", "deployment/web") as status:
         status.wait_for(lambda lines: bool(lines) and lines[0].startswith("Waiting for deployment"))

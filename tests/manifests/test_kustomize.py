@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 MANIFESTS = ROOT / "manifests"
 FOLDERS = sorted(str(path.parent.relative_to(MANIFESTS)) for path in MANIFESTS.rglob("kustomization.yaml"))
 FOREIGN = {"monitoring.coreos.com"}
-"""API groups that somebody else's operator serves."""
+"""API groups of another operator."""
 PREREQUISITES = ("CustomResourceDefinition", "Namespace")
 SYSTEM = "handloop-system"
 SECONDS = 120.0
@@ -81,7 +81,7 @@ def documents(kubectl: Kubectl, folder: str) -> list[dict[str, Any]]:
 
 
 def _prepare(kubectl: Kubectl, home: Path) -> None:
-    """Apply what must be there before the rest can be checked: definitions and the namespace."""
+    """Apply the objects that the others need: definitions and the namespace."""
     until(lambda: not _is_going(kubectl), "rid of the last namespace", seconds=SECONDS)
     first = [one for one in documents(kubectl, "default") if one["kind"] in PREREQUISITES]
     path = home / "first.yaml"
@@ -119,7 +119,7 @@ def test_the_whole_is_the_sum_of_its_parts(offline: Kubectl) -> None:
 
 
 def test_the_overlay_for_metrics_is_understood(offline: Kubectl) -> None:
-    """Its arguments fit together, the port is the one it says, and nothing is scraped without TLS."""
+    """Its arguments fit together, the port is the one they name, and nothing is scraped without TLS."""
     built = {(one["kind"], one["metadata"]["name"]): one for one in documents(offline, "metrics-auth")}
     template = built["Deployment", "handloop"]["spec"]["template"]
     (container,) = template["spec"]["containers"]

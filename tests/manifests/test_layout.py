@@ -23,7 +23,7 @@ BUNDLE = MANIFESTS / "bundle"
 FILES = sorted(path for path in MANIFESTS.rglob("*.yaml") if BUNDLE not in path.parents)
 OBJECTS = [path for path in FILES if path.name != "kustomization.yaml" and not path.stem.endswith("_patch")]
 END_SECONDS = 8.0
-"""What may pass after the drain: 6 s for lease, caches and events, the servers' ends, the interpreter's."""
+"""The time after the drain: 6 s for lease, caches and events, the servers' ends, the interpreter's."""
 
 
 def read(path: str) -> dict[str, Any]:
@@ -71,7 +71,7 @@ def test_every_kustomization_names_files_that_exist_and_no_file_is_left_out() ->
 
 @pytest.mark.parametrize("path", OBJECTS, ids=lambda path: str(path.relative_to(MANIFESTS)))
 def test_each_file_is_yaml_of_whole_objects(path: Path) -> None:
-    """Kind and name everywhere; what lives in a namespace says in which, but for samples."""
+    """Kind and name everywhere; a namespaced object names its namespace, but for samples."""
     for document in yaml.safe_load_all(path.read_text(encoding="utf-8")):
         assert document["apiVersion"]
         assert document["metadata"]["name"]
@@ -107,7 +107,7 @@ def test_the_deployment_starts_a_program_that_elects_a_leader() -> None:
 
 
 def test_grace_period_is_longer_than_the_drain() -> None:
-    """The kubelet must not kill what is still finishing: grace period > --shutdown-timeout and a bit."""
+    """The kubelet must not kill a program that is ending: grace period > --shutdown-timeout and a bit."""
     assert pod()["terminationGracePeriodSeconds"] > options().shutdown_timeout + END_SECONDS
 
 
@@ -139,7 +139,7 @@ def test_only_the_deployment_gets_the_token() -> None:
 
 
 def test_probes_ask_where_the_program_answers(tmp_path: Path) -> None:
-    """All three, on the port that the options say; the startup probe gives more time than the others."""
+    """All three, on the port of the options; the startup probe gives more time than the others."""
     ports = {port["name"]: port["containerPort"] for port in container()["ports"]}
     assert pod()["automountServiceAccountToken"]
     (tmp_path / "token").write_text("as the kubelet mounts it")

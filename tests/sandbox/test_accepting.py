@@ -15,7 +15,7 @@ _ASKED = 5
 
 
 class _Exhausted(socket.socket):
-    """A listening socket that can accept nothing until it was asked so often that nobody should."""
+    """A listening socket that accepts nothing until it was asked too often."""
 
     def __init__(self, code: int) -> None:
         super().__init__()
@@ -39,7 +39,7 @@ class _Greeting(asyncio.Protocol):
 
 
 async def _greeted(listening: _Exhausted, clients: int) -> list[bytes]:
-    """What clients are told that connect at once."""
+    """The answers to clients that connect at once."""
     loop = asyncio.get_running_loop()
 
     def count_round() -> None:
@@ -71,7 +71,7 @@ def test_without_descriptors_it_waits_and_then_answers(
     assert record.getMessage() == f"{words} or raise the limit: ulimit -n 4096"
 
 
-def test_another_mistake_is_told_as_it_was(caplog: pytest.LogCaptureFixture) -> None:
+def test_another_mistake_is_reported_as_it_was(caplog: pytest.LogCaptureFixture) -> None:
     """With its traceback, by asyncio."""
 
     async def fail() -> None:

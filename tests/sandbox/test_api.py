@@ -78,7 +78,7 @@ def test_paths_of_custom_resources(method: str, suffix: str, status: int) -> Non
 
 
 def test_warnings_go_with_refusals() -> None:
-    """What was noticed before a refusal is still told."""
+    """Warnings from before a refusal are still sent."""
     server = LocalServer()
     path = with_widgets(server)
     refused = server.request("POST", path, widget("A", bogus=1))
@@ -86,7 +86,7 @@ def test_warnings_go_with_refusals() -> None:
     assert ("Warning", '299 - "unknown field \\"spec.bogus\\""') in refused.headers
 
 
-def test_who_may_not_is_told_first() -> None:
+def test_a_user_without_access_is_refused_first() -> None:
     """Access is checked before the path, so that nothing is revealed."""
     server = LocalServer(users={"a": User("alice", ("system:authenticated",))})
     refused = server.request("GET", "/apis/nosuch.example.com/v1/things", authorization="Bearer a")

@@ -20,7 +20,7 @@ def _user(authorization: str) -> User | None:
 
 
 def test_tokens_are_users() -> None:
-    """A known token is its user, in whatever case the scheme is written."""
+    """A known token is its user, in any case of the scheme."""
     assert _user("Bearer a") == _user("bearer  a ") == _ALICE
 
 
@@ -31,12 +31,12 @@ def test_without_a_token_one_is_anonymous(authorization: str) -> None:
 
 
 @pytest.mark.parametrize("token", ["b", "aa", "x.y.z", "x.y.ä", "\udcff.y.z", "ä", "\udcff\udcfe"])
-def test_a_wrong_token_is_nobody(token: str) -> None:
+def test_a_wrong_token_is_no_user(token: str) -> None:
     """Whatever bytes it is made of."""
     assert _user(f"Bearer {token}") is None
 
 
-def test_without_users_everybody_is_one() -> None:
+def test_without_users_all_clients_are_one() -> None:
     """No token is looked at."""
     authenticator = Authenticator(None, everybody=_EVERYBODY, tokens_in_paths=True)
     request = Request("GET", "/a/api", headers={"authorization": "Bearer x"})

@@ -25,7 +25,7 @@ def test_an_address_that_others_reach() -> None:
 
 def test_every_interface_is_reached_by_loopback() -> None:
     """The URL for this machine is not 0.0.0.0."""
-    address = BindAddress("0.0.0.0")  # noqa: S104 - what is tested
+    address = BindAddress("0.0.0.0")  # noqa: S104 - the tested address
     assert (address.host, address.is_loopback) == ("127.0.0.1", False)
     assert "0.0.0.0" not in address.certified_names()  # noqa: S104 - the same
 

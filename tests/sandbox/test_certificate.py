@@ -12,7 +12,7 @@ from handloop.sandbox.certificate import Certificate, NoCertificateError, self_s
 
 
 def _greet(made: Certificate, name: str) -> str:
-    """Connect as somebody who trusts nothing else; returns what the server said."""
+    """Connect as a client that trusts nothing else; returns the server's answer."""
     here, there = socket.socketpair()
     client = ssl.create_default_context(cadata=made.pem.decode())
 
@@ -33,7 +33,7 @@ def _greet(made: Certificate, name: str) -> str:
 
 
 @pytest.mark.parametrize("name", ["127.0.0.1", "::1", "localhost"])
-def test_whoever_trusts_it_reaches_its_server(name: str) -> None:
+def test_a_client_that_trusts_it_reaches_its_server(name: str) -> None:
     """Names and addresses are in it; no other authority is needed."""
     assert _greet(self_signed(["127.0.0.1", "::1", "localhost"]), name) == "hello"
 
@@ -53,13 +53,13 @@ def test_two_are_different_and_the_key_is_nowhere() -> None:
 
 
 def test_nothing_is_left_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The folder with the key is gone before anybody gets the certificate."""
+    """The folder with the key is gone before a client gets the certificate."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     self_signed(["localhost"])
     assert list(tmp_path.iterdir()) == []
 
 
-def test_without_its_package_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_its_package_it_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     """The package that is missing is named."""
     monkeypatch.setitem(sys.modules, "cryptography", None)
     with pytest.raises(NoCertificateError, match="needs the cryptography package"):

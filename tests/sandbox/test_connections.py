@@ -81,7 +81,7 @@ def test_the_end_of_the_watch_is_the_end_of_the_stream() -> None:
 
 @pytest.mark.parametrize(("broken", "end"), [("cut", "closed"), ("reset", "aborted")])
 def test_a_broken_watch_breaks_the_connection(broken: str, end: str) -> None:
-    """After what was written."""
+    """After earlier bytes."""
     server = LocalServer()
     watch = _watch(server)
     server.request("POST", "/sandbox/faults", {"fault": "drop-watch", "how": broken})
@@ -156,7 +156,7 @@ def _short_grace(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_who_has_all_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Connections without a request, and those that are gone, end by themselves; who reads has the time."""
+    """Connections without a request, and those that are gone, end by themselves; a reader has the time."""
     monkeypatch.setattr(connections, "GRACE_SECONDS", 20)
     gone = _Connection()
     gone.transport = None

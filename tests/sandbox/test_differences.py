@@ -16,7 +16,7 @@ def test_every_difference_is_a_bullet() -> None:
 
 
 def test_lines_are_indented_and_short() -> None:
-    """Every line keeps the indent and the width; what goes on stands below the text, not below the dash."""
+    """Every line keeps the indent and the width; continued lines stand below the text, not below the dash."""
     lines = bullets("    ", WIDTH).splitlines()
     assert {line[:6] for line in lines} == {"    - ", " " * 6}
     assert max(map(len, lines)) <= WIDTH

@@ -36,7 +36,7 @@ def _blocks(language: str) -> list[str]:
 
 
 def test_the_python_examples_pass(tmp_path: Path) -> None:
-    """Each is a test file of its own for pytest with the plugin, run by somebody who has installed us."""
+    """Each is a test file of its own for pytest with the plugin, run by a user who has installed us."""
     blocks = _blocks("python")
     for number, block in enumerate(blocks):
         (tmp_path / f"test_{number}.py").write_text(block, encoding="utf-8")

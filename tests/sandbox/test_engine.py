@@ -56,7 +56,7 @@ def _names(server: LocalServer) -> list[str]:
 
 
 def test_controllers_live_by_the_clock() -> None:
-    """A controller reacts when its time has come, and its writes are seen like anybody's."""
+    """A controller reacts when its time has come, and its writes are seen like any others."""
     server = LocalServer(controllers=[_Copier()])
     watcher = server.watch(f"{_PATH}?watch=1")
     server.request("POST", _PATH, {"metadata": {"name": "in"}})
@@ -69,7 +69,7 @@ def test_controllers_live_by_the_clock() -> None:
     assert [event["object"]["metadata"]["name"] for event in events] == ["in", "out-in"]
 
 
-def test_controllers_are_told_of_refusals() -> None:
+def test_controllers_get_refusals() -> None:
     """A write that the API refuses comes back with its Status."""
     copier = _Copier()
     server = LocalServer(controllers=[copier])
@@ -93,7 +93,7 @@ def test_listeners_hear_of_changes_only() -> None:
 
 
 def test_who_is_who() -> None:
-    """Known tokens are their users, no token is anonymous, an unknown one is nobody."""
+    """Known tokens are their users, no token is anonymous, an unknown one is refused."""
     users = {"a": User("alice", ("system:masters",))}
     server = LocalServer(users=users)
     assert server.request("GET", _PATH, authorization="Bearer a").status == 200
@@ -120,7 +120,7 @@ def test_due_watches_are_taken_together() -> None:
 
 
 def test_the_next_tick_is_known() -> None:
-    """The engine says when a watch or a controller needs it next."""
+    """The engine returns when a watch or a controller needs it next."""
     server = LocalServer()
     assert server.engine.tick() is None
     server.watch(f"{_PATH}?watch=1&timeoutSeconds=7")

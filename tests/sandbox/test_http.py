@@ -155,7 +155,7 @@ def _until(holds: Callable[[], object]) -> None:
 
 
 def _unread(running: _Running, query: str) -> socket.socket:
-    """A connection with a request on it whose answer nobody reads yet."""
+    """A connection with a request on it whose answer is not read yet."""
     connection = socket.socket()
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     connection.settimeout(20)
@@ -201,7 +201,7 @@ def _begin(running: _Running, head: str) -> socket.socket:
 
 
 @pytest.mark.parametrize("stuck", ["watch", "watches", "list", "half a body"])
-def test_nobody_is_waited_for_who_does_not_read_or_write(
+def test_a_client_that_does_not_read_or_write_is_not_waited_for(
     running: _Running, stuck: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A stop breaks connections that are stuck after a grace, without a word."""
@@ -295,7 +295,7 @@ _POST = b"POST " + _PATH.encode() + b" HTTP/1.1\r\n"
         _POST + b"Content-Encoding: gzip\r\nContent-Length: 3\r\n" + _HOST + b"abc",
     ],
 )
-def test_what_is_no_request_is_told_so(
+def test_bytes_that_are_no_request_get_an_error(
     running: _Running, sent: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A malformed line, header, target, length, chunk or encoding is 400 for the client, and nothing here."""
@@ -318,7 +318,7 @@ def test_what_is_no_request_is_told_so(
     ],
 )
 @pytest.mark.parametrize("reset", [False, True])
-def test_nobody_is_told_of_clients_that_leave(
+def test_clients_that_leave_are_not_logged(
     running: _Running, sent: bytes, reset: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A request that is cut, half-closed or reset leaves no trace."""
@@ -334,7 +334,7 @@ def test_nobody_is_told_of_clients_that_leave(
 
 
 def test_a_body_has_to_come(running: _Running, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who promises a body and does not send it is told so after a while."""
+    """A client that promises a body and does not send it gets an error after a while."""
     monkeypatch.setattr("handloop.sandbox.http._BODY_SECONDS", 0.05)
     with socket.create_connection(("127.0.0.1", running.port), timeout=20) as raw:
         raw.sendall(_POST + b"Content-Length: 20\r\n" + _HOST + b"abc")

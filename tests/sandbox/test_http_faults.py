@@ -110,7 +110,7 @@ def test_latency_is_by_the_sandboxs_clock(client: _Client) -> None:
     [("end", None), ("cut", http.client.IncompleteRead), ("reset", ConnectionResetError)],
 )
 def test_how_a_watch_ends(client: _Client, how: str, end: type[Exception] | None) -> None:
-    """As it should, in the middle of the body, or by a reset; what was sent before has arrived."""
+    """As it should, in the middle of the body, or by a reset; earlier bytes have arrived."""
     connection, answer = client.watch()
     client.create("a")
     assert json.loads(answer.readline())["object"]["metadata"]["name"] == "a"

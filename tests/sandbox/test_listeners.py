@@ -14,7 +14,7 @@ class _Ear:
         self._heard.append(self._name)
 
 
-def test_all_are_told_in_order() -> None:
+def test_all_are_called_in_order() -> None:
     """As they came, functions and methods; one that was removed no more."""
     listeners, heard = Listeners(), list[str]()
     weak = _Ear(heard, "weak")
@@ -29,7 +29,7 @@ def test_all_are_told_in_order() -> None:
 
 
 def test_what_is_known_weakly_may_go() -> None:
-    """It is neither told nor counted then, and what knew it goes with the next that comes."""
+    """It is neither called nor counted then, and its state goes with the next new one."""
     listeners, heard = Listeners(), list[str]()
     for _ in range(10):
         listeners.add_weakly(_Ear(heard, "gone").hear)
@@ -41,7 +41,7 @@ def test_what_is_known_weakly_may_go() -> None:
 
 
 def test_a_listener_may_add_another() -> None:
-    """Nobody is told with a lock held; who comes meanwhile hears the next."""
+    """No listener is called with a lock held; one that comes meanwhile gets the next."""
     listeners, heard = Listeners(), list[str]()
     listeners.add(lambda: listeners.add(lambda: heard.append("later")))
     listeners.tell()

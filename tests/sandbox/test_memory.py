@@ -128,7 +128,7 @@ def test_a_history_has_a_greatest_size_in_bytes(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_history_ends_after_some_minutes() -> None:
-    """What was before the compaction before the last is gone: a watch and a list from there are Expired."""
+    """Versions before the last compaction but one are gone: a watch and a list from there are Expired."""
     server = LocalServer()
     ask = server.request
     versions = []

@@ -10,14 +10,14 @@ from support.recorded_rules import Judged, creations, told, updates
 
 @pytest.mark.parametrize("judged", creations(), ids=told)
 def test_new_objects_are_judged_as_recorded(judged: Judged) -> None:
-    """Objects of every kind with rules, changed in one member: what the real server says."""
+    """Objects of every kind with rules, changed in one member: the real server's answers."""
     for line in judged.lines:
         check_create(line)
 
 
 @pytest.mark.parametrize("judged", updates(), ids=told)
 def test_changes_are_judged_as_recorded(judged: Judged) -> None:
-    """What may change of an existing object, and the complaints about what may not."""
+    """The changes that an existing object allows, and the complaints about others."""
     assert judged.old is not None
     for line in judged.lines:
         check_update(judged.old, line)

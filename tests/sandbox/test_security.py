@@ -1,4 +1,4 @@
-"""What a sandbox lets nobody do: come from elsewhere, come without a token, fill the memory, read a file."""
+"""A client of a sandbox cannot come from elsewhere or without a token, fill the memory, or read a file."""
 
 from __future__ import annotations
 
@@ -116,12 +116,12 @@ def test_what_no_answer_can_be_made_of_is_refused(plain: Sandbox, line: bytes, s
 
 
 def test_other_addresses_are_asked_for_and_warned_of(caplog: pytest.LogCaptureFixture) -> None:
-    """It then listens there, says that others can reach it, and without TLS that they can read the token."""
+    """It then listens there, warns that others can reach it, and without TLS that they can read the token."""
     with Sandbox(controllers=(), address="127.0.0.2") as sandbox:
         assert sandbox.url.startswith("http://127.0.0.2:")
         socket.create_connection(("127.0.0.2", _port(sandbox))).close()
     assert not caplog.records
-    with Sandbox(controllers=(), address="0.0.0.0") as sandbox:  # noqa: S104 - what is tested
+    with Sandbox(controllers=(), address="0.0.0.0") as sandbox:  # noqa: S104 - the tested address
         assert _ask(sandbox, _MAPS, token=sandbox.token) == 200
     assert [record.getMessage() for record in caplog.records] == [
         "the sandbox listens on 0.0.0.0: others can reach it",
@@ -129,10 +129,10 @@ def test_other_addresses_are_asked_for_and_warned_of(caplog: pytest.LogCaptureFi
     ]
 
 
-def test_nobody_opens_a_sandbox_to_everybody() -> None:
+def test_a_sandbox_is_never_opened_to_all_by_accident() -> None:
     """Without a token only loopback is possible."""
     with pytest.raises(ValueError, match="needs a token: other machines can reach it"):
-        Sandbox(controllers=(), address="0.0.0.0", token="")  # noqa: S104 - what is tested
+        Sandbox(controllers=(), address="0.0.0.0", token="")  # noqa: S104 - the tested address
 
 
 def test_tls_with_a_certificate_of_its_own(tmp_path: Path) -> None:
@@ -229,7 +229,7 @@ def test_nested_schemas_are_no_weapon(depth: int) -> None:
 
 
 def test_deep_objects_are_no_weapon() -> None:
-    """What can be stored, and is too deep for a patch or for YAML, is a bad request, too."""
+    """An object that can be stored, and is too deep for a patch or for YAML, is a bad request, too."""
     server = LocalServer()
     assert server.request("POST", CRDS, definition("deep.example.com", "deeps", "Deep")).status == 201
     path = "/apis/deep.example.com/v1/namespaces/default/deeps"
@@ -246,7 +246,7 @@ def test_deep_objects_are_no_weapon() -> None:
 
 
 @pytest.mark.parametrize("asked_before", [b"", b"GET /version HTTP/1.1\r\nHost: localhost\r\n\r\n"])
-def test_a_connection_has_to_say_something(monkeypatch: pytest.MonkeyPatch, asked_before: bytes) -> None:
+def test_a_connection_has_to_send_something(monkeypatch: pytest.MonkeyPatch, asked_before: bytes) -> None:
     """Who does not finish the head of a request in time is cut off, the first as well as a later one."""
     monkeypatch.setattr("handloop.sandbox.http._HEAD_SECONDS", 0.5)
     with (
@@ -282,7 +282,7 @@ print(opened)
 
 
 def test_no_request_reaches_the_file_system() -> None:
-    """Whatever a path or a name says, nothing is opened, listed, removed or run."""
+    """With any path or name, nothing is opened, listed, removed or run."""
     watched = ("open", "os.listdir", "os.scandir", "os.remove", "os.rename", "os.mkdir", "subprocess.Popen")
     program = _WATCHED.replace("WATCHED", repr(watched))
     done = subprocess.run(

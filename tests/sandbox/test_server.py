@@ -22,7 +22,7 @@ def _deployment(replicas: int) -> bytes:
 
 
 def test_a_sandbox_serves_from_its_start_to_its_stop() -> None:
-    """Once start has returned somebody listens; a stop leaves nothing, and a second one is none."""
+    """Once start has returned it listens; a stop leaves nothing, and a second one does nothing."""
     sandbox = Sandbox()
     host, _, port = sandbox.start().removeprefix("http://").partition(":")
     assert host == "127.0.0.1"
@@ -34,7 +34,7 @@ def test_a_sandbox_serves_from_its_start_to_its_stop() -> None:
 
 
 def test_tokens_are_random_and_needed() -> None:
-    """Each sandbox has a token of its own; with an empty one nobody needs any."""
+    """Each sandbox has a token of its own; with an empty one no client needs any."""
     first, second = Sandbox(controllers=()), Sandbox(controllers=())
     assert first.token != second.token
     assert first.transport().request("GET", _PATH).status == 200
@@ -91,7 +91,7 @@ def test_simulations_repeat() -> None:
 
 
 def test_it_lives_by_itself_once_started() -> None:
-    """A started sandbox brings a Deployment up without anybody's help."""
+    """A started sandbox brings a Deployment up without help."""
     with Sandbox(speed=50.0, seed=1) as sandbox:
         transport = sandbox.transport()
         transport.request("POST", _PATH, body=_deployment(1))

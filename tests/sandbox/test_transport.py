@@ -47,7 +47,7 @@ def test_the_token_is_sent_along() -> None:
     assert InProcessTransport(engine, clock=clock).request("GET", _PATH).status == 403
 
 
-def test_a_transport_that_nobody_has_is_forgotten() -> None:
+def test_an_unused_transport_is_forgotten() -> None:
     """Whether it was closed, or only dropped; a stream keeps its own."""
     clock = ManualClock()
     engine = Engine(clock=clock, seed=1)
@@ -177,7 +177,7 @@ def test_a_cut_stream_gives_its_lines_and_then_raises() -> None:
 
 
 def test_waiting_is_by_the_clock() -> None:
-    """Latency, a withheld answer and a silent stream last as long as the clock says, at most as asked."""
+    """Latency, a withheld answer and a silent stream last as long by the clock, at most as asked."""
     clock = SettableClock(frozen=True)
     engine = Engine(clock=clock, seed=1)
     transport = InProcessTransport(engine, clock=clock)

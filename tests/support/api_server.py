@@ -1,5 +1,5 @@
 """
-An API server as contract tests see it: requests with the standard library, whoever answers.
+An API server as contract tests see it: requests with the standard library, to either server.
 
 One class speaks to the sandbox and to a real kube-apiserver alike; only where it connects differs.
 """
@@ -37,7 +37,7 @@ _LONGEST_PAUSE_SECONDS = 0.25
 
 
 class Answer(NamedTuple):
-    """What a server answered; body is the decoded JSON, or the text when it is none."""
+    """A server's answer; body is the decoded JSON, or the text if it is no JSON."""
 
     status: int
     headers: tuple[tuple[str, str], ...]
@@ -159,7 +159,7 @@ class Watch:
 
 class APIServer:
     """
-    One server under test; `real` says which.
+    One server under test; `real` is true for a real one.
 
     State: _idle, the connections that wait for their next request: a TLS handshake costs more than most
     requests. Threads: any.

@@ -21,7 +21,7 @@ def builtin(group: str, plural: str, version: str = "") -> ServedResource:
 
 @cache
 def builtin_kind(api_version: str, kind: str) -> ServedResource:
-    """A resource by what its objects say they are."""
+    """A resource by the fields of its objects."""
     return next(
         resource
         for resource in builtin_resources()

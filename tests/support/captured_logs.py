@@ -1,4 +1,4 @@
-"""What was logged while a test ran, whatever logging another test has set up."""
+"""The log of a test, in spite of any logging that another test has set up."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ REAL_SECONDS: Final = 120.0
 
 
 class RequestRefusedError(Exception):
-    """The server said no."""
+    """The server refused."""
 
 
 class Cluster:
@@ -148,7 +148,7 @@ class Cluster:
         until(lambda: self._goes_by(definition), "served as defined", seconds=INSTALL_SECONDS)
 
     def close(self) -> None:
-        """Remove what is ours and close the connections."""
+        """Remove our objects and close the connections."""
         self.delete(NAMESPACES, self.namespace)
         self.transport.close()
 
@@ -222,7 +222,7 @@ class SandboxCluster(Cluster):
         super().__init__(kubeconfig, "default", seconds=SANDBOX_SECONDS)
 
     def stop_serving(self) -> int:
-        """End every connection and listen no more; what is stored stays. Returns: the port."""
+        """End every connection and listen no more; stored objects stay. Returns: the port."""
         port = int(self.server.rpartition(":")[2])
         self.sandbox.stop()
         return port
@@ -246,7 +246,7 @@ class RealCluster(Cluster):
         self.create(NAMESPACES, {"metadata": {"name": self.namespace}})
 
     def has_foreign_foos(self) -> bool:
-        """Whether somebody else keeps Foos here, who would suffer from another definition."""
+        """Whether other users keep Foos here, who would suffer from another definition."""
         try:
             items = self.call("GET", f"{GROUP}/foos")["items"]
         except RequestRefusedError:
@@ -302,7 +302,7 @@ def foo(name: str, spec: Object) -> Object:
 
 
 def arguments_for(cluster: Cluster, kubeconfig: Path | None = None) -> list[str]:
-    """Arguments that keep the program to Foos and to what is ours, on free ports; later ones win."""
+    """Arguments that keep the program to Foos and to our objects, on free ports; later ones win."""
     scope = ["--namespace", cluster.namespace] if isinstance(cluster, RealCluster) else []
     return [
         "--kubeconfig",

@@ -28,7 +28,7 @@ _ADMITTED: Final = re.compile(
     r"|DaemonSet /metadata/annotations"
     r"|Job /(metadata/labels(/.*)?|spec/selector|spec/template/metadata(/labels.*)?)"
 )
-"""What is no default: admission, allocation, and the strategy of a kind add it."""
+"""Fields that are no defaults: admission, allocation, and the strategy of a kind add them."""
 
 
 def ask(server: RealServer) -> Iterator[Object]:
@@ -42,7 +42,7 @@ def ask(server: RealServer) -> Iterator[Object]:
 
 
 def check(line: Object) -> None:
-    """The sandbox adds the same, but for what is no default."""
+    """The sandbox adds the same, but for fields that are no defaults."""
     found = sample(line["sample"])
     resource = builtin_kind(found["apiVersion"], found["kind"])
     mine = settled(object_rules.defaulted(resource, decode(resource.schema or {}, found, Report())))

@@ -1,4 +1,4 @@
-"""Requests about definitions of custom resources: what a schema and the rest of a definition may say."""
+"""Requests about definitions of custom resources: allowed and refused schemas, and the other fields."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def module_of(page: str, block: str, folder: Path, patch: pytest.MonkeyPatch) ->
 
 
 def assert_tests_pass(folder: Path, count: int) -> None:
-    """The tests in a folder, so many of them, pass for somebody who has installed us."""
+    """The tests in a folder, so many of them, pass for a user who has installed us."""
     environment = {"PATH": os.environ["PATH"], "HOME": str(folder), "PYTHONPATH": str(DOCS.parent)}
     environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     options = ("-q", "-p", "handloop.pytest_plugin", "-p", "no:cacheprovider")

@@ -64,7 +64,7 @@ class FakeAPI:
 
     refuse_read gives code and reason for a read that is not to succeed. before_write is called with the
     number (from 0) and the request before each write takes effect, after_write once it has; either may raise,
-    which is what the client then sees, or act as somebody else. Not safe for threads.
+    which the client then sees, or act as another client. Not safe for threads.
     """
 
     def __init__(self, *, foo_crd: FooCRD = FooCRD.SUBRESOURCE) -> None:
@@ -168,7 +168,7 @@ class FakeAPI:
                 raise RefusalError(409, "Conflict", message + ": the object has been modified")
 
     def _store(self, key: Key, obj: dict[str, Any]) -> dict[str, Any]:
-        """Keep obj under a new version, unless it is what is stored already."""
+        """Keep obj under a new version, unless it equals the stored one."""
         before = self.objects.get(key)
         if before is not None:
             obj["metadata"]["resourceVersion"] = before["metadata"]["resourceVersion"]
@@ -179,7 +179,7 @@ class FakeAPI:
         self.objects[key] = obj
         return obj
 
-    # everybody else
+    # all other clients
 
     def put(self, obj: Kind) -> None:
         """Store an object as it is, with its UID and a new version."""
@@ -188,13 +188,13 @@ class FakeAPI:
         self._store((plural, obj.metadata.namespace, obj.metadata.name), raw)
 
     def edit(self, plural: str, name: str, patch: dict[str, Any], *, namespace: str = "default") -> None:
-        """Merge patch as somebody else; without effect when there is no such object."""
+        """Merge patch as another client; without effect when there is no such object."""
         key = (plural, namespace, name)
         if key in self.objects:
             self._store(key, _merge(self.objects[key], patch))
 
     def delete(self, plural: str, name: str, *, namespace: str = "default") -> None:
-        """Delete as somebody else, if it is there."""
+        """Delete as another client, if it is there."""
         self.objects.pop((plural, namespace, name), None)
 
     def get(self, kind: type[T], name: str, *, namespace: str = "default") -> T:

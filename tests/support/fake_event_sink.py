@@ -25,7 +25,7 @@ class SinkCall(NamedTuple):
 
 class FakeEventSink:
     """
-    Implements EventSink: records every call, stores what is written.
+    Implements EventSink: records every call, stores each written Event.
 
     outcome is asked before each call, with the number of calls so far; an exception it returns is raised.
     """

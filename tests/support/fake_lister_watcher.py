@@ -66,7 +66,7 @@ class FakeWatch(Generic[T]):
     """
     A stream that a test writes: blocks of events, an end, an error, or an action to run before the next.
 
-    Reading past what was written blocks until something is written, or the stream is closed.
+    Reading past the written bytes blocks until more are written, or the stream is closed.
     """
 
     def __init__(self, *script: list[WatchEvent[T]] | Exception | Action | None) -> None:
@@ -223,7 +223,7 @@ class FakeSource(FakeListerWatcher):
             return dict(self._objects)
 
     def open_watches(self) -> list[FakeWatch[Deployment]]:
-        """The streams that nobody has closed."""
+        """The streams that are still open."""
         with self._lock:
             return [watch for watch in self._open if not watch.is_closed]
 
@@ -241,7 +241,7 @@ class FakeSource(FakeListerWatcher):
 
     @contextmanager
     def unseen(self) -> Iterator[None]:
-        """Within, no open watch is told of changes; afterwards they are compacted away."""
+        """Within, no open watch gets changes; afterwards they are compacted away."""
         with self._lock:
             watches, self._open = self._open, []
             yield

@@ -1,4 +1,4 @@
-"""A sandbox whose faults only our own side meets, seen by an administrator who is spared."""
+"""A sandbox whose faults only our own side meets, with an administrator who does not."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ def new_foo(
     available: int | None = None,
     deletion_timestamp: str | None = None,
 ) -> Foo:
-    """A Foo that names a Deployment `<name>-deployment` unless told otherwise; available None = no status."""
+    """A Foo that names a Deployment `<name>-deployment` by default; available None = no status."""
     return Foo(
         metadata=ObjectMeta(
             name=name,
@@ -57,6 +57,6 @@ def new_deployment(
 
 
 def disowned(deployment: Deployment) -> Deployment:
-    """The same Deployment without owners: somebody else's."""
+    """The same Deployment without owners: a foreign one."""
     metadata = msgspec.structs.replace(deployment.metadata, owner_references=())
     return msgspec.structs.replace(deployment, metadata=metadata)

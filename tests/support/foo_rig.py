@@ -124,7 +124,7 @@ class FooRig:
         assert self.controller._process_next_work_item()
 
     def work_off(self, seconds: float = 0.0) -> None:
-        """Let time pass and process what is due by then; for a rig without threads (spawn=no_thread)."""
+        """Let time pass and process the items due by then; for a rig without threads (spawn=no_thread)."""
         self.clock.advance(seconds)
         with self.queue._delays:
             self.queue._schedule._hand_over_due_locked()

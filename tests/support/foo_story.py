@@ -1,4 +1,4 @@
-"""What people see of a Foo, told by the API server."""
+"""What people see of a Foo, from the API server."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from support.cluster import Cluster, Object, Objects
 
 
 def is_available(objects: Objects, name: str, replicas: int) -> bool:
-    """Whether a Foo's status says so many."""
+    """Whether a Foo's status has so many."""
     return name in objects and objects[name].get("status", {}).get("availableReplicas") == replicas
 
 
 def wait_available(cluster: Cluster, name: str, replicas: int) -> Object:
-    """Wait until a Foo's status says so many; returns the Foo."""
+    """Wait until a Foo's status has so many; returns the Foo."""
     what = f"{name} available with {replicas}"
     return cluster.wait(cluster.foos, lambda foos: is_available(foos, name, replicas), what)[name]
 

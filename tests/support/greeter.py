@@ -1,4 +1,4 @@
-"""An operator of somebody else: its kind, its reconciler, its set-up."""
+"""An operator of a user: its kind, its reconciler, its set-up."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Greeting(Kind, group="m.example.com", version="v1"):
 
 
 class Greeter:
-    """Greets nobody, and remembers whom it should have greeted."""
+    """Writes no greeting, and remembers the objects it should have greeted."""
 
     def __init__(self) -> None:
         self.seen: list[ObjectName] = []

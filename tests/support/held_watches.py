@@ -11,7 +11,7 @@ from handloop.client.transport import ForwardingTransport, Transport
 
 class HeldWatches(ForwardingTransport):
     """
-    Hands everything on, but holds back what the watches of some collections say.
+    Hands everything on, but holds back the events of the watches of some collections.
 
     State, under _lock: _open, the streams so far; _held, the collections, such as `pods`. Threads: any.
     """
@@ -23,12 +23,12 @@ class HeldWatches(ForwardingTransport):
         self._held: tuple[str, ...] = ()
 
     def hold(self, *plurals: str) -> None:
-        """From now on hold back what is said of these, in place of any before; of none without one."""
+        """From now on hold back the events of these, in place of any before; of none without one."""
         with self._lock:
             self._held = plurals
 
     def holds(self, path: str) -> bool:
-        """Whether what is said of a collection is held back."""
+        """Whether the events of a collection are held back."""
         with self._lock:
             return path.rpartition("/")[2] in self._held
 

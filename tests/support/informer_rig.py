@@ -26,7 +26,7 @@ class InformerRig:
     """
     The informer, its clock and its metrics; run starts it, close ends it and waits.
 
-    The clock moves only when the test says so: the reflector's pauses last until then.
+    Only the test moves the clock: the reflector's pauses last until then.
     """
 
     def __init__(

@@ -3,7 +3,7 @@ Runs threads one at a time and lets a seed decide, at every lock operation, whic
 
 The same seed gives the same order of steps, so a race that was found can be looked at again. Time moves only
 when every thread waits: then to the earliest point that one of them waits for. When none waits for a time
-either, the threads have deadlocked (or lost a wake-up), and `Scheduler.run` says who waits for what.
+either, the threads have deadlocked (or lost a wake-up), and `Scheduler.run` lists who waits for what.
 
 Use: `set_lock_factory(scheduler.lock)` (the `_lock_ranks` fixture puts the old one back), make the objects
 under test with `clock=scheduler.clock, spawn=scheduler.spawn`, then `scheduler.run(...)`.
@@ -35,7 +35,7 @@ class Task:
     """
     One thread under the scheduler. It runs from one `pause` to the next, while everything else stands still.
 
-    State: `can_run` says whether its wait has ended; `wakes_at` is when that happens by itself.
+    State: `can_run` shows whether its wait has ended; `wakes_at` is when that happens by itself.
     """
 
     def __init__(self, scheduler: Scheduler, name: str, target: Callable[[], object]) -> None:
@@ -128,7 +128,7 @@ class Scheduler:
         self._local.task = task
 
     def run(self, *targets: Callable[[], object]) -> None:
-        """Run targets, and whatever they spawn, to their end. Raises what one of them raised."""
+        """Run targets, and all threads that they spawn, to their end. Raises what one of them raised."""
         for number, target in enumerate(targets):
             self.spawn(f"task-{number}", target)
         try:
@@ -219,7 +219,7 @@ class SteppedCondition(threading.Condition):
         task = scheduler.current()
         assert task is not None, "only tasks may wait"
         self._asleep.append(task)
-        # one step: between the release and the sleep nobody else runs
+        # one step: between the release and the sleep no other thread runs
         self._stepped.held = False
         task.pause(f"{self._stepped.name} to be notified", lambda: task not in self._asleep, at)
         if task in self._asleep:

@@ -1,4 +1,4 @@
-"""Objects of every built-in kind that can be created, from bare to rich: what kinds are compared with."""
+"""Objects of every built-in kind that can be created, from bare to rich, to compare kinds with."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """
 The stock kubectl as a program: its command lines, exit codes and output.
 
-HOME and the cache folder are its own, so that nobody's ~/.kube is read or written.
+HOME and the cache folder are its own, so that no user's ~/.kube is read or written.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Result(NamedTuple):
 @dataclass(frozen=True)
 class Kubectl:
     """
-    Runs kubectl against one server and, unless a command says otherwise, in one namespace.
+    Runs kubectl against one server and, unless a command names another, in one namespace.
 
     Every command has to end within 60 s.
     """
@@ -55,13 +55,13 @@ class Kubectl:
     namespace: str = "default"
 
     def __call__(self, *arguments: str, stdin: str = "", fails: bool = False, **env: str) -> Result:
-        """Run a command; fails says whether its exit code has to be other than 0."""
+        """Run a command; fails = its exit code has to be other than 0."""
         result = self.run(*arguments, stdin=stdin, **env)
         assert (result.code != 0) is fails, f"kubectl {' '.join(arguments)}: {result}"
         return result
 
     def run(self, *arguments: str, stdin: str = "", **env: str) -> Result:
-        """Run a command whatever its exit code."""
+        """Run a command with any exit code."""
         done = subprocess.run(
             self._command(arguments),
             input=stdin,
@@ -75,7 +75,7 @@ class Kubectl:
 
     @cached_property
     def minor(self) -> int:
-        """The client's minor version: 36 for 1.36; a build that does not say counts as the newest."""
+        """The client's minor version: 36 for 1.36; a build without one counts as the newest."""
         version = json.loads(self("version", "--client", "-o", "json").out)["clientVersion"]
         return int(re.sub(r"\D.*", "", version["minor"]) or 0) or NEWEST_MINOR
 

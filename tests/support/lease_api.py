@@ -20,9 +20,9 @@ class LeaseAPI:
     """
     Implements handloop.client.transport.Transport for Leases.
 
-    ops is every request's verb, whatever became of it; holders the holder after each write. before is called
+    ops is every request's verb, with any outcome; holders the holder after each write. before is called
     with the verb before a request takes effect: what it returns is the answer instead, and it may raise, or
-    act as somebody else. Threads: any; before runs without the lock.
+    act as another replica. Threads: any; before runs without the lock.
     """
 
     def __init__(self) -> None:
@@ -41,12 +41,12 @@ class LeaseAPI:
         return Client(self, stop=stop).resource(Lease)
 
     def put(self, path: str, **spec: Any) -> None:
-        """Write `namespace/name` as somebody else; what spec leaves out is not in the lease."""
+        """Write `namespace/name` as another replica; fields that spec leaves out are not in the lease."""
         with self._lock:
             self._store(path, {"metadata": {}, "spec": spec})
 
     def delete(self, path: str) -> None:
-        """Delete `namespace/name` as somebody else."""
+        """Delete `namespace/name` as another client."""
         with self._lock:
             del self._leases[path]
 
@@ -57,7 +57,7 @@ class LeaseAPI:
             return found
 
     def spec(self, path: str) -> dict[str, Any]:
-        """What the lease says."""
+        """The content of the lease."""
         found: dict[str, Any] = self.lease(path)["spec"]
         return found
 

@@ -1,4 +1,4 @@
-"""Debian's Chromium, driven by playwright: a page that tells what it complained about."""
+"""Debian's Chromium, driven by playwright: a page that keeps its complaints."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SECONDS: Final = 20.0
 
 @contextmanager
 def chromium() -> Iterator[Browser]:
-    """A browser with a fresh profile; skips the test where there is none."""
+    """A browser with a fresh profile; skips the test without a browser."""
     if not CHROMIUM:
         reason = "there is no chromium: apt-get install chromium-headless-shell"
         if os.environ.get(REQUIRED):

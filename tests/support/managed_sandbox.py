@@ -23,7 +23,7 @@ _CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
 class ManagedSandbox:
-    """One cluster; `client` is the controllers', `post` acts as somebody else."""
+    """One cluster; `client` is the controllers', `post` acts as another client."""
 
     def __init__(self, *, lifelike: bool = False) -> None:
         """Args: lifelike = with the cluster's own controllers, which work when `sandbox.tick()` is called."""
@@ -65,7 +65,7 @@ class ManagedSandbox:
         self.post(path, {"metadata": {"name": name, **metadata}, "data": {}})
 
     def metric(self, name: str, **labels: str) -> float:
-        """A value of the registry; 0 where there is none."""
+        """A value of the registry; 0 without one."""
         return self.registry.get_sample_value(name, labels) or 0.0
 
     @contextmanager

@@ -1,4 +1,4 @@
-"""Samples with one thing wrong, or at least changed, and what a server says about them."""
+"""Samples with one thing wrong, or at least changed, and a server's answers to them."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _NOT_IN_UPDATES: Final = (
     "Pod spec tolerations",
     "Pod spec preemptionPolicy",
 )
-"""Metadata is nobody's in particular, status does not change there, admission gives back what a pod loses."""
+"""Metadata belongs to no kind, status does not change there, admission gives back what a pod loses."""
 _STRUCT: Final = re.compile(r"Invalid value: \{\"(labels|metadata|Spec|spec|creationTimestamp)\".*\}: ")
 """What Go prints of a template or claim: all its fields, absent ones too."""
 _EMPTY: Final = re.compile(r"value: (\{\}|\[\]|null)")
@@ -102,7 +102,7 @@ def mutated(obj: Object, path: Path, value: Any) -> Object:
 
 
 def ask_create(server: RealServer) -> Iterator[Object]:
-    """What is said about creating mutants of the samples: complaints of each sort once, and some who pass."""
+    """Answers to the creation of mutants of the samples: complaints of each sort once, and some that pass."""
     seen: set[str] = set()
     for found in _judged():
         path = f"{collection(builtin_kind(found['apiVersion'], found['kind']))}?dryRun=All"
@@ -122,7 +122,7 @@ def _judged() -> Iterator[Object]:
 
 
 def ask_update(server: RealServer) -> Iterator[Object]:
-    """What is said about mutants of objects that exist: first the object, then its mutants."""
+    """Answers to mutants of objects that exist: first the object, then its mutants."""
     seen: set[str] = set()
     for found in _judged():
         resource = builtin_kind(found["apiVersion"], found["kind"])
@@ -165,7 +165,7 @@ def _different(lines: Iterator[Object], kind: str, seen: set[str]) -> Iterator[O
 
 
 def _sort(kind: str, causes: list[list[str]]) -> str:
-    """What complaints have in common; those about the pods of a template are the same for every kind."""
+    """The common part of complaints; those about the pods of a template are the same for every kind."""
     found = {(re.sub(r"\d+", "", field), message[:40]) for _, message, field in causes}
     if all("template.spec." in field for field, _ in found):
         return str(sorted((field.partition("template.spec.")[2], message) for field, message in found))
@@ -173,7 +173,7 @@ def _sort(kind: str, causes: list[list[str]]) -> str:
 
 
 def check_create(line: Object) -> None:
-    """The sandbox says of a mutant what the real server said."""
+    """The sandbox answers a mutant as the real server did."""
     found = sample(line["sample"])
     resource = builtin_kind(found["apiVersion"], found["kind"])
     obj = _prepared(resource, mutated(found, line["path"], line["value"]))

@@ -36,7 +36,7 @@ def new_app(
 def deployment_of(
     app: MyApp, *, scaled_to: int | None = None, generation: int = 1, **status: Any
 ) -> Deployment:
-    """Its Deployment, scaled as its spec says unless told; all are ready unless status says otherwise."""
+    """Its Deployment, scaled by its spec by default; all are ready unless status differs."""
     deployment = with_controller(new_deployment(app), app)
     wanted = app.spec.replicas if scaled_to is None else scaled_to
     counts = dict.fromkeys(("replicas", "updated_replicas", "ready_replicas", "available_replicas"), wanted)

@@ -1,5 +1,5 @@
 """
-The MyApp controller on a sandbox without sockets or threads: caches are filled when the test says so.
+The MyApp controller on a sandbox without sockets or threads: the test fills the caches.
 
 Time moves only with `pass_time`; the sandbox's own controllers live by it.
 """
@@ -146,7 +146,7 @@ class MyAppRig:
         )
 
     def sync(self, name: str = "a") -> BaseException | None:
-        """Fill the caches and reconcile; returns what was raised."""
+        """Fill the caches and reconcile; returns the raised error."""
         self.sync_caches()
         try:
             self.reconcile(name)
@@ -250,7 +250,7 @@ class MyAppRig:
         return message
 
     def events(self) -> list[str]:
-        """What was reported since the last call."""
+        """The reports since the last call."""
         return self.recorder.take()
 
 

@@ -1,4 +1,4 @@
-"""MyApps in the middle of their lives, and what may be in their way."""
+"""MyApps in the middle of their lives, and objects in their way."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ class Managed:
         eventually(lambda: name in [found.metadata.name for found in self.deployments.list().items], name)
 
     def wait_ready_replicas(self, count: int) -> None:
-        """Wait until MyApp a says so many."""
+        """Wait until MyApp a has so many."""
         eventually(
             lambda: self.apps.get("a", namespace=NAMESPACE).status.ready_replicas == count, f"{count} ready"
         )

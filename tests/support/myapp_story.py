@@ -1,4 +1,4 @@
-"""What people see of a MyApp, told by the API server."""
+"""What people see of a MyApp, from the API server."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class MyApps:
         return self.cluster.wait(self.apps, is_so, f"{name} {what}")[name]
 
     def wait_ready(self, name: str, replicas: int) -> Object:
-        """Wait until a MyApp says that it is up with so many."""
+        """Wait until the status of a MyApp shows that it is up with so many."""
         return self.wait_status(
             name,
             lambda status: statuses(status) == READY and status["readyReplicas"] == replicas,
@@ -73,7 +73,7 @@ class MyApps:
         )
 
     def wait_degraded(self, name: str, words: str) -> Object:
-        """Wait until a MyApp says that it is Degraded, with these words."""
+        """Wait until the status of a MyApp is Degraded, with these words."""
         return self.wait_status(name, lambda status: words in degraded(status), f"degraded with {words!r}")
 
     def wait_service(self, name: str, condition: Callable[[Object], object], what: str) -> Object:

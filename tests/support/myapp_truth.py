@@ -1,7 +1,7 @@
 """
 Whether every status that a MyApp ever showed was true.
 
-Each version of each MyApp and Deployment is watched. A status must tell of a Deployment as it was at one
+Each version of each MyApp and Deployment is watched. A status must report a Deployment as it was at one
 moment before the status was written, never of an earlier moment than the status before it; what it claims
 about it must hold there. A Deployment that is not controlled by that very MyApp, by UID, counts as none.
 Versions are compared across kinds, which one store behind the server allows.
@@ -45,7 +45,7 @@ class Observed:
         Returns: how many statuses there were. Raises: AssertionError for an untrue one.
         """
         self._apps.until(partial(_reach, version=int(version)))
-        # a stream of its own, which may be behind: what it must have told by then is there
+        # a stream of its own, which may be behind: its events up to then are there
         deployments_now = self._cluster.list(self._cluster.deployments).values()
         self._deployments.until(partial(_reach, version=max(map(_number, deployments_now), default=0)))
         apps = _by_name(self._apps.events)
@@ -111,7 +111,7 @@ def _check(name: str, versions: Sequence[Version], deployments: Sequence[Version
 
 
 def _check_itself(name: str, status: Object, last: Object, *, going: bool) -> None:
-    """What must hold between the parts of a status, and between it and the one before."""
+    """Invariants between the parts of a status, and between it and the one before."""
     reasons = {condition["type"]: condition["reason"] for condition in status["conditions"]}
     conditions = statuses(status)
     assert conditions.keys() == {"Ready", "Progressing", "Degraded"}, (name, status)
@@ -148,7 +148,7 @@ def _tells_of(status: Object, spec: Object, deployment: Object) -> bool:
     claims, is_up = statuses(status), _is_up(spec, deployment, counts)
     if claims["Ready"] == "True":
         return is_up
-    # what is up is Progressing only while something else is waited for, which is said
+    # a MyApp that is up is Progressing only while it waits for something else, which it reports
     return claims["Progressing"] == "False" or not is_up or "; " in said["Progressing"]
 
 

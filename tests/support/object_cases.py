@@ -31,7 +31,7 @@ MOST: Final = 6
 
 
 def create_samples(server: RealServer) -> None:
-    """Create every sample; quotas and limits last, for they change what comes after them."""
+    """Create every sample; quotas and limits last, for they change later objects."""
     found = [sample for sample in SAMPLES if sample["kind"] not in _SHARED]
     for sample in sorted(found, key=lambda sample: sample["kind"] in _LAST):
         path = collection(builtin_kind(sample["apiVersion"], sample["kind"]))
@@ -52,7 +52,7 @@ def _items(server: RealServer, path: str) -> list[Object]:
 
 
 def delete_samples(server: RealServer) -> None:
-    """Delete what does not go with the namespace."""
+    """Delete the objects that do not go with the namespace."""
     for sample in SAMPLES:
         resource = builtin_kind(sample["apiVersion"], sample["kind"])
         if not resource.namespaced and sample["kind"] not in _SHARED:

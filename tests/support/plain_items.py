@@ -17,7 +17,7 @@ class Item(NamedTuple):
 
 
 def item_key(obj: Item) -> str:
-    """The key function; the key "bad" is none."""
+    """The key function; the key "bad" raises."""
     if obj.key == "bad":
         raise ValueError("bad key")
     return obj.key

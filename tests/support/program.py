@@ -176,5 +176,5 @@ def running(
 
 
 def wait_ready_page(program: Program) -> None:
-    """Wait until /readyz says ok."""
+    """Wait until /readyz answers ok."""
     until(lambda: program.page("health", "/readyz")[0] == 200, "ready", seconds=SECONDS)

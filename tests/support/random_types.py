@@ -120,7 +120,7 @@ def _text(chance: random.Random, _depth: int) -> Sample:
 
 
 def _either(chance: random.Random, _depth: int) -> Sample:
-    """A number or a text, with bounds that a schema can say without a rule."""
+    """A number or a text, with bounds that a schema can express without a rule."""
     number, text = _integer(chance, 0), _text(chance, 0)
     bounds = Annotated[int, Meta(ge=chance.choice([-1, 0]), lt=chance.choice([2, 2**31]))]
     annotation = (bounds if chance.random() < 0.5 else int) | text.annotation

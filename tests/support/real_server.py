@@ -28,7 +28,7 @@ class RealServer:
     """
     The server, with a namespace and a group for custom resources that are ours alone.
 
-    Both have another name in every run; what is asked and what is answered says NAMESPACE and GROUP.
+    Both have another name in every run; requests and answers have NAMESPACE and GROUP in their place.
     """
 
     def __init__(self, reader: APIReader) -> None:
@@ -79,7 +79,7 @@ def collection(resource: ServedResource) -> str:
 
 @contextmanager
 def real_server() -> Iterator[RealServer]:
-    """The server for one test or recording; skips the test when there is none."""
+    """The server for one test or recording; skips the test without one."""
     kubeconfig = os.environ.get("TEST_KUBECONFIG")
     if not kubeconfig:
         pytest.skip("TEST_KUBECONFIG names no real server")

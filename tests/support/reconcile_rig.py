@@ -66,7 +66,7 @@ class ReconcileRig:
     There is no thread: a test plays workers and time.
 
     calls holds what each reconcile was given; script decides how it ends; newest is the version on the server
-    of whatever was written.
+    of any write.
     """
 
     def __init__(self, script: Script = lambda _name, _context: None, **options: Any) -> None:
@@ -121,7 +121,7 @@ class ReconcileRig:
             assert self.controller._process_next()
 
     def pass_time(self, seconds: float) -> None:
-        """Move the clock, and process what has become due by then. Plays the thread of the queue."""
+        """Move the clock, and process the items that are due by then. Plays the thread of the queue."""
         self.clock.advance(seconds)
         queue = self.queue._queue
         with queue._lock:

@@ -19,7 +19,7 @@ KNOWN: frozenset[tuple[str, str]] = frozenset(
 
 
 class Judged(NamedTuple):
-    """One object, stored or about to be, and what was said about each of its changes."""
+    """One object, stored or about to be, and the answers to each of its changes."""
 
     name: str
     old: Object | None
@@ -27,7 +27,7 @@ class Judged(NamedTuple):
 
 
 def creations() -> list[Judged]:
-    """What was said about new objects with one member changed."""
+    """The answers to new objects with one member changed."""
     found: dict[str, Judged] = {}
     for line in recorded("creations"):
         name = line["sample"]

@@ -1,4 +1,4 @@
-"""A handler that writes down what it is told, and lets a test wait for it."""
+"""A handler that writes down its calls, and lets a test wait for them."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from handloop.informers.relist_policy import RelistReason
 
 
 class Instrument:
-    """Gauge, counter and histogram in one: `values` has what was set or observed, `count` the increments."""
+    """Gauge, counter and histogram in one: `values` has the set or observed ones, `count` the increments."""
 
     def __init__(self) -> None:
         self.values: list[float] = []
@@ -54,7 +54,7 @@ class RecordingRequestMetrics(RequestMetrics):
         self.seen: list[tuple[object, ...]] = []
 
     def of(self, series: str) -> list[tuple[object, ...]]:
-        """What was reported to one series."""
+        """The values that one series got."""
         return [entry[1:] for entry in self.seen if entry[0] == series]
 
     def request_total(self, *, code: str, method: str, host: str) -> None:

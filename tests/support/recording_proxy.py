@@ -226,7 +226,7 @@ def recording(who: str, transport: Transport) -> Iterator[RecordingProxy]:
 
 
 def writes_without_the_lease(proxies: Iterable[RecordingProxy]) -> list[Write]:
-    """What the server took from somebody who did not hold the lease at that point of its history."""
+    """The writes that the server took from a replica that did not hold the lease at that point."""
     history = sorted((write for proxy in proxies for write in proxy.writes), key=lambda write: write.version)
     holder = ""
     wrong = []

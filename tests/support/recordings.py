@@ -19,7 +19,7 @@ LONGEST: Final = 90
 
 @cache
 def recorded(name: str) -> tuple[Any, ...]:
-    """The lines of a recording; nobody changes them."""
+    """The lines of a recording, read-only."""
     text = (RECORDED / f"{name}.jsonl").read_text(encoding="utf-8")
     return tuple(json.loads(line) for line in text.splitlines())
 

@@ -21,7 +21,7 @@ MARGIN_SECONDS: Final = 15.0
 
 
 class Replica(NamedTuple):
-    """A process, and all that it says to the server."""
+    """A process, and all its requests to the server."""
 
     program: Program
     proxy: RecordingProxy
@@ -47,7 +47,7 @@ class Replica(NamedTuple):
 
 class Replicas:
     """
-    The replicas of one test, and somebody who keeps changing Foos.
+    The replicas of one test, and a writer that keeps changing Foos.
 
     Args: transport is what the proxies hand on to, None = the administrator's; flags are for each replica.
     """
@@ -99,7 +99,7 @@ class Replicas:
         return leader, standby
 
     def lease(self) -> dict[str, Any]:
-        """What the lease says."""
+        """The content of the lease."""
         path = f"/apis/coordination.k8s.io/v1/namespaces/{self.cluster.namespace}/leases"
         spec: dict[str, Any] = self.cluster.get(path, LEASE)["spec"]
         return spec

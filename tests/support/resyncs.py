@@ -13,14 +13,14 @@ from support.deadline import until
 from support.program import Program
 
 OURS: Final = ("Foo", "MyApp")
-"""Whom only the program tells events of."""
+"""Components to which only the program sends events."""
 
 
 class Written(NamedTuple):
     """
-    What shows a write: the resource version of everything that the program may write, by collection and name.
+    Shows writes by the resource version of everything that the program may write, by collection and name.
 
-    writes: how many requests to write it has sent, 0 where nobody counts.
+    writes: how many requests to write it has sent, 0 where they are not counted.
     """
 
     versions: dict[str, dict[str, str]]
@@ -44,9 +44,9 @@ def wait_resyncs(program: Program, count: int, name: str = "foo") -> None:
 
 def wait_settled(look: Callable[[], Written], resync: Callable[[], None], *, seconds: float) -> Written:
     """
-    Wait until resyncs have changed nothing: what others do, and events, come later than what they are about.
+    Wait until resyncs have changed nothing: changes by others, and Events, come later than their causes.
 
-    Returns: what was seen. Raises: AssertionError at the deadline.
+    Returns: the versions. Raises: AssertionError at the deadline.
     """
     ends_at = time.monotonic() + seconds
     before = look()

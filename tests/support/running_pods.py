@@ -1,7 +1,7 @@
 """
-What runs in pods, reached as the node would: processes to look at and to kill, and what they wrote.
+Programs in pods, reached as the node would: processes to look at and to kill, and their output.
 
-TEST_PODS says what the nodes are: `processes` of this machine, with their output as files in TEST_POD_LOGS;
+TEST_PODS names the nodes: `processes` of this machine, with their output as files in TEST_POD_LOGS;
 `kind`, containers of a kind cluster. Anything else can be asked for its output only.
 """
 
@@ -46,7 +46,7 @@ class ProcessPods:
         self._logs = logs
 
     def process(self, pod: str) -> Mapping[str, str]:
-        """Read what the kernel says of it."""
+        """Read the kernel's account of it."""
         folder = Path("/proc", str(self._pid(pod)))
         return _facts((folder / "status").read_text(), (folder / "mounts").read_text())
 
@@ -55,7 +55,7 @@ class ProcessPods:
         os.kill(self._pid(pod), signal.SIGKILL)
 
     def page(self, pod: str, port: int, path: str) -> str:
-        """Asked from within the pod's network, which nobody else is in."""
+        """Asked from within the pod's network, which it has to itself."""
         fetch = (
             f"import urllib.request as u; print(u.urlopen('http://127.0.0.1:{port}{path}').read().decode())"
         )
@@ -83,14 +83,14 @@ class KindPods:
         self._kubectl = kubectl
 
     def process(self, pod: str) -> Mapping[str, str]:
-        """Read what the node's kernel says of it."""
+        """Read the account of the node's kernel."""
         pid = self._pid(pod)
         return _facts(
             self._on_node(pod, "cat", f"/proc/{pid}/status"), self._on_node(pod, "cat", f"/proc/{pid}/mounts")
         )
 
     def kill(self, pod: str) -> None:
-        """From the node: inside the container nobody can kill its first process."""
+        """From the node: inside the container its first process cannot be killed."""
         self._on_node(pod, "kill", "-9", self._pid(pod))
 
     def page(self, pod: str, port: int, path: str) -> str:
@@ -137,7 +137,7 @@ class ForeignPods:
 
 
 def pods_of(kubectl: Kubectl, environment: Mapping[str, str] = os.environ) -> Pods:
-    """The pods of kubectl's namespace, as TEST_PODS says."""
+    """The pods of kubectl's namespace, by TEST_PODS."""
     nodes = environment.get("TEST_PODS", "")
     if nodes == "processes":
         return ProcessPods(kubectl.namespace, Path(environment["TEST_POD_LOGS"]))

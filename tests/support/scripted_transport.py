@@ -1,4 +1,4 @@
-"""A transport in memory that answers what a test says, and streams whose blocks a test says."""
+"""A transport in memory with the test's answers, and streams with the test's blocks."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class ScriptedStream:
 class ScriptedTransport:
     """
     Implements handloop.client.transport.Transport: each request takes the next answer (a Response, or an
-    exception to raise), each stream the next stream; `sent` is what was asked.
+    exception to raise), each stream the next stream; `sent` has the requests.
     """
 
     host = "https://test:6443"

@@ -1,7 +1,7 @@
 """
 A cluster in virtual time: a store, controllers, and as much of an API as controllers rely on.
 
-No validation, no defaults, no HTTP: what is written is stored, with the server's rules for status,
+No validation, no defaults, no HTTP: each write is stored, with the server's rules for status,
 generation, finalizers, grace periods and terminating namespaces.
 """
 

@@ -1,4 +1,4 @@
-"""What the checks of the exercises say of a reader's file."""
+"""The verdicts of the checks of the exercises on a reader's file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from handloop.walkthrough.quiet_logs import quiet_logs
 
 
 def judged(number: int, text: str) -> Report:
-    """What the check of an exercise says of a file with this text."""
+    """The verdict of the check of an exercise on a file with this text."""
     with tempfile.TemporaryDirectory() as folder, quiet_logs():
         file = Path(folder) / "solution.py"
         file.write_text(text, encoding="utf-8")
@@ -19,5 +19,5 @@ def judged(number: int, text: str) -> Report:
 
 
 def judged_start(number: int) -> Report:
-    """What it says of the starting file."""
+    """The verdict on the starting file."""
     return judged(number, EXERCISES[number].start)

@@ -1,8 +1,8 @@
 """
-Random stories of requests: what somebody who tries everything sends to a server.
+Random stories of requests, as a user who tries everything sends them to a server.
 
-A story is a function of its subject and seed. References like `${rv:a}` stand for what only the answers tell;
-whoever plays the story fills them in.
+A story is a function of its subject and seed. References like `${rv:a}` stand for values in the answers;
+the player of the story fills them in.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Subject:
-    """A kind to tell stories about; new makes an object's fields beside its metadata."""
+    """A kind to make stories about; new makes an object's fields beside its metadata."""
 
     path: str
     api_version: str
@@ -440,7 +440,7 @@ class _Teller:
         dry = "?dryRun=All" if self.dry else ""
         method = self.one("GET", "PATCH", "PATCH", "PUT", "DELETE", "POST")
         if method == "PUT" and self.subject.kind == "Service":
-            method = "GET"  # it creates half a Service where there is none
+            method = "GET"  # it creates half a Service if there is none
         if method == "GET":
             return Step("GET", path)
         if what == "scale":

@@ -1,4 +1,4 @@
-"""Plays a story on a server, and tells the answers in words that do not depend on the server or the day."""
+"""Plays a story on a server, and writes the answers in words that do not depend on the server or the day."""
 
 from __future__ import annotations
 
@@ -54,12 +54,12 @@ _SETTLED: Final = {
         },
     },
 }
-"""What the stories about Deployments try to change; its controller has nothing more to say about it."""
+"""The changes that the stories about Deployments try; its controller has nothing more to report."""
 
 
 @dataclass(frozen=True)
 class StoryServer:
-    """A server with the custom resource that stories are told about."""
+    """A server with the custom resource of the stories."""
 
     api: APIServer
     group: str
@@ -95,7 +95,7 @@ def _is_settled(status: dict[str, Any]) -> bool:
 
 
 def digest(answer: Any) -> list[Any]:
-    """What is kept of an answer: status, message or kind, and a digest of it all."""
+    """The kept part of an answer: status, message or kind, and a digest of it all."""
     status, body, _ = answer
     about = (body.get("message") or body.get("kind", "")) if isinstance(body, dict) else str(body)
     whole = hashlib.sha256(json.dumps(answer, sort_keys=True).encode()).hexdigest()
@@ -104,7 +104,7 @@ def digest(answer: Any) -> list[Any]:
 
 @dataclass
 class _Memory:
-    """What the answers told: versions and uids by name, first versions, the last continue token."""
+    """Values of the answers: versions and uids by name, first versions, the last continue token."""
 
     versions: dict[str, str] = field(default_factory=dict)
     firsts: dict[str, str] = field(default_factory=dict)
@@ -243,7 +243,7 @@ class _Words:
             return f"<{_SECRETIVE[key]}>"
         if key == "message":
             if text.startswith(_MISFIT):
-                return _MISFIT  # the first that Go's map brings up is told
+                return _MISFIT  # the first one in the order of Go's map is reported
             text = _BEGINNING.sub(" (<beginning>)", text)
             text = _sorted_causes(_sorted_object(text))
         if key == "cells" and _AGE.match(text):

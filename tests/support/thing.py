@@ -72,7 +72,7 @@ DEFINITION: Final[Object] = {
 
 
 def served(**fields: Any) -> ServedResource:
-    """Things of example.com, a custom resource; fields replace what is said of it here."""
+    """Things of example.com, a custom resource; fields replace the defaults here."""
     given: dict[str, Any] = {
         "group": "example.com",
         "version": "v1",

@@ -12,7 +12,7 @@ SECONDS: Final = 20.0
 
 
 class WatchedText(io.StringIO):
-    """State: the text, under _changed. is_terminal is what isatty() says."""
+    """State: the text, under _changed. is_terminal is the result of isatty()."""
 
     def __init__(self, *, is_terminal: bool = False) -> None:
         super().__init__()
@@ -29,7 +29,7 @@ class WatchedText(io.StringIO):
             return count
 
     def text(self) -> str:
-        """What was written so far."""
+        """The text so far."""
         with self._changed:
             return self.getvalue()
 

@@ -54,7 +54,7 @@ def wait_until_served(server: APIServer, group: str, plural: str, version: str =
 
 
 def definition(group: str, plural: str, kind: str, **spec: Any) -> Object:
-    """A definition whose objects may hold anything, unless spec says otherwise."""
+    """A definition whose objects may hold anything, by default."""
     schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
     return {

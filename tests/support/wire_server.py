@@ -1,5 +1,5 @@
 """
-A loopback server that answers with exactly the bytes a test says, and breaks off as it says.
+A loopback server that answers with exactly the test's bytes, and breaks off where the test wants.
 
 A script is a function of one connection (`Peer`); connection i gets script i, later ones the last.
 """
@@ -40,7 +40,7 @@ class Peer:
         self._buffer = b""
 
     def receive(self) -> Received:
-        """The next request; raises HangupError when there is none."""
+        """The next request; raises HangupError without one."""
         while b"\r\n\r\n" not in self._buffer:
             self._fill()
         head, _, self._buffer = self._buffer.partition(b"\r\n\r\n")
@@ -273,7 +273,7 @@ def resetting_after(data: bytes) -> Script:
 
 
 def silent_after(data: bytes) -> Script:
-    """A script that answers with data and then says nothing more."""
+    """A script that answers with data and then is silent."""
 
     def script(peer: Peer) -> None:
         peer.receive()

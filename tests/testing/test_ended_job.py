@@ -83,7 +83,7 @@ def test_a_job_fails_as_a_real_one(sandbox: RunningSandbox) -> None:
 
 
 def test_a_job_ends_once(sandbox: RunningSandbox) -> None:
-    """Whoever ends it again is told, and so is who ends one that is not there."""
+    """Ending it again is an error, and so is ending one that is not there."""
     job = _made(sandbox)
     sandbox.finish(job)
     for end in (sandbox.finish, sandbox.fail):

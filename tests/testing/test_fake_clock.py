@@ -9,7 +9,7 @@ from handloop.testing import fake_clock as module
 from support.threads import Background
 
 
-def test_a_sleep_ends_when_the_test_says_so() -> None:
+def test_a_sleep_ends_when_the_test_moves_time() -> None:
     """Not before its time, and at once then; both kinds of time move."""
     clock = FakeClock(start=5, unix=100)
     sleeper = Background(lambda: clock.sleep(10, threading.Event()))
@@ -43,7 +43,7 @@ def test_a_wait_ends_by_time_or_by_notify() -> None:
 
 
 def test_a_stop_ends_a_sleep() -> None:
-    """Also on a clock that moves itself, which notes what was slept."""
+    """Also on a clock that moves itself, which notes each sleep."""
     stop = threading.Event()
     clock = FakeClock(moves_itself=True)
     assert clock.sleep(3, stop) is False

@@ -10,7 +10,7 @@ PATCH = RequestAttributes("patch", "configmaps", "", False, "default", "a")
 
 
 class Record:
-    """Grows with each look, for as long as the test says."""
+    """Grows with each look, for as long as the test wants."""
 
     def __init__(self, grows: Callable[[int], bool]) -> None:
         self._grows = grows

@@ -17,7 +17,7 @@ PATH = "/api/v1/namespaces/default/configmaps"
 
 
 def test_a_reconciler_runs_without_a_server() -> None:
-    """An apply of what is missing, and of what differs, is kept; of what is there, no request is made."""
+    """An apply of a missing or different object is kept; for an equal one no request is made."""
     writes, filled = RecordedWrites(A), caches(A)
     context = Context(client=writes.client(), listers=filled, recorder=FakeRecorder())
     context.apply(A)

@@ -46,7 +46,7 @@ def test_an_apply_that_creates_needs_both() -> None:
     assert str(failed.value).splitlines()[1:] == ["used, but not declared: patch configmaps default/a"]
 
 
-def test_what_is_not_declared_or_not_used_is_said() -> None:
+def test_missing_and_unused_access_is_reported() -> None:
     """Each with its verb and resource."""
     patch = CREATE._replace(verb="patch", name="a")
     with pytest.raises(AssertionError) as failed:

@@ -75,7 +75,7 @@ def test_a_good_operator_passes(running: RunningSandbox) -> None:
 
 
 def test_a_kind_without_a_type_works_once_its_definition_is_there(running: RunningSandbox) -> None:
-    """Nobody else can apply it: the kit says so at once."""
+    """No other program can apply it: the kit raises at once."""
     kind = Unstructured.of("example.org/v1", "Greeting")
 
     def greet_raw(greeting: Unstructured, context: Context) -> None:
@@ -97,8 +97,8 @@ def test_a_kind_without_a_type_works_once_its_definition_is_there(running: Runni
         running.wait_for(ConfigMap, "world", lambda found: found.data == {"text": "Hello, World!"})
 
 
-def test_a_wait_in_vain_tells_what_predicates_dropped(running: RunningSandbox) -> None:
-    """Nothing else would say why nothing happens."""
+def test_a_wait_in_vain_lists_dropped_events(running: RunningSandbox) -> None:
+    """Otherwise it would be silent that nothing happens."""
 
     def set_up(manager: Manager) -> None:
         builder = controller_for(manager, "greeter").for_(Greeting, predicates=(LabelsMatch("app=web"),))
@@ -138,7 +138,7 @@ def test_writes_without_end_are_found(running: RunningSandbox, monkeypatch: pyte
 
 
 def test_a_write_at_every_start_is_found(running: RunningSandbox) -> None:
-    """It is quiet after it, but a restart writes what is there already."""
+    """It is quiet after it, but a restart writes existing objects."""
 
     def set_up(manager: Manager) -> None:
         seen: set[str] = set()
@@ -183,8 +183,10 @@ def test_an_error_line_is_found_unless_it_is_expected(running: RunningSandbox, e
         tell()
 
 
-def test_an_error_of_each_try_is_told_once_and_before_what_follows_from_it(running: RunningSandbox) -> None:
-    """A second run writes another Event, because the index fails again: the reason is told first."""
+def test_an_error_of_each_try_is_reported_once_and_before_what_follows_from_it(
+    running: RunningSandbox,
+) -> None:
+    """A second run writes another Event, because the index fails again: the reason comes first."""
 
     def fails(_greeting: Greeting, _context: Context) -> None:
         raise ReconcileError("no greeting today")
@@ -245,7 +247,7 @@ def test_a_run_that_fails_raises_its_error(running: RunningSandbox) -> None:
 
 def test_one_clock_moves_the_operator_and_the_server(tmp_path: Path) -> None:
     """
-    What is to come in 30 days comes when the test says so, and the reconcile's time is the server's.
+    A reconcile due in 30 days comes when the test moves the clock, and the reconcile's time is the server's.
 
     Also if the time is moved while a reconcile is under way, which has asked for it before.
     """

@@ -49,7 +49,7 @@ def test_manifests_are_applied_as_they_come(running: RunningSandbox, tmp_path: P
     assert namespace["metadata"]["uid"]
 
 
-def test_a_definition_whose_names_are_taken_is_said(
+def test_a_definition_whose_names_are_taken_is_reported(
     running: RunningSandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is stored, and would never be served."""
@@ -66,7 +66,7 @@ def test_a_definition_whose_names_are_taken_is_said(
         running.apply(custom_resource_definition(Other))
 
 
-def test_what_is_refused_is_said(running: RunningSandbox) -> None:
+def test_a_refusal_is_reported(running: RunningSandbox) -> None:
     """Unknown kinds, invalid objects and missing paths raise with the server's words."""
     with pytest.raises(RefusedError, match="no kind Nonsense in v1"):
         running.apply({"apiVersion": "v1", "kind": "Nonsense", "metadata": {"name": "a"}})
@@ -94,10 +94,10 @@ def test_what_is_refused_is_said(running: RunningSandbox) -> None:
         ),
     ],
 )
-def test_what_is_no_manifest_is_said(
+def test_a_file_that_is_no_manifest_is_reported(
     running: RunningSandbox, manifest: Any, error: type[Exception], message: str
 ) -> None:
-    """Before any of what was handed in is applied."""
+    """Before any of the handed-in objects is applied."""
     good = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "good"}}
     with pytest.raises(error, match=message):
         running.apply(good, manifest)
@@ -117,8 +117,8 @@ def test_objects_are_read_and_deleted_by_kind(running: RunningSandbox) -> None:
         running.get(ConfigMap, "a", namespace="n")
 
 
-def test_a_wait_says_what_it_saw(running: RunningSandbox) -> None:
-    """The object that is not as wanted, or that there is none."""
+def test_a_wait_reports_the_last_value(running: RunningSandbox) -> None:
+    """The object that is not as wanted, or its absence."""
     with pytest.raises(AssertionError, match="still not as wanted, the ConfigMap default/a") as failed:
         running.wait_for(ConfigMap, "a", seconds=0)
     assert failed.value.__notes__ == ["as it is: not there"]

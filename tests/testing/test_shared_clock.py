@@ -16,7 +16,7 @@ def moved() -> SettableClock:
     return SettableClock(1_700_000_000.0, frozen=True)
 
 
-def test_it_tells_the_servers_time(moved: SettableClock) -> None:
+def test_it_has_the_servers_time(moved: SettableClock) -> None:
     """Both of its readings."""
     clock = SharedClock(moved)
     moved.advance(60)

@@ -27,7 +27,7 @@ def test_it_reads_json_as_the_user_of_a_kubeconfig(reader: APIReader) -> None:
 
 
 def test_anything_but_200_is_an_error(reader: APIReader) -> None:
-    """The path and what the server said are named."""
+    """The error has the path and the server's message."""
     with pytest.raises(RuntimeError, match=r"GET /api/v1/nosuch: 404"):
         reader.get_json("/api/v1/nosuch")
 

@@ -43,8 +43,8 @@ def test_schemas_lose_their_prose() -> None:
     assert list(generate.references(generate.strip(schema))) == ["api.core.v1.Inner"] * 2
 
 
-def test_go_says_which_zero_values_are_written() -> None:
-    """A pointer can be absent, what is not omitted appears, a struct by value does in spite of omitempty."""
+def test_go_decides_which_zero_values_are_written() -> None:
+    """A pointer can be absent, a field that is not omitted appears, a struct by value does, too."""
     schema: dict[str, Any] = {
         "properties": {
             "pointer": {"type": "integer"},
@@ -67,7 +67,7 @@ def test_go_says_which_zero_values_are_written() -> None:
 
 
 def test_entries_of_discovery() -> None:
-    """What is empty is left out; a subresource names its kind's group only where it is another."""
+    """Empty fields are left out; a subresource names its kind's group only if it is another."""
     found = {
         "resource": "things",
         "responseKind": {"kind": "Thing"},
@@ -94,7 +94,7 @@ def test_entries_of_discovery() -> None:
 
 
 def test_messages_that_are_reached() -> None:
-    """Fields by number with JSON names; what nobody refers to is left out."""
+    """Fields by number with JSON names; types without references are left out."""
     messages = {
         "x.A": [ProtoField(1, "inner", "x.B", ""), ProtoField(2, "names", "string", "repeated")],
         "x.B": [ProtoField(1, "value", "string", "")],

@@ -53,7 +53,7 @@ def _module(root: Path) -> Path:
 
 
 def test_members_of_a_struct() -> None:
-    """Names, types and tags in the order of declaration; what is not JSON is left out."""
+    """Names, types and tags in the order of declaration; fields without JSON are left out."""
     members = parse_structs(_GO)["Thing"]
     assert [(member.name, member.json, member.inline) for member in members] == [
         ("TypeMeta", "", True),

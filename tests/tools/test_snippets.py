@@ -84,7 +84,7 @@ def test_what_is_not_in_the_source_is_an_error(house: Path, spec: str, problem: 
 
 
 def test_what_a_step_saw_is_a_block() -> None:
-    """Thread and locks once, and what comes in and goes out for each time; long values go on below."""
+    """Thread and locks once, and the values that come in and go out for each time; long ones go on below."""
     saw = [
         Sighting(8, "worker-0", ("A._lock (1)", "B._lock (2)"), "x," * 60, "y"),
         Sighting(8, "", (), "z", ""),
@@ -102,7 +102,7 @@ def test_what_a_step_saw_is_a_block() -> None:
     ]
 
 
-def test_a_step_that_nobody_saw_is_an_error() -> None:
+def test_a_step_without_a_sighting_is_an_error() -> None:
     """The run of the example lost a step."""
     with pytest.raises(SnippetError, match="seen: 9: the run of the example has no such step"):
         seen(9, [])

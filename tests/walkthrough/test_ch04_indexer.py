@@ -4,7 +4,7 @@ from handloop.walkthrough import ch04_indexer
 from support.chapters import told
 
 
-def test_a_lister_asks_nobody_and_its_objects_cannot_be_changed() -> None:
+def test_a_lister_sends_no_request_and_its_objects_cannot_be_changed() -> None:
     """One watch fills the cache, no get is a request. Same object, index as right as a scan, no change."""
     end, _ = told(ch04_indexer.chapter)
     filled, asked = end.requests

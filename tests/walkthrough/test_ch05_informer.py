@@ -4,7 +4,7 @@ from handloop.walkthrough import ch05_informer
 from support.chapters import told
 
 
-def test_a_slow_handler_and_a_failing_one_stop_nobody() -> None:
+def test_a_slow_handler_and_a_failing_one_stop_no_other() -> None:
     """While one handler waits the other gets all; a resync shows the same objects; a failure is survived."""
     end, _ = told(ch05_informer.chapter)
     assert end.requests == 1

@@ -6,7 +6,7 @@ from support.chapters import told
 
 
 def test_a_status_ends_where_nothing_differs() -> None:
-    """An event without a difference writes nothing; an equal status wakes nobody; a new one never ends."""
+    """An event without a difference writes nothing; an equal status wakes no worker; a new one never ends."""
     end, _ = told(ch09_status.chapter)
     syncs, writes = end.touched
     assert syncs == 1

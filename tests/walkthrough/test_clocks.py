@@ -8,7 +8,7 @@ from handloop.walkthrough.waiting import until
 
 
 def test_a_hand_clock_stands_still_until_it_is_moved() -> None:
-    """A wait ends when the clock was moved far enough, and says that its time has come."""
+    """A wait ends when the clock was moved far enough, and returns that its time has come."""
     clock, condition, ended = HandClock(), threading.Condition(), threading.Event()
 
     def wait() -> None:

@@ -6,7 +6,7 @@ from handloop.walkthrough.exercise import WrongError, expect
 
 
 def test_expect() -> None:
-    """What does not hold is what happened, with its hint."""
+    """The message of a wrong answer has the observed result, with its hint."""
     expect(True, "nothing", "none")
     with pytest.raises(WrongError, match="it rained") as caught:
         expect([], "it rained", "take an umbrella")

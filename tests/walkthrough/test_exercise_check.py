@@ -25,7 +25,7 @@ def said(number: int, file: Path | None, *, seconds: float = 20.0) -> tuple[bool
 def test_a_starting_file_is_written_once(
     number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It says what to do, and never touches a file that exists."""
+    """It prints the next step, and never touches a file that exists."""
     monkeypatch.chdir(tmp_path)
     exercise = EXERCISES[number]
     right, text = said(number, None)
@@ -52,7 +52,7 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_no_exercise_and_no_file(tmp_path: Path) -> None:
-    """Sentences that say what there is."""
+    """Sentences on the present state."""
     assert "Chapter 0 has no exercise. These have: 3, 4, 6, 7, 8." in said(0, None)[1]
     assert "There is no file" in said(7, tmp_path / "nothing.py")[1]
 

@@ -4,7 +4,7 @@ from support.solutions import judged
 
 
 def test_an_exception_is_a_sentence_with_its_line() -> None:
-    """What was raised, and the reader's own last line on its way."""
+    """The raised error, and the reader's own last line on its way."""
     report = judged(7, "class Backoff:\n    def when(self, key):\n        return {}[key]\n")
     assert report.wrong == "your code raised KeyError: 'a'"
     assert report.hint == "line 3: return {}[key]"

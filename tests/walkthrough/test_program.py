@@ -20,7 +20,7 @@ WALKTHROUGH = [sys.executable, "-m", "handloop", "walkthrough"]
 
 
 def run(*arguments: str) -> tuple[int, str]:
-    """The exit code and the output of a command line; nobody presses a key."""
+    """The exit code and the output of a command line, without keys."""
     out = io.StringIO()
     return main(arguments, out, io.StringIO("")), out.getvalue()
 
@@ -108,7 +108,7 @@ def test_a_closed_pipe_ends_quietly() -> None:
     assert child.returncode == 0
 
 
-def test_without_the_sandbox_it_says_how_to_get_it(tmp_path: Path) -> None:
+def test_without_the_sandbox_it_shows_how_to_get_it(tmp_path: Path) -> None:
     """Without aiohttp: one sentence, no traceback."""
     (tmp_path / "aiohttp.py").write_text("raise ModuleNotFoundError(name='aiohttp')", encoding="utf-8")
     environment = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}
@@ -131,7 +131,7 @@ def test_the_program_does_not_pay_for_it() -> None:
 
 
 def test_no_color_is_plain(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a terminal there are colours, unless NO_COLOR or --plain says otherwise."""
+    """On a terminal there are colours, unless NO_COLOR or --plain turns them off."""
 
     class Terminal(io.StringIO):
         def isatty(self) -> bool:

@@ -1,4 +1,4 @@
-"""docs/walkthrough.md, steps (2) and (3): what breaks when a part of the FIFO is missing."""
+"""docs/walkthrough.md, steps (2) and (3): the failures when a part of the FIFO is missing."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def store_into(indexer: Indexer[Deployment]) -> ProcessBatchFunc[Deployment]:
 def test_without_tombstones_a_deleted_object_stays_in_the_cache(
     fifo_class: type[DeltaFIFO[Deployment]], left: list[str]
 ) -> None:
-    """An object that was deleted while no watch was open is missing in the list, and nothing else says so."""
+    """An object that was deleted while no watch was open is missing in the list; no event shows it."""
     indexer: Indexer[Deployment] = Indexer()
     fifo = fifo_class(indexer)
     fifo.enqueue_batch([(DeltaType.ADDED, deployment("a"))])

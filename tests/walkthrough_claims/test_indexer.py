@@ -1,4 +1,4 @@
-"""docs/walkthrough.md, steps (4) and (5): what breaks when a part of the cache is missing."""
+"""docs/walkthrough.md, steps (4) and (5): the failures when a part of the cache is missing."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class Memo(msgspec.Struct):
 
 
 def test_without_frozen_objects_one_reader_changes_the_cache_for_all() -> None:
-    """The cache hands out its own object: what one worker writes into it, the server never said."""
+    """The cache hands out its own object: a worker's change of it never came from the server."""
     memos: Indexer[Memo] = Indexer()
     memos.add(Memo(ObjectMeta(name="a"), "as the server has it"))
     memos.list()[0].text = "changed in passing"

@@ -1,4 +1,4 @@
-"""docs/walkthrough.md, step (1): what breaks when a part of the reflector is missing."""
+"""docs/walkthrough.md, step (1): the failures when a part of the reflector is missing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/walkthrough.md, step (6): what breaks without a buffer and a thread for each handler."""
+"""docs/walkthrough.md, step (6): the failures without a buffer and a thread for each handler."""
 
 from __future__ import annotations
 

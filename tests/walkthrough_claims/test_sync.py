@@ -1,4 +1,4 @@
-"""docs/walkthrough.md, steps (9) and (10): what breaks when a part of a sync is missing."""
+"""docs/walkthrough.md, steps (9) and (10): the failures when a part of a sync is missing."""
 
 from __future__ import annotations
 

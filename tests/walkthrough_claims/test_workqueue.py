@@ -1,4 +1,4 @@
-"""docs/walkthrough.md, steps (7), (8), (11) and (12): what breaks when a part of the queue is missing."""
+"""docs/walkthrough.md, steps (7), (8), (11) and (12): the failures when a part of the queue is missing."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_without_a_rate_limit_a_foo_that_fails_keeps_its_worker_busy(
 def test_without_adding_it_back_a_foo_that_failed_is_never_tried_again(
     monkeypatch: pytest.MonkeyPatch, *, added: bool
 ) -> None:
-    """One refused request, and the Foo has no Deployment until somebody changes it."""
+    """One refused request, and the Foo has no Deployment until it is changed."""
     with FooRig(new_foo(), spawn=no_thread) as rig:
         if not added:
             monkeypatch.setattr(rig.queue, "add_rate_limited", lambda *_args, **_options: None)

@@ -46,7 +46,7 @@ def assert_nothing_comes_within(queue: AnyDelayingQueue, clock: FakeClock, secon
 
 
 def test_item_comes_when_its_time_has_come(queue: AnyDelayingQueue, clock: FakeClock) -> None:
-    """DQ-01: a delayed item is queued after its delay, once. Follows TestSimpleQueue."""
+    """A delayed item is queued after its delay, once. Follows TestSimpleQueue."""
     queue.add_after("foo", 0.05)
     assert len(queue) == 0
     assert queue.statistics().delayed == 1
@@ -62,7 +62,7 @@ def test_item_comes_when_its_time_has_come(queue: AnyDelayingQueue, clock: FakeC
 def test_the_earlier_add_of_a_waiting_item_counts(
     queue: AnyDelayingQueue, clock: FakeClock, second: float
 ) -> None:
-    """DQ-02, DQ-03: whichever came first; and there is one delivery. Follows TestDeduping."""
+    """Whichever came first; and there is one delivery. Follows TestDeduping."""
     queue.add_after("foo", 0.05)
     queue.add_after("foo", second)
     clock.advance(min(0.05, second) + 0.01)
@@ -72,7 +72,7 @@ def test_the_earlier_add_of_a_waiting_item_counts(
 
 def test_adds_between_steps(queue: AnyDelayingQueue, clock: FakeClock) -> None:
     """
-    DQ-04: items come as their times come, also those added after others were due.
+    Items come as their times come, also those added after others were due.
 
     Follows TestAddTwoFireEarly.
     """
@@ -92,7 +92,7 @@ def test_adds_between_steps(queue: AnyDelayingQueue, clock: FakeClock) -> None:
 
 
 def test_items_due_together_come_in_order_of_time(queue: AnyDelayingQueue, clock: FakeClock) -> None:
-    """DQ-05: one step over several times queues in the order of times. Follows TestCopyShifting."""
+    """One step over several times queues in the order of times. Follows TestCopyShifting."""
     queue.add_after("foo", 1)
     queue.add_after("bar", 0.5)
     queue.add_after("baz", 0.25)
@@ -112,7 +112,7 @@ def test_items_of_equal_time_come_in_order_of_calls(queue: AnyDelayingQueue, clo
 
 @pytest.mark.parametrize("delay", [0.0, -1.0])
 def test_no_delay_is_an_add(queue: AnyDelayingQueue, delay: float) -> None:
-    """DQ-06: a delay of zero or less queues at once, once, without a thread."""
+    """A delay of zero or less queues at once, once, without a thread."""
     queue.add_after("x", delay)
     queue.add_after("x", delay)
 
@@ -122,7 +122,7 @@ def test_no_delay_is_an_add(queue: AnyDelayingQueue, delay: float) -> None:
 
 @both_delaying_queues
 def test_shut_down_ends_delayed_adds(new_queue: NewDelayingQueue, clock: FakeClock) -> None:
-    """DQ-07: a delayed add after the shutdown neither comes nor counts as a retry."""
+    """A delayed add after the shutdown neither comes nor counts as a retry."""
     provider = FakeMetricsProvider()
     queue = new_queue(name="test", metrics_provider=provider, seams=Seams(clock=clock))
     queue.add_after("before", 1)
@@ -148,7 +148,7 @@ def test_retries_count_every_delayed_add(new_queue: NewDelayingQueue, clock: Fak
 
 
 def test_add_does_not_cancel_a_delayed_add(clock: FakeClock) -> None:
-    """DQ-08: an item added at once comes a second time when its time has come."""
+    """An item added at once comes a second time when its time has come."""
     with rate_limiting_queue(seams=Seams(clock=clock)) as queue:
         queue.add_after("foo", 1)
         queue.add("foo")
@@ -159,7 +159,7 @@ def test_add_does_not_cancel_a_delayed_add(clock: FakeClock) -> None:
 
 
 def test_drain_drops_what_is_delayed(queue: AnyDelayingQueue, clock: FakeClock) -> None:
-    """DQ-09: a drain does not wait for delayed items, which never come, and ends the loop."""
+    """A drain does not wait for delayed items, which never come, and ends the loop."""
     queue.add_after("foo", 1)
     Background(queue.shut_down_with_drain).result()
     clock.advance(2)
@@ -171,7 +171,7 @@ def test_drain_drops_what_is_delayed(queue: AnyDelayingQueue, clock: FakeClock) 
 
 
 def test_an_infinite_delay_never_comes(queue: AnyDelayingQueue, clock: FakeClock) -> None:
-    """A limiter that says never does not disturb the others."""
+    """A limiter that answers "never" does not disturb the others."""
     queue.add_after("never", math.inf)
     queue.add_after("soon", 1)
     clock.advance(1e9)

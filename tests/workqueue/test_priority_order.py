@@ -80,7 +80,7 @@ def test_an_item_that_rises_keeps_its_age() -> None:
 )
 @settings(max_examples=100, deadline=None, derandomize=True, database=None)
 def test_no_item_waits_longer_than_the_bound(max_overtakes: int, backlog: list[int], seed: int) -> None:
-    """The item with m older ones leaves within (m + 1) * (max_overtakes + 1) pops, whatever else comes."""
+    """The item with m older ones leaves within (m + 1) * (max_overtakes + 1) pops, for any later pushes."""
     rng = random.Random(seed)
     order: PriorityOrder[str] = PriorityOrder(max_overtakes=max_overtakes)
     for n, priority in enumerate(backlog):
@@ -98,7 +98,7 @@ def test_no_item_waits_longer_than_the_bound(max_overtakes: int, backlog: list[i
 
 @pytest.mark.parametrize("seed", range(20))
 def test_nothing_is_lost_or_doubled(seed: int) -> None:
-    """Whatever the order of operations, what was pushed is popped once, and the levels add up."""
+    """In any order of operations, each pushed item is popped once, and the levels add up."""
     rng = random.Random(seed)
     order: PriorityOrder[str] = PriorityOrder(max_overtakes=rng.randrange(4))
     waiting: set[str] = set()

@@ -134,7 +134,7 @@ def test_an_add_takes_the_place_of_a_delayed_one(queue: PriorityQueue[str], cloc
 
 
 def test_a_delayed_add_joins_an_item_that_waits(queue: PriorityQueue[str], clock: FakeClock) -> None:
-    """What is about to be handed out does not come a second time; the higher priority counts."""
+    """An item that is about to be handed out does not come a second time; the higher priority counts."""
     queue.add("a", priority=LOW_PRIORITY)
     queue.add_after("a", 5, priority=4)
     assert queue.depths() == {4: 1}

@@ -95,7 +95,7 @@ def produce(queue: AnyQueue, producer: int) -> None:
 @both_queues
 def test_producers_and_consumers_share_a_queue(new_queue: NewQueue, shut_down: ShutDownMethod) -> None:
     """
-    WQ-01, WQ-02: every item reaches a worker, none two at once, none after the shutdown.
+    Every item reaches a worker, none two at once, none after the shutdown.
 
     Follows TestBasic.
     """
@@ -121,7 +121,7 @@ def test_workers_that_add_their_items_again_come_to_an_end(
     new_queue: NewQueue, shut_down: ShutDownMethod
 ) -> None:
     """
-    WQ-03: items added again before done do not keep a shutdown from ending.
+    Items added again before done do not keep a shutdown from ending.
 
     Follows TestAddWhileProcessing.
     """
@@ -145,7 +145,7 @@ def test_workers_that_add_their_items_again_come_to_an_end(
 
 @both_queues
 def test_len_counts_each_item_once(new_queue: NewQueue) -> None:
-    """WQ-04: an item that waits is not counted again. Follows TestLen."""
+    """An item that waits is not counted again. Follows TestLen."""
     queue = new_queue()
     lengths = []
     for item in ("foo", "bar", "foo"):
@@ -157,7 +157,7 @@ def test_len_counts_each_item_once(new_queue: NewQueue) -> None:
 
 @both_queues
 def test_add_while_processing_requeues_once(new_queue: NewQueue) -> None:
-    """WQ-05: an item added while it is processed comes again after done. Follows TestReinsert."""
+    """An item added while it is processed comes again after done. Follows TestReinsert."""
     queue = new_queue()
     queue.add("foo")
     assert queue.get() == "foo"
@@ -171,7 +171,7 @@ def test_add_while_processing_requeues_once(new_queue: NewQueue) -> None:
 
 
 def test_collapse_touches_the_container() -> None:
-    """WQ-06: a second add of a waiting item is one delivery and a touch. Follows TestCollapse."""
+    """A second add of a waiting item is one delivery and a touch. Follows TestCollapse."""
     container = TracingFIFO()
     queue: Queue[str] = Queue(container=container)
     queue.add("bar")
@@ -185,7 +185,7 @@ def test_collapse_touches_the_container() -> None:
 
 def test_collapse_while_processing(monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    WQ-07: adds during processing make one more delivery, which waits for done, and no touch.
+    Adds during processing make one more delivery, which waits for done, and no touch.
 
     Follows TestCollapseWhileProcessing.
     """
@@ -216,7 +216,7 @@ def get_in_flight(queue: AnyQueue, *items: str) -> None:
 @both_queues
 def test_drain_waits_for_what_is_in_flight(new_queue: NewQueue, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    WQ-08: a drain returns only after the last done, and get says ShutDown meanwhile.
+    A drain returns only after the last done, and get raises ShutDown meanwhile.
 
     Follows TestQueueDrainageUsingShutDownWithDrain.
     """
@@ -244,7 +244,7 @@ def test_drain_waits_for_what_is_in_flight(new_queue: NewQueue, monkeypatch: pyt
 
 @both_queues
 def test_shut_down_does_not_wait_for_what_is_in_flight(new_queue: NewQueue) -> None:
-    """WQ-09: shut_down returns although nothing is ever done. Follows TestNoQueueDrainageUsingShutDown."""
+    """shut_down returns although nothing is ever done. Follows TestNoQueueDrainageUsingShutDown."""
     queue = new_queue()
     get_in_flight(queue, "foo", "bar")
     Background(queue.shut_down).result()
@@ -257,7 +257,7 @@ def test_shut_down_does_not_wait_for_what_is_in_flight(new_queue: NewQueue) -> N
 @both_queues
 def test_shut_down_releases_a_drain(new_queue: NewQueue, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    WQ-10: shut_down from elsewhere ends blocked drains at once.
+    shut_down from elsewhere ends blocked drains at once.
 
     Follows TestForceQueueShutdownUsingShutDown.
     """
@@ -276,7 +276,7 @@ def test_shut_down_releases_a_drain(new_queue: NewQueue, monkeypatch: pytest.Mon
 @both_queues
 def test_drain_with_an_item_added_again(new_queue: NewQueue, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    WQ-11: what was added again before the drain is still delivered, also after a ShutDown.
+    An item added again before the drain is still delivered, also after a ShutDown.
 
     Follows TestQueueDrainageUsingShutDownWithDrainWithDirtyItem.
     """
@@ -303,7 +303,7 @@ class Big:
 
 @both_queues
 def test_a_done_item_can_be_collected(new_queue: NewQueue) -> None:
-    """WQ-12: the queue keeps no reference to an item that is done. Follows TestGarbageCollection."""
+    """The queue keeps no reference to an item that is done. Follows TestGarbageCollection."""
     queue = new_queue()
     big = Big()
     alive = weakref.ref(big)
@@ -319,7 +319,7 @@ def test_a_done_item_can_be_collected(new_queue: NewQueue) -> None:
 
 @both_queues
 def test_add_is_ignored_while_shutting_down(new_queue: NewQueue) -> None:
-    """WQ-13: an add after the shutdown changes neither the queue nor a metric."""
+    """An add after the shutdown changes neither the queue nor a metric."""
     provider = FakeMetricsProvider()
     queue = new_queue(name="test", metrics_provider=provider)
     queue.add("before")
@@ -334,7 +334,7 @@ def test_add_is_ignored_while_shutting_down(new_queue: NewQueue) -> None:
 
 @both_queues
 def test_first_in_first_out_by_readiness(new_queue: NewQueue) -> None:
-    """WQ-14: order of adding; an item added again while processed goes behind those that wait."""
+    """Order of adding; an item added again while processed goes behind those that wait."""
     queue = new_queue()
     queue.add_all(["A", "B", "C"])
     assert queue.get() == "A"
@@ -346,7 +346,7 @@ def test_first_in_first_out_by_readiness(new_queue: NewQueue) -> None:
 
 @both_queues
 def test_drain_does_not_wait_for_what_is_queued(new_queue: NewQueue) -> None:
-    """WQ-15: with nothing in flight a drain returns at once and the waiting item can still be had."""
+    """With nothing in flight a drain returns at once and the waiting item can still be had."""
     queue = new_queue()
     queue.add("foo")
     Background(queue.shut_down_with_drain).result()
@@ -359,7 +359,7 @@ def test_drain_does_not_wait_for_what_is_queued(new_queue: NewQueue) -> None:
 
 @both_queues
 def test_done_without_get_does_nothing(new_queue: NewQueue) -> None:
-    """WQ-16: done of an unknown item is no error; of a waiting one it does not queue it twice."""
+    """Done of an unknown item is no error; of a waiting one it does not queue it twice."""
     queue = new_queue()
     queue.done("unknown")
     assert len(queue) == 0
@@ -371,7 +371,7 @@ def test_done_without_get_does_nothing(new_queue: NewQueue) -> None:
 
 @both_queues
 def test_shut_down_ends_blocked_getters(new_queue: NewQueue, monkeypatch: pytest.MonkeyPatch) -> None:
-    """WQ-17: all getters that wait on an empty queue get ShutDown."""
+    """All getters that wait on an empty queue get ShutDown."""
     queue = new_queue()
     waits = Waits(monkeypatch, queue._item_ready)
     getters = [Background(queue.get) for _ in range(5)]
@@ -463,7 +463,7 @@ def test_leaving_the_context_shuts_down(new_queue: NewQueue) -> None:
 
 
 @both_queues
-def test_the_states_are_told_apart(new_queue: NewQueue) -> None:
+def test_the_states_are_distinguished(new_queue: NewQueue) -> None:
     """Waiting, in flight, and added again while in flight: counted, and as items, at most so many of each."""
     queue = new_queue()
     get_in_flight(queue, "a", "b")

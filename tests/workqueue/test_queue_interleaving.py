@@ -68,7 +68,7 @@ def check(queue: AnyQueue) -> None:
 
 
 def check_queue(queue: Queue[str]) -> None:
-    """What must hold whenever the lock is free: see the docstring of Queue."""
+    """The invariants whenever the lock is free: see the docstring of Queue."""
     lock, ready = queue._lock, queue._item_ready
     assert isinstance(lock, SteppedLock)
     assert isinstance(ready, SteppedCondition)
@@ -126,7 +126,7 @@ def test_delayed_items_come_on_time_in_any_order_of_steps(seed: int) -> None:
 
 
 def check_priority_queue(queue: PriorityQueue[str]) -> None:
-    """What must hold whenever the lock is free: see the docstring of PriorityQueue."""
+    """The invariants whenever the lock is free: see the docstring of PriorityQueue."""
     lock = queue._lock
     assert isinstance(lock, SteppedLock)
     if lock.held:

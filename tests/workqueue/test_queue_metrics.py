@@ -1,7 +1,7 @@
 """
 What a queue measures.
 
-WQM-10 has no subject here: upstream's provider can be set once for a process. Ours is handed to each queue.
+Upstream's provider can be set once for a process. Ours is handed to each queue.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MS = 1e-3
 
 @both_queues
 def test_updates_end_at_shutdown(new_queue: NewQueue, monkeypatch: pytest.MonkeyPatch) -> None:
-    """WQM-01: one update per tick; none after shut_down. Follows TestMetricShutdown."""
+    """One update per tick; none after shut_down. Follows TestMetricShutdown."""
     monkeypatch.setattr(metrics, "UNFINISHED_WORK_UPDATE_SECONDS", 1 * MS)
     clock, provider = FakeClock(), FakeMetricsProvider()
     queue = new_queue(name="test", metrics_provider=provider, seams=Seams(clock=clock))
@@ -39,7 +39,7 @@ def test_updates_end_at_shutdown(new_queue: NewQueue, monkeypatch: pytest.Monkey
 
 
 @both_queues
-def test_a_queue_that_nobody_works_on_has_no_thread(new_queue: NewQueue) -> None:
+def test_a_queue_without_workers_has_no_thread(new_queue: NewQueue) -> None:
     """Whatever is added, the thread starts with the first get, once; after shut_down none does."""
     provider, names = FakeMetricsProvider(), list[str]()
 
@@ -64,7 +64,7 @@ def test_a_queue_that_nobody_works_on_has_no_thread(new_queue: NewQueue) -> None
 @both_queues
 def test_what_is_recorded_when(new_queue: NewQueue, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    WQM-02 to WQM-08: adds, depth, latency, duration and unfinished work of one item's life.
+    Adds, depth, latency, duration and unfinished work of one item's life.
 
     Follows TestMetrics.
     """
@@ -72,32 +72,32 @@ def test_what_is_recorded_when(new_queue: NewQueue, monkeypatch: pytest.MonkeyPa
     clock, provider = FakeClock(), FakeMetricsProvider()
     queue = new_queue(name="test", metrics_provider=provider, seams=Seams(clock=clock))
 
-    queue.add("foo")  # WQM-02
+    queue.add("foo")
     assert (provider.adds.value, provider.depth.value) == (1, 1)
 
-    clock.advance(50 * US)  # WQM-03
+    clock.advance(50 * US)
     assert queue.get() == "foo"
     assert provider.latency.observed == pytest.approx([50 * US])
     assert provider.depth.value == 0
 
-    for _ in range(5):  # WQM-04
+    for _ in range(5):
         queue.add("foo")
     assert (provider.adds.value, provider.depth.value, len(queue)) == (2, 1, 0)
 
-    clock.advance(25 * US)  # WQM-05
+    clock.advance(25 * US)
     queue.done("foo")
     assert provider.work_duration.observed == pytest.approx([25 * US])
     assert provider.depth.value == 1
 
-    assert queue.get() == "foo"  # WQM-06
+    assert queue.get() == "foo"
     assert provider.latency.observed == pytest.approx([50 * US, 25 * US])
 
-    clock.advance(1 * MS)  # WQM-07
+    clock.advance(1 * MS)
     provider.longest_running_processor.wait_for_sets(1)
     assert provider.unfinished_work.value == pytest.approx(1 * MS)
     assert provider.longest_running_processor.value == pytest.approx(1 * MS)
 
-    queue.done("foo")  # WQM-08
+    queue.done("foo")
     assert provider.work_duration.observed == pytest.approx([25 * US, 1 * MS])
     assert provider.depth.value == 0
     queue.shut_down()
@@ -126,7 +126,7 @@ def test_unfinished_work_is_the_sum_of_ages_every_half_second(new_queue: NewQueu
 
 @both_delaying_queues
 def test_a_queue_without_a_name_measures_nothing(new_queue: NewDelayingQueue) -> None:
-    """WQM-09: the provider of an unnamed queue is never asked for instruments."""
+    """The provider of an unnamed queue is never asked for instruments."""
     provider = FakeMetricsProvider()
     with new_queue(metrics_provider=provider, seams=Seams(clock=FakeClock())) as queue:
         queue.add("foo")
@@ -157,7 +157,7 @@ def test_delayed_adds_are_counted_as_retries(new_queue: NewDelayingQueue) -> Non
 
 @both_queues
 def test_a_done_or_get_without_a_known_start_is_not_measured(new_queue: NewQueue) -> None:
-    """What was never added or handed out leaves no sample behind."""
+    """An item that was never added or handed out leaves no sample behind."""
     provider = FakeMetricsProvider()
     with new_queue(name="test", metrics_provider=provider) as queue:
         queue.done("never got")

@@ -47,7 +47,7 @@ class StepRateLimiter:
 
 def test_exponential_doubles_per_item_until_forgotten() -> None:
     """
-    RL-01, RL-02, RL-03: delays double per item, independently, and start over after forget.
+    Delays double per item, independently, and start over after forget.
 
     Follows TestItemExponentialFailureRateLimiter.
     """
@@ -65,7 +65,7 @@ def test_exponential_doubles_per_item_until_forgotten() -> None:
 
 def test_exponential_stops_at_its_maximum() -> None:
     """
-    RL-04, RL-05: the sixth delay is 32 ms; after 1000 more it is the maximum, not an overflow.
+    The sixth delay is 32 ms; after 1000 more it is the maximum, not an overflow.
 
     Follows TestItemExponentialFailureRateLimiterOverFlow.
     """
@@ -79,7 +79,7 @@ def test_exponential_stops_at_its_maximum() -> None:
 
 def test_exponential_with_long_delays() -> None:
     """
-    RL-06: minutes double like milliseconds, and overflow no more than they do.
+    Minutes double like milliseconds, and overflow no more than they do.
 
     Follows TestItemExponentialFailureRateLimiterOverFlow.
     """
@@ -96,7 +96,7 @@ def test_exponential_with_long_delays() -> None:
 
 def test_fast_slow() -> None:
     """
-    RL-07: max_fast_attempts fast delays, then slow ones, until forgotten.
+    max_fast_attempts fast delays, then slow ones, until forgotten.
 
     Follows TestItemFastSlowRateLimiter.
     """
@@ -111,7 +111,7 @@ def test_fast_slow() -> None:
 
 
 def test_max_of_takes_the_strictest() -> None:
-    """RL-08: the longest delay and the largest count; forget reaches all. Follows TestMaxOfRateLimiter."""
+    """The longest delay and the largest count; forget reaches all. Follows TestMaxOfRateLimiter."""
     limiter: MaxOfRateLimiter[str] = MaxOfRateLimiter(
         ItemFastSlowRateLimiter(5 * MS, 3, 3), ItemExponentialFailureRateLimiter(1 * MS, 1)
     )
@@ -135,7 +135,7 @@ def test_max_of_nothing_does_not_wait() -> None:
 
 def test_with_max_wait_bounds_the_delay() -> None:
     """
-    RL-09: longer delays are cut to the maximum while the inner limiter goes on counting.
+    Longer delays are cut to the maximum while the inner limiter goes on counting.
 
     Follows TestWithMaxWaitRateLimiter.
     """
@@ -149,7 +149,7 @@ def test_with_max_wait_bounds_the_delay() -> None:
 
 
 def test_bucket_delays_what_exceeds_its_burst() -> None:
-    """RL-12: the first 100 do not wait, the next wait for their tokens; a bucket counts no requeues."""
+    """The first 100 do not wait, the next wait for their tokens; a bucket counts no requeues."""
     limiter: BucketRateLimiter[str] = BucketRateLimiter(10, 100, clock=FakeClock())
     assert whens(limiter, "one", 100) == [0.0] * 100
     assert whens(limiter, "two", 2) == pytest.approx([0.1, 0.2])
@@ -160,7 +160,7 @@ def test_bucket_delays_what_exceeds_its_burst() -> None:
 
 
 def test_default_controller_limiter() -> None:
-    """RL-13: 5 ms doubling up to 655.36 s at the 18th failure, then 1000 s."""
+    """5 ms doubling up to 655.36 s at the 18th failure, then 1000 s."""
     limiter = default_controller_rate_limiter(clock=FakeClock())
     expected = [min(0.005 * 2**n, 1000.0) for n in range(20)]
 
@@ -185,7 +185,7 @@ def test_default_controller_limiter_with_another_bucket() -> None:
 
 
 def test_max_of_takes_a_token_also_when_another_dominates() -> None:
-    """RL-14: the bucket is charged although the exponential delay is longer."""
+    """The bucket is charged although the exponential delay is longer."""
     bucket: BucketRateLimiter[str] = BucketRateLimiter(1, 2, clock=FakeClock())
     limiter: MaxOfRateLimiter[str] = MaxOfRateLimiter(ItemExponentialFailureRateLimiter(60, 600), bucket)
     assert whens(limiter, "one", 2) == [60, 120]
@@ -204,14 +204,14 @@ def test_an_empty_bucket_never_lets_go() -> None:
 
 
 def test_burst_then_refusal() -> None:
-    """FC-07: a burst of 3 is accepted, the fourth is refused. Follows TestBasicThrottle."""
+    """A burst of 3 is accepted, the fourth is refused. Follows TestBasicThrottle."""
     bucket = TokenBucket(1, 3, FakeClock())
 
     assert [bucket.try_accept() for _ in range(4)] == [True, True, True, False]
 
 
 def test_tokens_come_back_with_time() -> None:
-    """FC-08: a burst of 1 is used up, and there again 2 s later. Follows TestIncrementThrottle."""
+    """A burst of 1 is used up, and there again 2 s later. Follows TestIncrementThrottle."""
     clock = FakeClock()
     bucket = TokenBucket(1, 1, clock)
     assert [bucket.try_accept() for _ in range(2)] == [True, False]
@@ -221,7 +221,7 @@ def test_tokens_come_back_with_time() -> None:
 
 
 def test_waits_for_tokens_take_their_time() -> None:
-    """FC-09: 16 waits at 10 per second with a burst of 5 take 1.1 s. Follows TestThrottle."""
+    """16 waits at 10 per second with a burst of 5 take 1.1 s. Follows TestThrottle."""
     clock = FakeClock()
     bucket = TokenBucket(10, 5, clock)
     for _ in range(16):
@@ -231,7 +231,7 @@ def test_waits_for_tokens_take_their_time() -> None:
 
 
 def test_no_precision_drift() -> None:
-    """FC-11: a rate just below 1 per second never refuses a caller who comes every 2 s."""
+    """A rate just below 1 per second never refuses a caller that comes every 2 s."""
     clock = FakeClock(start=1234.5)
     bucket = TokenBucket(1 / 1.031425, 1, clock)
     accepted = []
@@ -249,8 +249,10 @@ def test_no_precision_drift() -> None:
     count=st.integers(1, 200),
 )
 @settings(max_examples=60, deadline=None, derandomize=True, database=None)
-def test_coming_back_when_told_is_coming_on_time(rate: float, burst: int, start: float, count: int) -> None:
-    """Whoever waits as long as a reservation says finds its token: rounding never adds a second wait."""
+def test_coming_back_after_retry_after_is_coming_on_time(
+    rate: float, burst: int, start: float, count: int
+) -> None:
+    """A caller that waits as long as its reservation finds its token: rounding never adds a second wait."""
     clock = FakeClock(start=start)
     bucket = TokenBucket(rate, burst, clock)
     for _ in range(burst):

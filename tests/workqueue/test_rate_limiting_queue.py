@@ -24,7 +24,7 @@ class RecordingQueue(RateLimitingQueue[str]):
 
 def test_delays_come_from_the_limiter() -> None:
     """
-    RL-10, RL-11: failures of an item lengthen its delay until it is forgotten.
+    Failures of an item lengthen its delay until it is forgotten.
 
     Follows TestRateLimitingQueue.
     """

@@ -24,7 +24,7 @@ class Rig:
         )
 
     def pass_time(self, seconds: float) -> list[str]:
-        """Plays the thread. Returns: what was due."""
+        """Plays the thread. Returns: the due items."""
         self.clock.advance(seconds)
         self.handed_over.clear()
         with self.schedule._changed:
@@ -60,7 +60,7 @@ def test_an_item_that_is_discarded_can_be_put_again(rig: Rig) -> None:
 
 
 def test_a_stop_drops_all(rig: Rig) -> None:
-    """What is put later is not taken."""
+    """A later put is not taken."""
     with rig.schedule._changed:
         rig.schedule.put_locked("a", 1)
         rig.schedule.stop_locked()

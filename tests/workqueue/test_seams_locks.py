@@ -100,7 +100,7 @@ def take_both(first: Lock, second: Lock) -> None:
 
 
 def test_the_scheduler_finds_a_deadlock() -> None:
-    """Two tasks that take two locks in opposite orders deadlock under some seed, and the message says so."""
+    """Two tasks that take two locks in opposite orders deadlock under some seed, and the message shows it."""
 
     def run_all() -> None:
         for seed in range(50):

@@ -41,7 +41,7 @@ class _Inheriting(threading.Thread):
         self._starter.run(super().run)
 
 
-def test_a_spawned_thread_has_the_context_of_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_spawned_thread_has_an_empty_context(monkeypatch: pytest.MonkeyPatch) -> None:
     """A reconcile that starts an informer does not make its handlers wait for caches as reconciles do."""
     monkeypatch.setattr(threading, "Thread", _Inheriting)
     reader, seen = ContextVar("reader", default="nobody"), []

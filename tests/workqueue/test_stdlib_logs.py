@@ -1,4 +1,4 @@
-"""The lines of a library: stdlib logging, and nothing below a warning unless somebody asks."""
+"""The lines of a library: stdlib logging, and nothing below a warning by default."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(autouse=True)
 def _as_imported() -> Iterator[None]:
-    """Logging as it is after an import, whatever a program of an earlier test has set up."""
+    """Logging as it is after an import, undoing the set-up of a program in an earlier test."""
     before, ours = structlog.get_config(), logging.getLogger("handloop")
     level = ours.level
     structlog.reset_defaults()
@@ -79,7 +79,7 @@ class Unshown:
 
 
 def test_no_line_raises_and_the_arguments_of_logging_work(caplog: pytest.LogCaptureFixture) -> None:
-    """As in logging: exc_info takes a tuple, too, stack_info shows the stack, and a bad repr is told."""
+    """As in logging: exc_info takes a tuple, too, stack_info shows the stack, and a bad repr is reported."""
     try:
         raise ValueError("late")  # noqa: TRY301 - a place of its own: each place is shown once
     except ValueError as raised:
@@ -92,7 +92,7 @@ def test_no_line_raises_and_the_arguments_of_logging_work(caplog: pytest.LogCapt
     assert "Stack (most recent call last)" in (line.stack_info or "")
 
 
-def test_debug_lines_are_there_for_whoever_asks(caplog: pytest.LogCaptureFixture) -> None:
+def test_debug_lines_are_there_on_request(caplog: pytest.LogCaptureFixture) -> None:
     """By the levels of stdlib logging."""
     log = get_logger("some")
     log.debug("unasked")
@@ -136,7 +136,7 @@ structlog.get_logger().info("theirs", a=1)
     assert "ours" not in ended.stdout + ended.stderr
 
 
-def test_a_library_says_nothing_below_a_warning() -> None:
+def test_a_library_logs_nothing_below_a_warning() -> None:
     """Without any set-up: the failure on stderr, and not a line about reconciles that begin or end."""
     path = "import sys; sys.path[:0] = ['tests', 'tests/workqueue']"
     code = f"{path}; import test_stdlib_logs; test_stdlib_logs.run_broken(2)"

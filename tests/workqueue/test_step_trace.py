@@ -1,4 +1,4 @@
-"""The twelve steps tell themselves while a sink listens, and only then."""
+"""The twelve steps are reported while a sink listens, and only then."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ Told = list[tuple[int, str, str, dict[str, Any]]]
 
 @pytest.fixture
 def told() -> Iterator[Told]:
-    """What the process's trace tells during the test."""
+    """The steps that the process's trace reports during the test."""
     steps: Told = []
     TRACE.start(lambda *step: steps.append(step))
     yield steps
     TRACE.stop()
 
 
-def test_nothing_is_told_without_a_sink() -> None:
+def test_nothing_is_reported_without_a_sink() -> None:
     """Before the first sink, and after it has gone."""
     trace = StepTrace()
     steps: Told = []
@@ -37,7 +37,7 @@ def test_nothing_is_told_without_a_sink() -> None:
     assert steps == [(8, "queue", "a", {"waiting": 0})]
 
 
-def test_every_step_of_a_foo_is_told(told: Told) -> None:
+def test_every_step_of_a_foo_is_reported(told: Told) -> None:
     """From the bytes to the write and back, each with the key, and with what the step's part knows."""
     cluster = ManagedSandbox()
     cluster.install(Foo)

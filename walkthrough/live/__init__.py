@@ -1,1 +1,1 @@
-"""The live page: the twelve steps of a running program, and what stands in its queues and caches."""
+"""The live page: the twelve steps of a running program, and the content of its queues and caches."""

@@ -4,4 +4,4 @@ from __future__ import annotations
 
 
 class ControlError(Exception):
-    """A control cannot act; the text says why, for people."""
+    """A control cannot act; the text has the reason, for people."""

@@ -123,7 +123,7 @@ class Controls:
         }
 
     def offers(self) -> list[dict[str, Any]]:
-        """Every experiment as the page shows it: `blocked` says why it cannot be done here, "" if it can."""
+        """Every experiment as the page shows it: `blocked` is why it cannot be done here, "" if it can."""
         on = {
             "pause": self._faults.paused,
             "slow-handler": self._faults.slowed,
@@ -145,7 +145,7 @@ class Controls:
         Carry one out.
 
         Args: wanted has `key`, the Foo it is about, and `replicas`, where the control needs them.
-        Returns: what was done, in words. Raises: ControlError.
+        Returns: the change, in words. Raises: ControlError.
         """
         control = next((each for each in CONTROLS if each.name == name), None)
         if control is None:
@@ -155,7 +155,7 @@ class Controls:
         return self._acts[name](wanted)
 
     def undo_all(self) -> None:
-        """Undo what was done to this process; changes in the cluster stay."""
+        """Undo the changes of this process; changes in the cluster stay."""
         self._faults.restore()
 
     def _blocked(self, control: Control) -> str:

@@ -14,7 +14,7 @@ def explain(step: Step) -> str:
 
 
 def seconds_text(seconds: float) -> str:
-    """A duration as people say it: `5 ms`, `1.28 s`."""
+    """A duration in its usual form: `5 ms`, `1.28 s`."""
     return f"{seconds * 1000:.3g} ms" if seconds < 1 else f"{seconds:.3g} s"
 
 

@@ -1,5 +1,5 @@
 """
-What goes wrong on command in this process: by wrapping the running instances, never by a hook in them.
+Failures on command in this process: by wrapping the running instances, never by a hook in them.
 
 Each wrap is an attribute of one instance, and goes away again with restore().
 """
@@ -17,7 +17,7 @@ from handloop.workqueue.seams import new_lock
 
 
 class AskedForError(ReconcileError):
-    """A failure that somebody asked for on the live page."""
+    """A failure that a viewer asked for on the live page."""
 
 
 class InstanceFaults:

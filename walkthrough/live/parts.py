@@ -30,7 +30,7 @@ class Method(NamedTuple):
 
 class Parts:
     """
-    What runs: a manager, and its controllers by name.
+    A running program: a manager, and its controllers by name.
 
     Threads: any. A controller by hand exists only once it runs, so each question is asked anew.
     """
@@ -85,9 +85,9 @@ def _sync_of(controller: object) -> Method | None:
 
 class HeldContainer:
     """
-    A queue's container that says it is empty while the queue holds items.
+    A queue's container that pretends to be empty while the queue holds items.
 
-    So a worker that asks waits, and one that is blocked stays blocked, whatever is added.
+    So a worker that asks waits, and one that is blocked stays blocked, in spite of adds.
     Locks: all methods are called with the queue's lock held.
     """
 

@@ -1,4 +1,4 @@
-"""Keeps the last steps of the process while somebody looks."""
+"""Keeps the last steps of the process while there is a viewer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RING: Final = 5000
 
 class Step(NamedTuple):
     """
-    One step that was told.
+    One reported step.
 
     seq counts the process's steps from 1. at is in seconds, as Clock.now() counts. The others are
     StepTrace.tell's, with the thread that took the step.
@@ -49,7 +49,7 @@ class Recorder:
     """
     A ring of steps that viewers read, each with a cursor of its own.
 
-    So the ring bounds what is kept for any number of viewers, and a slow one misses steps that it can count.
+    So the ring bounds the memory for any number of viewers, and a slow one misses steps that it can count.
 
     State, all under _lock (99): _ring, newest last, without a gap; _seq, the newest number; _from, the last
     number before the present recording; _viewers.
@@ -83,7 +83,7 @@ class Recorder:
                 self._forget_locked()
 
     def close(self) -> None:
-        """End the recording, whoever looks."""
+        """End the recording, with any number of viewers."""
         with self._lock:
             self._forget_locked()
 
@@ -106,7 +106,7 @@ class Recorder:
     def _forget_locked(self) -> None:
         self._trace.stop()
         self._ring.clear()
-        # a number for the steps that nobody records: a cursor from before it is recognised
+        # a number for the steps that are not recorded: a cursor from before it is recognised
         self._seq += 1
         self._from = self._seq
 

@@ -9,7 +9,7 @@ Serves the live page, its stream of steps, and the pages for people who debug a 
     GET  /debug/compare          the caches against the server
     GET  /debug/stacks           the stacks of all threads
 
-Threads: `live-server` runs the loop; whatever blocks runs on threads of the loop's pool.
+Threads: `live-server` runs the loop; blocking calls run on threads of the loop's pool.
 """
 
 from __future__ import annotations
@@ -212,7 +212,7 @@ class LiveServer:
         return server()
 
     def _abort_connections(self) -> None:
-        """End the connections of viewers that do not read: what waits for them would keep them open."""
+        """End the connections of viewers that do not read: their unread bytes would keep them open."""
         for connection in self._connections:
             if isinstance(connection, asyncio.WriteTransport):
                 connection.abort()
@@ -220,7 +220,7 @@ class LiveServer:
     # the stream
 
     async def _events(self, request: web.Request) -> web.StreamResponse:
-        """One viewer: a snapshot, or the steps since the last one it has; then whatever happens."""
+        """One viewer: a snapshot, or the steps since the last one it has; then all later messages."""
         if self._viewers >= MOST_VIEWERS:
             raise web.HTTPServiceUnavailable(text=f"{MOST_VIEWERS} viewers look already\n")
         response = EventSourceResponse(

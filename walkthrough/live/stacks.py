@@ -1,4 +1,4 @@
-"""The stacks of all threads, as text: what waits, and for what."""
+"""The stacks of all threads, as text: where each one waits, and for what."""
 
 from __future__ import annotations
 

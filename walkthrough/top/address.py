@@ -29,7 +29,7 @@ def parse_address(text: str) -> str:
 
 
 def sandbox_url() -> str:
-    """The URL of the sandbox's page. Raises: OSError with a sentence that says what to type."""
+    """The URL of the sandbox's page. Raises: OSError with a sentence on what to type."""
     try:
         return parse_address(URL_FILE.read_text(encoding="utf-8").strip())
     except (OSError, ArgumentTypeError) as error:

@@ -79,6 +79,6 @@ class KeyCommands:
         yield Message("said", self._run_control(url, control, key))
 
     def _first_foo(self) -> str:
-        """The Foo that the page has chosen, too, before somebody chooses another; "" = there is none."""
+        """The Foo that the page has chosen, too, before a user chooses another; "" = there is none."""
         kinds = self._screen.state.get("objects", ())
         return next((row["key"] for kind in kinds if kind["kind"] == "Foo" for row in kind["rows"]), "")

@@ -11,7 +11,7 @@ from handloop.workqueue.seams import spawn_thread
 
 class MessageQueue:
     """
-    Hands on what its sources tell, in the order of arrival.
+    Hands on the messages of its sources, in the order of arrival.
 
     Threads: each source is read on a daemon thread of its own, which nothing waits for; one thread iterates.
     """

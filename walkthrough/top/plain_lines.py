@@ -26,7 +26,7 @@ class PlainLines:
     def of(self, message: Message, screen: ScreenState) -> list[str]:
         """The lines for a message that the screen has taken in."""
         if message.event == "connected":
-            # the snapshot comes next, and says it with the rest
+            # the snapshot comes next, and has it, too
             return []
         if message.event == "steps":
             return [visible(self._step(step)) for step in message.data]

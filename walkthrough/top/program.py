@@ -121,7 +121,7 @@ def _draw(messages: Iterable[Message], out: TextIO) -> None:
 
 
 def _drop_output() -> None:
-    """Drop what nobody reads: the interpreter would try to write it again at its end."""
+    """Drop the unread output: the interpreter would try to write it again at its end."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)

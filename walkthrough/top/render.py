@@ -22,7 +22,7 @@ _MOST_KEYS: Final = 3
 
 
 def render(screen: ScreenState) -> Group:
-    """The whole picture, the most telling part first: what does not fit the terminal is cut off below."""
+    """The whole picture, the most important part first: the rest is cut off at the end of the terminal."""
     parts: list[RenderableType] = [_health(screen), _steps(screen), _sentences(screen)]
     state = screen.state
     if state:
@@ -32,7 +32,7 @@ def render(screen: ScreenState) -> Group:
 
 
 def with_footer(shown: RenderableType, footer: str, console: Console) -> Layout:
-    """The picture above a footer, which keeps its place whatever is cut off."""
+    """The picture above a footer, which keeps its place when the picture is cut off."""
     words = Text("\n".join(map(visible, footer.splitlines())), "dim")
     lines = len(words.wrap(console, console.width))
     both = Layout()
@@ -145,6 +145,6 @@ def _table(title: str, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> T
     for head in heads:
         table.add_column(head, header_style="dim", overflow="ellipsis", no_wrap=True)
     for row in rows:
-        # Text, not str: what the program tells is no markup
+        # Text, not str: the program's words are no markup
         table.add_row(*(Text(visible(cell)) for cell in row))
     return table

@@ -44,7 +44,7 @@ class Stream:
 
     def messages(self) -> Iterator[Message]:
         """
-        Every message; between two connections one that says why.
+        Every message; between two connections one with the reason.
 
         Blocks: until the next message; at most SILENCE_SECONDS while the page is silent.
         """
@@ -100,7 +100,7 @@ class RefusedError(ValueError):
 
 def opened(request: urllib.request.Request) -> Any:
     """The answer to a request, a context. Raises: RefusedError, OSError, HTTPException."""
-    # without the environment's proxies: the page is on loopback, or where the address says
+    # without the environment's proxies: the page is on loopback, or at the address
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
         return opener.open(request, timeout=SILENCE_SECONDS)

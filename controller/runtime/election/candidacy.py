@@ -56,7 +56,7 @@ class ElectionStatistics(NamedTuple):
 
     def state(self) -> Well:
         """
-        `leader`, or `standby, holder=...`, as `/readyz?verbose` says it.
+        `leader`, or `standby, holder=...`, as `/readyz?verbose` shows it.
 
         Never bad: a standby is ready, or a rollout would wait for ever.
         """

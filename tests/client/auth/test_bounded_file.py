@@ -1,4 +1,4 @@
-"""Files that somebody else names."""
+"""Files that a configuration names."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from support.threads import Background
 
 @pytest.fixture
 def fifo(tmp_path: Path) -> str:
-    """A named pipe that nobody has opened."""
+    """A named pipe without a writer."""
     path = tmp_path / "fifo"
     os.mkfifo(path)
     return str(path)
@@ -43,7 +43,7 @@ def test_a_regular_file_is_read_whole(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["more", "/dev/zero"])
 def test_more_than_the_limit_is_refused(tmp_path: Path, name: str) -> None:
-    """S11: a file without end does not fill the memory."""
+    """A file without end does not fill the memory."""
     (tmp_path / "more").write_bytes(b"x" * (FILE_BYTES + 1))
     with pytest.raises(OSError, match="larger than 1 MiB"):
         read_bounded(str(tmp_path / name), seconds=20, stop=threading.Event())
@@ -51,7 +51,7 @@ def test_more_than_the_limit_is_refused(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.parametrize("name", ["fifo", "/dev/zero"])
 def test_what_is_read_again_and_again_must_be_a_regular_file(tmp_path: Path, fifo: str, name: str) -> None:
-    """S11: a token or certificate that is a pipe is refused at once: it would hold up requests."""
+    """A token or certificate that is a pipe is refused at once: it would hold up requests."""
     assert fifo == str(tmp_path / "fifo")
     reading = Background(lambda: read_file(str(tmp_path / name)))
     with pytest.raises(OSError, match="not a regular file"):
@@ -86,11 +86,11 @@ def test_a_pipe_that_was_written_and_left_is_read() -> None:
 
 
 def test_a_named_pipe_waits_for_its_writer(fifo: str) -> None:
-    """The end of a pipe that nobody has opened yet is not its end."""
+    """The end of a pipe without a writer yet is not its end."""
     reading = Background(lambda: read_bounded(fifo, seconds=20, stop=threading.Event()))
 
     def opened() -> int:
-        with suppress(OSError):  # before somebody reads
+        with suppress(OSError):  # before a reader comes
             return os.open(fifo, os.O_WRONLY | os.O_NONBLOCK)
         return 0
 
@@ -101,7 +101,7 @@ def test_a_named_pipe_waits_for_its_writer(fifo: str) -> None:
 
 
 def test_a_pipe_has_a_deadline(fifo: str) -> None:
-    """Nobody writes, or somebody writes and does not end."""
+    """No writer, or a writer that does not end."""
     with pytest.raises(TimeoutError, match=r"no end of it in 0.1 s"):
         read_bounded(fifo, seconds=0.1, stop=threading.Event())
     with piped() as (path, writer):

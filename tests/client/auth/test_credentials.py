@@ -48,7 +48,7 @@ class TokenRig:
 
 
 def test_a_token_file_is_trimmed_and_kept_for_50_seconds(tmp_path: Path) -> None:
-    """T19: a rotated token is seen once the old one is 50 s old, and the file is not read before."""
+    """A rotated token is seen once the old one is 50 s old, and the file is not read before."""
     rig = TokenRig(tmp_path, "  one\n")
     assert rig.header == "Bearer one"
     rig.path.write_text("two")
@@ -59,7 +59,7 @@ def test_a_token_file_is_trimmed_and_kept_for_50_seconds(tmp_path: Path) -> None
 
 
 def test_a_401_makes_the_next_request_read_the_file(tmp_path: Path) -> None:
-    """T19: a token that was read before the refused request started is dropped."""
+    """A token that was read before the refused request started is dropped."""
     rig = TokenRig(tmp_path)
     assert rig.header == "Bearer one"
     rig.path.write_text("two")
@@ -69,7 +69,7 @@ def test_a_401_makes_the_next_request_read_the_file(tmp_path: Path) -> None:
 
 
 def test_a_401_of_an_older_request_drops_nothing(tmp_path: Path) -> None:
-    """T19: a token that was read after the refused request started may be good."""
+    """A token that was read after the refused request started may be good."""
     rig = TokenRig(tmp_path)
     started_at = rig.clock.now()
     rig.clock.advance(1)
@@ -81,7 +81,7 @@ def test_a_401_of_an_older_request_drops_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("broken", ["", "  \n", "a\nb", "\x1b[31m", None], ids=repr)
 def test_an_unreadable_file_keeps_the_old_token(tmp_path: Path, broken: str | None) -> None:
-    """T19: a rotation caught half-way is logged and tried again, with the old token until then."""
+    """A rotation caught half-way is logged and tried again, with the old token until then."""
     rig = TokenRig(tmp_path)
     assert rig.header == "Bearer one"
     rig.clock.advance(TOKEN_FILE_SECONDS)
@@ -127,7 +127,7 @@ def test_what_does_not_fit_in_a_header_is_no_token(tmp_path: Path, content: byte
 
 @pytest.mark.parametrize("name", ["fifo", "/dev/zero", "huge"])
 def test_a_token_file_that_does_not_end_is_refused(tmp_path: Path, name: str) -> None:
-    """S11: neither a pipe nor a device nor a file of megabytes holds up a request or fills the memory."""
+    """Neither a pipe nor a device nor a file of megabytes holds up a request or fills the memory."""
     os.mkfifo(tmp_path / "fifo")
     (tmp_path / "huge").write_bytes(b"x" * ((1 << 20) + 1))
     path = str(tmp_path / name)
@@ -182,7 +182,7 @@ def test_fetched_again_on_expiry() -> None:
 
 
 def test_fetched_again_after_a_401() -> None:
-    """T19: a 401 makes fetched credentials fresh, unless they are newer than the refused request."""
+    """A 401 makes fetched credentials fresh, unless they are newer than the refused request."""
     rig = rig_with(("one", None), ("two", None))
     rig.credentials.authorization()
     assert rig.credentials.rejected(rig.clock.now() - 1)
@@ -218,7 +218,7 @@ def test_a_failure_is_raised_and_tried_again_next_time() -> None:
     assert rig.credentials.authorization() == "Bearer x"
 
 
-def test_one_fetch_serves_everybody_who_waits() -> None:
+def test_one_fetch_serves_all_who_wait() -> None:
     """Ten requests at once run the program once."""
     release = threading.Event()
 
@@ -255,7 +255,7 @@ def test_a_program_that_hangs_is_waited_for_and_not_started_again() -> None:
     assert rig.fetches == 1
 
 
-def test_nobody_waits_longer_than_they_can() -> None:
+def test_no_caller_waits_beyond_its_deadline() -> None:
     """A request gives up at its own deadline, for the header or the key pair, and the program runs on."""
     release = threading.Event()
 
@@ -283,7 +283,7 @@ def test_nobody_waits_longer_than_they_can() -> None:
 
 
 def test_nothing_secret_in_a_repr(tmp_path: Path) -> None:
-    """S03: no token is shown by accident."""
+    """No token is shown by accident."""
     rig = rig_with(("canary", None))
     rig.credentials.authorization()
     token_rig = TokenRig(tmp_path, "canary")

@@ -158,7 +158,7 @@ def status(text: str, version: str = VERSION) -> str:
     ],
 )
 def test_a_plugin_that_fails(tmp_path: Path, body: str, cause: str) -> None:
-    """E06: whatever goes wrong is one error with its cause, and shows no token."""
+    """E06: every failure is one error with its cause, and shows no token."""
     with pytest.raises(ConfigError) as caught:
         fetch(plugin(tmp_path, body), tmp_path)
     assert caught.value.kind is ConfigProblem.EXEC_PLUGIN
@@ -179,7 +179,7 @@ def test_a_section_without_a_command(tmp_path: Path) -> None:
 def test_a_plugin_that_hangs_is_ended_with_all_it_started(
     tmp_path: Path, holders: Holders, hand: Hand
 ) -> None:
-    """S11: at the deadline its whole process group goes; the error says what to do."""
+    """At the deadline its whole process group goes; the error has the fix."""
     section = plugin(tmp_path, f"{holders.hold}; sleep 1000 & sleep 1000")
     fetching = Background(lambda: fetch(section, tmp_path, seconds=60))
     holders.wait_begun()
@@ -213,7 +213,7 @@ def test_a_stop_leaves_a_plugin_the_time_to_answer(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("stream", ["1", "2"])
 def test_a_plugin_that_writes_without_end_is_ended(tmp_path: Path, holders: Holders, stream: str) -> None:
-    """S11: neither its answer nor its complaints fill the memory."""
+    """Neither its answer nor its complaints fill the memory."""
     section = plugin(tmp_path, f"{holders.hold}; exec cat /dev/zero >&{stream}")
     with pytest.raises(ConfigError, match="wrote more than 1 MiB, so it was ended"):
         fetch(section, tmp_path)
@@ -235,7 +235,7 @@ def test_after_a_hang_the_next_request_starts_the_plugin_again(tmp_path: Path, h
 
 
 def test_what_a_plugin_leaves_running_is_not_waited_for(tmp_path: Path) -> None:
-    """An agent that keeps the output open is none of ours: the plugin itself has answered."""
+    """We do not wait for an agent that keeps the output open: the plugin itself has answered."""
     section = answering(tmp_path, token="t")
     script = tmp_path / "plugin"
     script.write_text(script.read_text() + "sleep 20 & echo $! > pid\n")
@@ -246,7 +246,7 @@ def test_what_a_plugin_leaves_running_is_not_waited_for(tmp_path: Path) -> None:
 
 
 def test_a_plugin_ends_with_the_process(tmp_path: Path, holders: Holders) -> None:
-    """Whatever ends the program: nothing runs on that nobody waits for."""
+    """However the program ends, no process of it runs on."""
     plugin(tmp_path, f"{holders.hold}; sleep 1000 & touch begun; sleep 1000")
     code = f"""
 import pathlib, threading, time
@@ -271,7 +271,7 @@ while not pathlib.Path({str(tmp_path)!r}, "begun").exists():
     holders.wait_gone()
 
 
-def test_without_a_terminal_a_plugin_is_told_so(tmp_path: Path) -> None:
+def test_without_a_terminal_a_plugin_knows_it(tmp_path: Path) -> None:
     """It reads nothing from us, and one that needs a terminal is not even started."""
     section = plugin(
         tmp_path,
@@ -290,7 +290,7 @@ def test_without_a_terminal_a_plugin_is_told_so(tmp_path: Path) -> None:
     ("mode", "answer"), [("", "true typed"), ("IfAvailable", "true typed"), ("Never", "false ")]
 )
 def test_on_a_terminal_a_plugin_may_ask(tmp_path: Path, mode: str, answer: str) -> None:
-    """It reads from the terminal, and what it asks is seen there; unless the kubeconfig says Never."""
+    """It reads from the terminal, and its question is seen there; unless the kubeconfig sets Never."""
     plugin(
         tmp_path,
         'printf "password:" >&2; read -r line\n'

@@ -47,7 +47,7 @@ def test_the_server_s_url(host: str, url: str) -> None:
     assert in_cluster_server({**ENVIRON, "KUBERNETES_SERVICE_HOST": host}) == url
 
 
-def test_a_port_that_is_none() -> None:
+def test_an_invalid_port() -> None:
     """A broken environment is an error with its name, not a broken URL."""
     with pytest.raises(ConfigError, match=r"KUBERNETES_SERVICE_PORT is not a port: tcp://10") as caught:
         in_cluster_server({**ENVIRON, "KUBERNETES_SERVICE_PORT": "tcp://10.0.0.1:443"})
@@ -55,7 +55,7 @@ def test_a_port_that_is_none() -> None:
 
 
 def test_the_token_rotates(tmp_path: Path) -> None:
-    """T19: the kubelet's new token is used within a minute."""
+    """The kubelet's new token is used within a minute."""
     clock = FakeClock()
     (tmp_path / "token").write_text("one")
     token = in_cluster_token(str(tmp_path), clock)

@@ -82,7 +82,7 @@ def test_a_relative_path_of_the_file_itself(tmp_path: Path, monkeypatch: pytest.
     "word", ["no", "yes", "on", "12:30:45", "2026-01-01", "007", "1e3", "0x10", "true", "1_000"]
 )
 def test_names_are_what_was_typed(tmp_path: Path, word: str) -> None:
-    """D03: YAML's idea of booleans, dates and numbers does not change a name or a token."""
+    """YAML's idea of booleans, dates and numbers does not change a name or a token."""
     text = f"""
     current-context: {word}
     contexts:
@@ -167,8 +167,8 @@ BROKEN = [
 
 
 @pytest.mark.parametrize(("text", "cause"), BROKEN, ids=[text[:40] for text, _ in BROKEN])
-def test_what_is_wrong_is_said_with_file_and_place(tmp_path: Path, text: str, cause: str) -> None:
-    """D01, E02: one error names the file, and the line or field."""
+def test_an_error_has_file_and_place(tmp_path: Path, text: str, cause: str) -> None:
+    """E02: one error names the file, and the line or field."""
     path = tmp_path / "config"
     path.write_text(text)
     for required in (True, False):
@@ -239,7 +239,7 @@ def test_a_kubeconfig_may_come_through_a_pipe() -> None:
 def test_a_kubeconfig_that_does_not_end_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, required: bool
 ) -> None:
-    """S11: a device fills no memory; a pipe without a writer has a deadline, and can be stopped before."""
+    """A device fills no memory; a pipe without a writer has a deadline, and can be stopped before."""
     with pytest.raises(ConfigError, match="kubeconfig /dev/zero: larger than 1 MiB"):
         read_kubeconfig("/dev/zero", required=required)
     path = str(tmp_path / "fifo")
@@ -270,7 +270,7 @@ def test_the_fix_fits_the_mistake(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_bomb_of_aliases_is_no_bomb(tmp_path: Path) -> None:
-    """S11: aliases that multiply are refused before anything walks them."""
+    """Aliases that multiply are refused before anything walks them."""
     lines = ["a: &a [x, x, x, x, x, x, x, x, x, x]"]
     for previous, name in zip("abcdefgh", "bcdefghi", strict=True):
         lines.append(f"{name}: &{name} [{', '.join([f'*{previous}'] * 10)}]")
@@ -282,7 +282,7 @@ def test_a_bomb_of_aliases_is_no_bomb(tmp_path: Path) -> None:
 
 
 def test_nesting_without_end_is_an_error(tmp_path: Path) -> None:
-    """S11: what no parser can read raises no RecursionError."""
+    """A file that no parser can read raises no RecursionError."""
     with pytest.raises(ConfigError):
         read_kubeconfig(write(tmp_path / "deep", "a: " + "[" * 100_000))
 
@@ -334,7 +334,7 @@ def test_the_raw_cluster_keeps_its_types(tmp_path: Path) -> None:
     """
     path = write(tmp_path / "config", text)
     found = read_kubeconfig(path)
-    # whatever becomes of the file: a pipe cannot be read twice
+    # without the file: a pipe cannot be read twice
     Path(path).unlink()
     cluster = raw_cluster(found.cluster_texts["c"], "c")
     assert cluster["insecure-skip-tls-verify"] is True

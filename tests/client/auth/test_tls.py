@@ -21,14 +21,14 @@ def authority(tmp_path: Path) -> CertificateAuthority:
 
 
 def test_verification_is_on_by_default() -> None:
-    """T17: certificates and names are checked unless the configuration says otherwise."""
+    """Certificates and names are checked unless the configuration turns it off."""
     context = build_context(TLSOptions())
     assert (context.verify_mode, context.check_hostname) == (ssl.CERT_REQUIRED, True)
     assert context.minimum_version == ssl.TLSVersion.TLSv1_2
 
 
 def test_verification_is_off_only_on_request() -> None:
-    """S12: insecure-skip-tls-verify is honoured when set."""
+    """insecure-skip-tls-verify is honoured when set."""
     context = build_context(TLSOptions(insecure_skip_verify=True))
     assert (context.verify_mode, context.check_hostname) == (ssl.CERT_NONE, False)
 
@@ -51,7 +51,7 @@ def test_a_key_pair_from_files_or_data(authority: CertificateAuthority) -> None:
 
 
 def test_what_does_not_load_is_a_config_error(authority: CertificateAuthority, tmp_path: Path) -> None:
-    """D02: a missing file, garbage, a mismatch or an encrypted key name the file or field, and never ask."""
+    """A missing file, garbage, a mismatch or an encrypted key name the file or field, and never ask."""
     one, other = authority.issue("one"), authority.issue("other")
     garbage = tmp_path / "garbage.crt"
     garbage.write_text("garbage")
@@ -99,7 +99,7 @@ def test_what_does_not_load_is_a_config_error(authority: CertificateAuthority, t
 def test_a_file_that_does_not_end_is_refused(
     authority: CertificateAuthority, tmp_path: Path, part: str, name: str
 ) -> None:
-    """S11: CA, certificate and key: a pipe, a device or a file of megabytes is an error with its name."""
+    """CA, certificate and key: a pipe, a device or a file of megabytes is an error with its name."""
     os.mkfifo(tmp_path / "fifo")
     (tmp_path / "huge").write_bytes(b"x" * ((1 << 20) + 1))
     path, issued = str(tmp_path / name), authority.issue("one")
@@ -124,7 +124,7 @@ def test_the_same_context_while_nothing_changes(authority: CertificateAuthority)
 
 
 def test_files_that_change_are_read_again(authority: CertificateAuthority, tmp_path: Path) -> None:
-    """T18: a rotated CA or key pair makes a new context of a new generation."""
+    """A rotated CA or key pair makes a new context of a new generation."""
     ca_file = tmp_path / "ca.crt"
     shutil.copy(authority.certificate, ca_file)
     contexts = TLSContexts(TLSOptions(ca_file=str(ca_file)))
@@ -139,7 +139,7 @@ def test_files_that_change_are_read_again(authority: CertificateAuthority, tmp_p
 def test_a_rotation_caught_half_way_keeps_the_last_good_context(
     authority: CertificateAuthority, tmp_path: Path
 ) -> None:
-    """T18: a file that is missing or garbage for a moment changes nothing but a log line."""
+    """A file that is missing or garbage for a moment changes nothing but a log line."""
     ca_file = tmp_path / "ca.crt"
     shutil.copy(authority.certificate, ca_file)
     contexts = TLSContexts(TLSOptions(ca_file=str(ca_file)))
@@ -167,7 +167,7 @@ def test_a_key_pair_that_is_handed_in(authority: CertificateAuthority) -> None:
 
 
 def test_nothing_secret_in_a_repr() -> None:
-    """S03: keys are not shown by accident."""
+    """Keys are not shown by accident."""
     options = TLSOptions(ca=b"CANARY", key_pair=KeyPair(b"CANARY", b"CANARY", "/tls.crt"))
     assert "CANARY" not in repr(options)
     assert "/tls.crt" in repr(options)

@@ -79,7 +79,7 @@ def test_a_token_that_does_not_fit_in_a_header() -> None:
     ],
 )
 def test_two_ways_to_log_in_are_one_too_many(user: User) -> None:
-    """D01: what contradicts itself is refused, naming both."""
+    """A contradiction is refused, naming both fields."""
     with pytest.raises(ConfigError, match='user "u" has more than one way to log in') as caught:
         credentials(user)
     assert "," in caught.value.cause
@@ -133,7 +133,7 @@ def test_a_key_pair_from_data_and_files() -> None:
     ],
 )
 def test_half_a_key_pair_is_refused(user: User) -> None:
-    """D02: a certificate without its key, given twice, or not base64 names the user and the field."""
+    """A certificate without its key, given twice, or not base64 names the user and the field."""
     with pytest.raises(ConfigError) as caught:
         key_pair_for(user, "u")
     assert caught.value.kind is ConfigProblem.CERTIFICATE
@@ -189,7 +189,7 @@ def test_what_no_header_takes_is_refused(user: User) -> None:
 
 
 def test_nothing_secret_in_a_repr() -> None:
-    """S03: a user does not show its token."""
+    """A user does not show its token."""
     assert "canary" not in repr(User(token="canary", password="canary"))
 
 
@@ -211,7 +211,7 @@ def test_an_oidc_provider_s_token() -> None:
     "provider", [{"name": "azure", "config": {}}, {"name": "oidc"}, {"name": "oidc", "config": {}}, {}]
 )
 def test_a_provider_that_gives_nothing(provider: dict[str, Any]) -> None:
-    """E06: a provider that is gone or broken says so by name."""
+    """E06: the error names a provider that is gone or broken."""
     with pytest.raises(ConfigError) as caught:
         fetch_from_provider(provider, "", 0.0)
     assert caught.value.kind is ConfigProblem.CREDENTIALS

@@ -28,7 +28,7 @@ def test_reads_kind_and_name() -> None:
     ids=repr,
 )
 def test_wrong_types_count_as_absent(raw: bytes) -> None:
-    """T35: an envelope has strings only."""
+    """An envelope has strings only."""
     envelope = read_envelope(raw)
     assert (envelope.kind, envelope.api_version, envelope.namespace) == ("", "", "")
     assert (envelope.name, envelope.resource_version, envelope.annotations) == ("", "", {})
@@ -38,12 +38,12 @@ def test_wrong_types_count_as_absent(raw: bytes) -> None:
     "raw", [b"", b"null", b"[]", b'"x"', b"{", b"{}{}", b"[" * 5000], ids=lambda raw: repr(raw[:9])
 )
 def test_what_is_no_object_is_an_error(raw: bytes) -> None:
-    """T35: the one error type, whatever came instead of an object."""
+    """The one error type, for anything that came instead of an object."""
     with pytest.raises(DecodeError, match="not an object"):
         read_envelope(raw)
 
 
 def test_reads_past_deep_nesting() -> None:
-    """T14: an object that is too deep for a decoder still has its name."""
+    """An object that is too deep for a decoder still has its name."""
     raw = b'{"spec":' + b"[" * 50_000 + b"]" * 50_000 + b',"metadata":{"name":"n","resourceVersion":"1"}}'
     assert read_envelope(raw).name == "n"

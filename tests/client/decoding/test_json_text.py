@@ -27,13 +27,13 @@ def test_utf8_is_accepted() -> None:
 
 @pytest.mark.parametrize("bad", [b"\xff", b"\xc3", b"\xed\xa0\x80", b"\xc0\xaf"], ids=repr)
 def test_anything_else_is_refused_wherever_it_stands(bad: bytes) -> None:
-    """T12: invalid UTF-8 is an error, also in a field that nobody decodes."""
+    """Invalid UTF-8 is an error, also in a field that is not decoded."""
     with pytest.raises(DecodeError, match="invalid UTF-8 at byte 6"):
         require_utf8(b'{"a":"' + bad + b'"}')
 
 
 def test_shown_is_one_short_line_of_ascii() -> None:
-    """T13: what goes into a message has no control characters and at most 200 characters' worth."""
+    """A quoted text has no control characters and at most 200 characters' worth."""
     text = shown(b"a\nb\x1b[31m\xff" + "é".encode() + b"x" * 1000)
     assert text.startswith("a\\nb\\x1b[31m\\\\xff\\xe9xxx")
     assert text.isascii()
@@ -46,7 +46,7 @@ def nested(depth: int) -> bytes:
 
 @pytest.mark.parametrize("depth", [1, 150, 199, 200, 500, 100_000])
 def test_prune_keeps_what_is_shallow(depth: int) -> None:
-    """T14: deep nesting is cut away, and the fields beside it can be read."""
+    """Deep nesting is cut away, and the fields beside it can be read."""
     value = msgspec.json.decode(prune(nested(depth)))
     assert (value["keep"], value["after"]) == (1, "]}")
 
@@ -58,7 +58,7 @@ def test_prune_leaves_ordinary_json_alone() -> None:
 
 
 def test_prune_of_unbalanced_json_stays_an_error() -> None:
-    """T14: what is not JSON does not become JSON."""
+    """Text that is not JSON does not become JSON."""
     for data in (b"[" * 100_000, b"]" * 10, b'{"a":' + b"[" * 500 + b"]" * 100):
         with pytest.raises(MALFORMED):
             msgspec.json.decode(prune(data))
@@ -77,7 +77,7 @@ def test_prune_changes_no_value(value: object) -> None:
 
 
 def test_a_pruning_decoder_gets_to_the_end_of_deep_nesting() -> None:
-    """T14: a decoder that gives up on depth is asked again without it; its other errors stay."""
+    """A decoder that gives up on depth is asked again without it; its other errors stay."""
     decode = pruning(msgspec.json.decode)
     assert decode(nested(100_000))["keep"] == 1
     with pytest.raises(msgspec.DecodeError):
@@ -85,7 +85,7 @@ def test_a_pruning_decoder_gets_to_the_end_of_deep_nesting() -> None:
 
 
 def test_what_cannot_be_read_is_one_error_that_shows_it() -> None:
-    """T13: the problem comes first, then the decoder's words and the data."""
+    """The problem comes first, then the decoder's words and the data."""
     assert read(msgspec.json.decode, b"[1]", "not a list") == [1]
     with pytest.raises(DecodeError, match=r"^not a list \(.+\): \{x$"):
         read(msgspec.json.decode, b"{x", "not a list")

@@ -63,14 +63,14 @@ def test_an_object_that_does_not_fit_does_not_spoil_the_page(decoder: PageDecode
 
 
 def test_a_list_item_of_another_kind_is_quarantined(decoder: PageDecoder[Foo]) -> None:
-    """An item that says it is something else is no Foo."""
+    """An item of another kind is no Foo."""
     page = decoder.decode(page_of([foo("a"), {**foo("b"), "kind": "Bar"}]))
     assert [item.metadata.name for item in page.items] == ["a"]
     assert [entry.key_name for entry in page.undecodable] == ["b"]
 
 
 def test_null_items_are_an_empty_list(decoder: PageDecoder[Foo]) -> None:
-    """T36: `items: null` is what Go writes for no items."""
+    """`items: null` is what Go writes for no items."""
     assert decoder.decode(page_of(None)).items == []
 
 
@@ -98,26 +98,26 @@ def test_null_items_are_an_empty_list(decoder: PageDecoder[Foo]) -> None:
     ids=lambda body: repr(body[-60:]),
 )
 def test_what_is_no_list_of_the_kind_is_one_error(decoder: PageDecoder[Foo], body: bytes) -> None:
-    """T12, T14, T35, T36: whatever else arrives raises DecodeError and nothing else."""
+    """Whatever else arrives raises DecodeError and nothing else."""
     with pytest.raises(DecodeError):
         decoder.decode(body)
 
 
-def test_deep_nesting_in_a_field_nobody_reads_is_no_obstacle(decoder: PageDecoder[Foo]) -> None:
-    """T14: an object with 20,000 levels of unknown field is read like any other, without a RecursionError."""
+def test_deep_nesting_in_an_unread_field_is_no_obstacle(decoder: PageDecoder[Foo]) -> None:
+    """An object with 20,000 levels of unknown field is read like any other, without a RecursionError."""
     body = page_of([foo("a"), {**foo("b"), "extra": "DEEP"}])
     page = decoder.decode(body.replace(b'"DEEP"', b"[" * 20_000 + b"]" * 20_000))
     assert [item.metadata.name for item in page.items] == ["a", "b"]
 
 
 def test_duplicate_keys_take_the_last(decoder: PageDecoder[Foo]) -> None:
-    """T14: duplicate keys mean what they mean to every JSON reader of Kubernetes."""
+    """Duplicate keys mean what they mean to every JSON reader of Kubernetes."""
     body = page_of([foo("a", replicas=1)]).replace(b'"replicas": 1', b'"replicas": 1, "replicas": 2')
     assert decoder.decode(body).items[0].spec.replicas == 2
 
 
 def test_huge_numbers_are_contained(decoder: PageDecoder[Foo]) -> None:
-    """T14: a number of 5,000 digits is skipped in an unknown field and quarantines a known one."""
+    """A number of 5,000 digits is skipped in an unknown field and quarantines a known one."""
     digits = b"9" * 5000
     unknown = page_of([{**foo("a"), "extra": 12345}]).replace(b"12345", digits)
     assert len(decoder.decode(unknown).items) == 1
@@ -160,6 +160,6 @@ def test_undecodable_keeps_a_short_copy() -> None:
     "raw", [b"{}", b'{"metadata":{"name":"n"}}', b'{"metadata":{"resourceVersion":"1"}}'], ids=repr
 )
 def test_undecodable_without_a_key_is_an_error(raw: bytes) -> None:
-    """T35: what cannot be named cannot be quarantined."""
+    """An object without a name cannot be quarantined."""
     with pytest.raises(DecodeError, match=r"without metadata\.name or resourceVersion"):
         undecodable(raw, ValueError("x"))

@@ -85,7 +85,7 @@ def test_events_arrive_in_blocks_and_then_the_end() -> None:
 
 
 def test_random_cuts_give_the_same_events() -> None:
-    """T11: many cuts at once make no difference either."""
+    """Many cuts at once make no difference either."""
     rng = random.Random(11)
     data = b"".join(event(number) for number in range(4))
     for _ in range(2000):
@@ -95,7 +95,7 @@ def test_random_cuts_give_the_same_events() -> None:
 
 
 def test_a_broken_connection_at_every_byte_loses_no_whole_event() -> None:
-    """T04: whatever the offset, exactly the complete events are delivered, then the break is raised."""
+    """Whatever the offset, exactly the complete events are delivered, then the break is raised."""
     data = b"".join(event(number) for number in range(1, 21))
     ends = [index + 1 for index, byte in enumerate(data) if byte == 0x0A]
     for cut in range(len(data) + 1):
@@ -105,7 +105,7 @@ def test_a_broken_connection_at_every_byte_loses_no_whole_event() -> None:
 
 
 def test_a_clean_end_inside_an_event_is_an_error_at_every_byte() -> None:
-    """T05, T06: a tail without a newline is an error, also when the transport calls the end clean."""
+    """A tail without a newline is an error, also when the transport calls the end clean."""
     data = event(1) + event(2)
     ends = (0, len(event(1)), len(data))
     for cut in range(len(data) + 1):
@@ -116,7 +116,7 @@ def test_a_clean_end_inside_an_event_is_an_error_at_every_byte() -> None:
 
 
 def test_nothing_follows_an_error() -> None:
-    """T13: after a bad line every read raises its error, and the stream is closed."""
+    """After a bad line every read raises its error, and the stream is closed."""
     scripted = ScriptedStream([event(1) + b"garbage\n" + event(2), event(3)])
     stream = WatchStream(scripted, codec_of(Foo).events(), clock=FakeClock())
     assert len(stream.read()) == 1
@@ -127,26 +127,26 @@ def test_nothing_follows_an_error() -> None:
 
 
 def test_a_bad_line_alone_is_raised_at_once() -> None:
-    """T13: a block that begins with a bad line delivers nothing."""
+    """A block that begins with a bad line delivers nothing."""
     with pytest.raises(DecodeError):
         watch([b"garbage\n" + event(1)]).read()
 
 
 def test_blocks_without_events_are_not_the_end() -> None:
-    """T34: a block of blank lines and unknown events is read past."""
+    """A block of blank lines and unknown events is read past."""
     stream = watch([b"\n", b'{"type":"NOVEL","object":{}}\n', event(1)])
     assert len(stream.read()) == 1
     assert stream.unknown_events == 1
 
 
 def test_an_endless_line_is_cut_at_the_size_limit() -> None:
-    """T10: a line without an end does not fill the memory."""
+    """A line without an end does not fill the memory."""
     with pytest.raises(DecodeError, match="more than 1000 bytes"):
         watch([b"x" * 600, b"x" * 600], line_limit=1000).read()
 
 
 def test_a_line_that_drips_is_cut_at_the_time_limit() -> None:
-    """T10: an event that never completes is a dead stream, however many bytes still come."""
+    """An event that never completes is a dead stream, however many bytes still come."""
     clock = FakeClock()
 
     def drip() -> Iterable[bytes]:
@@ -160,7 +160,7 @@ def test_a_line_that_drips_is_cut_at_the_time_limit() -> None:
 
 
 def test_a_slow_stream_of_whole_events_stays_up() -> None:
-    """T10: what counts is that each event arrives in time, not the stream."""
+    """Each event has to arrive in time, not the stream."""
     clock = FakeClock()
 
     def slow() -> Iterable[bytes]:
@@ -183,7 +183,7 @@ def _seconds_to_read(size: int) -> float:
 
 
 def test_a_huge_object_takes_linear_time() -> None:
-    """T37: an event of megabytes works; 16 times the size takes about 16 times as long, and not 256 times."""
+    """An event of megabytes works; 16 times the size takes about 16 times as long, and not 256 times."""
     small = min(_seconds_to_read(1 << 20) for _ in range(3))
     large = min(_seconds_to_read(16 << 20) for _ in range(3))
     assert large < small * 64
@@ -259,7 +259,7 @@ def test_an_object_without_kind_is_of_the_kind_that_is_watched() -> None:
 
 
 def test_a_bookmark(decoder: EventDecoder[Foo]) -> None:
-    """T29: a bookmark is a version with annotations, never an object."""
+    """A bookmark is a version with annotations, never an object."""
     obj = foo()
     obj["metadata"] = {"resourceVersion": "9", "annotations": {"k8s.io/initial-events-end": "true"}}
     events = decoder.decode(GOOD + line("BOOKMARK", obj)).events
@@ -274,7 +274,7 @@ def test_a_bookmark_with_a_whole_object_is_no_object(decoder: EventDecoder[Foo])
 
 @pytest.mark.parametrize("reason", ["Expired", "Gone"])
 def test_an_error_event_is_an_api_error(decoder: EventDecoder[Foo], reason: str) -> None:
-    """T26: 410 as an ERROR event, in both spellings."""
+    """410 as an ERROR event, in both spellings."""
     status = {"kind": "Status", "code": 410, "reason": reason, "message": "too old resource version: 1 (2)"}
     (event,) = decoder.decode(line("ERROR", status)).events
     assert event.type is EventType.ERROR
@@ -288,14 +288,14 @@ def test_an_error_event_is_an_api_error(decoder: EventDecoder[Foo], reason: str)
     "status", [{}, None, [], "x", 5, {"code": "410", "reason": 4}, {"kind": "Foo"}, foo()], ids=repr
 )
 def test_an_error_event_without_a_status_is_a_generic_error(decoder: EventDecoder[Foo], status: Any) -> None:
-    """T36: an ERROR event of any shape is an APIError with something to say."""
+    """An ERROR event of any shape is an APIError with a message."""
     (event,) = decoder.decode(line("ERROR", status)).events
     assert type(event.object) is APIError
     assert "error event" in str(event.object)
 
 
 def test_an_error_event_that_cannot_be_read_is_one_error(decoder: EventDecoder[Foo]) -> None:
-    """T14: a number of 5,000 digits in a Status is contained like any other bad line."""
+    """A number of 5,000 digits in a Status is contained like any other bad line."""
     huge = line("ERROR", {"kind": "Status", "code": 12345}).replace(b"12345", b"9" * 5000)
     decoded = decoder.decode(GOOD + huge)
     assert len(decoded.events) == 1
@@ -303,7 +303,7 @@ def test_an_error_event_that_cannot_be_read_is_one_error(decoder: EventDecoder[F
 
 
 def test_an_error_with_an_unknown_reason_goes_by_its_code(decoder: EventDecoder[Foo]) -> None:
-    """T36: an unknown reason leaves the code to decide."""
+    """An unknown reason leaves the code to decide."""
     status = {"kind": "Status", "code": 403, "reason": "Novel", "message": "no"}
     (event,) = decoder.decode(line("ERROR", status)).events
     assert isinstance(event.object, Forbidden)
@@ -334,19 +334,19 @@ def test_an_object_that_does_not_fit(decoder: EventDecoder[Foo]) -> None:
 def test_another_kind_is_named(
     decoder: EventDecoder[Foo], obj: dict[str, Any], kind: tuple[str, str], event_type: str
 ) -> None:
-    """T35: an object of another kind is told apart from one that does not fit."""
+    """The error of an object of another kind differs from that of one that does not fit."""
     (event,) = decoder.decode(line(event_type, obj)).events
     assert event == WatchEvent(EventType(event_type), WrongKind(*kind))
 
 
 def test_a_bookmark_of_another_kind_is_named(decoder: EventDecoder[Foo]) -> None:
-    """T35: a bookmark belongs to the kind that is watched."""
+    """A bookmark belongs to the kind that is watched."""
     (event,) = decoder.decode(line("BOOKMARK", {"kind": "Bar", "metadata": {"resourceVersion": "3"}})).events
     assert event.object == WrongKind("", "Bar")
 
 
 def test_unknown_event_types_are_left_out_and_counted(decoder: EventDecoder[Foo]) -> None:
-    """T34: a type from the future is counted and said once, and its version is not taken."""
+    """A type from the future is counted and logged once, and its version is not taken."""
     with captured_logs() as logs:
         decoded = decoder.decode(GOOD + line("NOVEL", foo("x", "99")) + line("NOVEL", foo("y")) + GOOD)
     assert [event.type for event in decoded.events] == [EventType.ADDED, EventType.ADDED]
@@ -379,7 +379,7 @@ BAD_SHAPES: list[Any] = [
 def test_an_object_without_name_or_version_is_one_error(
     decoder: EventDecoder[Foo], event_type: str, obj: Any
 ) -> None:
-    """T35: every shape in every event gives the events before it, one DecodeError, and nothing after it."""
+    """Every shape in every event gives the events before it, one DecodeError, and nothing after it."""
     decoded = decoder.decode(GOOD + line(event_type, obj) + GOOD)
     assert len(decoded.events) == 1
     assert isinstance(decoded.error, DecodeError)
@@ -400,7 +400,7 @@ def test_an_object_without_name_or_version_is_one_error(
     ids=repr,
 )
 def test_a_bookmark_without_a_version_is_one_error(decoder: EventDecoder[Foo], obj: Any) -> None:
-    """T35: a bookmark that says nothing ends the stream like any other bad line."""
+    """A bookmark without a version ends the stream like any other bad line."""
     decoded = decoder.decode(GOOD + line("BOOKMARK", obj) + GOOD)
     assert len(decoded.events) == 1
     assert isinstance(decoded.error, DecodeError)
@@ -428,7 +428,7 @@ def test_a_bookmark_without_a_version_is_one_error(decoder: EventDecoder[Foo], o
     ids=lambda bad: repr(bad[-30:]),
 )
 def test_a_malformed_line_is_one_error(decoder: EventDecoder[Foo], bad: bytes) -> None:
-    """T12, T13, T14: a line that is not an event ends the stream with one short, escaped error."""
+    """A line that is not an event ends the stream with one short, escaped error."""
     decoded = decoder.decode(GOOD + bad + b"\n" + GOOD)
     assert len(decoded.events) == 1
     assert isinstance(decoded.error, DecodeError)
@@ -437,7 +437,7 @@ def test_a_malformed_line_is_one_error(decoder: EventDecoder[Foo], bad: bytes) -
 
 
 def test_no_replacement_character_ever_appears(decoder: EventDecoder[Foo]) -> None:
-    """T12: invalid bytes at any place of an event never reach an object."""
+    """Invalid bytes at any place of an event never reach an object."""
     good = line("ADDED", foo("name", "1", deploymentName="deployment"))
     for position in range(len(good) - 1):
         broken = good[:position] + b"\xff" + good[position + 1 :]
@@ -447,7 +447,7 @@ def test_no_replacement_character_ever_appears(decoder: EventDecoder[Foo]) -> No
 
 
 def test_deep_nesting_in_an_unknown_field_is_no_obstacle(decoder: EventDecoder[Foo]) -> None:
-    """T14: the fields we know are read, whatever stands beside them."""
+    """The fields we know are read, with any others beside them."""
     deep = line("ADDED", {**foo("deep"), "extra": "DEEP"}).replace(b'"DEEP"', b"[" * 9000 + b"]" * 9000)
     decoded = decoder.decode(GOOD + deep + GOOD)
     assert [type(event.object) for event in decoded.events] == [Foo, Foo, Foo]
@@ -461,7 +461,7 @@ def test_empty_lines_are_no_events(decoder: EventDecoder[Foo]) -> None:
 
 @given(st.binary(max_size=400), st.randoms(use_true_random=False))
 def test_nothing_but_decode_errors(noise: bytes, rng: random.Random) -> None:
-    """T13: any bytes, and any bit flip in an event, give events or one DecodeError."""
+    """Any bytes, and any bit flip in an event, give events or one DecodeError."""
     decoder = codec_of(Foo).events()
     flipped = bytearray(GOOD)
     flipped[rng.randrange(len(flipped) - 1)] ^= 1 << rng.randrange(8)

@@ -61,7 +61,7 @@ REAL_BODIES = [
 
 @pytest.mark.parametrize(("code", "reason", "name", "message"), REAL_BODIES)
 def test_each_reason_has_its_class(code: int, reason: str, name: str, message: str) -> None:
-    """The server's reason picks the class, whatever the code."""
+    """The server's reason picks the class, with any code."""
     error = error_from_status(status_from_json({"code": code, "reason": reason, "message": message}))
     assert type(error).__name__ == name
     assert (error.code, error.reason, str(error)) == (code, reason, message)
@@ -83,7 +83,7 @@ def test_each_reason_has_its_class(code: int, reason: str, name: str, message: s
     ],
 )
 def test_code_picks_the_class_when_the_reason_does_not(code: int, name: str) -> None:
-    """A reason nobody knows, or none, leaves the HTTP status code to decide."""
+    """An unknown reason, or none, leaves the HTTP status code to decide."""
     for reason in ("", "Novel"):
         assert type(error_from_status(Status(code=code, reason=reason))).__name__ == name
 
@@ -107,7 +107,7 @@ def test_every_recorded_failure_of_a_real_server_is_understood() -> None:
 
 
 def test_every_recorded_error_event_means_expired() -> None:
-    """T26: the ERROR events that a kube-apiserver sent for old resource versions are recognised."""
+    """The ERROR events that a kube-apiserver sent for old resource versions are recognised."""
     events: list[dict[str, Any]] = []
     for line in CORPUS.read_text(encoding="utf-8").splitlines():
         events += json.loads(line)["response"].get("events") or []
@@ -132,7 +132,7 @@ def test_message_names_verb_resource_and_object() -> None:
 
 
 def test_message_without_object_or_reason() -> None:
-    """What is not known is left out of the message."""
+    """Unknown parts are left out of the message."""
     error = error_from_status(Status(message="m"), verb="list", resource="pods")
     assert str(error) == "list pods: m"
     assert str(error_from_status(Status())) == "no message"
@@ -176,7 +176,7 @@ def test_a_real_server_names_the_object_that_it_does_not_find() -> None:
     ids=repr,
 )
 def test_is_expired(error: Exception, expected: bool) -> None:
-    """T25, T26: 410 in either spelling, as a code or as a reason."""
+    """410 in either spelling, as a code or as a reason."""
     assert is_expired(error) is expected
 
 
@@ -206,7 +206,7 @@ def too_large(**fields: Any) -> APIError:
     ids=["cause", "message of a cause", "message", "another timeout", "not a timeout", "not from the API"],
 )
 def test_is_too_large_resource_version(error: Exception, expected: bool) -> None:
-    """T32: all three ways in which servers say that they have not seen a version yet."""
+    """All three answers of servers that have not seen a version yet."""
     assert is_too_large_resource_version(error) is expected
 
 
@@ -245,7 +245,7 @@ def failed(code: int, wait: float | None) -> APIError:
     ],
 )
 def test_what_a_failure_asks_for(error: Exception, seconds: float) -> None:
-    """T21: whoever tries again by itself leaves the server alone for so long, two minutes at most."""
+    """Whoever tries again by itself leaves the server alone for so long, two minutes at most."""
     assert seconds_asked_for(error) == seconds
 
 
@@ -263,14 +263,14 @@ def test_every_error_has_the_same_root() -> None:
 
 
 def test_config_error_reads_as_message_and_cause() -> None:
-    """The command line has its parts, everybody else one line."""
+    """The command line has its parts, other callers one line."""
     error = ConfigError(ConfigProblem.UNREADABLE, "kubeconfig /x", cause="no such file", fix="ls -l /x")
     assert str(error) == "kubeconfig /x: no such file"
     assert str(ConfigError(ConfigProblem.CONTEXT, "no context")) == "no context"
 
 
 def test_transport_error_names_method_host_and_path() -> None:
-    """A lost answer says which request it was, and that its outcome is unknown."""
+    """A lost answer names its request, and its outcome as unknown."""
     error = TransportError("connection reset", host="https://h:1", request="PUT /a", outcome_unknown=True)
     assert str(error) == "PUT https://h:1/a: connection reset (outcome unknown)"
     assert str(TransportError("gone")) == "gone"

@@ -55,7 +55,7 @@ def test_reads_every_field_of_a_status() -> None:
     ids=repr,
 )
 def test_any_shape_is_a_status(body: Any) -> None:
-    """T36: a Status with fields of the wrong type still gives one, those fields counting as absent."""
+    """A Status with fields of the wrong type still gives one, those fields counting as absent."""
     status = status_from_json(body)
     assert (status.code, status.reason, status.message, status.status) == (0, "", "", "Failure")
     assert status.details.retry_after_seconds == 0

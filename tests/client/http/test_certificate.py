@@ -26,7 +26,7 @@ def test_names_issuer_and_dates(tmp_path: Path) -> None:
 
 
 def test_a_certificate_without_names(tmp_path: Path) -> None:
-    """A certificate that is for nobody has no names."""
+    """A certificate without a subject has no names."""
     assert parsed(CertificateAuthority(tmp_path).issue("plain", "")).names == ()
 
 

@@ -52,7 +52,7 @@ def ask(
 
 
 def test_connections_stay_alive_in_the_kernel() -> None:
-    """Keep-alive probes find a dead peer that nobody talks to."""
+    """Keep-alive probes find a dead peer of an idle connection."""
     with WireServer(answering(response())) as server:
         connection, answer = ask(server.url)
         assert answer.sock.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
@@ -60,7 +60,7 @@ def test_connections_stay_alive_in_the_kernel() -> None:
 
 
 def tunnel_to(port: int, received: list[bytes]) -> Script:
-    """A proxy that connects every client to port, whatever host it names."""
+    """A proxy that connects every client to port, for any host."""
 
     def script(peer: Peer) -> None:
         received.append(f"{peer.receive().target}".encode())
@@ -89,7 +89,7 @@ def _relay(client: socket.socket, upstream: socket.socket) -> None:
 
 
 def test_https_goes_through_a_proxy_s_tunnel(tmp_path: Path) -> None:
-    """T39: CONNECT names the server, TLS is with the server, and the proxy sees nothing of it."""
+    """CONNECT names the server, TLS is with the server, and the proxy sees nothing of it."""
     authority = CertificateAuthority(tmp_path)
     issued = authority.issue("server", "DNS:k8s.example")
     received: list[bytes] = []
@@ -112,7 +112,7 @@ def test_https_goes_through_a_proxy_s_tunnel(tmp_path: Path) -> None:
 def test_https_goes_through_a_proxy_that_speaks_tls_itself(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """T39: the proxy's certificate is checked with the system's trust store, the server's with its CA."""
+    """The proxy's certificate is checked with the system's trust store, the server's with its CA."""
     authority, proxy_authority = (
         CertificateAuthority(tmp_path / "ca"),
         CertificateAuthority(tmp_path / "proxy"),
@@ -135,7 +135,7 @@ def test_https_goes_through_a_proxy_that_speaks_tls_itself(
 
 
 def test_http_goes_through_a_proxy_by_its_full_name() -> None:
-    """T39: a plain server behind a proxy is named in the request line, and the proxy gets its password."""
+    """A plain server behind a proxy is named in the request line, and the proxy gets its password."""
     with WireServer(answering(response(BODY))) as proxy:
         connection, answer = ask("http://k8s.example:8080", proxy=f"http://u:p@127.0.0.1:{proxy.port}")
         assert b"".join(iter(answer.read_block, b"")) == BODY
@@ -194,7 +194,7 @@ def test_the_warmest_connection_is_lent_first() -> None:
 
 
 def test_a_connection_that_the_server_closed_is_not_lent() -> None:
-    """T42: a FIN that has arrived is seen before the connection is used."""
+    """A FIN that has arrived is seen before the connection is used."""
 
     def script(peer: Peer) -> None:
         peer.receive()

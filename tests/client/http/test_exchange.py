@@ -78,7 +78,7 @@ def test_a_chunk_that_has_begun_is_not_held_back() -> None:
 
 
 def test_every_cut_gives_the_same_payload() -> None:
-    """T04, T05: where the bytes are cut makes no difference, for every pair of cuts."""
+    """Where the bytes are cut makes no difference, for every pair of cuts."""
     data = chunk(b"hello\r\n") + b"3;name=value\r\nabc\r\n" + chunk(b"x" * 17) + b"0\r\nTrailer: 1\r\n\r\n"
     for first in range(len(data) + 1):
         for second in range(first, len(data) + 1):
@@ -87,7 +87,7 @@ def test_every_cut_gives_the_same_payload() -> None:
 
 
 def test_no_prefix_looks_like_the_end() -> None:
-    """T05: a stream that is cut anywhere before its last byte is not done."""
+    """A stream that is cut anywhere before its last byte is not done."""
     data = chunk(b"one") + chunk(b"two") + LAST_CHUNK
     for length in range(len(data)):
         with pytest.raises(ConnectionBroken):
@@ -97,7 +97,7 @@ def test_no_prefix_looks_like_the_end() -> None:
 
 @given(st.lists(st.binary(min_size=1, max_size=300), max_size=8), st.randoms(use_true_random=False))
 def test_random_chunks_in_random_pieces(parts: list[bytes], rng: random.Random) -> None:
-    """T11: any payload survives any chunking and any cutting."""
+    """Any payload survives any chunking and any cutting."""
     data = b"".join(map(chunk, parts)) + LAST_CHUNK
     cuts = sorted(rng.randint(0, len(data)) for _ in range(rng.randint(0, 6)))
     pieces = [data[start:end] for start, end in zip([0, *cuts], [*cuts, len(data)], strict=True)]
@@ -121,7 +121,7 @@ def test_random_chunks_in_random_pieces(parts: list[bytes], rng: random.Random) 
     ids=repr,
 )
 def test_garbage_is_an_error(data: bytes) -> None:
-    """T05: nothing but chunked encoding passes for it, however it is cut."""
+    """Nothing but chunked encoding passes for it, however it is cut."""
     with pytest.raises(BadAnswer):
         read_pieces(data)
     with pytest.raises(BadAnswer):
@@ -145,13 +145,13 @@ def test_a_line_that_never_ends_is_an_error(begin: bytes) -> None:
     ids=["a field", "fields", "heads"],
 )
 def test_a_head_that_never_ends_is_an_error(begin: bytes, more: bytes) -> None:
-    """T16: an endless head does not fill the memory, nor do heads without an answer."""
+    """An endless head does not fill the memory, nor do heads without an answer."""
     with pytest.raises(BadAnswer, match="256 kB without any body"):
         answer_of(begin, *[more] * 9)
 
 
 def test_bytes_after_the_end_spoil_the_connection() -> None:
-    """What follows the last chunk belongs to nobody, and the connection is not used again."""
+    """Bytes after the last chunk are dropped, and the connection is not used again."""
     answer = answer_of(CHUNKED_HEAD, chunk(b"a") + LAST_CHUNK)
     assert (b"".join(iter(answer.read_block, b"")), answer.keep_alive) == (b"a", True)
     for surplus in (b"rest", b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", b"HTTP/1.1 2"):
@@ -208,7 +208,7 @@ def test_what_is_kept_alive(head: bytes, kept: bool) -> None:
     ],
 )
 def test_a_head_with_two_meanings_is_refused(head: bytes) -> None:
-    """T05: where readers differ about the end of a body, nothing is read."""
+    """Where readers differ about the end of a body, nothing is read."""
     answer = Answer(Pieces(head, b"0123456789"))
     with pytest.raises(BadAnswer, match="not a valid HTTP answer"):
         answer.read_head()
@@ -326,7 +326,7 @@ CUT = CHUNKED_HEAD + chunk(b"one") + chunk(b"two")
     ],
 )
 def test_no_truncation_looks_like_an_end(script: Script, error: type[Exception]) -> None:
-    """T05, T06: every row of the truncation table raises."""
+    """Every row of the truncation table raises."""
     with pytest.raises(error):
         read_from(script)
 
@@ -380,7 +380,7 @@ def test_reads_to_the_clean_end(served: Served) -> None:
 
 @pytest.mark.parametrize("reset", [False, True], ids=["FIN", "RST"])
 def test_a_cut_is_raised(served: Served, reset: bool) -> None:
-    """T04, T05: FIN between chunks, and RST, are ConnectionBroken and never a clean end."""
+    """FIN between chunks, and RST, are ConnectionBroken and never a clean end."""
     seen = threading.Event()
 
     def script(peer: Peer) -> None:
@@ -406,7 +406,7 @@ def test_a_cut_is_raised(served: Served, reset: bool) -> None:
 
 
 def test_silence_is_noticed(served: Served) -> None:
-    """T07: a half-open connection ends at the read timeout."""
+    """A half-open connection ends at the read timeout."""
     with serve(silent_after(CHUNKED_HEAD + chunk(b"one\n")), served) as server:
         stream = open_stream(server, tls=served[1], read_seconds=0.1)
         assert stream.read_block() == b"one\n"
@@ -415,7 +415,7 @@ def test_silence_is_noticed(served: Served) -> None:
 
 
 def test_the_default_read_timeout_is_75_seconds() -> None:
-    """T07: a half-open watch is noticed in at most 75 s."""
+    """A half-open watch is noticed in at most 75 s."""
     with WireServer(silent_after(CHUNKED_HEAD)) as server:
         stream = HTTPTransport(ClientConfig(host=server.url)).stream("GET", "/watch")
         assert stream._answer.sock.idle_seconds == 75.0
@@ -445,7 +445,7 @@ def test_close_wakes_a_blocked_reader(served: Served) -> None:
 
 
 def test_close_before_a_read(served: Served) -> None:
-    """A stream that was closed says so, and has given its connection up."""
+    """A closed stream raises, and has given its connection up."""
     with serve(silent_after(CHUNKED_HEAD), served) as server:
         stream = open_stream(server, tls=served[1])
         stream.close()
@@ -492,7 +492,7 @@ def test_an_interrupted_read_gives_the_connection_up(monkeypatch: pytest.MonkeyP
 
 
 def test_read_all_stops_at_its_limit() -> None:
-    """T16: what should be short does not fill the memory; the error names the cap and the request."""
+    """What should be short does not fill the memory; the error names the cap and the request."""
     part = chunk(b"x" * 65_536)
     long = closing_after(CHUNKED_HEAD + part * 70 + LAST_CHUNK)
     with WireServer(long) as server:

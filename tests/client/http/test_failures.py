@@ -75,7 +75,7 @@ def attempt(*, write: bool = False, sent: bool = True, proxy: str = "") -> Attem
     ids=lambda value: getattr(value, "__name__", None) or repr(value),
 )
 def test_each_failure_has_its_error(error: Exception, kind: type[TransportError], reason: str) -> None:
-    """T01, T03, T05, T08, T40: every failure of a socket has a class, words, host and request."""
+    """Every failure of a socket has a class, words, host and request."""
     assert isinstance(error, FAILURES)
     found = explain(error, attempt())
     assert type(found) is kind
@@ -89,14 +89,14 @@ def test_each_failure_has_its_error(error: Exception, kind: type[TransportError]
     ("write", "sent", "unknown"), [(True, True, True), (True, False, False), (False, True, False)]
 )
 def test_only_a_write_that_was_sent_is_unknown(write: bool, sent: bool, unknown: bool) -> None:
-    """T08: a request that never left, and a read, have no unknown outcome."""
+    """A request that never left, and a read, have no unknown outcome."""
     found = explain(ConnectionResetError(), attempt(write=write, sent=sent))
     assert isinstance(found, TransportError)
     assert found.outcome_unknown is unknown
 
 
 def test_the_proxy_is_named() -> None:
-    """T39: when a proxy refuses, it is the proxy's name that helps."""
+    """When a proxy refuses, it is the proxy's name that helps."""
     refused = explain(ConnectionRefusedError(), attempt(sent=False, proxy="http://proxy:3128"))
     assert (type(refused), str(refused)) == (
         ProxyError,
@@ -121,7 +121,7 @@ def test_configuration_problems_become_credentials_errors() -> None:
 
 
 def test_our_own_errors_pass_with_host_and_request() -> None:
-    """What has been explained already is completed, not explained again."""
+    """An explained failure is completed, not explained again."""
     error = BadAnswer("too large")
     assert explain(error, attempt(write=True)) is error
     assert (error.host, error.request, error.outcome_unknown) == ("https://k8s.example:6443", "PUT /a", True)
@@ -182,7 +182,7 @@ def of_handshake(error: ssl.SSLError, shown: Certificate | None) -> TLSError:
     ],
 )
 def test_a_refused_certificate(code: int, problem: TLSProblem, reason: str) -> None:
-    """T17: the reason, the host, the names in the certificate and who signed it."""
+    """The reason, the host, the names in the certificate and who signed it."""
     found, words = explained(refused(code))
     assert found is problem
     assert words.startswith(reason)
@@ -190,7 +190,7 @@ def test_a_refused_certificate(code: int, problem: TLSProblem, reason: str) -> N
 
 @pytest.mark.parametrize("code", [9, 10, 20, 62])
 def test_a_certificate_that_could_not_be_had(code: int) -> None:
-    """T17: without the certificate there is still a reason."""
+    """Without the certificate there is still a reason."""
     assert "h" in explained(refused(code), None)[1]
 
 
@@ -223,14 +223,14 @@ def test_the_facts_are_fields() -> None:
     ],
 )
 def test_a_failed_handshake(reason: str, problem: TLSProblem, words: str) -> None:
-    """T17: an alert from the server, or no TLS at all."""
+    """An alert from the server, or no TLS at all."""
     found, text = explained(alert(reason))
     assert found is problem
     assert words in text
 
 
 def test_the_probe_sends_nothing(tmp_path: Path) -> None:
-    """T17: the certificate is looked at without a request, and whoever signed it."""
+    """The certificate and its issuer are read without a request."""
     received: list[bytes] = []
 
     def script(peer: Peer) -> None:
@@ -245,7 +245,7 @@ def test_the_probe_sends_nothing(tmp_path: Path) -> None:
 
 
 def test_the_probe_of_a_server_without_tls() -> None:
-    """Whatever is there, the probe says None."""
+    """The probe returns None for any peer without TLS."""
 
     def script(peer: Peer) -> None:
         peer.send(b"HTTP/1.1 400 Bad Request\r\n\r\n")

@@ -35,7 +35,7 @@ def drip(peer: Peer) -> None:
 
 
 def test_a_deadline_ends_a_drip() -> None:
-    """T09: bytes that keep coming do not move the deadline."""
+    """Bytes that keep coming do not move the deadline."""
     with WireServer(drip) as server, connected(server) as sock:
         sock.arm(deadline=time.monotonic() + 10)
         sock.sendall(b"GET / HTTP/1.1\r\n\r\n")
@@ -49,7 +49,7 @@ def test_a_deadline_ends_a_drip() -> None:
 
 
 def test_silence_ends_at_the_idle_limit() -> None:
-    """T07: without a deadline only silence counts."""
+    """Without a deadline only silence counts."""
     with WireServer(silent_after(b"x")) as server, connected(server) as sock:
         sock.arm(deadline=None, idle_seconds=10)
         sock.sendall(b"GET / HTTP/1.1\r\n\r\n")
@@ -88,7 +88,7 @@ def test_taking_over_keeps_timeout_and_detaches() -> None:
 
 
 def test_tls_has_the_same_deadline(tmp_path: Path) -> None:
-    """T09: beneath TLS too, receives and sends stop at the deadline."""
+    """Beneath TLS too, receives and sends stop at the deadline."""
     authority = CertificateAuthority(tmp_path)
     issued = authority.issue("server")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -114,7 +114,7 @@ def soon() -> float:
 
 
 @pytest.mark.parametrize(("host", "family"), [("127.0.0.1", socket.AF_INET), ("::1", socket.AF_INET6)])
-def test_a_literal_address_asks_nobody(host: str, family: int) -> None:
+def test_a_literal_address_needs_no_resolver(host: str, family: int) -> None:
     """No thread is started for an address."""
 
     def refuse(name: str, target: object) -> Any:
@@ -133,7 +133,7 @@ def test_a_name_is_resolved() -> None:
 
 
 def test_every_connection_resolves_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    """T40: a change of address is seen at the next connection; nothing is cached."""
+    """A change of address is seen at the next connection; nothing is cached."""
     answers = iter(["127.0.0.1", "127.0.0.2"])
     real = socket.getaddrinfo
 
@@ -168,7 +168,7 @@ def test_connects_to_the_first_address_that_answers() -> None:
 
 
 def test_refused_everywhere_is_the_last_error() -> None:
-    """When nobody answers, the reason of the last address is raised, and nothing stays open."""
+    """When no address answers, the reason of the last one is raised, and nothing stays open."""
     free = socket.create_server(("127.0.0.1", 0))
     closed = free.getsockname()[1]
     free.close()

@@ -27,7 +27,7 @@ def _restore_process() -> Iterator[None]:
 
 @pytest.fixture
 def beside_real() -> Callable[[str], Path]:
-    """Finds a file beside the kubeconfig of the real server; skips the test where there is none."""
+    """Finds a file beside the kubeconfig of the real server; skips the test without one."""
 
     def find(name: str) -> Path:
         admin = os.environ.get("TEST_KUBECONFIG")

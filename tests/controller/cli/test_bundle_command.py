@@ -77,7 +77,7 @@ def test_the_repository_holds_what_the_command_writes(bundle: Callable[..., Ende
     assert files(Path("made")) == made
 
 
-def test_it_holds_the_definitions_and_says_where_all_is(bundle: Callable[..., Ended]) -> None:
+def test_it_holds_the_definitions_and_prints_where_all_is(bundle: Callable[..., Ended]) -> None:
     """An image of nothing but metadata, with the labels that annotations.yaml has."""
     assert bundle("--channel=fast").code == 0
     made = documents()
@@ -156,7 +156,9 @@ def test_a_version_follows_another(bundle: Callable[..., Ended], replaces: str) 
         (["--channel=a b"], '"a b" is no name of a channel'),
     ],
 )
-def test_a_mistake_is_told_with_its_fix(bundle: Callable[..., Ended], words: list[str], message: str) -> None:
+def test_a_mistake_is_reported_with_its_fix(
+    bundle: Callable[..., Ended], words: list[str], message: str
+) -> None:
     """Exit code 2, and nothing is written."""
     ended = bundle(*words)
     assert ended.code == 2
@@ -200,7 +202,7 @@ def test_a_file_that_does_not_fit_is_named_with_its_field(
 def test_a_deployment_that_olm_cannot_place_is_refused(
     bundle: Callable[..., Ended], argument: str, message: str
 ) -> None:
-    """Its args would win over what OLM says."""
+    """Its args would win over OLM's choice."""
     edit_deployment(lambda container: container["args"].append(argument))
     ended = bundle()
     assert (ended.code, message in ended.err) == (2, True), ended.err
@@ -233,7 +235,7 @@ def test_a_link_in_its_folder_is_not_followed(bundle: Callable[..., Ended], name
     assert len(list(Path("theirs").iterdir())) == 1
 
 
-def test_a_sample_without_a_kind_is_somebody_elses(bundle: Callable[..., Ended]) -> None:
+def test_a_sample_without_a_kind_is_foreign(bundle: Callable[..., Ended]) -> None:
     """Whatever stands in its fields."""
     Path("manifests/samples/z.yaml").write_text("apiVersion: [1]\nkind: {a: b}\n", encoding="utf-8")
     assert bundle().code == 0

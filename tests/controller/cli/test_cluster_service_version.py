@@ -82,7 +82,7 @@ def test_the_variable_is_the_one_that_the_program_reads() -> None:
 
 
 def test_the_permissions_are_the_declared_access() -> None:
-    """In namespaces, with the lease and Events, what is in namespaces; at cluster scope the rest."""
+    """In namespaces, with the lease and Events, rules for namespaced resources; at cluster scope the rest."""
     found = release("--leader-elect", "--metrics-auth", "--metrics-cert-dir=/certificates")
     spec = cluster_service_version(found)["spec"]["install"]["spec"]
     granted = {
@@ -164,8 +164,8 @@ def test_every_install_mode_is_supported_unless_a_kind_has_no_namespace() -> Non
     ]
 
 
-def test_the_project_tells_who_and_what() -> None:
-    """Maintainers only with name and e-mail address, as OperatorHub wants; what is unknown is left out."""
+def test_the_project_names_its_authors_and_purpose() -> None:
+    """Maintainers only with name and e-mail address, as OperatorHub wants; unknown parts are left out."""
     people = ({"name": "Ann", "email": "ann@example.org"}, {"name": "Bob"})
     project = ProjectTable(authors=people, urls={"Source": "https://example.org"}, keywords=("a",))
     told = cluster_service_version(release(project=project))["spec"]

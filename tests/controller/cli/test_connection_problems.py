@@ -1,4 +1,4 @@
-"""What keeps the program from its server, in words: E01 to E06 and E09; and when credentials end."""
+"""Problems that keep the program from its server, in words: E01 to E06, E09; and the end of credentials."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from support.certificates import CertificateAuthority
 
 
 def test_e01_lists_where_it_looked() -> None:
-    """Nothing configured: every place and what was found there, and the way without a cluster."""
+    """Nothing configured: every place and its content, and the way without a cluster."""
     error = ConfigError(
         ConfigProblem.NOT_FOUND,
         "nothing",
@@ -52,7 +52,7 @@ def test_e01_lists_where_it_looked() -> None:
 
 
 def test_e02_names_the_file_and_the_line() -> None:
-    """A broken kubeconfig: path, line, what is wrong there."""
+    """A broken kubeconfig: path, line, and the fault there."""
     error = ConfigError(
         ConfigProblem.MALFORMED, "is not YAML", cause="mapping values are not allowed", path="/x/y", line=7
     )
@@ -62,7 +62,7 @@ def test_e02_names_the_file_and_the_line() -> None:
     assert problem.fixes
 
 
-def test_e02_says_the_line_once() -> None:
+def test_e02_shows_the_line_once() -> None:
     """Where the cause names the line already it is not named again."""
     error = ConfigError(ConfigProblem.MALFORMED, "m", cause="line 7: bad", line=7, fix="f")
     problem = connection_problems.config_problem(error, "greeter")
@@ -72,7 +72,7 @@ def test_e02_says_the_line_once() -> None:
     )
 
 
-def test_e02_for_a_file_that_is_not_there_says_so_first() -> None:
+def test_e02_for_a_file_that_is_not_there_reports_it_first() -> None:
     """`kubeconfig /x/y: no such file` is the headline."""
     error = ConfigError(ConfigProblem.UNREADABLE, "kubeconfig /x/y", cause="no such file", path="/x/y")
     assert connection_problems.config_problem(error, "greeter").what == "kubeconfig /x/y: no such file"
@@ -82,7 +82,7 @@ def test_e02_for_a_file_that_is_not_there_says_so_first() -> None:
     ("path", "hint"), [("~/.kube/config", "did not expand ~"), ("/a:/b", "export KUBECONFIG=")]
 )
 def test_e02_recognises_usual_slips(path: str, hint: str) -> None:
-    """An unexpanded ~ and a list given as one path are said."""
+    """An unexpanded ~ and a list given as one path are named."""
     problem = connection_problems.config_problem(
         ConfigError(ConfigProblem.UNREADABLE, "no such file", path=path), "greeter"
     )
@@ -112,7 +112,7 @@ def test_e06_for_a_missing_exec_plugin_gives_its_install_hint() -> None:
         assert (problem.code, problem.exit_code, problem.fixes[0]) == ("E06", 3, "install x")
 
 
-def test_e06_for_a_plugin_says_each_fix_once() -> None:
+def test_e06_for_a_plugin_shows_each_fix_once() -> None:
     """Install hint and fix are often the same words."""
     error = ConfigError(ConfigProblem.EXEC_PLUGIN, "x not found", install_hint="get x", fix="get x")
     problem = connection_problems.config_problem(error, "greeter")
@@ -148,7 +148,7 @@ def test_e04_mentions_containers_only_for_loopback() -> None:
     assert not any("container" in fix for fix in remote.fixes)
 
 
-def test_e04_says_how_hard_it_tried() -> None:
+def test_e04_shows_how_hard_it_tried() -> None:
     """How often and for how long, unless it was once."""
     problem = connection_problems.server_problem(
         ConnectionRefused("connection refused"),
@@ -175,7 +175,7 @@ def test_e04_gives_the_likely_cause(error: TransportError, cause: str) -> None:
 
 @pytest.mark.parametrize("problem", TLSProblem)
 def test_e05_gives_the_likely_cause(problem: TLSProblem) -> None:
-    """One fact for every way in which TLS fails; what comes first names the certificate."""
+    """One fact for every failure of TLS; the first part names the certificate."""
     found = connection_problems.server_problem(
         TLSError("certificate for x expired", problem=problem), host="https://x"
     )
@@ -200,7 +200,7 @@ def test_e05_never_suggests_to_skip_verification() -> None:
     ],
 )
 def test_e06_for_401(message: str, known: str, cause: str) -> None:
-    """What we know about our credentials comes first, then what the server says beyond its standard word."""
+    """The known fault of our credentials comes first, then the server's own words beyond its standard one."""
     error = Unauthorized(Status(code=401, message=message))
     problem = connection_problems.server_problem(error, host="h", credentials=known)
     assert (problem.code, problem.exit_code) == ("E06", 3)
@@ -233,7 +233,7 @@ NOW = 1_763_709_621.0
 
 
 def jwt(**claims: object) -> str:
-    """A bearer token with these claims; nobody checks its signature here."""
+    """A bearer token with these claims; its signature is not checked here."""
     parts = [json.dumps(part).encode() for part in ({"alg": "RS256"}, claims)] + [b"signature"]
     return "Bearer " + ".".join(base64.urlsafe_b64encode(part).rstrip(b"=").decode() for part in parts)
 
@@ -246,7 +246,7 @@ def with_token(authorization: str) -> ClientConfig:
 @pytest.mark.parametrize(
     ("seconds", "age"), [(1, "1 s"), (119, "1 min"), (3 * 3600 + 5, "3 h"), (400 * 86_400, "400 d")]
 )
-def test_an_expired_token_says_since_when(seconds: float, age: str) -> None:
+def test_an_expired_token_shows_since_when(seconds: float, age: str) -> None:
     """The age is read from the token's own claim, in the greatest unit that fits."""
     assert expired_credentials(with_token(jwt(exp=NOW - seconds)), NOW) == f"token expired {age} ago"
 
@@ -255,7 +255,7 @@ def test_an_expired_token_says_since_when(seconds: float, age: str) -> None:
     "authorization",
     [jwt(exp=NOW + 60), jwt(sub="x"), jwt(exp="soon"), "Bearer opaque", "Bearer a.b.c", "Bearer ä.é.û", ""],
 )
-def test_other_tokens_say_nothing(authorization: str) -> None:
+def test_other_tokens_have_no_end(authorization: str) -> None:
     """A token that holds, has no end, or is no JWT is not the known reason."""
     assert expired_credentials(with_token(authorization), NOW) == ""
 
@@ -267,8 +267,8 @@ def test_no_part_of_a_token_comes_out() -> None:
     assert not any(part in said for part in (*token.removeprefix("Bearer ").split("."), "canary"))
 
 
-def test_credentials_that_cannot_be_had_say_nothing() -> None:
-    """Another message tells of those."""
+def test_missing_credentials_prove_nothing() -> None:
+    """Another message is about those."""
 
     def fail() -> None:
         raise ConfigError(ConfigProblem.EXEC_PLUGIN, "no such program")
@@ -277,7 +277,7 @@ def test_credentials_that_cannot_be_had_say_nothing() -> None:
     assert expired_credentials(ClientConfig(host="https://h", credentials=credentials), NOW) == ""
 
 
-def test_an_expired_client_certificate_says_since_when(tmp_path: Path) -> None:
+def test_an_expired_client_certificate_shows_since_when(tmp_path: Path) -> None:
     """As PEM in the kubeconfig or as a file; the clock decides, not the certificate alone."""
     issued = CertificateAuthority(tmp_path).issue("alice", days=1)
     pem = issued.certificate.read_bytes()
@@ -290,7 +290,7 @@ def test_an_expired_client_certificate_says_since_when(tmp_path: Path) -> None:
         assert expired_credentials(config, end - 1) == ""
 
 
-def test_without_the_package_a_certificate_says_nothing(
+def test_without_the_package_a_certificate_has_no_names(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The cryptography package is an extra; without it the message does without the certificate's age."""

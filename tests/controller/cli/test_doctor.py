@@ -47,14 +47,14 @@ def account(cluster: SandboxCluster, folder: Path) -> Path:
 
 
 def nothing_in(folder: Path) -> Path:
-    """A kubeconfig that says nothing."""
+    """An empty kubeconfig."""
     empty = folder / "kubeconfig"
     empty.write_text("apiVersion: v1\nkind: Config\n", encoding="utf-8")
     return empty
 
 
 def test_each_check_has_a_line_and_a_mark(bare: SandboxCluster) -> None:
-    """With all in place: every line has its tick, and nothing else is said."""
+    """With all in place: every line has its tick, and there are no others."""
     bare.install(usual_definition())
     code, text = examined(
         new_options(command="doctor", kubeconfig=str(bare.kubeconfig), controllers=("foo",))
@@ -76,7 +76,7 @@ def test_each_check_has_a_line_and_a_mark(bare: SandboxCluster) -> None:
 
 @pytest.mark.parametrize("output", ["", "json"])
 def test_a_terminal_without_its_marks_gets_others(bare: SandboxCluster, output: str) -> None:
-    """An ASCII locale is no reason to say nothing; JSON stays JSON."""
+    """An ASCII locale is no reason to print nothing; JSON stays JSON."""
     buffer = io.BytesIO()
     out = io.TextIOWrapper(buffer, encoding="ascii")
     options = new_options(
@@ -120,7 +120,7 @@ def test_the_exit_code_is_that_of_the_first_class_that_fails(bare: SandboxCluste
 
 
 def test_what_is_missing_is_exactly_what_is_denied(bare: SandboxCluster, tmp_path: Path) -> None:
-    """A role that lacks one verb leaves one cross; the JSON says the same as the table."""
+    """A role that lacks one verb leaves one cross; the JSON agrees with the table."""
     poor = account(bare, tmp_path)
     options = new_options(command="doctor", kubeconfig=str(poor), output="json")
     everything = json.loads(examined(options)[1])
@@ -148,7 +148,7 @@ def test_what_is_missing_is_exactly_what_is_denied(bare: SandboxCluster, tmp_pat
 
 
 def test_a_configuration_that_cannot_be_used_ends_it(tmp_path: Path) -> None:
-    """Exit code 3, one cross, and nobody was asked."""
+    """Exit code 3, one cross, and no request."""
     code, text = examined(new_options(command="doctor", kubeconfig=str(tmp_path / "nowhere")))
     assert code == 3
     assert text.startswith("✗ configuration")
@@ -181,7 +181,7 @@ def test_only_the_result_is_on_stdout(tmp_path: Path) -> None:
 
 
 def test_a_stop_ends_it_with_what_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """P01: Ctrl-C at a server that does not answer: the request under way is the last one."""
+    """Ctrl-C at a server that does not answer: the request under way is the last one."""
     monkeypatch.setattr("handloop.controller.cli.preflight.REQUEST_SECONDS", 1.0)
     stop, out = threading.Event(), io.StringIO()
 
@@ -198,7 +198,7 @@ def test_a_stop_ends_it_with_what_is_known(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_a_stop_before_the_end_is_no_success(bare: SandboxCluster) -> None:
-    """P01: exit code 1, in the table and in the JSON: most was not asked."""
+    """Exit code 1, in the table and in the JSON: most was not asked."""
     stop = threading.Event()
     stop.set()
     for output, sign in (("", "stopped before the checks were complete"), ("json", '"exitCode": 1')):
@@ -209,8 +209,8 @@ def test_a_stop_before_the_end_is_no_success(bare: SandboxCluster) -> None:
 
 
 @pytest.mark.parametrize("output", ["", "json"])
-def test_what_a_server_says_of_itself_is_in_its_line(tmp_path: Path, output: str) -> None:
-    """S06: a version with escapes of a terminal is shown, not obeyed."""
+def test_a_servers_own_words_are_in_its_line(tmp_path: Path, output: str) -> None:
+    """A version with escapes of a terminal is shown, not obeyed."""
     version = b'{"gitVersion": "v1.30\\u001b[2J\\n\\u009b\\u2028", "major": "1", "minor": "30"}'
     refusal = response(b'{"kind":"Status","code":403,"message":"no \\u001b[2J"}', status=403)
 

@@ -22,7 +22,7 @@ from support.scripted_transport import ScriptedTransport
 
 
 class Certificate(Kind, group="cert-manager.io", version="v1", partial=True):
-    """A view of somebody else's kind."""
+    """A view of a foreign kind."""
 
 
 CronTab = Unstructured.of("stable.example.com/v1", "CronTab")
@@ -59,7 +59,7 @@ def test_only_custom_kinds_need_definitions(kind: type[Kind], custom: bool) -> N
         (Foo, (Foo,), ()),
     ],
 )
-def test_kinds_of_other_programs_are_told_apart(
+def test_kinds_of_other_programs_are_distinguished(
     kind: type[Kind], kinds: tuple[type[Kind], ...], foreign: tuple[type[Kind], ...]
 ) -> None:
     """Their CRDs are not ours to print or to install."""

@@ -19,7 +19,7 @@ def clock() -> FakeClock:
     return FakeClock()
 
 
-def test_it_is_said_once_a_minute(clock: FakeClock) -> None:
+def test_it_is_reported_once_a_minute(clock: FakeClock) -> None:
     """E11: at the first try in vain, and then every 60 s, however often it is tried."""
     said: list[float] = []
     report = StandbyReport(lambda _problem: said.append(clock.now()), clock)
@@ -30,7 +30,7 @@ def test_it_is_said_once_a_minute(clock: FakeClock) -> None:
 
 
 def test_a_new_holder_is_news(clock: FakeClock) -> None:
-    """E11: said at once."""
+    """E11: reported at once."""
     said: list[Problem] = []
     report = StandbyReport(said.append, clock)
     report(SEEN)
@@ -51,7 +51,7 @@ HELD = ElectionStatistics(
 )
 
 
-def test_a_standby_says_whom_it_waits_for() -> None:
+def test_a_standby_shows_whom_it_waits_for() -> None:
     """E11: holder, renewed when, expires when, and that this is normal."""
     problem = standby(HELD)
     assert str(problem).splitlines() == [
@@ -79,14 +79,14 @@ def test_a_standby_says_whom_it_waits_for() -> None:
         (HELD._replace(holder=""), "has no holder", "this replica takes over in a moment"),
     ],
 )
-def test_a_standby_says_what_is_in_its_way(seen: ElectionStatistics, what: str, cause: str) -> None:
+def test_a_standby_shows_what_is_in_its_way(seen: ElectionStatistics, what: str, cause: str) -> None:
     """E11: also when it is not another holder."""
     problem = standby(seen)
     assert problem.what == f"standby: lease demo/handloop {what}"
     assert problem.causes == (cause,)
 
 
-def test_a_lost_lease_says_since_when_and_why() -> None:
+def test_a_lost_lease_shows_since_when_and_why() -> None:
     """E12: and that the process ends, with 1."""
     problem = lost_lease(LeadershipLost("demo/handloop", 10.04, "last error: timeout"))
     assert problem.what == ("lost leadership: lease demo/handloop not renewed for 10 s (last error: timeout)")

@@ -12,7 +12,7 @@ from handloop.sandbox.differences import DIFFERENCES, bullets
 from support.options import new_options, parse_options
 
 
-def test_nothing_said_means_the_defaults_of_sample_controller() -> None:
+def test_without_flags_the_defaults_are_sample_controllers() -> None:
     """Two workers, a resync of 30 s, all namespaces, no request limit."""
     options = parse_options([], {})
     assert options == new_options()
@@ -88,7 +88,7 @@ def test_a_sandbox_that_stands_still_is_refused(speed: str) -> None:
         parse_options(["sandbox", f"--sandbox-speed={speed}"], {})
 
 
-def test_the_help_says_what_a_resync_is_for_and_what_is_bound(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_help_shows_what_a_resync_is_for_and_what_is_bound(capsys: pytest.CaptureFixture[str]) -> None:
     """With the defaults, and where they differ: those who come from elsewhere expect hours, or none."""
     with pytest.raises(SystemExit):
         parse_options(["--help"], {})
@@ -99,7 +99,7 @@ def test_the_help_says_what_a_resync_is_for_and_what_is_bound(capsys: pytest.Cap
 
 
 def test_all_namespaces_undoes_a_namespace_of_the_environment() -> None:
-    """-A means every namespace, whatever $CONTROLLER_NAMESPACE says."""
+    """-A means every namespace, with any $CONTROLLER_NAMESPACE."""
     assert parse_options([], {"CONTROLLER_NAMESPACE": "demo"}).namespace == "demo"
     assert parse_options(["-A"], {"CONTROLLER_NAMESPACE": "demo"}).namespace == ""
     assert parse_options(["-n", "x"], {"CONTROLLER_NAMESPACE": "demo"}).namespace == "x"
@@ -124,13 +124,13 @@ def test_outside_a_cluster_pages_are_for_this_machine(tmp_path: Path, pod: bool)
 
 
 def test_a_broken_environment_is_the_loader_s(tmp_path: Path) -> None:
-    """What keeps a pod from its server is said with the configuration, not on the command line."""
+    """A broken in-cluster environment is reported when the configuration loads, not when flags are parsed."""
     (tmp_path / "token").write_text("t")
     environment = {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_SERVICE_PORT": "tcp://10.0.0.1:443"}
     assert parse_options([], environment, service_account=str(tmp_path)).in_cluster
 
 
-def test_the_sandbox_listens_on_free_loopback_ports_unless_told() -> None:
+def test_the_sandbox_listens_on_free_loopback_ports_by_default() -> None:
     """--sandbox never fails on a taken 8080 and shows nothing to the network."""
     options = parse_options(["--sandbox"], {})
     assert options.metrics_bind_address == BindAddress("127.0.0.1", 0)
@@ -173,14 +173,14 @@ def test_the_sandbox_listens_on_free_loopback_ports_unless_told() -> None:
     ],
 )
 def test_a_mistake_is_named(argv: list[str], message: str) -> None:
-    """The message names the flag and what is wrong, or the nearest flag that exists."""
+    """The message names the flag and its fault, or the nearest flag that exists."""
     with pytest.raises(UsageError) as caught:
         parse_options(argv, {})
     assert message in str(caught.value)
 
 
 def test_a_mistake_in_the_environment_names_the_variable() -> None:
-    """The reader is told which variable to mend."""
+    """The message names the variable to mend."""
     with pytest.raises(UsageError, match=r"\$CONTROLLER_WORKERS: \"many\" is not a number"):
         parse_options([], {"CONTROLLER_WORKERS": "many"})
 
@@ -195,7 +195,7 @@ def test_help_ends_with_three_examples(command: str, capsys: pytest.CaptureFixtu
 
 
 def test_the_help_lists_every_difference(capsys: pytest.CaptureFixture[str]) -> None:
-    """`sandbox --help` says what it does not do, and ends with the sandbox's own list of differences."""
+    """`sandbox --help` lists its limits, and ends with the sandbox's own list of differences."""
     with pytest.raises(SystemExit):
         parse_options(["sandbox", "--help"], {})
     text = capsys.readouterr().out
@@ -212,7 +212,7 @@ def test_the_docs_list_the_same_differences() -> None:
     assert f"\n{bullets()}" in DOCS.read_text(encoding="utf-8")
 
 
-def test_nobody_is_elected_unless_asked_for() -> None:
+def test_there_is_no_election_unless_asked_for() -> None:
     """15 s, 10 s, 2 s; off unless asked for, under the program's name."""
     options = parse_options([], {})
     assert not options.leader_elect
@@ -258,7 +258,7 @@ def test_the_environment_can_switch_it_on() -> None:
     ],
 )
 def test_durations_that_do_not_go_together_are_refused(word: str, text: str, lease: str, retry: str) -> None:
-    """D04, LE-16: with client-go's words, and all values."""
+    """With client-go's words, and all values."""
     with pytest.raises(UsageError) as error:
         parse_options([f"--leader-elect-{word}"], {})
     said = (
@@ -286,7 +286,7 @@ def test_values_of_an_election_are_checked(word: str, text: str) -> None:
 
 
 def test_less_than_a_second_is_refused() -> None:
-    """LE-26: it would be written as 0, which expires at once, and which a server does not take."""
+    """It would be written as 0, which expires at once, and which a server does not take."""
     words = ["lease-duration=900ms", "renew-deadline=500ms", "retry-period=100ms"]
     with pytest.raises(UsageError, match="leaseDuration counts as 0s for others"):
         parse_options([f"--leader-elect-{word}" for word in words], {})
@@ -301,8 +301,8 @@ def test_in_a_cluster_the_lease_is_in_the_programs_own_namespace(tmp_path: Path)
     assert lease_namespace(given, {"POD_NAMESPACE": "one"}, tmp_path) == "three"
 
 
-def test_outside_a_cluster_the_namespace_has_to_be_said() -> None:
-    """A usage error, not a lease in a namespace that nobody thought of."""
+def test_outside_a_cluster_the_namespace_has_to_be_given() -> None:
+    """A usage error, not a lease in an accidental namespace."""
     with pytest.raises(UsageError, match="needs --leader-elect-resource-namespace=NAME"):
         lease_namespace(["--leader-elect"], {})
     assert lease_namespace([], {}) == ""
@@ -314,7 +314,7 @@ def test_the_sandbox_has_a_namespace_for_it() -> None:
 
 
 def test_a_manifest_leaves_the_namespace_open() -> None:
-    """The namespace is that of whoever applies it."""
+    """The namespace is chosen by the user who applies it."""
     assert parse_options(["manifests", "rbac", "--leader-elect"], {}).leader_elect_resource_namespace == ""
 
 

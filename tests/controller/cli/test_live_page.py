@@ -45,7 +45,7 @@ def test_the_page_is_on_with_the_sandbox_or_where_it_is_asked_for(
 
 
 def test_controls_are_refused_where_other_machines_reach_the_page() -> None:
-    """With a sentence that says what to type."""
+    """With a sentence on what to type."""
     with pytest.raises(UsageError, match="needs a --debug-listen on loopback"):
         parse_options(["--debug-listen=:9000", "--debug-controls"], {})
     for words in (["--debug-controls"], ["--sandbox", "--debug-listen=0", "--debug-controls"]):
@@ -53,8 +53,8 @@ def test_controls_are_refused_where_other_machines_reach_the_page() -> None:
             parse_options(words, {})
 
 
-def test_without_its_extra_the_page_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Asked for, it is an error; the sandbox runs without it, and its banner says so."""
+def test_without_its_extra_the_page_shows_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Asked for, it is an error; the sandbox runs without it, and its banner reports that."""
     monkeypatch.setattr(flags, "find_spec", lambda name: None if name == "aiohttp_sse" else find_spec(name))
     with pytest.raises(UsageError, match=r"handloop\[learn\]"):
         parse_options(["--debug-listen=127.0.0.1:0"], {})
@@ -65,7 +65,7 @@ def test_without_its_extra_the_page_says_how_to_get_it(monkeypatch: pytest.Monke
 
 
 def test_a_page_that_is_off_is_not_in_the_banner() -> None:
-    """Nothing is served, and nothing is said."""
+    """Nothing is served, and nothing is printed."""
     with live_page(new_options()) as page:
         assert page.shown == ""
 
@@ -102,7 +102,7 @@ def test_the_program_serves_its_page(tmp_path: Path) -> None:
 
 
 def test_a_viewer_outlives_a_program_that_is_killed(tmp_path: Path) -> None:
-    """After kill -9 in mid-stream it says so, and shows the next program that comes to the address."""
+    """After kill -9 in mid-stream it reports the loss, and shows the next program at the address."""
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
     kubeconfig = ("--sandbox-kubeconfig", str(tmp_path / "kubeconfig"))

@@ -78,7 +78,7 @@ class Unshown:
 
 @pytest.mark.parametrize("log_format", ["klog", "json", "text"])
 def test_a_line_never_raises_and_shows_a_stack_that_is_asked_for(log_format: str) -> None:
-    """As in logging: the values of a line may be anybody's objects."""
+    """As in logging: the values of a line may be foreign objects."""
     log, out = logged(log_format)
     log.error("Failed", thing=Unshown(), err=Unshown(), stack_info=True)
     assert out.getvalue().count("<Unshown, whose str raised KeyError>") == 2
@@ -176,7 +176,7 @@ def test_many_objects_with_one_trouble_are_ten_lines_and_a_count() -> None:
     assert len(again) == 10
 
 
-def test_a_line_that_is_said_once_is_never_left_out() -> None:
+def test_a_line_that_is_reported_once_is_never_left_out() -> None:
     """Its writer knows that it does not repeat: a hot loop, an object that no other try can help."""
     repeats = RepeatFilter(FakeClock())
     lines = [written(repeats, "Hot", err="x", once=True) for _ in range(20)]
@@ -283,7 +283,7 @@ def test_the_level_also_rules_the_requests_of_the_client() -> None:
 
 
 def test_cycling_raises_the_level_and_starts_over() -> None:
-    """One step up at a time, from 9 back to 0, and what is shown follows."""
+    """One step up at a time, from 9 back to 0, and the shown lines follow."""
     out = io.StringIO()
     level = configure_logging("json", 7, stream=out)
     log = structlog.get_logger("foo")
@@ -296,7 +296,7 @@ def test_cycling_raises_the_level_and_starts_over() -> None:
 
 
 def test_what_a_reconcile_logs_elsewhere_carries_its_id() -> None:
-    """Lines of the client or of an event, written by a reconcile's thread, can be told from the others."""
+    """Lines of the client or of an event, written by a reconcile's thread, have its fields."""
     log, out = logged("klog")
     with structlog.contextvars.bound_contextvars(reconcileID="id-1"):
         log.info("Request")
@@ -335,8 +335,10 @@ class Unflushable(io.StringIO):
     ],
     ids=["reader gone", "disk full", "closed", "noticed late"],
 )
-def test_a_line_that_cannot_be_written_is_lost_and_stops_nobody(log_format: str, stream: io.StringIO) -> None:
-    """P22: whoever logs goes on, whatever the severity."""
+def test_a_line_that_cannot_be_written_is_lost_and_stops_no_thread(
+    log_format: str, stream: io.StringIO
+) -> None:
+    """A caller that logs goes on, at any severity."""
     configure_logging(log_format, 1, stream=stream)
     log = structlog.get_logger("foo")
     for write in (log.debug, log.info, log.warning, log.error, log.exception, log.critical):
@@ -344,7 +346,7 @@ def test_a_line_that_cannot_be_written_is_lost_and_stops_nobody(log_format: str,
 
 
 def test_a_log_that_can_be_written_again_goes_on() -> None:
-    """P22: a disk that was full costs the lines of that time only."""
+    """A disk that was full costs the lines of that time only."""
 
     class Disk(io.StringIO):
         is_full = False
@@ -368,8 +370,8 @@ EVIL_SHOWN = r"\u001b[2J\u001b[1;1H\r\nI1121 forged\u009b2J\u2028\u202e"
 
 
 @pytest.mark.parametrize("log_format", ["klog", "text", "json"])
-def test_what_others_say_makes_no_line_and_moves_no_cursor(log_format: str) -> None:
-    """S06: in message, value, error and traceback; a record is one line, and the indented ones after it."""
+def test_words_of_others_make_no_line_and_move_no_cursor(log_format: str) -> None:
+    """In message, value, error and traceback; a record is one line, and the indented ones after it."""
     log, out = logged(log_format, 4)
     log.error(EVIL, holder=EVIL, names={EVIL: EVIL}, exc_info=ValueError(EVIL))
     lines = out.getvalue().removesuffix("\n").split("\n")
@@ -380,15 +382,15 @@ def test_what_others_say_makes_no_line_and_moves_no_cursor(log_format: str) -> N
 
 @pytest.mark.parametrize("log_format", ["klog", "text", "json"])
 def test_all_languages_can_be_read(log_format: str) -> None:
-    """What is visible is not escaped, be it no ASCII."""
+    """Visible characters are not escaped, ASCII or not."""
     log, out = logged(log_format)
     log.info("é", name="字")
     assert "é" in out.getvalue()
     assert "字" in out.getvalue()
 
 
-def test_json_says_what_was_said() -> None:
-    """S06: escapes are for terminals; whoever decodes the line gets the text of others as it is."""
+def test_json_has_the_same_content() -> None:
+    """Escapes are for terminals; a reader that decodes the line gets the original text."""
     log, out = logged("json")
     log.info("x", holder=EVIL)
     assert json.loads(out.getvalue())["holder"] == EVIL
@@ -424,7 +426,7 @@ def test_json_logs_stay_json(severity: str, level: str | None) -> None:
 
 
 def test_json_is_the_default_in_a_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody has to say --log-format in a pod; a terminal is read by a person even there."""
+    """No --log-format is needed in a pod; a terminal is read by a person even there."""
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
     stream, terminal = io.StringIO(), WatchedText(is_terminal=True)
     configure_logging("", 0, stream=stream)
@@ -435,8 +437,8 @@ def test_json_is_the_default_in_a_cluster(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.parametrize("error", [BrokenPipeError(), ValueError("I/O operation on closed file")])
-def test_who_cannot_be_told_keeps_nobody_waiting(error: Exception) -> None:
-    """P22: with a terminal that has gone the exit code is the problem's all the same."""
+def test_a_client_that_cannot_be_answered_keeps_no_other_waiting(error: Exception) -> None:
+    """With a terminal that has gone the exit code is the problem's all the same."""
 
     class Gone(io.StringIO):
         def write(self, _text: str) -> int:
@@ -445,8 +447,8 @@ def test_who_cannot_be_told_keeps_nobody_waiting(error: Exception) -> None:
     assert tell(PROBLEM, new_options(log_format="text"), Gone()) == 4
 
 
-def test_what_others_say_is_no_line_of_ours() -> None:
-    """S06: a lease's holder, or a server's message, is shown in full, and in the line where it belongs."""
+def test_lines_of_others_are_not_ours() -> None:
+    """A lease's holder, or a server's message, is shown in full, and in the line where it belongs."""
     evil = "\x1b[2J\rx\n  fix: rm -r \x9b"
     stream = io.StringIO()
     problem = Problem(code="E11", exit_code=0, what=evil, causes=(evil, "é 字"), fixes=(evil,))

@@ -1,4 +1,4 @@
-"""From words to an exit code; of long commands also their log, signals, and errors that nobody expected."""
+"""From words to an exit code; of long commands also their log, signals, and unexpected errors."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ ROOT = Path(__file__).parents[3]
 
 
 def test_a_mistake_is_usage(capsys: pytest.CaptureFixture[str]) -> None:
-    """Exit code 2, one line for what is wrong and one for what to do; nothing on stdout."""
+    """Exit code 2, one line with the fault and one with the fix; nothing on stdout."""
     assert run_command(PROGRAM, ["--wokers", "3"]) == 2
     out, err = capsys.readouterr()
     assert out == ""
@@ -112,7 +112,7 @@ def test_manifests_are_all_that_is_on_stdout(what: str) -> None:
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_a_log_whose_reader_has_gone_changes_nothing(tmp_path: Path, unbuffered: str) -> None:
-    """P22: after `2>&1 | head` the process is stopped by one signal, and its exit code is 0."""
+    """After `2>&1 | head` the process is stopped by one signal, and its exit code is 0."""
     argv = ["sandbox", "--sandbox-kubeconfig", str(tmp_path / "k"), "--sandbox-port=0", "--log-format=text"]
     program = subprocess.Popen(
         [sys.executable, "-m", "controller", *argv],
@@ -133,7 +133,7 @@ def test_a_log_whose_reader_has_gone_changes_nothing(tmp_path: Path, unbuffered:
 
 
 def test_a_closed_log_leaves_nothing_to_give_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    """P22: who closed it took care of it."""
+    """Who closed it took care of it."""
     closed = io.StringIO()
     closed.close()
     monkeypatch.setattr("sys.stderr", closed)
@@ -246,7 +246,7 @@ def test_a_bug_is_one_object_where_logs_are_json(monkeypatch: pytest.MonkeyPatch
 
 
 def test_signals_stop_it_and_change_the_level(tmp_path: Path) -> None:
-    """SIGUSR1 one level up, SIGTERM the end: both are said, and the exit code is 0."""
+    """SIGUSR1 one level up, SIGTERM the end: both are logged, and the exit code is 0."""
     text = WatchedText()
     options = new_options(command="sandbox", sandbox_kubeconfig=str(tmp_path / "k"), log_format="json")
 
@@ -267,7 +267,7 @@ def test_signals_stop_it_and_change_the_level(tmp_path: Path) -> None:
 
 
 def test_a_bug_in_the_words_of_others_is_two_lines(monkeypatch: pytest.MonkeyPatch) -> None:
-    """S06: what an error quotes makes no line, and no terminal obeys it."""
+    """What an error quotes makes no line, and no terminal obeys it."""
 
     def quoting(*_: object) -> int:
         raise ValueError("\x1b[2J\nfix: x")
@@ -331,7 +331,7 @@ def test_a_program_prints_its_own_roles(greeter: Callable[..., Ended]) -> None:
     assert [rule["resourceNames"] for rule in lease["rules"] if "resourceNames" in rule] == [["greeter"]]
 
 
-def test_a_program_tells_its_own_version(greeter: Callable[..., Ended]) -> None:
+def test_a_program_prints_its_own_version(greeter: Callable[..., Ended]) -> None:
     """And that of handloop."""
     assert greeter("version", version="1.2").out.startswith(f"greeter 1.2 (handloop {version()}, python ")
     facts = json.loads(greeter("version", "-o", "json").out)
@@ -469,7 +469,7 @@ def test_a_program_works_on_a_sandbox_of_its_own(
     assert seen.seen == [ObjectName("default", "world")]
 
 
-def test_a_wrong_group_is_told(greeter: Callable[..., Ended], tmp_path: Path) -> None:
+def test_a_wrong_group_is_reported(greeter: Callable[..., Ended], tmp_path: Path) -> None:
     """`doctor` names the group that has the kind."""
 
     class Misspelt(Greeting, group="m.example.co", version="v1", kind="Greeting"):

@@ -45,7 +45,7 @@ def test_the_repository_holds_what_the_generator_makes(words: tuple[str, ...], p
     assert (MANIFESTS / path).read_text(encoding="utf-8") == printed(*words)
 
 
-def test_a_definition_that_kubectl_apply_soon_refuses_is_told() -> None:
+def test_a_definition_that_kubectl_apply_soon_refuses_is_reported() -> None:
     """Its JSON counts, of which a pod template takes a quarter of the limit; the YAML is longer."""
 
     class Small(APIStruct):

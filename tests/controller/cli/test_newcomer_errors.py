@@ -51,7 +51,7 @@ INSTALL_CRD = "fix: python -m controller manifests crd | kubectl apply -f -"
 
 
 class Outcome(NamedTuple):
-    """How a command ended, and what it said."""
+    """How a command ended, and its output."""
 
     code: int
     text: str
@@ -110,7 +110,7 @@ def kubeconfig(path: Path, server: str, **parts: Any) -> str:
 
 @pytest.fixture
 def closed_port() -> Iterator[int]:
-    """A port that nobody listens on, nor can begin to."""
+    """A port without a listener, on which none can begin."""
     with socket.socket() as held:
         held.bind(("127.0.0.1", 0))
         yield int(held.getsockname()[1])
@@ -159,7 +159,7 @@ def test_e01_no_configuration() -> None:
 def test_e02_a_kubeconfig_that_cannot_be_used(
     tmp_path: Path, content: str | None, parts: tuple[str, ...]
 ) -> None:
-    """The file is named, and what is wrong with it."""
+    """The file is named, with its fault."""
     path = tmp_path / "k"
     if content is not None:
         path.write_text(content, encoding="utf-8")
@@ -213,7 +213,7 @@ def test_e02_a_secret_in_a_url_is_never_shown(
     argv: tuple[str, ...],
     words: tuple[str, ...],
 ) -> None:
-    """S03: neither in the refusal, nor in a log of any level, nor in what doctor finds."""
+    """Neither in the refusal, nor in a log of any level, nor in what doctor finds."""
     monkeypatch.setattr("handloop.controller.cli.preflight.PAUSE_SECONDS", 0.0)
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
@@ -240,7 +240,7 @@ def test_e03_an_unknown_context(tmp_path: Path) -> None:
 
 
 def test_e04_nothing_listens(tmp_path: Path, closed_port: int) -> None:
-    """Tried three times, and said how long that took."""
+    """Tried three times, and the message has the time that it took."""
     server = f"http://127.0.0.1:{closed_port}"
     argv = [*NO_SERVERS, "--preflight=exit", "--kubeconfig", kubeconfig(tmp_path / "k", server)]
     err = io.StringIO()
@@ -258,7 +258,7 @@ def test_e04_nothing_listens(tmp_path: Path, closed_port: int) -> None:
 
 
 def test_e04_is_not_the_end_by_default(tmp_path: Path, closed_port: int) -> None:
-    """It says so, says what it waits for, and can be stopped."""
+    """It logs the cause, logs what it waits for, and can be stopped."""
     server = f"http://127.0.0.1:{closed_port}"
     with going_on("--kubeconfig", kubeconfig(tmp_path / "k", server)) as text:
         text.wait_for("error: cannot reach")
@@ -289,7 +289,7 @@ def test_e05_a_certificate_of_another_authority(tmp_path: Path) -> None:
 
 
 def test_e06_an_expired_token(bare: SandboxCluster, tmp_path: Path) -> None:
-    """Fatal even without --preflight=exit; the age is said, the token is not."""
+    """Fatal even without --preflight=exit; the age is printed, the token is not."""
     claims = base64.urlsafe_b64encode(json.dumps({"exp": 1_700_000_000}).encode()).decode().rstrip("=")
     token = f"eyJhbGciOiJub25lIn0.{claims}.canary"
     outcome = command("--kubeconfig", str(token_kubeconfig(bare, token, tmp_path / "k")))
@@ -344,7 +344,7 @@ def test_e07_goes_on_by_itself_when_the_crd_appears(bare: SandboxCluster) -> Non
 
 
 def test_e08_a_crd_of_another_version(bare: SandboxCluster) -> None:
-    """What is served, and what is needed."""
+    """The served version, and the needed one."""
     definition = usual_definition()
     definition["spec"]["versions"][0]["name"] = "v1beta1"
     install(bare, definition)
@@ -359,7 +359,7 @@ def test_e08_a_crd_of_another_version(bare: SandboxCluster) -> None:
 
 
 def test_e08_a_crd_without_the_status_subresource(bare: SandboxCluster) -> None:
-    """A warning: the controller works, and says what may be lost."""
+    """A warning: the controller works, and the warning names what may be lost."""
     definition = usual_definition()
     del definition["spec"]["versions"][0]["subresources"]
     install(bare, definition)
@@ -432,7 +432,7 @@ def test_e09_goes_on_by_itself_when_it_is_allowed(alice: Path, lax: Sandbox) -> 
     ],
 )
 def test_e10_a_taken_port(tmp_path: Path, closed_port: int, flag: str, purpose: str, another: str) -> None:
-    """Fatal at once; names who has it, and the flag."""
+    """Fatal at once; names the owner of the port, and the flag."""
     path = kubeconfig(tmp_path / "k", f"http://127.0.0.1:{closed_port}")
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
@@ -464,7 +464,7 @@ def test_e10_the_sandboxs_port(tmp_path: Path, argv: list[str]) -> None:
     assert not path.exists()
 
 
-def test_e14_a_deployment_of_somebody_else(cluster: SandboxCluster) -> None:
+def test_e14_a_foreign_deployment(cluster: SandboxCluster) -> None:
     """Warning, owner and fix in the log; Warning event on the Foo; the Deployment is left alone."""
     cluster.create(cluster.deployments, deployment("web"))
     before = cluster.get(cluster.deployments, "web")["spec"]
@@ -560,7 +560,7 @@ def warned(events: Any, reason: str) -> bool:
 
 
 def deployment(name: str) -> dict[str, Any]:
-    """A Deployment that nobody owns."""
+    """A Deployment without an owner."""
     labels = {"app": name}
     return {
         "apiVersion": "apps/v1",

@@ -29,7 +29,7 @@ def test_hints_repeat_what_was_typed(started: str, module: str, typed: str) -> N
 
 
 def test_a_sample_that_is_not_there_is_not_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Outside a checkout there is no file to apply: then the hint says where the fields are told."""
+    """Outside a checkout there is no file to apply: then the hint names the command for the fields."""
     setup = Setup(name="g", kinds=(Greeting,), access=(), sample="samples/greeting.yaml")
     monkeypatch.chdir(tmp_path)
     assert setup.sample_fix(" -n demo") == (

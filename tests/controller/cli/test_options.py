@@ -52,7 +52,7 @@ def test_variables_begin_with_the_name_of_the_operator(capsys: pytest.CaptureFix
 
 
 def test_no_namespace_means_all_of_them() -> None:
-    """As -A says; an empty name beside others, or a name twice, adds nothing."""
+    """As with -A; an empty name beside others, or a name twice, adds nothing."""
     assert new_options().namespaces == ()
     assert new_options(namespace="demo").namespaces == ("demo",)
     assert new_options(namespace=",a,,b, a").namespaces == ("a", "b")

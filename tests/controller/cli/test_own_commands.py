@@ -40,7 +40,7 @@ def test_they_read_their_own_arguments(capsys: pytest.CaptureFixture[str]) -> No
         ("top", "rich", "learn"),
     ],
 )
-def test_without_their_extra_they_say_how_to_get_it(
+def test_without_their_extra_they_show_how_to_get_it(
     name: str, missing: str, extra: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """In one sentence, exit code 2."""

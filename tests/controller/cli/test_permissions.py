@@ -1,4 +1,4 @@
-"""What is asked for, one by one, and E09."""
+"""The permissions that are asked for, one by one, and E09."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ ALICE = User("alice", ("system:authenticated",))
 
 @pytest.fixture
 def sandbox() -> Iterator[Sandbox]:
-    """A cluster that nobody listens for; alice may do nothing in it."""
+    """A cluster without a server; alice may do nothing in it."""
     cluster = Sandbox(token="admin", users={"alice": ALICE}, controllers=(), seed=1)
     yield cluster
     cluster.stop()
@@ -86,7 +86,7 @@ def allow(sandbox: Sandbox, user: str, namespace: str = "") -> None:
 
 
 def check(sandbox: Sandbox, user: str = "admin", namespace: str = "") -> Report:
-    """Run the checks as somebody."""
+    """Run the checks as a user."""
     return preflight(client_of(sandbox, user), namespace).check(threading.Event())
 
 
@@ -120,7 +120,7 @@ def preflight(
 
 
 def token(expires_at: float) -> str:
-    """A token that says when it ends."""
+    """A token with an end."""
     claims = base64.urlsafe_b64encode(json.dumps({"exp": expires_at}).encode()).decode().rstrip("=")
     return f"Bearer e30.{claims}.x"
 
@@ -152,7 +152,7 @@ def test_all_is_well_for_an_administrator(sandbox: Sandbox) -> None:
 
 @pytest.mark.parametrize("account", ["admin", "alice"])
 def test_e08_a_crd_that_does_not_serve_the_version(sandbox: Sandbox, account: str) -> None:
-    """It is there, so nobody has to look for it; who may not read CRDs is told that the server lacks it."""
+    """It is there, so no search is needed; an account that may not read CRDs gets the other message."""
     install(sandbox, served=False)
     report = check(sandbox, account)
     first = report.problems[0]
@@ -203,7 +203,7 @@ def test_crd_and_permissions_are_reported_together(sandbox: Sandbox) -> None:
     assert report.exit_code == 6
 
 
-def test_e04_tries_three_times_and_says_so() -> None:
+def test_e04_tries_three_times_and_reports_it() -> None:
     """Two pauses of two seconds; the last answer counts."""
     errors = [DeadlineExceeded("no complete answer in 30 s"), ConnectionRefused("connection refused")]
     report, slept, _ = scripted(*errors, ConnectionRefused("connection refused"))
@@ -212,7 +212,7 @@ def test_e04_tries_three_times_and_says_so() -> None:
     assert report.summary == "✗ reachable (E04)"
 
 
-def test_e04_says_how_long_in_whole_seconds() -> None:
+def test_e04_shows_how_long_in_whole_seconds() -> None:
     """The time that the answers took counts, too."""
     clock = FakeClock(moves_itself=True)
 
@@ -264,7 +264,7 @@ def test_a_stop_ends_the_tries() -> None:
     assert len(transport.sent) == 1
 
 
-def test_e06_a_401_is_final_and_says_what_is_known() -> None:
+def test_e06_a_401_is_final_and_has_the_known_facts() -> None:
     """No second try; the reason comes from the credentials themselves."""
     report, slept, sent = scripted(answer(401, b'{"kind":"Status","code":401,"message":"Unauthorized"}'))
     assert (only(report).code, report.exit_code) == ("E06", 3)
@@ -280,7 +280,7 @@ def test_e06_a_missing_login_program_is_final() -> None:
 
 
 def test_what_is_known_of_credentials_is_asked_only_when_they_were_refused(sandbox: Sandbox) -> None:
-    """An exec plugin is not run for nothing; without anybody to ask the general cause is given."""
+    """An exec plugin is not run for nothing; without a server to ask, the general cause is given."""
     assert "expired" not in str(only(scripted(ConnectionRefused("x"), tries=1)[0]))
     problem = only(preflight(client_of(sandbox, "wrong")).check(threading.Event()))
     assert (problem.code, problem.causes[0]) == (
@@ -317,7 +317,7 @@ def test_e04_a_server_in_trouble_is_asked_again() -> None:
 
 @pytest.mark.parametrize("answered", range(6))
 def test_a_stop_between_two_questions_leaves_the_second_unasked(sandbox: Sandbox, answered: int) -> None:
-    """P01: nobody who asked for a stop waits for the rest, and what was not asked is not said to be well."""
+    """After a stop the rest is not waited for, and a check that was not made is not reported as well."""
     install(sandbox)
     stop, asked = threading.Event(), list[str]()
     transport = sandbox.transport(token="admin")
@@ -338,7 +338,7 @@ def test_a_stop_between_two_questions_leaves_the_second_unasked(sandbox: Sandbox
 
 
 def test_a_login_has_more_time_than_a_request() -> None:
-    """Credentials that take a program, or somebody at a browser, are there before a request's time begins."""
+    """Credentials that need a program, or a person at a browser, are there before a request's time begins."""
     asked: list[str] = []
 
     class Asked(ScriptedTransport):
@@ -352,7 +352,7 @@ def test_a_login_has_more_time_than_a_request() -> None:
 
 
 def test_e06_a_login_that_fails_is_final() -> None:
-    """It is not tried a second time by a request: somebody may have closed the browser."""
+    """A request does not try it a second time: the user may have closed the browser."""
 
     def fail() -> None:
         raise ConfigError(ConfigProblem.EXEC_PLUGIN, 'exec plugin "x" failed')
@@ -363,7 +363,7 @@ def test_e06_a_login_that_fails_is_final() -> None:
 
 
 def test_a_stop_during_the_login_sends_nothing() -> None:
-    """P01: the first request is not made either."""
+    """The first request is not made either."""
     stop, transport = threading.Event(), ScriptedTransport()
     assert preflight(Client(transport), credentials=Login(stop.set)).check(stop).stopped
 
@@ -376,7 +376,7 @@ def test_a_stop_during_the_login_sends_nothing() -> None:
 
 
 def test_they_ask_for_all_that_was_declared_where_it_is_watched(sandbox: Sandbox) -> None:
-    """Each kind of ours, and each permission in the namespace of -n; a path stays out of what is shown."""
+    """Each kind of ours, and each permission in the namespace of -n; the output has no paths."""
     options = new_options(namespace="demo")
     client = Client(sandbox.transport(token="admin"))  # type: ignore[arg-type] # same shapes, other classes
     config = ClientConfig(host="https://10.0.0.1:6443/secret")

@@ -24,7 +24,7 @@ def test_the_shape_is_error_cause_fix_more() -> None:
     ]
 
 
-def test_e07_and_e08_tell_a_missing_crd_from_another_version() -> None:
+def test_e07_and_e08_distinguish_a_missing_crd_from_another_version() -> None:
     """Both exit with 6 and print the command that installs the CRD."""
     missing = problems.missing_resource("foos.samplecontroller.k8s.io", "v1alpha1", (), "x crd")
     other = problems.missing_resource("foos.samplecontroller.k8s.io", "v1alpha1", ("v1beta1",), "x crd")
@@ -35,12 +35,12 @@ def test_e07_and_e08_tell_a_missing_crd_from_another_version() -> None:
 
 
 def test_e08_for_a_missing_status_subresource_is_a_warning() -> None:
-    """The controller works on; the reader knows what may be lost."""
+    """The controller works on; the message names what may be lost."""
     assert str(problems.no_status_subresource("foos.x", "x crd")).startswith("warning: ")
 
 
 def test_e10_names_flag_and_owner() -> None:
-    """Which flag moves the port, and who has it where that is known."""
+    """The flag that moves the port, and the owner of the port where it is known."""
     known = problems.port_in_use(PortInUseError(":8080", "metrics", "pid 1 (x)"))
     unknown = problems.port_in_use(PortInUseError(":8081", "health"))
     assert (known.code, known.exit_code) == ("E10", 7)
@@ -60,7 +60,7 @@ def test_e10_for_an_address_that_is_not_ours() -> None:
 
 
 def test_e16_names_what_was_left_behind_and_the_flag() -> None:
-    """Exit code 1: what was cut may be half done; the pod must not be killed before."""
+    """Exit code 1: a write that was cut may be half done; the pod must not be killed before."""
     problem = problems.stop_took_too_long(WorkersBusyError("foo", 2, 30.0), 30.0)
     assert (problem.code, problem.exit_code) == ("E16", 1)
     assert problem.what == "the stop left work behind: foo: 2 workers did not end in 30s"
@@ -83,7 +83,7 @@ def test_every_code_has_its_section(code: str, capsys: pytest.CaptureFixture[str
     ["v1.28.0", "v1.31.4-gke.100", "v1.36.3+k3s1", "1.30", "", "unknown", f"v{NEWEST[0]}.{NEWEST[1]}.9"],
 )
 def test_a_tested_version_is_not_worth_a_word(version: str) -> None:
-    """E13: also with a vendor's suffix; a version that nobody knows is not guessed at."""
+    """E13: also with a vendor's suffix; an unknown version is not guessed at."""
     assert version_skew(version) is None
 
 

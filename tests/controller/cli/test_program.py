@@ -92,7 +92,7 @@ class World:
         self.create(path, {**kind, "metadata": {"name": name}, "spec": spec})
 
     def unwell(self, checks: str) -> dict[str, str]:
-        """What is wrong, by the name of the check."""
+        """The trouble, by the name of the check."""
         found = getattr(self.program.manager, f"{checks}_checks")()
         return {name: why for name, check in found.items() if (why := check())}
 
@@ -120,7 +120,7 @@ def foo_of(world: World) -> FooController:
     return runnable.controller
 
 
-def test_readiness_says_what_it_waits_for() -> None:
+def test_readiness_shows_what_it_waits_for() -> None:
     """Not ready until the caches are filled, alive all the time, and ready by itself when the CRD appears."""
     world = World(FOO)
     assert world.unwell("readiness")["informers-synced"] == "no complete list yet of deployments, foos"
@@ -135,7 +135,7 @@ def test_readiness_says_what_it_waits_for() -> None:
 
 
 def test_dead_workers_fail_both_checks() -> None:
-    """A process that answers and does nothing is the worst kind: the kubelet is told to start it again."""
+    """A process that answers and does nothing is the worst kind: /healthz makes the kubelet restart it."""
     world = World(replace(FOO, workers=3))
     world.install()
     with world.running():
@@ -149,7 +149,7 @@ def test_dead_workers_fail_both_checks() -> None:
 
 def test_a_missing_crd_stops_one_controller_only() -> None:
     """
-    Foo and MyApp run by default; without MyApp's CRD, Foos are served all the same, and it says so.
+    Foo and MyApp run by default; without MyApp's CRD, Foos are served all the same, and it is logged.
 
     The parts are measured under the names of the dashboards.
     """
@@ -172,7 +172,7 @@ def test_a_missing_crd_stops_one_controller_only() -> None:
 
 
 def test_only_the_chosen_namespace_is_watched() -> None:
-    """With -n a Foo elsewhere is none of our business."""
+    """With -n a Foo elsewhere is ignored."""
     world = World(replace(FOO, namespace="demo"))
     world.install()
     world.create_foo("web")
@@ -229,7 +229,7 @@ def test_a_kind_without_namespaces_is_missed_in_the_cluster() -> None:
 
 
 def hint_of(world: World) -> dict[str, Any]:
-    """What E15 says, for as long as nothing else happens."""
+    """The text of E15, for as long as nothing else happens."""
     with captured_logs() as logs, world.running():
         until(lambda: [entry for entry in logs if entry.get("code") == "E15"], "said", seconds=SECONDS)
     (entry,) = [entry for entry in logs if entry.get("code") == "E15"]
@@ -237,7 +237,7 @@ def hint_of(world: World) -> dict[str, Any]:
 
 
 def test_foos_that_may_not_be_counted_are_left_out() -> None:
-    """A Role of one namespace is enough: nobody asks for what is in the others, to be refused."""
+    """A Role of one namespace is enough: no request goes to the others, to be refused."""
     world = World(replace(FOO, namespace="default"), clock=FastClock(only_sleeps=True), user="alice")
     world.install()
     allowed = {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}
@@ -254,7 +254,7 @@ def test_foos_that_may_not_be_counted_are_left_out() -> None:
     assert {asked.namespace for asked in trace.asked() if asked.resource == "foos"} == {"default"}
 
 
-def test_nothing_is_said_where_there_is_something_to_do() -> None:
+def test_nothing_is_reported_where_there_is_something_to_do() -> None:
     """With a Foo in the cache the hint ends in silence, long before the program does."""
     world = World(FOO, clock=FastClock(only_sleeps=True))
     world.install()
@@ -270,7 +270,7 @@ def hinting() -> bool:
 
 
 def test_a_hint_that_hangs_keeps_no_stop_from_its_end() -> None:
-    """It may be counting Foos on a server that does not answer; what it would say has no use any more."""
+    """It may be counting Foos on a server that does not answer; its line is of no use any more."""
     joined: list[float | None] = []
 
     class Hanging:
@@ -308,7 +308,7 @@ class _HintClock(FastClock):
 def test_ten_idle_minutes_are_no_line(
     bookmark_seconds: float, step_seconds: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After the hint nothing is said and nothing fails: our sandbox repeats bookmarks, others are silent."""
+    """After the hint nothing is logged and nothing fails: our sandbox repeats bookmarks, others do not."""
     clock, server_clock = FakeClock(), SettableClock(frozen=True)
     world = World(new_options(), clock=clock, server_clock=server_clock, bookmark_seconds=bookmark_seconds)
     world.install()
@@ -336,7 +336,7 @@ def test_ten_idle_minutes_are_no_line(
     with captured_logs() as logs, world.running():
         world.wait_ready()
         clock.wait_for_deadline(NOTHING_TO_DO_SECONDS)
-        # who still waits to look at the caches would say ten seconds later that it waited for them
+        # a thread that still waits to look at the caches would log ten seconds later that it waited for them
         until(has_reported, "seen by all that the caches are filled", seconds=SECONDS)
         clock.advance(NOTHING_TO_DO_SECONDS)
         both = ["Starting workers", "Started workers", "Starting workers"]
@@ -379,7 +379,7 @@ def test_a_stop_before_the_caches_are_filled_is_a_clean_end() -> None:
 
 
 def test_caches_that_end_by_themselves_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without a stop nobody asked for, the end is not clean; what was started still ends."""
+    """Without a request to stop, the end is not clean; the started parts still end."""
     world = World(FOO)
 
     def give_up(*_: object) -> None:

@@ -45,7 +45,7 @@ def project(tmp_path: Path) -> Project:
 def environment() -> dict[str, str]:
     """An environment in which the checkout stands in for an installed handloop."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "COVERAGE"))}
-    once = {"MYPY_CACHE_DIR": os.devnull}  # nobody reads what it would write
+    once = {"MYPY_CACHE_DIR": os.devnull}  # its cache would not be read
     # an installed one has an entry point, also with `pip install -e .`, and pytest takes no plugin twice
     installed = metadata.entry_points(group="pytest11", name="handloop")
     plugin = {} if installed else {"PYTEST_PLUGINS": "handloop.pytest_plugin"}
@@ -100,7 +100,7 @@ def test_every_built_in_kind_that_is_offered_works(tmp_path: Path) -> None:
     assert f"{len(names)} passed" in ran(project, *MAKE, "test")
 
 
-def test_without_a_kind_it_says_what_to_type(tmp_path: Path) -> None:
+def test_without_a_kind_it_names_what_to_type(tmp_path: Path) -> None:
     """`make run` right after init."""
     project = Project.new(tmp_path / "my-operator", "example.com")
     list(project.write())
@@ -154,7 +154,7 @@ def test_its_bundle_is_of_its_own_files(project: Project) -> None:
 
 
 def test_its_program_runs_on_the_sandbox(project: Project) -> None:
-    """`make run` is this: an object that somebody creates is reconciled, and SIGINT ends it in order."""
+    """`make run` is this: an object that a user creates is reconciled, and SIGINT ends it in order."""
     kubeconfig = project.folder / ".sandbox/kubeconfig"
     command = (sys.executable, "-m", "my_operator", "--sandbox", "--debug-listen=0")
     assert ran(project, *command[:3], "version").startswith("my-operator 0.1.0 (")
@@ -175,7 +175,7 @@ def test_its_program_runs_on_the_sandbox(project: Project) -> None:
 
 
 def message(client: Client) -> str | None:
-    """What the sample's ConfigMap says."""
+    """The content of the sample's ConfigMap."""
     try:
         return client.resource(ConfigMap).get("site-sample", namespace="default").data["message"]
     except NotFound:
@@ -194,7 +194,7 @@ def test_its_image_is_made_of_what_may_be_copied(project: Project) -> None:
 
 
 def test_only_a_path_leads_to_handloop(project: Project) -> None:
-    """No requirement names it, for whoever has put something of that name into an index would be asked."""
+    """No requirement names it, or the owner of that name in an index would be asked."""
     text = (project.folder / "pyproject.toml").read_text(encoding="utf-8")
     wanted = tomllib.loads(text)["project"]
     named = [*wanted["dependencies"], *wanted["optional-dependencies"]["dev"]]
@@ -211,7 +211,7 @@ def contents(project: Project) -> dict[Path, bytes]:
 
 
 def test_a_second_run_keeps_edits(project: Project) -> None:
-    """It names what it kept, and makes anew what is gone; untouched files are not named."""
+    """It names the files that it kept, and makes missing ones anew; untouched files are not named."""
     for path in ("Makefile", "my_operator/site/reconciler.py"):
         with (project.folder / path).open("a", encoding="utf-8") as file:
             file.write("# edited\n")
@@ -229,7 +229,7 @@ def test_a_second_run_keeps_edits(project: Project) -> None:
 
 @pytest.mark.parametrize("end", ["", f"{SET_UP_MARK}\n{IMPORT_MARK}\n"])
 def test_without_its_marks_nothing_is_added(end: str, project: Project) -> None:
-    """The line says what to add by hand. Marks in another order are none."""
+    """The line has the text to add by hand. Marks in another order do not count."""
     path = project.folder / "my_operator/controllers.py"
     text = path.read_text(encoding="utf-8")
     edited = text.replace(IMPORT_MARK, "").replace(f"{SET_UP_MARK}\n", "" if end else SET_UP_MARK) + end
@@ -304,7 +304,7 @@ def test_another_folder_is_no_project(project: Project, tmp_path: Path) -> None:
     ],
 )
 def test_the_names_of_a_project_are_checked_again(name: str, domain: str, said: str, tmp_path: Path) -> None:
-    """Paths and code are made of them, whoever has written pyproject.toml."""
+    """Paths and code are made of them, so they are checked even in a pyproject.toml by hand."""
     text = f"[tool.handloop]\nname = {name}\ndomain = {domain}\n"
     (tmp_path / "pyproject.toml").write_text(text, encoding="utf-8")
     with pytest.raises(ProjectError, match=re.escape(said)):

@@ -38,7 +38,7 @@ def wheel_of(name: str, version: str, files: Mapping[str, bytes]) -> tuple[str, 
 
 
 def installed_setuptools() -> tuple[str, bytes]:
-    """What builds the project in an environment of its own."""
+    """Builds the project in an environment of its own."""
     found = metadata.distribution("setuptools")
     paths = [path for path in found.files or () if path.suffix != ".pyc" and ".." not in path.parts]
     files = {str(path): path.read_binary() for path in paths if ".dist-info/" not in str(path)}
@@ -48,7 +48,7 @@ def installed_setuptools() -> tuple[str, bytes]:
 
 
 class Index:
-    """A package index on loopback. Fields: url; asked = the paths that somebody wanted."""
+    """A package index on loopback. Fields: url; asked = the requested paths."""
 
     def __init__(self, wheels: Mapping[str, bytes]) -> None:
         asked: list[str] = []
@@ -86,7 +86,7 @@ class Index:
 
 @pytest.fixture
 def index() -> Iterator[Index]:
-    """One where somebody has registered our name, with our version and with a higher one."""
+    """One in which a stranger has registered our name, with our version and with a higher one."""
     evil = {"handloop/__init__.py": b"raise SystemExit('this is not handloop')\n"}
     served = Index(
         dict([installed_setuptools(), *(wheel_of("handloop", v, evil) for v in ("0.1.0", "99.0"))])
@@ -139,7 +139,7 @@ def lock(project: Project) -> None:
 
 @pytest.mark.parametrize("locked", [False, pytest.param(True, marks=pytest.mark.nightly)])
 def test_make_takes_the_wheel(project: Project, index: Index, locked: bool) -> None:
-    """Nobody asks the index for handloop; with a lock nobody asks for anything. A lost wheel is no detour."""
+    """The index is not asked for handloop; with a lock it is asked for nothing. A lost wheel is no detour."""
     ended = ran(index, project.folder, sys.executable, "-m", "venv", ".venv")
     assert ended.returncode == 0, ended.stderr
     see_our_dependencies(project.folder / ".venv")

@@ -58,7 +58,7 @@ def running(options: Options, *, is_terminal: bool = False) -> Iterator[WatchedT
 
 
 def test_pages_are_served(cluster: SandboxCluster) -> None:
-    """/metrics, /healthz, /livez and /readyz where the log line says."""
+    """/metrics, /healthz, /livez and /readyz at the address in the log line."""
     with running(options_for(cluster, *ON_FREE_PORTS)) as text:
         health = "http://" + text.wait_for(r'health="([^"]+)"')[1]
         metrics = "http://" + text.wait_for(r'metrics="([^"]+)"')[1]
@@ -74,7 +74,7 @@ def test_pages_are_served(cluster: SandboxCluster) -> None:
 
 
 def test_a_slow_start_can_be_probed(tmp_path: Path) -> None:
-    """While the checks still wait for the server the process is alive, not ready, and says why."""
+    """While the checks still wait for the server the process is alive, not ready, and gives the reason."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         address = f"127.0.0.1:{free.getsockname()[1]}"
     seen: list[tuple[int, str]] = []
@@ -112,13 +112,13 @@ def test_a_second_taken_port_gives_the_first_back(cluster: SandboxCluster) -> No
 
 
 def test_a_terminal_gets_the_banner(cluster: SandboxCluster) -> None:
-    """With what was found by the checks."""
+    """With the findings of the checks."""
     with running(options_for(cluster, *NO_SERVERS), is_terminal=True) as text:
         text.wait_for("  checks    ✓ reachable  ✓ CRD foos.samplecontroller.k8s.io  ✓ RBAC 12/12\n")
         text.wait_for("  identity  sandbox-admin · namespaces: all")
 
 
-def test_the_log_says_what_was_started(cluster: SandboxCluster) -> None:
+def test_the_log_shows_what_was_started(cluster: SandboxCluster) -> None:
     """Where no terminal reads it: the choices of the command line, as people write them."""
     argv = ("--controllers=myapp,foo", "-n=a,b", "--workers=3", "--resync=0", "--preflight=off")
     with running(options_for(cluster, *NO_SERVERS, *argv)) as text:
@@ -128,7 +128,7 @@ def test_the_log_says_what_was_started(cluster: SandboxCluster) -> None:
 
 
 def test_the_checks_can_be_turned_off(cluster: SandboxCluster) -> None:
-    """--preflight=off asks for nothing and says so; the user is the kubeconfig's."""
+    """--preflight=off asks for nothing and prints that; the user is the kubeconfig's."""
     with running(options_for(cluster, *NO_SERVERS, "--preflight=off")) as text:
         text.wait_for('identity="sandbox" .*checks="off"')
         text.wait_for("Started workers")
@@ -147,7 +147,7 @@ def test_with_a_sandbox_of_its_own(tmp_path: Path) -> None:
 def test_the_request_rate_defaults_its_burst_to_twice_the_rate(
     cluster: SandboxCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As --help says; a given burst is taken as it is."""
+    """As in --help; a given burst is taken as it is."""
     given: list[tuple[float, int]] = []
 
     def note(*_: object, qps: float, burst: int, **__: object) -> None:
@@ -190,17 +190,17 @@ BUSY = WorkersBusyError("foo", 1, 30.0)
 def test_an_end_that_is_not_clean_is_exit_code_1(
     cluster: SandboxCluster, monkeypatch: pytest.MonkeyPatch, error: Exception, said: list[str]
 ) -> None:
-    """A lost lease was said when it happened; whatever was left behind is said now, each of it."""
+    """A lost lease was logged when it happened; everything left behind is logged now, each by itself."""
     monkeypatch.setattr("handloop.controller.cli.program.Program.run", raising(error))
     text = WatchedText()
     assert run(options_for(cluster, *NO_SERVERS), threading.Event(), text) == 1
     assert [line.rpartition(" ")[2] for line in text.text().splitlines() if "more:" in line] == said
 
 
-def test_what_nobody_expected_goes_to_whoever_prints_it(
+def test_an_unexpected_error_goes_to_the_caller(
     cluster: SandboxCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Alone as it is, and out of a group, whose other failures have been said."""
+    """Alone as it is, and out of a group, whose other failures have been logged."""
     monkeypatch.setattr("handloop.controller.cli.program.Program.run", raising(ZeroDivisionError("x")))
     with pytest.raises(ZeroDivisionError):
         run(options_for(cluster, *NO_SERVERS), threading.Event(), WatchedText())
@@ -224,7 +224,7 @@ def raising(error: Exception) -> Callable[[object], None]:
 
 @pytest.mark.parametrize("preflight", ["warn", "exit"])
 def test_a_stop_during_the_checks_starts_nothing(preflight: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """P01: with a server that accepts and never answers the end comes with the deadline of one request."""
+    """With a server that accepts and never answers the end comes with the deadline of one request."""
     monkeypatch.setattr("handloop.controller.cli.run.REQUEST_SECONDS", 1.0)
     stop, text = threading.Event(), WatchedText()
     configure_logging("klog", 0, stream=text)
@@ -244,7 +244,7 @@ def test_a_stop_during_the_checks_starts_nothing(preflight: str, monkeypatch: py
 
 
 def test_the_checks_wait_no_longer_than_a_stop_may_take() -> None:
-    """P01: a pod has 30 s to end, and whoever presses Ctrl-C has less patience."""
+    """A pod has 30 s to end, and a user who presses Ctrl-C has less patience."""
     assert REQUEST_SECONDS <= 5
 
 
@@ -266,7 +266,7 @@ FACTS = {
 
 
 def test_a_terminal_gets_six_lines() -> None:
-    """What runs, against which cluster and where that was said, as whom, what it serves, what was checked."""
+    """The controllers, the cluster and where it was configured, the user, the addresses, the checks."""
     assert banner("handloop", FACTS).splitlines() == [
         f"handloop 1.2.3 · python {platform.python_version()} · pid {os.getpid()}",
         "  cluster   https://10.0.0.1:6443 (v1.32.4)  context kind-dev  from ~/.kube/config",
@@ -301,14 +301,14 @@ def test_a_terminal_gets_no_log_line_and_a_file_gets_no_banner() -> None:
 
 
 def test_the_log_line_has_the_same_facts() -> None:
-    """Whoever reads logs learns as much as whoever sits at a terminal."""
+    """Readers of the log learn as much as readers at a terminal."""
     with captured_logs() as logs:
         show_banner("handloop", FACTS, WatchedText())
     assert logs[0].items() >= FACTS.items()
 
 
-def test_what_a_server_says_of_itself_is_in_its_line() -> None:
-    """S06: version and user come from the server, the context from a file."""
+def test_a_servers_own_words_are_in_its_line() -> None:
+    """Version and user come from the server, the context from a file."""
     facts = {**FACTS, "serverVersion": "v1\x1b[2J", "identity": "a\r\nb", "context": "\x9bc"}
     lines = banner("handloop", facts).removesuffix("\n").split("\n")
     assert len(lines) == 6
@@ -316,7 +316,7 @@ def test_what_a_server_says_of_itself_is_in_its_line() -> None:
 
 
 def test_a_terminal_that_has_gone_needs_no_banner() -> None:
-    """P22: the start goes on."""
+    """The start goes on."""
 
     class Gone(WatchedText):
         def write(self, _text: str) -> int:

@@ -38,7 +38,7 @@ def options(tmp_path: Path) -> Options:
 
 
 def test_the_kubeconfig_leads_to_a_server_that_knows_foos(options: Options) -> None:
-    """The CRD is installed before anybody is told of the sandbox; the file is its owner's alone."""
+    """The CRD is installed before the sandbox is announced; the file is its owner's alone."""
     with running_sandbox(options) as path:
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
         transport = HTTPTransport(load_config(kubeconfig=str(path)))
@@ -80,7 +80,7 @@ def test_a_kubeconfig_that_was_removed_meanwhile_is_no_error(options: Options) -
 
 
 def test_the_command_serves_until_stop(options: Options) -> None:
-    """It says what the sandbox is not, and what to type next, and ends with 0."""
+    """It prints the limits of the sandbox, and what to type next, and ends with 0."""
     stop, text = threading.Event(), WatchedText()
     running = Background(lambda: run_sandbox(options, stop, text))
     text.wait_for("kubectl get foo,deployment,pod -w")
@@ -110,7 +110,7 @@ def test_in_a_bare_one_nothing_lives(options: Options) -> None:
     assert running.result() == 0
 
 
-def test_a_kubeconfig_that_cannot_be_written_is_said(tmp_path: Path) -> None:
+def test_a_kubeconfig_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     """The file and the reason are named, and the flag that chooses another; the server is stopped."""
     (tmp_path / "file").write_text("", encoding="utf-8")
     given = str(tmp_path / "file" / "kubeconfig")
@@ -124,7 +124,7 @@ def test_a_kubeconfig_that_cannot_be_written_is_said(tmp_path: Path) -> None:
     ]
 
 
-def test_an_address_that_cannot_be_had_is_said(options: Options, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_address_that_cannot_be_had_is_reported(options: Options, monkeypatch: pytest.MonkeyPatch) -> None:
     """Any failure to listen is E10, not only a taken port."""
     from handloop.sandbox import server as sandbox_server  # noqa: PLC0415 - replaced where the command looks it up
 
@@ -156,7 +156,7 @@ def test_tls_is_asked_for_by_a_flag(options: Options) -> None:
         transport.close()
 
 
-def test_tls_without_its_package_is_said(options: Options, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tls_without_its_package_is_reported(options: Options, monkeypatch: pytest.MonkeyPatch) -> None:
     """The package that is missing, what to type, and the way around."""
     monkeypatch.setitem(sys.modules, "cryptography", None)
     err = io.StringIO()
@@ -167,7 +167,7 @@ def test_tls_without_its_package_is_said(options: Options, monkeypatch: pytest.M
 
 def test_another_address_is_warned_of(options: Options, caplog: pytest.LogCaptureFixture) -> None:
     """Others can reach it, and without TLS read the token."""
-    with running_sandbox(replace(options, sandbox_address="0.0.0.0")) as path:  # noqa: S104 - what is tested
+    with running_sandbox(replace(options, sandbox_address="0.0.0.0")) as path:  # noqa: S104 - the subject
         assert "127.0.0.1" in load_config(kubeconfig=str(path)).host
     assert "the sandbox listens on 0.0.0.0: others can reach it" in caplog.text
     assert "unencrypted; ask for TLS" in caplog.text

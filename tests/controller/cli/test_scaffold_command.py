@@ -13,7 +13,7 @@ INIT = ["init", "my-operator", "--domain", "example.com"]
 CREATE = ["create", "api", "--group", "web", "--version", "v1", "--kind", "Site"]
 
 
-def test_each_says_what_to_type_next(
+def test_each_prints_what_to_type_next(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The commands that init names are those that work next."""
@@ -35,7 +35,7 @@ def test_each_says_what_to_type_next(
     assert "namespace" not in Path("manifests/samples/team.yaml").read_text(encoding="utf-8")
 
 
-def test_mistakes_are_told_with_their_fix(
+def test_mistakes_are_reported_with_their_fix(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Exit code 2; 1 for a folder that cannot be written."""

@@ -31,13 +31,13 @@ def test_what_can_be_seen_stays(text: str) -> None:
     ids=ascii,
 )
 def test_what_acts_unseen_is_spelt_out(text: str, shown: str) -> None:
-    """S06: C0, DEL, C1, ends of lines, marks of direction and order, tags, half a pair: as JSON has them."""
+    """Controls, DEL, ends of lines, marks of direction and order, tags, half a pair: as JSON has them."""
     assert printable(text) == shown
 
 
 @given(st.text())
 def test_nothing_gets_through_and_json_keeps_its_meaning(text: str) -> None:
-    """S06: whatever the text, what is shown is one line of visible characters, and decodes to the same."""
+    """From any text, the output is one line of visible characters, and decodes to the same."""
     shown = printable(json.dumps(text, ensure_ascii=False))
     assert shown.isprintable()
     assert json.loads(shown) == text

@@ -1,4 +1,4 @@
-"""Words of the command line become values, or a text that says why not."""
+"""Words of the command line become values, or an error with the reason."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_all_run_by_default() -> None:
     ],
 )
 def test_a_list_selects(text: str, names: tuple[str, ...]) -> None:
-    """In whatever order they are named, each once, * for all."""
+    """In any order of names, each once, * for all."""
     assert controller_names(text, NAMES) == names
     assert parse_options([f"--controllers={text}"], {}).controllers == names
 
@@ -156,6 +156,6 @@ def test_an_unknown_name_is_a_usage_error(text: str, message: str) -> None:
 
 
 def test_a_word_is_compared_with_those_that_are_known() -> None:
-    """The nearest one is named; without one like it comes what the caller has to say."""
+    """The nearest one is named; without one like it comes the caller's text."""
     assert nearest("fooo", NAMES, otherwise="; have: ...") == "; did you mean foo?"
     assert nearest("zzzz", NAMES, otherwise="; have: ...") == "; have: ..."

@@ -18,7 +18,7 @@ def test_the_version_is_the_projects() -> None:
     assert re.fullmatch(r"\d+\.\d+\.\d+\S*", version())
 
 
-def test_text_and_json_say_the_same() -> None:
+def test_text_and_json_agree() -> None:
     """One line for people, one object for programs."""
     facts = json.loads(version_text(PROGRAM, "json"))
     assert facts["handloop"] == version()

@@ -45,7 +45,7 @@ _STATUS = ("PUT", "foos/example-foo/status")
 
 
 def test_a_missing_deployment_is_created() -> None:
-    """SC-01. The Deployment as the Foo wants it, a status of 0, one event. Follows TestCreatesDeployment."""
+    """The Deployment as the Foo wants it, a status of 0, one event. Follows TestCreatesDeployment."""
     with FooRig(new_foo(replicas=2)) as rig:
         seen = rig.foo()
         rig.sync()
@@ -71,7 +71,7 @@ def test_creating_also_corrects_a_status_that_is_wrong() -> None:
 
 
 def test_a_matching_deployment_only_updates_the_status() -> None:
-    """SC-02. What the Deployment says is available goes into the status. Follows TestDoNothing."""
+    """The Deployment's available replicas go into the status. Follows TestDoNothing."""
     with FooRig(new_foo(), stored_deployment(new_foo(), available=1)) as rig:
         version = rig.foo().metadata.resource_version
         rig.sync()
@@ -83,7 +83,7 @@ def test_a_matching_deployment_only_updates_the_status() -> None:
 
 
 def test_other_replicas_scale_the_deployment() -> None:
-    """SC-03. A merge patch of the replicas, then the status. Follows TestUpdateDeployment."""
+    """A merge patch of the replicas, then the status. Follows TestUpdateDeployment."""
     with FooRig(new_foo(replicas=2), stored_deployment(new_foo(), available=1)) as rig:
         before = rig.deployment()
         rig.sync()
@@ -95,8 +95,8 @@ def test_other_replicas_scale_the_deployment() -> None:
         assert rig.recorder.events == [_SYNCED]
 
 
-def test_a_deployment_of_somebody_else_is_an_error_and_left_alone() -> None:
-    """SC-04. No write, a Warning, and the error that makes it retry. Follows TestNotControlledByUs."""
+def test_a_foreign_deployment_is_an_error_and_left_alone() -> None:
+    """No write, a Warning, and the error that makes it retry. Follows TestNotControlledByUs."""
     with FooRig(new_foo(), disowned(stored_deployment(new_foo(), replicas=4))) as rig:
         with captured_logs() as logs, pytest.raises(ResourceExistsError, match="is not managed by Foo"):
             rig.sync()
@@ -110,7 +110,7 @@ def test_a_deployment_of_somebody_else_is_an_error_and_left_alone() -> None:
 
 
 def test_a_missing_foo_is_settled() -> None:
-    """SC-05. A name that the cache does not have is told as news, and neither written nor retried."""
+    """A name that the cache does not have is logged at info, and neither written nor retried."""
     with FooRig() as rig:
         with captured_logs() as logs:
             rig.sync()
@@ -122,7 +122,7 @@ def test_a_missing_foo_is_settled() -> None:
 
 
 def test_an_empty_deployment_name_is_settled_and_reported_once() -> None:
-    """SC-06. Nothing is written or retried; one Warning per version tells the user."""
+    """Nothing is written or retried; one Warning per version informs the user."""
     with FooRig(new_foo(deployment_name="")) as rig:
         with captured_logs() as logs:
             for _ in range(3):
@@ -148,7 +148,7 @@ def test_a_deployment_the_server_refuses_is_reported_and_settled() -> None:
 
 
 def test_a_foo_without_replicas_leaves_them_alone() -> None:
-    """With spec.replicas unset whatever the Deployment has is right, and the server's default at first."""
+    """With spec.replicas unset any number in the Deployment is right, and the server's default at first."""
     with FooRig(new_foo(replicas=None, available=0), stored_deployment(new_foo(), replicas=7)) as rig:
         rig.sync()
         assert rig.writes == []
@@ -188,7 +188,7 @@ def test_a_deployment_of_an_earlier_foo_of_that_name_is_not_adopted() -> None:
     assert [line["event"] for line in logs if line["log_level"] != "debug"] == ["Sync waits"]
 
 
-def test_a_stale_cache_is_told_by_the_server() -> None:
+def test_a_stale_cache_is_refused_by_the_server() -> None:
     """The Deployment exists but the cache does not have it: AlreadyExists, to be retried."""
     with FooRig(new_foo(available=0)) as rig:
         rig.sync()
@@ -214,7 +214,7 @@ def test_a_stale_cache_is_told_by_the_server() -> None:
 def test_scaling_holds_only_for_the_state_that_was_seen(
     interfere: Callable[[FooRig], None], error: type[APIError]
 ) -> None:
-    """What somebody else did to the Deployment since is not overwritten."""
+    """A change by another client to the Deployment since is not overwritten."""
     with FooRig(new_foo(replicas=2), stored_deployment(new_foo())) as rig:
         interfere(rig)
         before = rig.api.objects.get(("deployments", "default", "example-foo-deployment"))
@@ -231,10 +231,10 @@ def test_a_status_is_written_only_over_the_state_that_was_seen() -> None:
             rig.sync()
 
 
-# writing and saying nothing when nothing changed
+# neither a write nor a line when nothing changed
 
 
-def test_five_resyncs_and_a_restart_write_and_say_nothing() -> None:
+def test_five_resyncs_and_a_restart_write_and_log_nothing() -> None:
     """In the steady state there is no request and no event, also for a process that has no memory of it."""
     with FooRig(new_foo(available=1), stored_deployment(new_foo(), available=1)) as rig:
         for _ in range(5):
@@ -245,7 +245,7 @@ def test_five_resyncs_and_a_restart_write_and_say_nothing() -> None:
         assert rig.recorder.events == []
 
 
-def test_success_after_a_failure_is_said_even_if_nothing_is_left_to_write() -> None:
+def test_success_after_a_failure_is_reported_even_if_nothing_is_left_to_write() -> None:
     """The answer to a create is lost: the retry finds everything in order, and the user gets the event."""
 
     def lose(_number: int, _write: Write) -> None:
@@ -287,7 +287,7 @@ def test_an_object_without_metadata_is_not_enqueued() -> None:
 
 
 def test_deployment_events_enqueue_the_owner() -> None:
-    """SC-07. Add, change and deletion of a Deployment enqueue its Foo; equal versions enqueue nothing."""
+    """Add, change and deletion of a Deployment enqueue its Foo; equal versions enqueue nothing."""
     old, new = (stored_deployment(new_foo(), resource_version=version) for version in ("1", "2"))
     with FooRig(new_foo()) as rig:
         (handler,) = rig.deployments.handlers
@@ -302,7 +302,7 @@ def test_deployment_events_enqueue_the_owner() -> None:
 
 
 def test_the_tombstone_of_a_deployment_enqueues_the_owner() -> None:
-    """SC-07. A deletion that was missed arrives as a tombstone and counts as well."""
+    """A deletion that was missed arrives as a tombstone and counts as well."""
     deployment = stored_deployment(new_foo())
     with FooRig(new_foo()) as rig, captured_logs() as logs:
         (handler,) = rig.deployments.handlers
@@ -375,7 +375,7 @@ _ORPHAN = "Ignore orphaned object"
     ],
 )
 def test_handle_object_finds_the_controlling_foo(obj: object, enqueued: bool, logged: list[str]) -> None:
-    """SC-07. Only a controller reference to a living Foo, by group, kind, name and UID, enqueues it."""
+    """Only a controller reference to a living Foo, by group, kind, name and UID, enqueues it."""
     with FooRig(new_foo()) as rig, captured_logs() as logs:
         rig.controller._handle_object(obj)
         assert rig.queued() == ([EXAMPLE] if enqueued else [])
@@ -397,7 +397,7 @@ def test_the_deletion_of_a_foreign_deployment_wakes_the_foo_that_wants_its_name(
         assert rig.writes == [_CREATE]
 
 
-def test_a_deployment_replaced_while_nobody_watched_wakes_both_foos() -> None:
+def test_a_deployment_replaced_without_a_watch_wakes_both_foos() -> None:
     """A list shows the new one alone: who had the old one, or wants the name, hears of it, too."""
     old = stored_deployment(new_foo())
     new = disowned(replace(old, metadata=replace(old.metadata, uid="another", resource_version="99")))
@@ -436,7 +436,7 @@ def test_a_settled_item_is_forgotten() -> None:
 
 
 def test_a_failed_item_comes_back_with_back_off() -> None:
-    """SC-08. A sync error adds the item rate limited and does not forget it: 5 ms, then 10 ms."""
+    """A sync error adds the item rate limited and does not forget it: 5 ms, then 10 ms."""
     with FooRig(new_foo(), disowned(stored_deployment(new_foo()))) as rig:
         for failures, delay in ((1, 0.005), (2, 0.010)):
             rig.work()
@@ -451,7 +451,7 @@ def test_a_failed_item_comes_back_with_back_off() -> None:
 
 
 def test_a_server_that_asks_for_time_gets_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """SC-08. After a 429 with Retry-After: 7 the Foo waits in the queue, and no worker with it."""
+    """After a 429 with Retry-After: 7 the Foo waits in the queue, and no worker with it."""
 
     def limited(_name: ObjectName) -> None:
         raise api_error(429, "TooManyRequests", retry_after_seconds=7)
@@ -605,7 +605,7 @@ def test_a_stop_lets_the_sync_in_flight_end_and_starts_no_other(monkeypatch: pyt
 
 
 def test_a_stop_does_not_wait_for_ever_for_a_sync_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """After the shutdown timeout run returns and says that a worker is still busy."""
+    """After the shutdown timeout run returns and reports that a worker is still busy."""
     with (
         captured_logs() as logs,
         FooRig(shutdown_timeout_seconds=0.05) as rig,

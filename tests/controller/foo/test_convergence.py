@@ -1,8 +1,8 @@
 """
 Crashes and rivals at every write: Foo and Deployment still end up in step, and what others wrote lives.
 
-A world is one API, one controller, and everybody else. A story is what users do; a plan says what goes wrong
-at write number k. After the story everybody acts in rounds until nothing changes any more.
+A world is one API, one controller, and the other clients. A story has what users do; a plan has the fault
+at write number k. After the story all act in rounds until nothing changes any more.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ class World:
             self.foreign = self.api.objects["deployments", "default", _WEB]
 
     def check(self) -> None:
-        """Everything in step, and nothing of anybody else's touched."""
+        """Everything in step, and no foreign object touched."""
         for foo in self.api.list(Foo):
             if self.foreign and foo.spec.deployment_name == _WEB:
                 continue
@@ -313,13 +313,13 @@ def test_a_rival_before_any_write_changes_nothing_in_the_end(name: str, rival: s
     for number in range(len(reference.api.writes)):
         world = _run(story, {number: "rival"}, rival=_RIVALS[rival])
         if name == "rename" and rival in ("scales the deployment", "deletes the deployment"):
-            continue  # the old Deployment is nobody's concern any more; check() saw the new one
+            continue  # the old Deployment is not checked any more; check() saw the new one
         assert world.end_state() == reference.end_state(), number
 
 
 @pytest.mark.parametrize("name", ["create", "scale"])
 def test_a_deployment_replaced_before_any_write_is_left_alone_until_it_goes(name: str) -> None:
-    """Just before write k somebody takes the name: theirs is untouched; once it goes all is well again."""
+    """Just before write k another client takes the name: theirs is untouched; once it goes all is well."""
     story = _STORIES[name]
     reference = _run(story)
     for number in range(len(reference.api.writes)):
@@ -346,7 +346,7 @@ def test_a_rival_and_a_crash_together_change_nothing_in_the_end() -> None:
 
 
 def test_the_foo_deleted_before_any_write_leaves_nothing_behind() -> None:
-    """A user deletes the Foo just before write k: its Deployment goes with it, whatever was being written."""
+    """A user deletes the Foo just before write k: its Deployment goes with it, for any write."""
     for number in range(_count_writes(_STORIES["scale"])):
         world = _run(_STORIES["scale"], {number: "rival"}, rival=_delete_foo)
         assert world.api.objects == {}, number

@@ -1,4 +1,4 @@
-"""What the Foo controller tells people: Events on a Foo, and log lines."""
+"""Reports of the Foo controller to people: Events on a Foo, and log lines."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _reference(name: str, version: str) -> ObjectReference:
 
 
 def test_a_foo_is_reported_invalid_once_per_resource_version() -> None:
-    """The same version is said once, by event and by log; a new version or another Foo is said again."""
+    """A version is reported once, by event and by log; a new version or another Foo is reported again."""
     with FooRig() as rig, captured_logs() as logs:
         for name, version in (("a", "1"), ("a", "1"), ("b", "1"), ("a", "2"), ("a", "2"), ("b", "1")):
             rig.controller._report_invalid(_reference(name, version), "Foo is wrong", f"{name} {version}")
@@ -33,7 +33,7 @@ def test_a_foo_is_reported_invalid_once_per_resource_version() -> None:
 
 
 def test_a_foreign_deployment_is_an_event_a_warning_and_an_error() -> None:
-    """The user reads it in the event, the operator in the log with owner and fix; the error says it, too."""
+    """The user reads it in the event, the operator in the log with owner and fix; the error has it, too."""
     foo = new_foo()
     deployment = new_deployment(foo)
     owner = OwnerReference(api_version="v1", kind="Other", name="them", uid="1", controller=True)

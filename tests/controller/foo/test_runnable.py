@@ -60,7 +60,7 @@ def workers_alive(runnable: FooRunnable) -> int:
 
 
 def test_foo_works_on_the_informers_of_the_manager(cluster: ManagedSandbox) -> None:
-    """One watch of Deployments serves Foo and everybody else; Foo only works while we lead."""
+    """One watch of Deployments serves Foo and all others; Foo only works while we lead."""
     manager = cluster.manager()
     runnable = add_foo(manager, workers=2)
     assert needs_leader_election(runnable)
@@ -105,8 +105,8 @@ def test_dead_workers_are_noticed(cluster: ManagedSandbox) -> None:
     assert runnable.workers_check() is None
 
 
-def test_a_standby_queues_and_says_nothing(cluster: ManagedSandbox) -> None:
-    """Its caches are warm, and whoever follows the leader begins with what they hold."""
+def test_a_standby_queues_and_is_silent(cluster: ManagedSandbox) -> None:
+    """Its caches are warm, and a replica that follows the leader begins with their content."""
     manager = cluster.manager()
     runnable = FooRunnable(manager, workers=2)
     informer = manager.informer_for(Foo)
@@ -124,13 +124,13 @@ def test_a_standby_queues_and_says_nothing(cluster: ManagedSandbox) -> None:
 
 
 def warnings(cluster: ManagedSandbox) -> list[str]:
-    """What the Warning events say."""
+    """The texts of the Warning events."""
     events = cluster.client.resource(Event).list("default").items
     return [event.message for event in events if event.type == "Warning"]
 
 
 class Scripted:
-    """A Foo controller that ends as a test says."""
+    """A Foo controller that ends as the test decides."""
 
     def __init__(self, error: Exception | None, workers_alive: int) -> None:
         self._error = error
@@ -163,7 +163,7 @@ def test_a_stop_before_the_caches_are_filled_is_a_clean_end(cluster: ManagedSand
     assert [entry["event"] for entry in logs] == ["Stopped before the caches were filled"]
 
 
-def test_workers_that_did_not_end_are_told(cluster: ManagedSandbox) -> None:
+def test_workers_that_did_not_end_are_reported(cluster: ManagedSandbox) -> None:
     """Whoever holds a lease must not release it."""
     with pytest.raises(WorkersBusyError, match=r"foo: 1 workers did not end in 30s"):
         scripted(cluster, None, workers_alive=1).run(threading.Event())

@@ -1,4 +1,4 @@
-"""A cache of the Foo controller is behind by a minute: it asks before it acts, and fights nobody."""
+"""A cache of the Foo controller is behind by a minute: it asks before it acts, and fights no other client."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def delete_in_the_foreground(silent: SilentFoos) -> None:
 
 @pytest.mark.parametrize("go", [delete, recreate, delete_in_the_foreground], ids=lambda go: go.__name__)
 def test_nothing_is_made_for_a_foo_that_is_gone(go: Callable[[SilentFoos], None]) -> None:
-    """While the cache has it the server is asked, ever more rarely; what comes after it is served at once."""
+    """While the cache has it the server is asked, ever more rarely; its successor is served at once."""
     silent = SilentFoos()
     with silent.rig as rig:
         go(silent)
@@ -105,7 +105,7 @@ def test_a_deployment_that_a_user_deletes_costs_one_read() -> None:
 
 
 def test_a_role_without_get_slows_down() -> None:
-    """Who may not ask makes it again, but ever more rarely; the log says once which rule is missing."""
+    """A controller that may not ask makes it again, but ever more rarely; the missing rule is logged once."""
     silent = SilentFoos()
     silent.api.refuse_read = lambda _target: (403, "Forbidden")
     with silent.rig, captured_logs() as logs:
@@ -128,7 +128,7 @@ def test_a_deployment_that_is_being_deleted_is_not_scaled() -> None:
 
 
 def see_foos(rig: FooRig) -> None:
-    """The watch of Foos brings what has changed."""
+    """The watch of Foos brings the changes."""
     before = {foo.metadata.name: foo for foo in rig.foos.indexer.list()}
     rig.foos.see(rig.api)
     for foo in rig.foos.indexer.list():

@@ -39,7 +39,7 @@ def _scale(rig: FooRig, replicas: int) -> None:
 
 
 @pytest.mark.parametrize(("crd", "lacking"), _IGNORING.items())
-def test_a_crd_without_status_is_said_once_and_not_written_again(crd: FooCRD, lacking: str) -> None:
+def test_a_crd_without_status_is_reported_once_and_not_written_again(crd: FooCRD, lacking: str) -> None:
     """One write, one warning with code and fix; after that resyncs write nothing, and nothing fails."""
     with _rig(crd) as rig, captured_logs() as logs:
         for _ in range(5):
@@ -82,7 +82,7 @@ def test_a_repaired_crd_is_noticed_with_the_next_write_of_a_deployment(crd: FooC
         assert rig.foo("other").status.available_replicas == 1
 
 
-def test_a_crd_that_loses_the_status_is_said() -> None:
+def test_a_crd_that_loses_the_status_is_reported() -> None:
     """It was kept before, so a 404 is asked about: the Foo is there, the subresource is not."""
     with _rig(FooCRD.SUBRESOURCE) as rig, captured_logs() as logs:
         rig.sync()
@@ -95,7 +95,7 @@ def test_a_crd_that_loses_the_status_is_said() -> None:
 
 
 @pytest.mark.parametrize("crd", list(FooCRD))
-def test_foos_that_are_deleted_say_nothing_about_the_crd(crd: FooCRD) -> None:
+def test_foos_that_are_deleted_prove_nothing_about_the_crd(crd: FooCRD) -> None:
     """A 404 that is not about the subresource is raised, and decides nothing."""
     with _rig(crd) as rig, captured_logs() as logs:
         rig.api.delete("foos", "example-foo")
@@ -105,7 +105,7 @@ def test_foos_that_are_deleted_say_nothing_about_the_crd(crd: FooCRD) -> None:
     assert _warnings(logs) == []
 
 
-def test_a_foo_that_was_made_anew_says_nothing_about_the_crd() -> None:
+def test_a_foo_that_was_made_anew_proves_nothing_about_the_crd() -> None:
     """The one whose status was to be written is gone, and the server's 404 meant it."""
     with _rig(FooCRD.SUBRESOURCE) as rig, captured_logs() as logs:
 

@@ -63,7 +63,7 @@ def test_variables_become_those_of_a_container() -> None:
 
 
 def test_resources_become_those_of_a_container() -> None:
-    """What is not said stays unsaid."""
+    """Unset fields stay unset."""
     app = new_app(resources={"limits": {"cpu": "1"}})
     resources = new_deployment(app).spec.template.spec.containers[0].resources
     assert (resources.limits, resources.requests) == (ResourceAmounts(cpu="1"), ResourceAmounts())
@@ -149,7 +149,7 @@ def test_a_child_is_known_by_its_controller() -> None:
         ((replace(TAKEN_BY, api_version="other.com/v1", kind="MyApp", name="a"),), 'belongs to MyApp "a"'),
     ],
 )
-def test_somebody_elses_is_not_touched(owners: tuple[OwnerReference, ...], words: str) -> None:
+def test_a_foreign_object_is_not_touched(owners: tuple[OwnerReference, ...], words: str) -> None:
     """Whatever it is; the error names the owner, and no request is made."""
     rig = ChildRig()
     rig.cache(owner_references=owners)

@@ -1,4 +1,4 @@
-"""The MyApp controller on a sandbox: MyApps that go, and what they say meanwhile."""
+"""The MyApp controller on a sandbox: MyApps that go, and their statuses meanwhile."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def bring_up(cluster: ManagedSandbox, clock: FakeClock) -> None:
 
 
 def all_ready(cluster: ManagedSandbox, clock: FakeClock) -> bool:
-    """Whether every MyApp says so; lets back-offs pass."""
+    """Whether every MyApp's status shows it; lets back-offs pass."""
     clock.advance(0.1)
     found = cluster.client.resource(MyApp).list().items
     return all(is_condition_true(each.status.conditions, "Ready") for each in found)
@@ -92,7 +92,7 @@ def resync(cluster: ManagedSandbox, clock: FakeClock) -> None:
 
 
 def settle(cluster: ManagedSandbox, clock: FakeClock, requests: Requests) -> None:
-    """Resync until nothing is written any more, but not for ever: events come after what they tell of."""
+    """Resync until nothing is written any more, but not for ever: Events come after their changes."""
     for _ in range(SETTLING):
         writes = requests.writes
         resync(cluster, clock)

@@ -16,7 +16,7 @@ from support.myapp_scenes import (
 )
 
 
-def test_what_does_not_fit_is_said_and_does_no_harm() -> None:
+def test_an_object_that_does_not_fit_is_reported_and_does_no_harm() -> None:
     """A MyApp that cannot be read gets a Warning of its own; the others are served."""
     managed = Managed(older_definition())
     with managed.cluster.running(managed.manager):

@@ -69,7 +69,7 @@ def test_a_myapp_gets_its_children() -> None:
 
 
 def test_first_sight_is_progress() -> None:
-    """The first status says Progressing=True/Reconciling with the count, and neither Ready nor Degraded."""
+    """The first status has Progressing=True/Reconciling with the count, and neither Ready nor Degraded."""
     rig = MyAppRig()
     rig.create_app()
     assert rig.sync() is None
@@ -81,7 +81,7 @@ def test_first_sight_is_progress() -> None:
     assert rig.message("Progressing").startswith("Ready replicas: 0/2")
 
 
-def test_a_myapp_that_is_up_says_so_and_is_looked_at_again() -> None:
+def test_a_myapp_that_is_up_reports_it_and_is_looked_at_again() -> None:
     """Counts, generation, selector and conditions are those of the Deployment; the safety net is 30 s."""
     rig = settled()
     status = rig.raw(MyApp)["status"]
@@ -96,7 +96,7 @@ def test_a_myapp_that_is_up_says_so_and_is_looked_at_again() -> None:
 
 
 def test_at_first_sight_it_is_progressing() -> None:
-    """The first sync makes the children and says so; nothing is ready yet, and nothing is wrong."""
+    """The first sync makes the children and reports it; nothing is ready yet, and nothing is wrong."""
     rig = MyAppRig()
     rig.create_app()
     assert rig.sync() is None
@@ -138,7 +138,7 @@ def test_a_change_is_carried_to_the_children_it_is_about(fields: Object, targets
 
 
 def test_children_that_were_changed_or_deleted_come_back() -> None:
-    """Whatever somebody does to what a MyApp owns, the next sync mends it."""
+    """The next sync mends any change of a MyApp's children."""
     rig = settled(**FULL)
     before = {kind: rig.raw(kind)["spec"] for kind in CHILDREN}
     container = {"name": "app", "image": "other:1", "resources": {"limits": {"cpu": "3"}}}
@@ -161,7 +161,7 @@ def test_children_that_were_changed_or_deleted_come_back() -> None:
 
 
 def test_what_others_add_is_left_alone() -> None:
-    """Further containers, ports, labels and annotations of the children are somebody else's business."""
+    """Further containers, ports, labels and annotations of the children belong to others."""
     rig = settled(serviceType="NodePort")
     template = {
         "metadata": {"annotations": {"restarted": "now"}},
@@ -242,7 +242,7 @@ def test_a_port_that_somebody_moved_comes_back() -> None:
 
 
 def test_a_container_that_was_renamed_comes_back() -> None:
-    """With its variables and its port, beside the one that somebody made of it."""
+    """With its variables and its port, beside the container that was renamed."""
     rig = settled(**FULL)
     before = container_of(rig.raw(Deployment))
     path = Deployment.resource.path(namespace=NAMESPACE, name="a")
@@ -256,7 +256,7 @@ def test_a_container_that_was_renamed_comes_back() -> None:
 
 @pytest.mark.parametrize("amount", ["500u", "0.0005", "1e-9", "1.0001Ki", "8Ei", "1e19", "1000E", "00012"])
 def test_amounts_that_the_server_rounds_are_no_difference(amount: str) -> None:
-    """It keeps thousandths, and as much as an int64 holds: what it made of the amount is what is wanted."""
+    """It keeps thousandths, and as much as an int64 holds: its rounded amount is the wanted one."""
     rig = settled(replicas=1, resources={"limits": {"memory": amount}, "requests": {"cpu": amount}})
     patched = [write.target for write in rig.transport.writes if write.method == "PATCH"]
     assert patched == ["deployments/a", "services/a"]
@@ -308,7 +308,7 @@ def test_a_child_deleted_unseen_is_no_failure(kind: type[Kind]) -> None:
     assert not [event for event in rig.events() if event.startswith("Warning")]
 
 
-def test_every_write_is_told_of() -> None:
+def test_every_write_is_reported() -> None:
     """Children and status alike: the next reconcile waits until the cache has them."""
     told = NotedWrites()
     rig = MyAppRig()

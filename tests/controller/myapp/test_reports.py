@@ -38,8 +38,8 @@ class Story:
         return self.recorder.take()
 
 
-def test_a_failure_is_told_once() -> None:
-    """However often it repeats, and whatever else joins it; another one is told by itself."""
+def test_a_failure_is_reported_once() -> None:
+    """However often it repeats, and with any other joining it; another one is reported by itself."""
     story = Story()
     assert story.sees("Service: taken") == ["Warning ReconcileError Service: taken"]
     assert story.sees("Service: taken", ready=1) == []
@@ -47,7 +47,7 @@ def test_a_failure_is_told_once() -> None:
     assert story.sees("Deployment: no") == []
 
 
-def test_the_beginning_of_a_deployments_trouble_is_told() -> None:
+def test_the_beginning_of_a_deployments_trouble_is_reported() -> None:
     """Once, though its words change with every pod that it fails to make; and so is the end."""
     story = Story()
     assert story.sees(ready=1) == []
@@ -57,7 +57,7 @@ def test_the_beginning_of_a_deployments_trouble_is_told() -> None:
     assert story.sees(ready=1) == ["Normal ReconcileSuccess No step fails any more"]
 
 
-def test_recovery_and_readiness_are_told() -> None:
+def test_recovery_and_readiness_are_reported() -> None:
     """When a MyApp is Degraded no more, and when it becomes Ready."""
     story = Story()
     assert story.sees(ready=1) == []
@@ -68,7 +68,7 @@ def test_recovery_and_readiness_are_told() -> None:
     assert story.sees() == ["Normal ReconcileSuccess No step fails any more", ready]
 
 
-def test_a_service_that_was_written_is_told() -> None:
+def test_a_service_that_was_written_is_reported() -> None:
     """With what it has become, and again when it becomes something else."""
     rig = MyAppRig()
     rig.create_app(port=9000, serviceType="NodePort")

@@ -1,4 +1,4 @@
-"""The status of a MyApp as a function of what was seen."""
+"""The status of a MyApp as a function of the observed objects."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_a_deployment_on_its_way(seen: dict[str, Any], text: str) -> None:
 
 
 def test_a_myapp_that_is_being_deleted() -> None:
-    """Neither Ready nor Progressing, whatever there is; Degraded as the Deployment says; said once."""
+    """Neither Ready nor Progressing, with any Deployment; Degraded as the Deployment is; reported once."""
     app = new_app(replicas=3, generation=5)
     app = replace(app, metadata=replace(app.metadata, deletion_timestamp=format_time(NOW)))
     gone = (("False", "Deleting"),) * 3
@@ -173,7 +173,7 @@ def test_conditions_that_are_well_are_no_trouble() -> None:
 
 
 def test_the_same_seen_again_is_the_same_status() -> None:
-    """To the object, whatever the time: nothing to write."""
+    """To the object, at any time: nothing to write."""
     app = new_app()
     app = replace(app, status=new_status(app, deployment_of(app), now=NOW))
     assert new_status(app, deployment_of(app), now=NOW + 1000) is app.status

@@ -1,4 +1,4 @@
-"""What becomes of the steps of a reconcile."""
+"""The results of the steps of a reconcile."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def raising(error: BaseException) -> Callable[[], None]:
     return step
 
 
-def test_a_step_that_is_done_says_what_it_made() -> None:
+def test_a_step_that_is_done_shows_what_it_made() -> None:
     """And nothing else is noted."""
     steps = Steps(Context(), [], [])
     assert steps.take("Service", lambda: "made") == "made"

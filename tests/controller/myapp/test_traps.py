@@ -163,7 +163,7 @@ def test_trap_a_type_that_needs_other_ports() -> None:
 @pytest.mark.parametrize("kind", CHILDREN)
 @pytest.mark.parametrize(("owner", "words"), [("", "has no owner"), ("them", 'belongs to ConfigMap "them"')])
 def test_trap_a_name_that_is_taken(kind: type[Kind], owner: str, words: str) -> None:
-    """It is not touched; Degraded names the owner, one Warning tells of it; freed, it recovers."""
+    """It is not touched; Degraded names the owner, one Warning reports it; freed, it recovers."""
     rig = MyAppRig()
     with_sources(rig)
     rig.create(kind, somebodys(kind, new_owner(rig, owner) if owner else None))
@@ -188,8 +188,8 @@ def test_trap_a_name_that_is_taken(kind: type[Kind], owner: str, words: str) -> 
     assert rig.conditions() == READY
 
 
-def test_trap_an_autoscaler_over_somebody_elses_deployment() -> None:
-    """When the Deployment is lost to somebody, ours goes before it scales theirs; freed, both come back."""
+def test_trap_an_autoscaler_over_a_foreign_deployment() -> None:
+    """When another owner gets the Deployment, ours goes before it scales theirs; freed, both come back."""
     rig = settled(**FULL)
     rig.delete(Deployment)
     rig.create(Deployment, somebodys(Deployment))
@@ -232,7 +232,7 @@ def test_trap_a_namesake_that_goes_wakes_the_myapp() -> None:
 
 @pytest.mark.parametrize("kind", CHILDREN)
 def test_trap_a_name_that_is_freed_is_noticed_late(kind: type[Kind]) -> None:
-    """The child is made as soon as what was in its way has gone, though no back-off ends on this clock."""
+    """The child is made as soon as the object in its way has gone, though no back-off ends on this clock."""
     clock = FakeClock()
     managed = Managed(custom_resource_definition(MyApp), seams=Seams(clock=clock))
     objects = managed.cluster.client.resource(kind)
@@ -303,7 +303,7 @@ def test_trap_a_selector_of_an_earlier_release() -> None:
 
 
 def test_trap_an_autoscaler_deleted_by_name() -> None:
-    """A deletion carries the UID: what took the name in between is left; somebody else's is not asked for."""
+    """A deletion carries the UID: another object of the name is left; a foreign one is not deleted."""
     rig = settled(**FULL)
     rig.set_spec(autoScaling=None)
     rig.sync_caches()

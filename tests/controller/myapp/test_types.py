@@ -1,4 +1,4 @@
-"""MyApp: what fits its type, its defaults, and the rules that a type cannot say."""
+"""MyApp: the objects that fit its type, its defaults, and the rules that a type cannot express."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def test_names_that_no_service_can_have(name: str) -> None:
     assert problems(decoded(name)) == (f"metadata.name: {NAME_RULE.message}",)
 
 
-def test_all_that_is_wrong_is_said() -> None:
+def test_all_that_is_wrong_is_reported() -> None:
     """Problems come together; a MyApp with everything in its spec has none."""
     wrong = decoded("A", env=[{"name": "A", "valueFrom": {}}])
     assert len(problems(wrong)) == 2

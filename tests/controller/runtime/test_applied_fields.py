@@ -1,4 +1,4 @@
-"""What was applied earlier and is wanted no longer."""
+"""Fields that were applied earlier and are wanted no longer."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def config_map(**data: str) -> ConfigMap:
 
 
 def test_a_key_of_an_earlier_process_is_found() -> None:
-    """By one read of the object; a key of another manager is none of ours."""
+    """By one read of the object; a key of another manager is left alone."""
     cluster = Cluster()
     present = cluster.put(old="1", kept="1")
     cluster.maps.patch("a", {"data": {"foreign": "1"}}, namespace="default", field_manager="kubectl")

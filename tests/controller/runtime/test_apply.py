@@ -80,7 +80,7 @@ class Strategy(APIStruct):
 
 
 class RolloutSpec(APIStruct):
-    """Fields that are called as those of pods are; what has no default is always said."""
+    """Fields with the names of a pod's; fields without a default are always sent."""
 
     containers: tuple[Container, ...]
     ports: tuple[ServicePort, ...] = ()
@@ -120,7 +120,7 @@ def test_what_the_server_writes_is_not_applied() -> None:
 
 
 def test_apply_creates_changes_and_leaves_the_rest_alone(cluster: ManagedSandbox) -> None:
-    """The first makes the object, the next changes what it says; another manager's label stays."""
+    """The first makes the object, the next changes its fields; another manager's label stays."""
     services = cluster.client.resource(Service)
     made = apply(services, wanted(a="1"), field_manager="us")
     services.patch("s", {"metadata": {"labels": {"theirs": "x"}}}, namespace="default", field_manager="they")
@@ -130,15 +130,15 @@ def test_apply_creates_changes_and_leaves_the_rest_alone(cluster: ManagedSandbox
     assert [port.port for port in after.spec.ports] == [8080]
 
 
-def test_what_is_no_longer_said_is_removed(cluster: ManagedSandbox) -> None:
-    """The server knows what was ours."""
+def test_a_field_that_is_left_out_is_removed(cluster: ManagedSandbox) -> None:
+    """The server knows which fields were ours."""
     services = cluster.client.resource(Service)
     apply(services, wanted(a="1"), field_manager="us")
     assert dict(apply(services, wanted(), field_manager="us").metadata.labels) == {}
 
 
 def test_an_apply_without_a_change_is_no_write(cluster: ManagedSandbox) -> None:
-    """The version stays; and is_applied can tell before."""
+    """The version stays; and is_applied returns True before."""
     services = cluster.client.resource(Service)
     made = apply(services, wanted(a="1"), field_manager="us")
     assert is_applied(wanted(a="1"), made)
@@ -165,13 +165,13 @@ def test_anothers_field_is_taken_over_only_by_force(cluster: ManagedSandbox) -> 
         (wanted(80), wanted(81), False),
     ],
 )
-def test_only_what_is_said_is_compared(desired: Service, present: Service, applied: bool) -> None:
+def test_only_sent_fields_are_compared(desired: Service, present: Service, applied: bool) -> None:
     """More is no difference; less and other is."""
     assert is_applied(desired, present) is applied
 
 
 def test_lists_are_compared_by_key_where_the_server_merges_them() -> None:
-    """A port, an owner or a finalizer that somebody added does not count; one that is not there does."""
+    """A port, an owner or a finalizer that another client added does not count; a missing one does."""
     ports = (ServicePort(name="http", port=80), ServicePort(name="more", port=81))
     present = replace(wanted(), spec=replace(wanted().spec, ports=ports))
     assert is_applied(wanted(), present)
@@ -205,7 +205,7 @@ def test_a_list_that_is_replaced_as_a_whole_must_be_equal() -> None:
 
 
 def test_a_map_that_is_replaced_as_a_whole_must_be_equal() -> None:
-    """A selector is, labels are not; nor is any other map, unless it is said empty."""
+    """A selector is, labels are not; nor is any other map, unless it is sent empty."""
     selector = FrozenMap({"app": "a", "more": "x"})
     assert not is_applied(wanted(), replace(wanted(), spec=replace(wanted().spec, selector=selector)))
     full, empty = (
@@ -252,8 +252,8 @@ def test_the_order_of_what_is_wanted_counts() -> None:
     assert not is_applied(env("A", "B"), env("A", "B", "A"))
 
 
-def test_ports_are_told_apart_by_their_protocol_too() -> None:
-    """DNS has the same port twice; a protocol that is not said is TCP."""
+def test_ports_are_distinguished_by_their_protocol_too() -> None:
+    """DNS has the same port twice; a protocol that is left out is TCP."""
     udp, tcp = (ContainerPort(container_port=53, protocol=name) for name in ("UDP", "TCP"))
     unsaid = ContainerPort(container_port=53, protocol="")
     assert is_applied(deployment(ports=(udp,)), deployment(ports=(tcp, udp)))
@@ -277,7 +277,7 @@ def rollout(pods: Deployment, **fields: Any) -> Rollout:
 
 
 def test_lists_of_custom_kinds_are_taken_for_replaced() -> None:
-    """Whatever they are called: that they are merged is for their schema to say."""
+    """With any field names: their schema decides whether they are merged."""
     one, two = ServicePort(name="a", port=1), ServicePort(name="b", port=2)
     assert is_applied(rollout(env("A"), ports=(one, two)), rollout(env("A"), ports=(one, two)))
     assert not is_applied(rollout(env("A"), ports=(one,)), rollout(env("A"), ports=(one, two)))
@@ -288,12 +288,12 @@ def test_lists_of_custom_kinds_are_taken_for_replaced() -> None:
     "group", ["samplecontroller.k8s.io", "gateway.networking.k8s.io", "example.com", "apps.example.com"]
 )
 def test_groups_of_custom_kinds_are_not_taken_for_built_in_ones(group: str) -> None:
-    """Some end as built-in groups do, and what their lists are called says nothing."""
+    """Some end as built-in groups do, and the names of their lists prove nothing."""
     assert not is_built_in(group)
     assert all(is_built_in(entry.group) for entry in resource_entries())
 
 
-def test_a_struct_that_says_nothing_asks_for_itself_only() -> None:
+def test_an_empty_struct_asks_for_itself_only() -> None:
     """What the server fills in is no difference; that it is not there is one."""
     said, filled = (rollout(env("A"), strategy=Strategy(type=name)) for name in ("", "RollingUpdate"))
     assert is_applied(said, filled)
@@ -338,7 +338,7 @@ def test_what_has_just_been_applied_is_applied(cluster: ManagedSandbox, desired:
     assert is_applied(desired, client.get("s", namespace="default"))
 
 
-def test_the_tables_say_what_the_schemas_say() -> None:
+def test_the_tables_agree_with_the_schemas() -> None:
     """Of every built-in kind: which lists are merged, by which keys, and which maps are replaced."""
     lists: dict[tuple[str, ...], set[tuple[str, ...] | None]] = {}
     replaced: dict[tuple[str, str], set[bool]] = {}

@@ -36,7 +36,7 @@ from support.managed_sandbox import ManagedSandbox
 
 
 class ConfigMap(Kind, group="", version="v1"):
-    """What somebody else typed."""
+    """A user's own type."""
 
 
 class Exposer:
@@ -151,7 +151,7 @@ def test_owners_that_do_not_control_can_be_asked_for(cluster: ManagedSandbox) ->
 
 
 def test_what_a_map_function_raises_keeps_no_controller_from_starting(cluster: ManagedSandbox) -> None:
-    """One odd object of the first list is counted and said; the others are reconciled, and workers start."""
+    """One odd object of the first list is counted and logged; the others are reconciled."""
     manager = cluster.manager()
     exposer = Exposer(manager)
 
@@ -186,7 +186,7 @@ def test_predicates_are_per_watch(cluster: ManagedSandbox) -> None:
 
 @pytest.mark.parametrize("namespaces", [("one",), ("one", "two"), ()])
 def test_one_namespace_several_or_all(cluster: ManagedSandbox, namespaces: tuple[str, ...]) -> None:
-    """What is elsewhere is none of our business."""
+    """Objects elsewhere are ignored."""
     for namespace in ("one", "two", "three"):
         cluster.namespace(namespace)
         new_foo(cluster, "a", namespace=namespace)
@@ -200,7 +200,7 @@ def test_one_namespace_several_or_all(cluster: ManagedSandbox, namespaces: tuple
 
 
 def test_misfits_of_the_kind_are_events(cluster: ManagedSandbox) -> None:
-    """An object that does not fit its type cannot be reconciled: its owner is told."""
+    """An object that does not fit its type cannot be reconciled: its owner gets an Event."""
     manager = cluster.manager()
     controller_for(manager, "exposer").for_(Foo).complete_by_name(Exposer(manager))
     misfit = Undecodable("default", "a", "7", b'{"metadata":{"uid":"u"}}', "does not fit")
@@ -227,8 +227,8 @@ def test_a_misfit_is_not_cleaned_up_after(cluster: ManagedSandbox) -> None:
     assert "odd" not in exposer.told("a")
 
 
-def test_misfits_are_said_from_the_start(cluster: ManagedSandbox) -> None:
-    """A standby is silent, and misses none: what is there is said when its watches start."""
+def test_misfits_are_reported_from_the_start(cluster: ManagedSandbox) -> None:
+    """A standby is silent, and misses none: the objects are reported when its watches start."""
     informer, recorder = cluster.manager().informer_for(Foo), FakeRecorder(include_object=True)
     queue = ReconcileQueue("exposer")
     watch = InformerSource(informer, own_name, sink=queue, observed=lambda *_: None, recorder=recorder)
@@ -254,7 +254,7 @@ def test_the_depths_of_the_queue_are_shown_by_priority(cluster: ManagedSandbox) 
 
 
 def test_options_reach_the_controller(cluster: ManagedSandbox) -> None:
-    """What is not said is the manager's."""
+    """Options that are left out are the manager's."""
     manager = cluster.manager(
         controller_options=ControllerOptions(
             cache_sync_timeout_seconds=math.inf, shutdown_timeout_seconds=7, max_retries=2
@@ -276,7 +276,7 @@ def test_options_reach_the_controller(cluster: ManagedSandbox) -> None:
 
 
 def test_declared_access_is_kept_by_the_manager(cluster: ManagedSandbox) -> None:
-    """Each verb once, whoever declared it."""
+    """Each verb once, from any declaration."""
     manager = cluster.manager()
     for name in ("a", "b"):
         controller_for(manager, name).for_(Foo).declares(*FOO_ACCESS).complete_by_name(Exposer(manager))
@@ -374,7 +374,7 @@ def test_without_the_role_children_are_made_again_ever_more_rarely(cluster: Mana
     services = cluster.client.resource(Service)
 
     def has_seen(number: int) -> bool:
-        clock.advance(0.01)  # what is not in the cache is looked for again
+        clock.advance(0.01)  # an object that is not in the cache is looked for again
         return exposer.told("a").count("Service default/a added") == number
 
     def is_held_back() -> bool:
@@ -421,7 +421,7 @@ def test_a_child_that_the_server_refuses_is_an_event_of_its_owner(cluster: Manag
 
 
 def test_what_a_controller_watches_and_records_is_declared(cluster: ManagedSandbox) -> None:
-    """Only writes are said by the author, once; roles() needs nothing else."""
+    """The author declares only writes, once; roles() needs nothing else."""
     manager = cluster.manager()
     builder = controller_for(manager, "exposer").for_(Foo).owns(Service).watches(ConfigMap, own_name)
     builder.writes(Service, "create", "patch").writes(Foo, "update", subresource="status")
@@ -450,8 +450,8 @@ def test_what_a_controller_watches_and_records_is_declared(cluster: ManagedSandb
         builder.writes(Service, "xyz")
 
 
-def test_a_write_that_is_not_declared_is_told_once(cluster: ManagedSandbox) -> None:
-    """Though the server takes it: with the line for the set-up. What is declared is not told."""
+def test_a_write_that_is_not_declared_is_reported_once(cluster: ManagedSandbox) -> None:
+    """Though the server takes it: with the line for the set-up. A declared write is not logged."""
     manager = cluster.manager()
     done: set[str] = set()
 
@@ -479,7 +479,7 @@ def test_a_write_that_is_not_declared_is_told_once(cluster: ManagedSandbox) -> N
 
 
 def six_maps(manager: Manager, *, owns: bool, timeout_seconds: float) -> Controller:
-    """Keeps six ConfigMaps per Foo, which the server names; the reconcile tells nobody of its writes."""
+    """Keeps six ConfigMaps per Foo, which the server names; the reconcile does not report its writes."""
     maps = manager.informer_for(ConfigMap)
 
     def reconcile(foo: Foo, context: Context) -> None:
@@ -573,7 +573,7 @@ def test_what_is_no_kind_and_no_map_function_is_refused(cluster: ManagedSandbox)
 
 
 def test_an_object_that_an_index_lacks_gets_an_event(cluster: ManagedSandbox) -> None:
-    """It is reconciled all the same; its metric and its Event say what is wrong."""
+    """It is reconciled all the same; its metric and its Event name the trouble."""
     manager = cluster.manager()
     foos = manager.informer_for(Foo)
     foos.add_indexers({"team": lambda foo: (foo.metadata.labels["team"],)})

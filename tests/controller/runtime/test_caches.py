@@ -58,7 +58,7 @@ def test_one_namespace_is_a_sequence_of_one() -> None:
 
 @pytest.mark.parametrize("namespaces", [("", "a"), ("a", "", "b")])
 def test_all_namespaces_and_one_of_them_are_refused(namespaces: tuple[str, ...]) -> None:
-    """Each object of that one would be held, and told of, twice; which of the two was meant nobody knows."""
+    """Each object of that one would be held, and delivered, twice; which of the two was meant is unknown."""
     with pytest.raises(ValueError) as caught:
         Caches(ManagedSandbox().client, namespaces=namespaces)
     assert str(caught.value) == (
@@ -137,7 +137,7 @@ def test_warming_up_waits_for_what_can_be_filled(cluster: ManagedSandbox) -> Non
 
 
 def test_warming_up_is_bounded(cluster: ManagedSandbox) -> None:
-    """A list that takes for ever keeps nobody from leading for more than a minute."""
+    """A list that takes for ever keeps no replica from leading for more than a minute."""
     clock = FakeClock(moves_itself=True)
     caches = Caches(cluster.client, seams=Seams(clock=clock))
     caches.informer_for(Service)
@@ -158,7 +158,7 @@ def test_a_stop_ends_every_wait(cluster: ManagedSandbox, wait: str) -> None:
 
 
 def test_a_long_wait_is_not_silent(cluster: ManagedSandbox) -> None:
-    """Every ten seconds a line says how far each kind is."""
+    """Every ten seconds a line shows how far each kind is."""
     stop = threading.Event()
 
     class Clock(FakeClock):
@@ -178,7 +178,7 @@ def test_a_long_wait_is_not_silent(cluster: ManagedSandbox) -> None:
 
 
 def test_told_to_end_all_of_them_end(cluster: ManagedSandbox) -> None:
-    """In every namespace, without the event that they were started with; nobody is waited for."""
+    """In every namespace, without the event that they were started with; no thread is waited for."""
     caches = Caches(cluster.client, namespaces=("default", "kube-system"))
     caches.informer_for(Service)
     caches.start(threading.Event())
@@ -187,8 +187,8 @@ def test_told_to_end_all_of_them_end(cluster: ManagedSandbox) -> None:
     caches.shutdown()
 
 
-def test_a_kind_nobody_typed_has_an_informer(cluster: ManagedSandbox) -> None:
-    """With the plural and scope that the server says; the objects are whole."""
+def test_a_kind_without_a_type_has_an_informer(cluster: ManagedSandbox) -> None:
+    """With the server's plural and scope; the objects are whole."""
     cluster.install(Foo)
     foo = {"kind": "Foo", "apiVersion": Foo.resource.api_version, "metadata": {"name": "a"}}
     cluster.post(Foo.resource.path(namespace="default"), foo | {"spec": {"deploymentName": "d"}})
@@ -217,7 +217,7 @@ def test_filled_caches_are_not_waited_for() -> None:
     assert wait_for_caches("c", list, threading.Event(), timeout_seconds=0, clock=FakeClock())
 
 
-def test_the_error_names_the_kind_and_what_the_server_said() -> None:
+def test_the_error_has_the_kind_and_the_servers_message() -> None:
     """Whoever reads it knows which CRD or which permission is missing."""
     troubles = ["foos.example.com: the server could not find the requested resource", "services: no list yet"]
     clock = FakeClock(moves_itself=True)
@@ -244,7 +244,7 @@ def test_it_goes_on_as_soon_as_nothing_is_wrong() -> None:
 
 
 def test_a_stop_ends_the_wait() -> None:
-    """False, and no error: nobody waits for it any more."""
+    """False, and no error: no caller waits for it any more."""
     stop = threading.Event()
     stop.set()
     assert not wait_for_caches(

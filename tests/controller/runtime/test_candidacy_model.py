@@ -99,7 +99,7 @@ class Elections(RuleBasedStateMachine):
 
     @rule(who=WHO, verb=st.sampled_from(["get", "create", "update"]), conflict=st.booleans())
     def be_refused(self, who: str, verb: str, conflict: bool) -> None:
-        """The server says no to the first such request."""
+        """The server refuses the first such request."""
         left = [1]
 
         def refuse(seen: str) -> Response | None:
@@ -150,7 +150,7 @@ class Elections(RuleBasedStateMachine):
 
     @invariant()
     def at_most_one_may_write(self) -> None:
-        """I8, P10, P12, P13: whatever happened."""
+        """Whatever happened."""
         writers = [name for name, candidate in self.candidates.items() if candidate.seconds_to_write() > 0]
         assert len(writers) <= 1, writers
 
@@ -189,7 +189,7 @@ def test_a_spoilt_lease_never_has_two_writers(seed: int, change: str) -> None:
 
 
 def test_the_model_can_fail() -> None:
-    """A candidate that takes what is not free is found out: the invariant is not true of everything."""
+    """A candidate that takes a held lease is found out: the invariant can fail."""
     machine = Elections()
     machine.try_it("a")
     machine.api.put(PATH, holderIdentity="", leaseDurationSeconds=1)  # an administrator edits it

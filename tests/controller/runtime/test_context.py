@@ -45,7 +45,7 @@ class ConfigMap(Kind, group="", version="v1", partial=False):
 
 
 class Tools:
-    """A context, its cache of ConfigMaps, and what it told: accepted writes, and Events."""
+    """A context, its cache of ConfigMaps, and its reports: accepted writes, and Events."""
 
     def __init__(self) -> None:
         self.sandbox = Sandbox(token="", controllers=(), seed=1)
@@ -95,8 +95,8 @@ class Tools:
         return live
 
 
-def test_the_client_tells_each_accepted_write() -> None:
-    """All verbs; not a read, a dry run or a refusal; the client it was made of tells nothing."""
+def test_the_client_reports_each_accepted_write() -> None:
+    """All verbs; not a read, a dry run or a refusal; the original client reports nothing."""
     tools = Tools()
     maps = tools.context.client.resource(ConfigMap)
     made = maps.create(ConfigMap(metadata=ObjectMeta(name="a", namespace="default")))
@@ -159,7 +159,7 @@ def test_what_an_apply_without_an_answer_added_goes_too() -> None:
 
 
 def test_what_an_apply_that_failed_was_to_remove_is_removed_by_the_next() -> None:
-    """The server did nothing, and the cache shows all that is wanted: nobody may take that for done."""
+    """The server did nothing, and the cache shows all wanted fields: that must not count as done."""
     tools = Tools()
     both = ConfigMap(metadata=ObjectMeta(name="a", namespace="default"), data=FrozenMap({"x": "1", "y": "1"}))
     one = replace(both, data=FrozenMap({"x": "1"}))
@@ -192,7 +192,7 @@ def test_a_child_that_is_being_deleted_is_neither_written_nor_done(cached: bool,
     if cached:
         tools.sync()
     elif text == "hello":
-        return  # all is as wanted, as far as anybody can know
+        return  # all is as wanted, as far as the cache shows
     tools.told.clear()
     with pytest.raises(WaitError, match="ConfigMap a is being deleted, and not gone yet"):
         tools.apply(text)
@@ -253,7 +253,7 @@ def test_what_the_server_has_as_wanted_is_not_applied_again(cached: bool) -> Non
 
 
 def test_children_that_are_not_wanted_any_more_go() -> None:
-    """By the UID of their owner; those of others and of a predecessor, and what goes already, stay."""
+    """By the UID of their owner; those of others and of a predecessor, and those being deleted, stay."""
     tools = Tools()
     maps = tools.admin.resource(ConfigMap)
     former = replace(tools.owner, metadata=replace(tools.owner.metadata, uid="former"))
@@ -280,7 +280,7 @@ def test_children_that_are_not_wanted_any_more_go() -> None:
 
 
 def test_a_child_that_has_changed_is_not_pruned_unseen() -> None:
-    """It may have been given to somebody else: the next try sees it."""
+    """It may have another owner now: the next try sees it."""
     tools = Tools()
     tools.apply("hello")
     tools.sync()
@@ -302,7 +302,7 @@ def test_string_data_is_refused() -> None:
     assert tools.context.apply(secret, owner=tools.owner).data == secret.data
 
 
-def test_an_apply_without_an_owner_of_a_kind_with_owners_is_told_once() -> None:
+def test_an_apply_without_an_owner_of_a_kind_with_owners_is_reported_once() -> None:
     """With file and line; not of a kind without owners, nor of an object that names an owner itself."""
     tools = Tools()
     context = Context(
@@ -328,7 +328,7 @@ def test_an_apply_without_an_owner_of_a_kind_with_owners_is_told_once() -> None:
     assert line["once"]
 
 
-def test_a_foreign_object_is_left_alone_and_told() -> None:
+def test_a_foreign_object_is_left_alone_and_reported() -> None:
     """Its owner's people read why nothing happens; the retry looks again."""
     tools = Tools()
     tools.admin.resource(ConfigMap).create(ConfigMap(metadata=ObjectMeta(name="a", namespace="default")))
@@ -411,7 +411,7 @@ def test_a_cache_that_lags_behind_ourselves_is_no_obstacle(cached: bool) -> None
 
 
 def test_a_creation_is_one_request_and_owned_like_an_apply() -> None:
-    """So a later apply removes what is no longer wanted; an error of another kind is not looked into."""
+    """So a later apply removes fields that are no longer wanted; another error is not looked into."""
     tools = Tools()
     tools.apply("hello")
     assert tools.trace.asked()[-1].creates
@@ -429,8 +429,8 @@ def test_a_creation_is_one_request_and_owned_like_an_apply() -> None:
     assert [one.verb for one in tools.trace.asked()[before:]] == ["patch"]
 
 
-def test_a_status_is_written_when_it_says_something_new() -> None:
-    """Once, in the controller's name; not over somebody else's change; and never a status of another kind."""
+def test_a_status_is_written_when_it_changes() -> None:
+    """Once, in the controller's name; not over another client's change; never a status of another kind."""
     tools = Tools()
     service = tools.admin.resource(CompleteService).get("owner", namespace="default")
     mine, other = (LoadBalancerStatus(ingress=(LoadBalancerIngress(ip=f"10.0.0.{n}"),)) for n in (1, 2))
@@ -468,7 +468,7 @@ class Reported(Kind, group="example.org", version="v1"):
 
 
 def test_conditions_get_the_time_of_the_context_and_the_generation_of_the_object() -> None:
-    """Authors hand neither down, and a test says what time it is. What an author says counts."""
+    """Authors hand neither down, and a test sets the time. An author's own values count."""
     clock = FakeClock()
     context = Context(clock=clock)
     up = Condition(type="Ready", status="True", reason="Up")
@@ -489,10 +489,10 @@ class Told(Kind, group="example.org", version="v1", kind="Plain"):
 
 
 @pytest.mark.parametrize(("defined", "expected"), [(Plain, ReconcileError), (Told, NotFound)])
-def test_a_status_that_the_server_does_not_keep_is_told(
+def test_a_status_that_the_server_does_not_keep_is_reported(
     defined: type[Kind], expected: type[Exception]
 ) -> None:
-    """Without the subresource the error says what is missing; an object that is gone is a plain NotFound."""
+    """Without the subresource the error names it; an object that is gone is a plain NotFound."""
     tools = Tools()
     crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
     definition = msgspec.json.encode(custom_resource_definition(defined))
@@ -530,7 +530,7 @@ def test_a_context_can_be_made_for_a_test() -> None:
         context.lister_for(Service)
 
 
-def test_writes_of_a_foreign_client_are_told() -> None:
+def test_writes_of_a_foreign_client_are_reported() -> None:
     """Both wrote and deleted pass the object on."""
     tools = Tools()
     tools.context.wrote(deployment("a"))

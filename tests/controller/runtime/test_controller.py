@@ -1,4 +1,4 @@
-"""The loop of a runtime controller: what becomes of a name, by how its reconcile ended."""
+"""The loop of a runtime controller: the next stay of a name, by how its reconcile ended."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def raising(*errors: BaseException | None) -> Any:
 
 
 def test_causes_of_a_name_are_merged_into_one_reconcile() -> None:
-    """Three events before a worker comes are one reconcile, which is told of all, each once and in order."""
+    """Three events before a worker comes are one reconcile, which gets all causes, each once and in order."""
     rig = ReconcileRig()
     for cause in (UPDATED, Cause("Service", "added", "default/b"), UPDATED):
         rig.queue.add(NAME, cause)
@@ -97,7 +97,7 @@ def test_success_is_forgotten_and_counted() -> None:
 
 
 def test_a_failure_is_retried_with_back_off() -> None:
-    """5 ms, 10 ms, 20 ms; the retry says which one it is and after what."""
+    """5 ms, 10 ms, 20 ms; the retry's cause has its number and the error."""
     rig = ReconcileRig(raising(ReconcileError("a"), ReconcileError("b"), ReconcileError("c")))
     rig.queue.add(NAME, UPDATED)
     rig.work()
@@ -117,7 +117,7 @@ def test_a_failure_is_retried_with_back_off() -> None:
 
 
 def test_a_server_that_asks_for_time_gets_it() -> None:
-    """After a Retry-After of 7 s the next try is no sooner, whatever the back-off; an event is no retry."""
+    """After a Retry-After of 7 s the next try is no sooner, with any back-off; an event is no retry."""
     rig = ReconcileRig(raising(api_error(429, "TooManyRequests", retry_after_seconds=7)))
     rig.queue.add(NAME, UPDATED)
     rig.work()
@@ -215,7 +215,7 @@ def test_what_is_no_result_is_a_bug() -> None:
 
 
 def test_a_lost_race_is_no_error_line() -> None:
-    """A Conflict is what optimistic concurrency is made of: said without alarm, and retried."""
+    """A Conflict is a part of optimistic concurrency: logged without alarm, and retried."""
     rig = ReconcileRig(raising(api_error(409, "Conflict")))
     with captured_logs() as logs:
         rig.queue.add(NAME, UPDATED)
@@ -227,7 +227,7 @@ def test_a_lost_race_is_no_error_line() -> None:
 
 
 def test_fresh_events_overtake_the_initial_list() -> None:
-    """What has just happened is reconciled first, though a hundred listed objects wait."""
+    """A fresh event is reconciled first, though a hundred listed objects wait."""
     rig = ReconcileRig()
     for i in range(100):
         listed = Cause("Deployment", "listed", f"default/{i}")
@@ -320,7 +320,7 @@ def test_at_least_one_worker() -> None:
 
 
 class HandWatch:
-    """A source whose cache is filled when the test says so."""
+    """A source whose cache the test fills."""
 
     def __init__(self, *troubles: str) -> None:
         self.started = threading.Event()
@@ -381,7 +381,7 @@ def test_a_controller_starts_once() -> None:
 
 
 def test_as_many_reconciles_at_once_as_were_asked_for_but_one_per_name() -> None:
-    """Three workers are all in a reconcile at the same time; what is asked of a busy name comes after it."""
+    """Three workers are all in a reconcile at the same time; an event of a busy name comes after it."""
     rig = ReconcileRig()
     lock, all_in = threading.Lock(), threading.Barrier(3)
     busy: set[ObjectName] = set()
@@ -414,7 +414,7 @@ def test_as_many_reconciles_at_once_as_were_asked_for_but_one_per_name() -> None
 
 
 def test_caches_that_do_not_fill_are_named() -> None:
-    """After the timeout the error says which kind, and what the server said."""
+    """After the timeout the error has the kind, and the server's message."""
     rig = ReconcileRig()
     rig.controller.watch(HandWatch("foos.example.com: the server could not find it"))  # type: ignore[arg-type]
     controller = threaded(rig, cache_sync_timeout_seconds=0)
@@ -469,7 +469,7 @@ def test_a_stop_while_it_waits_for_caches_is_a_clean_end() -> None:
 
 
 def test_a_stop_waits_for_a_reconcile_in_flight_but_not_for_ever() -> None:
-    """A worker that does not come back is left behind and named: whoever holds a lease must know."""
+    """A worker that does not come back is left behind and named: the holder of a lease must know."""
     rig = ReconcileRig()
     began, release = threading.Event(), threading.Event()
 
@@ -508,7 +508,7 @@ def test_a_dead_worker_fails_the_health_check() -> None:
     assert rig.controller.workers_check() == "rig: 1 of 2 are alive"
 
 
-def test_a_look_at_own_writes_that_fails_is_told_and_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_look_at_own_writes_that_fails_is_reported_and_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a line the name would be stuck in silence."""
     rig = ReconcileRig()
     rig.queue.add(NAME, UPDATED)
@@ -563,7 +563,7 @@ def test_a_process_without_room_for_a_watchman_loses_no_name() -> None:
         ({"blocked_after_seconds": 5}, 5, None),
     ],
 )
-def test_a_reconcile_that_blocks_is_told_while_it_blocks(
+def test_a_reconcile_that_blocks_is_reported_while_it_blocks(
     options: dict[str, Any], after: float, stuck: str | None
 ) -> None:
     """Once, and where it is. With a deadline, liveness fails when it is five minutes late, and heals."""
@@ -595,7 +595,7 @@ def test_a_reconcile_that_blocks_is_told_while_it_blocks(
     assert rig.controller._told == set()
 
 
-def test_nobody_looks_after_an_idle_controller() -> None:
+def test_an_idle_controller_has_no_watchman() -> None:
     """The thread that looks for reconciles that block ends when it finds none, and with a stop."""
     rig = ReconcileRig()
     rig.controller._spawn = spawn_thread
@@ -622,7 +622,7 @@ def test_a_warning_that_is_switched_off_costs_no_thread() -> None:
     assert len(rig.calls) == 1
 
 
-def test_its_repr_tells_how_it_is() -> None:
+def test_its_repr_shows_its_state() -> None:
     """For a notebook, or a debugger."""
     rig = ReconcileRig()
     rig.queue.add(NAME, UPDATED)
@@ -631,7 +631,7 @@ def test_its_repr_tells_how_it_is() -> None:
 
 
 def test_an_error_may_put_its_retry_off() -> None:
-    """A name that is taken is not looked at a hundred times a second: nothing tells when it is free."""
+    """A name that is taken is not polled a hundred times a second: no event shows when it is free."""
     rig = ReconcileRig(raising(NameTakenError("taken")))
     rig.queue.add(NAME, UPDATED)
     rig.work()

@@ -1,4 +1,4 @@
-"""Workers, listeners and a watch that lags, all at once: nothing is lost, and nobody acts on the past."""
+"""Workers, listeners and a watch that lags, all at once: nothing is lost, and no worker acts on the past."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class LaggingCluster:
             self.rig.queue.add(name, Cause("wish"))
 
     def has_converged(self) -> bool:
-        """Whether every child in the cache holds what is wanted."""
+        """Whether every child in the cache has its wanted content."""
         with self.lock:
             wanted = dict(self.wanted)
         cached = {name: self.rig.mirror.get_by_key(str(name)) for name in NAMES}
@@ -94,8 +94,8 @@ class LaggingCluster:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_everything_converges_and_nobody_acts_on_the_past(seed: int) -> None:
-    """Four workers, failures by chance, wishes meanwhile: all ends as wanted, nobody decides too early."""
+def test_everything_converges_and_no_worker_acts_on_the_past(seed: int) -> None:
+    """Four workers, failures by chance, wishes meanwhile: all ends as wanted, no worker decides too early."""
     cluster = LaggingCluster(seed)
     rig = cluster.rig
     rig.queue = rig.controller.queue = ReconcileQueue("rig")

@@ -42,7 +42,7 @@ def test_a_later_reconcile_decides_anew_when_to_come_back() -> None:
 
 
 def test_a_settled_reconcile_cancels_the_plan_of_the_one_before() -> None:
-    """After a change that settled everything, nobody looks again at the old time."""
+    """After a change that settled everything, no worker looks again at the old time."""
     plans = [Result(requeue_after=10), None]
     rig = ReconcileRig(lambda _name, _context: plans.pop(0))
     rig.queue.add(NAME, UPDATED)
@@ -53,7 +53,7 @@ def test_a_settled_reconcile_cancels_the_plan_of_the_one_before() -> None:
     assert len(rig.calls) == 2
 
 
-def test_a_deadline_is_told_and_counted() -> None:
+def test_a_deadline_is_reported_and_counted() -> None:
     """A reconcile that takes longer than it may can see it; it is counted however it ends, and retried."""
     rig = ReconcileRig(reconcile_timeout_seconds=10)
     seen: list[float] = []
@@ -116,7 +116,7 @@ def test_an_event_in_the_middle_of_a_reconcile_replaces_its_plan() -> None:
 
 
 def test_a_plan_that_comes_due_while_the_name_is_parked_is_kept() -> None:
-    """Waiting for our own write takes nothing away: both causes are told when it is over."""
+    """Waiting for our own write takes nothing away: both causes are passed on when it is over."""
     rig = ReconcileRig()
 
     def script(_name: ObjectName, context: Context) -> Result | None:
@@ -141,7 +141,7 @@ def test_a_plan_that_comes_due_while_the_name_is_parked_is_kept() -> None:
     assert len(rig.calls) == 2
 
 
-def test_a_requeue_after_nothing_is_none() -> None:
+def test_a_requeue_after_zero_is_no_requeue() -> None:
     """As in controller-runtime: a 0 would reconcile thousands of times a second."""
     rig = ReconcileRig(lambda _name, _context: Result(requeue_after=0))
     rig.queue.add(NAME, UPDATED)
@@ -178,7 +178,7 @@ def writing() -> ReconcileRig:
 
 
 def test_a_write_of_our_own_is_waited_for() -> None:
-    """The next reconcile comes once the cache has the write, woken by its event, and is told all causes."""
+    """The next reconcile comes once the cache has the write, woken by its event, and gets all causes."""
     rig = writing()
     rig.mirror.put(deployment("child", 10))
     rig.queue.add(NAME, UPDATED)

@@ -52,7 +52,7 @@ def test_without_seconds_only_the_stop_counts() -> None:
 
 
 def test_a_sleep_ends_at_the_deadline() -> None:
-    """Asking for more than there is waits for what there is, and says that it was too much."""
+    """Asking for too much time waits for the time that is left, and the error reports it."""
     clock = FakeClock()
     deadline = Deadline(3, clock=clock)
     short = Background(lambda: deadline.sleep(1))
@@ -88,7 +88,7 @@ def test_a_worker_is_not_held_up_by_a_retry_after() -> None:
 
 @pytest.mark.parametrize("add", [add_foo, add_myapp])
 def test_one_worker_goes_on_while_a_server_asks_for_time(add: Callable[..., object]) -> None:
-    """The first name waits in the queue for as long as the server said; the next ones are worked on."""
+    """The first name waits in the queue for the server's time; the next ones are worked on."""
     cluster = ManagedSandbox()
     cluster.install(Foo, MyApp)
     manager = cluster.manager()

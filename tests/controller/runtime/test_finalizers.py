@@ -25,14 +25,14 @@ def cluster() -> ManagedSandbox:
 
 
 def new_service(cluster: ManagedSandbox) -> Service:
-    """A Service in the cluster, with somebody else's finalizer."""
+    """A Service in the cluster, with a foreign finalizer."""
     metadata = ObjectMeta(name="s", namespace="default", finalizers=("example.com/other",))
     spec = ServiceSpec(ports=(ServicePort(port=80),))
     return cluster.client.resource(Service).create(Service(metadata=metadata, spec=spec))
 
 
 def test_a_finalizer_holds_an_object_until_it_is_taken_off(cluster: ManagedSandbox) -> None:
-    """Set, seen in the deletion, taken off; somebody else's stays all along."""
+    """Set, seen in the deletion, taken off; a foreign one stays all along."""
     services = cluster.client.resource(Service)
     held = add_finalizer(services, new_service(cluster), OURS)
     assert held.metadata.finalizers == ("example.com/other", OURS)
@@ -48,7 +48,7 @@ def test_a_finalizer_holds_an_object_until_it_is_taken_off(cluster: ManagedSandb
 
 
 def test_what_is_so_already_is_no_request(cluster: ManagedSandbox) -> None:
-    """Adding twice, or taking off what is not there, gives the object back as it is."""
+    """Adding twice, or taking off a missing one, returns the same object."""
     services = cluster.client.resource(Service)
     held = add_finalizer(services, new_service(cluster), OURS)
     assert has_finalizer(held, OURS)
@@ -57,7 +57,7 @@ def test_what_is_so_already_is_no_request(cluster: ManagedSandbox) -> None:
 
 
 def test_a_stale_object_is_a_conflict(cluster: ManagedSandbox) -> None:
-    """The list is written as a whole: on an old version it would drop somebody's finalizer."""
+    """The list is written as a whole: on an old version it would drop another client's finalizer."""
     services = cluster.client.resource(Service)
     old = new_service(cluster)
     add_finalizer(services, old, "example.com/third")

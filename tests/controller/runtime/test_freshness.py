@@ -1,4 +1,4 @@
-"""How old what the caches say may be."""
+"""How old the content of the caches may be."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ TROUBLED = msgspec.structs.replace(REFLECTOR, state=State.LISTED, last_error="co
 
 
 class StillInformer:
-    """An informer with an empty store that does nothing but say how it is."""
+    """An informer with an empty store that only shows its state."""
 
     def __init__(self, reflector: ReflectorStatistics | None, name: str = "foos") -> None:
         self.name = name
@@ -58,7 +58,7 @@ class StillInformer:
 
 
 def caches(clock: FakeClock, *reflectors: ReflectorStatistics | None) -> Caches:
-    """Caches whose informers say that."""
+    """Caches whose informers show that."""
     made = Caches(Client(ScriptedTransport([])), seams=Seams(clock=clock))
     made.informers = informers(*reflectors)  # type: ignore[method-assign]
     return made
@@ -86,7 +86,7 @@ def test_only_trouble_makes_a_cache_lag(reflector: ReflectorStatistics | None, l
 
 
 def test_a_server_that_is_gone_for_long_makes_us_unready() -> None:
-    """A restart of the API server does not; the reason names what is old, and for how long."""
+    """A restart of the API server does not; the reason names the old caches, and for how long."""
     clock = FakeClock(start=HEARD_AT + FRESH_SECONDS)
     check = caches(clock, REFLECTOR, TROUBLED).fresh_check
     assert check() is None

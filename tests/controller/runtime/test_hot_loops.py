@@ -1,4 +1,4 @@
-"""A name that is written again and again is slowed down, and the log says why."""
+"""A name that is written again and again is slowed down, and the cause is logged."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def write(method: str = "PATCH", value: str = "ours") -> Write:
 
 
 class Loop:
-    """One name, on a clock; answers are those to the look at what was written."""
+    """One name, on a clock; answers are those to the reads of the written object."""
 
     def __init__(self, *answers: Response) -> None:
         self.clock = FakeClock()
@@ -111,7 +111,7 @@ def test_a_child_that_is_repaired_twenty_times_in_a_row_is_repaired_at_once(logs
 
 
 def test_the_wait_grows_to_a_bound_and_starts_over_after_a_quiet_minute(logs: list[Any]) -> None:
-    """Reconciles that write nothing change nothing; the name is counted and told once."""
+    """Reconciles that write nothing change nothing; the name is counted and logged once."""
     loop = Loop(found(stored("ours", "us")))
     loop.write(HOT_WRITES)
     waits = []
@@ -180,7 +180,7 @@ def test_odd_writes_of_a_rival_hold_up_no_reconcile(logs: list[Any]) -> None:
     assert [(entry["fields"], entry["managers"]) for entry in logs] == [("data.a", "us")]
 
 
-def test_a_burst_that_is_over_is_not_told_with_a_later_change(logs: list[Any]) -> None:
+def test_a_burst_that_is_over_is_not_reported_with_a_later_change(logs: list[Any]) -> None:
     """A user's change an hour later is no rival, and no request is made for it."""
     loop = Loop()
     loop.write(HOT_WRITES)
@@ -215,7 +215,7 @@ def test_a_rival_that_we_may_not_see_is_supposed(logs: list[Any]) -> None:
     assert "another writer" in entry["fix"]
 
 
-def test_a_deletion_that_is_undone_is_told(logs: list[Any]) -> None:
+def test_a_deletion_that_is_undone_is_reported(logs: list[Any]) -> None:
     """Somebody makes again what we delete."""
     loop = Loop(found(stored("theirs")))
     loop.write(HOT_WRITES, write("DELETE"))
@@ -250,7 +250,7 @@ def restless_child(_name: str) -> Reconcile:
 
 
 def restless_status(_name: str) -> Reconcile:
-    """A reconcile whose status says how often it ran."""
+    """A reconcile whose status counts its runs."""
     numbers = itertools.count()
     return lambda foo, context: context.update_status(foo, FooStatus(available_replicas=next(numbers)))
 
@@ -264,7 +264,7 @@ def restless_status(_name: str) -> Reconcile:
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
-def test_a_hot_loop_of_controllers_is_told_and_slowed_down(
+def test_a_hot_loop_of_controllers_is_logged_and_slowed_down(
     logs: list[Any],
     monkeypatch: pytest.MonkeyPatch,
     scene: Callable[[str], Reconcile],

@@ -73,8 +73,8 @@ class Queue:
         return [(str(cause), priority) for _, cause, priority in self.added]
 
 
-def test_each_event_says_what_happened_and_how_urgent_it_is() -> None:
-    """The first list and resyncs wait behind what is new."""
+def test_each_event_has_its_change_and_its_priority() -> None:
+    """The first list and resyncs wait behind fresh events."""
     queue = Queue()
     source = queue.source()
     source.on_add(deployment("a", 1), True)
@@ -92,8 +92,8 @@ def test_each_event_says_what_happened_and_how_urgent_it_is() -> None:
     assert [cause.is_resync for _, cause, _ in queue.added] == [False, False, False, True, False]
 
 
-def test_what_is_gone_is_told_first_of_all() -> None:
-    """Before anything is queued or woken, whatever predicates say; of a replaced object as well."""
+def test_a_deletion_is_delivered_first_of_all() -> None:
+    """Before anything is queued or woken, with any predicates; of a replaced object as well."""
     queue = Queue()
     source = queue.source(
         own_name, PredicateFuncs(delete=lambda _obj: False, update=lambda _old, _new: False)
@@ -117,7 +117,7 @@ def test_a_tombstone_is_a_deletion() -> None:
     assert queue.observed == [A, A]
 
 
-def test_a_tombstone_without_a_state_tells_a_map_nothing() -> None:
+def test_a_map_function_gets_no_tombstone_without_a_state() -> None:
     """There is no owner to be read from nothing, and no error either."""
     queue = Queue()
     queue.source(lambda _obj: [A]).on_delete(DeletedFinalStateUnknown("default/x", None))
@@ -125,7 +125,7 @@ def test_a_tombstone_without_a_state_tells_a_map_nothing() -> None:
 
 
 def test_predicates_decide_about_all_but_the_observer() -> None:
-    """What is kept from the queue is still seen by whoever waits for our own writes."""
+    """An event that is kept from the queue still reaches the waits for our own writes."""
     queue = Queue()
     no = PredicateFuncs(create=lambda _: False, update=lambda _o, _n: False, delete=lambda _: False)
     source = queue.source(own_name, no)
@@ -158,7 +158,7 @@ def test_another_object_of_the_name_is_a_deletion_and_a_creation() -> None:
     assert len(queue.added) == 1
 
 
-def test_every_predicate_must_say_yes() -> None:
+def test_every_predicate_must_agree() -> None:
     """Several are joined by and."""
     queue = Queue()
     source = queue.source(own_name, ResourceVersionChanged(), GenerationChanged())
@@ -167,7 +167,7 @@ def test_every_predicate_must_say_yes() -> None:
 
 
 def test_a_map_is_asked_for_both_states_of_an_update() -> None:
-    """What an object was about until now is told, too; each name once."""
+    """The former name of an object is queued, too; each name once."""
     queue = Queue()
 
     def by_label(obj: Deployment) -> Iterable[ObjectName]:
@@ -259,7 +259,7 @@ def test_an_object_leads_to_its_controlling_owner() -> None:
     assert owner_names(FOO)(owned(FOO, uid="former")) == (A,)
 
 
-def test_every_owner_can_be_told() -> None:
+def test_every_owner_can_be_enqueued() -> None:
     """Those that do not control it, too; none of them twice."""
     other = replace(FOO, metadata=replace(FOO.metadata, name="b", uid="u2"))
     child = with_owner(with_owner(owned(FOO), other), replace(FOO, metadata=replace(FOO.metadata, uid="u3")))
@@ -285,7 +285,7 @@ def test_what_is_not_ours_leads_nowhere() -> None:
     assert names(owned(deployment("a", uid="u1"))) == ()
 
 
-def test_what_predicates_drop_is_counted_and_said() -> None:
+def test_dropped_events_are_counted_and_logged() -> None:
     """A predicate that matches nothing would else be silence. Each is named as the cause that it was not."""
     queue, old = Queue(), deployment("a")
     never = PredicateFuncs(create=lambda _: False, update=lambda *_: False, delete=lambda _: False)

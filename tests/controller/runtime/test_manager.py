@@ -61,7 +61,7 @@ class Counting:
 
 
 class Worker:
-    """A runnable that says when it begins and ends."""
+    """A runnable that records its begin and end."""
 
     def __init__(self, story: list[str], name: str, at_end: Callable[[], None] = lambda: None) -> None:
         self.name = name
@@ -106,7 +106,7 @@ def cluster() -> ManagedSandbox:
 
 
 def test_a_controller_without_its_crd_keeps_no_other_from_working(cluster: ManagedSandbox) -> None:
-    """One waits and says for what; the other works; when the CRD comes, both do."""
+    """One waits and logs for what; the other works; when the CRD comes, both do."""
     manager = cluster.manager()
     services, foos = Counting(), Counting()
     controller_for(manager, "services").for_(Service).complete_by_name(services)
@@ -181,7 +181,7 @@ def test_informers_are_shared(cluster: ManagedSandbox) -> None:
 
 
 class Late(Worker):
-    """Asks for the informer of a kind when it runs, and keeps what came of it."""
+    """Asks for the informer of a kind when it runs, and keeps the result."""
 
     def __init__(self, manager: Manager, kind: type[Kind], name: str = "late") -> None:
         super().__init__([], name)
@@ -204,7 +204,7 @@ class Late(Worker):
 def test_a_kind_that_is_asked_for_while_the_manager_runs_can_be_read_at_once(
     cluster: ManagedSandbox, elects: bool
 ) -> None:
-    """As in controller-runtime the cache is started and waited for: an empty one would say: all are gone."""
+    """As in controller-runtime the cache is started and waited for: in an empty one all would seem gone."""
     manager = electing(cluster, LeaseAPI(), **PATIENT) if elects else cluster.manager()
     late = Late(manager, Service)
     manager.add(late)
@@ -214,7 +214,7 @@ def test_a_kind_that_is_asked_for_while_the_manager_runs_can_be_read_at_once(
     assert (late.names, late.error) == (["kubernetes"], None)
 
 
-def test_a_reconcile_may_ask_for_a_kind_that_nobody_watches(cluster: ManagedSandbox) -> None:
+def test_a_reconcile_may_ask_for_a_kind_without_a_watch(cluster: ManagedSandbox) -> None:
     """Two of one controller at once, and each reads a full cache."""
     cluster.install(Foo)
     foos = cluster.client.resource(Foo)
@@ -237,7 +237,7 @@ def test_a_reconcile_may_ask_for_a_kind_that_nobody_watches(cluster: ManagedSand
 
 
 def test_a_late_cache_that_cannot_be_filled_is_an_error_in_words(cluster: ManagedSandbox) -> None:
-    """After the time that caches have: with the kind, and what the server said. A reconcile retries it."""
+    """After the time that caches have: with the kind, and the server's message. A reconcile retries it."""
     manager = cluster.manager(controller_options=ControllerOptions(cache_sync_timeout_seconds=0.3))
     late = Late(manager, Foo)
     manager.add(late)
@@ -251,7 +251,7 @@ def test_a_late_cache_that_cannot_be_filled_is_an_error_in_words(cluster: Manage
 
 
 def test_a_stop_ends_the_wait_for_a_late_cache(cluster: ManagedSandbox) -> None:
-    """Of whoever asked first and of all others: nobody gets a cache that is not full. The end is clean."""
+    """Of the first caller and of all others: no caller gets a cache that is not full. The end is clean."""
     manager = cluster.manager(controller_options=ControllerOptions(cache_sync_timeout_seconds=math.inf))
     both = [Late(manager, Foo, "first"), Late(manager, Foo, "second")]
     for late in both:
@@ -283,10 +283,10 @@ def test_a_failing_runnable_ends_the_process_in_order(cluster: ManagedSandbox) -
     assert [entry["controller"] for entry in logs if entry["event"] == "Controller failed"] == ["bad"]
 
 
-def test_a_failure_asks_for_the_stop_before_it_is_said(
+def test_a_failure_asks_for_the_stop_before_it_is_reported(
     cluster: ManagedSandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """P22: a log that blocks or fails keeps no process alive whose controller has failed."""
+    """A log that blocks or fails keeps no process alive whose controller has failed."""
     manager, seen = cluster.manager(), list[bool]()
 
     class Log:
@@ -381,7 +381,7 @@ class Failing(Worker):
 
 
 def test_workers_left_behind_are_a_failure(cluster: ManagedSandbox) -> None:
-    """A controller that could not end its reconciles in time says so itself."""
+    """A controller that could not end its reconciles in time logs it itself."""
     manager = cluster.manager()
     manager.add(Failing(WorkersBusyError("busy", 1, 0), "busy"))
     message = r"^busy: 1 workers did not end in 0s$"
@@ -420,7 +420,7 @@ def test_what_fails_because_of_the_stop_is_only_logged(cluster: ManagedSandbox) 
 def test_a_handler_that_hangs_keeps_no_stop_from_its_end(
     cluster: ManagedSandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The cache with it is left behind, and said; nothing writes there, so the end is clean."""
+    """The cache with it is left behind, and logged; nothing writes there, so the end is clean."""
     monkeypatch.setattr("handloop.controller.runtime.manager._GRACE_SECONDS", 0.0)
     monkeypatch.setattr("handloop.controller.runtime.manager._LEAST_SECONDS", 0.05)
     manager = cluster.manager(controller_options=ControllerOptions(shutdown_timeout_seconds=0.0))
@@ -502,7 +502,7 @@ def test_a_request_that_waits_is_given_up_when_the_time_to_stop_is_over(
 
 
 def test_lists_that_wait_hold_no_stop_up(cluster: ManagedSandbox) -> None:
-    """The caches go when the controllers have gone, whatever their requests wait for, and nothing is said."""
+    """The caches go after the controllers, with any request waiting, and nothing is logged."""
     clock = FakeClock()
     cluster.client = limited(cluster, clock)
     manager = cluster.manager()
@@ -549,7 +549,7 @@ def test_a_manager_refuses_a_rate_limiter_for_all(cluster: ManagedSandbox) -> No
 
 
 def test_a_manager_runs_once(cluster: ManagedSandbox) -> None:
-    """Neither a second run nor what is added later is accepted, while it runs and when it has ended."""
+    """Neither a second run nor a later add is accepted, while it runs and when it has ended."""
     manager, story, over = cluster.manager(), list[str](), threading.Event()
     over.set()
     manager.add(Worker(story, "a"))
@@ -567,7 +567,7 @@ def test_a_manager_runs_once(cluster: ManagedSandbox) -> None:
 
 
 def ill(checks: Mapping[str, Check]) -> dict[str, object]:
-    """What is not well."""
+    """The unhealthy checks."""
     results = {name: check() for name, check in checks.items()}
     return {name: result for name, result in results.items() if result and not isinstance(result, Well)}
 
@@ -580,7 +580,7 @@ def electing(cluster: ManagedSandbox, api: LeaseAPI, *, seams: Seams = REAL_SEAM
 
 
 def lose_lease(api: LeaseAPI, clock: FakeClock, running: Background[None]) -> None:
-    """From now on nobody answers, and the renew deadline of a patient leader passes; returns at its end."""
+    """The server is silent from now on, and a patient leader's renew deadline passes; returns at its end."""
     api.before = no_answer
     clock.advance(PATIENT["renew_deadline_seconds"])
 
@@ -636,7 +636,7 @@ def test_a_standby_that_ends_leaves_nothing_behind(cluster: ManagedSandbox) -> N
 
 
 def test_the_lease_is_released_after_the_controllers_have_ended(cluster: ManagedSandbox) -> None:
-    """While a worker may still write, nobody else may lead."""
+    """While a worker may still write, no other replica may lead."""
     api, story = LeaseAPI(), list[str]()
     manager = electing(cluster, api, **PATIENT)
     manager.add(Worker(story, "w", lambda: story.append(f"holder {api.spec(LEASE)['holderIdentity']}")))
@@ -682,7 +682,7 @@ def test_a_lost_lease_stops_the_controllers_and_ends_the_process(cluster: Manage
 
 
 def test_a_lost_lease_is_raised_alone_though_work_is_stuck(cluster: ManagedSandbox) -> None:
-    """As upstream: `except LeadershipLost` catches it. The log names what is stuck."""
+    """As upstream: `except LeadershipLost` catches it. The log names the stuck runnable."""
     api, story, release = LeaseAPI(), list[str](), threading.Event()
     brief = {**PATIENT, "lease_duration_seconds": 5.0, "renew_deadline_seconds": 4.0}
     manager = electing(cluster, api, **brief)
@@ -702,7 +702,7 @@ def test_a_lost_lease_is_raised_alone_though_work_is_stuck(cluster: ManagedSandb
 
 
 def test_the_client_of_a_manager_writes_only_while_we_lead(cluster: ManagedSandbox) -> None:
-    """I8: nothing of the user's own is needed: a write before we lead, or after a loss, is not sent."""
+    """Nothing of the user's own is needed: a write before we lead, or after a loss, is not sent."""
     cluster.install(Foo)
     api, story, clock = LeaseAPI(), list[str](), FakeClock()
     manager = electing(cluster, api, seams=Seams(clock=clock), **PATIENT)
@@ -720,14 +720,14 @@ def test_the_client_of_a_manager_writes_only_while_we_lead(cluster: ManagedSandb
     with pytest.raises(Cancelled, match="not the leader: nothing was sent"):
         foos.create(unmade_foo("too-late"))
     assert [foo.metadata.name for foo in foos.list().items] == ["leading"]
-    # whoever works without leading has the client that the manager was given
+    # a runnable that works without leading has the client that the manager was given
     cluster.client.resource(Foo).create(unmade_foo("free"))
 
 
 def test_a_write_of_the_managers_client_has_until_the_renew_deadline_to_leave(
     cluster: ManagedSandbox,
 ) -> None:
-    """P07: what is held up behind the fence is cut by the transport, not by luck."""
+    """A request that is held up behind the fence is cut by the transport, not by luck."""
     transport = ScriptedTransport([answer(), answer()])
     cluster.client = Client(transport)
     manager = electing(cluster, LeaseAPI())
@@ -764,10 +764,10 @@ def test_after_a_lost_lease_no_write_waits_for_its_turn(cluster: ManagedSandbox)
     assert story == ["w begins", "w ends"]
 
 
-def test_after_a_lost_lease_nobody_is_waited_for_as_long_as_another_may_begin(
+def test_after_a_lost_lease_no_wait_lasts_until_another_may_begin(
     cluster: ManagedSandbox,
 ) -> None:
-    """Half of what is left of the lease as others count it, however patient a usual stop is."""
+    """Half of the time that is left of the lease as others count it, for any patience of a usual stop."""
     manager = electing(cluster, LeaseAPI(), lease_duration_seconds=15.9)
     assert manager._seconds_to_stop() == 35
     with captured_logs():
@@ -775,7 +775,7 @@ def test_after_a_lost_lease_nobody_is_waited_for_as_long_as_another_may_begin(
     assert manager._seconds_to_stop() == 2.5
 
 
-def test_a_cache_in_trouble_keeps_nobody_from_leading(cluster: ManagedSandbox) -> None:
+def test_a_cache_in_trouble_keeps_no_replica_from_leading(cluster: ManagedSandbox) -> None:
     """With a CRD missing, the lease is taken and the other controller works."""
     manager = electing(cluster, LeaseAPI(), **PATIENT)
     services = Counting()
@@ -785,7 +785,7 @@ def test_a_cache_in_trouble_keeps_nobody_from_leading(cluster: ManagedSandbox) -
         eventually(lambda: services.names, "working")
 
 
-def test_without_election_anybody_may_write(cluster: ManagedSandbox) -> None:
+def test_without_election_writes_are_not_fenced(cluster: ManagedSandbox) -> None:
     """One replica needs no lease."""
     manager = cluster.manager()
     assert manager.seconds_to_write() > 0
@@ -806,8 +806,8 @@ def test_a_controller_that_was_begun_must_be_completed(cluster: ManagedSandbox) 
     assert repr(manager) == "<Manager of foos: stopped>"
 
 
-def test_a_manager_with_nothing_to_run_says_so(cluster: ManagedSandbox) -> None:
-    """A set-up that nobody called; caches alone are something."""
+def test_a_manager_with_nothing_to_run_reports_it(cluster: ManagedSandbox) -> None:
+    """A set-up that was not called; caches alone are something."""
     manager = cluster.manager()
     assert repr(manager) == "<Manager of nothing: not started>"
     with pytest.raises(RuntimeError, match="nothing to run: add a controller, with controller_for"):
@@ -819,7 +819,7 @@ def test_a_manager_with_nothing_to_run_says_so(cluster: ManagedSandbox) -> None:
 
 
 @pytest.mark.parametrize("seams", [FakeClock(), None], ids=["a clock", "nothing"])
-def test_seams_that_are_none_are_refused(cluster: ManagedSandbox, seams: Any) -> None:
+def test_only_seams_are_taken_as_seams(cluster: ManagedSandbox, seams: Any) -> None:
     """Before threads die of them."""
     with pytest.raises(TypeError, match=r"seams is Seams\(clock=\.\.\.\)"):
         cluster.manager(seams=seams)

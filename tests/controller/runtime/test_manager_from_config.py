@@ -167,12 +167,12 @@ def test_each_manager_has_a_registry(config: ClientConfig) -> None:
 
 
 def test_a_lease_needs_a_namespace_outside_a_cluster(config: ClientConfig) -> None:
-    """It is said before anything is asked of the server."""
+    """It is raised before any request to the server."""
     with pytest.raises(ValueError, match='"NAMESPACE/NAME"'):
         Manager.from_config(config, name="greeter", leader_election="greeter")
 
 
-def test_a_wrong_group_is_told_in_the_log(config: ClientConfig) -> None:
+def test_a_wrong_group_is_reported_in_the_log(config: ClientConfig) -> None:
     """A library's manager, too, asks the server for the kind that was meant."""
 
     class Misspelt(Greeting, group="m.example.co", version="v1", kind="Greeting"):

@@ -72,7 +72,7 @@ def test_a_namespace_that_is_not_watched_is_an_error_of_its_own(watched: tuple[s
 
 
 def test_it_has_synced_when_every_part_has() -> None:
-    """Until then it says which one has not, and what the server said."""
+    """Until then it names the missing one, and the server's message."""
     refusing = FakeSource()
     refusing.lists.append(api_error(403, "Forbidden", "deployments is forbidden"))
     with running(**two(), three=refusing) as (kind, rigs):
@@ -91,7 +91,7 @@ def test_it_has_synced_when_every_part_has() -> None:
 
 
 def test_one_handler_hears_of_all_namespaces() -> None:
-    """It has synced when it has been told of every first list."""
+    """It has synced when it has got every first list."""
     with running(**two()) as (kind, rigs):
         told: list[str] = []
 

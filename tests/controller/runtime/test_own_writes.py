@@ -54,7 +54,7 @@ class Floors:
         )
 
     def newest(self, _resource: str, name: ObjectName) -> str:
-        """What the server tells."""
+        """The server's answer."""
         self.asked.append(name)
         self.clock.advance(self.answers_after)
         answer = self.server.get(name, "")
@@ -71,7 +71,7 @@ class Floors:
         self.writes.note(NAME, obj, gone=True)
 
     def told(self, what: str) -> float:
-        """What is measured so far: handloop_own_write_<what>."""
+        """The measurements so far: handloop_own_write_<what>."""
         value = self.registry.get_sample_value(f"handloop_own_write_{what}", {"controller": "rig"})
         assert value is not None
         return value
@@ -140,7 +140,7 @@ def test_a_deleted_object_is_waited_for_until_it_is_gone() -> None:
 
 
 def test_what_was_created_and_deleted_is_waited_for_until_both_are_seen() -> None:
-    """It is not in the cache, but will be: what has been deleted must not come to life there once more."""
+    """It is not in the cache, but will be: a deleted object must not come to life there once more."""
     floors = Floors()
     floors.wrote(deployment("child", 10, uid="u"))
     floors.deleted(deployment("child", 10, uid="u"))
@@ -168,7 +168,7 @@ def test_what_was_deleted_and_created_anew_is_waited_for_as_the_new_one() -> Non
 
 
 def test_an_object_that_a_list_skipped_ends_the_wait_without_an_event() -> None:
-    """Created by us, deleted by somebody, and then a new list: no event tells of it, a second look does."""
+    """Created by us, deleted by another client, and then a new list: a second look shows it, no event."""
     floors = Floors()
     floors.wrote(deployment("child", 10))
     floors.mirror.seen = 9
@@ -195,7 +195,7 @@ def test_looking_again_does_not_make_the_wait_longer() -> None:
 
 
 def test_the_event_of_a_write_wakes_who_waits() -> None:
-    """Each name once per event, and nobody once the wait is over."""
+    """Each name once per event, and none once the wait is over."""
     floors = Floors()
     floors.happens()
     floors.wrote(deployment("child", 10))
@@ -243,7 +243,7 @@ def test_while_the_server_has_another_version_the_cache_is_waited_for() -> None:
 
 @pytest.mark.parametrize("newest", ["", "12"], ids=["gone", "another"])
 def test_an_object_that_the_cache_still_has_and_the_server_has_not_is_waited_for(newest: str) -> None:
-    """A deletion of ours, and one of somebody else's after our patch: the cache is behind in both."""
+    """A deletion of ours, and one of another client's after our patch: the cache is behind in both."""
     for gone in (False, True):
         floors = Floors()
         floors.mirror.put(deployment("child", 9))
@@ -275,7 +275,7 @@ def test_what_is_neither_in_the_cache_nor_on_the_server_ends_the_wait() -> None:
 
 @pytest.mark.parametrize("error", [api_error(403, "Forbidden"), TransportError("unreachable")])
 def test_who_cannot_ask_takes_the_cache_for_behind(error: ClientError) -> None:
-    """A role without get, or no server: a second child would stay, a wait ends. The log says it once."""
+    """A role without get, or no server: a second child would stay, a wait ends. It is logged once."""
     floors = Floors()
     floors.mirror.seen = 9
     floors.wrote(deployment("child", 10))
@@ -354,7 +354,7 @@ def test_a_kind_without_a_cache_is_not_waited_for() -> None:
 
 
 def test_floors_of_a_name_that_comes_no_more_are_dropped_in_time() -> None:
-    """What is written for an object that is gone, and what a predicate hides, leads to no reconcile."""
+    """A write for an object that is gone, and one that a predicate hides, lead to no reconcile."""
     floors = Floors()
     floors.mirror.put(deployment("child", 4))
     floors.server[CHILD] = "4"
@@ -408,11 +408,11 @@ def test_our_own_deletion_is_known_until_it_has_been_seen() -> None:
     assert not floors.writes.has_deleted(NAME, child)
 
 
-# what a client tells
+# the reports of a client
 
 
 def told(verb: str, body: str, *, name: str = "", resource: Resource = Deployment.resource) -> Floors:
-    """Floors that were told of an accepted write."""
+    """Floors with one accepted write."""
     floors = Floors()
     method = {"create": "POST", "delete": "DELETE"}.get(verb, "PUT")
     call = Call(verb, method, "/", resource=resource.group_resource, namespace="default", name=name)
@@ -429,7 +429,7 @@ def test_the_answer_names_a_created_object() -> None:
 
 
 def test_an_answer_may_be_nested_deep() -> None:
-    """What others add to the object is none of ours."""
+    """Fields that others add to the object do not count."""
     deep = "[" * 20_000 + "]" * 20_000
     floors = told("patch", f'{{"metadata": {{"name": "child", "resourceVersion": "10"}}, "extra": {deep}}}')
     assert floors.wait() > 0
@@ -476,11 +476,11 @@ def test_a_deletion_of_what_the_cache_never_had_waits_for_its_creation() -> None
     ids=["no answer", "no object", "no cache"],
 )
 def test_what_cannot_be_waited_for_is_not(body: str, resource: Resource) -> None:
-    """Nothing in a cache will tell when it has come."""
+    """No watch event of a cache will show it."""
     assert told("create", body, resource=resource).wait() == 0
 
 
-def test_a_cache_that_does_not_tell_is_looked_at_again() -> None:
+def test_a_cache_without_events_is_looked_at_again() -> None:
     """One that is only read: no watch event of it wakes the name."""
     floors = Floors(tells=False)
     floors.mirror.put(deployment("child", 9))

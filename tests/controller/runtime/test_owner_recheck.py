@@ -61,7 +61,7 @@ class Owners:
         return len(self.api.reads) - before
 
 
-def test_without_a_loss_nobody_is_asked() -> None:
+def test_without_a_loss_no_request_is_made() -> None:
     """Nor for the children of others, for a deletion without a state, and for what we deleted ourselves."""
     owners = Owners()
     owners.ours = [(EXAMPLE, CHILD)]
@@ -119,7 +119,7 @@ def test_a_failing_read_is_an_error() -> None:
 
 
 def test_who_may_not_read_is_slowed_down() -> None:
-    """By owner, while children go on disappearing; said once. With the role mended it is as ever."""
+    """By owner, while children go on disappearing; logged once. With the role mended it is as ever."""
     owners = Owners()
     owners.api.refuse_read = lambda _target: (403, "Forbidden")
     with captured_logs() as logs:

@@ -53,7 +53,7 @@ def uids(obj: Deployment) -> list[str]:
 
 
 def test_a_controller_is_set_once() -> None:
-    """By UID; what is so already is the same object."""
+    """By UID; without a change it is the same object."""
     child = with_controller(CHILD, A)
     assert is_controlled_by(child, A)
     assert child.metadata.owner_references == (new_controller_ref(A),)
@@ -61,7 +61,7 @@ def test_a_controller_is_set_once() -> None:
     assert CHILD.metadata.owner_references == ()
 
 
-def test_nobody_is_robbed() -> None:
+def test_a_held_lease_is_not_taken() -> None:
     """There is one controller at most; the error names it."""
     child = with_controller(CHILD, A)
     with pytest.raises(AlreadyOwnedError, match=r"default/child is already controlled by Foo a$") as caught:
@@ -69,8 +69,8 @@ def test_nobody_is_robbed() -> None:
     assert caught.value.owner.uid == A.metadata.uid
 
 
-def test_a_controller_of_the_same_name_is_told_apart_by_its_uid() -> None:
-    """The child goes with its earlier owner; the error says so, since the names alone are the same."""
+def test_a_controller_of_the_same_name_is_distinguished_by_its_uid() -> None:
+    """The child goes with its earlier owner; the error explains it, since the names alone are the same."""
     with pytest.raises(AlreadyOwnedError) as caught:
         with_controller(with_controller(CHILD, A), foo("a", uid="u2"))
     assert str(caught.value) == (

@@ -74,7 +74,7 @@ def test_what_comes_and_goes_always_passes(predicate: Predicate) -> None:
 
 
 def verdicts(predicate: Predicate) -> tuple[bool, bool, bool]:
-    """What it says of a create, an update and a delete."""
+    """Its answers to a create, an update and a delete."""
     return predicate.create(OLD), predicate.update(OLD, changed()), predicate.delete(OLD)
 
 

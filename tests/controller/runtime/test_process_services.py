@@ -1,4 +1,4 @@
-"""What surrounds a manager: connections, pages, and what is closed at the end."""
+"""The services around a manager: connections, pages, and their close at the end."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_probes_are_answered_by_the_manager(first: str) -> None:
 
 
 def test_a_taken_port_leaves_nothing_open() -> None:
-    """It is said, and what was opened before is closed."""
+    """It is raised, and the parts opened before are closed."""
     manager = ManagerToServe()
     with socket.create_server(("127.0.0.1", 0)) as taken:
         one = services_of(Pages(health=BindAddress("127.0.0.1", taken.getsockname()[1])))

@@ -43,7 +43,7 @@ def test_done_asks_for_nothing() -> None:
 
 @pytest.mark.parametrize("error", [TerminalError("x"), DeadlineExceededError("x")])
 def test_all_are_reconcile_errors(error: Exception) -> None:
-    """One except clause catches what was raised on purpose."""
+    """One except clause catches everything raised on purpose."""
     assert isinstance(error, ReconcileError)
 
 

@@ -102,7 +102,7 @@ def requeued(clock: FakeClock) -> ReconcileQueue:
 
 
 def test_an_event_takes_the_place_of_a_requeue() -> None:
-    """The reconcile that it leads to decides anew; nobody gets the name for the old plan."""
+    """The reconcile that it leads to decides anew; the old plan does not bring the name."""
     clock = FakeClock()
     queue = requeued(clock)
     queue.add(NAME, UPDATED)
@@ -157,7 +157,7 @@ def test_only_a_retry_counts_as_a_failure(ends_with: str) -> None:
     assert queue.retry(NAME, "x") == 0.005
 
 
-def test_each_end_of_a_reconcile_is_told_as_the_last_two_steps() -> None:
+def test_each_end_of_a_reconcile_is_reported_as_the_last_two_steps() -> None:
     """A retry with its delay and the failures so far, a requeue as a success; only while a viewer looks."""
     queue = new_queue()
     queue.add(NAME, UPDATED)
@@ -221,7 +221,7 @@ LATER = Cause("requeue", detail="after 10s")
     ],
 )
 def test_a_cause_in_words_and_as_a_label(cause: Cause, text: str, label: str) -> None:
-    """The text says which object; the label, of which there are few, does not."""
+    """The text names the object; the label, of which there are few, does not."""
     assert (str(cause), cause.label) == (text, label)
 
 
@@ -244,7 +244,7 @@ def test_a_flood_of_causes_is_bounded() -> None:
 
 
 def test_what_is_scheduled_waits_for_its_time() -> None:
-    """Too early there is nothing to do, and the time is told; when it is due it is the cause."""
+    """Too early there is nothing to do, and the time is returned; when it is due it is the cause."""
     causes = Causes()
     causes.schedule(NAME, 10, LATER)
     assert causes.take(NAME, 9) == ((), 10)
@@ -261,7 +261,7 @@ def test_another_cause_takes_the_plan_with_it() -> None:
     assert causes.take(NAME, 99) == ((), None)
 
 
-def test_causes_that_fall_together_are_all_told() -> None:
+def test_causes_that_fall_together_are_all_passed_on() -> None:
     """The event and the time that was up."""
     causes = Causes()
     causes.schedule(NAME, 10, LATER)

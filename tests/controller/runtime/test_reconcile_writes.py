@@ -45,7 +45,7 @@ def rig_that_writes(*, names: int = 1, error: bool = False) -> ReconcileRig:
 
 
 def lines(rig: ReconcileRig) -> list[str]:
-    """What the log says of the writes of one reconcile."""
+    """The log's text of the writes of one reconcile."""
     with captured_logs() as logs:
         rig.queue.add(NAME, UPDATED)
         rig.work()
@@ -54,7 +54,7 @@ def lines(rig: ReconcileRig) -> list[str]:
 
 @pytest.mark.parametrize("error", [False, True])
 def test_a_reconcile_that_wrote_is_one_line(error: bool) -> None:
-    """However it ended: what was written, in order, and how; reads are none of it."""
+    """However it ended: the writes, in order, and how; reads are not listed."""
     (line,) = lines(rig_that_writes(error=error))
     assert line.split(", ") == [
         "deployments.apps default/d0 created",
@@ -70,7 +70,7 @@ def test_many_writes_are_counted() -> None:
     assert line.endswith("deployments.apps default/d4 created, and 4 more")
 
 
-def test_a_reconcile_that_wrote_nothing_says_nothing() -> None:
+def test_a_reconcile_that_wrote_nothing_is_silent() -> None:
     """An idle program is silent."""
     assert lines(ReconcileRig()) == []
 

@@ -37,7 +37,7 @@ def test_a_reconciler_is_a_function_or_has_one(reconciler: Any) -> None:
 
 class Async:
     async def reconcile(self, obj: Deployment, context: Context) -> None:
-        """Would make a coroutine that nobody awaits."""
+        """Would make a coroutine that is never awaited."""
 
 
 class AsyncCallable:

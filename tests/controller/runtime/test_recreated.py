@@ -26,7 +26,7 @@ TIMES = 10
 
 
 def greet(greeting: Greeting, context: Context) -> None:
-    """A ConfigMap of its name; what goes wrong is not tried again without a change."""
+    """A ConfigMap of its name; a failure is not tried again without a change."""
     try:
         context.apply(ConfigMap.named(greeting, data={"text": "hello"}), owner=greeting)
     except WaitError:

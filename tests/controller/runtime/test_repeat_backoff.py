@@ -1,4 +1,4 @@
-"""Doing ever more rarely what is undone each time."""
+"""Repeating a change ever more rarely if it is undone each time."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_a_quiet_time_starts_over() -> None:
 
 
 def test_what_failed_or_was_not_done_is_no_repetition() -> None:
-    """Nobody has undone it: the next try is up to whoever failed."""
+    """It was not undone: the next try is the caller's decision."""
     writes = Writes()
 
     def fail() -> bool:

@@ -78,7 +78,7 @@ def test_a_sync_that_waits_has_not_failed() -> None:
 
 
 def test_a_surprise_comes_with_its_stack() -> None:
-    """An exception that nobody expected shows its type, and the log gets its traceback."""
+    """An unexpected exception shows its type, and the log gets its traceback."""
     with pytest.raises(ZeroDivisionError) as raised:
         _ = 1 / 0
     with captured_logs() as logs:
@@ -140,15 +140,15 @@ def test_errors_of_the_client_and_on_purpose_are_expected(error: BaseException, 
 
 
 def lines_of(error: BaseException, failures: int = 3) -> list[dict[str, object]]:
-    """What is logged about a failure."""
+    """The log lines about a failure."""
     with captured_logs() as logs:
         context = Context(id="i", causes=("a", "b"), log=structlog.get_logger("c").bind(reconcileID="i"))
         ReconcileReporter().failed(context, error, failures)
     return [dict(entry) for entry in logs]
 
 
-def test_a_failure_says_why_it_was_tried_at_all() -> None:
-    """One line: id, causes, error, and how often by now; no stack for what was to be expected."""
+def test_a_failure_names_why_it_was_tried_at_all() -> None:
+    """One line: id, causes, error, and the count; no stack for an expected error."""
     (line,) = lines_of(api_error(500, "InternalError", "boom"))
     assert (line["event"], line["log_level"], line["reconcileID"]) == ("Reconciler error", "error", "i")
     assert (line["causes"], line["failures"]) == ("a, b", 3)
@@ -166,7 +166,7 @@ def test_a_failure_says_why_it_was_tried_at_all() -> None:
     ],
 )
 def test_a_lost_race_of_a_reconcile_is_no_error(code: int, reason: str, failures: int, level: str) -> None:
-    """What was deleted a moment ago is not found once; what is not found again is an error."""
+    """An object that was just deleted is not found once; one that is not found again is an error."""
     (line,) = lines_of(api_error(code, reason), failures)
     assert line["log_level"] == level
 
@@ -222,7 +222,7 @@ def forbidden(message: str) -> Forbidden:
         ('update resource "deployments/status"', '.writes(Deployment, "update", subresource="status")'),
     ],
 )
-def test_a_refusal_says_what_to_declare(denied: str, declared: str) -> None:
+def test_a_refusal_names_what_to_declare(denied: str, declared: str) -> None:
     """The server's words name verb and subresource, and the client knows the kind."""
     text = f'"a" is forbidden: User "u" cannot {denied} in API group "apps" in the namespace "b"'
     (line,) = lines_of(forbidden(text))

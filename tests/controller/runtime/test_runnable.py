@@ -29,7 +29,7 @@ class Free(Waiter):
     needs_leader_election = False
 
 
-def test_who_says_nothing_needs_to_lead() -> None:
+def test_without_a_choice_a_runnable_needs_to_lead() -> None:
     """Two processes at once are the worse mistake."""
     assert needs_leader_election(Waiter("a"))
     assert not needs_leader_election(Free("b"))
@@ -50,7 +50,7 @@ def test_all_run_until_the_stop() -> None:
     assert failures == []
 
 
-def test_a_failure_is_told_and_ends_nobody_else() -> None:
+def test_a_failure_is_reported_and_ends_no_other() -> None:
     """What to do about it is the manager's business."""
     stop = threading.Event()
     failures: list[tuple[str, str]] = []
@@ -71,5 +71,5 @@ def test_an_empty_group_ends_at_once() -> None:
 
 
 def test_who_is_left_behind_is_named() -> None:
-    """The message says who, how many, and after how long."""
+    """The message has the names, the number, and the time."""
     assert str(WorkersBusyError("foo", 2, 30)) == "foo: 2 workers did not end in 30s"

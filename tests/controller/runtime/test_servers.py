@@ -88,7 +88,7 @@ def test_before_there_is_a_program_it_is_alive_and_not_ready() -> None:
 def test_a_name_of_a_web_page_reaches_nothing_on_loopback(
     address: BindAddress, in_cluster: bool, status: int
 ) -> None:
-    """S08: outside a cluster, where there are browsers, the loopback servers answer to its names alone."""
+    """Outside a cluster, where there are browsers, the loopback servers answer to its names alone."""
     pages = Pages(metrics=address, health=address, any_host=in_cluster)
     with serving(pages) as servers:
         for shown, path in ((servers.metrics, "/metrics"), (servers.health, "/healthz")):
@@ -99,7 +99,7 @@ def test_a_name_of_a_web_page_reaches_nothing_on_loopback(
 
 
 def test_what_is_turned_off_does_not_listen() -> None:
-    """The banner says so."""
+    """The banner shows it."""
     with serving(Pages(metrics=None, health=None)) as servers:
         assert (servers.metrics, servers.health) == ("off", "off")
 
@@ -126,7 +126,7 @@ def test_metrics_with_tls_and_leave(tmp_path: Path) -> None:
         assert fetch(f"http://{servers.health}/healthz")[0] == 200
 
 
-def test_who_speaks_no_tls_holds_nobody_up(tmp_path: Path) -> None:
+def test_a_client_without_tls_holds_no_other_up(tmp_path: Path) -> None:
     """A connection that never begins its handshake has a thread of its own."""
     authority = CertificateAuthority(tmp_path / "ca")
     mount(tmp_path / "certs", authority.issue("metrics"))
@@ -144,7 +144,7 @@ def test_who_speaks_no_tls_holds_nobody_up(tmp_path: Path) -> None:
             assert fetch(f"https://{servers.metrics}/metrics", context=context)[0] == 200
 
 
-def test_a_certificate_that_is_not_there_is_said(tmp_path: Path) -> None:
+def test_a_certificate_that_is_not_there_is_reported(tmp_path: Path) -> None:
     """E10: with the file's name; and no port is left behind."""
     with pytest.raises(ListenError, match=r"tls.crt and tls.key: no such file or directory"):
         Servers(

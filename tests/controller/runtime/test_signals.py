@@ -1,4 +1,4 @@
-"""What signals do to the process; the hard exit in a process of its own."""
+"""The effects of signals on the process; the hard exit in a process of its own."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def ignore(*_: object) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_the_first_signal_asks_for_a_stop(number: signal.Signals) -> None:
-    """P22: stop is set before the signal's name is told, which may fail or take for ever."""
+    """Stop is set before the signal's name is logged, which may fail or take for ever."""
     stop, told = threading.Event(), list[tuple[str, bool]]()
     with SignalHandler(stop, on_stop=lambda name: told.append((name, stop.is_set())), on_usr1=ignore):
         os.kill(os.getpid(), number)
@@ -62,7 +62,7 @@ def test_the_first_signal_asks_for_a_stop(number: signal.Signals) -> None:
 
 
 def test_the_second_signal_ends_the_process_at_once() -> None:
-    """Exit code 1, whatever is still running, as sample-controller's signals package."""
+    """Exit code 1, with anything still running, as sample-controller's signals package."""
     ended = subprocess.run(
         [sys.executable, "-c", _TWO_SIGNALS], cwd=ROOT, timeout=60, check=False, capture_output=True
     )
@@ -71,7 +71,7 @@ def test_the_second_signal_ends_the_process_at_once() -> None:
 
 @pytest.mark.parametrize("first", ["SIGINT", "SIGUSR1"])
 def test_a_log_that_blocks_keeps_no_signal_from_counting(first: str) -> None:
-    """P03: with a terminal halted by Ctrl-S, whoever speaks waits; the second stop ends the process."""
+    """With a terminal halted by Ctrl-S, a thread that logs waits; the second stop ends the process."""
     code = _TWO_SIGNALS_WHILE_THE_TERMINAL_IS_HALTED.replace("FIRST", first)
     ended = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, timeout=60, check=False, capture_output=True
@@ -107,7 +107,7 @@ def test_usr1_is_no_request_to_stop() -> None:
 
 
 def test_other_signals_are_left_alone() -> None:
-    """The interpreter tells of every signal with a handler; only three mean something here."""
+    """The interpreter reports every signal with a handler; only three mean something here."""
     stop, seen = threading.Event(), threading.Event()
     before = signal.signal(signal.SIGUSR2, lambda *_: seen.set())
     try:

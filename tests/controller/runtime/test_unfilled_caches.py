@@ -1,4 +1,4 @@
-"""Reads of caches whose first list is not complete: nobody takes what is not listed yet for gone."""
+"""Reads of caches whose first list is not complete: an object that is not listed yet never counts as gone."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Reading:
 @pytest.mark.parametrize("reader", ["reconcile", "runnable"])
 @pytest.mark.parametrize("made_before", [True, False], ids=["made before run", "made late"])
 def test_a_read_of_a_cache_that_is_not_filled_waits(reader: str, made_before: bool) -> None:
-    """As upstream: an empty answer would say: all are gone, and what there is would be made again."""
+    """As upstream: in an empty answer all would seem gone, and existing objects would be made again."""
     cluster, clock = ManagedSandbox(), WaitersClock()
     cluster.config_map("reads")
     watches = HeldWatches(cluster.transport())

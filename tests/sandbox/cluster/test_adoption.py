@@ -57,7 +57,7 @@ def test_claim_sorts_candidates() -> None:
 
 
 def test_nothing_is_adopted_on_the_way_out() -> None:
-    """An owner that is being deleted adopts and releases nothing; what is being deleted is not adopted."""
+    """An owner that is being deleted adopts and releases nothing; a pod in deletion is not adopted."""
     gone = {"deletionTimestamp": "2023-01-01T00:00:00Z"}
     leaving = {**_OWNER, "metadata": {**_OWNER["metadata"], **gone}}
     assert claim(leaving, PODS, [_pod("free"), _pod("lost", controller="owner", app="db")]) == ([], [])

@@ -92,7 +92,7 @@ def test_bounds_hold_without_metrics(replicas: int, size: int, why: str) -> None
 
 
 def test_zero_replicas_switch_it_off() -> None:
-    """A target that somebody scaled to zero is left alone."""
+    """A target that a user scaled to zero is left alone."""
     cluster = _cluster(replicas=0)
     _autoscale(cluster)
     cluster.run_for(60)
@@ -162,7 +162,7 @@ def test_conditions_keep_their_order_and_the_time_of_their_last_turn() -> None:
 
 
 def test_a_status_that_is_there_is_not_written() -> None:
-    """Nothing new is None, whatever empty fields the server stored."""
+    """Nothing new is None, with any empty fields on the server."""
     first = _changed(None, (ABLE, "A", True))
     assert first["desiredReplicas"] == 0
     assert _changed({**first, "currentMetrics": None, "currentReplicas": 0}, (ABLE, "A", True)) is None

@@ -26,7 +26,7 @@ _OTHER = GroupResource("", "secrets")
 
 
 class _Recorder:
-    """Remembers its steps; writes and wakes as told."""
+    """Remembers its steps; writes and wakes on command."""
 
     name = "recorder"
 
@@ -78,7 +78,7 @@ def test_the_first_step_shows_everything_there_is() -> None:
 
 
 def test_rounds_can_be_counted() -> None:
-    """One round steps each controller once, and next_wake tells that more is due."""
+    """One round steps each controller once, and next_wake shows that more is due."""
     store = Store()
     controller = _Recorder()
     controller.answers = [Step(next_wake=-1.0), Step(next_wake=-1.0), Step()]
@@ -107,7 +107,7 @@ def test_changes_come_in_batches_and_by_interest() -> None:
 
 
 def test_a_controller_is_stepped_when_it_wants_to_wake() -> None:
-    """next_wake is honoured without any change, and says when the runner is due."""
+    """next_wake is honoured without any change, and has the time when the runner is due."""
     store = Store()
     controller = _Recorder()
     controller.answers = [Step(next_wake=10.0)]
@@ -124,7 +124,7 @@ def test_a_controller_is_stepped_when_it_wants_to_wake() -> None:
 
 
 def test_writes_are_carried_out_and_refusals_come_back() -> None:
-    """Each write is applied in order; what the API says no to is told to the controller."""
+    """Each write is applied in order; the controller learns of each refusal."""
     store = Store()
     controller = _Recorder()
     writes = [Write(verb="delete", group_resource=_KIND, namespace="", name=name) for name in "ab"]

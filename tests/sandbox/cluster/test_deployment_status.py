@@ -53,7 +53,7 @@ def test_changed_condition_goes_to_the_end() -> None:
 
 
 def test_counters_of_a_rollout_half_done() -> None:
-    """Counters sum over all ReplicaSets; zeros are left out; what is wanted but not there is unavailable."""
+    """Counters sum over all ReplicaSets; zeros are left out; wanted but missing replicas are unavailable."""
     new = _rs(2, replicas=2, readyReplicas=1, availableReplicas=1)
     old = _rs(2, replicas=2, readyReplicas=2, availableReplicas=2, terminatingReplicas=1)
     status = statuses.counted(_deployment(), [old, new], new, _NOW)

@@ -83,7 +83,7 @@ def test_event_has_the_shape_of_client_gos() -> None:
 
 
 def test_same_event_raises_the_count() -> None:
-    """An event told again is the same object with a higher count and a later lastTimestamp."""
+    """A repeated event is the same object with a higher count and a later lastTimestamp."""
     log = _Log(ComponentEventRecorder("kubelet"))
     log.tell("text")
     assert log.tell("text", now=_NOW + 60).verb == "update"
@@ -126,7 +126,7 @@ def test_many_similar_events_are_combined() -> None:
 
 
 def test_combining_ends_after_ten_quiet_minutes() -> None:
-    """Texts are told apart again when there was none for ten minutes."""
+    """Texts count separately again when there was none for ten minutes."""
     log = _Log(ComponentEventRecorder("kubelet"))
     for index in range(12):
         log.tell(f"text {index}")

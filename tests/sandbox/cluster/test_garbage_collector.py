@@ -1,4 +1,4 @@
-"""What becomes of owners and dependents; each case was observed on kube-controller-manager."""
+"""The fate of owners and dependents; each case was observed on kube-controller-manager."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ def test_circle_is_broken() -> None:
 
 
 def test_owner_in_another_namespace_counts_as_absent() -> None:
-    """The dependent goes, and a Warning event says why."""
+    """The dependent goes, and a Warning event has the reason."""
     cluster = _cluster()
     cluster.create(NAMESPACES, new_namespace("other"))
     owner = cluster.create(

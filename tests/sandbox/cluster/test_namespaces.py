@@ -89,8 +89,8 @@ def test_empty_namespace_goes_with_its_equipment() -> None:
     }
 
 
-def test_held_content_keeps_the_namespace_and_is_told() -> None:
-    """What has finalizers is named in the conditions with the real texts, and goes when they are removed."""
+def test_held_content_keeps_the_namespace_and_is_reported() -> None:
+    """Objects with finalizers are named in the conditions with the real texts, and go without them."""
     cluster = _cluster()
     cluster.create(CONFIG_MAPS, new_config_map("one", finalizers=["example.com/hold"]))
     cluster.create(CONFIG_MAPS, new_config_map("two", finalizers=["example.com/hold", "example.com/b"]))

@@ -92,7 +92,7 @@ def test_every_fault_can_be_asked_for_by_annotation(place: GroupResource, name: 
     assert fault_of_pod(family.store, family.pod) == (PodFault.CRASH, frozenset({"c0", "c1"}))
 
 
-def test_nearest_annotation_wins_and_can_say_none() -> None:
+def test_nearest_annotation_wins_and_can_be_none() -> None:
     """The Deployment's word counts before the Foo's, any before the image; another word means no fault."""
     family = _Family("nginx:oom")
     assert family.fault() is PodFault.OOM

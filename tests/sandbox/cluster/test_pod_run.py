@@ -28,12 +28,12 @@ _READY = [{"type": "Ready", "status": "True"}]
     ],
 )
 def test_stage_is_read_from_the_status(status: dict[str, Any], stage: Stage) -> None:
-    """A kubelet that knows nothing of a pod goes on from what its status says."""
+    """A kubelet that knows nothing of a pod goes on from its status."""
     assert stage_of({"metadata": {}, "spec": {}, "status": status}) is stage
 
 
-def test_situation_tells_who_is_afflicted() -> None:
-    """Only the named containers have the fault; without one nobody does."""
+def test_situation_shows_who_is_afflicted() -> None:
+    """Only the named containers have the fault; without a name none has."""
     containers = [{"name": "a"}, {"name": "b"}]
     pod = {"metadata": {}, "spec": {"containers": containers, "restartPolicy": "Never"}}
     at = Situation(pod, FaultOfPod(PodFault.OOM, frozenset({"b"})), "192.0.2.10", 0.0)

@@ -53,7 +53,7 @@ def test_readiness_follows_the_speed(speed: float, least: float, most: float) ->
 
 
 def test_deleted_pod_terminates_within_a_second() -> None:
-    """A running pod is told to stop, stays for a second, and goes; its address is free again."""
+    """A running pod gets its signal, stays for a second, and goes; its address is free again."""
     cluster = _cluster()
     cluster.create(PODS, new_pod("p"))
     cluster.run_for(5)
@@ -93,7 +93,7 @@ def test_pods_have_addresses_of_their_own() -> None:
 
 
 def test_pod_on_an_unknown_node_stays_pending() -> None:
-    """A pod bound to a node that is not simulated is nobody's."""
+    """A pod bound to a node that is not simulated is left alone."""
     cluster = _cluster()
     cluster.create(PODS, new_pod("p", nodeName="elsewhere"))
     cluster.run_for(10)
@@ -139,7 +139,7 @@ def test_fault_of_a_custom_object_reaches_its_pods() -> None:
 
 
 def test_readiness_gate_of_others_is_followed() -> None:
-    """A pod with a gate is ready as soon as, and as long as, someone says so."""
+    """A pod with a gate is ready as soon as, and as long as, its condition is True."""
     cluster = _cluster()
     cluster.create(PODS, new_pod("p", readinessGates=[{"conditionType": "example.com/g"}]))
     cluster.run_for(5)

@@ -153,7 +153,7 @@ def test_only_the_afflicted_container_crashes() -> None:
 
 
 def test_never_ready_pod_fails_its_probe() -> None:
-    """The pod runs, is not ready, and says so every ten seconds."""
+    """The pod runs, is not ready, and reports it every ten seconds."""
     life = _Life(PodFault.NEVER_READY)
     life.until(Stage.RUNNING)
     for _ in range(3):
@@ -212,7 +212,7 @@ def test_fault_of_a_ready_pod() -> None:
 
 
 def test_stopping_a_running_pod() -> None:
-    """Each running container is told to stop; within a second they have, and the pod goes."""
+    """Each running container gets its signal; within a second they have stopped, and the pod goes."""
     life = _Life(containers=2)
     life.until(Stage.READY)
     life.pod["metadata"]["deletionGracePeriodSeconds"] = 30

@@ -63,7 +63,7 @@ def test_pods_carry_template_name_and_owner() -> None:
 
 
 def test_status_history_is_the_real_controllers() -> None:
-    """The first status says 0 and is observed, the second counts the pods, then they become ready."""
+    """The first status has 0 and is observed, the second counts the pods, then they become ready."""
     cluster = _cluster()
     cluster.create(REPLICA_SETS, _replica_set())
     cluster.run_for(10)
@@ -163,7 +163,7 @@ def test_pods_that_were_ready_before_are_available_at_once() -> None:
 
 
 def test_refused_pods_become_a_condition_and_are_retried() -> None:
-    """While the API refuses pods a condition and an event say so, and attempts go on ever more rarely."""
+    """While the API refuses pods a condition and an event report it, and attempts go on ever more rarely."""
     cluster = _Refusing(default_controllers())
     cluster.create(NAMESPACES, new_namespace("default"))
     cluster.create(REPLICA_SETS, _replica_set(replicas=1))

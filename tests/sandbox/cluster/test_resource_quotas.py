@@ -32,7 +32,7 @@ def _used(cluster: SimulatedCluster) -> dict[str, str]:
 
 
 def test_the_status_follows_what_there_is() -> None:
-    """What comes and goes in the namespace is counted soon after, and written only when it changed."""
+    """A new or deleted object in the namespace is counted soon after, and written only when that changed."""
     cluster = SimulatedCluster([ResourceQuotaController(Pace())])
     cluster.create(CONFIG_MAPS, new_config_map("a"))
     cluster.create(QUOTAS, QUOTA)
@@ -85,7 +85,7 @@ def test_what_a_name_counts(name: str, collection: GroupResource | None) -> None
 
 
 def test_one_too_many() -> None:
-    """What another object would exceed is told for each name that counts its collection."""
+    """A quota that another object would exceed is reported for each name that counts its collection."""
     cluster = SimulatedCluster([])
     cluster.create(CONFIG_MAPS, new_config_map("a"))
     quota = _quota(hard={"configmaps": "1", "count/configmaps": "2", "pods": "0", "cpu": "1"})

@@ -102,7 +102,7 @@ def test_new_replicas_fill_the_room_above(new: int, total: int, expected: int) -
 def test_old_replicas_shrink_within_the_bounds(
     old: list[dict[str, Any]], new: dict[str, Any], bounds: Bounds, expected: _Sizes
 ) -> None:
-    """What is unavailable goes first, then what the minimum allows. Follows TestReconcileOldReplicaSets."""
+    """Unavailable pods go first, then as many as the minimum allows. Follows TestReconcileOldReplicaSets."""
     assert _sizes(shrink_old(bounds, new, old)) == expected
 
 
@@ -158,7 +158,7 @@ def test_scaling_in_mid_rollout_is_proportional(
 @given(st.lists(st.integers(1, 20), min_size=2, max_size=5), st.integers(0, 60), st.integers(0, 5))
 def test_proportional_scaling_adds_up(sizes: list[int], replicas: int, surge: int) -> None:
     """
-    Whatever the sizes, they sum up to what is allowed afterwards, and none is negative.
+    With any sizes, they sum up to the allowed number afterwards, and none is negative.
 
     What rounding leaves over is the largest's: where that is more than it has, the next round takes the rest.
     """

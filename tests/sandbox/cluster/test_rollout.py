@@ -95,7 +95,7 @@ def test_first_look_creates_a_replica_set() -> None:
 
 
 def test_settled_deployment_makes_no_writes() -> None:
-    """Looking again at what was just written leads to nothing."""
+    """Looking again at an own write leads to nothing."""
     deployment = _deployment()
     replica_set = _replica_set(deployment, 3)
     for write in _decide(deployment, [replica_set]):
@@ -140,7 +140,7 @@ def test_rolling_back_reuses_the_old_replica_set() -> None:
 
 
 def test_scaling_leaves_a_rollout_alone() -> None:
-    """A changed spec.replicas resizes what is there; the rollout goes on at the next look."""
+    """A changed spec.replicas resizes the present ones; the rollout goes on at the next look."""
     deployment = _deployment()
     only = _replica_set(deployment, 3)
     grown = {**deployment, "spec": {**deployment["spec"], "replicas": 5}}
@@ -160,7 +160,7 @@ def test_scaling_to_zero_and_back_uses_the_latest() -> None:
 
 
 def test_paused_deployment_scales_but_does_not_roll() -> None:
-    """While paused no ReplicaSet is made for a new template, and the condition says so."""
+    """While paused no ReplicaSet is made for a new template, and the condition reports it."""
     deployment = _deployment(image="nginx:2", paused=True)
     writes = _decide(deployment, [_replica_set(deployment, 3)])
     assert _sizes(writes) == {}

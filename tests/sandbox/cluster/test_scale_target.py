@@ -64,7 +64,7 @@ def test_a_deployment_is_scaled_by_its_replicas() -> None:
 
 
 def test_a_custom_object_is_scaled_by_the_paths_of_its_definition() -> None:
-    """The paths of the scale subresource say where the numbers and the selector are."""
+    """The paths of the scale subresource lead to the numbers and the selector."""
     obj = _thing(spec={"size": 4, "other": 1}, status={"size": 1, "selector": "x=y"})
     target = find(_view(_things(), obj), "n", _reference("example.com/v1", "Thing"))
     assert (target.replicas, target.selector) == (4, "x=y")

@@ -50,7 +50,7 @@ def test_pods_of_others_are_left_alone() -> None:
     assert _node_of(cluster, "gated") != ""
 
 
-def test_unschedulable_pod_says_why_and_waits() -> None:
+def test_unschedulable_pod_gives_the_reason_and_waits() -> None:
     """A pod that fits nowhere has a condition and an event whose series grows, until a node fits."""
     cluster = _cluster()
     cluster.create(PODS, new_pod("p", nodeSelector={"disk": "ssd"}))

@@ -46,7 +46,7 @@ def _pod(phase: str, *, ready: str = "", deleting: bool = False) -> dict[str, An
 def test_pods_count_as_replicas_until_they_end(
     pod: dict[str, Any], active: bool, finished: bool, ready: bool
 ) -> None:
-    """A pod is active unless it is finished or being deleted; ready is what its condition says."""
+    """A pod is active unless it is finished or being deleted; ready is its condition."""
     assert (is_pod_active(pod), is_pod_finished(pod), is_pod_ready(pod)) == (active, finished, ready)
 
 

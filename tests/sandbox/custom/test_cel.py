@@ -74,7 +74,7 @@ def test_variables() -> None:
     ],
 )
 def test_errors(text: str, message: str) -> None:
-    """What has no value raises."""
+    """An expression without a value raises."""
     with pytest.raises(CelError, match=message):
         _value(text, self={})
 

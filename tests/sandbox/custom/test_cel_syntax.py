@@ -17,7 +17,7 @@ from handloop.sandbox.custom.cel_syntax import (
 
 
 def test_precedence() -> None:
-    """Operators bind as the language says: products before sums before comparisons before logic."""
+    """Operators bind as in the language: products before sums before comparisons before logic."""
     a, b, c = Name("a"), Name("b"), Name("c")
     assert parse("a + b * c") == Call("+", (a, Call("*", (b, c))))
     assert parse("a < b && b < c || c") == Call("||", (Call("&&", (Call("<", (a, b)), Call("<", (b, c)))), c))

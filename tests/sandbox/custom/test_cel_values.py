@@ -46,7 +46,7 @@ def test_durations() -> None:
 
 
 def test_a_schema_makes_moments_and_durations() -> None:
-    """Texts with a format are what the format says, wherever they are."""
+    """Texts with a format are values of that format, wherever they are."""
     schema = {
         "type": "object",
         "properties": {
@@ -107,7 +107,7 @@ def test_results(left: Any, operator: str, right: Any, result: Any) -> None:
 
 
 def test_no_number_from_zero_by_zero() -> None:
-    """Floats divide as IEEE says."""
+    """Floats divide as in IEEE."""
     assert math.isnan(OPERATORS["/"](0.0, 0.0))
 
 

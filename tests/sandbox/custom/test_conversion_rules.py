@@ -57,6 +57,6 @@ def test_conversions_that_are_fine(conversion: dict[str, Any] | None) -> None:
     ],
 )
 def test_conversions_that_are_not(conversion: dict[str, Any], fields: list[str]) -> None:
-    """What is missing, too much or malformed is told by its field."""
+    """Missing, superfluous and malformed parts are reported by their field."""
     found = [cause.field.removeprefix("spec.conversion.") for cause in conversion_causes(conversion)]
     assert found == fields

@@ -63,7 +63,7 @@ def test_columns(column: dict[str, Any], field: str) -> None:
 
 
 def test_protected_groups_need_an_approval() -> None:
-    """Groups of Kubernetes' own are not for everybody."""
+    """Groups of Kubernetes' own are refused without approval."""
     found = _definition(group="widgets.k8s.io")
     found["metadata"]["name"] = "widgets.widgets.k8s.io"
     field = "metadata.annotations[api-approved.kubernetes.io]"

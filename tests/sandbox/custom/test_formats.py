@@ -29,14 +29,14 @@ from handloop.sandbox.custom import formats
         ("rgbcolor", "rgb(1,2,3)", "1,2,3"),
     ],
 )
-def test_formats_tell_good_from_bad(name: str, good: str, bad: str) -> None:
+def test_formats_separate_good_from_bad(name: str, good: str, bad: str) -> None:
     """Each format takes its own and refuses others."""
     assert formats.matches(name, good)
     assert not formats.matches(name, bad)
 
 
 def test_an_unknown_format_allows_everything() -> None:
-    """A format nobody knows is no rule."""
+    """An unknown format is no rule."""
     assert formats.matches("whatever", "x")
 
 

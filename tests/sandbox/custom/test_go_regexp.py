@@ -36,7 +36,7 @@ from handloop.sandbox.custom import go_regexp
     ],
 )
 def test_what_go_refuses(pattern: str, problem: str) -> None:
-    """Mistakes, and what only other dialects have, are told in Go's words."""
+    """Mistakes, and syntax of other dialects, are reported in Go's words."""
     with pytest.raises(go_regexp.PatternError) as raised:
         go_regexp.check(pattern)
     assert str(raised.value) == f"error parsing regexp: {problem}"

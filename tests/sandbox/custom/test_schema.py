@@ -231,7 +231,7 @@ _ONE_OF = (
     ],
 )
 def test_the_servers_words(spec: Any, causes: list[tuple[str, str, str]]) -> None:
-    """What is wrong is said as a real server says it, recorded from one."""
+    """Errors are worded as on a real server, recorded from one."""
     assert _causes(spec) == causes
 
 

@@ -89,13 +89,13 @@ def test_the_root_is_an_object() -> None:
     ],
 )
 def test_defaults_fit_their_type(node: dict[str, Any], wrong: bool) -> None:
-    """A default that the schema itself refuses is none."""
+    """A default that the schema itself refuses is not used."""
     assert bool(_said(node)) is wrong
     if wrong:
         assert _said(node)[0][0] == f"{_SPEC}.default"
 
 
-def test_everything_is_told_at_once() -> None:
+def test_everything_is_reported_at_once() -> None:
     """In the order of the fields."""
     node = {"type": "object", "properties": {"b": {}, "a": {"type": "array"}}}
     assert [field for field, _ in _said(node)] == [
@@ -158,7 +158,7 @@ def test_defaults_that_fit(node: dict[str, Any]) -> None:
     ],
 )
 def test_defaults_that_do_not(node: dict[str, Any], where: str, text: str) -> None:
-    """The schema says what is wrong with its default, and where."""
+    """The error of a schema's default names the fault, and its place."""
     assert _said_of_default(node) == [(f"s.properties[x].default{where}", text)]
 
 

@@ -86,7 +86,7 @@ def test_without_a_schema_nothing_is_declared() -> None:
     ],
 )
 def test_defaults_and_nulls(spec: dict[str, Any], expected: dict[str, Any]) -> None:
-    """Defaults fill in what is absent; null is absent unless the schema says that it is a value."""
+    """Defaults fill in absent members; null is absent unless the schema makes it a value."""
     assert structural.default(_SCHEMA, _obj(**spec))["spec"] == expected
 
 

@@ -66,7 +66,7 @@ def test_what_is_structural(node: dict[str, Any]) -> None:
     ],
 )
 def test_what_is_not(node: dict[str, Any], where: str, text: str) -> None:
-    """Each problem is told by its place."""
+    """Each problem is reported by its place."""
     assert _said(node) == [(f"{_NODE}{where}", text)]
 
 
@@ -83,7 +83,7 @@ def test_the_metadata_is_the_servers() -> None:
 
 
 def test_schemas_have_places() -> None:
-    """What is below a schema, and what is in its junctors."""
+    """The parts below a schema, and in its junctors."""
     schema = {"items": {}, "properties": {"b": {}, "a": {}}, "not": {}, "allOf": [{}]}
     assert [path for path, _, _ in children("s", schema)] == [
         "s.items",

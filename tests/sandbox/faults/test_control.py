@@ -37,7 +37,7 @@ def test_faults_are_added_listed_and_cleared() -> None:
         (b"{", "Input data was truncated"),
     ],
 )
-def test_what_makes_no_sense_is_said(body: object, text: str) -> None:
+def test_nonsense_is_reported(body: object, text: str) -> None:
     """400 with the place and the reason."""
     answer = LocalServer().request("POST", _FAULTS, body)
     assert answer.status == 400
@@ -67,7 +67,7 @@ def test_compact_and_rewind() -> None:
 
 
 def test_other_paths_and_methods() -> None:
-    """404 for what there is not, 405 for what cannot be done with it."""
+    """404 for a missing one, 405 for a method that it does not have."""
     server = LocalServer()
     assert server.request("GET", "/sandbox/nonsense").status == 404
     assert server.request("GET", "/sandbox").status == 404
@@ -88,7 +88,7 @@ def test_only_administrators_break_things() -> None:
 
 
 def test_the_prefix_is_a_whole_word() -> None:
-    """`/sandboxes` is somebody else's."""
+    """`/sandboxes` is another path."""
     assert control.concerns("/sandbox")
     assert control.concerns("/sandbox/faults")
     assert not control.concerns("/sandboxes")

@@ -52,7 +52,7 @@ def _asked(verb: str, **changes: Any) -> RequestAttributes:
     ],
 )
 def test_a_fault_chooses_by_all_that_it_names(fault: Fault) -> None:
-    """What is not named is any; patterns have stars."""
+    """A criterion that is left out matches any; patterns have stars."""
     assert fault.chooses(_asked("create"))
 
 
@@ -73,7 +73,7 @@ def test_a_fault_chooses_by_all_that_it_names(fault: Fault) -> None:
         Expire(),
     ],
 )
-def test_a_fault_spares_whatever_differs_in_one_thing(fault: Fault) -> None:
+def test_a_fault_spares_requests_that_differ_in_one_thing(fault: Fault) -> None:
     """One name that does not fit is enough; watch faults and conflicts have verbs of their own."""
     assert not fault.chooses(_asked("create"))
 
@@ -135,7 +135,7 @@ def test_what_sees_the_past() -> None:
 
 
 def test_a_fault_is_json() -> None:
-    """The tag says which, names are camel case, and what is no field or no value is refused."""
+    """The tag names the kind, names are camel case, and unknown fields and values are refused."""
     decoder = msgspec.json.Decoder(AnyFault)
     fault = decoder.decode(b'{"fault":"error","code":503,"retryAfter":2,"userAgent":"x*","count":1}')
     assert fault == Error(code=503, retry_after=2, user_agent="x*", count=1)

@@ -51,7 +51,7 @@ def test_the_first_fault_that_refuses_answers() -> None:
 
 
 def test_conflicts_and_denials() -> None:
-    """An update is said to be too late, a user to have no right; reading goes on."""
+    """An update is refused as too late, a user as without a right; reading goes on."""
     server = LocalServer()
     _create(server, "a")
     with server.engine.faults.conflict(resources=["configmaps"]):
@@ -100,7 +100,7 @@ def test_one_name_is_a_list_of_one(name: str) -> None:
 
 
 def test_lost_answers() -> None:
-    """The write happens, or does not, and nobody hears of it either way."""
+    """The write happens, or does not, and no answer comes either way."""
     server = LocalServer()
     heard: list[int] = []
     server.engine.listen(lambda: heard.append(1))
@@ -126,8 +126,8 @@ def test_answers_that_never_come() -> None:
     assert _names(server) == ["a"]
 
 
-def test_latency_is_told_to_whoever_waits() -> None:
-    """The sum of what the faults say, each within its jitter, repeatable by the seed."""
+def test_latency_is_reported_to_the_waiting_client() -> None:
+    """The sum of the faults' delays, each within its jitter, repeatable by the seed."""
     delays = []
     for _ in range(2):
         server = LocalServer(seed=5)
@@ -159,7 +159,7 @@ def test_a_lag_shows_the_past_to_reads_from_the_cache() -> None:
     assert [event["object"]["metadata"]["name"] for event in server.events(watch)] == ["b"]
 
 
-def test_a_lag_may_show_the_past_to_everybody() -> None:
+def test_a_lag_may_show_the_past_to_all() -> None:
     """With consistent_reads lists and gets without a version are stale, too, some changes behind."""
     server = LocalServer()
     for name in ("a", "b", "c"):
@@ -240,7 +240,7 @@ def test_compaction_forgets_what_was() -> None:
 
 
 def test_a_rewind_brings_an_older_state_back() -> None:
-    """What was created is gone, what was deleted or changed is back, watches end, versions are reused."""
+    """Created objects are gone, deleted and changed ones are back, watches end, versions are reused."""
     server = LocalServer()
     _create(server, "kept")
     version = _create(server, "gone")
@@ -273,7 +273,7 @@ def test_a_rewind_takes_definitions_along() -> None:
 
 
 def test_a_rewind_needs_a_memory() -> None:
-    """What is forgotten, or has not been yet, cannot be gone back to; and one way of saying it is enough."""
+    """A version that is forgotten, or in the future, is refused; and one of the two arguments is enough."""
     server = LocalServer()
     old = _create(server, "a")
     _create(server, "b")
@@ -291,7 +291,7 @@ def test_a_rewind_needs_a_memory() -> None:
 
 
 def test_faults_do_not_touch_the_sandboxs_own_paths() -> None:
-    """Otherwise nobody could clear them."""
+    """Otherwise they could not be cleared."""
     server = LocalServer()
     server.engine.faults.error()
     server.engine.faults.latency(100)

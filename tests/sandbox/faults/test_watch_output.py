@@ -45,7 +45,7 @@ def test_without_faults_it_is_the_watcher() -> None:
 
 @pytest.mark.parametrize(("how", "broken"), [("end", ""), ("cut", "cut"), ("reset", "reset")])
 def test_a_watch_is_dropped(how: Literal["end", "cut", "reset"], broken: str) -> None:
-    """Open ones at once, and how the connection ends is told."""
+    """Open ones at once, and the argument decides how the connection ends."""
     server = LocalServer()
     watch = _watch(server)
     server.events(watch)
@@ -57,7 +57,7 @@ def test_a_watch_is_dropped(how: Literal["end", "cut", "reset"], broken: str) ->
 
 
 def test_a_watch_is_dropped_after_some_events() -> None:
-    """Counted from its beginning; what comes after them is lost."""
+    """Counted from its beginning; later bytes are lost."""
     server = LocalServer()
     fault = server.engine.faults.drop_watches(after_events=2, count=1)
     watch, other = _watch(server), _watch(server)
@@ -81,7 +81,7 @@ def test_a_watch_expires_in_the_stream() -> None:
     assert watch.ended
 
 
-def test_a_silent_watch_says_nothing_and_does_not_end() -> None:
+def test_a_silent_watch_logs_nothing_and_does_not_end() -> None:
     """Not even its time ends it; cleared, it goes on where it was."""
     server = LocalServer()
     watch = _watch(server, "&timeoutSeconds=60&allowWatchBookmarks=true")
@@ -132,7 +132,7 @@ def test_events_come_later() -> None:
 
 
 def test_a_delay_counts_from_the_change() -> None:
-    """Whenever somebody looks: after a jump of the clock the event is due, and not only held from then on."""
+    """At any look: after a jump of the clock the event is due, and not only held from then on."""
     server = LocalServer()
     watch = _watch(server)
     server.events(watch)

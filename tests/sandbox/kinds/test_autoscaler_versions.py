@@ -58,19 +58,19 @@ def test_nothing_is_lost_on_the_way(autoscaler: dict[str, Any]) -> None:
 
 
 def test_a_second_utilization_of_the_cpu_is_lost() -> None:
-    """V1 has one field, and its annotation does not repeat it."""
+    """The v1 form has one field, and its annotation does not repeat it."""
     assert as_v2(as_v1(_v2([_CPU, _MEMORY, _CPU])))["spec"]["metrics"] == [_MEMORY, _CPU]
 
 
 @pytest.mark.parametrize("text", ["{", "3", "null", "[3]", '{"a": 1}'])
-def test_what_is_no_list_of_metrics_says_nothing(text: str) -> None:
+def test_a_text_that_is_no_list_of_metrics_is_ignored(text: str) -> None:
     """Whatever stands in an annotation, there is the default."""
     (metric,) = as_v2(_v1({f"{_PREFIX}metrics": text}))["spec"]["metrics"]
     assert metric["resource"]["target"]["averageUtilization"] == 80
 
 
 def test_a_behavior_survives_in_gos_names() -> None:
-    """With null for what is not set."""
+    """With null for unset fields."""
     behavior = {
         "scaleUp": {"selectPolicy": "Max", "policies": [{"type": "Pods", "value": 4, "periodSeconds": 15}]},
         "scaleDown": {"stabilizationWindowSeconds": 60, "selectPolicy": "Disabled", "policies": []},
@@ -85,14 +85,14 @@ def test_a_behavior_survives_in_gos_names() -> None:
 
 
 def test_a_usage_without_its_annotation_is_a_metric() -> None:
-    """The field of v1 alone is enough to say how busy the cpu is."""
+    """The field of v1 alone is enough to show how busy the cpu is."""
     autoscaler = _v1({}, maxReplicas=5)
     autoscaler["status"]["currentCPUUtilizationPercentage"] = 44
     now = {"type": "Resource", "resource": {"name": "cpu", "current": {"averageUtilization": 44}}}
     assert as_v2(autoscaler)["status"]["currentMetrics"] == [now]
 
 
-def test_what_a_client_says_of_the_status_does_not_count() -> None:
+def test_a_clients_status_does_not_count() -> None:
     """Conditions and current metrics come from the object before, other annotations from the new one."""
     conditions, metrics = f"{_PREFIX}conditions", f"{_PREFIX}current-metrics"
     given = _v1({conditions: "[]", "x": "y"}, maxReplicas=5)

@@ -87,7 +87,7 @@ def test_every_rule_is_for_a_type_that_exists_and_does_nothing_twice(kind: str) 
     ],
 )
 def test_what_depends_on_other_members(kind: str, given: dict[str, Any], added: dict[str, Any]) -> None:
-    """One rule, one type: what it adds to what was given."""
+    """One rule, one type: its additions to the given fields."""
     before = copy.deepcopy(given)
     assert RULES[kind](given) == {**given, **added}
     assert given == before
@@ -152,7 +152,7 @@ _DIGEST = "sha256:" + "0" * 64
     ],
 )
 def test_tags(image: str, tag: str) -> None:
-    """No tag is latest, a digest alone and what is no name has none."""
+    """No tag is latest, a digest alone and an invalid name have none."""
     assert tag_of(image) == tag
 
 
@@ -161,5 +161,5 @@ def test_tags(image: str, tag: str) -> None:
     [("nginx", "Always"), ("nginx:latest", "Always"), ("nginx:1", "IfNotPresent"), ("N", "IfNotPresent")],
 )
 def test_pull_policies(image: str, policy: str) -> None:
-    """What is latest is always pulled."""
+    """Images with the tag latest are always pulled."""
     assert pull_policy(image) == policy

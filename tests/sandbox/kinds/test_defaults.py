@@ -28,7 +28,7 @@ def _deployment(**container: Any) -> dict[str, Any]:
 
 
 def test_a_pod_template_has_its_defaults_wherever_it_is() -> None:
-    """Constants of the outer and of the inner types, in one go; what was given stays as it was."""
+    """Constants of the outer and of the inner types, in one go; given values stay as they were."""
     given = _deployment(image="nginx:1")
     done = default_object(builtin("apps", "deployments"), given)
     assert (done["spec"]["replicas"], done["spec"]["progressDeadlineSeconds"]) == (1, 600)
@@ -54,13 +54,13 @@ def test_a_complete_object_stays_the_same_one() -> None:
     ],
 )
 def test_zero_and_absent_members(probe: dict[str, Any], field: str, value: Any) -> None:
-    """What Go cannot tell from absent is defaulted, too; a member's own members are."""
+    """Values that Go takes for absent are defaulted, too; a member's own members are."""
     done = default_object(builtin("apps", "deployments"), _deployment(image="i", livenessProbe=probe))
     assert done["spec"]["template"]["spec"]["containers"][0]["livenessProbe"][field] == value
 
 
 def test_a_pointer_that_is_set_to_an_empty_text_stays() -> None:
-    """Only what is absent is defaulted there."""
+    """Only absent members are defaulted there."""
     claim = {"metadata": {"name": "c"}, "spec": {"volumeMode": ""}}
     done = default_object(builtin("", "persistentvolumeclaims"), claim)
     assert done["spec"]["volumeMode"] == ""
@@ -90,6 +90,6 @@ def test_what_is_finer_than_a_thousandth_is_rounded_up(given: str, kept: str) ->
 
 
 def test_other_amounts_stay() -> None:
-    """It is the very same mapping: nobody has to copy what is above it."""
+    """It is the very same mapping: the objects around it need no copy."""
     amounts = {"cpu": "1m", "memory": "1Gi", "a": "0", "b": "1e3", "c": "9223372036854775807", "d": "1001e-3"}
     assert rounded(amounts) is amounts

@@ -10,7 +10,7 @@ from handloop.sandbox.kinds.kind_table import (
 
 
 def test_every_resource_names_a_schema_and_has_columns() -> None:
-    """What discovery lists is described, and what can be listed can be shown."""
+    """Each kind of discovery is described, and each kind that can be listed can be shown."""
     names = set(schema_names())
     for entry in resource_entries():
         assert entry.schema in names

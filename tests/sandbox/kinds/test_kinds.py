@@ -14,7 +14,7 @@ def test_each_resource_is_there_once() -> None:
 
 
 def test_a_deployment() -> None:
-    """Names, verbs and subresources as discovery of the real server tells them."""
+    """Names, verbs and subresources as in the discovery of the real server."""
     found = builtin("apps", "deployments")
     assert (found.kind, found.list_kind, found.singular) == ("Deployment", "DeploymentList", "deployment")
     assert (found.short_names, found.categories, found.namespaced) == (("deploy",), ("all",), True)
@@ -60,6 +60,6 @@ def test_endpoints_are_deprecated() -> None:
 
 
 def test_reviews_can_only_be_created() -> None:
-    """Which is how they are told from what is stored."""
+    """That distinguishes them from the stored ones."""
     found = builtin("authorization.k8s.io", "selfsubjectaccessreviews")
     assert found.verbs == ("create",)

@@ -80,7 +80,7 @@ def test_bytes_that_are_no_envelope_are_named() -> None:
 
 
 def test_delete_options() -> None:
-    """An empty body is none; a policy is a field."""
+    """An empty body has none; a policy is a field."""
     assert protobuf.decode_delete_options(b"") == {}
     body = _envelope("v1", "DeleteOptions", _field(4, b"Foreground"))
     assert protobuf.decode_delete_options(body) == {"propagationPolicy": "Foreground"}

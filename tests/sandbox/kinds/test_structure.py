@@ -19,7 +19,7 @@ def _at(*path: str) -> Any:
 
 
 def test_references_are_followed() -> None:
-    """Navigation goes through `$ref` without anybody seeing it."""
+    """Navigation goes through `$ref` unseen."""
     container = _at("spec", "containers", "*")
     assert structure.type_of(container) == "object"
     assert "image" in structure.properties(container)
@@ -30,7 +30,7 @@ def test_references_are_followed() -> None:
 
 
 def test_lists_and_their_keys() -> None:
-    """How entries are told apart, for applying and for strategic merges."""
+    """The identity of entries, for applying and for strategic merges."""
     containers, ports = _at("spec", "containers"), _at("spec", "containers", "*", "ports")
     assert (structure.list_type(containers), structure.map_keys(containers)) == ("map", ("name",))
     assert structure.map_keys(ports) == ("containerPort", "protocol")
@@ -81,7 +81,7 @@ def test_a_pointer_can_be_absent() -> None:
     ],
 )
 def test_shapes(path: tuple[str, ...], shape: Shape) -> None:
-    """Types that are written otherwise than their schema says: times, quantities, numbers or texts."""
+    """Types that are not written as in their schema: times, quantities, numbers or texts."""
     *above, last = path
     node = structure.value_of(_at(*above)) if last == "cpu" else _at(*path)
     assert node is not None
@@ -95,6 +95,6 @@ def test_metadata_has_a_schema_of_its_own() -> None:
 
 
 def test_what_preserves_everything() -> None:
-    """Only where a custom resource's schema says so."""
+    """Only where a custom resource's schema allows it."""
     assert structure.is_preserving({"x-kubernetes-preserve-unknown-fields": True})
     assert not structure.is_preserving({"type": "object"})

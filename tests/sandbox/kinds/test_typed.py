@@ -17,7 +17,7 @@ def _decode(kind: str, value: Any) -> tuple[Any, list[str]]:
     return typed.decode(schema, value, report), report.unknown
 
 
-def test_zero_values_vanish_or_appear_as_the_type_says() -> None:
+def test_zero_values_vanish_or_appear_by_their_type() -> None:
     """Empty optional members are dropped, those that Go always writes are added."""
     obj, unknown = _decode(
         "ConfigMap", {"metadata": {"name": "c", "labels": {}}, "data": {}, "immutable": False}

@@ -17,7 +17,7 @@ def _set(*paths: Sequence[str]) -> FieldSet:
 
 
 def test_a_parent_of_members_is_one_itself_only_if_it_was_inserted() -> None:
-    """The entry "." tells the two apart, whatever came first."""
+    """The entry "." distinguishes the two, in any order."""
     assert _set(["f:a", "f:b"]) == {"f:a": {"f:b": {}}}
     assert _set(["f:a"], ["f:a", "f:b"]) == {"f:a": {".": {}, "f:b": {}}}
     assert _set(["f:a", "f:b"], ["f:a"]) == {"f:a": {".": {}, "f:b": {}}}

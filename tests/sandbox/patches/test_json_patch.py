@@ -61,7 +61,7 @@ def test_operations(operation: dict[str, Any], result: dict[str, Any]) -> None:
     ],
 )
 def test_an_operation_that_fails_refuses_all(operation: dict[str, Any]) -> None:
-    """422 with one text, whatever went wrong."""
+    """422 with one text, for any fault."""
     with pytest.raises(StatusError) as caught:
         json_patch(_OBJECT, [operation])
     assert (caught.value.code, caught.value.status["reason"]) == (422, "Invalid")
@@ -120,7 +120,7 @@ def test_same_json(left: Any, right: Any, same: bool) -> None:
 
 
 def test_copies_of_copies_end() -> None:
-    """What copies add up to has a limit: thirty of them would be a thousand million values."""
+    """The sum of copies has a limit: thirty of them would be a thousand million values."""
     text = "x" * 1000
     doubling = [{"op": "copy", "from": "/data", "path": f"/data/{number}"} for number in range(30)]
     with pytest.raises(StatusError) as raised:

@@ -89,13 +89,13 @@ def test_order_of_elements() -> None:
 
 
 def test_an_entry_without_its_key_is_refused() -> None:
-    """A container that says no name cannot be merged with any."""
+    """A container without a name cannot be merged with any."""
     with pytest.raises(StatusError) as caught:
         _patched({"spec": {"containers": [{"image": "i"}]}})
     assert "does not contain declared merge key: name" in caught.value.status["message"]
 
 
-def test_a_directive_that_is_none_is_refused() -> None:
+def test_an_unknown_directive_is_refused() -> None:
     """Only delete, replace and merge are known."""
     with pytest.raises(StatusError) as caught:
         _patched({"metadata": {"labels": {"$patch": "frob"}}})

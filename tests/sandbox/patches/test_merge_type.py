@@ -38,7 +38,7 @@ def test_entries_are_named_by_value_or_keys(name: str, entry: Any, element: str)
 
 
 def test_built_in_and_custom_kinds_have_a_type() -> None:
-    """Metadata included: finalizers are a set, owner references are told apart by uid."""
+    """Metadata included: finalizers are a set, owner references have their uid as key."""
     for resource in (THINGS, builtin("", "pods")):
         top = type_of_resource(resource).map
         assert top is not None

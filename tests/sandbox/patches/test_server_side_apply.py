@@ -38,7 +38,7 @@ def test_a_field_has_one_owner_until_it_is_forced() -> None:
 
 
 def test_what_a_manager_no_longer_applies_goes() -> None:
-    """Unless somebody else has it, too."""
+    """Unless another manager has it, too."""
     first = _applied(None, "one", a=1, b="x")
     shared = _applied(first, "two", b="x")
     assert _applied(shared, "one", a=1)["spec"] == {"a": 1, "b": "x"}

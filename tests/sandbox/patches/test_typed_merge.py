@@ -34,7 +34,7 @@ def _merged(live: dict[str, Any], applied: dict[str, Any]) -> Any:
 def test_applied_values_win_and_entries_find_their_place(
     live: dict[str, Any], applied: dict[str, Any], merged: dict[str, Any]
 ) -> None:
-    """What is not applied stays; shared entries move only as far as the applied order demands."""
+    """Entries that are not applied stay; shared ones move only as far as the applied order demands."""
     assert _merged(live, applied) == merged
 
 

@@ -97,7 +97,7 @@ def test_wildcards_and_names() -> None:
 
 
 def test_paths() -> None:
-    """Discovery is for everybody who is somebody, health for anybody, the rest by rule."""
+    """Discovery is for every known user, health for all, the rest by rule."""
     rule = {"nonResourceURLs": ["/metrics", "/logs/*"], "verbs": ["get"]}
     state = _state(_role("r", rule), _binding("r", {"kind": "User", "name": "alice"}))
     assert authorization.path_allowed(state, authorization.ANONYMOUS, "get", "/healthz")
@@ -110,7 +110,7 @@ def test_paths() -> None:
 
 
 def test_masters_and_self_reviews() -> None:
-    """Nothing is forbidden to system:masters; everybody may ask about themselves."""
+    """Nothing is forbidden to system:masters; every user may ask about itself."""
     master = User("root", ("system:masters",))
     assert authorization.is_master(master)
     assert authorization.allowed(_state(), master, Attributes("delete", "x", "y"))
@@ -149,7 +149,7 @@ def test_without_the_header_one_is_oneself() -> None:
     assert acting_user(_PLAIN_ALICE, {}, None) is _PLAIN_ALICE
 
 
-def test_a_master_can_be_somebody() -> None:
+def test_a_master_can_have_a_user() -> None:
     """User, groups and uid come from the headers."""
     headers = {"impersonate-user": "bob", "impersonate-group": "dev, ops", "impersonate-uid": "7"}
     assert acting_user(_ROOT, headers, None) == User("bob", ("dev", "ops", "system:authenticated"), "7")
@@ -165,7 +165,7 @@ def test_a_service_account_comes_with_its_groups() -> None:
 
 
 def test_others_cannot() -> None:
-    """The refusal names what was wanted with the verb of constrained impersonation."""
+    """The refusal names the request with the verb of constrained impersonation."""
     with pytest.raises(StatusError, match='"alice" cannot impersonate-on:user-info:list resource "pods"'):
         acting_user(_PLAIN_ALICE, {"impersonate-user": "bob"}, Attributes("list", "", "pods", "n"))
     with pytest.raises(StatusError, match='"alice" cannot impersonate resource "users"'):

@@ -54,7 +54,7 @@ def test_what_strict_decoding_finds() -> None:
         (b'{"a":"' + b"x" * 40 + b'"', 'unexpected end of JSON input ({"a":"xxxxxxxxxxxxxxxxxxxxxxxx ...)'),
     ],
 )
-def test_bodies_that_do_not_say_what_they_are(body: bytes, message: str) -> None:
+def test_bodies_that_do_not_name_their_kind(body: bytes, message: str) -> None:
     """The answer is 400, names the kind wanted and shows the body's beginning."""
     with pytest.raises(StatusError) as raised:
         _decode(body)
@@ -84,13 +84,13 @@ _CANNOT = "cannot be handled as a ConfigMap: "
     ],
 )
 def test_bodies_that_do_not_fit(body: bytes, message: str) -> None:
-    """The answer is 400 and says what they are and why they do not fit."""
+    """The answer is 400 and names them and the reason."""
     with pytest.raises(StatusError) as raised:
         _decode(body)
     assert str(raised.value) == message
 
 
-def test_custom_resources_say_what_they_are() -> None:
+def test_custom_resources_name_their_kind() -> None:
     """A kind is required; another version knows no members; another group is left alone."""
     with pytest.raises(StatusError, match=r"Object 'Kind' is missing in '\{\}'"):
         _decode(b"{}", _WIDGETS)
@@ -120,7 +120,7 @@ def test_protobuf_is_read_for_built_in_kinds() -> None:
 
 
 def test_keys_that_a_text_has_twice() -> None:
-    """YAML tells of them in one piece, with lines; custom resources are decoded without them."""
+    """YAML reports them in one piece, with lines; custom resources are decoded without them."""
     text = b"metadata: {name: a}\ndata: {x: '1', x: '2'}\n"
     (told,) = bodies.decode(text, "application/yaml", _MAPS, _CATALOG).strict
     assert told == 'yaml: unmarshal errors:\n  line 2: key "x" already set in map'

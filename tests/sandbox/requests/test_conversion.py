@@ -69,7 +69,7 @@ _RANGES = builtin("", "limitranges")
 _DEFINITIONS = builtin("apiextensions.k8s.io", "customresourcedefinitions")
 
 
-def test_empty_lists_are_none() -> None:
+def test_empty_lists_are_absent() -> None:
     """What Go never omits is null when it is empty; nothing else changes."""
     role: dict[str, Any] = {"metadata": {}, "rules": []}
     assert as_stored(_ROLES, role) == {"metadata": {}, "rules": None}

@@ -104,7 +104,7 @@ def test_versions_are_in_order_of_preference() -> None:
     ],
 )
 def test_deprecations(versions: list[dict[str, Any]], warning: str) -> None:
-    """A deprecated version says so, and names a better one if there is one."""
+    """A deprecated version has a warning, which names a better one if there is one."""
     found = definitions.served_by([_established(definition("g", "ts", "T", versions=versions))])
     assert warning in [resource.deprecation_warning for resource in found]
 

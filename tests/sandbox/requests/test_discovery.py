@@ -18,7 +18,7 @@ def _named(entries: list[dict[str, Any]], name: str) -> dict[str, Any]:
 
 
 def test_the_version_is_marked_as_the_sandboxs() -> None:
-    """Clients compare major and minor; nobody takes it for the real one."""
+    """Clients compare major and minor; the text shows that it is not the real one."""
     found = discovery.version_info()
     assert (found["major"], found["minor"]) == ("1", "36")
     assert found["gitVersion"].endswith("+sandbox")
@@ -75,7 +75,7 @@ def test_the_version_of_aggregated_discovery_is_the_one_asked_for(version: str) 
     assert found["apiVersion"] == f"apidiscovery.k8s.io/{version}"
 
 
-def test_storage_hashes_tell_collections_apart() -> None:
+def test_storage_hashes_distinguish_collections() -> None:
     """The same for both versions of one collection, another for another."""
     first, second = (builtin("autoscaling", "horizontalpodautoscalers", version) for version in ("v1", "v2"))
     assert discovery.storage_version_hash(first) == discovery.storage_version_hash(second)
@@ -83,7 +83,7 @@ def test_storage_hashes_tell_collections_apart() -> None:
 
 
 def test_root_paths() -> None:
-    """What can be asked for, sorted, with each group version once."""
+    """The resources that can be requested, sorted, with each group version once."""
     paths = discovery.root_paths(_CATALOG)["paths"]
     assert paths == sorted(set(paths))
     assert {"/api/v1", "/apis/apps", "/apis/apps/v1", f"/apis/{THINGS.group}/v1", "/healthz"} <= set(paths)

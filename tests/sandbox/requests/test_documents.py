@@ -68,7 +68,7 @@ def test_open_api() -> None:
 
 
 def test_version_and_metrics() -> None:
-    """The version says what is followed, the metrics count."""
+    """The version names the followed Kubernetes, the metrics count."""
     server = LocalServer()
     version = server.request("GET", "/version").body
     assert version["gitVersion"].endswith("+sandbox")

@@ -41,7 +41,7 @@ def test_a_hash_follows_the_schema() -> None:
 
 
 def test_kubectl_finds_what_it_looks_for() -> None:
-    """The patch of a kind takes fieldValidation and says which kind it is."""
+    """The patch of a kind takes fieldValidation and names its kind."""
     paths = _document("apis/apps/v1")["paths"]
     patch = paths["/apis/apps/v1/namespaces/{namespace}/deployments/{name}"]["patch"]
     assert {"fieldValidation", "dryRun", "fieldManager", "force"} <= {p["name"] for p in patch["parameters"]}
@@ -50,7 +50,7 @@ def test_kubectl_finds_what_it_looks_for() -> None:
 
 
 def test_schemas_are_named_and_complete() -> None:
-    """Every reference leads to a schema of the same document; a kind says of which it is."""
+    """Every reference leads to a schema of the same document; a schema names its kind."""
     text = json.dumps(_document("apis/apps/v1"))
     schemas = json.loads(text)["components"]["schemas"]
     used = {part.partition('"')[0] for part in text.split('"#/components/schemas/')[1:]}

@@ -9,7 +9,7 @@ def _issue(now: float = 1000.0) -> str:
     return tokens.issue(_KEY, namespace="n", account="robot", uid="u", now=now, seconds=60)
 
 
-def test_a_token_says_who_it_is_for() -> None:
+def test_a_token_names_its_audience() -> None:
     """A token that was issued is verified until it expires."""
     claims = tokens.verify(_KEY, _issue(), 1059.0)
     assert claims is not None
@@ -18,7 +18,7 @@ def test_a_token_says_who_it_is_for() -> None:
 
 
 def test_forged_tokens() -> None:
-    """Another key, a changed claim or something else altogether is nobody."""
+    """Another key, a changed claim or something else altogether is no user."""
     token = _issue()
     assert tokens.verify(b"x" * 32, token, 1000.0) is None
     head, claims, signature = token.split(".")

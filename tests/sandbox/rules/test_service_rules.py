@@ -57,7 +57,7 @@ def test_addresses_that_agree(spec: dict[str, Any]) -> None:
     ],
 )
 def test_addresses_that_do_not(spec: dict[str, Any], field: str, text: str) -> None:
-    """Everything else is told by its field."""
+    """All other problems are reported by their field."""
     (cause,) = address_causes(spec)
     assert cause.field == field
     assert text in cause.message
@@ -91,6 +91,6 @@ def test_one_address() -> None:
         ),
     ],
 )
-def test_what_is_told(spec: dict[str, Any], told: list[str]) -> None:
-    """A Service that says what is ignored or deprecated is accepted with warnings."""
+def test_its_reports(spec: dict[str, Any], told: list[str]) -> None:
+    """A Service with ignored or deprecated fields is accepted with warnings."""
     assert list(service_notices({"metadata": {}, "spec": spec})) == told

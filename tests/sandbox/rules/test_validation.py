@@ -9,7 +9,7 @@ from support.thing import THINGS, thing
 
 
 def test_rules_are_for_kinds_that_are_served() -> None:
-    """No entry of the table is for nobody."""
+    """No entry of the table is without a kind."""
     assert RULES.keys() <= {tuple(resource.group_resource) for resource in builtin_resources()}
 
 

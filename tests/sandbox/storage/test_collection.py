@@ -19,7 +19,7 @@ def _added(name: str, rv: int, namespace: str = "n") -> Change:
 
 
 def test_a_history_keeps_the_last_changes() -> None:
-    """A reader that has seen the floor misses nothing; one from before it is told so."""
+    """A reader that has seen the floor misses nothing; one from before it gets an error."""
     history = History(size=3, floor=100)
     begin = history.end
     for rv in range(101, 107):

@@ -16,7 +16,7 @@ def _owned(*owners: dict[str, Any]) -> dict[str, Any]:
     return {"metadata": {"name": "x", **({"ownerReferences": list(owners)} if owners else {})}}
 
 
-def test_controller_is_the_reference_that_says_so() -> None:
+def test_controller_is_the_reference_marked_as_one() -> None:
     """Of several owners only the one with controller = true is the controller."""
     obj = _owned({"uid": "1"}, {"uid": "2", "controller": True})
     assert is_controlled_by(obj, "2")

@@ -46,7 +46,7 @@ def test_one_counter_for_every_collection() -> None:
 
 
 def test_reading() -> None:
-    """Objects are found by name, in lists and counted; what is not there is None or empty."""
+    """Objects are found by name, in lists and counted; a missing one is None, a missing list empty."""
     store = Store()
     _put(store, _object("b"))
     _put(store, _object("a"))
@@ -89,7 +89,7 @@ def test_compaction_only_goes_forward() -> None:
 
 
 def test_expiry_empties_histories() -> None:
-    """After expire() nobody can continue from an older version."""
+    """After expire() no reader can continue from an older version."""
     store = Store()
     _put(store, _object("a"))
     store.expire()

@@ -20,7 +20,7 @@ def _object(name: str, **data: str) -> Object:
 
 
 def test_a_transaction_reads_its_own_writes() -> None:
-    """What was put is there and what was deleted is gone, for the transaction alone."""
+    """A put object is there and a deleted one is gone, for the transaction alone."""
     store = Store()
     transaction = Transaction(store)
     transaction.put(_KIND, _object("a"))

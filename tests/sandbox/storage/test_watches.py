@@ -106,7 +106,7 @@ def test_what_is_not_selected_fills_no_batch() -> None:
 
 
 def test_a_replaced_history_is_read_to_its_end() -> None:
-    """A watch whose kind goes tells of all that was before it ends, in several batches if need be."""
+    """A watch whose kind goes sends all earlier events before it ends, in several batches if need be."""
     store = Store()
     watcher = _watcher(store)
     for number in range(2 * BATCH):
@@ -127,7 +127,7 @@ def test_other_namespaces_are_not_seen() -> None:
 
 
 def test_a_selection_is_always_what_a_list_would_show() -> None:
-    """Replaying the events of a selective watch gives the selected objects, whatever the changes were."""
+    """Replaying the events of a selective watch gives the selected objects, for any changes."""
     source = random.Random(11)
     store = Store()
     watcher = _watcher(store, selective=True)
@@ -156,7 +156,7 @@ def test_a_selection_is_always_what_a_list_would_show() -> None:
         assert mirror == shown
 
 
-def test_a_reader_that_is_too_slow_is_told_so() -> None:
+def test_a_reader_that_is_too_slow_gets_an_error() -> None:
     """When the history has passed a watch by, it gets an ERROR and ends."""
     store = Store(history_size=2)
     watcher = _watcher(store)
@@ -170,7 +170,7 @@ def test_a_reader_that_is_too_slow_is_told_so() -> None:
 
 
 def test_bookmarks_come_when_there_is_news() -> None:
-    """A bookmark tells of versions that passed unseen, every so often and shortly before the end."""
+    """A bookmark has the versions that passed unseen, every so often and shortly before the end."""
     store = Store()
     watcher = _watcher(store, selective=True, bookmarks=True, deadline=_NOW + 15)
     assert watcher.next_wake() == _NOW + 10
@@ -202,8 +202,8 @@ def test_nothing_new_needs_a_bookmark_a_minute() -> None:
     }
 
 
-def test_a_bookmark_is_never_from_before_what_was_told() -> None:
-    """One that is held back by a lag says nothing, however long nothing came."""
+def test_a_bookmark_is_never_older_than_a_sent_event() -> None:
+    """One that is held back by a lag sends nothing, however long nothing came."""
     store = Store()
     watcher = _watcher(store, bookmarks=True)
     lagging = store.resource_version
@@ -219,7 +219,7 @@ def test_without_permission_there_are_no_bookmarks() -> None:
 
 
 def test_the_first_event_is_marked() -> None:
-    """The presentation is told which event is the first of the stream."""
+    """The presentation learns which event is the first of the stream."""
     store = Store()
     _put(store, "a")
     plain = _Plain()

@@ -5,7 +5,7 @@ import pytest
 from handloop.sandbox.tables import cell
 
 
-def test_a_selector_that_selects_nothing_is_none() -> None:
+def test_a_selector_that_selects_nothing_is_absent() -> None:
     """As kubectl shows it."""
     assert (cell.selector_cell({}), cell.selector_cell({"matchLabels": {"a": "1"}})) == ("<none>", "a=1")
 

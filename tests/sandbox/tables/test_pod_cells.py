@@ -91,7 +91,7 @@ def test_a_sidecar_counts_once_it_has_started() -> None:
     assert pod_cells(pod, _NOW)[1:4] == ["2/2", "Running", "2"]
 
 
-def test_restarts_tell_when_the_last_run_ended() -> None:
+def test_restarts_show_when_the_last_run_ended() -> None:
     """The sum over all containers, and the age of the latest end."""
     pod = _pod(_RUNNING, _RUNNING)
     for index, ended in enumerate((_ENDED, "2023-11-14T22:14:00Z")):
@@ -110,7 +110,7 @@ def test_addresses_nodes_and_gates() -> None:
 
 
 def test_a_pod_that_has_ended_has_a_condition_in_its_row() -> None:
-    """By which kubectl tells finished pods from others."""
+    """By which kubectl distinguishes finished pods from others."""
     assert pod_conditions(_pod(_RUNNING)) is None
     assert pod_conditions(_pod(phase="Failed")) == [
         {"type": "Completed", "status": "True", "reason": "Failed", "message": "The pod failed."}

@@ -80,7 +80,7 @@ def test_another_include_is_refused() -> None:
 
 
 def test_later_tables_of_a_watch_have_no_columns() -> None:
-    """They are said once; the version asked for is that of the rows' metadata too."""
+    """They are sent once; the requested version is that of the rows' metadata too."""
     table = render(THINGS, [_OBJECT], now=_NOW, with_columns=False, version="v1beta1")
     assert table["columnDefinitions"] is None
     assert table["apiVersion"] == table["rows"][0]["object"]["apiVersion"] == "meta.k8s.io/v1beta1"

@@ -72,7 +72,7 @@ _AVERAGE = {"type": "External", "external": {"target": {"averageValue": "7"}}}
     ],
 )
 def test_targets_of_autoscalers(metrics: list[Any], current: list[Any] | None, shown: str) -> None:
-    """What was found and what is wanted, of two metrics at most."""
+    """The found and the wanted values, of two metrics at most."""
     cells = autoscaler_cells(_autoscaler(metrics, current), _NOW)
     assert cells[1:6] == ["Deployment/web", shown, "<unset>", 5, 2]
 

@@ -63,7 +63,7 @@ def test_a_namespace_must_be_there_and_staying() -> None:
     assert refused.body["details"]["causes"][0]["reason"] == "NamespaceTerminating"
 
 
-def test_definitions_with_rules_that_are_not_evaluated_say_so() -> None:
+def test_definitions_with_rules_that_are_not_evaluated_get_a_warning() -> None:
     """A definition whose rule uses something unknown here is accepted with a warning."""
     rules = [{"rule": "self.matches('a') || url(self).getHost() == 'x'"}]
     schema = {"type": "object", "properties": {"s": {"type": "string", "x-kubernetes-validations": rules}}}

@@ -49,7 +49,7 @@ def test_everything_is_looked_at() -> None:
 
 
 def test_expressions_wait_for_the_rest() -> None:
-    """When a type or a required member is wrong, the expressions are not asked, and that is said."""
+    """When a type or a required member is wrong, the expressions are not asked, as the answer reports."""
     causes = object_rules.validate_new(_WIDGETS, _widget(spec={}))
     assert _fields(causes) == ["spec.size", "<nil>"]
     assert _NOT_CHECKED in causes[-1].message
@@ -68,13 +68,13 @@ def test_expressions_see_the_old_object() -> None:
 
 
 def test_complaints_about_metadata_come_twice_on_update() -> None:
-    """The generic update and the strategy both check what may not change."""
+    """The generic update and the strategy both check immutable fields."""
     other = _widget(metadata={"name": "a", "namespace": "n", "uid": "z"})
     assert _fields(object_rules.validate_update(_WIDGETS, other, _widget())) == ["metadata.uid"] * 2
 
 
 def test_the_status_is_checked_by_itself() -> None:
-    """Through /status only the status counts, whatever is wrong with the rest."""
+    """Through /status only the status counts, with any fault in the rest."""
     bad = _widget(spec={"size": 1000}, status={"replicas": "two"})
     causes = object_rules.validate_update(_WIDGETS, bad, _widget(), "status")
     assert _fields(causes) == ["status.replicas", ".status.replicas", "<nil>"]

@@ -86,7 +86,7 @@ def test_what_is_no_patch() -> None:
 
 
 def test_apply() -> None:
-    """Apply creates what is missing, owns what it names, and refuses what is no object."""
+    """Apply creates missing objects, owns the named fields, and refuses a body that is no object."""
     server, path = _server()
     new = f"{path[:-2]}/b"
     created = server.request("PATCH", f"{new}?fieldManager=me", widget("b"), content_type=patching.APPLY)
@@ -111,7 +111,7 @@ def test_apply() -> None:
 
 
 def test_a_missing_object_cannot_be_patched() -> None:
-    """A patch of nothing is 404, and so is what is no patch at all."""
+    """A patch of nothing is 404, and so is a body that is no patch at all."""
     server, path = _server()
     missing = f"{path[:-2]}/z"
     assert server.request("PATCH", missing, {}, content_type=patching.MERGE).status == 404
@@ -141,12 +141,12 @@ _FIELD = "json: cannot unmarshal {} into Go struct field S.spec.x of type {}"
     ],
 )
 def test_complaints_in_the_words_of_the_converter(value: str, go_type: str, restored: str) -> None:
-    """What JSON decoding says about a value is said as for a value that was decoded before."""
+    """The errors of JSON decoding are those for a value that was decoded before."""
     assert restoring(_FIELD.format(value, go_type)) == restored
 
 
 def test_other_complaints() -> None:
-    """Base64 is decoded from JSON even then; what has nothing to do with types stays."""
+    """Base64 is decoded from JSON even then; parts without a type stay."""
     complaint = "illegal base64 data at input byte 3"
     assert restoring(complaint) == f"error decoding from json: {complaint}"
     assert restoring("quantities must match") == "quantities must match"

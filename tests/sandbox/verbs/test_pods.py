@@ -47,7 +47,7 @@ def test_logs_of_which_container() -> None:
 
 
 def test_streams_are_not_offered() -> None:
-    """What needs a container is 501 with a reason."""
+    """Requests that need a container are 501 with a reason."""
     server = LocalServer()
     _pod(server)
     for subresource in ("exec", "attach", "portforward", "proxy"):
@@ -72,7 +72,7 @@ def test_binding() -> None:
 
 
 def test_bindings_that_make_no_sense() -> None:
-    """Another name is 400; a target that is no node is 500 with what is wrong with it."""
+    """Another name is 400; a target that is no node is 500 with its fault."""
     server = LocalServer()
     _pod(server)
     path = f"{_PODS}/p/binding"
@@ -134,7 +134,7 @@ def test_a_budget_that_allows_none() -> None:
     assert cause["message"] == "The disruption budget b needs 1 healthy pods and has 1 currently"
 
 
-def test_a_budget_nobody_has_looked_at() -> None:
+def test_a_budget_without_a_status() -> None:
     """429 until its status is of its generation."""
     server = _server(ready=True)
     _budget(server, status={"observedGeneration": 0, "disruptionsAllowed": 1})
@@ -144,7 +144,7 @@ def test_a_budget_nobody_has_looked_at() -> None:
 
 
 def test_pods_that_are_not_ready() -> None:
-    """They are spared no more when enough others are healthy, or when the budget says so."""
+    """They are spared no more when enough others are healthy, or when the budget allows it."""
     server = _server(ready=False)
     _budget(server, status={})
     assert _evict(server).status == 429
@@ -187,8 +187,8 @@ def test_container_that_never_ran_has_printed_nothing() -> None:
     assert _log_lines({"metadata": {"name": "p"}}, "main", now=_NOW) == []
 
 
-def test_running_container_tells_image_and_age() -> None:
-    """The log says that nothing is executed, and how long the container runs."""
+def test_running_container_shows_image_and_age() -> None:
+    """The log has a line that nothing is executed, and how long the container runs."""
     pod = _logged_pod({"running": {"startedAt": format_time(_NOW - 30)}}, ready=True)
     log = _log_lines(pod, "main", now=_NOW)
     assert "nothing is executed" in log[0]
@@ -196,7 +196,7 @@ def test_running_container_tells_image_and_age() -> None:
     assert log[-2:] == ["sandbox: ready", "sandbox: running for 30s"]
 
 
-def test_crashed_container_tells_why() -> None:
+def test_crashed_container_shows_why() -> None:
     """The reason and exit code of the last run are the last lines, also during back-off."""
     ended = {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}
     pod = _logged_pod({"waiting": {"reason": "CrashLoopBackOff"}}, lastState=ended, restartCount=2)

@@ -20,7 +20,7 @@ def _filled(count: int, *, history_size: int = 1000) -> tuple[LocalServer, str]:
     return server, path
 
 
-def test_paging_sees_one_snapshot_whatever_happens() -> None:
+def test_paging_sees_one_snapshot_in_spite_of_changes() -> None:
     """The pages of a list together are the state at its first page, for any size and any writes between."""
     source = random.Random(3)
     for size in (1, 2, 3, 7):
@@ -63,7 +63,7 @@ def test_the_history_bounds_the_past() -> None:
 
 
 def test_versions_that_do_not_exist_yet() -> None:
-    """A get or list from the future is 504 and tells the current version."""
+    """A get or list from the future is 504 with the current version."""
     server, path = _filled(1)
     for where in (path, f"{path}/w0"):
         answer = server.request("GET", f"{where}?resourceVersion=99999999")
@@ -117,7 +117,7 @@ def _kinds(server: LocalServer, path: str) -> list[str]:
 
 
 def test_where_a_watch_begins() -> None:
-    """No version and 0 begin with what is there, a version begins after it."""
+    """No version and 0 begin with the present objects, a version begins after it."""
     server, path = _server()
     rv = server.request("GET", f"{path}/a").body["metadata"]["resourceVersion"]
     assert _kinds(server, f"{path}?watch=1") == ["ADDED"]
@@ -127,7 +127,7 @@ def test_where_a_watch_begins() -> None:
 
 
 def test_initial_events_on_request() -> None:
-    """With sendInitialEvents the state comes first whatever the version; a bookmark needs permission."""
+    """With sendInitialEvents the state comes first for any version; a bookmark needs permission."""
     server, path = _server()
     query = f"{path}?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"
     assert _kinds(server, query) == ["ADDED"]

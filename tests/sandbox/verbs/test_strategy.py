@@ -122,7 +122,7 @@ def test_volumes_and_claims_wait_and_are_protected() -> None:
     assert volume["status"]["lastPhaseTransitionTime"] == "2023-11-14T22:13:20Z"
 
 
-def test_jobs_are_told_apart_by_their_uid() -> None:
+def test_jobs_are_distinguished_by_their_uid() -> None:
     """A Job's selector and labels carry its uid, unless it has a selector of its own."""
     template = {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}
     path = "/apis/batch/v1/namespaces/default/jobs"
@@ -141,7 +141,7 @@ def test_new_nodes_are_not_ready() -> None:
     assert node["status"]["capacity"] == {"cpu": "4"}
 
 
-def test_what_a_client_says_about_the_status_is_dropped() -> None:
+def test_a_clients_status_is_dropped() -> None:
     """A new object has the status of one that was just made."""
     labels = {"app": "d"}
     template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
@@ -192,7 +192,7 @@ def test_qos_classes(spec: dict[str, Any], expected: str) -> None:
 
 
 def test_the_token_is_mounted_once() -> None:
-    """Every container gets the service account's token, unless the pod or a mount says otherwise."""
+    """Every container gets the service account's token, unless the pod turns it off or mounts its own."""
     server = LocalServer()
     spec = _spec(server)
     (volume,) = spec["volumes"]
@@ -206,7 +206,7 @@ def test_the_token_is_mounted_once() -> None:
 
 
 def test_tolerations_are_completed() -> None:
-    """Pods tolerate a node that is gone for five minutes, or as long as they say themselves."""
+    """Pods tolerate a node that is gone for five minutes, or as long as their own toleration."""
     own = {"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute"}
     spec = _spec(LocalServer(), tolerations=[own])
     assert [entry.get("tolerationSeconds") for entry in spec["tolerations"]] == [None, 300]

@@ -23,7 +23,7 @@ def _ask(server: LocalServer, spec: dict[str, Any], account: str = "robot", **me
 
 
 def test_a_token_has_an_hour() -> None:
-    """Nothing asked for is the default, and shown; so is what is asked for."""
+    """Without a duration the default is used, and shown; so is a given one."""
     server = _server()
     answer = _ask(server, {})
     assert answer.status == 201

@@ -27,13 +27,13 @@ def test_a_token_comes_back_as_it_went(rv: int, start: str) -> None:
     ],
 )
 def test_tokens_from_somewhere_else(token: str, message: str) -> None:
-    """A token that is none of ours is 400 with the server's words."""
+    """A token that is not ours is 400 with the server's words."""
     with pytest.raises(StatusError) as raised:
         continue_token.decode(token)
     assert str(raised.value) == f"invalid continue token: continue key is not valid: {message}"
 
 
 def test_a_token_without_a_key() -> None:
-    """A token has to say where to go on."""
+    """A token has to have the place to go on from."""
     with pytest.raises(StatusError, match="encoded start key empty"):
         continue_token.decode(Continue(5, "").encode())

@@ -68,7 +68,7 @@ def test_halves_of_surrogate_pairs(text: str, value: Any) -> None:
     ],
 )
 def test_numbers_of_no_known_type(text: str, shown: str) -> None:
-    """What is no int64 is the nearest float64, with as few digits as name it."""
+    """A number that is no int64 is the nearest float64, with as few digits as name it."""
     assert json.dumps(go_json.unstructured(go_json.parse(text))) == shown
 
 
@@ -128,5 +128,5 @@ def test_every_bad_text_gets_a_message(text: str) -> None:
 
 
 def test_quoting() -> None:
-    """A string is quoted as JSON, without escaping what is printable."""
+    """A string is quoted as JSON, without escaping printable characters."""
     assert go_json.quoted('é"') == '"é\\""'

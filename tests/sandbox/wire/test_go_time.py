@@ -37,7 +37,7 @@ def test_the_form_a_time_is_written_in(text: str, micros: bool, expected: str) -
     ],
 )
 def test_gos_words_for_what_is_no_time(text: str, micros: bool, message: str) -> None:
-    """Errors say what Go's parser says."""
+    """Errors have the words of Go's parser."""
     with pytest.raises(go_time.TimeError) as raised:
         go_time.canonical(text, micros=micros)
     assert str(raised.value) == message

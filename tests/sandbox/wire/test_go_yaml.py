@@ -54,7 +54,7 @@ def test_what_cannot_be_read(text: str, problem: str) -> None:
 
 
 def test_keys_that_occur_twice() -> None:
-    """The last value counts; each repeat is told with the line of its value, inner ones first."""
+    """The last value counts; each repeat is reported with the line of its value, inner ones first."""
     parsed = go_yaml.parse("a: 1\nb:\n- {1: x, 1: z}\na:\n\n  c: 1\n  c: 2\n")
     assert parsed.value == {"a": {"c": 2}, "b": [{"1": "z"}]}
     assert parsed.duplicates == (
@@ -99,7 +99,7 @@ def test_depth_is_bounded(text: str) -> None:
 
 
 def test_an_alias_to_nothing_is_for_the_parser() -> None:
-    """It counts as one; what is no YAML raises as ever."""
+    """It counts as one; a text that is no YAML raises as ever."""
     go_yaml.check_bounds("a: *nothing")
     with pytest.raises(yaml.YAMLError):
         go_yaml.check_bounds("a: [*b" + "{" * 600)

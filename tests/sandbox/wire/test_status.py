@@ -29,7 +29,7 @@ def test_the_core_group_is_left_out() -> None:
 
 
 def test_causes_are_joined_into_the_message() -> None:
-    """One cause stands alone, several are bracketed, equal ones are said once but stay causes."""
+    """One cause stands alone, several are bracketed, equal ones are named once but stay causes."""
     one = Cause("FieldValueRequired", "Required value", "spec.a")
     two = Cause("FieldValueInvalid", "Invalid value: 1: no", "spec.b")
     assert str(status.invalid(_resource(), "x", [one])) == (
@@ -41,7 +41,7 @@ def test_causes_are_joined_into_the_message() -> None:
 
 
 def test_hints_when_to_retry() -> None:
-    """A refusal that passes says after how many seconds, in the body and in a header."""
+    """A refusal that passes has its seconds, in the body and in a header."""
     error = status.too_large_resource_version(9, 5)
     assert error.headers == (("Retry-After", "1"),)
     assert error.status["details"]["retryAfterSeconds"] == 1
@@ -54,7 +54,7 @@ def test_expiry_can_offer_a_continuation() -> None:
 
 
 def test_success() -> None:
-    """A Status that says yes has details where there are any."""
+    """A Status of success has details where there are any."""
     assert status.success({"name": "a"})["details"] == {"name": "a"}
     assert "details" not in status.success()
     assert status.success(code=201)["code"] == 201
@@ -75,7 +75,7 @@ def test_a_refusal_as_a_real_server_wrote_it() -> None:
 
 
 def test_details_and_causes() -> None:
-    """What is written can be read again, causes, retry delay and continue token included."""
+    """A written Status can be read again, causes, retry delay and continue token included."""
     causes = [{"reason": "FieldValueInvalid", "message": "too big", "field": "spec.size"}]
     details = {
         "name": "x" * 200,

@@ -1,4 +1,4 @@
-"""What axe-core says of the live page."""
+"""The findings of axe-core on the live page."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "be
 def test_axe_finds_nothing_serious(
     browser: Browser, live: LiveServer, program: Any, width: int, scheme: Literal["light", "dark"]
 ) -> None:
-    """With tokens, results, a step's source and a tick on the page; lesser findings are none, too."""
+    """With tokens, results, a step's source and a tick on the page; no lesser findings, either."""
     program.foo("a")
     program.wait_idle()
     with tab(browser, live.url, width=width, height=800, scheme=scheme, still=True) as opened:

@@ -27,7 +27,7 @@ def test_what_was_made_is_found_again() -> None:
     assert GHOST.encode() not in left
 
 
-def test_a_refusal_says_what_was_asked() -> None:
+def test_a_refusal_shows_what_was_asked() -> None:
     """Method, path and status; the body of the answer may be anything."""
     acts = ClusterActs(ScriptedTransport([answer(403, b"no")]))
     with pytest.raises(ControlError, match=r"DELETE /apis/apps/v1/.*the server answered 403"):

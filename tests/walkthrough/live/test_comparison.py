@@ -36,7 +36,7 @@ def watches(informer: SharedIndexInformer[Any]) -> bool:
 
 
 def test_equal_caches_have_no_difference_and_a_lagging_one_has_each() -> None:
-    """While the watch is held back one Foo is changed, one deleted, one made: paths are told, no values."""
+    """While the watch is held back one Foo is changed, one deleted, one made: paths are shown, no values."""
     cluster = ManagedSandbox()
     cluster.install(Foo)
     manager = cluster.manager()
@@ -64,7 +64,7 @@ def test_equal_caches_have_no_difference_and_a_lagging_one_has_each() -> None:
         assert "secret-text" not in json.dumps(lagging)
 
 
-def test_a_list_that_fails_is_told() -> None:
+def test_a_list_that_fails_is_reported() -> None:
     """The other kinds are compared all the same."""
     cluster = ManagedSandbox()
     cluster.install(Foo)

@@ -123,8 +123,8 @@ def test_a_thousand_foos_come_and_go(program: Any) -> None:
     eventually(lambda: len(foos.indexer) == 0, "none")
 
 
-def test_what_cannot_be_done_says_why(program: Any) -> None:
-    """A name that is none, a Foo that is not there, no lease, no sandbox."""
+def test_an_impossible_experiment_gives_the_reason(program: Any) -> None:
+    """An invalid name, a Foo that is not there, no lease, no sandbox."""
     outside = Controls(program.parts, None, in_sandbox=False)
     blocked = {offer["name"] for offer in outside.offers() if offer["blocked"]}
     assert blocked == {control.name for control in CONTROLS if control.in_sandbox}
@@ -142,7 +142,7 @@ def test_what_cannot_be_done_says_why(program: Any) -> None:
         outside.act("scale", KEY)
 
 
-def test_a_refusal_of_the_server_is_told(program: Any) -> None:
+def test_a_refusal_of_the_server_is_reported(program: Any) -> None:
     """With its status."""
     program.foo("a")
     program.wait_idle()

@@ -51,7 +51,7 @@ def step(number: int, component: str = "foo", key: str = "default/a", **facts: A
         (step(11, seconds=0.01, failures=2), "2 failures in a row: it comes back in 10 ms"),
     ],
 )
-def test_a_sentence_says_what_the_facts_mean(told: Step, words: str) -> None:
+def test_a_sentence_explains_the_facts(told: Step, words: str) -> None:
     """Each way in which a step can go has its own words, and the sentence has an end."""
     sentence = explain(told)
     assert words in sentence

@@ -1,4 +1,4 @@
-"""What somebody sees who starts the program, opens the URL of its banner, and applies the sample."""
+"""The view of a user who starts the program, opens the URL of its banner, and applies the sample."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def test_another_site_is_refused(site: str, refused: bool) -> None:
 
 
 def test_an_act_needs_the_switch_the_origin_and_the_token() -> None:
-    """Each by itself is not enough, and the token of another process is none."""
+    """Each by itself is not enough, and the token of another process is refused."""
     guard, other = Guard(LOOPBACK_NAMES, controls=True), Guard(LOOPBACK_NAMES, controls=True)
     ours = "http://127.0.0.1:8082"
     assert guard.refusal("POST", headers(origin=ours, token=guard.token)) == ""

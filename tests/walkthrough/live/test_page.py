@@ -64,9 +64,7 @@ def test_every_step_lights_up_after_a_foo(browser: Browser, live: LiveServer, pr
         assert opened.complaints == []
 
 
-def test_slowed_down_a_sentence_says_what_happens_to_the_key(
-    browser: Browser, live: LiveServer, program: Any
-) -> None:
+def test_slowed_down_a_sentence_explains_the_step(browser: Browser, live: LiveServer, program: Any) -> None:
     """At 1/100. That all steps light up, in order, is seen in test_first_visit."""
     with tab(browser, live.url) as opened:
         program.foo("example-foo")
@@ -113,7 +111,7 @@ def test_each_experiment_is_ticked_when_it_was_seen(browser: Browser, live: Live
 
 
 def test_410_shows_a_relist_and_a_tombstone(browser: Browser, live: LiveServer) -> None:
-    """The sentence of the step says it, and the table counts the relist."""
+    """The sentence of the step reports it, and the table counts the relist."""
     with tab(browser, live.url) as opened:
         page = opened.page
         act(page, "expire")
@@ -272,7 +270,7 @@ def test_a_step_shows_its_source(browser: Browser, live: LiveServer) -> None:
 
 
 def test_skipped_steps_are_counted(browser: Browser, program: Any) -> None:
-    """A ring of 8 is too small for a Foo: the page says how many it did not see."""
+    """A ring of 8 is too small for a Foo: the page shows how many it did not see."""
     server = LiveServer("127.0.0.1", 0, names=LOOPBACK_NAMES, controls=False, recorder=Recorder(size=8))
     server.show(program.parts)
     server.start()
@@ -286,7 +284,7 @@ def test_skipped_steps_are_counted(browser: Browser, program: Any) -> None:
 
 
 def test_a_key_that_waits_has_a_ring_that_runs_down(browser: Browser, live: LiveServer, program: Any) -> None:
-    """Its share of the wait that is left, as playback counts; the label says the whole wait."""
+    """Its share of the rest of the wait, as playback counts; the label has the whole wait."""
     queue = program.parts.queues()["foo"]
     with tab(browser, live.url) as opened:
         page = opened.page
@@ -302,7 +300,7 @@ def test_a_key_that_waits_has_a_ring_that_runs_down(browser: Browser, live: Live
 
 
 def test_labels_of_many_tokens_do_not_touch(browser: Browser, live: LiveServer, program: Any) -> None:
-    """Each ends before the next place of its line begins, whatever the names."""
+    """Each ends before the next place of its line begins, with any names."""
     with tab(browser, live.url, still=True) as opened:  # one on its way may cross another
         page = opened.page
         page.click("#live")

@@ -17,7 +17,7 @@ def trace() -> StepTrace:
 
 
 def tell(trace: StepTrace, count: int) -> None:
-    """So many steps, as the parts tell them: only while there is a sink."""
+    """So many steps, as the parts report them: only while there is a sink."""
     for number in range(count):
         if trace.on:
             trace.tell(8, "queue", f"key-{number}", waiting=number)
@@ -27,7 +27,7 @@ def numbers(batch: Batch) -> list[int]:
     return [step.seq for step in batch.steps]
 
 
-def test_it_records_only_while_somebody_looks(trace: StepTrace) -> None:
+def test_it_records_only_with_a_viewer(trace: StepTrace) -> None:
     """The first viewer starts it, the last one ends it; a second viewer changes nothing."""
     recorder = Recorder(trace=trace)
     on = [trace.on]
@@ -40,7 +40,7 @@ def test_it_records_only_while_somebody_looks(trace: StepTrace) -> None:
 
 
 def test_a_step_has_number_time_and_thread(trace: StepTrace) -> None:
-    """All that was told, and who told it when."""
+    """All reported steps, with their thread and time."""
     recorder = Recorder(trace=trace, now=lambda: 12.5)
     recorder.join()
     thread = threading.Thread(target=tell, args=(trace, 1), name="worker-7")
@@ -75,7 +75,7 @@ def test_a_viewer_that_is_too_slow_knows_how_many_steps_it_missed(trace: StepTra
 
 
 def test_a_pause_of_the_recording_is_no_silent_gap(trace: StepTrace) -> None:
-    """A cursor from before the pause, or from another process, is told that it missed something."""
+    """A cursor from before the pause, or from another process, learns that it missed something."""
     recorder = Recorder(trace=trace)
     cursor = recorder.join()
     recorder.leave()
@@ -87,7 +87,7 @@ def test_a_pause_of_the_recording_is_no_silent_gap(trace: StepTrace) -> None:
     assert len(recorder.after(began, 10).steps) == 1
 
 
-def test_close_ends_it_whoever_looks(trace: StepTrace) -> None:
+def test_close_ends_it_with_any_viewers(trace: StepTrace) -> None:
     """The end of the server is not up to its viewers."""
     recorder = Recorder(trace=trace)
     recorder.join()
@@ -96,7 +96,7 @@ def test_close_ends_it_whoever_looks(trace: StepTrace) -> None:
 
 
 def test_steps_of_many_threads_have_numbers_without_gaps(trace: StepTrace) -> None:
-    """Four threads tell 500 steps each: 2000 numbers, each once, in the order of the ring."""
+    """Four threads report 500 steps each: 2000 numbers, each once, in the order of the ring."""
     recorder = Recorder(trace=trace)
     recorder.join()
     threads: list[Any] = [threading.Thread(target=tell, args=(trace, 500)) for _ in range(4)]

@@ -81,12 +81,12 @@ def test_a_viewer_that_comes_back_gets_what_it_missed_and_nothing_twice(
 
 @pytest.mark.parametrize("stale", ["another-7", "nothing", "-", "0000-99999999", "{run}-" + "9" * 5000])
 def test_an_id_of_another_process_is_a_new_viewer(live: LiveServer, stale: str) -> None:
-    """It gets a snapshot; so does a number that this one cannot have told."""
+    """It gets a snapshot; so does a number that this one cannot have sent."""
     with Viewer(live.port, last_event_id=stale.format(run=live._run)) as viewer:
         assert viewer.read().event == "snapshot"
 
 
-def test_a_slow_viewer_is_told_how_many_steps_it_missed(program: Any) -> None:
+def test_a_slow_viewer_learns_how_many_steps_it_missed(program: Any) -> None:
     """The ring holds 8 steps: a viewer of before gets a snapshot with the number, then goes on."""
     recorder = Recorder(size=8)
     server = new_server(recorder=recorder)
@@ -101,7 +101,7 @@ def test_a_slow_viewer_is_told_how_many_steps_it_missed(program: Any) -> None:
 
 
 def test_the_state_comes_while_steps_have_no_end(live: LiveServer) -> None:
-    """A thousand Foos make steps for as long as anybody looks: what they come to is seen all the same."""
+    """A thousand Foos make steps for as long as there is a viewer: their end state is seen all the same."""
     stop = threading.Event()
 
     def work() -> None:
@@ -154,7 +154,7 @@ def is_closed(connection: socket.socket) -> bool:
     return True
 
 
-def test_clients_that_say_nothing_keep_nobody_out(program: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_silent_clients_keep_no_others_out(program: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of too many the oldest go before their time, but for viewers: the page is served, a stream goes on."""
     monkeypatch.setattr("handloop.walkthrough.live.server.HEAD_SECONDS", 3600.0)
     server = new_server()
@@ -171,14 +171,14 @@ def test_clients_that_say_nothing_keep_nobody_out(program: Any, monkeypatch: pyt
         assert viewer.steps(12, "default/a")
 
 
-def test_a_connection_has_to_say_something(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_connection_has_to_send_something(monkeypatch: pytest.MonkeyPatch) -> None:
     """One without the head of a request is closed in time."""
     monkeypatch.setattr("handloop.walkthrough.live.server.HEAD_SECONDS", 0.5)
     with serving(new_server()) as server, half_a_head(server) as silent:
         assert is_closed(silent)
 
 
-def test_a_viewer_that_is_killed_harms_nobody(live: LiveServer, program: Any) -> None:
+def test_a_viewer_that_is_killed_harms_no_other(live: LiveServer, program: Any) -> None:
     """One resets its connection in mid-stream, one never reads: a third gets everything."""
     killed = socket.create_connection(("127.0.0.1", live.port))
     killed.sendall(b"GET /debug/live/events HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
@@ -219,7 +219,7 @@ def test_nothing_is_recorded_before_a_viewer_comes() -> None:
         assert not TRACE.on
 
 
-def test_before_the_controllers_start_the_pages_say_so() -> None:
+def test_before_the_controllers_start_the_pages_report_it() -> None:
     """The page can be opened while the program still checks the server."""
     with serving(new_server()) as server:
         assert json.loads(fetch(server, "/debug/state")[1])["ready"] is False
@@ -282,7 +282,7 @@ def test_an_act_needs_token_and_origin(live: LiveServer) -> None:
         assert fetch(live, path, data=body, X_Handloop_Token=token, Origin=ours)[0] == 409
 
 
-def test_without_controls_nobody_can_act(program: Any) -> None:
+def test_without_controls_no_action_is_possible(program: Any) -> None:
     """The page carries no token."""
     server = new_server(controls=False)
     server.show(program.parts, program.controls)
@@ -302,7 +302,7 @@ def test_a_public_address_has_no_controls() -> None:
     server.stop()
 
 
-def test_a_port_in_use_is_said_at_once() -> None:
+def test_a_port_in_use_is_reported_at_once() -> None:
     """Before anything is served, with the address and its purpose."""
     in_use = pytest.raises(PortInUseError, match="for the live page: address already in use")
     with socket.create_server(("127.0.0.1", 0)) as taken, in_use:

@@ -17,7 +17,7 @@ from support.page_controls import page_with_controls
     ],
 )
 def test_the_program_answers(*, allowed: bool, control: str, says: str) -> None:
-    """With what was done, or with its reason; a program that is gone is one, too."""
+    """With its result, or with its reason; the answer for a program that is gone has one, too."""
     with page_with_controls(allowed=allowed) as server:
         url = f"http://127.0.0.1:{server.port}"
         assert run_control(url, control, "default/a") == says

@@ -36,7 +36,7 @@ def test_what_is_no_address_is_refused(text: str) -> None:
 
 
 def test_the_sandbox_of_this_folder_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By the file that it writes; without it a sentence says what to type."""
+    """By the file that it writes; without it a sentence has the line to type."""
     monkeypatch.chdir(tmp_path)
     with pytest.raises(OSError, match=r"start `python -m controller --sandbox`, or give --address"):
         sandbox_url()

@@ -15,7 +15,7 @@ def offer(name: str, *, blocked: str = "") -> dict[str, Any]:
 
 
 class Reader:
-    """Key commands whose experiments are carried out at once, and say what they were asked for."""
+    """Key commands whose experiments are carried out at once, and keep their arguments."""
 
     def __init__(self, *messages: Message) -> None:
         self.commands = KeyCommands(
@@ -31,7 +31,7 @@ class Reader:
 
 
 def test_an_experiment_is_about_the_first_foo_of_the_program() -> None:
-    """At the program's address, by the page's name; without a Foo the program is asked, and says so."""
+    """At the program's address, by the page's name; without a Foo the program is asked, and answers that."""
     assert Reader(CONNECTED, snapshot()).press("f") == "http://127.0.0.1:8082 fail default/a"
     assert Reader(CONNECTED, snapshot(objects=[])).press("f") == "http://127.0.0.1:8082 fail "
 
@@ -44,7 +44,7 @@ def test_each_key_is_a_control_of_the_page() -> None:
 
 
 def test_the_footer_names_the_keys_that_do_something() -> None:
-    """What is blocked is left out; without controls it says so."""
+    """Blocked experiments are left out; without controls a line reports that."""
     controls = [offer("fail"), offer("expire", blocked="only on the sandbox"), offer("scale")]
     words = Reader(CONNECTED, snapshot(controls=controls)).commands.footer()
     assert words == "q quit · p pause the display · f Do fail"
@@ -61,8 +61,8 @@ def test_q_ends_it_and_p_holds_the_display() -> None:
     assert seen == [(True, True, False), (False, False, False), (False, False, True)]
 
 
-def test_a_key_that_does_nothing_says_so() -> None:
-    """One that is none, and one for a program that is away; the next key takes the sentence away."""
+def test_a_key_that_does_nothing_reports_it() -> None:
+    """One without a meaning, and one for a program that is away; the next key removes the sentence."""
     reader = Reader(Message("lost", "the connection broke"))
     assert reader.press("x") == "x does nothing here"
     assert reader.press("f") == "not connected: the connection broke"

@@ -52,7 +52,7 @@ def test_keys_come_at_once_and_the_terminal_is_as_before(terminal: tuple[int, in
         assert list(keys) == []
 
 
-def test_a_terminal_of_somebody_else_has_no_keys(terminal: tuple[int, int]) -> None:
+def test_a_foreign_terminal_has_no_keys(terminal: tuple[int, int]) -> None:
     """As under setsid: it is a terminal, and does not control this process."""
     code = "from handloop.walkthrough.top.keyboard import has_keys; print(has_keys(0))"
     ended = subprocess.run(
@@ -81,7 +81,7 @@ class Top:
     def __init__(self, port: int, terminal: tuple[int, int]) -> None:
         self.keyboard, program = terminal
         self.shown = ""
-        # as a shell does: the terminal is its own, and Ctrl-C is heeded, whatever started these tests
+        # as a shell does: the terminal is its own, and Ctrl-C is heeded, for any parent of these tests
         code = (
             "import fcntl, os, signal, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0);"
             "signal.signal(signal.SIGINT, signal.SIG_DFL);"
@@ -165,7 +165,7 @@ def test_keys_act_on_the_program(terminal: tuple[int, int]) -> None:
         assert top.end() == 0
 
 
-def test_where_the_controls_are_off_a_key_says_so(terminal: tuple[int, int]) -> None:
+def test_where_the_controls_are_off_a_key_reports_it(terminal: tuple[int, int]) -> None:
     """As on a real cluster: the footer leaves the experiments out."""
     with page_with_controls(allowed=False) as server, top_on(terminal, server.port) as top:
         top.wait("the experiments are off here")

@@ -16,8 +16,8 @@ def lines_of(*messages: Message) -> list[str]:
     return said
 
 
-def test_the_first_state_is_told_whole_and_then_what_changes() -> None:
-    """A line a fact; a state that is the same says nothing."""
+def test_the_first_state_is_sent_whole_and_then_its_changes() -> None:
+    """A line a fact; an equal state adds none."""
     said = lines_of(CONNECTED, snapshot(), Message("state", state()))
     assert said == [
         "ok: connected to http://127.0.0.1:8082; ok: caches synced; ok: no election",
@@ -29,7 +29,7 @@ def test_the_first_state_is_told_whole_and_then_what_changes() -> None:
     assert again[len(said) :] == [said[0].replace("ok: caches synced", "not ok: caches not synced")]
 
 
-def test_a_reason_is_said_once() -> None:
+def test_a_reason_is_reported_once() -> None:
     """Not with every try to connect."""
     lost = Message("lost", "nothing answers")
     assert lines_of(lost, lost, lost) == ["not ok: nothing answers"]
@@ -44,7 +44,7 @@ def test_each_step_is_a_line() -> None:
     ]
 
 
-def test_what_was_not_seen_is_said() -> None:
+def test_a_missed_step_is_reported() -> None:
     """With its number, where it is known."""
     assert lines_of(snapshot(missed=312))[0] == "+312 events skipped"
     assert lines_of(snapshot(missed=None))[0] == "steps were not recorded meanwhile"

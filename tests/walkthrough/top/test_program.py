@@ -87,7 +87,7 @@ def test_a_reader_that_goes_away_ends_it() -> None:
     assert started.returncode == 0
 
 
-def test_an_address_that_is_none_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_invalid_address_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     """With what to give instead."""
     with pytest.raises(SystemExit) as caught:
         main(["--address", "nonsense"])

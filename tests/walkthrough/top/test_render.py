@@ -49,7 +49,7 @@ def test_the_footer_keeps_its_place_on_a_small_terminal() -> None:
     assert max(map(len, lines)) <= 40
 
 
-def test_before_the_first_message_it_says_what_to_do() -> None:
+def test_before_the_first_message_it_shows_what_to_do() -> None:
     """The reason why nothing is shown, and the command that makes a first step."""
     seen = drawn(Message("lost", "nothing answers at 127.0.0.1:1"))
     assert "✗ nothing answers at 127.0.0.1:1" in seen
@@ -58,7 +58,7 @@ def test_before_the_first_message_it_says_what_to_do() -> None:
 
 @pytest.mark.parametrize("width", [40, 80, 200])
 def test_no_line_is_wider_than_the_terminal(width: int) -> None:
-    """With a long name; a long list of keys says how many more there are."""
+    """With a long name; a long list of keys ends with the number of the others."""
     queue = state()["queues"][0]
     many = queue | {"queued": [f"default/{'long-' * 12}{n}" for n in range(9)]}
     many["counts"] = queue["counts"] | {"queued": 9}
@@ -66,7 +66,7 @@ def test_no_line_is_wider_than_the_terminal(width: int) -> None:
     assert max(map(len, seen.splitlines())) <= width
 
 
-def test_what_is_told_is_text() -> None:
+def test_its_reports_are_text() -> None:
     """Neither rich's markup nor a terminal's codes."""
     rows = [{"key": "[bold]\x1b[2J", "desired": 1, "available": None}]
     seen = drawn(CONNECTED, snapshot(objects=[{"kind": "Foo", "count": 1, "rows": rows}]))

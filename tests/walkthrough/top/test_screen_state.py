@@ -18,14 +18,14 @@ def signs(seen: ScreenState) -> list[tuple[bool, str]]:
 
 
 def test_steps_are_counted_and_the_last_ones_kept() -> None:
-    """By number, whatever came with them in a message."""
+    """By number, with anything else in the same message."""
     seen = screen(Message("steps", [step(7, "a"), step(7, "b")]), Message("steps", [step(8, "c")] * 6))
     assert (seen.hits[7], seen.hits[8], seen.hits[9]) == (2, 6, 0)
     assert [one["why"] for one in seen.steps] == ["c"] * 5
 
 
 def test_the_connection_is_the_first_sign() -> None:
-    """What was seen last stays while the program is away."""
+    """The last view stays while the program is away."""
     assert signs(screen()) == [(False, "connecting")]
     away = screen(CONNECTED, snapshot(), Message("lost", "the connection broke"))
     assert signs(away)[0] == (False, "the connection broke")

@@ -32,7 +32,7 @@ def next_of(told: Iterator[Message], event: str) -> Message:
 
 
 def test_a_program_that_goes_away_and_comes_back() -> None:
-    """Each change is said; a new process sends a snapshot."""
+    """Each change is reported; a new process sends a snapshot."""
     first = new_server()
     port = first.port
     told = messages(f"http://127.0.0.1:{port}")
@@ -51,8 +51,8 @@ def test_a_program_that_goes_away_and_comes_back() -> None:
         second.stop()
 
 
-def test_a_server_that_is_not_there_is_said_in_one_sentence() -> None:
-    """With what was tried, and that it goes on."""
+def test_a_server_that_is_not_there_is_reported_in_one_sentence() -> None:
+    """With the address, and that it goes on."""
     with closing(socket.create_server(("127.0.0.1", 0))) as taken:
         port = taken.getsockname()[1]
     sentence = next(messages(f"http://127.0.0.1:{port}")).data
@@ -67,8 +67,8 @@ def test_a_server_that_is_not_there_is_said_in_one_sentence() -> None:
         (b"nonsense\r\n\r\n", "the connection broke"),
     ],
 )
-def test_something_else_at_the_address_is_said(answer: bytes, says: str) -> None:
-    """A page of another kind, a refusal with its reason, and what does not speak HTTP."""
+def test_something_else_at_the_address_is_reported(answer: bytes, says: str) -> None:
+    """A page of another kind, a refusal with its reason, and a peer that does not speak HTTP."""
 
     def script(peer: Peer) -> None:
         peer.receive()

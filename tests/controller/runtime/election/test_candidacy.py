@@ -49,7 +49,7 @@ def rig() -> Rig:
 
 
 def test_the_first_one_creates_the_lease(rig: Rig) -> None:
-    """LE-01: get, create, and it is ours, with no transition."""
+    """Get, create, and it is ours, with no transition."""
     candidate = rig.candidate()
     assert candidate.try_acquire_or_renew()
     assert rig.api.ops == ["get", "create"]
@@ -58,7 +58,7 @@ def test_the_first_one_creates_the_lease(rig: Rig) -> None:
 
 
 def test_a_released_lease_is_taken_though_its_time_is_not_over(rig: Rig) -> None:
-    """LE-02, LE-06: get, update, and that is a transition; an empty holder counts, not the duration."""
+    """Get, update, and that is a transition; an empty holder counts, not the duration."""
     rig.api.put(PATH, holderIdentity="", leaseDurationSeconds=1000, leaseTransitions=0)
     assert rig.candidate().try_acquire_or_renew()
     assert rig.api.ops == ["get", "update"]
@@ -66,7 +66,7 @@ def test_a_released_lease_is_taken_though_its_time_is_not_over(rig: Rig) -> None
 
 
 def test_a_lease_is_taken_after_it_was_seen_unchanged_for_its_duration(rig: Rig) -> None:
-    """LE-03, LE-05: not at the first sight, however old its times are; the holder's own duration counts."""
+    """Not at the first sight, however old its times are; the holder's own duration counts."""
     rig.api.put(PATH, **BING, renewTime="2001-01-01T00:00:00.000000Z")
     candidate = rig.candidate()
     assert not candidate.try_acquire_or_renew()
@@ -77,7 +77,7 @@ def test_a_lease_is_taken_after_it_was_seen_unchanged_for_its_duration(rig: Rig)
 
 
 def test_a_renewal_by_the_holder_starts_the_wait_again(rig: Rig) -> None:
-    """LE-03: what differs by a byte is a sign of life."""
+    """A change of one byte is a sign of life."""
     candidate = rig.candidate()
     for renewed_at in ("2023-01-01T00:00:00.000000Z", "2023-01-01T00:00:00.000001Z"):
         rig.api.put(PATH, **BING, renewTime=renewed_at)
@@ -89,7 +89,7 @@ def test_a_renewal_by_the_holder_starts_the_wait_again(rig: Rig) -> None:
 
 
 def test_a_lease_without_fields_is_free(rig: Rig) -> None:
-    """LE-04, LE-10: what is missing reads as no holder, no duration and no transition."""
+    """Missing fields read as no holder, no duration and no transition."""
     rig.api.put(PATH)
     candidate = rig.candidate()
     assert candidate.is_free()
@@ -99,7 +99,7 @@ def test_a_lease_without_fields_is_free(rig: Rig) -> None:
 
 
 def test_a_valid_lease_of_another_is_left_alone(rig: Rig) -> None:
-    """LE-07: no update, and the holder is known."""
+    """No update, and the holder is known."""
     rig.api.put(PATH, **BING)
     candidate = rig.candidate()
     assert not candidate.try_acquire_or_renew()
@@ -112,7 +112,7 @@ def test_a_valid_lease_of_another_is_left_alone(rig: Rig) -> None:
 
 
 def test_our_own_lease_is_renewed_after_a_restart(rig: Rig) -> None:
-    """LE-08: the same identity goes on with the same term, through the slow path, which is counted."""
+    """The same identity goes on with the same term, through the slow path, which is counted."""
     rig.api.put(
         PATH,
         holderIdentity="baz",
@@ -127,7 +127,7 @@ def test_our_own_lease_is_renewed_after_a_restart(rig: Rig) -> None:
 
 
 def test_a_release_clears_the_holder(rig: Rig) -> None:
-    """LE-11, LE-13: get then update; holder "", a duration of 1 s, transitions as they were."""
+    """Get then update; holder "", a duration of 1 s, transitions as they were."""
     candidate = rig.candidate()
     candidate.try_acquire_or_renew()
     rig.api.ops.clear()
@@ -139,7 +139,7 @@ def test_a_release_clears_the_holder(rig: Rig) -> None:
 
 
 def test_a_released_lease_goes_to_the_next_at_once(rig: Rig) -> None:
-    """LE-11: its next try takes over, one transition later."""
+    """Its next try takes over, one transition later."""
     first, second = rig.candidate(), rig.candidate("bing")
     first.try_acquire_or_renew()
     assert not second.try_acquire_or_renew()
@@ -150,7 +150,7 @@ def test_a_released_lease_goes_to_the_next_at_once(rig: Rig) -> None:
 
 
 def test_a_release_is_repeated_after_a_conflict(rig: Rig) -> None:
-    """LE-12: from the get."""
+    """From the get."""
     candidate = rig.candidate()
     candidate.try_acquire_or_renew()
     rig.api.ops.clear()
@@ -186,7 +186,7 @@ def test_a_release_whose_conflicts_never_end_is_given_up(rig: Rig) -> None:
 
 
 def test_a_lease_that_another_took_is_not_cleared(rig: Rig) -> None:
-    """LE-13: we think it is ours, the get says otherwise."""
+    """We think it is ours, the get shows otherwise."""
     candidate = rig.candidate()
     candidate.try_acquire_or_renew()
     rig.api.put(PATH, **BING)
@@ -195,7 +195,7 @@ def test_a_lease_that_another_took_is_not_cleared(rig: Rig) -> None:
 
 
 def test_who_never_led_releases_nothing(rig: Rig) -> None:
-    """LE-13: the get comes first, and nothing follows."""
+    """The get comes first, and nothing follows."""
     rig.api.put(PATH, **BING)
     candidate = rig.candidate()
     candidate.try_acquire_or_renew()
@@ -206,7 +206,7 @@ def test_who_never_led_releases_nothing(rig: Rig) -> None:
 
 
 def test_renewals_need_no_get(rig: Rig) -> None:
-    """LE-17: while the lease is ours and valid, nobody can have taken it."""
+    """While the lease is ours and valid, no other replica can have taken it."""
     candidate = rig.candidate()
     for _ in range(3):
         assert candidate.try_acquire_or_renew()
@@ -216,7 +216,7 @@ def test_renewals_need_no_get(rig: Rig) -> None:
 
 
 def test_a_renewal_keeps_when_the_term_began(rig: Rig) -> None:
-    """LE-17: acquireTime stays, renewTime moves, both to the microsecond."""
+    """The acquireTime stays, renewTime moves, both to the microsecond."""
     candidate = rig.candidate()
     candidate.try_acquire_or_renew()
     begun = rig.api.spec(PATH)["acquireTime"]
@@ -228,7 +228,7 @@ def test_a_renewal_keeps_when_the_term_began(rig: Rig) -> None:
 
 
 def test_a_conflict_on_the_fast_path_falls_back_to_the_slow_one(rig: Rig) -> None:
-    """LE-18: get, create, update, update (conflict), get, update, update."""
+    """Get, create, update, update (conflict), get, update, update."""
     candidate = rig.candidate()
     candidate.try_acquire_or_renew()
     candidate.try_acquire_or_renew()
@@ -241,7 +241,7 @@ def test_a_conflict_on_the_fast_path_falls_back_to_the_slow_one(rig: Rig) -> Non
 
 
 def test_an_expired_lease_of_ours_is_looked_at_first(rig: Rig) -> None:
-    """LE-17: another may have taken it meanwhile, so there is no fast path."""
+    """Another may have taken it meanwhile, so there is no fast path."""
     candidate = rig.candidate()
     candidate.try_acquire_or_renew()
     rig.clock.advance(10.0)
@@ -251,7 +251,7 @@ def test_an_expired_lease_of_ours_is_looked_at_first(rig: Rig) -> None:
 
 
 def test_a_lease_that_was_deleted_is_made_again(rig: Rig) -> None:
-    """P10: the leader goes on."""
+    """The leader goes on."""
     candidate = rig.candidate()
     candidate.try_acquire_or_renew()
     rig.api.delete(PATH)
@@ -260,8 +260,8 @@ def test_a_lease_that_was_deleted_is_made_again(rig: Rig) -> None:
     assert rig.held() == ("baz", 0)
 
 
-def test_a_lease_that_somebody_emptied_is_taken_again(rig: Rig) -> None:
-    """P10: as a new term, since another might have led in between."""
+def test_a_lease_that_was_emptied_is_taken_again(rig: Rig) -> None:
+    """As a new term, since another might have led in between."""
     candidate = rig.candidate()
     candidate.try_acquire_or_renew()
     rig.api.put(PATH, holderIdentity="", leaseDurationSeconds=10, leaseTransitions=4)
@@ -298,8 +298,8 @@ def test_what_a_user_does_to_a_lease_frees_it_no_sooner(rig: Rig, spec: dict[str
     assert candidate.try_acquire_or_renew()
 
 
-def test_a_lease_that_somebody_gave_to_another_is_lost(rig: Rig) -> None:
-    """P10: its new holder is respected for its whole duration."""
+def test_a_lease_that_was_given_to_another_is_lost(rig: Rig) -> None:
+    """Its new holder is respected for its whole duration."""
     candidate = rig.candidate()
     candidate.try_acquire_or_renew()
     candidate.start_leading()
@@ -350,7 +350,7 @@ def test_who_loses_a_race_for_a_free_lease_does_not_complain(
 
 @pytest.mark.parametrize("on", ["get", "create"])
 def test_an_error_is_no_lease(rig: Rig, on: str) -> None:
-    """It is said in the statistics, and the next try succeeds."""
+    """The statistics show it, and the next try succeeds."""
     rig.api.before = failing(1, on, refusal(500, "InternalError"))
     candidate = rig.candidate()
     assert not candidate.try_acquire_or_renew()
@@ -371,8 +371,8 @@ def test_a_write_whose_answer_got_lost_is_found_again(rig: Rig) -> None:
     assert rig.held() == ("baz", 0)
 
 
-def test_a_duration_below_a_second_is_none(rig: Rig) -> None:
-    """LE-26: 900 ms are written as 0 s, so others take over at once."""
+def test_a_duration_below_a_second_is_refused(rig: Rig) -> None:
+    """900 ms are written as 0 s, so others take over at once."""
     first = rig.candidate(lease_duration_seconds=0.9, renew_deadline_seconds=0.5, retry_period_seconds=0.1)
     assert first.try_acquire_or_renew()
     assert rig.api.spec(PATH)["leaseDurationSeconds"] == 0
@@ -394,7 +394,7 @@ def test_a_duration_below_a_second_is_none(rig: Rig) -> None:
 def test_a_leader_that_outlives_its_lease_is_unhealthy(
     rig: Rig, identity: str, age: float, reason: str | None
 ) -> None:
-    """LE-21: an hour past, another's, fresh, and 1 s past a lease of a minute, with a tolerance of 20 s."""
+    """An hour past, another's, fresh, and 1 s past a lease of a minute, with a tolerance of 20 s."""
     rig.api.put(PATH, holderIdentity=identity, leaseDurationSeconds=60)
     candidate = rig.candidate(lease_duration_seconds=60.0)
     candidate.try_acquire_or_renew()
@@ -403,7 +403,7 @@ def test_a_leader_that_outlives_its_lease_is_unhealthy(
 
 
 def test_writes_are_allowed_within_the_renew_deadline_only(rig: Rig) -> None:
-    """P07: from before the renewal was sent, and not from when its answer came."""
+    """From before the renewal was sent, and not from when its answer came."""
     candidate = rig.candidate()
     assert candidate.seconds_to_write() == 0
 
@@ -429,7 +429,7 @@ def test_writes_are_allowed_within_the_renew_deadline_only(rig: Rig) -> None:
 
 
 def test_a_request_has_half_the_renew_deadline(rig: Rig) -> None:
-    """P09: a slow lease is asked again within the deadline, and never beyond the end of a step."""
+    """A slow lease is asked again within the deadline, and never beyond the end of a step."""
     candidate = rig.candidate(renew_deadline_seconds=8.0)
     candidate.try_acquire_or_renew()
     candidate.try_acquire_or_renew(deadline=rig.clock.now() + 1.5)
@@ -444,7 +444,7 @@ def test_a_request_has_a_second_at_least(rig: Rig) -> None:
     assert rig.api.timeouts == [1.0, 1.0]
 
 
-def test_the_statistics_say_whom_we_wait_for(rig: Rig) -> None:
+def test_the_statistics_name_the_missing_informers(rig: Rig) -> None:
     """E11: holder, how long ago it renewed, and when it expires, by our clock."""
     rig.api.put(PATH, **BING)
     candidate = rig.candidate()
@@ -470,7 +470,7 @@ def test_a_hand_over_is_timed(rig: Rig) -> None:
 
 
 def test_the_wall_clock_does_not_matter(rig: Rig) -> None:
-    """P12: a holder whose clock is a day ahead, or behind, is waited for exactly as long."""
+    """A holder whose clock is a day ahead, or behind, is waited for exactly as long."""
     for stamp in ("2099-01-01T00:00:00.000000Z", "1999-01-01T00:00:00.000000Z"):
         rig.api.put(PATH, **BING, renewTime=stamp, acquireTime=stamp)
         candidate = rig.candidate()
@@ -497,7 +497,7 @@ def seen(holder: str, *, leading: bool) -> ElectionStatistics:
         ("", False, "standby, holder=none"),
     ],
 )
-def test_a_standby_is_ready_and_says_so(holder: str, leading: bool, words: str) -> None:
+def test_a_standby_is_ready_and_reports_it(holder: str, leading: bool, words: str) -> None:
     """Else a rollout would wait for ever, and people would think that it hangs."""
     statistics = seen(holder, leading=leading)
     assert statistics.state() == Well(words)

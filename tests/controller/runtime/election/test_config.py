@@ -16,12 +16,12 @@ def lock(identity: str) -> LeaseLock:
 
 @pytest.mark.parametrize("durations", [(15.0, 10.0, 2.0), (15.0, 2.0, 1.0), (1.0, 0.5, 0.1), (3.9, 2.5, 1.0)])
 def test_good_durations_are_accepted(durations: tuple[float, float, float]) -> None:
-    """LE-16: the usual ones, client-go's test's, short ones for tests, and one whose rest does no harm."""
+    """The usual ones, client-go's test's, short ones for tests, and one whose rest does no harm."""
     LeaderElectionConfig(lock("baz"), *durations).validate()
 
 
 def test_an_identity_is_needed() -> None:
-    """LE-16: two candidates without a name would both think that they lead."""
+    """Two candidates without a name would both think that they lead."""
     with pytest.raises(ValueError, match=r"^Lock identity is empty$"):
         LeaderElectionConfig(lock("")).validate()
 

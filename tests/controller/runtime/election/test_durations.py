@@ -29,7 +29,7 @@ from handloop.controller.runtime.election.durations import validate_durations
     ],
 )
 def test_the_first_broken_rule_is_named(durations: tuple[float, float, float], text: str) -> None:
-    """LE-16, LE-26, D04: in client-go's order and words; the last rule, on whole seconds, is ours."""
+    """In client-go's order and words; the last rule, on whole seconds, is ours."""
     with pytest.raises(ValueError) as error:
         validate_durations(*durations)
     assert str(error.value) == text

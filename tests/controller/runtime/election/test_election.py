@@ -76,7 +76,7 @@ def test_a_manager_works_under_the_lease_that_was_asked_for(config: ClientConfig
 
 @pytest.mark.parametrize("in_time", [True, False])
 def test_after_a_loss_the_process_has_a_second_to_end(config: ClientConfig, in_time: bool) -> None:
-    """P07: it is told at once; then an orderly end, or none."""
+    """It is reported at once; then an orderly end, or none."""
     clock, said, ended = FakeClock(), list[LeadershipLost](), list[int]()
     threads: list[Background[None]] = []
 
@@ -87,7 +87,7 @@ def test_after_a_loss_the_process_has_a_second_to_end(config: ClientConfig, in_t
     election = election_on(
         config,
         on_lost=said.append,
-        seams=Seams(clock=clock, spawn=spawn),  # type: ignore[arg-type] # nobody joins it
+        seams=Seams(clock=clock, spawn=spawn),  # type: ignore[arg-type] # it is not joined
         end_process=ended.append,
     )
     with closing(election):
@@ -106,8 +106,8 @@ def test_no_two_identities_are_equal() -> None:
     assert len({new_identity() for _ in range(100)}) == 100
 
 
-def test_the_end_is_certain_before_the_loss_is_said(config: ClientConfig) -> None:
-    """P22: a log that blocks or fails puts the end of a process that lost its lease off by nothing."""
+def test_the_end_is_certain_before_the_loss_is_reported(config: ClientConfig) -> None:
+    """A log that blocks or fails puts the end of a process that lost its lease off by nothing."""
     done: list[str] = []
 
     def spawn(name: str, _target: object) -> None:
@@ -117,15 +117,15 @@ def test_the_end_is_certain_before_the_loss_is_said(config: ClientConfig) -> Non
         config,
         on_lost=lambda lost: done.append(lost.lease),
         end_process=done.append,
-        seams=Seams(clock=FakeClock(), spawn=spawn),  # type: ignore[arg-type] # nobody joins it
+        seams=Seams(clock=FakeClock(), spawn=spawn),  # type: ignore[arg-type] # it is not joined
     )
     with closing(election):
         election._lost(LeadershipLost("default/lock", 10.0, "timeout"))
     assert done == ["lost-lease", "default/lock"]
 
 
-def test_nobody_ends_the_process_of_a_library(config: ClientConfig) -> None:
-    """Without end_process a loss is told, and no thread waits for the end."""
+def test_the_process_of_a_library_is_not_ended(config: ClientConfig) -> None:
+    """Without end_process a loss is reported, and no thread waits for the end."""
     said: list[LeadershipLost] = []
     with closing(election_on(config, on_lost=said.append)) as election:
         before = threading.active_count()

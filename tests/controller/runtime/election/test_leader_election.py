@@ -36,7 +36,7 @@ from support.threads import Background
 
 
 def test_a_stop_ends_the_work_and_then_releases() -> None:
-    """LE-11, P02: the lease is ours until the work has ended, and free directly after."""
+    """The lease is ours until the work has ended, and free directly after."""
     rig = ElectionRig()
     rig.at_sleep = stopping(rig, 3)
 
@@ -56,7 +56,7 @@ def test_a_stop_ends_the_work_and_then_releases() -> None:
 
 
 def test_without_release_on_cancel_the_lease_runs_out() -> None:
-    """LE-11: the holder stays."""
+    """The holder stays."""
     rig = ElectionRig(release_on_cancel=False)
     rig.at_sleep = stopping(rig, 1)
     rig.run()
@@ -65,7 +65,7 @@ def test_without_release_on_cancel_the_lease_runs_out() -> None:
 
 @pytest.mark.parametrize("verb", ["update", "get"])
 def test_a_stop_during_a_request_still_releases(verb: str) -> None:
-    """LE-14, LE-15: the stop comes while an update, or a get, is on its way."""
+    """The stop comes while an update, or a get, is on its way."""
     rig = ElectionRig()
     conflicts = iter([verb == "get"])
 
@@ -86,7 +86,7 @@ def test_a_stop_during_a_request_still_releases(verb: str) -> None:
 
 
 def test_the_lease_is_renewed_while_the_work_winds_up() -> None:
-    """P02: a drain of 30 s does not lose a lease of 15 s."""
+    """A drain of 30 s does not lose a lease of 15 s."""
     rig = ElectionRig()
     wound_up = threading.Event()
 
@@ -104,7 +104,7 @@ def test_the_lease_is_renewed_while_the_work_winds_up() -> None:
 
 
 def test_nothing_is_written_when_stopped_before_the_start() -> None:
-    """LE-25: and on_stopped_leading is called though we never led."""
+    """And on_stopped_leading is called though we never led."""
     rig = ElectionRig()
     rig.stop.set()
     rig.run()
@@ -113,7 +113,7 @@ def test_nothing_is_written_when_stopped_before_the_start() -> None:
 
 
 def test_a_standby_that_is_stopped_never_leads() -> None:
-    """LE-25: on_stopped_leading comes, on_started_leading does not; the lease is as it was."""
+    """on_stopped_leading comes, on_started_leading does not; the lease is as it was."""
     rig = ElectionRig()
     rig.api.put(PATH, **BING)
     rig.at_sleep = stopping(rig, 2)
@@ -126,7 +126,7 @@ def test_a_standby_that_is_stopped_never_leads() -> None:
 
 
 def test_a_standby_knocks_at_jittered_times() -> None:
-    """LE-24: each wait is in [retry, 2.2 retry), and they differ."""
+    """Each wait is in [retry, 2.2 retry), and they differ."""
     rig = ElectionRig()
     rig.api.put(PATH, holderIdentity="bing", leaseDurationSeconds=100_000)
     tried_at: list[float] = []
@@ -148,7 +148,7 @@ def test_a_standby_knocks_at_jittered_times() -> None:
 
 @pytest.mark.parametrize("deleted", [False, True])
 def test_a_lease_that_becomes_free_is_taken_at_once(deleted: bool) -> None:
-    """P01: a quarter of a retry period after a release at the latest, not after up to 2.2 periods."""
+    """A quarter of a retry period after a release at the latest, not after up to 2.2 periods."""
     rig = ElectionRig()
     rig.api.put(PATH, **BING, renewTime="2023-01-01T00:00:00.000000Z")
     freed_at: list[float] = []
@@ -166,7 +166,7 @@ def test_a_lease_that_becomes_free_is_taken_at_once(deleted: bool) -> None:
     assert rig.started_at - freed_at[0] <= 0.5
 
 
-def test_an_outage_is_said_once_not_at_each_look() -> None:
+def test_an_outage_is_reported_once_not_at_each_look() -> None:
     """A standby looks twice a second: the same error again is for -v 4."""
     rig = ElectionRig()
     rig.api.before = no_answer
@@ -180,7 +180,7 @@ def test_an_outage_is_said_once_not_at_each_look() -> None:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_a_dead_leader_is_followed_within_duration_and_retry(seed: int) -> None:
-    """G10, I10: as soon as its last sign of life is 15 s old, whatever the jitter."""
+    """As soon as its last sign of life is 15 s old, with any jitter."""
     rig = ElectionRig()
     rig.elector._random = random.Random(seed).random
     rig.api.put(PATH, **BING)
@@ -201,7 +201,7 @@ def test_a_dead_leader_is_followed_within_duration_and_retry(seed: int) -> None:
     ],
 )
 def test_each_new_holder_is_reported_once(spec: dict[str, Any] | None, leaders: list[str]) -> None:
-    """LE-09: ourselves, the first one we see, and nobody; renewals are no news."""
+    """Ourselves, the first one we see, and an empty holder; renewals are no news."""
     rig = ElectionRig(release_on_cancel=False)
     if spec is not None:
         rig.api.put(PATH, **spec)
@@ -211,7 +211,7 @@ def test_each_new_holder_is_reported_once(spec: dict[str, Any] | None, leaders: 
 
 
 def test_a_listener_that_raises_ends_nothing() -> None:
-    """LE-09: it is logged, and renewing goes on."""
+    """It is logged, and renewing goes on."""
     rig = ElectionRig()
     rig.call(on_new_leader=lambda _holder: 1 / 0)
     rig.at_sleep = stopping(rig, 3)
@@ -222,7 +222,7 @@ def test_a_listener_that_raises_ends_nothing() -> None:
 
 
 def test_renewals_come_every_retry_period_without_jitter() -> None:
-    """LE-17: the leader's rhythm is even."""
+    """The leader's rhythm is even."""
     rig = ElectionRig()
     rig.at_sleep = stopping(rig, 5)
     rig.run()
@@ -232,7 +232,7 @@ def test_renewals_come_every_retry_period_without_jitter() -> None:
 
 
 def test_a_leader_without_a_server_gives_up_at_the_renew_deadline() -> None:
-    """P07, E12: 10 s after its last renewal, 5 s before others may take over, and says why."""
+    """E12: 10 s after its last renewal, 5 s before others may take over, and with the reason."""
     rig = ElectionRig()
 
     def act(number: int) -> None:
@@ -253,7 +253,7 @@ def test_a_leader_without_a_server_gives_up_at_the_renew_deadline() -> None:
 
 
 def test_a_lost_lease_is_not_released() -> None:
-    """What is under way may still be writing: others wait until it expires."""
+    """A request under way may still be writing: others wait until the lease expires."""
     rig = ElectionRig()
 
     def before(_verb: str) -> Response | None:
@@ -268,7 +268,7 @@ def test_a_lost_lease_is_not_released() -> None:
 
 
 def test_a_slow_server_cannot_stretch_the_deadline() -> None:
-    """P09: requests that hang are cut at the renew deadline, however many fit before it."""
+    """Requests that hang are cut at the renew deadline, however many fit before it."""
     rig = ElectionRig()
 
     def hang(_verb: str) -> Response | None:
@@ -287,7 +287,7 @@ def test_a_slow_server_cannot_stretch_the_deadline() -> None:
 
 
 def test_a_short_outage_is_survived() -> None:
-    """Renewing goes on as soon as the server answers, and nobody noticed."""
+    """Renewing goes on as soon as the server answers, and no leader changed."""
     rig = ElectionRig()
 
     def act(number: int) -> None:
@@ -302,7 +302,7 @@ def test_a_short_outage_is_survived() -> None:
 
 
 def test_a_lease_that_another_took_ends_us_at_once() -> None:
-    """P10: there is nothing to hope for; the holder is named."""
+    """There is nothing to hope for; the holder is named."""
     rig = ElectionRig()
 
     def act(number: int) -> None:
@@ -318,7 +318,7 @@ def test_a_lease_that_another_took_ends_us_at_once() -> None:
 
 
 def test_work_that_raises_ends_the_election() -> None:
-    """P11: renewing stops, and what was raised comes out of run."""
+    """Renewing stops, and the error of the work comes out of run."""
     rig = ElectionRig()
 
     def work(_stop: threading.Event) -> None:
@@ -332,7 +332,7 @@ def test_work_that_raises_ends_the_election() -> None:
 
 
 def test_a_machine_that_slept_does_not_go_on() -> None:
-    """P13: after ten minutes without a renewal the lease counts as lost, without asking."""
+    """After ten minutes without a renewal the lease counts as lost, without asking."""
     rig = ElectionRig()
 
     def act(number: int) -> None:
@@ -365,7 +365,7 @@ def test_a_leader_is_known() -> None:
 
 
 def test_checks_and_renewals_do_not_race() -> None:
-    """LE-20: the lock's ranks hold, and a leader that renews is never called unwell."""
+    """The lock's ranks hold, and a leader that renews is never called unwell."""
     rig = ElectionRig()
     over = threading.Event()
     wrong: list[object] = []
@@ -391,7 +391,7 @@ def test_checks_and_renewals_do_not_race() -> None:
 
 
 def test_of_many_candidates_one_leads_at_a_time() -> None:
-    """I8: five processes on real time, each stopped in turn: the work of two never overlaps."""
+    """Five processes on real time, each stopped in turn: the work of two never overlaps."""
     api, inside, overlaps = LeaseAPI(), [], []
     served: set[str] = set()
     lock = threading.Lock()
@@ -424,7 +424,7 @@ def test_of_many_candidates_one_leads_at_a_time() -> None:
 
 
 def test_a_configuration_that_makes_no_sense_is_refused() -> None:
-    """LE-16: before anything is sent."""
+    """Before anything is sent."""
     with pytest.raises(ValueError, match="leaseDuration must be greater than renewDeadline"):
         ElectionRig(lease_duration_seconds=10.0)
 
@@ -432,7 +432,7 @@ def test_a_configuration_that_makes_no_sense_is_refused() -> None:
 # -- guarded work
 
 
-def test_work_is_told_to_stop_and_seen_to_end() -> None:
+def test_work_is_asked_to_stop_and_seen_to_end() -> None:
     """The end is seen once it has returned, not before."""
     begun = threading.Event()
 
@@ -452,7 +452,7 @@ def test_work_is_told_to_stop_and_seen_to_end() -> None:
 
 @pytest.mark.parametrize("error", [ValueError("broken"), SystemExit(3), MemoryError()])
 def test_what_work_raises_comes_out_elsewhere(error: BaseException) -> None:
-    """P11, P17: of every kind, also those that end a thread without a word."""
+    """Of every kind, also those that end a thread without a word."""
 
     def fail(_stop: threading.Event) -> None:
         raise error

@@ -36,14 +36,14 @@ def lock_on(api: LeaseAPI, *, recorder: FakeRecorder | None = None, identity: st
 
 
 def test_an_update_needs_a_get_or_a_create_first(api: LeaseAPI) -> None:
-    """LE-22: there is no version to write over yet."""
+    """There is no version to write over yet."""
     with pytest.raises(LeaseNotInitializedError, match="lease not initialized, call get or create first"):
         lock_on(api).update(RECORD, SECONDS)
     assert api.ops == []
 
 
 def test_a_lock_is_described_by_namespace_and_name(api: LeaseAPI) -> None:
-    """LE-22: and has a name for metrics."""
+    """And has a name for metrics."""
     lock = lock_on(api)
     assert (lock.describe(), lock.name, lock.identity) == ("demo/foo", "foo", "baz")
 
@@ -60,14 +60,14 @@ def test_what_was_created_can_be_read_and_updated(api: LeaseAPI) -> None:
 
 @pytest.mark.parametrize("spec", [FULL, COORDINATED, LeaseSpec()])
 def test_every_field_is_kept(api: LeaseAPI, spec: LeaseSpec) -> None:
-    """LE-10: there and back."""
+    """There and back."""
     lock = lock_on(api)
     lock.create(spec, SECONDS)
     assert lock.get(SECONDS) == spec
     assert ("strategy" in api.spec("demo/foo")) == (spec is COORDINATED)
 
 
-def test_an_update_over_somebody_elses_is_a_conflict(api: LeaseAPI) -> None:
+def test_an_update_over_a_foreign_one_is_a_conflict(api: LeaseAPI) -> None:
     """Until the lease has been read again."""
     lock, other = lock_on(api), lock_on(api, identity="bing")
     lock.create(RECORD, SECONDS)
@@ -90,7 +90,7 @@ def test_there_is_one_lease(api: LeaseAPI) -> None:
 
 
 def test_labels_of_others_stay(api: LeaseAPI) -> None:
-    """LE-22: a renewal changes nothing but the spec."""
+    """A renewal changes nothing but the spec."""
     metadata = ObjectMeta(name="foo", namespace="demo", labels=FrozenMap({"b": "2"}))
     api.client().create(Lease(metadata=metadata, spec=RECORD))
     lock = lock_on(api)
@@ -100,7 +100,7 @@ def test_labels_of_others_stay(api: LeaseAPI) -> None:
 
 
 def test_an_event_is_about_the_lease(api: LeaseAPI) -> None:
-    """LE-22: Normal LeaderElection `<identity> <text>`, on the Lease, in its namespace."""
+    """Normal LeaderElection `<identity> <text>`, on the Lease, in its namespace."""
     recorder = FakeRecorder(include_object=True)
     lock = lock_on(api, recorder=recorder)
     lock.create(RECORD, SECONDS)
@@ -111,6 +111,6 @@ def test_an_event_is_about_the_lease(api: LeaseAPI) -> None:
 
 
 def test_without_a_recorder_an_event_is_nothing(api: LeaseAPI) -> None:
-    """LE-22: and nothing is sent."""
+    """And nothing is sent."""
     lock_on(api).record_event("became leader")
     assert api.ops == []

@@ -20,14 +20,14 @@ FOO = "/apis/samplecontroller.k8s.io/v1alpha1/namespaces/default/foos/a/status"
 
 
 def fence(*, leading: bool) -> tuple[WriteFence, ScriptedTransport]:
-    """A fence, and what is behind it."""
+    """A fence, and the transport behind it."""
     transport = ScriptedTransport([answer()], [ScriptedStream()])
     return WriteFence(transport, lambda: 7.5 if leading else 0.0), transport
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
 def test_a_standby_writes_nothing(method: str) -> None:
-    """I8: the request is refused before it is sent, and says so: its outcome is known."""
+    """The request is refused before it is sent, and its error is that: the outcome is known."""
     closed, transport = fence(leading=False)
     with pytest.raises(Cancelled, match="not the leader: nothing was sent") as error:
         closed.request(method, FOO, body=b"{}")
@@ -65,7 +65,7 @@ class SlowCredentials(StaticCredentials):
 def test_what_is_held_up_behind_the_fence_does_not_leave_late(
     seconds: float, arrives: bool, warm: bool
 ) -> None:
-    """I8, P07: while credentials were fetched another became the leader, and gets no writes of ours."""
+    """While credentials were fetched another became the leader, and gets no writes of ours."""
     clock = FakeClock()
     with WireServer(always(response())) as server:
         config = ClientConfig(host=server.url, credentials=SlowCredentials(clock, seconds))
@@ -104,7 +104,7 @@ def test_a_standby_reads() -> None:
     ],
 )
 def test_events_and_reviews_pass(method: str, path: str) -> None:
-    """Telling people, and asking what is allowed, are not the work that the lease guards."""
+    """Events for people, and questions about access, are not the work that the lease guards."""
     closed, transport = fence(leading=False)
     closed.request(method, path, body=b"{}")
     assert [sent.send_seconds for sent in transport.sent] == [math.inf]

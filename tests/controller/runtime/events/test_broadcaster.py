@@ -44,7 +44,7 @@ def _recorded(report: Callable[[EventBroadcaster], None]) -> list[Event]:
 
 
 def test_a_thousand_events_survive_a_failing_sink() -> None:
-    """EV-16. Each of 1000 events fails four times: none is dropped, sink and watcher both get all."""
+    """Each of 1000 events fails four times: none is dropped, sink and watcher both get all."""
     names: list[str] = []
     sink = FakeEventSink(lambda call: ConnectionRefused("refused") if call % 5 < 4 else None)
     with _broadcaster() as broadcaster:
@@ -59,8 +59,8 @@ def test_a_thousand_events_survive_a_failing_sink() -> None:
     assert len(sink.calls) == 5000
 
 
-def test_an_event_says_who_what_and_when() -> None:
-    """EV-17. Component and host are copied, times are the recorder's, the object is referred to."""
+def test_an_event_has_who_what_and_when() -> None:
+    """Component and host are copied, times are the recorder's, the object is referred to."""
     (event,) = _recorded(
         lambda broadcaster: broadcaster.new_recorder("sample-controller", host="node-1").event(
             new_foo(), "Normal", "Synced", "Foo synced successfully", annotations={"a": "1"}
@@ -78,7 +78,7 @@ def test_an_event_says_who_what_and_when() -> None:
 
 
 def test_two_sinks_count_for_themselves() -> None:
-    """EV-18. Each sink sees a create, then a patch."""
+    """Each sink sees a create, then a patch."""
     sinks = FakeEventSink(), FakeEventSink()
     with _broadcaster() as broadcaster:
         for sink in sinks:
@@ -94,7 +94,7 @@ def test_two_sinks_count_for_themselves() -> None:
 
 
 def test_shutdown_ends_the_threads_and_recorders_only_log() -> None:
-    """EV-19. No thread is left, and an event after shutdown is logged and dropped."""
+    """No thread is left, and an event after shutdown is logged and dropped."""
     with _broadcaster() as broadcaster:
         broadcaster.start_recording_to_sink(FakeEventSink())
         broadcaster.start_structured_logging()
@@ -118,7 +118,7 @@ def test_shutdown_tries_what_is_queued_once() -> None:
 
 
 def test_shutdown_does_not_wait_for_a_sink_that_hangs() -> None:
-    """After the timeout the event in hand is left behind, those queued are dropped, and it says so."""
+    """After the timeout the event in hand is left behind, those queued are dropped, and a line reports it."""
     entered, release = threading.Event(), threading.Event()
 
     def hang(_event: Event) -> None:
@@ -149,7 +149,7 @@ def test_a_watcher_started_after_shutdown_sees_nothing() -> None:
 
 
 def test_a_full_queue_drops_with_a_log_and_without_waiting() -> None:
-    """EV-27. The event is lost to the watcher that is behind, and to it only."""
+    """The event is lost to the watcher that is behind, and to it only."""
     entered, release = threading.Event(), threading.Event()
     seen: list[str] = []
 

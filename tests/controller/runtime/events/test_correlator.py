@@ -38,7 +38,7 @@ class _Stream:
 
 
 def test_events_group_by_reason_and_differ_by_message() -> None:
-    """EV-01. Another message: same group; other reason: another. Follows TestEventAggregatorByReasonFunc."""
+    """Another message: same group; other reason: another. Follows TestEventAggregatorByReasonFunc."""
     group1, local1 = aggregate_key(new_event(message="end-of-world"))
     group2, local2 = aggregate_key(new_event(message="it was fun"))
     group3, _ = aggregate_key(new_event(reason="other", message="end-of-world"))
@@ -47,21 +47,21 @@ def test_events_group_by_reason_and_differ_by_message() -> None:
     assert group1 != group3
 
 
-def test_an_aggregate_says_so_in_its_message() -> None:
-    """EV-02. The message begins with the prefix. Follows TestEventAggregatorByReasonMessageFunc."""
+def test_an_aggregate_is_named_in_its_message() -> None:
+    """The message begins with the prefix. Follows TestEventAggregatorByReasonMessageFunc."""
     aggregator = EventAggregator(CorrelatorOptions(max_events=1), clock=FakeClock())
     combined, _ = aggregator.aggregate(new_event(message="end"))
     assert combined.message == "(combined from similar events): end"
 
 
 def test_the_first_event_has_count_one_and_no_patch() -> None:
-    """EV-03. Nothing came before, so it is created. Follows TestEventCorrelator."""
+    """Nothing came before, so it is created. Follows TestEventCorrelator."""
     correlation = _Stream().send(new_event())
     assert (correlation.event.count, correlation.patch, correlation.skip) == (1, None, False)
 
 
 def test_the_second_identical_event_patches_the_first() -> None:
-    """EV-04. Name, first time and version are the first one's. Follows TestEventCorrelator."""
+    """Name, first time and version are the first one's. Follows TestEventCorrelator."""
     stream = _Stream()
     first = stream.send(new_event()).event
     stored = msgspec.structs.replace(
@@ -81,7 +81,7 @@ def test_the_second_identical_event_patches_the_first() -> None:
 
 
 def test_identical_events_count_and_never_aggregate() -> None:
-    """EV-05. The eleventh has count 11 under its own message. Follows TestEventCorrelator."""
+    """The eleventh has count 11 under its own message. Follows TestEventCorrelator."""
     stream = _Stream()
     for _ in range(10):
         stream.send(new_event(), after_seconds=30)
@@ -90,7 +90,7 @@ def test_identical_events_count_and_never_aggregate() -> None:
 
 
 def test_a_burst_of_identical_events_is_skipped_at_last() -> None:
-    """EV-06. 25 pass, the next ones a second apart do not. Follows TestEventCorrelator."""
+    """25 pass, the next ones a second apart do not. Follows TestEventCorrelator."""
     stream = _Stream()
     passed = [not stream.send(new_event(), after_seconds=1).skip for _ in range(27)]
     assert passed == [True] * 25 + [False] * 2
@@ -108,9 +108,9 @@ def test_what_the_spam_filter_skips_is_still_counted() -> None:
 @pytest.mark.parametrize("part", ["name", "uid", "namespace", "kind", "api_version", "component", "host"])
 def test_events_about_different_objects_have_nothing_in_common(part: str) -> None:
     """
-    EV-07. 30 unique events and one more: count 1, not skipped. Follows TestEventCorrelator.
+    30 unique events and one more: count 1, not skipped. Follows TestEventCorrelator.
 
-    Each part of an object's identity tells two objects apart by itself, and so does each part of the source.
+    Each part of an object's identity keeps two objects apart by itself, and so does each part of the source.
     """
     stream = _Stream()
     for number in range(30):
@@ -134,7 +134,7 @@ def _about(part: str, value: str) -> Event:
 
 
 def test_the_tenth_distinct_message_becomes_an_aggregate() -> None:
-    """EV-08. 9 similar and one more: an aggregate, count 1, created. Follows TestEventCorrelator."""
+    """9 similar and one more: an aggregate, count 1, created. Follows TestEventCorrelator."""
     stream = _Stream()
     for number in range(9):
         stream.send(new_event(message=f"message {number}"))
@@ -148,7 +148,7 @@ def test_the_tenth_distinct_message_becomes_an_aggregate() -> None:
 
 
 def test_the_next_distinct_message_counts_the_aggregate_up() -> None:
-    """EV-09. 10 similar and one more: the same aggregate with count 2 and the newest message."""
+    """10 similar and one more: the same aggregate with count 2 and the newest message."""
     stream = _Stream()
     for number in range(9):
         stream.send(new_event(message=f"message {number}"), after_seconds=1)
@@ -161,7 +161,7 @@ def test_the_next_distinct_message_counts_the_aggregate_up() -> None:
 
 
 def test_events_about_different_containers_do_not_merge() -> None:
-    """EV-10. Another field path is another event. Follows TestEventCorrelator."""
+    """Another field path is another event. Follows TestEventCorrelator."""
     stream = _Stream()
     stream.send(new_event(field_path="spec.containers{one}"))
     assert stream.send(new_event(field_path="spec.containers{two}")).event.count == 1
@@ -169,7 +169,7 @@ def test_events_about_different_containers_do_not_merge() -> None:
 
 @pytest.mark.parametrize(("gap_seconds", "aggregated"), [(600.0, True), (600.5, False)])
 def test_a_silent_group_starts_anew(gap_seconds: float, aggregated: bool) -> None:
-    """EV-11. After more than 600 s, strictly, the group is forgotten. Follows TestEventCorrelator."""
+    """After more than 600 s, strictly, the group is forgotten. Follows TestEventCorrelator."""
     stream = _Stream()
     for number in range(9):
         stream.send(new_event(message=f"message {number}"))
@@ -218,7 +218,7 @@ def test_a_full_group_forgets_its_oldest_message() -> None:
 def test_the_spam_key_decides_who_shares_a_burst(
     options: CorrelatorOptions, second: Event, skipped: bool
 ) -> None:
-    """EV-12. With burst 1, what shares the first event's key is skipped. Follows TestEventSpamFilter."""
+    """With burst 1, what shares the first event's key is skipped. Follows TestEventSpamFilter."""
     spam_filter = EventSourceObjectSpamFilter(options, clock=FakeClock())
     assert not spam_filter.filter(new_event())
     assert spam_filter.filter(second) is skipped

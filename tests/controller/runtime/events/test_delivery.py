@@ -1,4 +1,4 @@
-"""What becomes of one event, and when it is tried again."""
+"""The delivery of one event, and its repetitions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _PATCH = {"count": 2, "lastTimestamp": "2023-11-14T22:13:20Z", "message": "messa
 
 
 class _Rig:
-    """A delivery to a sink whose calls fail as told."""
+    """A delivery to a sink whose calls fail on command."""
 
     def __init__(self, outcome: Callable[[int], Exception | None] = lambda _call: None) -> None:
         self.sink = FakeEventSink(outcome)
@@ -42,7 +42,7 @@ class _Rig:
 
 
 def test_the_answer_is_handed_on() -> None:
-    """What the server says of an event that was written is for whoever counts."""
+    """The server's answer to a written event goes to the correlator."""
     rig = _Rig()
     rig.delivery.deliver(new_event(), None)
     (answer,) = rig.answers
@@ -103,7 +103,7 @@ class _Gate:
 
 
 def test_events_are_handled_in_the_order_offered() -> None:
-    """One thread hands over what was offered, first in first out."""
+    """One thread hands over the offered events, first in first out."""
     handled: list[str] = []
     watcher = _watcher(lambda event: handled.append(event.message))
     assert all(watcher.offer(_event(number)) for number in range(100))
@@ -113,7 +113,7 @@ def test_events_are_handled_in_the_order_offered() -> None:
 
 
 def test_a_full_queue_refuses_without_waiting() -> None:
-    """EV-27. One event is in hand and two fit in the queue: the fourth is refused at once."""
+    """One event is in hand and two fit in the queue: the fourth is refused at once."""
     gate = _Gate()
     watcher = _watcher(gate, length=2)
     assert watcher.offer(_event(0))
@@ -177,7 +177,7 @@ def test_a_handler_that_raises_gets_the_next_event() -> None:
 
 
 class _WriterRig:
-    """A writer on a sink whose calls fail as told."""
+    """A writer on a sink whose calls fail on command."""
 
     def __init__(
         self,
@@ -214,7 +214,7 @@ class _WriterRig:
     ids=lambda value: type(value).__name__ if isinstance(value, Exception) else None,
 )
 def test_only_what_may_get_through_later_is_retried(error: Exception, attempts: int) -> None:
-    """EV-13. A refusal or an unsendable event is given up at once, anything else after 12 tries."""
+    """A refusal or an unsendable event is given up at once, anything else after 12 tries."""
     rig = _WriterRig(lambda _call: error)
     rig.write()
     assert len(rig.sink.calls) == attempts
@@ -222,7 +222,7 @@ def test_only_what_may_get_through_later_is_retried(error: Exception, attempts: 
 
 
 def test_one_failure_costs_one_more_try() -> None:
-    """EV-13. Fails once, then succeeds: two attempts. Follows TestWriteEventError."""
+    """Fails once, then succeeds: two attempts. Follows TestWriteEventError."""
     rig = _WriterRig(lambda call: ConnectionRefused("refused") if call == 0 else None)
     rig.write()
     assert len(rig.sink.calls) == 2
@@ -237,7 +237,7 @@ def test_the_first_sleep_is_random_and_the_others_ten_seconds() -> None:
 
 
 def test_an_expired_event_is_created_anew() -> None:
-    """EV-14. Patch answers 404: created under its name with its count and no resource version."""
+    """Patch answers 404: created under its name with its count and no resource version."""
     rig = _WriterRig(lambda call: api_error(404, "NotFound") if call == 1 else None)
     rig.write()
     rig.write()
@@ -251,7 +251,7 @@ def test_an_expired_event_is_created_anew() -> None:
 
 
 def test_the_third_time_patches_what_was_created_anew() -> None:
-    """EV-14. After the re-creation the next occurrence is a patch again, with the next count."""
+    """After the re-creation the next occurrence is a patch again, with the next count."""
     rig = _WriterRig(lambda call: api_error(404, "NotFound") if call == 1 else None)
     for _ in range(3):
         rig.write()
@@ -267,7 +267,7 @@ def test_a_404_on_create_is_a_refusal() -> None:
 
 
 def test_after_shutdown_there_is_one_try_and_no_sleep() -> None:
-    """EV-15. With stop set exactly one attempt is made. Follows TestWriteEventError (cancelled)."""
+    """With stop set exactly one attempt is made. Follows TestWriteEventError (cancelled)."""
     rig = _WriterRig(lambda _call: ConnectionRefused("refused"))
     rig.stop.set()
     with captured_logs() as logs:
@@ -287,8 +287,8 @@ def test_skipped_events_are_not_written() -> None:
     assert rig.writer.delivery.statistics() == SinkStatistics(written=1, skipped=1)
 
 
-def test_the_last_try_says_so() -> None:
-    """After twelve tries the log says that the limit is reached."""
+def test_the_last_try_reports_it() -> None:
+    """After twelve tries the log has a line on the limit."""
     rig = _WriterRig(lambda _call: ConnectionRefused("refused"))
     with captured_logs() as logs:
         rig.write()
@@ -307,7 +307,7 @@ def test_the_last_try_says_so() -> None:
     ],
     ids=["forbidden", "namespace-terminating", "already-exists"],
 )
-def test_refusals_that_are_nobodys_fault_are_quiet(error: Exception, level: str) -> None:
+def test_expected_refusals_are_quiet(error: Exception, level: str) -> None:
     """An event that exists already, or a namespace on its way out, is logged at level 5 only."""
     rig = _WriterRig(lambda _call: error)
     with captured_logs() as logs:
@@ -334,7 +334,7 @@ def test_every_watcher_sees_every_event_in_one_order() -> None:
 
 
 def test_a_full_watcher_is_named_and_the_others_go_on() -> None:
-    """EV-27. Only the one that is behind misses the event."""
+    """Only the one that is behind misses the event."""
     entered, release = threading.Event(), threading.Event()
 
     def hang(_event: str) -> None:
@@ -355,7 +355,7 @@ def test_a_full_watcher_is_named_and_the_others_go_on() -> None:
 
 
 def test_after_shutdown_nothing_is_taken() -> None:
-    """Whoever publishes is told; a watcher that starts then sees nothing and leaves no thread."""
+    """The publisher gets an error; a watcher that starts then sees nothing and leaves no thread."""
     fanout: EventFanout[str] = EventFanout(seams=Seams(clock=FakeClock()))
     assert fanout.shutdown(_DEADLINE_SECONDS)
     assert fanout.publish("late") == "broadcaster is shut down"

@@ -31,7 +31,7 @@ def test_an_object_without_reference_is_left_out() -> None:
 
 
 def test_take_empties_the_recorder() -> None:
-    """What was taken is not given again."""
+    """An Event that was taken is not given again."""
     recorder = FakeRecorder()
     recorder.event(new_foo(), "Normal", "Synced", "one")
     assert recorder.take() == ["Normal Synced one"]

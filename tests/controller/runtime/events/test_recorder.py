@@ -31,7 +31,7 @@ def _reported(
     times: int = 1,
     missed: str = "",
 ) -> list[Event]:
-    """What is published when something is reported that often."""
+    """The published events when something is reported that often."""
     made: list[Event] = []
 
     def publish(event: Event) -> str:
@@ -49,7 +49,7 @@ def _reference(name: str) -> ObjectReference:
 
 
 def test_an_event_lives_with_its_object_or_in_default() -> None:
-    """EV-17. The namespace is the object's; a cluster-scoped object's events are in default."""
+    """The namespace is the object's; a cluster-scoped object's events are in default."""
     (team,) = _reported(new_foo(namespace="team"), annotations={"a": "1"})
     (node,) = _reported(ObjectReference(kind="Node", name="node-1"))
     assert [made.metadata.namespace for made in (team, node)] == ["team", "default"]
@@ -64,14 +64,14 @@ def test_no_two_events_have_one_name() -> None:
 
 
 def test_an_unknown_type_is_dropped() -> None:
-    """EV-20. A type other than Normal and Warning is logged, and no event is made."""
+    """A type other than Normal and Warning is logged, and no event is made."""
     with captured_logs() as logs:
         assert _reported(new_foo(), event_type="Error") == []
     assert [(entry["event"], entry["eventType"]) for entry in logs] == [("Unsupported event type", "Error")]
 
 
 def test_an_object_that_cannot_be_referred_to_is_dropped() -> None:
-    """Without a kind there is no event; the log has what was to be said."""
+    """Without a kind there is no event; the log has its text."""
     with captured_logs() as logs:
         assert _reported(None) == []
     (entry,) = logs
@@ -80,7 +80,7 @@ def test_an_object_that_cannot_be_referred_to_is_dropped() -> None:
 
 
 def test_a_missed_event_is_logged() -> None:
-    """Whoever publishes says why somebody missed it; the caller is not told."""
+    """The publisher logs why a watcher missed it; the caller gets no error."""
     with captured_logs() as logs:
         assert len(_reported(new_foo(), missed="too many")) == 1
     assert [(entry["event"], entry["err"]) for entry in logs] == [
@@ -90,7 +90,7 @@ def test_a_missed_event_is_logged() -> None:
 
 @pytest.mark.parametrize("name", ["2001:db8::1", "x" * 253])
 def test_an_object_with_an_impossible_name_still_gets_its_event(name: str) -> None:
-    """EV-21. The event is made, under a UUID."""
+    """The event is made, under a UUID."""
     (made,) = _reported(_reference(name))
     assert made.involved_object.name == name
     assert len(made.metadata.name) == 36
@@ -139,18 +139,18 @@ def test_a_reference_is_its_own_reference() -> None:
 
 @pytest.mark.parametrize("obj", [None, "default/example-foo", object(), {"kind": "Foo"}])
 def test_other_things_have_no_reference(obj: object) -> None:
-    """What is no object of ours cannot be referred to."""
+    """A value that is no object of ours cannot be referred to."""
     assert reference_to(obj) is None
 
 
 def test_event_names_join_object_and_time() -> None:
-    """EV-17. `<object>.<hex of nanoseconds>`."""
+    """`<object>.<hex of nanoseconds>`."""
     assert event_name("example-foo", 1_700_000_000_000_000_000) == "example-foo.17979cfe362a0000"
 
 
 @pytest.mark.parametrize("name", ["2001:db8::1", "Upper", "a" * 253, "-dash", "under_score"])
 def test_names_that_are_no_dns_names_become_uuids(name: str) -> None:
-    """EV-21. The event gets a UUID, the same for the same name and time."""
+    """The event gets a UUID, the same for the same name and time."""
     assert str(uuid.UUID(event_name(name, 1))) == event_name(name, 1)
     assert event_name(name, 1) != event_name(name, 2)
 

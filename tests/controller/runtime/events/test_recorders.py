@@ -61,7 +61,7 @@ def test_after_the_end_nothing_is_written(rig: _Rig) -> None:
 
 
 def test_a_shutdown_has_one_limit_for_all() -> None:
-    """All threads share it; what could not be written is told."""
+    """All threads share it; an Event that could not be written is logged."""
     clock = FakeClock()
     recorders = Recorders(
         ManagedSandbox().client, seams=Seams(clock=clock, spawn=lambda _name, _target: StuckThread(clock))

@@ -178,7 +178,7 @@ def test_a_plain_queue_has_an_empty_priority() -> None:
 
 
 def test_a_priority_queue_is_shown_by_priority() -> None:
-    """Both usual priorities from the start; what has drained stays, at 0; the plain count is not shown."""
+    """Both usual priorities from the start; a drained one stays, at 0; the plain count is not shown."""
     depth, clock = QueueDepth(), FakeClock()
     queue: PriorityQueue[str] = PriorityQueue(
         default_controller_rate_limiter(clock=clock), seams=Seams(clock=clock)

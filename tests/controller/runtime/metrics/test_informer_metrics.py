@@ -20,7 +20,7 @@ from support.fake_clock import FakeClock
 from support.fake_lister_watcher import FakeListerWatcher
 
 
-def test_an_informer_tells_of_its_cache_and_its_watch() -> None:
+def test_an_informer_reports_its_cache_and_its_watch() -> None:
     """Under its name: objects, those that do not fit, watches after the first, lists by reason."""
     registry = CollectorRegistry()
     told = InformerMetricsProvider(registry).for_informer("foos")
@@ -80,7 +80,7 @@ def test_an_empty_cache_takes_nothing() -> None:
 
 
 def test_each_informer_has_its_series() -> None:
-    """Computed at the time of the scrape, from what is in its store then."""
+    """Computed at the time of the scrape, from the store's content then."""
     informer = SharedIndexInformer(FakeListerWatcher(), Deployment)
     registry = CollectorRegistry(auto_describe=True)
     registry.register(CacheState(lambda: [informer], FakeClock()))

@@ -75,7 +75,7 @@ def test_there_are_no_created_series(registry: CollectorRegistry) -> None:
     assert "_created" not in text_of(registry)
 
 
-def test_the_process_tells_of_itself() -> None:
+def test_the_process_has_its_own_series() -> None:
     """What the generated dashboards read of the process, and what Python has instead of go_*."""
     text = text_of(new_registry())
     found = exposed(text)

@@ -21,7 +21,7 @@ def test_a_subresource_is_spelled_with_a_slash() -> None:
     assert entry.rule_resource == "deployments/scale"
 
 
-def test_what_two_controllers_need_is_said_once() -> None:
+def test_access_of_two_controllers_is_listed_once() -> None:
     """Verbs on the same resource come together, in the place of the first; the rest stays apart."""
     reading = Access(resource=Deployment.resource, verbs=("watch", "list"))
     writing = Access(resource=Deployment.resource, verbs=("patch", "list"))

@@ -71,7 +71,7 @@ def test_a_kind_without_namespaces_needs_a_cluster_role_even_then() -> None:
 
 
 def test_what_has_a_purpose_gets_a_role_of_its_own_where_it_is_needed() -> None:
-    """Leader election is about one lease in one namespace, whatever is watched; create has no name yet."""
+    """Leader election is about one lease in one namespace, for any watched ones; create has no name yet."""
     made = roles([*LOCK, *FOO_ACCESS], name="x")
     assert heads(made) == [("ClusterRole", "", "x"), ("Role", "home", "x-leader-election")]
     group = {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"]}
@@ -81,7 +81,7 @@ def test_what_has_a_purpose_gets_a_role_of_its_own_where_it_is_needed() -> None:
     ]
 
 
-def test_the_programs_own_namespace_is_left_to_whoever_applies_it() -> None:
+def test_the_programs_own_namespace_is_left_to_the_user() -> None:
     """It is not known before: kubectl or kustomize fills it in."""
     here = Access(resource=Lease.resource, verbs=("create",), namespace="")
     assert heads(roles([here], namespaces=("demo",), name="x")) == [("Role", "", "x")]

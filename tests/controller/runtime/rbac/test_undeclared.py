@@ -1,4 +1,4 @@
-"""Writes that no role allows are told, whoever allows them here."""
+"""Writes that no role allows are logged, even if this server allows them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def told(
 
 
 @pytest.mark.parametrize("declared", [("create", "patch"), ("*",)])
-def test_what_is_declared_is_not_told(declared: tuple[str, ...]) -> None:
+def test_a_declared_write_is_not_logged(declared: tuple[str, ...]) -> None:
     """Each verb on the resource itself; a subresource needs a rule of its own."""
     assert told(("PATCH", WEB, 201), declared=declared) == []
     (line,) = told(("PATCH", f"{WEB}/status", 200), declared=declared)
@@ -38,7 +38,7 @@ def test_what_is_declared_is_not_told(declared: tuple[str, ...]) -> None:
     assert '.writes(Deployment, "patch", subresource="status")' in line["fix"]
 
 
-def test_each_verb_is_told_once() -> None:
+def test_each_verb_is_reported_once() -> None:
     """A patch that made its object needs both verbs."""
     fixes = [
         line["fix"] for line in told(*[("PATCH", WEB, 201), ("DELETE", WEB, 200), ("PATCH", WEB, 200)] * 2)
@@ -47,6 +47,6 @@ def test_each_verb_is_told_once() -> None:
     assert '"delete"' in fixes[1]
 
 
-def test_a_request_about_no_kind_is_not_told() -> None:
-    """No `.writes(...)` would declare it, such as an eviction that somebody sends by hand."""
+def test_a_request_about_no_kind_is_not_reported() -> None:
+    """No `.writes(...)` would declare it, such as an eviction by hand."""
     assert told(("POST", "/x", 201), kind="") == []

@@ -44,7 +44,7 @@ def test_what_is_no_address_is_refused(text: str) -> None:
     ],
 )
 def test_on_loopback_the_names_are_known(text: str, names: set[str] | None) -> None:
-    """Elsewhere nobody knows by which names others come here."""
+    """Elsewhere the names by which others come here are unknown."""
     address = parse_bind_address(text)
     assert address is not None
     served = address.served_names()
@@ -60,8 +60,8 @@ def test_on_loopback_the_names_are_known(text: str, names: set[str] | None) -> N
         ("127.0.0.1:8080", "127.0.0.1:8080"),
     ],
 )
-def test_the_banner_says_when_everybody_gets_there(text: str, shown: str) -> None:
-    """Go's :8080 does not tell a newcomer that the network gets there, too."""
+def test_the_banner_warns_when_others_can_reach_it(text: str, shown: str) -> None:
+    """Go's :8080 does not show a newcomer that the network gets there, too."""
     address = parse_bind_address(text)
     assert address is not None
     assert address.shown == shown

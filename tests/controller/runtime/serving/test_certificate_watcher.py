@@ -72,7 +72,7 @@ def test_a_new_pair_is_used_from_the_next_connection_on(
 
 
 def test_a_broken_pair_changes_nothing(mounted: Mounted, authority: CertificateAuthority) -> None:
-    """It is counted and said once; the one before stays until there is a good one."""
+    """It is counted and logged once; the one before stays until there is a good one."""
     first = mounted.watcher.context()
     (mounted.folder / "tls.crt").write_text("not a certificate", encoding="utf-8")
     with captured_logs() as entries:

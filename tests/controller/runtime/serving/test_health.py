@@ -1,4 +1,4 @@
-"""What health pages say."""
+"""The texts of health pages."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_verbose_lists_and_exclude_skips() -> None:
 
 
 def test_a_good_state_may_have_a_word() -> None:
-    """A standby is well, and says that it waits."""
+    """A standby is well, and shows that it waits."""
     status, _, body = health_page({"leader": lambda: Well("standby, holder=pod-a")})({"verbose": [""]})
     assert (status, body.decode()) == (200, "[+]leader: standby, holder=pod-a\nhealthz check passed\n")
 

@@ -41,7 +41,7 @@ def test_our_own_listener_is_found() -> None:
 
 
 def test_a_free_port_has_no_owner() -> None:
-    """Nobody listens: nothing is said."""
+    """Without a listener the text is empty."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
     assert port_owner(port) == ""

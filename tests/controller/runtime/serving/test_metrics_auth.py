@@ -37,8 +37,8 @@ class Rig:
 
 
 @pytest.mark.parametrize("header", ["", "Bearer", "Bearer ", "Basic abc", "abc"])
-def test_without_a_token_nobody_is_asked(header: str) -> None:
-    """401, and no request to the API server for whoever comes along."""
+def test_without_a_token_no_review_is_made(header: str) -> None:
+    """401, and no request to the API server for an anonymous caller."""
     rig = Rig([])
     assert rig.auth("/metrics", header) == 401
     assert rig.asked() == []
@@ -80,7 +80,7 @@ def test_a_refusal_is_kept_for_half_a_minute() -> None:
     assert rig.auth("/metrics", "Bearer token") == 200
 
 
-def test_paths_and_tokens_are_told_apart() -> None:
+def test_paths_and_tokens_are_distinguished() -> None:
     """Leave for one is no leave for another."""
     rig = Rig([KNOWN, ALLOWED, DENIED, UNKNOWN])
     assert rig.auth("/metrics", "Bearer one") == 200
@@ -88,7 +88,7 @@ def test_paths_and_tokens_are_told_apart() -> None:
     assert rig.auth("/metrics", "Bearer two") == 401
 
 
-def test_an_api_server_that_is_gone_lets_nobody_in() -> None:
+def test_without_an_api_server_no_client_gets_in() -> None:
     """500, and the next one asks again."""
     rig = Rig([ConnectionRefused("refused"), KNOWN, ALLOWED])
     assert rig.auth("/metrics", "Bearer token") == 500

@@ -59,7 +59,7 @@ NAMES = ("127.0.0.1", "localhost", "[::1]")
     ],
 )
 def test_on_loopback_other_names_are_refused(head: str, status: int) -> None:
-    """S08: a web page that points a name of its own at this machine reads nothing here."""
+    """A web page that points a name of its own at this machine reads nothing here."""
     asked: list[str] = []
 
     def guard(path: str, _authorization: str) -> int:
@@ -77,7 +77,7 @@ def test_on_loopback_other_names_are_refused(head: str, status: int) -> None:
 
 
 def test_without_names_any_host_will_do() -> None:
-    """A kubelet names the pod's address, Prometheus that or a Service: nobody knows them all."""
+    """A kubelet names the pod's address, Prometheus that or a Service: the names are unknown."""
     server = PageServer("127.0.0.1", 0, {"/p": lambda _: (200, TEXT, b"seen")}, purpose="metrics")
     server.start()
     try:
@@ -131,8 +131,8 @@ def test_stop_without_start_closes_the_socket() -> None:
         pass
 
 
-def test_clients_that_say_nothing_keep_nobody_out() -> None:
-    """S08: of three times as many silent connections as there may be the oldest go; probes are answered."""
+def test_silent_clients_keep_no_others_out() -> None:
+    """Of three times as many silent connections as there may be the oldest go; probes are answered."""
     with serving({"/healthz": health_page({})}) as url, ExitStack() as stack:
         address = ("127.0.0.1", int(url.rpartition(":")[2]))
         silent = []
@@ -142,7 +142,7 @@ def test_clients_that_say_nothing_keep_nobody_out() -> None:
             silent.append(connection)
             if len(silent) % MAX_CONNECTIONS == 0:
                 assert fetch(url + "/healthz") == (200, "ok")
-        with suppress(ConnectionResetError):  # when nobody had read what it sent
+        with suppress(ConnectionResetError):  # if the server had not read what it sent
             assert silent[0].recv(100) == b""
         silent[-1].sendall(b"\r\n")
         assert silent[-1].recv(100).startswith(b"HTTP/1.0 200")
@@ -168,7 +168,7 @@ class Exhausted:
 
 @pytest.mark.parametrize("code", [errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM])
 def test_without_descriptors_it_waits_and_then_answers(monkeypatch: pytest.MonkeyPatch, code: int) -> None:
-    """P22: who cannot be accepted stays in the queue of the kernel, and is not asked for without a pause."""
+    """Who cannot be accepted stays in the queue of the kernel, and is not asked for without a pause."""
     exhausted = Exhausted(monkeypatch, code, most=4)
     with serving({"/healthz": health_page({})}) as url:
         assert fetch(url + "/healthz") == (200, "ok")
@@ -178,7 +178,7 @@ def test_without_descriptors_it_waits_and_then_answers(monkeypatch: pytest.Monke
 
 
 def test_a_server_without_descriptors_can_be_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
-    """P22: the pause ends with the server, however long it is."""
+    """The pause ends with the server, however long it is."""
     monkeypatch.setattr(page_server, "_EXHAUSTED_PAUSE_SECONDS", 60.0)
     exhausted = Exhausted(monkeypatch, errno.EMFILE, most=math.inf)
     server = PageServer("127.0.0.1", 0, {}, purpose="health")
@@ -206,7 +206,7 @@ def pairs() -> Iterator[list[Pair]]:
 
 
 def is_open(pair: Pair) -> bool:
-    """Whether what the server says still arrives."""
+    """Whether the server's answer still arrives."""
     ours, theirs = pair
     try:
         ours.sendall(b"x")
@@ -233,7 +233,7 @@ def test_the_oldest_goes_for_the_newest(pairs: list[Pair]) -> None:
 
 
 def test_one_that_is_done_makes_room(pairs: list[Pair]) -> None:
-    """Whether or not it was cut off before, and were it said twice."""
+    """Whether or not it was cut off before, and with a repeated close."""
     limit = ConnectionLimit(2)
     for ours, _ in pairs[:2]:
         limit.admit(ours)
