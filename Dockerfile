@@ -8,9 +8,9 @@ ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=igno
 WORKDIR /src
 RUN python -m venv --without-pip /opt/handloop
 # the dependencies first, as a layer of their own: they change less often than the program
-COPY requirements.lock tools/setuptools.lock ./
+COPY requirements/program.lock tools/setuptools.lock ./
 RUN python -m pip --python /opt/handloop/bin/python install --no-compile --require-hashes \
-    --requirement requirements.lock \
+    --requirement requirements/program.lock \
  # nothing here imports kubernetes.aio; aiohttp and the rest are there for it alone
  && rm -rf /opt/handloop/lib/python3*/site-packages/kubernetes/aio \
  && python -m pip --python /opt/handloop/bin/python uninstall --yes \

@@ -97,9 +97,9 @@ undeploy: ## delete all that deploy applied, with the CRDs and their objects
 image: ## build the container image IMG
 	$(DOCKER) build --tag $(IMG) .
 
-build-installer: $(DEPLOYED)/kustomization.yaml ## write dist/install.yaml: all that deploy applies, in one file
+build-installer: $(DEPLOYED)/kustomization.yaml ## write manifests/install.yaml: all that deploy applies, in one file
 	mkdir -p dist
-	$(KUBECTL) kustomize $(DEPLOYED) > dist/install.yaml
+	$(KUBECTL) kustomize $(DEPLOYED) > manifests/install.yaml
 
 e2e: install-dev ## run the in-cluster tests on a kind cluster; needs docker, kind and kubectl
 	tests/e2e/run-in-kind $(PYTEST_ARGS)
@@ -120,12 +120,12 @@ FORCE:
 
 lock: ## pin the dependencies again, with hashes: of the program, with the sandbox, with the tests, of the builds
 	$(PYTHON) -m venv $(VENV)-lock && $(VENV)-lock/bin/python -m pip install --quiet pip-tools
-	$(COMPILE) --output-file=requirements.lock pyproject.toml
-	$(COMPILE) --extra=sandbox --extra=tls --extra=learn --constraint=requirements.lock --output-file=requirements-sandbox.lock pyproject.toml
-	$(COMPILE) --extra=sandbox --extra=tls --extra=learn --extra=dev --constraint=requirements-sandbox.lock --output-file=requirements-dev.lock pyproject.toml
-	printf 'lightkube\nkopf\n' | $(COMPILE) --constraint=requirements.lock --output-file=benchmarks/requirements.lock -
+	$(COMPILE) --output-file=requirements/program.lock pyproject.toml
+	$(COMPILE) --extra=sandbox --extra=tls --extra=learn --constraint=requirements/program.lock --output-file=requirements/sandbox.lock pyproject.toml
+	$(COMPILE) --extra=sandbox --extra=tls --extra=learn --extra=dev --constraint=requirements/sandbox.lock --output-file=requirements/dev.lock pyproject.toml
+	printf 'lightkube\nkopf\n' | $(COMPILE) --constraint=requirements/program.lock --output-file=benchmarks/requirements.lock -
 	printf 'uv\n' | $(COMPILE) --output-file=tools/uv.lock -
-	printf 'setuptools\n' | $(COMPILE) --constraint=requirements-dev.lock --output-file=tools/setuptools.lock -
+	printf 'setuptools\n' | $(COMPILE) --constraint=requirements/dev.lock --output-file=tools/setuptools.lock -
 # LOCK= adds new dependencies, and leaves every other version as it is
 LOCK ?= --upgrade
 COMPILE = $(VENV)-lock/bin/pip-compile --quiet $(LOCK) --generate-hashes --allow-unsafe --strip-extras --no-annotate \
@@ -134,7 +134,7 @@ COMPILE = $(VENV)-lock/bin/pip-compile --quiet $(LOCK) --generate-hashes --allow
 audit: ## look for known vulnerabilities in the locked packages
 	$(PYTHON) -m venv $(VENV)-audit && $(VENV)-audit/bin/python -m pip install --quiet pip-audit
 	$(VENV)-audit/bin/pip-audit --disable-pip --require-hashes $(AUDIT_ARGS) \
-		--requirement requirements.lock --requirement requirements-sandbox.lock
+		--requirement requirements/program.lock --requirement requirements/sandbox.lock
 
 distributions: install-dev ## build/distributions: sdist and wheel; VERSION= refuses any other version
 	@test -z "$(VERSION)" || grep -qx 'version = "$(VERSION)"' pyproject.toml || \
@@ -155,14 +155,14 @@ clean: ## remove the virtual environment and the files of the tools
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.installed: requirements-sandbox.lock | $(VENV)/bin/python
+$(VENV)/.installed: requirements/sandbox.lock | $(VENV)/bin/python
 	@echo "installing the dependencies into $(VENV) ..."
-	@$(INSTALL) requirements-sandbox.lock
+	@$(INSTALL) requirements/sandbox.lock
 	@touch $@
 
-$(VENV)/.installed-dev: requirements-dev.lock | $(VENV)/bin/python
+$(VENV)/.installed-dev: requirements/dev.lock | $(VENV)/bin/python
 	@echo "installing the dependencies and the tools into $(VENV) ..."
-	@$(INSTALL) requirements-dev.lock
+	@$(INSTALL) requirements/dev.lock
 	@touch $@ $(VENV)/.installed
 
 $(VENV)/.installed-bench: benchmarks/requirements.lock $(VENV)/.installed

@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from sync_and_events import measure
 
-from handloop.workqueue.step_trace import TRACE
+from handloop.seams.step_trace import TRACE
 
 SUBJECT = Path(__file__).parent / "subjects" / "traced_informer.py"
 LOOPS = 1_000_000

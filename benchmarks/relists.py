@@ -39,7 +39,8 @@ from handloop.informers.handlers import ResourceEventHandlerFuncs
 from handloop.informers.indexer import NAMESPACE_INDEX, namespace_index_func
 from handloop.informers.listwatch import ListWatch, Watch
 from handloop.informers.shared_informer import SharedIndexInformer
-from handloop.workqueue.seams import RealClock, Seams
+from handloop.seams.clock import RealClock
+from handloop.seams.seams import Seams
 
 HERE: Final = Path(__file__).parent
 TIMEOUT_SECONDS: Final = 600

@@ -40,8 +40,8 @@ from handloop.client.auth.tls import KeyPair, TLSOptions
 from handloop.client.auth.user import credentials_for, decode_base64, impersonation_headers, key_pair_for
 from handloop.client.errors import ConfigError, ConfigProblem
 from handloop.client.server_url import proxy_flaw, proxy_from_environment, server_url, shown_server
-from handloop.workqueue.seams import REAL_CLOCK, Clock
-from handloop.workqueue.stdlib_logs import get_logger
+from handloop.seams.clock import REAL_CLOCK, Clock
+from handloop.seams.logs import get_logger
 
 log = get_logger("client")
 

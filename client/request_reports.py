@@ -12,8 +12,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from handloop.workqueue.seams import new_lock
-from handloop.workqueue.stdlib_logs import get_logger
+from handloop.seams.locks import new_lock
+from handloop.seams.logs import get_logger
 
 log = get_logger("client")
 

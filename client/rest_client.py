@@ -38,10 +38,12 @@ from handloop.client.request_reports import (
     log_body,
 )
 from handloop.client.transport import Transport
+from handloop.seams.clock import REAL_CLOCK, Clock
+from handloop.seams.locks import new_condition
+from handloop.seams.logs import get_logger
+from handloop.seams.seams import REAL_SEAMS, Seams
+from handloop.seams.step_trace import TRACE
 from handloop.workqueue.rate_limiters import TokenBucket
-from handloop.workqueue.seams import REAL_CLOCK, REAL_SEAMS, Clock, Seams, new_condition
-from handloop.workqueue.stdlib_logs import get_logger
-from handloop.workqueue.step_trace import TRACE
 
 log = get_logger("client")
 

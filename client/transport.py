@@ -25,8 +25,8 @@ from handloop.client.http.response import Response, Stream
 from handloop.client.http.sockets import arm
 from handloop.client.request_reports import NO_METRICS, RequestMetrics, log_headers
 from handloop.client.server_url import shown_server
-from handloop.workqueue.seams import REAL_SEAMS, Seams
-from handloop.workqueue.stdlib_logs import get_logger
+from handloop.seams.logs import get_logger
+from handloop.seams.seams import REAL_SEAMS, Seams
 
 log = get_logger("client")
 

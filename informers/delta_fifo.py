@@ -37,9 +37,10 @@ from handloop.informers.keys import (
     final_state,
     meta_namespace_key_func,
 )
-from handloop.workqueue.seams import REAL_CLOCK, Clock, new_condition
-from handloop.workqueue.stdlib_logs import get_logger
-from handloop.workqueue.step_trace import TRACE
+from handloop.seams.clock import REAL_CLOCK, Clock
+from handloop.seams.locks import new_condition
+from handloop.seams.logs import get_logger
+from handloop.seams.step_trace import TRACE
 
 log = get_logger("delta_fifo")
 

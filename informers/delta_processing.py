@@ -25,8 +25,9 @@ from handloop.informers.processor import (
     SharedProcessor,
     UpdateNotification,
 )
-from handloop.workqueue.seams import Clock, Lock
-from handloop.workqueue.stdlib_logs import get_logger
+from handloop.seams.clock import Clock
+from handloop.seams.locks import Lock
+from handloop.seams.logs import get_logger
 
 log = get_logger("informers")
 

@@ -23,7 +23,7 @@ from handloop.informers.keys import (
     deletion_handling_meta_namespace_key_func,
 )
 from handloop.informers.quarantine import Quarantine, store_key
-from handloop.workqueue.stdlib_logs import get_logger
+from handloop.seams.logs import get_logger
 
 log = get_logger("informers")
 

@@ -20,7 +20,9 @@ from handloop.informers.listwatch import ListWatch, Resources
 from handloop.informers.progress import SyncProgress
 from handloop.informers.shared_informer import SharedIndexInformer
 from handloop.informers.sync import wait_for_cache_sync
-from handloop.workqueue.seams import REAL_SEAMS, Joinable, Seams, join_all, new_lock
+from handloop.seams.locks import new_lock
+from handloop.seams.seams import REAL_SEAMS, Seams
+from handloop.seams.threads import Joinable, join_all
 
 T = TypeVar("T", bound=Kind)
 

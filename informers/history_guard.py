@@ -15,7 +15,8 @@ from typing import Final, Generic, TypeVar
 from handloop.apis.meta import Object
 from handloop.informers.delta_fifo import DeltaType
 from handloop.informers.keys import DeletedFinalStateUnknown
-from handloop.workqueue.seams import Clock, new_lock
+from handloop.seams.clock import Clock
+from handloop.seams.locks import new_lock
 
 T = TypeVar("T", bound=Object)
 

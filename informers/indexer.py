@@ -27,9 +27,9 @@ from handloop.informers.keys import (
     StoreKeyError,
     deletion_handling_meta_namespace_key_func,
 )
-from handloop.workqueue.seams import new_lock
-from handloop.workqueue.stdlib_logs import get_logger
-from handloop.workqueue.step_trace import TRACE
+from handloop.seams.locks import new_lock
+from handloop.seams.logs import get_logger
+from handloop.seams.step_trace import TRACE
 
 log = get_logger("informers")
 

@@ -19,8 +19,8 @@ from handloop.apis.meta import Object
 from handloop.apis.resource import Resource
 from handloop.informers.indexer import NAMESPACE_INDEX, IndexNotFound
 from handloop.informers.keys import ObjectName, parse_object_name
-from handloop.workqueue.stdlib_logs import get_logger
-from handloop.workqueue.step_trace import TRACE
+from handloop.seams.logs import get_logger
+from handloop.seams.step_trace import TRACE
 
 log = get_logger("lister")
 

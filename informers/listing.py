@@ -29,8 +29,8 @@ from handloop.informers.history_guard import ResourceVersionFloor, Verdict
 from handloop.informers.initial_list import PagedList, StreamedList, unchanged
 from handloop.informers.listwatch import ListerWatcher, OpenResponse
 from handloop.informers.outage import Doing, Outage
-from handloop.workqueue.seams import REAL_CLOCK, Clock
-from handloop.workqueue.stdlib_logs import get_logger
+from handloop.seams.clock import REAL_CLOCK, Clock
+from handloop.seams.logs import get_logger
 
 log = get_logger("informers")
 

@@ -14,7 +14,8 @@ from typing import Final, Generic, Protocol, TypeAlias, TypeVar
 from handloop.client.decoding.pages import ListPage
 from handloop.client.decoding.watch_stream import WatchEvent
 from handloop.client.options import ListOptions
-from handloop.workqueue.seams import REAL_SEAMS, Seams, new_lock
+from handloop.seams.locks import new_lock
+from handloop.seams.seams import REAL_SEAMS, Seams
 
 T = TypeVar("T")
 

@@ -34,9 +34,10 @@ from handloop.client.errors import (
     is_expired,
 )
 from handloop.client.rest_client import Reachability
-from handloop.workqueue.backoff import ExponentialBackoff
-from handloop.workqueue.seams import REAL_CLOCK, REAL_SEAMS, Clock, Seams
-from handloop.workqueue.stdlib_logs import get_logger
+from handloop.informers.backoff import ExponentialBackoff
+from handloop.seams.clock import REAL_CLOCK, Clock
+from handloop.seams.logs import get_logger
+from handloop.seams.seams import REAL_SEAMS, Seams
 
 log = get_logger("informers")
 

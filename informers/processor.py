@@ -26,19 +26,13 @@ import msgspec
 from handloop.informers.handlers import ResourceEventHandler, handler_name
 from handloop.informers.informer_statistics import ListenerStatistics
 from handloop.informers.keys import DeletedFinalStateUnknown, deletion_handling_meta_namespace_key_func
+from handloop.seams.clock import REAL_CLOCK, Clock
+from handloop.seams.locks import new_condition, new_lock
+from handloop.seams.logs import get_logger
+from handloop.seams.seams import REAL_SEAMS, Seams
+from handloop.seams.step_trace import TRACE
+from handloop.seams.threads import Joinable, Spawn
 from handloop.workqueue.queue_metrics import CounterMetric
-from handloop.workqueue.seams import (
-    REAL_CLOCK,
-    REAL_SEAMS,
-    Clock,
-    Joinable,
-    Seams,
-    Spawn,
-    new_condition,
-    new_lock,
-)
-from handloop.workqueue.stdlib_logs import get_logger
-from handloop.workqueue.step_trace import TRACE
 
 log = get_logger("informers")
 

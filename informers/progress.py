@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from typing import Final, Protocol
 
 from handloop.informers.informer_statistics import InformerStatistics, ReflectorStatistics, State
-from handloop.workqueue.seams import REAL_CLOCK, Clock
-from handloop.workqueue.stdlib_logs import get_logger
+from handloop.seams.clock import REAL_CLOCK, Clock
+from handloop.seams.logs import get_logger
 
 log = get_logger("informers")
 

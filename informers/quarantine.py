@@ -8,9 +8,9 @@ from handloop.client.decoding.pages import Undecodable
 from handloop.informers.keys import (
     ObjectName,
 )
+from handloop.seams.locks import new_lock
+from handloop.seams.logs import get_logger
 from handloop.workqueue.queue_metrics import SettableGaugeMetric
-from handloop.workqueue.seams import new_lock
-from handloop.workqueue.stdlib_logs import get_logger
 
 log = get_logger("informers")
 

@@ -64,9 +64,11 @@ from handloop.informers.relist_policy import (
     may_open_again,
     relist_reason,
 )
-from handloop.workqueue.seams import REAL_SEAMS, Clock, Seams, new_lock
-from handloop.workqueue.stdlib_logs import get_logger
-from handloop.workqueue.step_trace import TRACE
+from handloop.seams.clock import Clock
+from handloop.seams.locks import new_lock
+from handloop.seams.logs import get_logger
+from handloop.seams.seams import REAL_SEAMS, Seams
+from handloop.seams.step_trace import TRACE
 
 log = get_logger("informers")
 

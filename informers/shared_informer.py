@@ -46,8 +46,9 @@ from handloop.informers.processor import (
 )
 from handloop.informers.quarantine import Quarantine, UndecodableCallback
 from handloop.informers.reflector import Reflector
-from handloop.workqueue.seams import REAL_SEAMS, Seams, new_lock
-from handloop.workqueue.stdlib_logs import get_logger
+from handloop.seams.locks import new_lock
+from handloop.seams.logs import get_logger
+from handloop.seams.seams import REAL_SEAMS, Seams
 
 log = get_logger("informers")
 

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable
 from typing import Final, Protocol
 
-from handloop.workqueue.seams import REAL_CLOCK, Clock
+from handloop.seams.clock import REAL_CLOCK, Clock
 
 SYNC_POLL_SECONDS: Final = 0.1
 

@@ -15,8 +15,8 @@ import pytest
 import structlog
 from hypothesis import HealthCheck, settings
 
-from handloop.workqueue.seams import set_lock_factory
-from support.ranked_lock import RankedLock
+from handloop.seams.locks import set_lock_factory
+from support.doubles.ranked_lock import RankedLock
 
 _GRACE_SECONDS: Final = 20.0
 _EXIT_SECONDS: Final = 60.0

@@ -34,8 +34,8 @@ from handloop.controller.runtime.multi_namespace_informer import MultiNamespaceI
 from handloop.informers.factory import SharedInformerFactory
 from handloop.sandbox.clock import SettableClock
 from handloop.sandbox.server import Sandbox
+from handloop.seams.seams import Seams
 from handloop.workqueue.rate_limiting_queue import RateLimitingQueue
-from handloop.workqueue.seams import Seams
 from tools.step_tracer import Probe, Sighting, Tracer, noted_locks
 from tools.steps import ROOT
 

@@ -18,7 +18,7 @@ import re
 from pathlib import Path
 from typing import Any, Final
 
-from tools.generate_kinds import TABLES, go_modules, write
+from tools.generate_sandbox_tables import TABLES, go_modules, write
 from tools.go_source import Member, Structs, read_named_types, read_structs
 
 ROOT: Final = "api.core.v1.PodTemplateSpec"

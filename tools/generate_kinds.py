@@ -1,325 +1,267 @@
 """
-Write kinds.json and messages.json: everything the sandbox knows about built-in kinds that a machine can
-look up.
+Write handloop/kinds/*.py: complete types of the built-in kinds, from a server's own description of its API.
 
-    python -m tools.generate_kinds --kubeconfig K [--proto DIR]
+    python -m tools.generate_kinds --kubeconfig K
 
-Sources: discovery, /openapi/v3 and empty Table answers of a real API server; the struct tags and
-generated.proto of the public Go modules k8s.io/api, apimachinery and apiextensions-apiserver (`--proto`:
-the folder that holds them; default `$(go env GOMODCACHE)/k8s.io`). Descriptions of fields are left out;
-those of Table columns are part of every Table.
+Sources: /openapi/v3 for the fields, discovery for plurals, scopes and short names. Descriptions of fields are
+left out: `kubectl explain` has them.
 
-kinds.json: `resources` (discovery order), `schemas` (OpenAPI by name without `io.k8s.`; `$ref` is such a
-name and may have siblings; `x-omit` and `x-shape` see structure.py), `columns` (per plural.group),
-`texts` (their descriptions).
-messages.json: per protobuf message, field number -> [JSON name ("" = inlined), type, label].
+What becomes of a field: a required one has no default; an optional scalar or struct is None until it is set,
+so that 0, "" and False can be sent; an optional list is () and a map empty. A struct that Kubernetes always
+writes (its default there is {}) is an empty struct here, if it can be one.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
+import keyword
+import re
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from handloop.apis.declaration import plural_of, wire_name
 from tools.api_reader import APIReader
-from tools.go_source import (
-    Messages,
-    Structs,
-    flat_members,
-    qualify,
-    read_messages,
-    read_structs,
-)
+from tools.steps import ROOT
 
-TABLES = Path(__file__).parents[1] / "sandbox" / "kinds"
-
-SERVED_GROUPS = {
-    "",
-    "apiextensions.k8s.io",
-    "apps",
-    "authentication.k8s.io",
-    "authorization.k8s.io",
-    "autoscaling",
-    "batch",
-    "certificates.k8s.io",
-    "coordination.k8s.io",
-    "discovery.k8s.io",
-    "events.k8s.io",
-    "networking.k8s.io",
-    "policy",
-    "rbac.authorization.k8s.io",
-    "scheduling.k8s.io",
-    "storage.k8s.io",
+KINDS = ROOT / "handloop" / "kinds"
+GROUPS = {
+    "api/v1": "core_v1",
+    "apis/admissionregistration.k8s.io/v1": "admissionregistration_v1",
+    "apis/apps/v1": "apps_v1",
+    "apis/autoscaling/v2": "autoscaling_v2",
+    "apis/batch/v1": "batch_v1",
+    "apis/certificates.k8s.io/v1": "certificates_v1",
+    "apis/coordination.k8s.io/v1": "coordination_v1",
+    "apis/discovery.k8s.io/v1": "discovery_v1",
+    "apis/events.k8s.io/v1": "events_v1",
+    "apis/networking.k8s.io/v1": "networking_v1",
+    "apis/policy/v1": "policy_v1",
+    "apis/rbac.authorization.k8s.io/v1": "rbac_v1",
+    "apis/storage.k8s.io/v1": "storage_v1",
 }
-LEFT_OUT = {
-    ("", "componentstatuses"),
-    ("networking.k8s.io", "ipaddresses"),
-    ("networking.k8s.io", "servicecidrs"),
-    ("storage.k8s.io", "csidrivers"),
-    ("storage.k8s.io", "csinodes"),
-    ("storage.k8s.io", "csistoragecapacities"),
-    ("storage.k8s.io", "volumeattachments"),
-    ("storage.k8s.io", "volumeattributesclasses"),
+_META = "io.k8s.apimachinery.pkg.apis.meta.v1"
+# schemas that are no classes: what they are in Python, and where that is from
+_KNOWN = {
+    "io.k8s.apimachinery.pkg.api.resource.Quantity": ("str", ""),
+    "io.k8s.apimachinery.pkg.util.intstr.IntOrString": ("int | str", ""),
+    f"{_META}.Time": ("str", ""),
+    f"{_META}.MicroTime": ("str", ""),
+    f"{_META}.FieldsV1": ("JSON", "handloop.apis.json_value"),
+    "io.k8s.apimachinery.pkg.runtime.RawExtension": ("JSON", "handloop.apis.json_value"),
+    f"{_META}.ObjectMeta": ("ObjectMeta", "handloop.apis.meta"),
 }
-DISCOVERY = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
-TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
-META = "apimachinery.pkg.apis.meta.v1"
-ALWAYS_WANTED = (f"{META}.ObjectMeta", f"{META}.ListMeta", f"{META}.DeleteOptions", f"{META}.Status")
-EXTENSIONS = "apiextensions-apiserver.pkg.apis.apiextensions.v1"
-SHAPES = {
-    f"{META}.Time": "time",
-    f"{META}.MicroTime": "micro-time",
-    f"{META}.Duration": "duration",
-    f"{META}.FieldsV1": "raw",
-    "apimachinery.pkg.api.resource.Quantity": "quantity",
-    "apimachinery.pkg.util.intstr.IntOrString": "int-or-string",
-    "apimachinery.pkg.runtime.RawExtension": "raw",
-    f"{EXTENSIONS}.JSON": "raw",
-    f"{EXTENSIONS}.JSONSchemaPropsOrArray": "raw",
-    f"{EXTENSIONS}.JSONSchemaPropsOrBool": "raw",
-    f"{EXTENSIONS}.JSONSchemaPropsOrStringArray": "raw",
-}
-REF = "#/components/schemas/io.k8s."
+# classes with methods have a base by hand
+_BASES = {f"{_META}.LabelSelector": ("SelectingStruct", "handloop.apis.label_selector")}
+_SCALARS = {"string": "str", "integer": "int", "boolean": "bool", "number": "float"}
+_SAID_BY_KIND = {"apiVersion", "kind", "metadata"}
+
+Schema = Mapping[str, Any]
 
 
-def main() -> None:
-    """Write both tables to where the sandbox reads them."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--kubeconfig", required=True, help="of a real API server")
-    parser.add_argument("--proto", type=Path, help="folder of the unpacked k8s.io modules")
-    arguments = parser.parse_args()
-    root = arguments.proto or go_modules()
-    structs, messages = read_structs(root), read_messages(root)
-    with APIReader(arguments.kubeconfig) as server:
-        kinds, roots = build_kinds(server, structs)
-    write(TABLES / "kinds.json", kinds)
-    write(TABLES / "messages.json", build_messages(roots, structs, messages))
+class Field(NamedTuple):
+    """One attribute of a class; default "" = required."""
+
+    name: str
+    type: str
+    default: str
+    wire: str
 
 
-def go_modules() -> Path:
-    """Where `go` keeps the unpacked k8s.io modules."""
-    command = ["go", "env", "GOMODCACHE"]
-    found = subprocess.run(command, check=True, capture_output=True, text=True)  # noqa: S603
-    return Path(found.stdout.strip()) / "k8s.io"
+def main() -> int:
+    """Write the modules, in the shape of the linter."""
+    arguments = argparse.ArgumentParser(prog="python -m tools.generate_kinds", description=__doc__)
+    arguments.add_argument("--kubeconfig", required=True)
+    with APIReader(arguments.parse_args().kubeconfig) as reader:
+        write(render(reader), KINDS)
+    return 0
 
 
-def write(path: Path, table: Mapping[str, Any]) -> None:
-    """One entry a line, so that a difference between versions can be read."""
-    lines = []
-    for key, value in table.items():
-        entries = value.items() if isinstance(value, dict) else enumerate(value)
-        named = isinstance(value, dict)
-        rows = [(f"{json.dumps(name)}:" if named else "") + compact(entry) for name, entry in entries]
-        left, right = ("{", "}") if named else ("[", "]")
-        lines.append(f"{json.dumps(key)}:{left}\n" + ",\n".join(rows) + right)
-    path.write_text("{" + ",\n".join(lines) + "}\n", encoding="utf-8")
-    sys.stdout.write(f"{path.name}: {path.stat().st_size} bytes\n")
+def write(modules: Mapping[str, str], folder: Path) -> None:
+    """Write the modules as the project's own linter shapes them."""
+    for path, text in modules.items():
+        (folder / path).write_text(text, encoding="utf-8")
+    settings = ("--quiet", "--config", str(ROOT / "pyproject.toml"), str(folder))
+    for command in (("format",), ("check", "--select=I", "--fix"), ("format",)):
+        subprocess.run([sys.executable, "-m", "ruff", *command, *settings], check=True, cwd=ROOT)  # noqa: S603 - our own words
 
 
-def compact(value: Any) -> str:
-    """JSON without spaces."""
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
-
-
-def build_kinds(server: APIReader, structs: Structs) -> tuple[dict[str, Any], set[str]]:
-    """The kinds table, and the names of the schemas that requests and answers start at."""
-    schemas: dict[str, Any] = {}
-    roots: set[str] = set(ALWAYS_WANTED)
-    resources = list(served(server))
-    for group, version in dict.fromkeys((entry["group"], entry["version"]) for entry in resources):
-        document = server.get_json(f"/openapi/v3/{base_path(group, version)}")["components"]["schemas"]
-        by_kind = {gvk: name for name, schema in document.items() for gvk in kinds_of(schema)}
-        wanted = [entry for entry in resources if (entry["group"], entry["version"]) == (group, version)]
-        for entry in wanted:
-            roots |= attach_schemas(entry, by_kind)
-        collect(schemas, document, roots, structs)
-    columns, texts = build_columns(server, resources)
-    ordered = dict(sorted(schemas.items()))
-    return {"resources": resources, "columns": columns, "texts": texts, "schemas": ordered}, roots
-
-
-def served(server: APIReader) -> Iterable[dict[str, Any]]:
-    """The resources to serve, in discovery order, with what discovery says about them."""
-    items = [*server.get_json("/api", DISCOVERY)["items"], *server.get_json("/apis", DISCOVERY)["items"]]
-    for item in items:
-        group = item["metadata"].get("name", "")
-        if group not in SERVED_GROUPS:
-            continue
-        for version in item["versions"]:
-            for resource in version["resources"]:
-                if (group, resource["resource"]) not in LEFT_OUT:
-                    yield resource_entry(group, version["version"], resource)
-
-
-def resource_entry(group: str, version: str, found: Mapping[str, Any]) -> dict[str, Any]:
-    """One resource as kinds.py reads it; what is empty is left out."""
-    entry = {
-        "group": group,
-        "version": version,
-        "plural": found["resource"],
-        "kind": found["responseKind"]["kind"],
-        "singular": found["singularResource"],
-        "namespaced": found["scope"] == "Namespaced",
-        "verbs": found["verbs"],
-        "short_names": found.get("shortNames"),
-        "categories": found.get("categories"),
-        "subresources": [subresource_entry(sub) for sub in found.get("subresources", ())],
+def render(reader: APIReader) -> dict[str, str]:
+    """The text of each module, by file name."""
+    documents = {path: reader.get_json(f"/openapi/v3/{path}") for path in GROUPS}
+    schemas = {
+        name: schema
+        for document in documents.values()
+        for name, schema in document["components"]["schemas"].items()
     }
-    return {key: value for key, value in entry.items() if value not in (None, [])}
+    texts = _Modules(schemas)
+    for path in GROUPS:
+        texts.add(path, reader.get_json(f"/{path}")["resources"])
+    return texts.rendered()
 
 
-def subresource_entry(found: Mapping[str, Any]) -> dict[str, Any]:
-    """One subresource; group and version only where they are not the parent's."""
-    kind = found["responseKind"]
-    entry = {"name": found["subresource"], "kind": kind["kind"], "verbs": found["verbs"]}
-    if kind.get("version"):
-        entry |= {"group": kind["group"], "version": kind["version"]}
-    return entry
+class _Modules:
+    """The classes of all modules, each once, with what they use before them."""
 
+    def __init__(self, schemas: Mapping[str, Schema]) -> None:
+        self._schemas = schemas
+        self._classes: dict[str, list[str]] = {}
+        self._imports: dict[str, set[tuple[str, str]]] = {}
+        self._places: dict[str, tuple[str, str]] = {}
+        self._open_to_nothing: dict[str, bool] = {}
+        self._paths: dict[str, str] = {}
 
-def base_path(group: str, version: str) -> str:
-    """The path of a version of a group, or of the core group ""."""
-    return f"apis/{group}/{version}" if group else f"api/{version}"
-
-
-def kinds_of(schema: Mapping[str, Any]) -> Iterable[tuple[str, str, str]]:
-    """The (group, version, kind) a schema is for."""
-    for gvk in schema.get("x-kubernetes-group-version-kind", ()):
-        yield gvk["group"], gvk["version"], gvk["kind"]
-
-
-def attach_schemas(entry: dict[str, Any], by_kind: Mapping[tuple[str, str, str], str]) -> set[str]:
-    """Name the schemas of a resource and of its subresources in the entry; return them."""
-    group, version = entry["group"], entry["version"]
-    entry["schema"] = by_kind[group, version, entry["kind"]].removeprefix("io.k8s.")
-    names = {entry["schema"]}
-    for sub in entry.get("subresources", ()):
-        key = (sub.get("group", group), sub.get("version", version), sub["kind"])
-        if key in by_kind:
-            names.add(by_kind[key].removeprefix("io.k8s."))
-    return names
-
-
-def collect(schemas: dict[str, Any], document: Mapping[str, Any], roots: set[str], structs: Structs) -> None:
-    """Add the roots found in this document, and everything they refer to, to the schemas."""
-    pending = [name for name in roots if f"io.k8s.{name}" in document]
-    while pending:
-        name = pending.pop()
-        if name in schemas:
-            continue
-        schemas[name] = strip(document[f"io.k8s.{name}"])
-        if name in SHAPES:
-            schemas[name]["x-shape"] = SHAPES[name]
-        mark_omissions(schemas[name], name, structs)
-        pending += references(schemas[name])
-
-
-def strip(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """A schema without prose: allOf of one reference becomes the reference, zero defaults go."""
-    kept: dict[str, Any] = {}
-    for key, value in schema.items():
-        match key:
-            case "description" | "x-kubernetes-group-version-kind" | "x-kubernetes-unions":
-                continue
-            case "properties":
-                kept[key] = {name: strip(child) for name, child in value.items()}
-            case "items" | "additionalProperties" if isinstance(value, dict):
-                kept[key] = strip(value)
-            case "allOf":
-                kept["$ref"] = value[0]["$ref"].removeprefix(REF)
-            case "$ref":
-                kept[key] = value.removeprefix(REF)
-            case "default" if value in ({}, "", 0, False):
-                continue
-            case _:
-                kept[key] = value
-    return kept
-
-
-def references(schema: Any) -> Iterable[str]:
-    """Every schema name referred to below a node."""
-    if isinstance(schema, dict):
-        for key, value in schema.items():
-            if key == "$ref" and isinstance(value, str):
-                yield value
-            else:
-                yield from references(value)
-
-
-def mark_omissions(schema: dict[str, Any], name: str, structs: Structs) -> None:
-    """Say for each property what Go's encoder does with its zero value, where it is not simply left out."""
-    members = {member.json: member for member in flat_members(structs, name)}
-    for key, child in schema.get("properties", {}).items():
-        member = members.get(key)
-        if member is None:
-            continue
-        if member.pointer:
-            child["x-omit"] = "pointer"
-        elif not member.options & {"omitempty", "omitzero"} or struct_by_value(child, member.options):
-            child["x-omit"] = "never"
-
-
-def struct_by_value(child: Mapping[str, Any], options: frozenset[str]) -> bool:
-    """Whether omitempty has no effect, because the member is a struct and not a pointer."""
-    return "$ref" in child and "omitzero" not in options and SHAPES.get(child["$ref"]) != "raw"
-
-
-def build_columns(
-    server: APIReader, resources: Iterable[Mapping[str, Any]]
-) -> tuple[dict[str, Any], list[str]]:
-    """Each listable resource's Table columns as [name, type, format, priority, index of the description]."""
-    columns: dict[str, Any] = {}
-    texts: list[str] = []
-    for entry in resources:
-        if "list" not in entry["verbs"]:
-            continue
-        base = base_path(entry["group"], entry["version"])
-        table = server.get_json(f"/{base}/{entry['plural']}?limit=1", TABLE)
-        key = "/".join((entry["group"], entry["version"], entry["plural"]))
-        columns[key] = [column_row(column, texts) for column in table["columnDefinitions"]]
-    return columns, texts
-
-
-def column_row(column: Mapping[str, Any], texts: list[str]) -> list[Any]:
-    """One column; equal descriptions are kept once."""
-    if column["description"] not in texts:
-        texts.append(column["description"])
-    text = texts.index(column["description"])
-    return [column["name"], column["type"], column["format"], column["priority"], text]
-
-
-def build_messages(roots: Iterable[str], structs: Structs, messages: Messages) -> dict[str, Any]:
-    """The messages that the roots reach."""
-    found: dict[str, Any] = {}
-    pending = sorted(roots)
-    while pending:
-        name = pending.pop()
-        if name in found or name not in messages:
-            continue
-        names = json_names(structs, name)
-        found[name] = {
-            str(field.number): [names.get(field.name, field.name), field.type, field.label][
-                : 3 if field.label else 2
-            ]
-            for field in messages[name]
+    def add(self, path: str, resources: Iterable[Mapping[str, Any]]) -> None:
+        """The kinds of one group and version, with their parts."""
+        group, version = path.split("/")[1:] if path.startswith("apis/") else ("", "v1")
+        self._paths[GROUPS[path]] = f"{group or 'core'}/{version}"
+        by_kind = {
+            schema["x-kubernetes-group-version-kind"][0]["kind"]: name
+            for name, schema in self._schemas.items()
+            if schema.get("x-kubernetes-group-version-kind")
+            == [{"group": group, "version": version, "kind": name.rpartition(".")[2]}]
         }
-        pending += [field.type for field in messages[name]]
-    return dict(sorted(found.items()))
+        for resource in resources:
+            name = by_kind.get(resource["kind"])
+            if "/" not in resource["name"] and name is not None and "update" in resource["verbs"]:
+                self._define(name, GROUPS[path], {**resource, "group": group, "version": version})
+
+    def rendered(self) -> dict[str, str]:
+        """The modules' texts."""
+        return {f"{module}.py": self._module(module) for module in self._classes}
+
+    def _module(self, module: str) -> str:
+        what = self._paths.get(module, "meta/v1")
+        by_home: dict[str, list[str]] = {}
+        for home, name in sorted(self._imports[module]):
+            by_home.setdefault(home, []).append(name)
+        lines = [
+            f'"""{what}, complete; made by `python -m tools.generate_kinds`."""',
+            "",
+            "from __future__ import annotations",
+            "",
+            *(f"from {home} import {', '.join(names)}" for home, names in by_home.items()),
+        ]
+        classes = self._classes[module]
+        if any("msgspec." in text for text in classes):
+            lines.insert(4, "import msgspec\n")
+        return "\n".join(lines) + "\n\n\n" + "\n\n\n".join(classes) + "\n"
+
+    def _define(self, name: str, module: str, resource: Mapping[str, Any] | None = None) -> None:
+        """Write the class of a schema, after those of its fields."""
+        if name in self._places:
+            return
+        class_name = name.rpartition(".")[2]
+        self._places[name] = (f"handloop.kinds.{module}", class_name)
+        schema = self._schemas[name]
+        fields = list(self._fields(schema, class_name, module, is_kind=resource is not None))
+        self._open_to_nothing[name] = not any(field.default == "" for field in fields)
+        base, home = _BASES.get(name, ("Kind" if resource else "APIStruct", "handloop.apis.meta"))
+        self._use(module, home, base)
+        if resource is None:
+            head = f"class {class_name}({base}):"
+            words = f"{self._paths.get(module, 'meta/v1')} {class_name}."
+        else:
+            head = f"class {class_name}(Kind, {', '.join(_keywords(resource))}):"
+            words = f"`kubectl explain {_dotted(resource)}`."
+        body = [f'    """{words}"""', "", *(_line(field) for field in fields)]
+        self._classes.setdefault(module, []).append("\n".join([head, *body]).rstrip())
+
+    def _fields(self, schema: Schema, class_name: str, module: str, *, is_kind: bool) -> Iterator[Field]:
+        required = schema.get("required", ())
+        for wire, member in schema.get("properties", {}).items():
+            if is_kind and wire in _SAID_BY_KIND:
+                continue
+            name = _snake(wire)
+            kind, default = self._type(member, module)
+            always = wire in required and not _is_null_when_empty(member, of=class_name)
+            if always or (wire == "spec" and default == "" and "default" in member):
+                default = ""
+            elif default == "":
+                kind, default = f"{kind} | None", "None"
+            yield Field(name, kind, default, "" if wire_name(name) == wire else wire)
+
+    def _type(self, member: Schema, module: str) -> tuple[str, str]:
+        """A member's type, and its default if it has one that is not None."""
+        reference = member.get("$ref") or next((part["$ref"] for part in member.get("allOf", ())), "")
+        if reference:
+            name = reference.rpartition("/")[2]
+            kind = self._reference(name, module)
+            empty = member.get("default") == {} and (
+                self._open_to_nothing.get(name, False) or kind == "ObjectMeta"
+            )
+            return kind, f"{kind}()" if empty else ""
+        if member["type"] == "array":
+            return f"tuple[{self._type(member['items'], module)[0]}, ...]", "()"
+        if member["type"] == "object":
+            values = self._type(member["additionalProperties"], module)[0]
+            for name in ("FrozenMap", "EMPTY_MAP") if values == "str" else ("MapOf",):
+                self._use(module, "handloop.apis.meta", name)
+            return ("FrozenMap", "EMPTY_MAP") if values == "str" else (f"MapOf[{values}]", "MapOf()")
+        return _SCALARS[member["type"]], ""
+
+    def _reference(self, name: str, module: str) -> str:
+        if name in _KNOWN:
+            kind, home = _KNOWN[name]
+            if home:
+                self._use(module, home, kind)
+            return kind
+        home_module = _module_of(name)
+        self._define(name, home_module)
+        home, kind = self._places[name]
+        if home_module != module:
+            self._use(module, home, kind)
+        return kind
+
+    def _use(self, module: str, home: str, name: str) -> None:
+        self._imports.setdefault(module, set()).add((home, name))
 
 
-def json_names(structs: Structs, name: str) -> dict[str, str]:
-    """Protobuf field name -> JSON name; "" for a struct whose members are inlined."""
-    names = {}
-    for member in structs.get(name, ()):
-        embedded = qualify(member.go_type, name).rpartition(".")[2] if member.inline else ""
-        proto = member.proto or (embedded[:1].lower() + embedded[1:])
-        names[proto] = member.json
-    return names
+def _is_null_when_empty(member: Schema, *, of: str) -> bool:
+    """Go writes null for a time that is not set, and for an empty list, which a status may have."""
+    is_time = any(part.get("$ref", "").endswith("Time") for part in member.get("allOf", ()))
+    return is_time or (of.endswith("Status") and member.get("type") == "array")
+
+
+def _module_of(name: str) -> str:
+    """`io.k8s.api.rbac.v1.Role` is in rbac_v1."""
+    group, version = name.split(".")[-3:-1]
+    return f"{group}_{version}"
+
+
+def _keywords(resource: Mapping[str, Any]) -> Iterator[str]:
+    kind = resource["kind"]
+    yield f'group="{resource["group"]}"'
+    yield f'version="{resource["version"]}"'
+    if resource["name"] != plural_of(kind):
+        yield f'plural="{resource["name"]}"'
+    if not resource["namespaced"]:
+        yield 'scope="Cluster"'
+    if resource.get("shortNames"):
+        yield f"short_names={tuple(resource['shortNames'])!r}".replace("'", '"')
+    yield "partial=False"
+
+
+def _dotted(resource: Mapping[str, Any]) -> str:
+    return f"{resource['name']}.{resource['group']}" if resource["group"] else str(resource["name"])
+
+
+def _line(field: Field) -> str:
+    name, default = field.name, field.default
+    if field.wire:
+        given = f"default={default}, " if default else ""
+        return f'    {name}: {field.type} = msgspec.field({given}name="{field.wire}")'
+    return f"    {name}: {field.type} = {default}" if default else f"    {name}: {field.type}"
+
+
+def _snake(wire: str) -> str:
+    """`podCIDRs` is `pod_cidrs`, and `from` `from_`."""
+    words = re.sub(r"([A-Z]+s?)(?=[A-Z][a-z]|$)|[A-Z]", lambda found: "_" + found[0].lower(), wire)
+    name = words.lstrip("_")
+    return f"{name}_" if keyword.iskeyword(name) else name
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -15,7 +15,8 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
-from handloop.workqueue.seams import Joinable, set_lock_factory, spawn_thread
+from handloop.seams.locks import set_lock_factory
+from handloop.seams.threads import Joinable, spawn_thread
 from tools.steps import ROOT, steps
 
 Locals = dict[str, Any]
@@ -49,7 +50,7 @@ class Probe(NamedTuple):
 
 
 class _NotedLock:
-    """Implements handloop.workqueue.seams.Lock, and notes which locks each thread holds."""
+    """Implements handloop.seams.locks.Lock, and notes which locks each thread holds."""
 
     _held = threading.local()
 
@@ -98,7 +99,7 @@ class Tracer:
             self._by_function.setdefault(probe.function, []).append(probe)
 
     def spawn(self, name: str, target: Callable[[], None]) -> Joinable:
-        """Start a thread that is traced; see handloop.workqueue.seams."""
+        """Start a thread that is traced; see handloop.seams.seams."""
 
         def traced() -> None:
             sys.settrace(self._called)

@@ -27,9 +27,10 @@ from collections.abc import Hashable, Iterable, Mapping
 from itertools import islice
 from typing import Final, Generic, NamedTuple, Protocol, Self, TypeVar
 
+from handloop.seams.locks import acquire_contended, condition_over, new_lock
+from handloop.seams.seams import REAL_SEAMS, Seams
+from handloop.seams.step_trace import TRACE
 from handloop.workqueue.queue_metrics import MetricsProvider, MetricsUpdater, QueueMetrics
-from handloop.workqueue.seams import REAL_SEAMS, Seams, acquire_contended, condition_over, new_lock
-from handloop.workqueue.step_trace import TRACE
 
 T = TypeVar("T", bound=Hashable)
 

@@ -11,7 +11,10 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Final, NamedTuple, Protocol
 
-from handloop.workqueue.seams import Clock, Joinable, Lock, Seams, condition_over
+from handloop.seams.clock import Clock
+from handloop.seams.locks import Lock, condition_over
+from handloop.seams.seams import Seams
+from handloop.seams.threads import Joinable
 
 UNFINISHED_WORK_UPDATE_SECONDS: Final = 0.5
 

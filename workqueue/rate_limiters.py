@@ -11,7 +11,8 @@ import math
 from collections.abc import Hashable
 from typing import Final, Generic, Protocol, TypeVar
 
-from handloop.workqueue.seams import REAL_CLOCK, Clock, new_lock
+from handloop.seams.clock import REAL_CLOCK, Clock
+from handloop.seams.locks import new_lock
 
 T = TypeVar("T", bound=Hashable)
 T_contra = TypeVar("T_contra", bound=Hashable, contravariant=True)

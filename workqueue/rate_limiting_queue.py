@@ -16,12 +16,13 @@ from __future__ import annotations
 
 from typing import Final
 
+from handloop.seams.locks import new_lock
+from handloop.seams.seams import REAL_SEAMS, Seams
+from handloop.seams.step_trace import TRACE
 from handloop.workqueue.queue import Queue, QueueItems, QueueStatistics, T
 from handloop.workqueue.queue_metrics import MetricsProvider
 from handloop.workqueue.rate_limiters import RateLimiter
 from handloop.workqueue.schedule import Schedule
-from handloop.workqueue.seams import REAL_SEAMS, Seams, new_lock
-from handloop.workqueue.step_trace import TRACE
 
 _RANK: Final = 70
 

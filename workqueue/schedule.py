@@ -16,7 +16,9 @@ import itertools
 from collections.abc import Callable, Hashable
 from typing import Final, Generic, TypeVar
 
-from handloop.workqueue.seams import Joinable, Lock, Seams, condition_over
+from handloop.seams.locks import Lock, condition_over
+from handloop.seams.seams import Seams
+from handloop.seams.threads import Joinable
 
 T = TypeVar("T", bound=Hashable)
 

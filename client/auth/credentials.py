@@ -14,8 +14,10 @@ from typing import Final, NamedTuple
 from handloop.client.auth.bounded_file import read_file
 from handloop.client.auth.tls import KeyPair
 from handloop.client.errors import ConfigError, ConfigProblem
-from handloop.workqueue.seams import REAL_CLOCK, REAL_SEAMS, Clock, Seams, new_condition, new_lock
-from handloop.workqueue.stdlib_logs import get_logger
+from handloop.seams.clock import REAL_CLOCK, Clock
+from handloop.seams.locks import new_condition, new_lock
+from handloop.seams.logs import get_logger
+from handloop.seams.seams import REAL_SEAMS, Seams
 
 log = get_logger("client")
 

@@ -14,8 +14,8 @@ from handloop.client.auth.bounded_file import read_file
 from handloop.client.auth.credentials import TokenFile, read_token
 from handloop.client.auth.tls import TLSOptions, build_context
 from handloop.client.errors import ConfigError, ConfigProblem
-from handloop.workqueue.seams import Clock
-from handloop.workqueue.stdlib_logs import get_logger
+from handloop.seams.clock import Clock
+from handloop.seams.logs import get_logger
 
 log = get_logger("client")
 

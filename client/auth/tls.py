@@ -13,8 +13,8 @@ from typing import Final, NamedTuple
 
 from handloop.client.auth.bounded_file import read_file
 from handloop.client.errors import ConfigError, ConfigProblem
-from handloop.workqueue.seams import new_lock
-from handloop.workqueue.stdlib_logs import get_logger
+from handloop.seams.locks import new_lock
+from handloop.seams.logs import get_logger
 
 log = get_logger("client")
 

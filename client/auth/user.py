@@ -25,7 +25,8 @@ from handloop.client.auth.exec_plugin import fetch_from_plugin
 from handloop.client.auth.kubeconfig import User
 from handloop.client.auth.tls import KeyPair
 from handloop.client.errors import ConfigError, ConfigProblem
-from handloop.workqueue.seams import Clock, Seams
+from handloop.seams.clock import Clock
+from handloop.seams.seams import Seams
 
 # how often we ask a provider for a newer token; it keeps its own token until that expires
 _PROVIDER_SECONDS: Final = 60.0

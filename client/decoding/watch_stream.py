@@ -24,8 +24,8 @@ from handloop.client.decoding.pages import Undecodable, undecodable
 from handloop.client.errors import APIError, ClientError, DeadlineExceeded, DecodeError, error_from_status
 from handloop.client.errors.status import status_from_json
 from handloop.client.http.response import Stream
-from handloop.workqueue.seams import REAL_CLOCK, Clock
-from handloop.workqueue.stdlib_logs import get_logger
+from handloop.seams.clock import REAL_CLOCK, Clock
+from handloop.seams.logs import get_logger
 
 log = get_logger("client")
 

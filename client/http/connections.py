@@ -23,7 +23,8 @@ from handloop.client.auth.tls import KeyPair, TLSContexts
 from handloop.client.http.certificate import Certificate
 from handloop.client.http.failures import shown_certificate
 from handloop.client.http.sockets import DeadlineSSLSocket, connect, resolve, with_deadline
-from handloop.workqueue.seams import Spawn, new_lock
+from handloop.seams.locks import new_lock
+from handloop.seams.threads import Spawn
 
 # net/http's IdleConnTimeout as client-go sets it; servers and balancers drop idle connections a little later
 _IDLE_SECONDS: Final = 90.0

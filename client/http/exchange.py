@@ -20,7 +20,7 @@ from handloop.client.errors import BadAnswer, ClientError, ConnectionBroken, Str
 from handloop.client.http.connections import Connection
 from handloop.client.http.failures import FAILURES
 from handloop.client.http.sockets import arm
-from handloop.workqueue.seams import new_lock
+from handloop.seams.locks import new_lock
 
 BLOCK_BYTES: Final = 65_536
 # all bytes that are not body: a head, chunk sizes with extensions, trailers

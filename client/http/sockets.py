@@ -13,7 +13,7 @@ import ssl
 import time
 from typing import Any, NamedTuple
 
-from handloop.workqueue.seams import Spawn, spawn_thread
+from handloop.seams.threads import Spawn, spawn_thread
 
 
 class _Deadline:

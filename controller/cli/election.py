@@ -8,7 +8,7 @@ from typing import Final
 from handloop.controller.cli.problems import EXIT_FATAL, EXIT_OK, Problem
 from handloop.controller.runtime.election.candidacy import ElectionStatistics
 from handloop.controller.runtime.election.leader_election import LeadershipLost
-from handloop.workqueue.seams import Clock
+from handloop.seams.clock import Clock
 
 STANDBY_SECONDS: Final = 60.0
 

@@ -15,7 +15,7 @@ from handloop.client.config import ClientConfig
 from handloop.client.transport import HTTPTransport
 from handloop.controller.cli.flags import LEARN_INSTALL, is_live_page_installed
 from handloop.controller.cli.options import Options
-from handloop.workqueue.stdlib_logs import get_logger
+from handloop.seams.logs import get_logger
 
 log = get_logger("controller")
 

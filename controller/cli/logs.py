@@ -34,9 +34,10 @@ from handloop.controller.cli.problems import Problem
 from handloop.controller.cli.terminal import printable, show
 from handloop.controller.cli.values import MAX_VERBOSITY
 from handloop.informers.keys import ObjectName
-from handloop.workqueue.seams import REAL_CLOCK, Clock, new_lock
-from handloop.workqueue.stdlib_logs import ROOT, StdlibLogger, get_logger, in_words, raised
-from handloop.workqueue.traceback_places import TracebackPlaces
+from handloop.seams.clock import REAL_CLOCK, Clock
+from handloop.seams.locks import new_lock
+from handloop.seams.logs import ROOT, StdlibLogger, get_logger, in_words, raised
+from handloop.seams.traceback_places import TracebackPlaces
 
 log = get_logger("controller")
 

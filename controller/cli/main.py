@@ -137,7 +137,7 @@ def _execute_until_stopped(options: Options, out: TextIO, err: TextIO) -> int:
     """
     from handloop.controller.cli import logs  # noqa: PLC0415
     from handloop.controller.runtime.signals import SignalHandler  # noqa: PLC0415
-    from handloop.workqueue.stdlib_logs import get_logger  # noqa: PLC0415
+    from handloop.seams.logs import get_logger  # noqa: PLC0415
 
     log = get_logger("controller")
     level = logs.configure_logging(options.log_format, options.verbosity, stream=err)

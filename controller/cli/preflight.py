@@ -35,7 +35,8 @@ from handloop.controller.cli.problems import (
 )
 from handloop.controller.cli.terminal import printable, writable
 from handloop.controller.cli.values import format_duration
-from handloop.workqueue.seams import REAL_SEAMS, Clock, Seams
+from handloop.seams.clock import Clock
+from handloop.seams.seams import REAL_SEAMS, Seams
 
 T = TypeVar("T")
 

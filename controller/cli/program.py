@@ -24,8 +24,8 @@ from handloop.controller.runtime.runnable import Runnable
 from handloop.informers.informer_options import DEFAULT_OPTIONS
 from handloop.informers.outage import Hints
 from handloop.informers.progress import INTERVAL_SECONDS, TTY_INTERVAL_SECONDS
-from handloop.workqueue.seams import REAL_SEAMS, Seams
-from handloop.workqueue.stdlib_logs import get_logger
+from handloop.seams.logs import get_logger
+from handloop.seams.seams import REAL_SEAMS, Seams
 
 log = get_logger("controller")
 

@@ -33,8 +33,8 @@ from handloop.controller.runtime.collector import relax_collector
 from handloop.controller.runtime.process_services import Closing, ProcessServices
 from handloop.controller.runtime.servers import Pages
 from handloop.controller.runtime.serving.listening import ListenError
-from handloop.workqueue.seams import REAL_SEAMS, Seams
-from handloop.workqueue.stdlib_logs import get_logger
+from handloop.seams.logs import get_logger
+from handloop.seams.seams import REAL_SEAMS, Seams
 
 log = get_logger("controller")
 

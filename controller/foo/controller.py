@@ -89,9 +89,12 @@ from handloop.controller.runtime.reconcile_writes import reconcile_writes
 from handloop.controller.runtime.repeat_backoff import HeldBackError, RepeatBackoff
 from handloop.controller.runtime.reporting import SyncReporter
 from handloop.informers.keys import final_state
+from handloop.seams.clock import REAL_CLOCK, Clock
+from handloop.seams.locks import new_lock
+from handloop.seams.logs import get_logger
+from handloop.seams.seams import REAL_SEAMS, Seams
+from handloop.seams.threads import join_all
 from handloop.workqueue.queue_metrics import MetricsProvider
-from handloop.workqueue.seams import REAL_CLOCK, REAL_SEAMS, Clock, Seams, join_all, new_lock
-from handloop.workqueue.stdlib_logs import get_logger
 
 log = get_logger("foo")
 

@@ -10,7 +10,7 @@ from handloop.apis.apps_v1 import Deployment
 from handloop.controller.foo.controller import CONTROLLER_AGENT_NAME, CachesNotSyncedError, FooController
 from handloop.controller.foo.types import Foo
 from handloop.controller.runtime.runnable import WorkersBusyError
-from handloop.workqueue.stdlib_logs import get_logger
+from handloop.seams.logs import get_logger
 
 log = get_logger("foo")
 

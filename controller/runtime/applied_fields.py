@@ -19,7 +19,7 @@ from handloop.apis.resource import Resource
 from handloop.client.errors import Forbidden, NotFound
 from handloop.client.resource_client import Client
 from handloop.controller.runtime.apply import owned_fields
-from handloop.workqueue.seams import new_lock
+from handloop.seams.locks import new_lock
 
 REMEMBERED: Final = 50_000
 """Objects that a controller remembers; for one that it forgot it asks again."""

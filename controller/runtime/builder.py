@@ -40,8 +40,8 @@ from handloop.controller.runtime.reconcile_writes import ReconcileWrites, reconc
 from handloop.controller.runtime.reconciler import ByName, ByObject, ReconcileFunc, Reconciler, function_of
 from handloop.controller.runtime.repeat_backoff import HeldBackError, RepeatBackoff
 from handloop.informers.keys import ObjectName
+from handloop.seams.clock import Clock
 from handloop.workqueue.rate_limiters import RateLimiter
-from handloop.workqueue.seams import Clock
 
 WRITE_REFUSED: Final = "WriteRefused"
 

@@ -23,7 +23,8 @@ from handloop.informers.informer_options import DEFAULT_OPTIONS, InformerOptions
 from handloop.informers.progress import SyncProgress
 from handloop.informers.shared_informer import SharedIndexInformer
 from handloop.informers.sync import SYNC_POLL_SECONDS
-from handloop.workqueue.seams import REAL_CLOCK, REAL_SEAMS, Clock, Seams
+from handloop.seams.clock import REAL_CLOCK, Clock
+from handloop.seams.seams import REAL_SEAMS, Seams
 
 T = TypeVar("T", bound=Kind)
 

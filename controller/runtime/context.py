@@ -32,8 +32,8 @@ from handloop.controller.runtime.owner_references import is_of_predecessor, with
 from handloop.controller.runtime.reconcile import Deadline, ReconcileError, WaitError
 from handloop.informers.keys import object_name
 from handloop.informers.lister import Lister
-from handloop.workqueue.seams import REAL_CLOCK, Clock
-from handloop.workqueue.stdlib_logs import get_logger
+from handloop.seams.clock import REAL_CLOCK, Clock
+from handloop.seams.logs import get_logger
 
 K = TypeVar("K", bound=Kind)
 

@@ -40,10 +40,12 @@ from handloop.controller.runtime.reconciler import Reconciler
 from handloop.controller.runtime.reporting import ReconcileReporter, is_expected
 from handloop.controller.runtime.runnable import WorkersBusyError
 from handloop.informers.keys import ObjectName
+from handloop.seams.locks import new_lock
+from handloop.seams.logs import get_logger
+from handloop.seams.seams import REAL_SEAMS, Seams
+from handloop.seams.threads import Joinable
 from handloop.workqueue.queue import ShutDown
 from handloop.workqueue.rate_limiters import RateLimiter
-from handloop.workqueue.seams import REAL_SEAMS, Joinable, Seams, new_lock
-from handloop.workqueue.stdlib_logs import get_logger
 
 CACHE_SYNC_TIMEOUT_SECONDS: Final = 120.0
 _WORKER_PERIOD_SECONDS: Final = 1.0

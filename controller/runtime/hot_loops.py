@@ -27,8 +27,9 @@ from handloop.client.errors import ClientError, NotFound
 from handloop.client.resource_client import Client
 from handloop.client.rest_client import Call
 from handloop.informers.keys import ObjectName
-from handloop.workqueue.seams import REAL_CLOCK, Clock, new_lock
-from handloop.workqueue.stdlib_logs import get_logger
+from handloop.seams.clock import REAL_CLOCK, Clock
+from handloop.seams.locks import new_lock
+from handloop.seams.logs import get_logger
 
 log = get_logger("hotloops")
 

@@ -33,8 +33,8 @@ from handloop.informers.keys import (
     final_state,
     object_name,
 )
+from handloop.seams.logs import get_logger
 from handloop.workqueue.priority_queue import DEFAULT_PRIORITY, LOW_PRIORITY
-from handloop.workqueue.stdlib_logs import get_logger
 
 log = get_logger("source")
 

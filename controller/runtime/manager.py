@@ -65,8 +65,10 @@ from handloop.controller.runtime.signals import SignalHandler
 from handloop.informers.informer_options import DEFAULT_OPTIONS, InformerOptions
 from handloop.informers.lister import Lister
 from handloop.informers.shared_informer import SharedIndexInformer
-from handloop.workqueue.seams import REAL_SEAMS, Joinable, Seams, new_lock
-from handloop.workqueue.stdlib_logs import get_logger
+from handloop.seams.locks import new_lock
+from handloop.seams.logs import get_logger
+from handloop.seams.seams import REAL_SEAMS, Seams
+from handloop.seams.threads import Joinable
 
 log = get_logger("manager")
 

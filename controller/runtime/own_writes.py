@@ -29,8 +29,9 @@ from handloop.client.rest_client import Call
 from handloop.controller.runtime.metrics.controller_metrics import ControllerOwnWrites
 from handloop.informers.history_guard import is_older
 from handloop.informers.keys import ObjectName, object_name
-from handloop.workqueue.seams import REAL_CLOCK, Clock, new_lock
-from handloop.workqueue.stdlib_logs import get_logger
+from handloop.seams.clock import REAL_CLOCK, Clock
+from handloop.seams.locks import new_lock
+from handloop.seams.logs import get_logger
 
 log = get_logger("ownwrites")
 

@@ -25,8 +25,9 @@ from handloop.controller.runtime.informer_source import OwnerCache, OwnerNames
 from handloop.controller.runtime.reconcile import WaitError
 from handloop.controller.runtime.repeat_backoff import RepeatBackoff
 from handloop.informers.keys import DeletedFinalStateUnknown, ObjectName, final_state
-from handloop.workqueue.seams import REAL_CLOCK, Clock, new_lock
-from handloop.workqueue.stdlib_logs import get_logger
+from handloop.seams.clock import REAL_CLOCK, Clock
+from handloop.seams.locks import new_lock
+from handloop.seams.logs import get_logger
 
 log = get_logger("ownerrecheck")
 

@@ -21,7 +21,7 @@ from handloop.controller.runtime.metrics.metrics_page import new_registry
 from handloop.controller.runtime.metrics.rest_client_metrics import ClientMetrics
 from handloop.controller.runtime.servers import Pages, Servers
 from handloop.controller.runtime.serving.health import Check
-from handloop.workqueue.seams import REAL_SEAMS, Seams
+from handloop.seams.seams import REAL_SEAMS, Seams
 
 NO_PAGES: Final = Pages()
 NOT_SERVED: Final = "off"

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final
 
-from handloop.workqueue.seams import REAL_CLOCK, Clock
+from handloop.seams.clock import REAL_CLOCK, Clock
 
 
 class ReconcileError(Exception):

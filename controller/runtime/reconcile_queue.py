@@ -11,12 +11,13 @@ from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
 from handloop.informers.keys import ObjectName
+from handloop.seams.locks import new_lock
+from handloop.seams.seams import REAL_SEAMS, Seams
+from handloop.seams.step_trace import TRACE
 from handloop.workqueue.priority_queue import DEFAULT_PRIORITY, PriorityQueue
 from handloop.workqueue.queue import QueueStatistics
 from handloop.workqueue.queue_metrics import MetricsProvider
 from handloop.workqueue.rate_limiters import ItemExponentialFailureRateLimiter, RateLimiter
-from handloop.workqueue.seams import REAL_SEAMS, Seams, new_lock
-from handloop.workqueue.step_trace import TRACE
 
 BASE_DELAY_SECONDS: Final = 0.005
 MAX_DELAY_SECONDS: Final = 1000.0

@@ -26,7 +26,8 @@ from handloop.controller.runtime.multi_namespace_informer import MultiNamespaceI
 from handloop.controller.runtime.own_writes import OWN_WRITE_TIMEOUT_SECONDS, OwnWrites
 from handloop.controller.runtime.repeat_backoff import HeldBackError
 from handloop.informers.keys import ObjectName
-from handloop.workqueue.seams import REAL_CLOCK, Clock, new_lock
+from handloop.seams.clock import REAL_CLOCK, Clock
+from handloop.seams.locks import new_lock
 
 InformerOf = Callable[[str], MultiNamespaceInformer[Any] | None]
 """The informer of a resource, `plural.group`."""

@@ -12,7 +12,8 @@ from typing import Final, NamedTuple
 from cachetools import LRUCache
 
 from handloop.controller.runtime.reconcile import ReconcileError
-from handloop.workqueue.seams import REAL_CLOCK, Clock, new_lock
+from handloop.seams.clock import REAL_CLOCK, Clock
+from handloop.seams.locks import new_lock
 
 FIRST_SECONDS: Final = 10.0
 MAX_SECONDS: Final = 300.0

@@ -18,8 +18,9 @@ from handloop.controller.runtime.rbac.undeclared import what_to_declare
 from handloop.controller.runtime.reconcile import ReconcileError, TerminalError, WaitError
 from handloop.controller.runtime.repeat_backoff import HeldBackError
 from handloop.informers.keys import ObjectName
-from handloop.workqueue.seams import REAL_CLOCK, Clock, new_lock
-from handloop.workqueue.stdlib_logs import get_logger
+from handloop.seams.clock import REAL_CLOCK, Clock
+from handloop.seams.locks import new_lock
+from handloop.seams.logs import get_logger
 
 _LOST_RACES: Final = (Conflict, AlreadyExists)
 _DENIED: Final = re.compile(r'cannot (\w+) resource "[^"/]+(?:/([^"]+))?"')

@@ -9,7 +9,9 @@ from functools import partial
 from typing import Protocol
 
 from handloop.controller.runtime.caches import READER
-from handloop.workqueue.seams import REAL_SEAMS, Joinable, Seams, join_all, new_lock
+from handloop.seams.locks import new_lock
+from handloop.seams.seams import REAL_SEAMS, Seams
+from handloop.seams.threads import Joinable, join_all
 
 
 class Runnable(Protocol):

@@ -23,7 +23,8 @@ from handloop.controller.runtime.serving.certificate_watcher import (
 from handloop.controller.runtime.serving.health import Check, health_page
 from handloop.controller.runtime.serving.listening import ListenError
 from handloop.controller.runtime.serving.page_server import Guard, Page, PageServer
-from handloop.workqueue.seams import Clock, new_lock
+from handloop.seams.clock import Clock
+from handloop.seams.locks import new_lock
 
 Checks = Callable[[], Mapping[str, Check]]
 _STARTING: Final[Mapping[str, Checks]] = {

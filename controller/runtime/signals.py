@@ -20,7 +20,7 @@ from queue import SimpleQueue
 from types import FrameType
 from typing import Final, Self
 
-from handloop.workqueue.seams import Joinable, spawn_thread
+from handloop.seams.threads import Joinable, spawn_thread
 
 HARD_EXIT_CODE: Final = 1
 _STOPS: Final = (signal.SIGINT, signal.SIGTERM)

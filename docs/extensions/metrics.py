@@ -24,7 +24,7 @@ from handloop.controller.runtime.metrics.controller_metrics import (
 from handloop.controller.runtime.metrics.informer_metrics import CacheState, InformerMetricsProvider
 from handloop.controller.runtime.metrics.rest_client_metrics import ClientMetrics
 from handloop.controller.runtime.serving.certificate_watcher import CertificateMetrics
-from handloop.workqueue.seams import REAL_CLOCK
+from handloop.seams.clock import REAL_CLOCK
 
 RULES: Final = Path(__file__).parents[2] / "manifests" / "prometheus" / "prometheus_rule.yaml"
 

@@ -1,4 +1,4 @@
-"""admissionregistration.k8s.io/v1, complete; made by `python -m tools.generate_views`."""
+"""admissionregistration.k8s.io/v1, complete; made by `python -m tools.generate_kinds`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""apps/v1, complete; made by `python -m tools.generate_views`."""
+"""apps/v1, complete; made by `python -m tools.generate_kinds`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""autoscaling/v2, complete; made by `python -m tools.generate_views`."""
+"""autoscaling/v2, complete; made by `python -m tools.generate_kinds`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""batch/v1, complete; made by `python -m tools.generate_views`."""
+"""batch/v1, complete; made by `python -m tools.generate_kinds`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""core/v1, complete; made by `python -m tools.generate_views`."""
+"""core/v1, complete; made by `python -m tools.generate_kinds`."""
 
 from __future__ import annotations
 

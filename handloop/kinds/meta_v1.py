@@ -1,4 +1,4 @@
-"""meta/v1, complete; made by `python -m tools.generate_views`."""
+"""meta/v1, complete; made by `python -m tools.generate_kinds`."""
 
 from __future__ import annotations
 

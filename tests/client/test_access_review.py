@@ -17,7 +17,7 @@ from handloop.client.access_review import (
 )
 from handloop.client.errors import DecodeError, Unauthorized
 from handloop.client.rest_client import RESTClient
-from support.scripted_transport import ScriptedTransport, answer
+from support.doubles.scripted_transport import ScriptedTransport, answer
 
 
 def test_asks_for_one_permission() -> None:

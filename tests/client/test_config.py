@@ -11,7 +11,7 @@ from handloop.client.auth.credentials import FetchedCredentials, StaticCredentia
 from handloop.client.auth.tls import KeyPair, TLSOptions
 from handloop.client.config import ClientConfig, load_config
 from handloop.client.errors import ConfigError, ConfigProblem
-from support.captured_logs import captured_logs
+from support.checks.captured_logs import captured_logs
 
 PEM = base64.b64encode(b"CERT").decode()
 

@@ -7,7 +7,7 @@ from handloop.client.discovery import Discovery, Version
 from handloop.client.errors import DecodeError, Forbidden
 from handloop.client.rest_client import RESTClient
 from handloop.controller.foo.types import Foo
-from support.scripted_transport import ScriptedTransport, answer
+from support.doubles.scripted_transport import ScriptedTransport, answer
 
 NOT_FOUND = answer(404, b"404 page not found\n")
 FOOS = answer(

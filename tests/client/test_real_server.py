@@ -49,7 +49,7 @@ from handloop.client.errors import (
 from handloop.client.options import ListOptions
 from handloop.client.resource_client import Client, PatchType, ResourceClient
 from handloop.client.transport import HTTPTransport
-from support.threads import Background
+from support.checks.threads import Background
 
 pytestmark = pytest.mark.real
 

@@ -15,8 +15,8 @@ from handloop.client.request_reports import (
     masked,
     set_verbosity,
 )
-from support.captured_logs import captured_logs
-from support.recording_metrics import RecordingRequestMetrics
+from support.checks.captured_logs import captured_logs
+from support.doubles.recording_metrics import RecordingRequestMetrics
 
 TOKEN = "canary-token-5f3a"
 

@@ -17,7 +17,7 @@ from handloop.client.options import ListOptions
 from handloop.client.resource_client import Client, PatchType, ResourceClient, codec_of
 from handloop.controller.foo.types import Foo, FooSpec, FooStatus
 from handloop.kinds.core_v1 import Secret
-from support.scripted_transport import ScriptedStream, ScriptedTransport, Sent, answer
+from support.doubles.scripted_transport import ScriptedStream, ScriptedTransport, Sent, answer
 
 ROOT = "/apis/samplecontroller.k8s.io/v1alpha1"
 FOO = Foo(

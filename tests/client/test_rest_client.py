@@ -32,12 +32,12 @@ from handloop.client.rest_client import (
     retry_after_seconds,
     wait_before_retry,
 )
-from handloop.workqueue.seams import Seams
-from support.captured_logs import captured_logs
-from support.fake_clock import FakeClock
-from support.recording_metrics import RecordingRequestMetrics
-from support.scripted_transport import ScriptedStream, ScriptedTransport, answer
-from support.threads import Background
+from handloop.seams.seams import Seams
+from handloop.testing.fake_clock import FakeClock
+from support.checks.captured_logs import captured_logs
+from support.checks.threads import Background
+from support.doubles.recording_metrics import RecordingRequestMetrics
+from support.doubles.scripted_transport import ScriptedStream, ScriptedTransport, answer
 
 READ = Call("list", "GET", "/apis/g/v1/foos", resource="foos.g")
 WRITE = Call(

@@ -31,13 +31,13 @@ from handloop.client.errors import (
 )
 from handloop.client.request_reports import set_verbosity
 from handloop.client.transport import HTTPTransport
-from handloop.workqueue.seams import Seams
-from support.captured_logs import captured_logs
-from support.certificates import CertificateAuthority
-from support.fake_clock import FakeClock
-from support.recording_metrics import RecordingRequestMetrics
-from support.threads import Background
-from support.wire_server import (
+from handloop.seams.seams import Seams
+from handloop.testing.fake_clock import FakeClock
+from support.checks.captured_logs import captured_logs
+from support.checks.threads import Background
+from support.doubles.recording_metrics import RecordingRequestMetrics
+from support.servers.certificates import CertificateAuthority
+from support.servers.wire_server import (
     CHUNKED_HEAD,
     LAST_CHUNK,
     Peer,

@@ -27,9 +27,9 @@ from handloop.client.options import ListOptions
 from handloop.client.resource_client import Client, ResourceClient
 from handloop.client.transport import HTTPTransport
 from handloop.controller.foo.types import Foo
-from handloop.workqueue.seams import Seams
-from support.fake_clock import FakeClock
-from support.wire_server import (
+from handloop.seams.seams import Seams
+from handloop.testing.fake_clock import FakeClock
+from support.servers.wire_server import (
     CHUNKED_HEAD,
     LAST_CHUNK,
     Peer,

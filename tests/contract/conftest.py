@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from handloop.sandbox.server import Sandbox
-from support.api_server import APIServer, Endpoint, endpoint_of
-from support.widgets import CRDS, Widgets, wait_until_served, widget_definition
+from support.builders.widgets import CRDS, Widgets, wait_until_served, widget_definition
+from support.servers.api_server import APIServer, Endpoint, endpoint_of
 
 
 @pytest.fixture(scope="session", params=["sandbox", pytest.param("real", marks=pytest.mark.real)])

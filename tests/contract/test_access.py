@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from support.api_server import APIServer, Object
-from support.widgets import Widgets
+from support.builders.widgets import Widgets
+from support.servers.api_server import APIServer, Object
 
 _RBAC = "rbac.authorization.k8s.io"
 

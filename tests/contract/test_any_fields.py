@@ -13,8 +13,8 @@ from handloop.apis.meta import APIStruct, Kind
 from handloop.client.errors import DecodeError
 from handloop.client.resource_client import codec_of
 from handloop.kinds.core_v1 import PodTemplateSpec
-from support.api_server import APIServer
-from support.widgets import CRDS, wait_until_served
+from support.builders.widgets import CRDS, wait_until_served
+from support.servers.api_server import APIServer
 
 GROUP = f"any{uuid.uuid4().hex[:8]}.contract.example.com"
 TEMPLATE = {"spec": {"containers": [{"name": "a", "image": "a:1"}]}}

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from support.api_server import APIServer, Object
+from support.servers.api_server import APIServer, Object
 
 _PREFIX = "autoscaling.alpha.kubernetes.io/"
 _SERVICE = {"kind": "Service", "name": "s", "apiVersion": "v1"}

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from support.api_server import APIServer, Object
-from support.widgets import Widgets
+from support.builders.widgets import Widgets
+from support.servers.api_server import APIServer, Object
 
 _CPU = {
     "type": "Resource",

@@ -5,7 +5,7 @@ import base64
 import pytest
 
 from handloop.testing.ended_job import FAILED, FINISHED, End, statuses
-from support.api_server import MERGE, APIServer, Object
+from support.servers.api_server import MERGE, APIServer, Object
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from support.api_server import APIServer, Object
-from support.widgets import CRDS, Widgets, definition, wait_until_served
+from support.builders.widgets import CRDS, Widgets, definition, wait_until_served
+from support.servers.api_server import APIServer, Object
 
 _ANYTHING = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
 

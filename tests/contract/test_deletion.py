@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from support.api_server import APIServer
-from support.widgets import Widgets
+from support.builders.widgets import Widgets
+from support.servers.api_server import APIServer
 
 
 def test_delete_answers_a_status_with_the_uid(widgets: Widgets) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from support.api_server import Answer, APIServer, Object
+from support.servers.api_server import Answer, APIServer, Object
 
 _GOOD, _BAD, _BETTER = "web-7688cfc66b", "web-6d6fcc665", "web-85c58645d9"
 _AVAILABLE = ("Available", "True", "MinimumReplicasAvailable", "Deployment has minimum availability.")

@@ -4,8 +4,8 @@ from urllib.parse import quote
 
 import pytest
 
-from support.api_server import APIServer
-from support.widgets import Widgets
+from support.builders.widgets import Widgets
+from support.servers.api_server import APIServer
 
 _BAD_VERSION = (
     'invalid resource version: resourceVersion: Invalid value: "abc": '

@@ -10,8 +10,8 @@ import pytest
 
 from handloop.apis.crd import custom_resource_definition
 from handloop.controller.myapp.types import MIN_MAX_RULE, NAME_RULE, ONE_SOURCE_RULE, ONE_VALUE_RULE, MyApp
-from support.api_server import Answer, APIServer, Object
-from support.widgets import CRDS, wait_until_served
+from support.builders.widgets import CRDS, wait_until_served
+from support.servers.api_server import Answer, APIServer, Object
 
 DIGEST = "sha256:" + "0123456789abcdef" * 4
 KEY = {"name": "n", "key": "k"}

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from support.api_server import APPLY, JSON_PATCH, MERGE, STRATEGIC, APIServer
-from support.widgets import Widgets
+from support.builders.widgets import Widgets
+from support.servers.api_server import APPLY, JSON_PATCH, MERGE, STRATEGIC, APIServer
 
 _NO_FLOAT = "json: cannot unmarshal number 1e400 into Go value of type float64"
 

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from support.api_server import APIServer
-from support.widgets import Widgets
+from support.builders.widgets import Widgets
+from support.servers.api_server import APIServer
 
 
 def test_create_fills_in_what_the_server_owns(widgets: Widgets) -> None:

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from support.api_server import APIServer
-from support.widgets import Widgets
+from support.builders.widgets import Widgets
+from support.servers.api_server import APIServer
 
 
 @pytest.mark.parametrize(

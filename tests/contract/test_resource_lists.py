@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from support.api_server import APIServer, Object
+from support.servers.api_server import APIServer, Object
 
 # as given, as kept
 AMOUNTS = [

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from support.api_server import APIServer
-from support.recordings import recorded
-from support.scenes import SCENES
-from support.story_player import StoryServer, digest, play
+from support.recorded.recordings import recorded
+from support.recorded.scenes import SCENES
+from support.recorded.story_player import StoryServer, digest, play
+from support.servers.api_server import APIServer
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from support.api_server import JSON_PATCH, Answer, APIServer, Object
+from support.servers.api_server import JSON_PATCH, Answer, APIServer, Object
 
 
 @pytest.fixture

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from support.api_server import APPLY, Answer, APIServer, Object
-from support.certificates import CertificateAuthority
-from support.signing_request import signing_request
+from support.builders.signing_request import signing_request
+from support.servers.api_server import APPLY, Answer, APIServer, Object
+from support.servers.certificates import CertificateAuthority
 
 _PATH = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
 _RBAC = "/apis/rbac.authorization.k8s.io/v1"

@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 from handloop.sandbox.server import Sandbox
-from support.api_server import APIServer, Endpoint, endpoint_of
-from support.recordings import recorded
-from support.stories import SEEDS, SUBJECTS, story
-from support.story_player import StoryServer, digest, play
+from support.recorded.recordings import recorded
+from support.recorded.stories import SEEDS, SUBJECTS, story
+from support.recorded.story_player import StoryServer, digest, play
+from support.servers.api_server import APIServer, Endpoint, endpoint_of
 
 MORE = int(os.environ.get("STORIES", "0"))
 

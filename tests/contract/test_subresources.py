@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from support.api_server import APIServer
-from support.widgets import Widgets
+from support.builders.widgets import Widgets
+from support.servers.api_server import APIServer
 
 
 def test_status_takes_only_the_status(widgets: Widgets) -> None:

@@ -23,9 +23,9 @@ from handloop.apis.crd_schema import object_schema
 from handloop.apis.meta import Kind
 from handloop.client.errors import DecodeError
 from handloop.client.resource_client import Codec, codec_of
-from support.api_server import APIServer
-from support.random_types import JUNK, Sample, samples, struct_of
-from support.widgets import CRDS, wait_until_served
+from support.builders.random_types import JUNK, Sample, samples, struct_of
+from support.builders.widgets import CRDS, wait_until_served
+from support.servers.api_server import APIServer
 
 _SEED: Final = int(os.environ.get("TYPES_SEED", "1"))
 _TYPES: Final = (20, pytest.param(45, marks=pytest.mark.nightly))

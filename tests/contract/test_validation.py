@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from support.api_server import APIServer
-from support.widgets import Widgets
+from support.builders.widgets import Widgets
+from support.servers.api_server import APIServer
 
 _UNRECOGNIZED = "the object provided is unrecognized (must be of type Widget): "
 _NO_META = f"{_UNRECOGNIZED}couldn't get version/kind; json parse error: "

@@ -3,8 +3,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from support.api_server import APIServer
-from support.widgets import CRDS, Widgets, definition, wait_until_served
+from support.builders.widgets import CRDS, Widgets, definition, wait_until_served
+from support.servers.api_server import APIServer
 
 _WATCH = "watch=1&timeoutSeconds=30"
 

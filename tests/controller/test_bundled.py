@@ -26,8 +26,8 @@ from handloop.controller.foo.types import Foo
 from handloop.controller.myapp.types import MyApp
 from handloop.controller.program import NAMES, PROGRAM
 from handloop.controller.runtime.manager import Manager
-from support.options import new_options
-from support.scripted_transport import ScriptedTransport
+from support.builders.options import new_options
+from support.doubles.scripted_transport import ScriptedTransport
 
 ROOT = Path(__file__).parents[2]
 

@@ -11,8 +11,8 @@ from typing import Any, Final, NamedTuple
 import pytest
 import yaml
 
-from support.metric_table import PROCESS, TABLE, Row
-from support.rows import check_rows
+from support.checks.metric_table import PROCESS, TABLE, Row
+from support.checks.rows import check_rows
 
 FOLDER: Final = Path(__file__).parents[2] / "manifests" / "prometheus"
 BY_THE_SCRAPE: Final = frozenset({"namespace", "job", "pod", "instance", "service"})

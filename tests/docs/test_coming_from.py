@@ -16,8 +16,8 @@ from handloop.apis.meta import Kind
 from handloop.client.resource_client import ResourceClient
 from handloop.controller.runtime.builder import ControllerBuilder
 from handloop.controller.runtime.multi_namespace_informer import MultiNamespaceInformer
-from support.docs_page import DOCS
-from support.rows import check_rows
+from support.checks.docs_page import DOCS
+from support.checks.rows import check_rows
 
 PAGE = (DOCS / "coming-from.md").read_text(encoding="utf-8")
 ROWS = re.findall(r"^\| (?!-)(.*?) \| (.*) \|$", PAGE, re.MULTILINE)

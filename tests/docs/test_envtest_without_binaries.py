@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from support.deadline import until
+from support.checks.deadline import until
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/envtest-without-binaries.md").read_text(encoding="utf-8")

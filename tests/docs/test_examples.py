@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 from typing import Final
 
-from support.code_lines import code_lines
-from support.docs_page import DOCS
+from support.checks.code_lines import code_lines
+from support.checks.docs_page import DOCS
 
 EXAMPLES: Final = DOCS.parent / "examples"
 MODULES: Final = (("controller", "reconciler"), ("types",), ("__main__",))

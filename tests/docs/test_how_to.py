@@ -45,12 +45,12 @@ from handloop.kinds.networking_v1 import NetworkPolicy, NetworkPolicySpec
 from handloop.sandbox.server import Sandbox
 from handloop.testing import FakeClock, RecordedWrites, caches
 from handloop.testing.eventually import eventually
-from support.captured_logs import captured_logs
-from support.docs_page import DOCS, assert_tests_pass, blocks_of, module_of
-from support.managed_sandbox import ManagedSandbox
-from support.metric_table import TABLE
-from support.signals import terminate
-from support.threads import Background
+from support.checks.captured_logs import captured_logs
+from support.checks.docs_page import DOCS, assert_tests_pass, blocks_of, module_of
+from support.checks.metric_table import TABLE
+from support.checks.signals import terminate
+from support.checks.threads import Background
+from support.rigs.managed_sandbox import ManagedSandbox
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 Load = Callable[[str, str], ModuleType]

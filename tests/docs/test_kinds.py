@@ -12,7 +12,7 @@ import pytest
 
 from handloop.apis.declaration import KindType
 from handloop.kinds import __path__ as modules
-from support.managed_sandbox import ManagedSandbox
+from support.rigs.managed_sandbox import ManagedSandbox
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/kinds.md").read_text(encoding="utf-8")

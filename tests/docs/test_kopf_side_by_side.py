@@ -7,7 +7,7 @@ import runpy
 from pathlib import Path
 from typing import Any, Final
 
-from support.docs_page import DOCS
+from support.checks.docs_page import DOCS
 
 BENCHMARKS: Final = Path(__file__).parents[2] / "benchmarks"
 PAGE: Final = (DOCS / "kopf-side-by-side.md").read_text(encoding="utf-8")

@@ -15,8 +15,8 @@ import pytest
 import handloop
 from handloop import testing
 from handloop.controller.cli.options import FLAGS, spelling
-from support.docs_page import DOCS
-from support.metric_table import TABLE
+from support.checks.docs_page import DOCS
+from support.checks.metric_table import TABLE
 
 KIT = (*testing.__all__, "RunningSandbox", "RefusedError", "RunningOperator", "SettableClock", "Faults")
 

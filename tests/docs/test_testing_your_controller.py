@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import handloop.testing
-from support.docs_page import assert_tests_pass, blocks_of
+from support.checks.docs_page import assert_tests_pass, blocks_of
 
 BLOCKS = blocks_of("testing-your-controller.md")
 

@@ -14,7 +14,7 @@ from typing import Final
 import pytest
 
 from handloop.controller.cli.project import Project
-from support.docs_page import DOCS
+from support.checks.docs_page import DOCS
 
 ROOT: Final = DOCS.parent
 # its blocks are cut out of the source

@@ -8,8 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from support.docs_page import blocks_of
-from support.managed_sandbox import ManagedSandbox
+from support.checks.docs_page import blocks_of
+from support.rigs.managed_sandbox import ManagedSandbox
 
 ROOT = Path(__file__).parents[2]
 BLOCKS = blocks_of("types.md")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from support.rows import check_rows
+from support.checks.rows import check_rows
 from tools.example_foo import sightings
 from tools.snippets import PAGE, filled, seen
 from tools.step_tracer import Sighting

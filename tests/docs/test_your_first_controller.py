@@ -21,8 +21,8 @@ from handloop.controller.runtime.controller import Controller
 from handloop.controller.runtime.manager import Manager
 from handloop.informers.informer_options import InformerOptions
 from handloop.testing.eventually import eventually
-from support.docs_page import blocks_of, module_of
-from support.managed_sandbox import ManagedSandbox
+from support.checks.docs_page import blocks_of, module_of
+from support.rigs.managed_sandbox import ManagedSandbox
 
 ROOT = Path(__file__).parents[2]
 BLOCKS = blocks_of("your-first-controller.md")

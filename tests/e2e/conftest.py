@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from support.cluster import (
+from support.rigs.program import Program, Run, running
+from support.servers.cluster import (
     EITHER,
     Cluster,
     SandboxCluster,
@@ -17,7 +18,6 @@ from support.cluster import (
     sandbox_cluster,
     usual_definition,
 )
-from support.program import Program, Run, running
 
 
 @pytest.fixture(params=EITHER)

@@ -11,12 +11,12 @@ import pytest
 from handloop.controller.cli.declarations import declared_access
 from handloop.testing.request_trace import no_streaming_lists
 from handloop.testing.role_grants import grants, refused, unused
-from support.cluster import NAMESPACES, RBAC, Cluster, Object, Objects, SandboxCluster
-from support.foo_story import tell_story, wait_event
-from support.myapp_story import MyApps
-from support.options import new_options
-from support.program import Run, wait_ready_page
-from support.service_account import printed_roles, role_name, service_account
+from support.builders.options import new_options
+from support.rigs.foo_story import tell_story, wait_event
+from support.rigs.myapp_story import MyApps
+from support.rigs.program import Run, wait_ready_page
+from support.servers.cluster import NAMESPACES, RBAC, Cluster, Object, Objects, SandboxCluster
+from support.servers.service_account import printed_roles, role_name, service_account
 
 
 def install_myapp(cluster: Cluster) -> None:

@@ -6,9 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from support.cluster import Cluster, Object, Objects, foo, real_cluster, sandbox_cluster, usual_definition
-from support.foo_story import wait_available, wait_event
-from support.program import Run
+from support.rigs.foo_story import wait_available, wait_event
+from support.rigs.program import Run
+from support.servers.cluster import (
+    Cluster,
+    Object,
+    Objects,
+    foo,
+    real_cluster,
+    sandbox_cluster,
+    usual_definition,
+)
 
 HOPELESS: dict[str, Object] = {
     "negative": {"deploymentName": "negative", "replicas": -1},

@@ -6,9 +6,9 @@ import threading
 import pytest
 
 from handloop.testing.request_attributes import RequestAttributes
-from support.cluster import Cluster, SandboxCluster
-from support.foo_story import wait_available, wait_deployment
-from support.program import Program, Run
+from support.rigs.foo_story import wait_available, wait_deployment
+from support.rigs.program import Program, Run
+from support.servers.cluster import Cluster, SandboxCluster
 
 SEED = 17
 REQUESTS = 6

@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from support.cluster import (
+from support.checks.resyncs import assert_idle
+from support.rigs.foo_story import is_available, wait_available, wait_deployment, wait_event
+from support.rigs.program import running
+from support.servers.cluster import (
     Cluster,
     Object,
     arguments_for,
@@ -15,9 +18,6 @@ from support.cluster import (
     sandbox_cluster,
     usual_definition,
 )
-from support.foo_story import is_available, wait_available, wait_deployment, wait_event
-from support.program import running
-from support.resyncs import assert_idle
 
 Open = Callable[[Object], Cluster]
 

@@ -11,15 +11,15 @@ import pytest
 import yaml
 
 from handloop.controller.foo.access import FOO_ACCESS
-from support.certificates import CertificateAuthority
-from support.cluster import (
+from support.rigs.program import NO_SERVERS, SECONDS, running
+from support.servers.certificates import CertificateAuthority
+from support.servers.cluster import (
     NAMESPACES,
     SandboxCluster,
     arguments_for,
     sandbox_cluster,
     token_kubeconfig,
 )
-from support.program import NO_SERVERS, SECONDS, running
 
 PERMISSIONS = sum(len(access.verbs) for access in FOO_ACCESS)
 

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
-from support.cluster import Cluster, foo
-from support.foo_story import events_of, tell_story, wait_available, wait_deployment, wait_event
-from support.program import Run
+from support.rigs.foo_story import events_of, tell_story, wait_available, wait_deployment, wait_event
+from support.rigs.program import Run
+from support.servers.cluster import Cluster, foo
 
 
 def nobodys_deployment(name: str) -> dict[str, object]:

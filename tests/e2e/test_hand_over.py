@@ -23,10 +23,10 @@ from handloop.controller.runtime.election.durations import (
     RENEW_DEADLINE_SECONDS,
     RETRY_PERIOD_SECONDS,
 )
-from support.cluster import Cluster
-from support.program import Run
-from support.replicas import MARGIN_SECONDS, Replica, Replicas
-from support.service_account import service_account
+from support.rigs.program import Run
+from support.rigs.replicas import MARGIN_SECONDS, Replica, Replicas
+from support.servers.cluster import Cluster
+from support.servers.service_account import service_account
 
 SIGTERM_SECONDS: Final = 2.0
 """What the other may take when the leader was asked to stop."""

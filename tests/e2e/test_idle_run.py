@@ -7,8 +7,8 @@ from typing import Final
 
 import pytest
 
-from support.cluster import Cluster
-from support.program import ON_FREE_PORTS, Program, Run, running
+from support.rigs.program import ON_FREE_PORTS, Program, Run, running
+from support.servers.cluster import Cluster
 
 SECONDS: Final = 180.0
 """Longer than two watches that are given up in silence."""

@@ -23,13 +23,13 @@ import pytest
 import yaml
 
 from handloop.apis.meta import parse_time
-from handloop.workqueue.seams import REAL_CLOCK
-from support.cluster import NAMESPACE_PREFIX, NAMESPACES, Cluster, Object, Objects
-from support.deadline import until
-from support.foo_story import tell_story
-from support.kubectl import Kubectl
-from support.program import ROOT
-from support.running_pods import Pods, complaints, pods_of
+from handloop.seams.clock import REAL_CLOCK
+from support.checks.deadline import until
+from support.rigs.foo_story import tell_story
+from support.rigs.program import ROOT
+from support.rigs.running_pods import Pods, complaints, pods_of
+from support.servers.cluster import NAMESPACE_PREFIX, NAMESPACES, Cluster, Object, Objects
+from support.servers.kubectl import Kubectl
 
 PERIOD_SECONDS: Final = 0.5
 """By so much a gap may be longer than the longest wait of a replica."""

@@ -18,10 +18,10 @@ from typing import Final
 
 import pytest
 
-from support.cluster import Cluster
-from support.deadline import until
-from support.program import Program, Run
-from support.replicas import MARGIN_SECONDS, Replicas
+from support.checks.deadline import until
+from support.rigs.program import Program, Run
+from support.rigs.replicas import MARGIN_SECONDS, Replicas
+from support.servers.cluster import Cluster
 
 LEASE_SECONDS: Final = 6
 DEADLINE_SECONDS: Final = 4

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from support.cluster import SandboxCluster
-from support.deadline import until
-from support.holders import Holders
-from support.program import NO_SERVERS, SECONDS, Run, running
+from support.checks.deadline import until
+from support.checks.holders import Holders
+from support.rigs.program import NO_SERVERS, SECONDS, Run, running
+from support.servers.cluster import SandboxCluster
 
 SOON_SECONDS = 20.0
 

@@ -4,11 +4,11 @@ from typing import Any, Final
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from support.cluster import SandboxCluster
-from support.deadline import until
-from support.foo_story import wait_available, wait_event
-from support.metric_table import PROCESS, TABLE, exposed
-from support.program import SECONDS, Program, Run
+from support.checks.deadline import until
+from support.checks.metric_table import PROCESS, TABLE, exposed
+from support.rigs.foo_story import wait_available, wait_event
+from support.rigs.program import SECONDS, Program, Run
+from support.servers.cluster import SandboxCluster
 
 Sample = tuple[Any, ...]
 

@@ -12,11 +12,11 @@ from typing import NamedTuple
 import pytest
 import yaml
 
-from support.certificates import CertificateAuthority
-from support.cluster import RBAC, Cluster
-from support.deadline import until
-from support.program import ROOT, Program, Run
-from support.service_account import bound, create_account, role_name, service_account, token_of
+from support.checks.deadline import until
+from support.rigs.program import ROOT, Program, Run
+from support.servers.certificates import CertificateAuthority
+from support.servers.cluster import RBAC, Cluster
+from support.servers.service_account import bound, create_account, role_name, service_account, token_of
 
 FLAGS = ("--controllers=foo", "--metrics-auth")
 

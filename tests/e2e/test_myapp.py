@@ -12,7 +12,13 @@ from typing import Any
 import pytest
 
 from handloop.controller.myapp.reconciler import NAME as FIELD_MANAGER
-from support.cluster import (
+from support.checks.deadline import until
+from support.checks.myapp_truth import observing
+from support.checks.resyncs import assert_idle
+from support.rigs.foo_story import events_of, wait_event, wait_gone
+from support.rigs.myapp_story import MyApps, container_of, degraded, statuses
+from support.rigs.program import Program, Run
+from support.servers.cluster import (
     Cluster,
     Object,
     Objects,
@@ -21,13 +27,7 @@ from support.cluster import (
     sandbox_cluster,
     usual_definition,
 )
-from support.deadline import until
-from support.foo_story import events_of, wait_event, wait_gone
-from support.myapp_story import MyApps, container_of, degraded, statuses
-from support.myapp_truth import observing
-from support.program import Program, Run
-from support.resyncs import assert_idle
-from support.service_account import service_account
+from support.servers.service_account import service_account
 
 ONLY = "--controllers=myapp"
 RESYNCS = 100

@@ -3,10 +3,10 @@ from __future__ import annotations
 import json
 import re
 
-from support.cluster import SandboxCluster, foo
-from support.deadline import until
-from support.foo_story import wait_available
-from support.program import SECONDS, Program, Run
+from support.checks.deadline import until
+from support.rigs.foo_story import wait_available
+from support.rigs.program import SECONDS, Program, Run
+from support.servers.cluster import SandboxCluster, foo
 
 INFORMERS = ("foos.samplecontroller.k8s.io", "deployments.apps")
 

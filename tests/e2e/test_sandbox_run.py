@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from support.cluster import Cluster
-from support.foo_story import tell_story
-from support.kubectl import Kubectl
-from support.program import ROOT, SECONDS, Program, running, wait_ready_page
+from support.rigs.foo_story import tell_story
+from support.rigs.program import ROOT, SECONDS, Program, running, wait_ready_page
+from support.servers.cluster import Cluster
+from support.servers.kubectl import Kubectl
 
 SAMPLE = ROOT / "manifests" / "samples" / "foo.yaml"
 FAST = "--sandbox-speed=20"

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from support.cluster import Cluster
-from support.deadline import until
-from support.foo_story import wait_available
-from support.myapp_story import MyApps
-from support.program import Run
-from support.recording_proxy import RecordingProxy, recording
+from support.checks.deadline import until
+from support.rigs.foo_story import wait_available
+from support.rigs.myapp_story import MyApps
+from support.rigs.program import Run
+from support.servers.cluster import Cluster
+from support.servers.recording_proxy import RecordingProxy, recording
 
 CHILDREN: Final = ("deployments", "services", "horizontalpodautoscalers")
 NAMES: Final = {"foo", "app"}

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
-from support.cluster import Cluster, RealCluster
-from support.foo_story import wait_available, wait_event
-from support.program import Run
-from support.resyncs import assert_idle
+from support.checks.resyncs import assert_idle
+from support.rigs.foo_story import wait_available, wait_event
+from support.rigs.program import Run
+from support.servers.cluster import Cluster, RealCluster
 
 RESYNCS = 5
 

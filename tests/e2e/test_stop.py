@@ -6,9 +6,9 @@ import threading
 import pytest
 
 from handloop.testing.request_attributes import RequestAttributes
-from support.cluster import Cluster, SandboxCluster
-from support.foo_story import wait_available
-from support.program import SECONDS, Run
+from support.rigs.foo_story import wait_available
+from support.rigs.program import SECONDS, Run
+from support.servers.cluster import Cluster, SandboxCluster
 
 SOON_SECONDS = 20.0
 """Less than the wait: a stop has 30 s, and so has the server's answer that is held back."""

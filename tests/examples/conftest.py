@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from support.cluster import EITHER
-from support.example_cluster import ExampleCluster, example_cluster
-from support.printed import Printed
+from support.checks.output import Printed
+from support.rigs.example_cluster import ExampleCluster, example_cluster
+from support.servers.cluster import EITHER
 
 
 @pytest.fixture(params=EITHER)

@@ -20,8 +20,8 @@ from examples.sample.types import Sample
 from handloop.apis.meta import Kind, controller_of
 from handloop.kinds.apps_v1 import Deployment
 from handloop.kinds.core_v1 import ConfigMap, Namespace, Pod
-from support.example_cluster import ExampleCluster
-from support.program import ON_FREE_PORTS, Program, running
+from support.rigs.example_cluster import ExampleCluster
+from support.rigs.program import ON_FREE_PORTS, Program, running
 
 KINDS: Final = (Sample, AppCluster, Memcached)
 MODULE: Final = "examples.all_in_one"

@@ -10,7 +10,7 @@ from examples.appcluster.reconciler import last_to_go_first, set_up
 from examples.appcluster.types import AppCluster, AppClusterSpec
 from handloop.apis.meta import FrozenMap, ObjectMeta, controller_of, format_time
 from handloop.kinds.core_v1 import Container, Pod, PodCondition, PodSpec, PodStatus
-from support.example_cluster import OURS, ExampleCluster
+from support.rigs.example_cluster import OURS, ExampleCluster
 
 KINDS: Final = (AppCluster,)
 

@@ -13,8 +13,8 @@ from handloop.apis.meta import FrozenMap, Kind, ObjectMeta
 from handloop.kinds.apps_v1 import Deployment, DeploymentSpec
 from handloop.kinds.core_v1 import Container, Pod, PodSpec, PodTemplateSpec
 from handloop.kinds.meta_v1 import LabelSelector
-from support.captured_logs import captured_logs
-from support.example_cluster import OURS, ExampleCluster
+from support.checks.captured_logs import captured_logs
+from support.rigs.example_cluster import OURS, ExampleCluster
 
 KINDS: Final = (Memcached,)
 WRITES: Final = ("create", "update", "patch", "delete")

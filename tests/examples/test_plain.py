@@ -9,8 +9,8 @@ from examples.plain.controller import MOST_RETRIES, Controller, set_up
 from handloop.controller.runtime.manager import Manager
 from handloop.controller.runtime.rbac.access import Access
 from handloop.kinds.core_v1 import ConfigMap
-from support.example_cluster import ExampleCluster
-from support.printed import Printed
+from support.checks.output import Printed
+from support.rigs.example_cluster import ExampleCluster
 
 KINDS: Final = ()
 

@@ -14,9 +14,9 @@ from examples.sample.types import Sample
 from handloop.client.errors import Invalid
 from handloop.client.resource_client import Client
 from handloop.testing.request_trace import RequestTrace
-from support.example_cluster import ExampleCluster
-from support.printed import Printed
-from support.threads import Background
+from support.checks.output import Printed
+from support.checks.threads import Background
+from support.rigs.example_cluster import ExampleCluster
 
 KINDS: Final = (Sample,)
 README: Final = Path(__file__).parents[2] / "examples" / "sample" / "README.md"

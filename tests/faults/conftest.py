@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from support.captured_logs import captured_logs
-from support.faulty_cluster import FaultyCluster, Mirror, faulty_cluster, mirrored
+from support.checks.captured_logs import captured_logs
+from support.servers.faulty_cluster import FaultyCluster, Mirror, faulty_cluster, mirrored
 
 
 @pytest.fixture(autouse=True)

@@ -21,8 +21,8 @@ import pytest
 
 from handloop.sandbox.faults.fault import AnyFault, Fault
 from handloop.sandbox.faults.injection import Injection
-from support.deadline import PAUSE_SECONDS, until
-from support.faulty_cluster import (
+from support.checks.deadline import PAUSE_SECONDS, until
+from support.servers.faulty_cluster import (
     DEPLOYMENTS,
     FOOS,
     OURS,

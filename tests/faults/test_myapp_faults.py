@@ -19,12 +19,13 @@ from handloop.controller.myapp.types import MyApp
 from handloop.controller.runtime.manager import Manager
 from handloop.sandbox.faults.injection import Injection
 from handloop.sandbox.requests.request import Request
-from handloop.workqueue.seams import REAL_CLOCK, Clock, Seams
-from support.captured_logs import captured_logs
-from support.deadline import until
-from support.faulty_cluster import DEPLOYMENTS, OURS, SECONDS, FaultyCluster, Object
-from support.myapp_story import READY, statuses
-from support.threads import Background
+from handloop.seams.clock import REAL_CLOCK, Clock
+from handloop.seams.seams import Seams
+from support.checks.captured_logs import captured_logs
+from support.checks.deadline import until
+from support.checks.threads import Background
+from support.rigs.myapp_story import READY, statuses
+from support.servers.faulty_cluster import DEPLOYMENTS, OURS, SECONDS, FaultyCluster, Object
 
 APPS: Final = MyApp.resource.path(namespace="default")
 SERVICES: Final = Service.resource.path(namespace="default")

@@ -15,8 +15,8 @@ from handloop.client.errors import (
 )
 from handloop.controller.foo.types import Foo, FooSpec
 from handloop.sandbox.faults.injection import Injection
-from support.deadline import until
-from support.faulty_cluster import DEPLOYMENTS, FOOS, OURS, SECONDS, FaultyCluster, foo_process
+from support.checks.deadline import until
+from support.servers.faulty_cluster import DEPLOYMENTS, FOOS, OURS, SECONDS, FaultyCluster, foo_process
 
 
 def _foo(name: str) -> Foo:

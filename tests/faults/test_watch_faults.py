@@ -9,8 +9,8 @@ from typing import Literal
 import pytest
 
 from handloop.sandbox.faults.injection import Injection
-from support.deadline import until
-from support.faulty_cluster import FOOS, OURS, SECONDS, FaultyCluster, Mirror, mirrored
+from support.checks.deadline import until
+from support.servers.faulty_cluster import FOOS, OURS, SECONDS, FaultyCluster, Mirror, mirrored
 
 FAULTS: dict[str, Callable[[FaultyCluster], object]] = {
     "cut": lambda c: c.faults.drop_watches("cut", count=2, **OURS),

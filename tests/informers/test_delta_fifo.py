@@ -25,10 +25,10 @@ import pytest
 
 from handloop.informers.delta_fifo import Delta, Deltas, DeltaType, FIFOClosed, extend
 from handloop.informers.keys import DeletedFinalStateUnknown, StoreKeyError
-from support.captured_logs import captured_logs
-from support.fake_clock import FakeClock
-from support.plain_items import Item, ItemFIFO, KnownItems, deltas, tombstone
-from support.threads import DEADLINE_SECONDS, Background, Waits
+from handloop.testing.fake_clock import FakeClock
+from support.checks.captured_logs import captured_logs
+from support.checks.threads import DEADLINE_SECONDS, Background, Waits
+from support.doubles.plain_items import Item, ItemFIFO, KnownItems, deltas, tombstone
 
 ADDED, UPDATED, DELETED = DeltaType.ADDED, DeltaType.UPDATED, DeltaType.DELETED
 REPLACED, SYNC = DeltaType.REPLACED, DeltaType.SYNC

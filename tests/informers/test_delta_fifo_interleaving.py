@@ -9,9 +9,9 @@ import pytest
 from handloop.informers.delta_fifo import Deltas, DeltaType, FIFOClosed
 from handloop.informers.indexer import Indexer
 from handloop.informers.keys import DeletedFinalStateUnknown
-from handloop.workqueue.seams import set_lock_factory
-from support.interleaving import Scheduler
-from support.plain_items import Item, ItemFIFO, item_key
+from handloop.seams.locks import set_lock_factory
+from support.doubles.plain_items import Item, ItemFIFO, item_key
+from support.rigs.interleaving import Scheduler
 
 
 class Cluster:

@@ -10,7 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from handloop.informers.delta_fifo import Delta, Deltas, DeltaType
 from handloop.informers.keys import DeletedFinalStateUnknown
-from support.plain_items import Item, ItemFIFO, KnownItems
+from support.doubles.plain_items import Item, ItemFIFO, KnownItems
 
 KEYS = st.sampled_from("abcde")
 DELETED = DeltaType.DELETED

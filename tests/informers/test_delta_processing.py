@@ -27,11 +27,12 @@ from handloop.informers.processor import (
     SharedProcessor,
     UpdateNotification,
 )
-from handloop.workqueue.seams import Seams, new_lock
-from support.deployments import at_version, deployment, names
-from support.fake_clock import FakeClock
-from support.recording_metrics import RecordingMetricsProvider
-from support.rows import check_rows
+from handloop.seams.locks import new_lock
+from handloop.seams.seams import Seams
+from handloop.testing.fake_clock import FakeClock
+from support.builders.deployments import at_version, deployment, names
+from support.checks.rows import check_rows
+from support.doubles.recording_metrics import RecordingMetricsProvider
 
 ADDED, UPDATED, DELETED = DeltaType.ADDED, DeltaType.UPDATED, DeltaType.DELETED
 REPLACED, SYNC = DeltaType.REPLACED, DeltaType.SYNC

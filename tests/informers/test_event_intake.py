@@ -17,11 +17,11 @@ from handloop.informers.event_intake import EventBlock, EventIntake, StaleBookma
 from handloop.informers.history_guard import HistoryGuard
 from handloop.informers.keys import DeletedFinalStateUnknown
 from handloop.informers.quarantine import Quarantine
-from support.captured_logs import captured_logs
-from support.deployments import added, bookmark, deleted, deployment, modified
-from support.fake_lister_watcher import expired, gone
-from support.recording_metrics import Instrument
-from support.recording_store import RecordingStore
+from support.builders.deployments import added, bookmark, deleted, deployment, modified
+from support.checks.captured_logs import captured_logs
+from support.doubles.fake_lister_watcher import expired, gone
+from support.doubles.recording_metrics import Instrument
+from support.rigs.reflector_rig import RecordingStore
 
 
 class _Rig:

@@ -29,13 +29,14 @@ from handloop.informers.informer_options import InformerOptions
 from handloop.informers.lister import NamespaceNotWatched
 from handloop.informers.listwatch import Resources
 from handloop.kinds.apps_v1 import Deployment as CompleteDeployment
-from handloop.workqueue.seams import Joinable, Seams, spawn_thread
-from support.deadline import until
-from support.deployments import deployment, names
-from support.fake_clock import FakeClock
-from support.fake_lister_watcher import FakeSource, FakeWatch, api_error
-from support.recording_handler import Gate, RecordingHandler
-from support.threads import Background
+from handloop.seams.seams import Seams
+from handloop.seams.threads import Joinable, spawn_thread
+from handloop.testing.fake_clock import FakeClock
+from support.builders.deployments import deployment, names
+from support.checks.deadline import until
+from support.checks.threads import Background
+from support.doubles.fake_lister_watcher import FakeSource, FakeWatch, api_error
+from support.doubles.recording_handler import Gate, RecordingHandler
 
 
 class Node(Kind, group="", version="v1", scope="Cluster"):

@@ -11,8 +11,8 @@ from handloop.informers.handlers import (
     handler_name,
 )
 from handloop.informers.keys import DeletedFinalStateUnknown, final_state
-from support.deployments import deployment
-from support.recording_handler import RecordingHandler
+from support.builders.deployments import deployment
+from support.doubles.recording_handler import RecordingHandler
 
 Tombstone = DeletedFinalStateUnknown[Deployment]
 
@@ -118,7 +118,7 @@ def test_handler_is_named_after_its_functions_or_its_type() -> None:
     assert handler_name(common) == f"{module}.Owner"
     assert handler_name(mixed) == f"{module}.Owner.added+{module}.free_function"
     assert handler_name(unnamed) == f"{module}.Owner.added+functools.partial"
-    assert handler_name(RecordingHandler()) == "support.recording_handler.RecordingHandler"
+    assert handler_name(RecordingHandler()) == "support.doubles.recording_handler.RecordingHandler"
     assert (
         handler_name(ResourceEventHandlerFuncs()) == "handloop.informers.handlers.ResourceEventHandlerFuncs"
     )

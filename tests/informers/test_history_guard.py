@@ -6,8 +6,8 @@ from handloop.apis.apps_v1 import Deployment
 from handloop.informers.delta_fifo import DeltaType
 from handloop.informers.history_guard import HistoryGuard, ResourceVersionFloor, Verdict, is_older
 from handloop.informers.keys import DeletedFinalStateUnknown
-from support.deployments import deployment
-from support.fake_clock import FakeClock
+from handloop.testing.fake_clock import FakeClock
+from support.builders.deployments import deployment
 
 
 def state(rv: int, uid: str = "u1") -> Deployment:

@@ -33,9 +33,9 @@ from handloop.informers.indexer import (
     namespace_index_func,
 )
 from handloop.informers.keys import DeletedFinalStateUnknown, NoMetaError, StoreKeyError
-from support.deployments import deployment, names
-from support.plain_items import Item, item_key
-from support.threads import Background
+from support.builders.deployments import deployment, names
+from support.checks.threads import Background
+from support.doubles.plain_items import Item, item_key
 
 ADDED, UPDATED, DELETED = DeltaType.ADDED, DeltaType.UPDATED, DeltaType.DELETED
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from handloop.informers.informer_metrics import InformerMetrics
 from handloop.informers.relist_policy import RelistReason
-from support.recording_metrics import Instrument
+from support.doubles.recording_metrics import Instrument
 
 
 def test_resource_version_is_published_as_its_last_fifteen_digits() -> None:

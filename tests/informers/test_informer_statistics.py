@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from support.fake_lister_watcher import FakeListerWatcher, page
-from support.reflector_rig import ReflectorRig
+from support.doubles.fake_lister_watcher import FakeListerWatcher, page
+from support.rigs.reflector_rig import ReflectorRig
 
 
 def test_statistics_are_a_snapshot() -> None:

@@ -8,8 +8,8 @@ from handloop.client.decoding.watch_stream import EventType, WatchEvent, WrongKi
 from handloop.client.errors import APIError
 from handloop.client.options import ListOptions
 from handloop.informers.initial_list import PagedList, StreamedList
-from support.deployments import added, bookmark, deleted, deployment, modified, names
-from support.fake_lister_watcher import (
+from support.builders.deployments import added, bookmark, deleted, deployment, modified, names
+from support.doubles.fake_lister_watcher import (
     FakeListerWatcher,
     FakeSource,
     api_error,

@@ -12,8 +12,8 @@ from handloop.informers.indexer import NAMESPACE_INDEX, Indexer, IndexNotFound, 
 from handloop.informers.keys import ObjectName
 from handloop.informers.lister import Lister, MergedCache, NamespaceNotWatched
 from handloop.kinds.meta_v1 import LabelSelector
-from support.captured_logs import captured_logs
-from support.deployments import deployment, names
+from support.builders.deployments import deployment, names
+from support.checks.captured_logs import captured_logs
 
 OBJECTS = [
     deployment("a", namespace="one", labels={"app": "x"}),

@@ -15,10 +15,10 @@ from handloop.client.options import ListOptions
 from handloop.informers.listing import CompleteList, ListFailed, Listing, StaleList
 from handloop.informers.listwatch import OpenResponse
 from handloop.informers.outage import Outage, RetryPause
-from handloop.workqueue.seams import Seams
-from support.deployments import added, bookmark, deployment, names
-from support.fake_clock import FakeClock
-from support.fake_lister_watcher import (
+from handloop.seams.seams import Seams
+from handloop.testing.fake_clock import FakeClock
+from support.builders.deployments import added, bookmark, deployment, names
+from support.doubles.fake_lister_watcher import (
     FakeListerWatcher,
     FakeWatch,
     ListAnswer,
@@ -29,7 +29,7 @@ from support.fake_lister_watcher import (
     too_large,
     too_many_requests,
 )
-from support.reflector_rig import CountingBackoff
+from support.rigs.reflector_rig import CountingBackoff
 
 
 class Rig:

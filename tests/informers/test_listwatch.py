@@ -11,10 +11,10 @@ from handloop.client.decoding.pages import ListPage
 from handloop.client.errors import StreamClosed
 from handloop.client.options import ListOptions
 from handloop.informers.listwatch import ListWatch, OpenResponse
-from handloop.workqueue.seams import Seams
-from support.deployments import added, deployment
-from support.fake_clock import FakeClock
-from support.fake_lister_watcher import FakeListerWatcher, FakeWatch, WatchAnswer, expired, page
+from handloop.seams.seams import Seams
+from handloop.testing.fake_clock import FakeClock
+from support.builders.deployments import added, deployment
+from support.doubles.fake_lister_watcher import FakeListerWatcher, FakeWatch, WatchAnswer, expired, page
 
 
 class FakeResources:

@@ -21,16 +21,16 @@ from handloop.informers.outage import (
     fix_for,
     is_unanswered,
 )
-from handloop.workqueue.seams import Seams
-from support.fake_clock import FakeClock
-from support.fake_lister_watcher import (
+from handloop.seams.seams import Seams
+from handloop.testing.fake_clock import FakeClock
+from support.checks.threads import Background
+from support.doubles.fake_lister_watcher import (
     api_error,
     expired,
     internal_error,
     too_many_requests,
 )
-from support.reflector_rig import CountingBackoff
-from support.threads import Background
+from support.rigs.reflector_rig import CountingBackoff
 
 Entry = MutableMapping[str, Any]
 

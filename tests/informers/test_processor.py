@@ -25,12 +25,13 @@ from handloop.informers.processor import (
     SharedProcessor,
     UpdateNotification,
 )
-from handloop.workqueue.seams import Joinable, Seams, spawn_thread
-from support.deadline import until
-from support.deployments import deployment
-from support.fake_clock import FakeClock
-from support.recording_handler import Gate, Hook, RecordingHandler
-from support.recording_metrics import Instrument
+from handloop.seams.seams import Seams
+from handloop.seams.threads import Joinable, spawn_thread
+from handloop.testing.fake_clock import FakeClock
+from support.builders.deployments import deployment
+from support.checks.deadline import until
+from support.doubles.recording_handler import Gate, Hook, RecordingHandler
+from support.doubles.recording_metrics import Instrument
 
 
 def add(name: str, *, initial: bool = False) -> Notification[Deployment]:
@@ -162,7 +163,7 @@ def test_handler_that_raises_is_counted_and_goes_on_after_a_second(rig: Rig) -> 
             rig.clock.advance(PANIC_PAUSE_SECONDS)
     assert rig.panics.count == 10
     assert {entry["event"] for entry in logs} == {"Handler failed"}
-    assert logs[0]["handler"] == "support.recording_handler.RecordingHandler"
+    assert logs[0]["handler"] == "support.doubles.recording_handler.RecordingHandler"
     assert logs[0]["key"] == "default/d0"
     assert "test panic" in logs[0]["err"]
 
@@ -350,7 +351,7 @@ def test_statistics_count_what_was_handled(rig: Rig) -> None:
     handler.wait_for(3)
     rig.processor.stop()
     statistics = listener.statistics()
-    assert statistics.name == "support.recording_handler.RecordingHandler"
+    assert statistics.name == "support.doubles.recording_handler.RecordingHandler"
     assert (statistics.handled, statistics.pending, statistics.panics) == (3, 0, 0)
 
 

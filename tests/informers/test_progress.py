@@ -8,7 +8,7 @@ from structlog.testing import capture_logs
 
 from handloop.informers.informer_statistics import InformerStatistics, ReflectorStatistics, State
 from handloop.informers.progress import TTY_INTERVAL_SECONDS, SyncProgress, describe
-from support.fake_clock import FakeClock
+from handloop.testing.fake_clock import FakeClock
 
 LISTING = ReflectorStatistics(
     state=State.LISTING,

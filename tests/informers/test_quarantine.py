@@ -4,7 +4,7 @@ from structlog.testing import capture_logs
 
 from handloop.client.decoding.pages import Undecodable
 from handloop.informers.quarantine import Quarantine, store_key
-from support.recording_metrics import Instrument
+from support.doubles.recording_metrics import Instrument
 
 
 def undecodable(name: str, rv: str = "1", *, namespace: str = "default") -> Undecodable:

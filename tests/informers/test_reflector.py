@@ -38,6 +38,7 @@ from handloop.client.errors import (
 from handloop.client.options import ListOptions
 from handloop.client.rest_client import Reachability
 from handloop.informers import outage as outage_module
+from handloop.informers.backoff import ExponentialBackoff
 from handloop.informers.delta_fifo import DeltaType
 from handloop.informers.history_guard import HistoryGuard
 from handloop.informers.informer_statistics import State
@@ -45,11 +46,11 @@ from handloop.informers.listing import ListFailed
 from handloop.informers.outage import BACKOFF_INITIAL_SECONDS, BACKOFF_MAX_SECONDS, BACKOFF_RESET_SECONDS
 from handloop.informers.reflector import UNTOLD_SECONDS, Tally
 from handloop.informers.relist_policy import RelistReason
-from handloop.workqueue.backoff import ExponentialBackoff
-from handloop.workqueue.seams import Seams
-from support.deployments import added, bookmark, deleted, deployment, modified
-from support.fake_clock import FakeClock
-from support.fake_lister_watcher import (
+from handloop.seams.seams import Seams
+from handloop.testing.fake_clock import FakeClock
+from support.builders.deployments import added, bookmark, deleted, deployment, modified
+from support.checks.threads import Background
+from support.doubles.fake_lister_watcher import (
     FakeListerWatcher,
     FakeSource,
     FakeWatch,
@@ -62,9 +63,8 @@ from support.fake_lister_watcher import (
     too_large,
     too_many_requests,
 )
-from support.recording_metrics import RecordingMetricsProvider
-from support.reflector_rig import NAME, CountingBackoff, ReflectorRig, is_streaming
-from support.threads import Background
+from support.doubles.recording_metrics import RecordingMetricsProvider
+from support.rigs.reflector_rig import NAME, CountingBackoff, ReflectorRig, is_streaming
 
 
 def error_event(error: APIError) -> WatchEvent[Deployment]:

@@ -18,7 +18,7 @@ from handloop.informers.relist_policy import (
     may_open_again,
     relist_reason,
 )
-from support.fake_lister_watcher import (
+from support.doubles.fake_lister_watcher import (
     api_error,
     expired,
     gone,

@@ -34,8 +34,9 @@ from handloop.informers.processor import PANIC_PAUSE_SECONDS
 from handloop.informers.shared_informer import (
     SharedIndexInformer,
 )
-from support.deployments import added, at_version, deployment, names
-from support.fake_lister_watcher import (
+from support.builders.deployments import added, at_version, deployment, names
+from support.checks.threads import Background
+from support.doubles.fake_lister_watcher import (
     FakeListerWatcher,
     FakeSource,
     FakeWatch,
@@ -43,9 +44,8 @@ from support.fake_lister_watcher import (
     expired,
     page,
 )
-from support.informer_rig import InformerRig
-from support.recording_handler import Gate, RecordingHandler
-from support.threads import Background
+from support.doubles.recording_handler import Gate, RecordingHandler
+from support.rigs.informer_rig import InformerRig
 
 MakeRig = Callable[..., InformerRig]
 

@@ -19,9 +19,9 @@ from handloop.client.options import ListOptions
 from handloop.informers.keys import DeletedFinalStateUnknown
 from handloop.informers.processor import Registration
 from handloop.informers.shared_informer import SharedIndexInformer
-from handloop.workqueue.seams import set_lock_factory
-from support.deployments import added, deleted, deployment, modified
-from support.interleaving import Scheduler
+from handloop.seams.locks import set_lock_factory
+from support.builders.deployments import added, deleted, deployment, modified
+from support.rigs.interleaving import Scheduler
 
 NAMES: Final = "abcd"
 LAST_VERSION: Final = 25

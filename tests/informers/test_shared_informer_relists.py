@@ -13,9 +13,9 @@ from handloop.apis.apps_v1 import Deployment
 from handloop.apis.meta import FrozenMap
 from handloop.client.decoding.pages import ListPage
 from handloop.client.options import ListOptions
-from support.deployments import added, bookmark, deployment
-from support.fake_lister_watcher import FakeSource, FakeWatch, expired
-from support.informer_rig import InformerRig
+from support.builders.deployments import added, bookmark, deployment
+from support.doubles.fake_lister_watcher import FakeSource, FakeWatch, expired
+from support.rigs.informer_rig import InformerRig
 
 NAMES = "abcdefgh"
 PAGE = 2

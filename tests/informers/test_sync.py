@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 
 from handloop.informers.sync import wait_for_cache_sync
-from support.fake_clock import FakeClock
+from handloop.testing.fake_clock import FakeClock
 
 
 class After:

@@ -34,8 +34,8 @@ from handloop.sandbox.kinds.structure import (
     value_of,
 )
 from tools.api_reader import APIReader
-from tools.generate_views import KINDS as KINDS_FOLDER
-from tools.generate_views import render, write
+from tools.generate_kinds import KINDS as KINDS_FOLDER
+from tools.generate_kinds import render, write
 
 CORPUS = Path(__file__).parents[1] / "contract" / "corpus" / "corpus.jsonl"
 MODULES = [module.name for module in pkgutil.iter_modules(kinds.__path__)]
@@ -189,7 +189,7 @@ def unchanged(client: Client, kind: type[Kind], obj: Any) -> None:
 
 @pytest.mark.real
 def test_the_modules_are_those_that_the_server_describes(client: Client, tmp_path: Path) -> None:
-    """A newer server has more fields: then `python -m tools.generate_views` makes them."""
+    """A newer server has more fields: then `python -m tools.generate_kinds` makes them."""
     with APIReader(os.environ["TEST_KUBECONFIG"]) as reader:
         write(render(reader), tmp_path)
     for path in tmp_path.glob("*.py"):

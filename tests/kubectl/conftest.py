@@ -18,7 +18,7 @@ from typing import NamedTuple
 import pytest
 
 from handloop.sandbox.server import Sandbox
-from support.kubectl import Kubectl
+from support.servers.kubectl import Kubectl
 
 SPEED = 20.0
 _numbers = count(1)

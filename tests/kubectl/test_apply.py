@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from support.kubectl import Kubectl
-from support.manifests import CONFIG, DEPLOYMENT, SERVICE
+from support.builders.manifests import CONFIG, DEPLOYMENT, SERVICE
+from support.servers.kubectl import Kubectl
 
 pytestmark = pytest.mark.kubectl
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from support.kubectl import Kubectl
+from support.servers.kubectl import Kubectl
 
 pytestmark = pytest.mark.kubectl
 

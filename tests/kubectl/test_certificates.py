@@ -4,8 +4,8 @@ import base64
 
 import pytest
 
-from support.kubectl import Kubectl
-from support.signing_request import signing_request
+from support.builders.signing_request import signing_request
+from support.servers.kubectl import Kubectl
 
 pytestmark = pytest.mark.kubectl
 

@@ -4,8 +4,8 @@ import base64
 
 import pytest
 
-from support.kubectl import Kubectl
-from support.manifests import CONFIG, DEPLOYMENT
+from support.builders.manifests import CONFIG, DEPLOYMENT
+from support.servers.kubectl import Kubectl
 
 pytestmark = pytest.mark.kubectl
 

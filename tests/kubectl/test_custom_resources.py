@@ -8,8 +8,8 @@ from itertools import count
 
 import pytest
 
-from support.kubectl import Kubectl
-from support.manifests import foo, foo_crd
+from support.builders.manifests import foo, foo_crd
+from support.servers.kubectl import Kubectl
 
 pytestmark = pytest.mark.kubectl
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from support.kubectl import NEWEST_MINOR, Kubectl
+from support.servers.kubectl import NEWEST_MINOR, Kubectl
 
 pytestmark = pytest.mark.kubectl
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from support.kubectl import Kubectl
-from support.manifests import CONFIG, DEPLOYMENT
+from support.builders.manifests import CONFIG, DEPLOYMENT
+from support.servers.kubectl import Kubectl
 
 pytestmark = pytest.mark.kubectl
 

@@ -6,8 +6,8 @@ import re
 import pytest
 import yaml
 
-from support.kubectl import Kubectl
-from support.manifests import CONFIG, DEPLOYMENT, LEASE, SERVICE
+from support.builders.manifests import CONFIG, DEPLOYMENT, LEASE, SERVICE
+from support.servers.kubectl import Kubectl
 
 pytestmark = pytest.mark.kubectl
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from support.kubectl import Kubectl
+from support.servers.kubectl import Kubectl
 
 pytestmark = pytest.mark.kubectl
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from handloop.sandbox.server import Sandbox
-from support.docs_page import blocks_of
-from support.kubectl import Kubectl
+from support.checks.docs_page import blocks_of
+from support.servers.kubectl import Kubectl
 
 PAGE = "how-to/packaging-and-deploying.md"
 ROOT = Path(__file__).parents[2]

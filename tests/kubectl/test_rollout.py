@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from support.kubectl import Kubectl
-from support.manifests import DEPLOYMENT
+from support.builders.manifests import DEPLOYMENT
+from support.servers.kubectl import Kubectl
 
 pytestmark = pytest.mark.kubectl
 

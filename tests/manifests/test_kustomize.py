@@ -12,10 +12,10 @@ import pytest
 import yaml
 
 from handloop.sandbox.server import Sandbox
-from support.deadline import until
-from support.kubectl import Kubectl
-from support.options import parse_options
-from support.turns import turn
+from support.builders.options import parse_options
+from support.checks.deadline import until
+from support.servers.kubectl import Kubectl
+from support.servers.turns import turn
 
 ROOT = Path(__file__).parents[2]
 MANIFESTS = ROOT / "manifests"
@@ -138,7 +138,7 @@ def test_the_overlay_for_metrics_is_understood(offline: Kubectl) -> None:
 
 def test_the_installer_is_what_default_builds_to(offline: Kubectl) -> None:
     """A change of the manifests shows up here: `make build-installer` mends it."""
-    text = (ROOT / "dist/install.yaml").read_text(encoding="utf-8")
+    text = (ROOT / "manifests/install.yaml").read_text(encoding="utf-8")
     assert _by_name(yaml.safe_load_all(text)) == _by_name(iter(documents(offline, "default")))
 
 
@@ -160,8 +160,8 @@ def test_a_server_would_take_it(server: Kubectl, folder: str, tmp_path: Path) ->
 
 
 def test_a_server_would_take_the_installer(server: Kubectl) -> None:
-    """`kubectl apply -f dist/install.yaml`, the whole in one file."""
-    made = server("apply", "--dry-run=server", "-f", str(ROOT / "dist/install.yaml"))
+    """`kubectl apply -f manifests/install.yaml`, the whole in one file."""
+    made = server("apply", "--dry-run=server", "-f", str(ROOT / "manifests/install.yaml"))
     assert all(line.endswith("(server dry run)") for line in made.lines)
 
 

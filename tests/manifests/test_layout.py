@@ -15,7 +15,7 @@ from handloop.controller.cli.operator import Setup
 from handloop.controller.cli.options import Options
 from handloop.controller.runtime.rbac.roles import roles
 from handloop.controller.runtime.serving.access import METRICS_AUTH_ACCESS
-from support.options import parse_options
+from support.builders.options import parse_options
 
 MANIFESTS = Path(__file__).parents[2] / "manifests"
 BUNDLE = MANIFESTS / "bundle"

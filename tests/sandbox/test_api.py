@@ -10,7 +10,7 @@ from handloop.sandbox.requests.documents import Site
 from handloop.sandbox.requests.request import Context, Outcome, Request, Response, User
 from handloop.sandbox.storage.catalog import Catalog
 from handloop.sandbox.storage.store import Store
-from support.local_server import LocalServer, widget, with_widgets
+from support.servers.local_server import LocalServer, widget, with_widgets
 
 _MASTER = User("root", ("system:masters",))
 

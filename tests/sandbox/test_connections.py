@@ -9,7 +9,7 @@ import pytest
 from handloop.sandbox import connections
 from handloop.sandbox.connections import Connections, HeldRequests, WatchPump, break_connection
 from handloop.sandbox.faults.watch_output import WatchOutput
-from support.local_server import LocalServer
+from support.servers.local_server import LocalServer
 
 _MAPS = "/api/v1/namespaces/default/configmaps"
 

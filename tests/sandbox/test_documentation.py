@@ -13,7 +13,7 @@ from typing import get_args
 
 from handloop.sandbox.faults.fault import AnyFault
 from handloop.sandbox.faults.faults import Faults
-from support.local_server import LocalServer
+from support.servers.local_server import LocalServer
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "testing-with-the-sandbox.md").read_text(encoding="utf-8")

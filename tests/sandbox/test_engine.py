@@ -11,7 +11,7 @@ from handloop.sandbox.requests.request import Request, Response, User
 from handloop.sandbox.storage.stored import Change
 from handloop.sandbox.wire.resource import GroupResource
 from handloop.sandbox.wire.status import Status
-from support.local_server import LocalServer, ManualClock
+from support.servers.local_server import LocalServer, ManualClock
 
 _MAPS = GroupResource("", "configmaps")
 

@@ -15,7 +15,7 @@ from handloop.sandbox.clock import RealClock
 from handloop.sandbox.engine import Engine
 from handloop.sandbox.http import HTTPServer
 from handloop.sandbox.requests.request import Request, Response
-from support.threads import Background
+from support.checks.threads import Background
 
 _PATH = "/api/v1/namespaces/default/configmaps"
 

@@ -11,7 +11,7 @@ import pytest
 
 from handloop.sandbox.clock import SettableClock
 from handloop.sandbox.server import Sandbox
-from support.deadline import until
+from support.checks.deadline import until
 
 _MAPS = "/api/v1/namespaces/default/configmaps"
 

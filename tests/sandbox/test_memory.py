@@ -11,8 +11,8 @@ import pytest
 from handloop.sandbox.cluster import events, garbage_collector, lifecycle
 from handloop.sandbox.engine import COMPACTION_SECONDS
 from handloop.sandbox.storage import collection
-from support.local_server import LocalServer
-from support.widgets import CRDS, definition
+from support.builders.widgets import CRDS, definition
+from support.servers.local_server import LocalServer
 
 _CORE = "/api/v1/namespaces/default"
 _APPS = "/apis/apps/v1/namespaces/default"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from support.mutants import check_create, check_update
-from support.recorded_rules import Judged, creations, told, updates
+from support.recorded.mutants import check_create, check_update
+from support.recorded.recorded_rules import Judged, creations, told, updates
 
 
 @pytest.mark.parametrize("judged", creations(), ids=told)

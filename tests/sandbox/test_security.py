@@ -22,8 +22,8 @@ from handloop.client.errors import TLSError
 from handloop.client.transport import HTTPTransport
 from handloop.sandbox.requests.request import Response
 from handloop.sandbox.server import Sandbox
-from support.local_server import LocalServer
-from support.widgets import CRDS, definition
+from support.builders.widgets import CRDS, definition
+from support.servers.local_server import LocalServer
 
 _MAPS = "/api/v1/namespaces/default/configmaps"
 _PATHS = (

@@ -9,7 +9,7 @@ import yaml
 
 from handloop.sandbox.requests.request import User
 from handloop.sandbox.server import Sandbox
-from support.local_server import ManualClock
+from support.servers.local_server import ManualClock
 
 _PATH = "/apis/apps/v1/namespaces/default/deployments"
 

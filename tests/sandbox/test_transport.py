@@ -10,7 +10,7 @@ import pytest
 from handloop.sandbox.clock import SettableClock
 from handloop.sandbox.engine import ADMIN, Engine
 from handloop.sandbox.transport import Fields, InProcessTransport, SilenceError, StreamClosedError
-from support.local_server import ManualClock
+from support.servers.local_server import ManualClock
 
 _PATH = "/api/v1/namespaces/default/configmaps"
 

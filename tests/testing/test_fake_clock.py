@@ -6,7 +6,7 @@ import pytest
 
 from handloop.testing import FakeClock
 from handloop.testing import fake_clock as module
-from support.threads import Background
+from support.checks.threads import Background
 
 
 def test_a_sleep_ends_when_the_test_moves_time() -> None:

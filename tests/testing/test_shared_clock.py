@@ -8,7 +8,7 @@ import pytest
 
 from handloop.sandbox.clock import SettableClock
 from handloop.testing.shared_clock import SharedClock
-from support.threads import Background
+from support.checks.threads import Background
 
 
 @pytest.fixture

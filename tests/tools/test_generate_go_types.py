@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tools.generate_go_types import ROOT, build, full_type
-from tools.generate_kinds import TABLES
+from tools.generate_sandbox_tables import TABLES
 from tools.go_source import Member
 
 _TABLE = TABLES / "go_types.json"

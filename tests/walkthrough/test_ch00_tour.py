@@ -5,7 +5,7 @@ import yaml
 from handloop.walkthrough import ch00_tour
 from handloop.walkthrough.source import PACKAGE
 from handloop.walkthrough.stage import SAMPLE
-from support.chapters import told
+from support.checks.chapters import told
 
 ALL = set(range(1, 13))
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from handloop.walkthrough import ch01_log
-from support.chapters import told
+from support.checks.chapters import told
 
 
 def test_a_watch_is_a_log_from_a_version_on() -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 from handloop.walkthrough import ch02_reflector
-from support.chapters import told
+from support.checks.chapters import told
 
 
 def test_a_cut_costs_a_watch_and_a_410_a_list() -> None:

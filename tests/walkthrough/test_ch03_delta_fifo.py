@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from handloop.walkthrough import ch03_delta_fifo
-from support.chapters import told
+from support.checks.chapters import told
 
 
 def test_a_key_stands_in_line_once() -> None:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from handloop.walkthrough import ch04_indexer
-from support.chapters import told
+from support.checks.chapters import told
 
 
 def test_a_lister_sends_no_request_and_its_objects_cannot_be_changed() -> None:

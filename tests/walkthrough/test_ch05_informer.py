@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from handloop.walkthrough import ch05_informer
-from support.chapters import told
+from support.checks.chapters import told
 
 
 def test_a_slow_handler_and_a_failing_one_stop_no_other() -> None:

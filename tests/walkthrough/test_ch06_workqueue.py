@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from handloop.walkthrough import ch06_workqueue
 from handloop.workqueue.queue import QueueStatistics
-from support.chapters import told
+from support.checks.chapters import told
 
 
 def test_adds_collapse_and_what_a_worker_forgets_shows() -> None:

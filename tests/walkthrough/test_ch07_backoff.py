@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from handloop.walkthrough import ch07_backoff
-from support.chapters import told
+from support.checks.chapters import told
 
 
 def test_a_key_waits_twice_as_long_each_time() -> None:

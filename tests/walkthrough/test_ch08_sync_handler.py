@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from handloop.walkthrough import ch08_sync_handler
 from handloop.walkthrough.hand_synced_foo import DECISIONS, Sync
-from support.chapters import told
+from support.checks.chapters import told
 
 
 def executed(sync: Sync) -> list[str]:

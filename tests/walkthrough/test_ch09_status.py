@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from handloop.walkthrough import ch09_status
 from handloop.walkthrough.status_writes import ENOUGH_WRITES
-from support.chapters import told
+from support.checks.chapters import told
 
 
 def test_a_status_ends_where_nothing_differs() -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from handloop.walkthrough import ch10_production
 from handloop.walkthrough.replica import WORKERS
-from support.chapters import told
+from support.checks.chapters import told
 
 
 def test_one_replica_works_and_another_follows() -> None:

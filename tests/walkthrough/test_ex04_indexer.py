@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from support.solutions import judged, judged_start
+from support.checks.chapters import judged, judged_start
 
 RIGHT = """
 from handloop.apis.meta import controller_of

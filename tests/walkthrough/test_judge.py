@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from support.solutions import judged
+from support.checks.chapters import judged
 
 
 def test_an_exception_is_a_sentence_with_its_line() -> None:

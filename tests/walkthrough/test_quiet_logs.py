@@ -6,7 +6,7 @@ import pytest
 import structlog
 
 from handloop.walkthrough.quiet_logs import quiet_logs
-from support.captured_logs import captured_logs
+from support.checks.captured_logs import captured_logs
 
 
 def test_logs_are_dropped_and_come_back(capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,10 +9,10 @@ from handloop.informers import delta_fifo
 from handloop.informers.delta_fifo import Delta, DeltaFIFO, Deltas, DeltaType, Listed, ProcessBatchFunc
 from handloop.informers.indexer import Indexer
 from handloop.informers.keys import DeletedFinalStateUnknown
-from support.deployments import deployment
-from support.fake_lister_watcher import FakeSource
-from support.informer_rig import InformerRig
-from support.threads import Background
+from support.builders.deployments import deployment
+from support.checks.threads import Background
+from support.doubles.fake_lister_watcher import FakeSource
+from support.rigs.informer_rig import InformerRig
 
 
 class WithoutTombstones(DeltaFIFO[Deployment]):

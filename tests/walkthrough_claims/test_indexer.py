@@ -16,9 +16,9 @@ from handloop.informers.history_guard import HistoryGuard
 from handloop.informers.indexer import Indexer, StoreIndex, TransactionError
 from handloop.informers.informer_metrics import InformerMetrics
 from handloop.informers.processor import Notification, SharedProcessor
-from handloop.workqueue.seams import new_lock
-from support.foo_builders import disowned, new_deployment, new_foo
-from support.foo_rig import EXAMPLE, FooRig
+from handloop.seams.locks import new_lock
+from support.builders.foo_builders import disowned, new_deployment, new_foo
+from support.rigs.foo_rig import EXAMPLE, FooRig
 
 INDEX = foo_controller.DEPLOYMENT_NAME_INDEX
 

@@ -13,10 +13,10 @@ from handloop.client.resource_client import codec_of
 from handloop.informers import reflector
 from handloop.informers.reflector import Reflector
 from handloop.informers.relist_policy import RelistPolicy
-from support.deployments import deployment
-from support.fake_lister_watcher import FakeSource, expired
-from support.informer_rig import InformerRig
-from support.scripted_transport import ScriptedStream
+from support.builders.deployments import deployment
+from support.doubles.fake_lister_watcher import FakeSource, expired
+from support.doubles.scripted_transport import ScriptedStream
+from support.rigs.informer_rig import InformerRig
 
 
 def watching(*objects: Deployment) -> tuple[FakeSource, InformerRig]:

@@ -9,9 +9,9 @@ import pytest
 
 from handloop.apis.apps_v1 import Deployment
 from handloop.informers.processor import Notification, ProcessorListener
-from support.deployments import deployment
-from support.fake_lister_watcher import FakeSource
-from support.informer_rig import InformerRig
+from support.builders.deployments import deployment
+from support.doubles.fake_lister_watcher import FakeSource
+from support.rigs.informer_rig import InformerRig
 
 
 def call_at_once(

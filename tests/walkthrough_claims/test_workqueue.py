@@ -9,9 +9,9 @@ import pytest
 from handloop.controller.foo.types import Foo
 from handloop.informers.keys import ObjectName, object_name
 from handloop.workqueue.queue import Queue
-from support.foo_builders import new_foo
-from support.foo_rig import EXAMPLE, FooRig
-from support.reconcile_rig import no_thread
+from support.builders.foo_builders import new_foo
+from support.rigs.foo_rig import EXAMPLE, FooRig
+from support.rigs.reconcile_rig import no_thread
 
 
 def test_with_objects_for_keys_two_workers_have_one_foo() -> None:

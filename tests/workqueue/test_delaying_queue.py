@@ -5,18 +5,18 @@ from collections.abc import Iterator
 
 import pytest
 
+from handloop.seams.seams import Seams
+from handloop.testing.fake_clock import FakeClock
 from handloop.workqueue.queue import ShutDown
-from handloop.workqueue.seams import Seams
-from support.fake_clock import FakeClock
-from support.fake_metrics import FakeMetricsProvider
-from support.queues import (
+from support.builders.queues import (
     AnyDelayingQueue,
     NewDelayingQueue,
     both_delaying_queues,
     priority_queue,
     rate_limiting_queue,
 )
-from support.threads import Background
+from support.checks.threads import Background
+from support.doubles.fake_metrics import FakeMetricsProvider
 
 
 @pytest.fixture

@@ -4,13 +4,13 @@ from collections.abc import Iterator
 
 import pytest
 
+from handloop.seams.seams import Seams
+from handloop.testing.fake_clock import FakeClock
 from handloop.workqueue.priority_queue import LOW_PRIORITY, PriorityOrder, PriorityQueue
 from handloop.workqueue.queue import ShutDown
 from handloop.workqueue.rate_limiters import BucketRateLimiter, ItemExponentialFailureRateLimiter
-from handloop.workqueue.seams import Seams
-from support.fake_clock import FakeClock
-from support.fake_metrics import FakeMetricsProvider
-from support.threads import Background, Waits
+from support.checks.threads import Background, Waits
+from support.doubles.fake_metrics import FakeMetricsProvider
 
 
 @pytest.fixture

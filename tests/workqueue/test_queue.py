@@ -9,12 +9,12 @@ from operator import methodcaller
 
 import pytest
 
+from handloop.seams.locks import Lock
 from handloop.workqueue.priority_queue import PriorityQueue
 from handloop.workqueue.queue import FIFO, Queue, QueueStatistics, ShutDown
-from handloop.workqueue.seams import Lock
-from support.fake_metrics import FakeMetricsProvider
-from support.queues import AnyQueue, NewQueue, both_queues
-from support.threads import Background, Waits
+from support.builders.queues import AnyQueue, NewQueue, both_queues
+from support.checks.threads import Background, Waits
+from support.doubles.fake_metrics import FakeMetricsProvider
 
 ShutDownMethod = Callable[[AnyQueue], None]
 

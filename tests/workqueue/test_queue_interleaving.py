@@ -7,12 +7,12 @@ from functools import partial
 
 import pytest
 
+from handloop.seams.locks import set_lock_factory
 from handloop.workqueue.priority_queue import PriorityQueue
 from handloop.workqueue.queue import Queue, ShutDown
 from handloop.workqueue.rate_limiting_queue import DelayingQueue
-from handloop.workqueue.seams import set_lock_factory
-from support.interleaving import DeadlockError, Scheduler, SteppedCondition, SteppedLock
-from support.queues import AnyQueue, NewQueue, both_queues, priority_queue
+from support.builders.queues import AnyQueue, NewQueue, both_queues, priority_queue
+from support.rigs.interleaving import DeadlockError, Scheduler, SteppedCondition, SteppedLock
 
 SEEDS = range(60)
 

@@ -10,11 +10,12 @@ from collections.abc import Callable
 
 import pytest
 
+from handloop.seams.seams import Seams
+from handloop.seams.threads import Joinable, spawn_thread
+from handloop.testing.fake_clock import FakeClock
 from handloop.workqueue import queue_metrics as metrics
-from handloop.workqueue.seams import Joinable, Seams, spawn_thread
-from support.fake_clock import FakeClock
-from support.fake_metrics import FakeMetricsProvider
-from support.queues import NewDelayingQueue, NewQueue, both_delaying_queues, both_queues
+from support.builders.queues import NewDelayingQueue, NewQueue, both_delaying_queues, both_queues
+from support.doubles.fake_metrics import FakeMetricsProvider
 
 US = 1e-6
 MS = 1e-3

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from handloop.workqueue.queue import Queue, QueueStatistics, ShutDown
-from support.queues import NewQueue, priority_queue
+from support.builders.queues import NewQueue, priority_queue
 
 ITEMS = st.sampled_from("abcde")
 

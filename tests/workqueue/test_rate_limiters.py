@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from handloop.testing.fake_clock import FakeClock
 from handloop.workqueue.rate_limiters import (
     BucketRateLimiter,
     ItemExponentialFailureRateLimiter,
@@ -16,7 +17,6 @@ from handloop.workqueue.rate_limiters import (
     WithMaxWaitRateLimiter,
     default_controller_rate_limiter,
 )
-from support.fake_clock import FakeClock
 
 MS = 0.001
 MINUTE = 60.0

@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import pytest
 
+from handloop.seams.seams import Seams
+from handloop.testing.fake_clock import FakeClock
 from handloop.workqueue.rate_limiters import ItemExponentialFailureRateLimiter
 from handloop.workqueue.rate_limiting_queue import RateLimitingQueue
-from handloop.workqueue.seams import Seams
-from support.fake_clock import FakeClock
-from support.threads import Background
+from support.checks.threads import Background
 
 MS = 0.001
 

@@ -4,10 +4,11 @@ import random
 
 import pytest
 
+from handloop.seams.locks import new_lock
+from handloop.seams.seams import Seams
+from handloop.testing.fake_clock import FakeClock
 from handloop.workqueue.schedule import Schedule
-from handloop.workqueue.seams import Seams, new_lock
-from support.fake_clock import FakeClock
-from support.reconcile_rig import no_thread
+from support.rigs.reconcile_rig import no_thread
 
 
 class Rig:

@@ -26,8 +26,9 @@ from handloop.client.errors import AlreadyExists, ClientError, Conflict, Deadlin
 from handloop.controller.runtime.election.config import LeaderElectionConfig
 from handloop.controller.runtime.election.election_metrics import LeaderElectionMetrics
 from handloop.controller.runtime.serving.health import Well
-from handloop.workqueue.seams import Clock, new_lock
-from handloop.workqueue.stdlib_logs import get_logger
+from handloop.seams.clock import Clock
+from handloop.seams.locks import new_lock
+from handloop.seams.logs import get_logger
 
 log = get_logger("leaderelection")
 

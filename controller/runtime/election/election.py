@@ -28,7 +28,7 @@ from handloop.controller.runtime.election.durations import (
 from handloop.controller.runtime.election.leader_election import LeadershipLost
 from handloop.controller.runtime.election.lease_lock import LeaseLock
 from handloop.controller.runtime.events.recorder import EventRecorder
-from handloop.workqueue.seams import REAL_SEAMS, Seams
+from handloop.seams.seams import REAL_SEAMS, Seams
 
 LINGER_SECONDS: Final = 1.0
 _EXIT_FATAL: Final = 1

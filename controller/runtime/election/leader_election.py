@@ -28,8 +28,8 @@ from handloop.controller.runtime.election.candidacy import Candidacy, ElectionSt
 from handloop.controller.runtime.election.config import LeaderElectionConfig
 from handloop.controller.runtime.election.durations import JITTER_FACTOR
 from handloop.controller.runtime.election.election_metrics import LeaderElectionMetrics
-from handloop.workqueue.seams import REAL_SEAMS, Seams
-from handloop.workqueue.stdlib_logs import get_logger
+from handloop.seams.logs import get_logger
+from handloop.seams.seams import REAL_SEAMS, Seams
 
 log = get_logger("leaderelection")
 

@@ -27,8 +27,8 @@ from handloop.controller.runtime.events.delivery import (
     EventWatcher,
 )
 from handloop.controller.runtime.events.recorder import EventRecorder, PublishingRecorder
-from handloop.workqueue.seams import REAL_SEAMS, Seams
-from handloop.workqueue.stdlib_logs import get_logger
+from handloop.seams.logs import get_logger
+from handloop.seams.seams import REAL_SEAMS, Seams
 
 log = get_logger("events")
 

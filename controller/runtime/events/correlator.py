@@ -23,8 +23,8 @@ from msgspec.structs import replace
 from handloop.apis.core_v1 import Event
 from handloop.apis.meta import ObjectMeta, format_time
 from handloop.controller.runtime.events.recorder import event_name
+from handloop.seams.clock import REAL_CLOCK, Clock
 from handloop.workqueue.rate_limiters import TokenBucket
-from handloop.workqueue.seams import REAL_CLOCK, Clock
 
 AGGREGATE_PREFIX: Final = "(combined from similar events): "
 

@@ -22,8 +22,9 @@ from msgspec.structs import replace
 from handloop.apis.core_v1 import Event
 from handloop.client.errors import AlreadyExists, APIError, NotFound
 from handloop.client.resource_client import PatchType
-from handloop.workqueue.seams import REAL_SEAMS, Seams, new_condition, new_lock
-from handloop.workqueue.stdlib_logs import get_logger
+from handloop.seams.locks import new_condition, new_lock
+from handloop.seams.logs import get_logger
+from handloop.seams.seams import REAL_SEAMS, Seams
 
 log = get_logger("events")
 

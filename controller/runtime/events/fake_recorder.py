@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from handloop.controller.runtime.events.recorder import reference_to
-from handloop.workqueue.seams import new_lock
+from handloop.seams.locks import new_lock
 
 
 class FakeRecorder:

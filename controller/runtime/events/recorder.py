@@ -20,8 +20,9 @@ from handloop.apis.core_v1 import Event, EventSource, ObjectReference
 from handloop.apis.meta import FrozenMap, Kind, ObjectMeta, format_time
 from handloop.apis.resource import Resource
 from handloop.client.decoding.pages import Undecodable
-from handloop.workqueue.seams import REAL_CLOCK, Clock, new_lock
-from handloop.workqueue.stdlib_logs import get_logger
+from handloop.seams.clock import REAL_CLOCK, Clock
+from handloop.seams.locks import new_lock
+from handloop.seams.logs import get_logger
 
 log = get_logger("events")
 

@@ -9,7 +9,7 @@ from handloop.apis.core_v1 import Event
 from handloop.client.resource_client import Client
 from handloop.controller.runtime.events.broadcaster import EventBroadcaster
 from handloop.controller.runtime.events.recorder import EventRecorder
-from handloop.workqueue.seams import REAL_SEAMS, Seams
+from handloop.seams.seams import REAL_SEAMS, Seams
 
 FLUSH_SECONDS: Final = 5.0
 _LOG_VERBOSITY: Final = 3

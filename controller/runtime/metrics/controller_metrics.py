@@ -17,9 +17,9 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from handloop.controller.runtime.metrics.instruments import B_EXP, B_SMALL, Instruments
+from handloop.seams.locks import new_lock
 from handloop.workqueue.priority_queue import DEFAULT_PRIORITY, LOW_PRIORITY
 from handloop.workqueue.queue_metrics import QueueInstruments
-from handloop.workqueue.seams import new_lock
 
 ReconcileResult = Literal["success", "error", "requeue", "requeue_after"]
 """How a reconcile ended. `requeue` counts controller-runtime's deprecated flag: always 0 here."""

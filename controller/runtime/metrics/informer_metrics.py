@@ -21,7 +21,7 @@ from handloop.informers.informer_metrics import InformerMetrics
 from handloop.informers.informer_statistics import InformerStatistics, State
 from handloop.informers.relist_policy import RelistReason
 from handloop.informers.shared_informer import SharedIndexInformer
-from handloop.workqueue.seams import Clock
+from handloop.seams.clock import Clock
 
 SAMPLE: Final = 32
 """How many objects of a cache are measured."""

@@ -8,8 +8,8 @@ from typing import Final
 from handloop.client.http.response import Response
 from handloop.client.rest_client import Call
 from handloop.controller.runtime.rbac.access import Access
-from handloop.workqueue.seams import new_lock
-from handloop.workqueue.stdlib_logs import get_logger
+from handloop.seams.locks import new_lock
+from handloop.seams.logs import get_logger
 
 _CREATED: Final = 201
 _VERBS: Final = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}

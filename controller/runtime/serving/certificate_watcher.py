@@ -12,8 +12,9 @@ from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter
 
-from handloop.workqueue.seams import Clock, new_lock
-from handloop.workqueue.stdlib_logs import get_logger
+from handloop.seams.clock import Clock
+from handloop.seams.locks import new_lock
+from handloop.seams.logs import get_logger
 
 log = get_logger("metrics")
 

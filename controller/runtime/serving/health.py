@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from handloop.controller.runtime.serving.page_server import TEXT, Page
-from handloop.workqueue.stdlib_logs import get_logger
+from handloop.seams.logs import get_logger
 
 log = get_logger("health")
 

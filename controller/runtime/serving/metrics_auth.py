@@ -14,8 +14,9 @@ from cachetools import TTLCache
 from handloop.client.access_review import Identity, check_path_access, whose_token
 from handloop.client.errors import ClientError
 from handloop.client.rest_client import RESTClient
-from handloop.workqueue.seams import Clock, new_lock
-from handloop.workqueue.stdlib_logs import get_logger
+from handloop.seams.clock import Clock
+from handloop.seams.locks import new_lock
+from handloop.seams.logs import get_logger
 
 log = get_logger("metrics")
 

@@ -21,8 +21,9 @@ from typing import Any, Final
 from urllib.parse import parse_qs, urlsplit
 
 from handloop.controller.runtime.serving.listening import listen_error
-from handloop.workqueue.seams import Joinable, Spawn, new_lock, spawn_thread
-from handloop.workqueue.stdlib_logs import get_logger
+from handloop.seams.locks import new_lock
+from handloop.seams.logs import get_logger
+from handloop.seams.threads import Joinable, Spawn, spawn_thread
 
 log = get_logger("health")
 

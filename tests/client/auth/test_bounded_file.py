@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from handloop.client.auth.bounded_file import FILE_BYTES, read_bounded, read_file
-from support.deadline import until
-from support.threads import Background
+from support.checks.deadline import until
+from support.checks.threads import Background
 
 
 @pytest.fixture

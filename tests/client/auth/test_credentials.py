@@ -18,10 +18,10 @@ from handloop.client.auth.credentials import (
 )
 from handloop.client.auth.tls import KeyPair
 from handloop.client.errors import ConfigError, ConfigProblem
-from handloop.workqueue.seams import Seams
-from support.captured_logs import captured_logs
-from support.fake_clock import FakeClock
-from support.threads import Background
+from handloop.seams.seams import Seams
+from handloop.testing.fake_clock import FakeClock
+from support.checks.captured_logs import captured_logs
+from support.checks.threads import Background
 
 
 def test_a_static_header_never_changes() -> None:

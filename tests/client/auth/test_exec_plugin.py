@@ -18,9 +18,9 @@ from handloop.client.auth.credentials import Fetched, FetchedCredentials
 from handloop.client.auth.exec_plugin import fetch_from_plugin
 from handloop.client.auth.tls import KeyPair
 from handloop.client.errors import ConfigError, ConfigProblem
-from support.deadline import until
-from support.holders import Holders
-from support.threads import Background
+from support.checks.deadline import until
+from support.checks.holders import Holders
+from support.checks.threads import Background
 
 ROOT = Path(__file__).parents[3]
 

@@ -12,9 +12,9 @@ from handloop.client.auth.in_cluster import (
     in_cluster_token,
 )
 from handloop.client.errors import ConfigError, ConfigProblem
-from support.captured_logs import captured_logs
-from support.certificates import CertificateAuthority
-from support.fake_clock import FakeClock
+from handloop.testing.fake_clock import FakeClock
+from support.checks.captured_logs import captured_logs
+from support.servers.certificates import CertificateAuthority
 
 ENVIRON = {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_SERVICE_PORT": "443"}
 

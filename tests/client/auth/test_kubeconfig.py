@@ -10,7 +10,7 @@ import pytest
 
 from handloop.client.auth.kubeconfig import Kubeconfig, merge, raw_cluster, read_kubeconfig
 from handloop.client.errors import ConfigError, ConfigProblem
-from support.threads import Background
+from support.checks.threads import Background
 
 WHOLE = """
 apiVersion: v1

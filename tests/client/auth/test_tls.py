@@ -10,9 +10,9 @@ import pytest
 
 from handloop.client.auth.tls import KeyPair, TLSContexts, TLSOptions, build_context
 from handloop.client.errors import ConfigError, ConfigProblem
-from support.captured_logs import captured_logs
-from support.certificates import CertificateAuthority
-from support.threads import Background
+from support.checks.captured_logs import captured_logs
+from support.checks.threads import Background
+from support.servers.certificates import CertificateAuthority
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from handloop.client.auth.user import (
     key_pair_for,
 )
 from handloop.client.errors import ConfigError, ConfigProblem
-from support.fake_clock import FakeClock
+from handloop.testing.fake_clock import FakeClock
 
 
 def credentials(user: User, *, file: str = "", cluster: Any = None) -> Any:

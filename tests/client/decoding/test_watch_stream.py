@@ -33,10 +33,10 @@ from handloop.client.errors import (
 )
 from handloop.client.resource_client import codec_of
 from handloop.controller.foo.types import Foo
-from support.captured_logs import captured_logs
-from support.fake_clock import FakeClock
-from support.scripted_transport import ScriptedStream
-from support.threads import Background
+from handloop.testing.fake_clock import FakeClock
+from support.checks.captured_logs import captured_logs
+from support.checks.threads import Background
+from support.doubles.scripted_transport import ScriptedStream
 
 
 def event(number: int, *, padding: str = "") -> bytes:

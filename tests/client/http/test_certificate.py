@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from handloop.client.http.certificate import Certificate, parse_certificate
-from support.certificates import CertificateAuthority, Issued
+from support.servers.certificates import CertificateAuthority, Issued
 
 
 def parsed(issued: Issued) -> Certificate:

@@ -18,9 +18,9 @@ from handloop.client.http.connections import (
 from handloop.client.http.exchange import Answer, exchange
 from handloop.client.http.sockets import arm
 from handloop.client.request_reports import NO_METRICS
-from handloop.workqueue.seams import spawn_thread
-from support.certificates import CertificateAuthority
-from support.wire_server import Peer, Script, WireServer, always, answering, response
+from handloop.seams.threads import spawn_thread
+from support.servers.certificates import CertificateAuthority
+from support.servers.wire_server import Peer, Script, WireServer, always, answering, response
 
 BODY = b'{"items":[' + b"1," * 500 + b"2]}"
 

@@ -19,10 +19,10 @@ from handloop.client.http.exchange import Answer, HTTPStream, exchange
 from handloop.client.http.sockets import arm
 from handloop.client.request_reports import NO_METRICS
 from handloop.client.transport import HTTPTransport
-from handloop.workqueue.seams import spawn_thread
-from support.certificates import CertificateAuthority
-from support.threads import Background
-from support.wire_server import (
+from handloop.seams.threads import spawn_thread
+from support.checks.threads import Background
+from support.servers.certificates import CertificateAuthority
+from support.servers.wire_server import (
     CHUNKED_HEAD,
     LAST_CHUNK,
     Peer,

@@ -24,8 +24,8 @@ from handloop.client.errors import (
 )
 from handloop.client.http.certificate import Certificate
 from handloop.client.http.failures import FAILURES, Attempt, explain, shown_certificate
-from support.certificates import CertificateAuthority
-from support.wire_server import Peer, WireServer
+from support.servers.certificates import CertificateAuthority
+from support.servers.wire_server import Peer, WireServer
 
 
 def attempt(*, write: bool = False, sent: bool = True, proxy: str = "") -> Attempt:

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from handloop.client.http.sockets import DeadlineSocket, DeadlineSSLSocket, connect, resolve, with_deadline
-from support.certificates import CertificateAuthority
-from support.threads import DEADLINE_SECONDS
-from support.wire_server import Peer, WireServer, answering, response, silent_after
+from support.checks.threads import DEADLINE_SECONDS
+from support.servers.certificates import CertificateAuthority
+from support.servers.wire_server import Peer, WireServer, answering, response, silent_after
 
 
 def connected(server: WireServer) -> DeadlineSocket:

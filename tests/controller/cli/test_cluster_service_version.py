@@ -20,9 +20,9 @@ from handloop.controller.cli.operator import Operator, Setup
 from handloop.controller.cli.options import Options
 from handloop.controller.myapp.types import MyApp
 from handloop.controller.runtime.rbac.access import Access
-from support.cluster import CRDS, RealCluster, RequestRefusedError
-from support.deadline import until
-from support.options import parse_options
+from support.builders.options import parse_options
+from support.checks.deadline import until
+from support.servers.cluster import CRDS, RealCluster, RequestRefusedError
 
 MANIFESTS: Final = Path(__file__).parents[3] / "manifests"
 VERSIONS: Final = "/apis/operators.coreos.com/v1alpha1/namespaces/{}/clusterserviceversions"

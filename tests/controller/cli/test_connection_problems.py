@@ -35,7 +35,7 @@ from handloop.client.errors import (
 from handloop.client.errors.status import Status
 from handloop.controller.cli import connection_problems
 from handloop.controller.cli.connection_problems import certificate_end, expired_credentials, token_end
-from support.certificates import CertificateAuthority
+from support.servers.certificates import CertificateAuthority
 
 
 def test_e01_lists_where_it_looked() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from handloop.controller.cli.declarations import declared_access, declared_kinds
 from handloop.controller.foo.types import Foo
-from support.options import new_options
+from support.builders.options import new_options
 
 
 def test_the_lease_and_the_readers_of_metrics_are_asked_for_only_where_they_are_on() -> None:

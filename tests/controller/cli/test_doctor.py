@@ -13,12 +13,12 @@ import pytest
 from handloop.controller.cli.main import execute
 from handloop.controller.cli.options import Options
 from handloop.controller.cli.preflight import doctor
-from handloop.workqueue.seams import Seams
-from support.cluster import RBAC, SandboxCluster, sandbox_cluster, token_kubeconfig, usual_definition
-from support.fake_clock import FakeClock
-from support.options import new_options
-from support.threads import Background
-from support.wire_server import Peer, WireServer, response
+from handloop.seams.seams import Seams
+from handloop.testing.fake_clock import FakeClock
+from support.builders.options import new_options
+from support.checks.threads import Background
+from support.servers.cluster import RBAC, SandboxCluster, sandbox_cluster, token_kubeconfig, usual_definition
+from support.servers.wire_server import Peer, WireServer, response
 
 CRD = "foos.samplecontroller.k8s.io/v1alpha1"
 

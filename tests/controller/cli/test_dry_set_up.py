@@ -17,8 +17,8 @@ from handloop.controller.foo.types import Foo
 from handloop.controller.runtime.builder import controller_for
 from handloop.controller.runtime.manager import Manager
 from handloop.kinds.core_v1 import ConfigMap
-from support.greeter import Greeting, set_up
-from support.scripted_transport import ScriptedTransport
+from support.doubles.scripted_transport import ScriptedTransport
+from support.rigs.greeter import Greeting, set_up
 
 
 class Certificate(Kind, group="cert-manager.io", version="v1", partial=True):

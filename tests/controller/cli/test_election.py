@@ -8,7 +8,7 @@ from handloop.controller.cli.election import StandbyReport, lost_lease, standby
 from handloop.controller.cli.problems import EXIT_FATAL, EXIT_OK, Problem
 from handloop.controller.runtime.election.candidacy import ElectionStatistics
 from handloop.controller.runtime.election.leader_election import LeadershipLost
-from support.fake_clock import FakeClock
+from handloop.testing.fake_clock import FakeClock
 
 SEEN = ElectionStatistics("demo/foo", "pod-b", "pod-a", False, 1.0, 14.0, "")
 

@@ -9,7 +9,7 @@ import pytest
 from handloop.controller.cli.flags import SANDBOX_LIMITS, UsageError
 from handloop.controller.runtime.serving.bind_address import BindAddress
 from handloop.sandbox.differences import DIFFERENCES, bullets
-from support.options import new_options, parse_options
+from support.builders.options import new_options, parse_options
 
 
 def test_without_flags_the_defaults_are_sample_controllers() -> None:

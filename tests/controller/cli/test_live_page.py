@@ -18,10 +18,10 @@ from handloop.controller.cli.live_page import live_page
 from handloop.controller.cli.values import LOOPBACK
 from handloop.controller.runtime.serving.bind_address import BindAddress
 from handloop.walkthrough.top.stream import Stream
-from support.captured_logs import captured_logs
-from support.deadline import until
-from support.options import new_options, parse_options
-from support.program import ON_FREE_PORTS, SECONDS, running, wait_ready_page
+from support.builders.options import new_options, parse_options
+from support.checks.captured_logs import captured_logs
+from support.checks.deadline import until
+from support.rigs.program import ON_FREE_PORTS, SECONDS, running, wait_ready_page
 
 
 @pytest.mark.parametrize(

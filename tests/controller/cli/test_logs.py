@@ -16,9 +16,9 @@ from handloop.client import request_reports
 from handloop.controller.cli.logs import RepeatFilter, configure_logging, default_format, tell
 from handloop.controller.cli.problems import Problem
 from handloop.informers.keys import ObjectName
-from support.fake_clock import FakeClock
-from support.options import new_options
-from support.watched_text import WatchedText
+from handloop.testing.fake_clock import FakeClock
+from support.builders.options import new_options
+from support.checks.output import WatchedText
 
 
 def logged(log_format: str, verbosity: int = 0) -> tuple[structlog.typing.FilteringBoundLogger, io.StringIO]:

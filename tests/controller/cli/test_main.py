@@ -30,14 +30,14 @@ from handloop.controller.runtime.manager import Manager
 from handloop.informers.keys import ObjectName
 from handloop.sandbox.requests.request import User
 from handloop.sandbox.server import Sandbox
-from support.cluster import CRDS, sandbox_cluster
-from support.deadline import until
-from support.greeter import Greeter, Greeting, set_up
-from support.options import new_options
-from support.program import NO_SERVERS
-from support.signals import terminate
-from support.threads import Background
-from support.watched_text import WatchedText
+from support.builders.options import new_options
+from support.checks.deadline import until
+from support.checks.output import WatchedText
+from support.checks.signals import terminate
+from support.checks.threads import Background
+from support.rigs.greeter import Greeter, Greeting, set_up
+from support.rigs.program import NO_SERVERS
+from support.servers.cluster import CRDS, sandbox_cluster
 
 ROOT = Path(__file__).parents[3]
 

@@ -21,7 +21,7 @@ from handloop.controller.cli.options import Options
 from handloop.controller.cli.problems import EXIT_OK
 from handloop.controller.program import PROGRAM
 from handloop.kinds.core_v1 import PodTemplateSpec
-from support.options import parse_options
+from support.builders.options import parse_options
 
 MANIFESTS = Path(__file__).parents[3] / "manifests"
 AS_DEPLOYED = ("--leader-elect", "--leader-elect-resource-namespace=handloop-system")

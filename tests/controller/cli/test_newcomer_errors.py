@@ -27,9 +27,17 @@ from handloop.controller.foo.access import FOO_ACCESS
 from handloop.controller.runtime.rbac.roles import roles
 from handloop.sandbox.requests.request import User
 from handloop.sandbox.server import Sandbox
-from handloop.workqueue.seams import REAL_CLOCK, Clock, Seams
-from support.certificates import CertificateAuthority
-from support.cluster import (
+from handloop.seams.clock import REAL_CLOCK, Clock
+from handloop.seams.seams import Seams
+from handloop.testing.fake_clock import FakeClock
+from support.builders.options import parse_options
+from support.checks.deadline import until
+from support.checks.output import WatchedText
+from support.checks.threads import Background
+from support.doubles.fast_clock import FastClock
+from support.rigs.program import NO_SERVERS
+from support.servers.certificates import CertificateAuthority
+from support.servers.cluster import (
     CRDS,
     RBAC,
     SandboxCluster,
@@ -37,14 +45,7 @@ from support.cluster import (
     token_kubeconfig,
     usual_definition,
 )
-from support.deadline import until
-from support.fake_clock import FakeClock
-from support.fast_clock import FastClock
-from support.options import parse_options
-from support.program import NO_SERVERS
-from support.threads import Background
-from support.watched_text import WatchedText
-from support.wire_server import WireServer, always, response
+from support.servers.wire_server import WireServer, always, response
 
 SECONDS = 20.0
 INSTALL_CRD = "fix: python -m controller manifests crd | kubectl apply -f -"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from handloop.controller.cli.operator import Setup, typed_command
-from support.greeter import Greeting
+from support.rigs.greeter import Greeting
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 from handloop.controller.cli.options import FLAGS, spelling
 from handloop.controller.program import PROGRAM
-from support.options import new_options, parse_options
+from support.builders.options import new_options, parse_options
 
 
 @pytest.mark.parametrize("name", FLAGS)

@@ -9,7 +9,7 @@ import pytest
 import handloop.walkthrough
 from handloop.controller.cli.main import run_command
 from handloop.controller.program import PROGRAM
-from support.options import parse_options
+from support.builders.options import parse_options
 
 
 def test_help_lists_them(capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,7 +8,7 @@ from handloop.apis.resource import Resource
 from handloop.controller.cli.declarations import declared_access
 from handloop.controller.cli.permissions import Need, missing_permissions, needs, rbac_command
 from handloop.controller.runtime.rbac.access import Access
-from support.options import new_options, parse_options
+from support.builders.options import new_options, parse_options
 
 NODES = Resource("", "v1", "nodes", "Node", namespaced=False)
 COMMAND = "python -m controller manifests rbac"

@@ -35,10 +35,11 @@ from handloop.controller.runtime.rbac.access import Access
 from handloop.controller.runtime.rbac.roles import roles
 from handloop.sandbox.requests.request import User
 from handloop.sandbox.server import Sandbox
-from handloop.workqueue.seams import REAL_CLOCK, Clock, Seams
-from support.fake_clock import FakeClock
-from support.options import new_options
-from support.scripted_transport import ScriptedTransport, answer
+from handloop.seams.clock import REAL_CLOCK, Clock
+from handloop.seams.seams import Seams
+from handloop.testing.fake_clock import FakeClock
+from support.builders.options import new_options
+from support.doubles.scripted_transport import ScriptedTransport, answer
 
 HOST = "https://10.0.0.1:6443"
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"

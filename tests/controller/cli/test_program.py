@@ -31,14 +31,15 @@ from handloop.kinds.core_v1 import Node
 from handloop.sandbox.clock import SettableClock
 from handloop.sandbox.requests.request import User
 from handloop.sandbox.server import Sandbox
+from handloop.seams.clock import REAL_CLOCK, Clock
+from handloop.seams.seams import Seams
+from handloop.testing.fake_clock import FakeClock
 from handloop.testing.request_trace import RequestTrace
-from handloop.workqueue.seams import REAL_CLOCK, Clock, Seams
-from support.captured_logs import captured_logs
-from support.deadline import until
-from support.fake_clock import FakeClock
-from support.fast_clock import FastClock
-from support.options import new_options
-from support.threads import Background
+from support.builders.options import new_options
+from support.checks.captured_logs import captured_logs
+from support.checks.deadline import until
+from support.checks.threads import Background
+from support.doubles.fast_clock import FastClock
 
 SECONDS = 60.0
 FOO = new_options(controllers=("foo",))

@@ -19,15 +19,15 @@ from handloop.controller.cli.preflight import REQUEST_SECONDS
 from handloop.controller.cli.run import banner, run, show_banner
 from handloop.controller.runtime.election.leader_election import LeadershipLost
 from handloop.controller.runtime.runnable import StopTimeoutError, WorkersBusyError
-from support.captured_logs import captured_logs
-from support.cluster import SandboxCluster, sandbox_cluster, usual_definition
-from support.deadline import until
-from support.options import parse_options
-from support.program import NO_SERVERS, ON_FREE_PORTS
-from support.served_pages import fetch
-from support.threads import Background
-from support.watched_text import WatchedText
-from support.wire_server import Peer, WireServer, always, response
+from support.builders.options import parse_options
+from support.checks.captured_logs import captured_logs
+from support.checks.deadline import until
+from support.checks.output import WatchedText
+from support.checks.threads import Background
+from support.rigs.program import NO_SERVERS, ON_FREE_PORTS
+from support.servers.cluster import SandboxCluster, sandbox_cluster, usual_definition
+from support.servers.served_pages import fetch
+from support.servers.wire_server import Peer, WireServer, always, response
 
 SECONDS = 20.0
 

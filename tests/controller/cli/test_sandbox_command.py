@@ -24,9 +24,9 @@ from handloop.controller.cli.options import Options
 from handloop.controller.cli.sandbox_command import CRDS, run_sandbox, running_sandbox, sandbox_hint
 from handloop.controller.program import PROGRAM
 from handloop.controller.runtime.serving.listening import ListenError
-from support.options import new_options
-from support.threads import Background
-from support.watched_text import WatchedText
+from support.builders.options import new_options
+from support.checks.output import WatchedText
+from support.checks.threads import Background
 
 FOOS = "/apis/samplecontroller.k8s.io/v1alpha1/foos"
 

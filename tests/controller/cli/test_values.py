@@ -22,7 +22,7 @@ from handloop.controller.cli.values import (
     workers_count,
 )
 from handloop.controller.program import NAMES
-from support.options import parse_options
+from support.builders.options import parse_options
 
 
 @pytest.mark.parametrize(

@@ -22,14 +22,14 @@ from handloop.controller.foo.controller import (
 )
 from handloop.controller.runtime.reconcile import WaitError
 from handloop.informers.keys import DeletedFinalStateUnknown, ObjectName
-from handloop.workqueue.seams import Joinable, spawn_thread
-from support.api_errors import api_error
-from support.captured_logs import captured_logs
-from support.fake_api import Write
-from support.fake_clock import FakeClock
-from support.foo_builders import disowned, new_foo
-from support.foo_builders import new_deployment as stored_deployment
-from support.foo_rig import EXAMPLE, FooRig
+from handloop.seams.threads import Joinable, spawn_thread
+from handloop.testing.fake_clock import FakeClock
+from support.builders.foo_builders import disowned, new_foo
+from support.builders.foo_builders import new_deployment as stored_deployment
+from support.checks.api_errors import api_error
+from support.checks.captured_logs import captured_logs
+from support.doubles.fake_api import Write
+from support.rigs.foo_rig import EXAMPLE, FooRig
 
 _DEADLINE_SECONDS = 20.0
 _SYNCED = "Normal Synced Foo synced successfully"

@@ -20,10 +20,10 @@ from handloop.client.errors import ClientError, ConnectionBroken
 from handloop.controller.foo.types import Foo
 from handloop.controller.runtime.reconcile import ReconcileError
 from handloop.informers.keys import ObjectName
-from support.captured_logs import captured_logs
-from support.fake_api import FooCRD, Write
-from support.foo_builders import disowned, new_deployment, new_foo
-from support.foo_rig import FooRig
+from support.builders.foo_builders import disowned, new_deployment, new_foo
+from support.checks.captured_logs import captured_logs
+from support.doubles.fake_api import FooCRD, Write
+from support.rigs.foo_rig import FooRig
 
 _MAX_ROUNDS = 30
 _QUIET_ROUNDS = 5

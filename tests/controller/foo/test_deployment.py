@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 
 from handloop.controller.foo.controller import new_deployment, scale_patch
-from support.foo_builders import new_deployment as stored_deployment
-from support.foo_builders import new_foo
+from support.builders.foo_builders import new_deployment as stored_deployment
+from support.builders.foo_builders import new_foo
 
 
 def test_the_deployment_a_foo_wants() -> None:

@@ -6,9 +6,9 @@ import msgspec
 
 from handloop.apis.core_v1 import ObjectReference
 from handloop.apis.meta import OwnerReference
-from support.captured_logs import captured_logs
-from support.foo_builders import new_deployment, new_foo
-from support.foo_rig import FooRig
+from support.builders.foo_builders import new_deployment, new_foo
+from support.checks.captured_logs import captured_logs
+from support.rigs.foo_rig import FooRig
 
 
 def _reference(name: str, version: str) -> ObjectReference:

@@ -17,9 +17,9 @@ from handloop.controller.foo.types import Foo, FooSpec
 from handloop.controller.runtime.runnable import WorkersBusyError, needs_leader_election
 from handloop.informers.keys import ObjectName
 from handloop.testing.eventually import eventually
-from support.captured_logs import captured_logs
-from support.managed_sandbox import ManagedSandbox
-from support.threads import Background
+from support.checks.captured_logs import captured_logs
+from support.checks.threads import Background
+from support.rigs.managed_sandbox import ManagedSandbox
 
 DEPTH = {"name": "foo", "controller": "foo", "priority": ""}
 

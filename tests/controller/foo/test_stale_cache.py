@@ -9,10 +9,10 @@ from msgspec.structs import replace
 
 from handloop.apis.apps_v1 import Deployment
 from handloop.controller.runtime.reporting import Outcomes
-from support.captured_logs import captured_logs
-from support.foo_builders import new_deployment, new_foo
-from support.foo_rig import EXAMPLE, FooRig
-from support.reconcile_rig import no_thread
+from support.builders.foo_builders import new_deployment, new_foo
+from support.checks.captured_logs import captured_logs
+from support.rigs.foo_rig import EXAMPLE, FooRig
+from support.rigs.reconcile_rig import no_thread
 
 SECONDS = 75.0
 """The longest that a watch which is half-open is believed."""

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from handloop.client.errors import Conflict, NotFound
-from support.captured_logs import captured_logs
-from support.fake_api import FooCRD
-from support.foo_builders import new_deployment, new_foo
-from support.foo_rig import FooRig
+from support.builders.foo_builders import new_deployment, new_foo
+from support.checks.captured_logs import captured_logs
+from support.doubles.fake_api import FooCRD
+from support.rigs.foo_rig import FooRig
 
 _PUT = ("PUT", "foos/example-foo/status")
 _SCALE = ("PATCH", "deployments/example-foo-deployment")

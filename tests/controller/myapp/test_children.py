@@ -21,8 +21,8 @@ from handloop.controller.myapp.children import (
 from handloop.controller.myapp.types import AutoScaling, MyApp
 from handloop.controller.runtime.context import NameTakenError
 from handloop.controller.runtime.reconcile import WaitError
-from support.myapp_builders import new_app
-from support.myapp_rig import NAMESPACE, MyAppRig
+from support.builders.myapp_builders import new_app
+from support.rigs.myapp_rig import NAMESPACE, MyAppRig
 
 TAKEN_BY = OwnerReference(api_version="apps/v1", kind="Deployment", name="theirs", uid="u", controller=True)
 KEY = {"name": "n", "key": "k"}

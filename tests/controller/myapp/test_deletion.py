@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from handloop.controller.myapp.types import MyApp
 from handloop.controller.runtime.reconcile import DONE
-from support.myapp_rig import NAMESPACE, MyAppRig
-from support.myapp_scenes import CHILDREN, DELETING, FULL, settled
+from support.rigs.myapp_rig import NAMESPACE, MyAppRig
+from support.rigs.myapp_scenes import CHILDREN, DELETING, FULL, settled
 
 
 def test_a_myapp_that_goes_gets_nothing() -> None:

@@ -13,13 +13,13 @@ from handloop.controller.myapp.types import MyApp
 from handloop.informers.informer_options import InformerOptions
 from handloop.sandbox.engine import Engine, Stream
 from handloop.sandbox.requests.request import Request, Response
-from handloop.workqueue.seams import Seams
-from support.captured_logs import captured_logs
-from support.deadline import until
-from support.fake_clock import FakeClock
-from support.managed_sandbox import ManagedSandbox
-from support.myapp_rig import CRDS, NAMESPACE, app
-from support.myapp_scenes import FULL
+from handloop.seams.seams import Seams
+from handloop.testing.fake_clock import FakeClock
+from support.checks.captured_logs import captured_logs
+from support.checks.deadline import until
+from support.rigs.managed_sandbox import ManagedSandbox
+from support.rigs.myapp_rig import CRDS, NAMESPACE, app
+from support.rigs.myapp_scenes import FULL
 
 APPS: Final = int(os.environ.get("IDLE_MYAPPS", "10"))
 RESYNCS: Final = 100

@@ -8,8 +8,8 @@ from handloop.apis.core_v1 import Event, Service
 from handloop.controller.myapp.types import MyApp
 from handloop.controller.runtime.reconcile import TerminalError
 from handloop.testing.eventually import eventually
-from support.myapp_rig import NAMESPACE, MyAppRig
-from support.myapp_scenes import (
+from support.rigs.myapp_rig import NAMESPACE, MyAppRig
+from support.rigs.myapp_scenes import (
     READY,
     Managed,
     older_definition,

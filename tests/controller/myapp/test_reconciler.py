@@ -14,8 +14,8 @@ from handloop.controller.myapp.reconciler import LOOK_AGAIN_SECONDS, reconcile
 from handloop.controller.myapp.types import MyApp
 from handloop.controller.runtime.reconcile import ReconcileError
 from handloop.informers.keys import ObjectName
-from support.myapp_rig import NAMESPACE, MyAppRig, NotedWrites, Object
-from support.myapp_scenes import (
+from support.rigs.myapp_rig import NAMESPACE, MyAppRig, NotedWrites, Object
+from support.rigs.myapp_scenes import (
     CHILDREN,
     FULL,
     READY,

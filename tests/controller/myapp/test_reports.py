@@ -11,9 +11,9 @@ from handloop.controller.myapp.status import new_status, report
 from handloop.controller.myapp.types import MyApp
 from handloop.controller.runtime.context import Context
 from handloop.controller.runtime.events.fake_recorder import FakeRecorder
-from support.fake_clock import FakeClock
-from support.myapp_builders import deployment_of, new_app
-from support.myapp_rig import MyAppRig
+from handloop.testing.fake_clock import FakeClock
+from support.builders.myapp_builders import deployment_of, new_app
+from support.rigs.myapp_rig import MyAppRig
 
 NOW = 1_700_000_000.0
 

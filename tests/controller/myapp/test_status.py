@@ -15,8 +15,8 @@ from handloop.controller.myapp import status as of
 from handloop.controller.myapp.status import DEGRADED, PROGRESSING, READY, troubles
 from handloop.controller.myapp.types import MyApp, MyAppStatus
 from handloop.controller.runtime.context import Context
-from support.fake_clock import FakeClock
-from support.myapp_builders import deployment_of, new_app
+from handloop.testing.fake_clock import FakeClock
+from support.builders.myapp_builders import deployment_of, new_app
 
 NOW = 1_700_000_000.0
 UP = (("True", "DeploymentReady"), ("False", "ReconcileSuccess"), ("False", "ReconcileSuccess"))

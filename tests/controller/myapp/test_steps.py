@@ -10,8 +10,8 @@ import pytest
 from handloop.controller.myapp.reconciler import Steps
 from handloop.controller.runtime.context import Context, NameTakenError
 from handloop.controller.runtime.reconcile import Deadline, DeadlineExceededError, WaitError
-from support.api_errors import api_error
-from support.fake_clock import FakeClock
+from handloop.testing.fake_clock import FakeClock
+from support.checks.api_errors import api_error
 
 
 def raising(error: BaseException) -> Callable[[], None]:

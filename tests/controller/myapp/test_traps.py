@@ -18,12 +18,12 @@ from handloop.controller.myapp.reconciler import namesakes
 from handloop.controller.myapp.types import MyApp
 from handloop.controller.runtime.reconcile import ReconcileError
 from handloop.informers.keys import ObjectName
+from handloop.seams.seams import Seams
 from handloop.testing.eventually import eventually
-from handloop.workqueue.seams import Seams
-from support.captured_logs import captured_logs
-from support.fake_clock import FakeClock
-from support.myapp_rig import NAMESPACE, MyAppRig, Write
-from support.myapp_scenes import (
+from handloop.testing.fake_clock import FakeClock
+from support.checks.captured_logs import captured_logs
+from support.rigs.myapp_rig import NAMESPACE, MyAppRig, Write
+from support.rigs.myapp_scenes import (
     CHILDREN,
     FULL,
     READY,

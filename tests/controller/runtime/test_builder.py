@@ -28,11 +28,11 @@ from handloop.controller.runtime.rbac.roles import roles
 from handloop.controller.runtime.reconcile import Result
 from handloop.controller.runtime.reconcile_queue import ReconcileQueue
 from handloop.informers.keys import ObjectName
+from handloop.seams.seams import Seams
 from handloop.testing.eventually import eventually
-from handloop.workqueue.seams import Seams
-from support.captured_logs import captured_logs
-from support.fake_clock import FakeClock
-from support.managed_sandbox import ManagedSandbox
+from handloop.testing.fake_clock import FakeClock
+from support.checks.captured_logs import captured_logs
+from support.rigs.managed_sandbox import ManagedSandbox
 
 
 class ConfigMap(Kind, group="", version="v1"):

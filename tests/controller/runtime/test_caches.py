@@ -13,13 +13,13 @@ from handloop.apis.meta import FrozenMap, Kind
 from handloop.controller.foo.types import Foo
 from handloop.controller.runtime.caches import WARM_UP_SECONDS, Caches, CacheSyncTimeoutError, wait_for_caches
 from handloop.informers.informer_options import InformerOptions
+from handloop.seams.seams import Seams
 from handloop.testing.eventually import eventually
-from handloop.workqueue.seams import Seams
-from support.captured_logs import captured_logs
-from support.fake_clock import FakeClock
-from support.fast_clock import FastClock
-from support.managed_sandbox import ManagedSandbox
-from support.threads import Background
+from handloop.testing.fake_clock import FakeClock
+from support.checks.captured_logs import captured_logs
+from support.checks.threads import Background
+from support.doubles.fast_clock import FastClock
+from support.rigs.managed_sandbox import ManagedSandbox
 
 
 class Namespace(Kind, group="", version="v1", scope="Cluster"):

@@ -22,8 +22,8 @@ from handloop.controller.runtime.election.candidacy import Candidacy
 from handloop.controller.runtime.election.config import LeaderElectionConfig
 from handloop.controller.runtime.election.election_metrics import LeaderElectionMetrics
 from handloop.controller.runtime.election.lease_lock import LeaseLock
-from support.fake_clock import FakeClock
-from support.lease_api import LeaseAPI, refusal
+from handloop.testing.fake_clock import FakeClock
+from support.rigs.election import LeaseAPI, refusal
 
 PATH = "demo/foo"
 NAMES = ("a", "b", "c")

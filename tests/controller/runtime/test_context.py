@@ -31,9 +31,9 @@ from handloop.sandbox.server import Sandbox
 from handloop.sandbox.transport import BrokenConnectionError
 from handloop.testing import FakeClock
 from handloop.testing.request_trace import RequestTrace
-from support.api_errors import api_error
-from support.captured_logs import captured_logs
-from support.deployments import deployment
+from support.builders.deployments import deployment
+from support.checks.api_errors import api_error
+from support.checks.captured_logs import captured_logs
 
 K = TypeVar("K", bound=Kind)
 

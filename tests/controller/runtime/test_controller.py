@@ -23,13 +23,14 @@ from handloop.controller.runtime.reconcile import ReconcileError, Result, Termin
 from handloop.controller.runtime.reconcile_queue import Cause
 from handloop.controller.runtime.runnable import WorkersBusyError
 from handloop.informers.keys import ObjectName
+from handloop.seams.clock import REAL_CLOCK
+from handloop.seams.threads import spawn_thread
 from handloop.workqueue.priority_queue import LOW_PRIORITY
-from handloop.workqueue.seams import REAL_CLOCK, spawn_thread
-from support.api_errors import api_error
-from support.captured_logs import captured_logs
-from support.deadline import until
-from support.reconcile_rig import NAME, RESYNCED, UPDATED, ReconcileRig
-from support.threads import Background
+from support.checks.api_errors import api_error
+from support.checks.captured_logs import captured_logs
+from support.checks.deadline import until
+from support.checks.threads import Background
+from support.rigs.reconcile_rig import NAME, RESYNCED, UPDATED, ReconcileRig
 
 SECONDS = 20.0
 RESULTS = ("success", "error", "requeue", "requeue_after")

@@ -14,11 +14,12 @@ from handloop.controller.runtime.controller import ControllerOptions
 from handloop.controller.runtime.reconcile import ReconcileError, Result
 from handloop.controller.runtime.reconcile_queue import Cause, ReconcileQueue
 from handloop.informers.keys import ObjectName
-from handloop.workqueue.seams import REAL_CLOCK, REAL_SEAMS
-from support.deadline import until
-from support.deployments import deployment
-from support.reconcile_rig import ReconcileRig
-from support.threads import Background
+from handloop.seams.clock import REAL_CLOCK
+from handloop.seams.seams import REAL_SEAMS
+from support.builders.deployments import deployment
+from support.checks.deadline import until
+from support.checks.threads import Background
+from support.rigs.reconcile_rig import ReconcileRig
 
 NAMES = [ObjectName("default", f"n{i}") for i in range(3)]
 CHANGES = 60

@@ -7,9 +7,9 @@ from handloop.controller.runtime.context import Context
 from handloop.controller.runtime.reconcile import Result, WaitError
 from handloop.controller.runtime.reconcile_queue import Cause
 from handloop.informers.keys import ObjectName
-from support.captured_logs import captured_logs
-from support.deployments import deployment
-from support.reconcile_rig import NAME, UPDATED, ReconcileRig
+from support.builders.deployments import deployment
+from support.checks.captured_logs import captured_logs
+from support.rigs.reconcile_rig import NAME, UPDATED, ReconcileRig
 
 
 def test_requeue_after_is_no_failure() -> None:

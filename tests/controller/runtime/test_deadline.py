@@ -18,13 +18,13 @@ from handloop.controller.myapp.reconciler import add_myapp
 from handloop.controller.myapp.types import MyApp
 from handloop.controller.runtime.manager import PATIENCE_SECONDS, Manager
 from handloop.controller.runtime.reconcile import Deadline, DeadlineExceededError
+from handloop.seams.seams import Seams
 from handloop.testing.eventually import eventually
-from handloop.workqueue.seams import Seams
-from support.fake_clock import FakeClock
-from support.foo_builders import new_foo
-from support.managed_sandbox import ManagedSandbox
-from support.scripted_transport import ScriptedTransport, answer
-from support.threads import Background
+from handloop.testing.fake_clock import FakeClock
+from support.builders.foo_builders import new_foo
+from support.checks.threads import Background
+from support.doubles.scripted_transport import ScriptedTransport, answer
+from support.rigs.managed_sandbox import ManagedSandbox
 
 
 def test_time_runs_out() -> None:

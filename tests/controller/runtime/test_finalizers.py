@@ -13,7 +13,7 @@ from handloop.controller.runtime.finalizers import (
     is_being_deleted,
     remove_finalizer,
 )
-from support.managed_sandbox import ManagedSandbox
+from support.rigs.managed_sandbox import ManagedSandbox
 
 OURS = "example.com/cleanup"
 

@@ -14,9 +14,9 @@ from handloop.controller.runtime.caches import FRESH_SECONDS, Caches
 from handloop.controller.runtime.metrics.informer_metrics import CacheState, lag_seconds
 from handloop.informers.indexer import Indexer
 from handloop.informers.informer_statistics import InformerStatistics, ReflectorStatistics, State
-from handloop.workqueue.seams import Seams
-from support.fake_clock import FakeClock
-from support.scripted_transport import ScriptedTransport
+from handloop.seams.seams import Seams
+from handloop.testing.fake_clock import FakeClock
+from support.doubles.scripted_transport import ScriptedTransport
 
 HEARD_AT = 1000.0
 REFLECTOR = ReflectorStatistics(

@@ -29,11 +29,11 @@ from handloop.controller.runtime.hot_loops import (
 from handloop.controller.runtime.informer_source import own_name
 from handloop.informers.keys import ObjectName
 from handloop.testing.eventually import eventually
-from support.captured_logs import captured_logs
-from support.fake_clock import FakeClock
-from support.managed_sandbox import ManagedSandbox
-from support.reconcile_rig import NAME
-from support.scripted_transport import ScriptedTransport, answer
+from handloop.testing.fake_clock import FakeClock
+from support.checks.captured_logs import captured_logs
+from support.doubles.scripted_transport import ScriptedTransport, answer
+from support.rigs.managed_sandbox import ManagedSandbox
+from support.rigs.reconcile_rig import NAME
 
 CHILD = ObjectName("default", "child")
 PATH = "/api/v1/namespaces/default/configmaps/child"

@@ -23,10 +23,10 @@ from handloop.controller.runtime.reconcile_queue import Cause
 from handloop.informers.keys import DeletedFinalStateUnknown, ObjectName
 from handloop.informers.shared_informer import SharedIndexInformer
 from handloop.workqueue.priority_queue import DEFAULT_PRIORITY, LOW_PRIORITY
-from support.captured_logs import captured_logs
-from support.deployments import deployment
-from support.fake_lister_watcher import FakeListerWatcher
-from support.reconcile_rig import FakeMirror
+from support.builders.deployments import deployment
+from support.checks.captured_logs import captured_logs
+from support.doubles.fake_lister_watcher import FakeListerWatcher
+from support.rigs.reconcile_rig import FakeMirror
 
 A = ObjectName("default", "a")
 

@@ -37,15 +37,15 @@ from handloop.informers.handlers import ResourceEventHandlerFuncs
 from handloop.informers.informer_options import InformerOptions
 from handloop.informers.keys import ObjectName
 from handloop.informers.outage import Hints
+from handloop.seams.seams import REAL_SEAMS, Seams
 from handloop.testing.eventually import eventually
-from handloop.workqueue.seams import REAL_SEAMS, Seams
-from support.captured_logs import captured_logs
-from support.fake_clock import FakeClock
-from support.foo_builders import new_foo
-from support.lease_api import LeaseAPI, no_answer
-from support.managed_sandbox import ManagedSandbox
-from support.scripted_transport import ScriptedStream, ScriptedTransport, answer
-from support.threads import Background, StuckThread
+from handloop.testing.fake_clock import FakeClock
+from support.builders.foo_builders import new_foo
+from support.checks.captured_logs import captured_logs
+from support.checks.threads import Background, StuckThread
+from support.doubles.scripted_transport import ScriptedStream, ScriptedTransport, answer
+from support.rigs.election import LeaseAPI, no_answer
+from support.rigs.managed_sandbox import ManagedSandbox
 
 LEASE = "demo/lease"
 

@@ -22,13 +22,13 @@ from handloop.controller.runtime.election.election import LeaseTerms
 from handloop.controller.runtime.election.leader_election import LeadershipLost
 from handloop.controller.runtime.manager import Manager
 from handloop.sandbox.server import Sandbox
-from support.captured_logs import captured_logs
-from support.deadline import until
-from support.greeter import Greeter, Greeting, set_up
-from support.scripted_transport import ScriptedTransport
-from support.served_pages import fetch
-from support.signals import terminate
-from support.threads import Background
+from support.checks.captured_logs import captured_logs
+from support.checks.deadline import until
+from support.checks.signals import terminate
+from support.checks.threads import Background
+from support.doubles.scripted_transport import ScriptedTransport
+from support.rigs.greeter import Greeter, Greeting, set_up
+from support.servers.served_pages import fetch
 
 SECONDS = 20.0
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"

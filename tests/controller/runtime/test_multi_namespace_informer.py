@@ -12,10 +12,10 @@ from handloop.controller.runtime.multi_namespace_informer import MultiNamespaceI
 from handloop.informers.indexer import NAMESPACE_INDEX, namespace_index_func
 from handloop.informers.keys import ObjectName
 from handloop.informers.lister import NamespaceNotWatched
-from support.api_errors import api_error
-from support.deployments import deployment
-from support.fake_lister_watcher import FakeSource
-from support.informer_rig import InformerRig
+from support.builders.deployments import deployment
+from support.checks.api_errors import api_error
+from support.doubles.fake_lister_watcher import FakeSource
+from support.rigs.informer_rig import InformerRig
 
 
 @contextmanager

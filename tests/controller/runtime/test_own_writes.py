@@ -21,11 +21,11 @@ from handloop.controller.runtime.own_writes import (
     OwnWrites,
 )
 from handloop.informers.keys import ObjectName
-from support.api_errors import api_error
-from support.captured_logs import captured_logs
-from support.deployments import deployment
-from support.fake_clock import FakeClock
-from support.reconcile_rig import NAME, FakeMirror
+from handloop.testing.fake_clock import FakeClock
+from support.builders.deployments import deployment
+from support.checks.api_errors import api_error
+from support.checks.captured_logs import captured_logs
+from support.rigs.reconcile_rig import NAME, FakeMirror
 
 CHILD = ObjectName("default", "child")
 OTHER = ObjectName("default", "other")

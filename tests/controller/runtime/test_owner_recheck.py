@@ -15,12 +15,12 @@ from handloop.controller.foo.types import Foo
 from handloop.controller.runtime.owner_recheck import OwnerGoneError, OwnerRecheck
 from handloop.controller.runtime.repeat_backoff import HeldBackError
 from handloop.informers.keys import DeletedFinalStateUnknown, ObjectName
-from support.captured_logs import captured_logs
-from support.fake_api import FakeAPI
-from support.fake_clock import FakeClock
-from support.foo_builders import disowned, new_deployment, new_foo
-from support.foo_rig import EXAMPLE
-from support.reconcile_rig import FakeMirror
+from handloop.testing.fake_clock import FakeClock
+from support.builders.foo_builders import disowned, new_deployment, new_foo
+from support.checks.captured_logs import captured_logs
+from support.doubles.fake_api import FakeAPI
+from support.rigs.foo_rig import EXAMPLE
+from support.rigs.reconcile_rig import FakeMirror
 
 SINCE = "2023-11-14T22:13:20Z"
 FOO = new_foo()

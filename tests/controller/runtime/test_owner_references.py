@@ -17,7 +17,7 @@ from handloop.controller.runtime.owner_references import (
     with_owner,
     without_owner,
 )
-from support.deployments import deployment
+from support.builders.deployments import deployment
 
 
 class Zone(Kind, group="example.org", version="v1", scope="Cluster"):

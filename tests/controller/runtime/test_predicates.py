@@ -26,7 +26,7 @@ from handloop.controller.runtime.predicates import (
 )
 from handloop.sandbox.kinds.kind_table import resource_entries
 from handloop.sandbox.kinds.kinds import WITH_GENERATION
-from support.deployments import deployment
+from support.builders.deployments import deployment
 
 OLD = deployment("a", 1)
 EVERY: tuple[Predicate, ...] = (

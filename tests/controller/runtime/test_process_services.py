@@ -12,7 +12,7 @@ from handloop.controller.runtime.servers import Pages
 from handloop.controller.runtime.serving.bind_address import BindAddress
 from handloop.controller.runtime.serving.health import Check
 from handloop.controller.runtime.serving.listening import PortInUseError
-from support.served_pages import fetch
+from support.servers.served_pages import fetch
 
 FREE = BindAddress("127.0.0.1", 0)
 

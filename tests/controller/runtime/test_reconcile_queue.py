@@ -13,13 +13,13 @@ from handloop.controller.runtime.reconcile_queue import (
     ReconcileQueue,
     default_rate_limiter,
 )
+from handloop.seams.seams import Seams
+from handloop.seams.step_trace import TRACE
+from handloop.testing.fake_clock import FakeClock
 from handloop.workqueue.priority_queue import LOW_PRIORITY
 from handloop.workqueue.queue import ShutDown
-from handloop.workqueue.seams import Seams
-from handloop.workqueue.step_trace import TRACE
-from support.fake_clock import FakeClock
-from support.fake_metrics import FakeMetricsProvider
-from support.reconcile_rig import NAME, RESYNCED, UPDATED, no_thread
+from support.doubles.fake_metrics import FakeMetricsProvider
+from support.rigs.reconcile_rig import NAME, RESYNCED, UPDATED, no_thread
 
 
 def new_queue() -> ReconcileQueue:

@@ -16,10 +16,10 @@ from handloop.controller.runtime.reconcile import ReconcileError
 from handloop.controller.runtime.reconcile_queue import Cause
 from handloop.controller.runtime.reconcile_writes import NameWrites
 from handloop.informers.keys import ObjectName
-from support.captured_logs import captured_logs
-from support.deployments import deployment
-from support.foo_builders import new_deployment, new_foo
-from support.reconcile_rig import NAME, UPDATED, ReconcileRig
+from support.builders.deployments import deployment
+from support.builders.foo_builders import new_deployment, new_foo
+from support.checks.captured_logs import captured_logs
+from support.rigs.reconcile_rig import NAME, UPDATED, ReconcileRig
 
 FOO = new_foo()
 

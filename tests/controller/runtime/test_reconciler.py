@@ -13,7 +13,7 @@ from handloop.controller.runtime.context import Context
 from handloop.controller.runtime.reconcile import DONE, Result
 from handloop.controller.runtime.reconciler import MISFIT_SECONDS, ByName, ByObject, function_of
 from handloop.informers.keys import ObjectName
-from support.deployments import deployment
+from support.builders.deployments import deployment
 
 
 class AsObject:

@@ -16,11 +16,11 @@ from handloop.controller.runtime.manager import Manager
 from handloop.controller.runtime.reconcile import TerminalError, WaitError
 from handloop.kinds.core_v1 import ConfigMap
 from handloop.testing.eventually import eventually
-from support.captured_logs import captured_logs
-from support.cluster import EITHER
-from support.example_cluster import ExampleCluster, example_cluster
-from support.greeter import Greeting
-from support.managed_sandbox import ManagedSandbox
+from support.checks.captured_logs import captured_logs
+from support.rigs.example_cluster import ExampleCluster, example_cluster
+from support.rigs.greeter import Greeting
+from support.rigs.managed_sandbox import ManagedSandbox
+from support.servers.cluster import EITHER
 
 TIMES = 10
 

@@ -14,7 +14,7 @@ from handloop.controller.runtime.repeat_backoff import (
     HeldBackError,
     RepeatBackoff,
 )
-from support.fake_clock import FakeClock
+from handloop.testing.fake_clock import FakeClock
 
 
 class Writes:

@@ -20,10 +20,10 @@ from handloop.controller.runtime.reconcile import (
 )
 from handloop.controller.runtime.reporting import Outcomes, ReconcileReporter, SyncReporter, is_expected
 from handloop.informers.keys import ObjectName
-from support.api_errors import api_error
-from support.captured_logs import captured_logs
-from support.fake_clock import FakeClock
-from support.scripted_transport import ScriptedTransport
+from handloop.testing.fake_clock import FakeClock
+from support.checks.api_errors import api_error
+from support.checks.captured_logs import captured_logs
+from support.doubles.scripted_transport import ScriptedTransport
 
 _NAME = ObjectName("default", "example-foo")
 _FAILED = "Error syncing; requeuing for later retry"

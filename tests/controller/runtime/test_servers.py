@@ -18,9 +18,9 @@ from handloop.client.rest_client import RESTClient
 from handloop.controller.runtime.servers import Pages, Servers
 from handloop.controller.runtime.serving.bind_address import BindAddress
 from handloop.controller.runtime.serving.listening import ListenError
-from handloop.workqueue.seams import REAL_CLOCK
-from support.certificates import CertificateAuthority, Issued
-from support.scripted_transport import ScriptedTransport, answer
+from handloop.seams.clock import REAL_CLOCK
+from support.doubles.scripted_transport import ScriptedTransport, answer
+from support.servers.certificates import CertificateAuthority, Issued
 
 LOOPBACK = BindAddress("127.0.0.1", 0)
 PLAIN = Pages(metrics=LOOPBACK, health=LOOPBACK)

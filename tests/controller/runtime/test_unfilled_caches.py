@@ -19,12 +19,12 @@ from handloop.informers.keys import ObjectName
 from handloop.informers.lister import Lister
 from handloop.informers.outage import Hints
 from handloop.kinds.core_v1 import ConfigMap
+from handloop.seams.seams import Seams
 from handloop.testing.eventually import eventually
-from handloop.workqueue.seams import Seams
-from support.captured_logs import captured_logs
-from support.fast_clock import FastClock
-from support.held_watches import HeldWatches
-from support.managed_sandbox import ManagedSandbox
+from support.checks.captured_logs import captured_logs
+from support.doubles.fast_clock import FastClock
+from support.doubles.held_watches import HeldWatches
+from support.rigs.managed_sandbox import ManagedSandbox
 
 
 class WaitersClock(FastClock):

@@ -9,7 +9,7 @@ from handloop.sandbox.cluster.autoscalers import ABLE, ACTIVE, AUTOSCALERS, Auto
 from handloop.sandbox.cluster.lifecycle import default_controllers
 from handloop.sandbox.cluster.workloads import DEPLOYMENTS, condition
 from handloop.sandbox.storage.stored import Object
-from support.simulated_cluster import NAMESPACES, SimulatedCluster, new_deployment, new_namespace
+from support.servers.simulated_cluster import NAMESPACES, SimulatedCluster, new_deployment, new_namespace
 
 _CPU = {
     "type": "Resource",

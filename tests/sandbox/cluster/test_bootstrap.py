@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from support.local_server import LocalServer
+from support.servers.local_server import LocalServer
 
 
 def test_a_new_cluster_is_not_empty() -> None:

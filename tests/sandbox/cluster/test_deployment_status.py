@@ -8,7 +8,7 @@ from handloop.apis.meta import format_time
 from handloop.sandbox.cluster import deployment_status as statuses
 from handloop.sandbox.cluster.cluster_controller import Pace
 from handloop.sandbox.cluster.deployment_status import AVAILABLE, PROGRESSING, Finding
-from support.simulated_cluster import START, new_deployment
+from support.servers.simulated_cluster import START, new_deployment
 
 _NOW = START
 

@@ -18,7 +18,13 @@ from handloop.sandbox.cluster.workloads import (
 )
 from handloop.sandbox.storage.owner_references import controller_of
 from handloop.sandbox.storage.stored import Object
-from support.simulated_cluster import NAMESPACES, SimulatedCluster, new_deployment, new_namespace, with_image
+from support.servers.simulated_cluster import (
+    NAMESPACES,
+    SimulatedCluster,
+    new_deployment,
+    new_namespace,
+    with_image,
+)
 
 
 def _cluster(*, speed: float = 1.0, seed: int = 1) -> SimulatedCluster:

@@ -7,7 +7,7 @@ import pytest
 from handloop.sandbox.cluster.cluster_controller import Pace
 from handloop.sandbox.cluster.disruption_budgets import BUDGETS, DisruptionController
 from handloop.sandbox.cluster.workloads import PODS
-from support.simulated_cluster import SimulatedCluster, new_pod
+from support.servers.simulated_cluster import SimulatedCluster, new_pod
 
 LABELS = {"app": "web"}
 READY = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}

@@ -8,7 +8,13 @@ from handloop.sandbox.cluster.endpoint_slices import ENDPOINT_SLICES, SERVICES
 from handloop.sandbox.cluster.lifecycle import default_controllers
 from handloop.sandbox.cluster.workloads import DEPLOYMENTS, PODS
 from handloop.sandbox.storage.stored import Object
-from support.simulated_cluster import NAMESPACES, SimulatedCluster, new_deployment, new_namespace, new_pod
+from support.servers.simulated_cluster import (
+    NAMESPACES,
+    SimulatedCluster,
+    new_deployment,
+    new_namespace,
+    new_pod,
+)
 
 
 def _service(service: str = "web", /, *, selector: dict[str, str] | None = None, **port: Any) -> Object:

@@ -13,8 +13,8 @@ from handloop.sandbox.storage.store import Store
 from handloop.sandbox.storage.stored import Change, ChangeType, Object, Stored
 from handloop.sandbox.storage.transaction import Transaction
 from handloop.testing.running_sandbox import running_sandbox
-from support.api_server import APIServer, Endpoint
-from support.local_server import LocalServer
+from support.servers.api_server import APIServer, Endpoint
+from support.servers.local_server import LocalServer
 
 _NOW = 1_700_000_000.25
 _POD: Object = {

@@ -10,7 +10,7 @@ from handloop.sandbox.cluster.lifecycle import default_controllers
 from handloop.sandbox.cluster.workloads import DEPLOYMENTS, PODS, REPLICA_SETS, is_deleting
 from handloop.sandbox.storage.owner_references import references
 from handloop.sandbox.storage.stored import Object
-from support.simulated_cluster import (
+from support.servers.simulated_cluster import (
     CONFIG_MAPS,
     NAMESPACES,
     SimulatedCluster,

@@ -10,7 +10,13 @@ from handloop.sandbox.cluster.lifecycle import default_controllers
 from handloop.sandbox.cluster.nodes import NODES
 from handloop.sandbox.cluster.workloads import DEPLOYMENTS
 from handloop.sandbox.server import Sandbox
-from support.simulated_cluster import NAMESPACES, START, SimulatedCluster, new_deployment, new_namespace
+from support.servers.simulated_cluster import (
+    NAMESPACES,
+    START,
+    SimulatedCluster,
+    new_deployment,
+    new_namespace,
+)
 
 
 def test_speed_must_be_positive() -> None:

@@ -13,7 +13,7 @@ from handloop.sandbox.cluster.namespaces import (
 )
 from handloop.sandbox.cluster.workloads import DEPLOYMENTS, PODS
 from handloop.sandbox.storage.stored import Object
-from support.simulated_cluster import SimulatedCluster, new_config_map, new_deployment, new_namespace
+from support.servers.simulated_cluster import SimulatedCluster, new_config_map, new_deployment, new_namespace
 
 
 def _cluster(**options: Any) -> SimulatedCluster:

@@ -8,8 +8,8 @@ from handloop.sandbox.cluster.nodes import (
     new_node,
     node_name,
 )
-from support.local_server import LocalServer
-from support.simulated_cluster import START, SimulatedCluster
+from support.servers.local_server import LocalServer
+from support.servers.simulated_cluster import START, SimulatedCluster
 
 
 def test_nodes_are_registered_once() -> None:

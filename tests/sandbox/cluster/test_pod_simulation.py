@@ -7,7 +7,13 @@ from handloop.sandbox.cluster.pod_faults import FAULT_ANNOTATION
 from handloop.sandbox.cluster.pod_simulation import PodAddresses
 from handloop.sandbox.cluster.workloads import DEPLOYMENTS, PODS, is_pod_ready
 from handloop.sandbox.storage.stored import Object
-from support.simulated_cluster import NAMESPACES, SimulatedCluster, new_deployment, new_namespace, new_pod
+from support.servers.simulated_cluster import (
+    NAMESPACES,
+    SimulatedCluster,
+    new_deployment,
+    new_namespace,
+    new_pod,
+)
 
 
 def _cluster(*, speed: float = 1.0) -> SimulatedCluster:

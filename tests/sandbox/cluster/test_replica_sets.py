@@ -13,7 +13,7 @@ from handloop.sandbox.cluster.workloads import PODS, REPLICA_SETS, condition, is
 from handloop.sandbox.storage.owner_references import controller_of, controller_reference
 from handloop.sandbox.storage.stored import Object
 from handloop.sandbox.wire.resource import GroupResource
-from support.simulated_cluster import NAMESPACES, START, SimulatedCluster, new_namespace, new_pod
+from support.servers.simulated_cluster import NAMESPACES, START, SimulatedCluster, new_namespace, new_pod
 
 
 def _replica_set(name: str = "web", *, replicas: int = 3, image: str = "nginx:1", **spec: Any) -> Object:

@@ -14,7 +14,7 @@ from handloop.sandbox.cluster.resource_quotas import (
 )
 from handloop.sandbox.cluster.workloads import PODS
 from handloop.sandbox.wire.resource import GroupResource
-from support.simulated_cluster import CONFIG_MAPS, SimulatedCluster, new_config_map, new_pod
+from support.servers.simulated_cluster import CONFIG_MAPS, SimulatedCluster, new_config_map, new_pod
 
 QUOTA = {
     "apiVersion": "v1",

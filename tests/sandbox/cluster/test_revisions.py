@@ -7,8 +7,8 @@ import pytest
 from handloop.sandbox.cluster import revisions
 from handloop.sandbox.cluster.revisions import dump, template_hash
 from handloop.sandbox.cluster.rolling_update import Bounds
-from support.recordings import recorded
-from support.simulated_cluster import new_deployment
+from support.recorded.recordings import recorded
+from support.servers.simulated_cluster import new_deployment
 
 _TEMPLATE = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "c", "image": "i:1"}]}}
 

@@ -11,7 +11,7 @@ from handloop.sandbox.cluster.rolling_update import bounds_of
 from handloop.sandbox.cluster.rollout import Rollout
 from handloop.sandbox.cluster.workloads import DEPLOYMENTS, REPLICA_SETS
 from handloop.sandbox.storage.stored import Object
-from support.simulated_cluster import START, new_deployment, with_image
+from support.servers.simulated_cluster import START, new_deployment, with_image
 
 _Sizes = dict[str, int]
 

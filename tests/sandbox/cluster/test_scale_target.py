@@ -13,7 +13,7 @@ from handloop.sandbox.storage.store import Store
 from handloop.sandbox.storage.stored import Object
 from handloop.sandbox.storage.transaction import Transaction
 from handloop.sandbox.wire.resource import ScalePaths, ServedResource
-from support.thing import served
+from support.builders.thing import served
 
 _PATHS = ScalePaths(".spec.size", ".status.size", ".status.selector")
 

@@ -7,7 +7,13 @@ from handloop.sandbox.cluster.nodes import NODES, NodeRegistrar
 from handloop.sandbox.cluster.pod_faults import FAULT_ANNOTATION
 from handloop.sandbox.cluster.scheduler import Scheduler
 from handloop.sandbox.cluster.workloads import DEPLOYMENTS, PODS, condition
-from support.simulated_cluster import NAMESPACES, SimulatedCluster, new_deployment, new_namespace, new_pod
+from support.servers.simulated_cluster import (
+    NAMESPACES,
+    SimulatedCluster,
+    new_deployment,
+    new_namespace,
+    new_pod,
+)
 
 
 def _cluster(*, nodes: int = 2) -> SimulatedCluster:

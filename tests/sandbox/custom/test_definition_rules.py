@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from handloop.sandbox.custom.definition_rules import definition, selectable_causes
-from support.widgets import widget_definition
+from support.builders.widgets import widget_definition
 
 _GROUP = "widgets.example.com"
 

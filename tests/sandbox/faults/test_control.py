@@ -4,7 +4,7 @@ import pytest
 
 from handloop.sandbox.faults import control
 from handloop.sandbox.requests.request import User
-from support.local_server import LocalServer
+from support.servers.local_server import LocalServer
 
 _MAPS = "/api/v1/namespaces/default/configmaps"
 _FAULTS = "/sandbox/faults"

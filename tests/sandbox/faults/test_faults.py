@@ -9,7 +9,7 @@ from handloop.sandbox.engine import Stream
 from handloop.sandbox.faults.fault import Error
 from handloop.sandbox.faults.faults import LostAnswerError, NoAnswerError, Where
 from handloop.sandbox.requests.request import Request, User
-from support.local_server import LocalServer, with_widgets
+from support.servers.local_server import LocalServer, with_widgets
 
 _MAPS = "/api/v1/namespaces/default/configmaps"
 

@@ -5,7 +5,7 @@ from typing import Any, Literal
 import pytest
 
 from handloop.sandbox.faults.watch_output import WatchOutput
-from support.local_server import LocalServer
+from support.servers.local_server import LocalServer
 
 _MAPS = "/api/v1/namespaces/default/configmaps"
 

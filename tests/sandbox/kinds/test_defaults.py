@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from handloop.sandbox.kinds.defaults import default_object, rounded
-from support.builtin import builtin
-from support.default_cases import check
-from support.recordings import recorded
-from support.rows import check_rows
-from support.thing import THINGS, thing
+from support.builders.builtin import builtin
+from support.builders.thing import THINGS, thing
+from support.checks.rows import check_rows
+from support.recorded.default_cases import check
+from support.recorded.recordings import recorded
 
 
 def test_samples_are_completed_as_recorded() -> None:

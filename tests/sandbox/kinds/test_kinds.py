@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from handloop.sandbox.kinds.kinds import builtin_resources
-from support.builtin import builtin
+from support.builders.builtin import builtin
 
 
 def test_each_resource_is_there_once() -> None:

@@ -8,10 +8,10 @@ from handloop.sandbox.kinds import protobuf
 from handloop.sandbox.kinds.kinds import builtin_resources
 from handloop.sandbox.storage.catalog import Catalog
 from handloop.sandbox.wire.status import StatusError
-from support.object_cases import check_protobuf
-from support.recordings import recorded
-from support.rows import check_rows
-from support.thing import THINGS
+from support.builders.thing import THINGS
+from support.checks.rows import check_rows
+from support.recorded.object_cases import check_protobuf
+from support.recorded.recordings import recorded
 
 _CATALOG = Catalog((*builtin_resources(), THINGS))
 

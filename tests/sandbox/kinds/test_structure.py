@@ -6,7 +6,7 @@ import pytest
 
 from handloop.sandbox.kinds import structure
 from handloop.sandbox.kinds.structure import Omission, Shape
-from support.builtin import builtin
+from support.builders.builtin import builtin
 
 
 def _at(*path: str) -> Any:

@@ -8,9 +8,9 @@ import pytest
 
 from handloop.sandbox.patches.json_patch import MAX_OPERATIONS, json_patch, same_json
 from handloop.sandbox.wire.status import StatusError
-from support.patch_cases import check
-from support.recordings import recorded
-from support.rows import check_rows
+from support.checks.rows import check_rows
+from support.recorded.patch_cases import check
+from support.recorded.recordings import recorded
 
 _CURRENT, *_LINES = recorded("patches")
 _UNDECODABLE = "error decoding patch: json: cannot unmarshal"

@@ -16,9 +16,9 @@ from handloop.sandbox.patches.server_side_apply import server_side_apply
 from handloop.sandbox.patches.typed_merge import merge, remove
 from handloop.sandbox.patches.typed_value import compare
 from handloop.sandbox.patches.typed_value import field_set as fields_of
-from support.apply_cases import NOW
-from support.builtin import builtin
-from support.thing import SCHEMA, THINGS, thing
+from support.builders.builtin import builtin
+from support.builders.thing import SCHEMA, THINGS, thing
+from support.recorded.apply_cases import NOW
 
 Object = dict[str, Any]
 

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from handloop.sandbox.patches.managed_fields import capped, decode, record_update
-from support.apply_cases import NOW
-from support.thing import THINGS, thing
+from support.builders.thing import THINGS, thing
+from support.recorded.apply_cases import NOW
 
 _API_VERSION = THINGS.api_version
 _LATER = NOW + 60

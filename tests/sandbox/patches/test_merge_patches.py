@@ -8,10 +8,10 @@ import pytest
 
 from handloop.sandbox.patches.merge_patches import merge_patch, strategic_merge_patch, without_nulls
 from handloop.sandbox.wire.status import StatusError
-from support.builtin import builtin
-from support.patch_cases import check
-from support.recordings import recorded
-from support.rows import check_rows
+from support.builders.builtin import builtin
+from support.checks.rows import check_rows
+from support.recorded.patch_cases import check
+from support.recorded.recordings import recorded
 
 _CURRENT, *_LINES = recorded("patches")
 _POD: dict[str, Any] = {

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from handloop.sandbox.patches.merge_type import ListType, compile_type, type_of_resource
-from support.builtin import builtin
-from support.thing import SCHEMA, THINGS
+from support.builders.builtin import builtin
+from support.builders.thing import SCHEMA, THINGS
 
 
 def _list(name: str) -> ListType:

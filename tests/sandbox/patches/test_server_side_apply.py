@@ -6,9 +6,9 @@ import pytest
 
 from handloop.sandbox.patches.server_side_apply import server_side_apply
 from handloop.sandbox.wire.status import StatusError
-from support.apply_cases import NOW, check
-from support.recordings import recorded
-from support.thing import THINGS, thing
+from support.builders.thing import THINGS, thing
+from support.recorded.apply_cases import NOW, check
+from support.recorded.recordings import recorded
 
 _STORIES = [(plural, story) for plural in ("things", "podtemplates") for story in recorded(f"apply-{plural}")]
 

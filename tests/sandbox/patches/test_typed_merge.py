@@ -6,7 +6,7 @@ import pytest
 
 from handloop.sandbox.patches.merge_type import ElementError, compile_type
 from handloop.sandbox.patches.typed_merge import merge
-from support.thing import SCHEMA
+from support.builders.thing import SCHEMA
 
 _TYPE = compile_type(SCHEMA)
 

@@ -8,7 +8,7 @@ from handloop.sandbox.requests.bodies import Decoded, MisfitError
 from handloop.sandbox.storage.catalog import Catalog
 from handloop.sandbox.wire.resource import ServedResource
 from handloop.sandbox.wire.status import StatusError
-from support.thing import served
+from support.builders.thing import served
 
 _MAPS = next(r for r in builtin_resources() if r.plural == "configmaps")
 _WIDGETS = served(

@@ -11,7 +11,7 @@ from handloop.sandbox.requests.conversion import (
     stored_field,
     to_storage,
 )
-from support.builtin import builtin
+from support.builders.builtin import builtin
 
 _EVENTS = {r.group: r for r in builtin_resources() if r.plural == "events"}
 _PODS = next(r for r in builtin_resources() if r.plural == "pods")

@@ -6,8 +6,8 @@ import pytest
 
 from handloop.sandbox.requests import definitions
 from handloop.sandbox.requests.definitions import CLEANUP_FINALIZER, condition_status, with_condition
-from support.local_server import LocalServer
-from support.widgets import CRDS, definition, widget_definition
+from support.builders.widgets import CRDS, definition, widget_definition
+from support.servers.local_server import LocalServer
 
 
 def test_conditions_change_their_time_with_their_status() -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from support.local_server import LocalServer, with_widgets
+from support.servers.local_server import LocalServer, with_widgets
 
 _AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 

@@ -7,8 +7,8 @@ from typing import Any
 from handloop.sandbox.kinds.kinds import builtin_resources
 from handloop.sandbox.requests import openapi
 from handloop.sandbox.storage.catalog import Catalog
-from support.builtin import builtin
-from support.thing import THINGS
+from support.builders.builtin import builtin
+from support.builders.thing import THINGS
 
 _CATALOG = Catalog((*builtin_resources(), THINGS))
 _THINGS_PATH = f"apis/{THINGS.group}/v1"

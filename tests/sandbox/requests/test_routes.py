@@ -8,7 +8,7 @@ from handloop.sandbox.requests.routes import ResourcePath
 from handloop.sandbox.storage.catalog import Catalog
 from handloop.sandbox.wire.resource import ServedResource
 from handloop.sandbox.wire.status import PageNotFoundError, StatusError
-from support.thing import served
+from support.builders.thing import served
 
 
 def _custom(plural: str, *, namespaced: bool) -> ServedResource:

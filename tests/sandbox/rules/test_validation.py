@@ -4,8 +4,8 @@ import pytest
 
 from handloop.sandbox.kinds.kinds import builtin_resources
 from handloop.sandbox.rules.validation import RULES, name_rule, validate
-from support.builtin import builtin
-from support.thing import THINGS, thing
+from support.builders.builtin import builtin
+from support.builders.thing import THINGS, thing
 
 
 def test_rules_are_for_kinds_that_are_served() -> None:

@@ -12,8 +12,8 @@ from handloop.sandbox.tables.cluster_cells import (
     quota_cells,
     service_cells,
 )
-from support.object_cases import check_row
-from support.recordings import rows, told
+from support.recorded.object_cases import check_row
+from support.recorded.recordings import rows, told
 
 _NOW = 1_700_000_060.0
 _STAMP = "2023-11-14T22:13:20Z"

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from handloop.sandbox.tables.pod_cells import pod_cells, pod_conditions
-from support.object_cases import check_row
-from support.recordings import rows, told
+from support.recorded.object_cases import check_row
+from support.recorded.recordings import rows, told
 
 _NOW = 1_700_000_060.0
 _ENDED = "2023-11-14T22:13:20Z"

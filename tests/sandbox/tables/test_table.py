@@ -9,8 +9,8 @@ from handloop.sandbox.kinds.kinds import builtin_resources
 from handloop.sandbox.tables.table import CELLS, cells_of, columns_of, custom_cells, custom_columns, render
 from handloop.sandbox.wire.resource import ServedResource
 from handloop.sandbox.wire.status import StatusError
-from support.builtin import builtin
-from support.thing import THINGS
+from support.builders.builtin import builtin
+from support.builders.thing import THINGS
 
 _NOW = 1_700_000_060.0
 _OBJECT: dict[str, Any] = {

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from support.local_server import LocalServer, widget, with_widgets
+from support.servers.local_server import LocalServer, widget, with_widgets
 
 
 def test_a_new_object_is_complete() -> None:

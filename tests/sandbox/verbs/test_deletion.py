@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from support.local_server import LocalServer, Reply, widget, with_widgets
+from support.servers.local_server import LocalServer, Reply, widget, with_widgets
 
 _PODS = "/api/v1/namespaces/default/pods"
 

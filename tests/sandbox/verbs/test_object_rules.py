@@ -6,8 +6,8 @@ from typing import Any
 from handloop.sandbox.kinds.kinds import builtin_resources
 from handloop.sandbox.verbs import object_rules
 from handloop.sandbox.wire.resource import ScalePaths
-from support.thing import served
-from support.widgets import widget_definition
+from support.builders.thing import served
+from support.builders.widgets import widget_definition
 
 _MAPS = next(r for r in builtin_resources() if r.plural == "configmaps")
 _SECRETS = next(r for r in builtin_resources() if r.plural == "secrets")

@@ -5,7 +5,7 @@ import pytest
 from handloop.sandbox.verbs import patching
 from handloop.sandbox.verbs.patching import restoring
 from handloop.sandbox.wire.status import StatusError
-from support.local_server import LocalServer, widget, with_widgets
+from support.servers.local_server import LocalServer, widget, with_widgets
 
 
 def _server() -> tuple[LocalServer, str]:

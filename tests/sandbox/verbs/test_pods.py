@@ -4,7 +4,7 @@ from typing import Any
 
 from handloop.apis.meta import format_time
 from handloop.sandbox.verbs.pods import _log_lines
-from support.local_server import LocalServer, Reply
+from support.servers.local_server import LocalServer, Reply
 
 _PODS = "/api/v1/namespaces/default/pods"
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import random
 from urllib.parse import quote
 
-from support.local_server import LocalServer, widget, with_widgets
+from support.servers.local_server import LocalServer, widget, with_widgets
 
 
 def _names(server: LocalServer, path: str) -> list[str]:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from handloop.sandbox.requests.request import User
-from support.local_server import LocalServer
+from support.servers.local_server import LocalServer
 
 _AUTHORIZATION = "/apis/authorization.k8s.io/v1"
 _USERS = {

@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 from handloop.sandbox.verbs.scale import to_parent, to_scale
-from support.local_server import LocalServer, widget, with_widgets
+from support.servers.local_server import LocalServer, widget, with_widgets
 
 _DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
 

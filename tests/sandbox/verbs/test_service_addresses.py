@@ -9,7 +9,7 @@ from handloop.sandbox.verbs.service_addresses import (
     has_health_port,
     kept,
 )
-from support.local_server import LocalServer
+from support.servers.local_server import LocalServer
 
 _SERVICES = "/api/v1/namespaces/default/services"
 

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import base64
 
-from support.local_server import LocalServer
-from support.signing_request import signing_request
+from support.builders.signing_request import signing_request
+from support.servers.local_server import LocalServer
 
 _PATH = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
 

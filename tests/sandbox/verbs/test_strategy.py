@@ -7,7 +7,7 @@ import pytest
 
 from handloop.sandbox.kinds.kinds import builtin_resources
 from handloop.sandbox.verbs.strategy import prepare_update, qos_class
-from support.local_server import LocalServer
+from support.servers.local_server import LocalServer
 
 _DEPLOYMENTS = next(r for r in builtin_resources() if r.plural == "deployments")
 _CUSTOM = replace(_DEPLOYMENTS, custom=True)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from support.local_server import LocalServer, Reply
+from support.servers.local_server import LocalServer, Reply
 
 _ACCOUNTS = "/api/v1/namespaces/default/serviceaccounts"
 _PODS = "/api/v1/namespaces/default/pods"

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from support.local_server import LocalServer, widget, with_widgets
+from support.servers.local_server import LocalServer, widget, with_widgets
 
 
 def _widget(server: LocalServer) -> tuple[str, dict[str, Any]]:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from handloop.sandbox.wire.resource import GroupResource, ServedResource, Subresource
-from support.thing import served
+from support.builders.thing import served
 
 
 def _resource(group: str, version: str) -> ServedResource:

@@ -4,7 +4,7 @@ from handloop.sandbox.kinds import protobuf
 from handloop.sandbox.wire import status
 from handloop.sandbox.wire.resource import ServedResource
 from handloop.sandbox.wire.status import Cause, as_protobuf, failure, not_acceptable
-from support.thing import served
+from support.builders.thing import served
 
 
 def _resource(group: str = "example.com") -> ServedResource:

@@ -18,8 +18,8 @@ from handloop.walkthrough.live.guard import LOOPBACK_NAMES
 from handloop.walkthrough.live.parts import Parts
 from handloop.walkthrough.live.recorder import Recorder, Step
 from handloop.walkthrough.live.server import LiveServer
-from support.live_browser import chromium
-from support.managed_sandbox import ManagedSandbox
+from support.rigs.managed_sandbox import ManagedSandbox
+from support.servers.live_browser import chromium
 
 PATH = Foo.resource.path(namespace="default")
 

@@ -7,8 +7,8 @@ import pytest
 from handloop.controller.foo.types import Foo
 from handloop.walkthrough.live.cluster_acts import GHOST, ClusterActs
 from handloop.walkthrough.live.control_error import ControlError
-from support.managed_sandbox import ManagedSandbox
-from support.scripted_transport import ScriptedTransport, answer
+from support.doubles.scripted_transport import ScriptedTransport, answer
+from support.rigs.managed_sandbox import ManagedSandbox
 
 
 def test_what_was_made_is_found_again() -> None:

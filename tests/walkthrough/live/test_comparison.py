@@ -11,7 +11,7 @@ from handloop.informers.shared_informer import SharedIndexInformer
 from handloop.testing.eventually import eventually
 from handloop.walkthrough.live.comparison import compare
 from handloop.walkthrough.live.parts import Parts
-from support.managed_sandbox import ManagedSandbox
+from support.rigs.managed_sandbox import ManagedSandbox
 
 PATH = Foo.resource.path(namespace="default")
 

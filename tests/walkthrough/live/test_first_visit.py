@@ -13,9 +13,9 @@ from playwright.sync_api import Browser, Page
 from handloop.client.config import load_config
 from handloop.client.transport import HTTPTransport
 from handloop.controller.foo.types import Foo
-from support.deadline import until
-from support.live_browser import tab
-from support.program import ON_FREE_PORTS, ROOT, running, wait_ready_page
+from support.checks.deadline import until
+from support.rigs.program import ON_FREE_PORTS, ROOT, running, wait_ready_page
+from support.servers.live_browser import tab
 
 SAMPLE: Final = ROOT / "manifests/samples/foo.yaml"
 SECONDS: Final = 60.0

@@ -7,7 +7,7 @@ from typing import Any
 from handloop.informers.keys import ObjectName
 from handloop.testing.eventually import eventually
 from handloop.walkthrough.live.instance_faults import InstanceFaults
-from support.captured_logs import captured_logs
+from support.checks.captured_logs import captured_logs
 
 
 def test_restore_leaves_the_instances_as_they_were(program: Any) -> None:

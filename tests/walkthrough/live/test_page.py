@@ -16,7 +16,7 @@ from handloop.testing.eventually import eventually
 from handloop.walkthrough.live.guard import LOOPBACK_NAMES
 from handloop.walkthrough.live.recorder import Recorder
 from handloop.walkthrough.live.server import LiveServer
-from support.live_browser import tab
+from support.servers.live_browser import tab
 
 LONG = "a-name-that-is-as-long-as-people-make-them-in-large-organisations"
 NASTY = "<img src=x onerror=window.hacked=1>"

@@ -14,7 +14,7 @@ from handloop.walkthrough.live.parts import Parts, hold, is_held, release
 from handloop.workqueue.queue import ShutDown
 from handloop.workqueue.rate_limiters import ItemExponentialFailureRateLimiter
 from handloop.workqueue.rate_limiting_queue import RateLimitingQueue
-from support.managed_sandbox import ManagedSandbox
+from support.rigs.managed_sandbox import ManagedSandbox
 
 NAME = ObjectName("default", "a")
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from handloop.seams.step_trace import StepTrace
 from handloop.walkthrough.live.recorder import Batch, Recorder
-from handloop.workqueue.step_trace import StepTrace
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from handloop.testing.eventually import eventually
 from handloop.walkthrough.live.parts import Parts, hold, release
 from handloop.walkthrough.live.recorder import Recorder
 from handloop.walkthrough.live.snapshot import snapshot
-from support.managed_sandbox import ManagedSandbox
+from support.rigs.managed_sandbox import ManagedSandbox
 
 SECRET = "not-to-be-shown"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from handloop.walkthrough.top.actions import run_control
-from support.page_controls import page_with_controls
+from support.builders.live_page import page_with_controls
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 from handloop.walkthrough.live.controls import CONTROLS as PAGES
 from handloop.walkthrough.top.key_commands import CONTROLS, KeyCommands
 from handloop.walkthrough.top.stream import Message
-from support.top_messages import CONNECTED, screen, snapshot
+from support.builders.live_page import CONNECTED, screen, snapshot
 
 
 def offer(name: str, *, blocked: str = "") -> dict[str, Any]:

@@ -17,8 +17,8 @@ from typing import Final
 import pytest
 
 from handloop.walkthrough.top.keyboard import has_keys, single_keys, typed
-from support.page_controls import page_with_controls
-from support.program import ROOT, inherited
+from support.builders.live_page import page_with_controls
+from support.rigs.program import ROOT, inherited
 
 SECONDS: Final = 30.0
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from handloop.walkthrough.top.plain_lines import PlainLines
 from handloop.walkthrough.top.screen_state import ScreenState
 from handloop.walkthrough.top.stream import Message
-from support.top_messages import CONNECTED, snapshot, state, step
+from support.builders.live_page import CONNECTED, snapshot, state, step
 
 
 def lines_of(*messages: Message) -> list[str]:

@@ -14,7 +14,7 @@ import pytest
 
 from handloop.walkthrough.top.program import main
 from handloop.walkthrough.top.stream import Message
-from support.top_messages import CONNECTED, snapshot, step
+from support.builders.live_page import CONNECTED, snapshot, step
 
 ROOT = Path(__file__).parents[3]
 TOP = [sys.executable, "-m", "handloop", "top", "--address=127.0.0.1:1"]
@@ -72,7 +72,7 @@ def test_a_signal_ends_it_in_order(ending: signal.Signals) -> None:
 def test_a_reader_that_goes_away_ends_it() -> None:
     """`top --plain | head -1`."""
     code = (
-        "import sys; from handloop.walkthrough.top.program import main; from support.top_messages import *;"
+        "import sys; from handloop.walkthrough.top.program import main; from support.builders.live_page import *;"
         "sys.exit(main([], None, [snapshot(missed=n) for n in range(1, 9999)]))"
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (ROOT, ROOT / "tests")))}

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from handloop.walkthrough.top.render import render, with_footer
 from handloop.walkthrough.top.stream import Message
-from support.top_messages import CONNECTED, screen, snapshot, state, step
+from support.builders.live_page import CONNECTED, screen, snapshot, state, step
 
 
 def drawn(*messages: Message, width: int = 120) -> str:

@@ -8,7 +8,7 @@ import pytest
 
 from handloop.walkthrough.top.screen_state import ScreenState
 from handloop.walkthrough.top.stream import Message
-from support.top_messages import CONNECTED, screen, snapshot, state, step
+from support.builders.live_page import CONNECTED, screen, snapshot, state, step
 
 LEADING = {"lease": "default/handloop", "holder": "me", "leading": True}
 

@@ -9,11 +9,11 @@ from contextlib import closing
 
 import pytest
 
+from handloop.seams.step_trace import TRACE
 from handloop.walkthrough.live.guard import LOOPBACK_NAMES
 from handloop.walkthrough.live.server import LiveServer
 from handloop.walkthrough.top.stream import Message, Stream, events
-from handloop.workqueue.step_trace import TRACE
-from support.wire_server import Peer, WireServer
+from support.servers.wire_server import Peer, WireServer
 
 
 def new_server(port: int = 0) -> LiveServer:

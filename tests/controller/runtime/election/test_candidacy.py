@@ -12,9 +12,9 @@ from handloop.controller.runtime.election.config import LeaderElectionConfig
 from handloop.controller.runtime.election.election_metrics import LeaderElectionMetrics
 from handloop.controller.runtime.election.lease_lock import LeaseLock
 from handloop.controller.runtime.serving.health import Well, health_page
-from support.captured_logs import captured_logs
-from support.fake_clock import FakeClock
-from support.lease_api import LeaseAPI, failing, refusal
+from handloop.testing.fake_clock import FakeClock
+from support.checks.captured_logs import captured_logs
+from support.rigs.election import LeaseAPI, failing, refusal
 
 PATH = "demo/foo"
 BING = {"holderIdentity": "bing", "leaseDurationSeconds": 3, "leaseTransitions": 0}

@@ -6,7 +6,7 @@ import pytest
 
 from handloop.controller.runtime.election.config import LeaderElectionConfig
 from handloop.controller.runtime.election.lease_lock import LeaseLock
-from support.lease_api import LeaseAPI
+from support.rigs.election import LeaseAPI
 
 
 def lock(identity: str) -> LeaseLock:

@@ -19,9 +19,9 @@ from handloop.controller.runtime.election.election import Election, LeaseTerms, 
 from handloop.controller.runtime.election.leader_election import LeadershipLost
 from handloop.controller.runtime.manager import Manager
 from handloop.sandbox.server import Sandbox
-from handloop.workqueue.seams import Seams
-from support.fake_clock import FakeClock
-from support.threads import Background
+from handloop.seams.seams import Seams
+from handloop.testing.fake_clock import FakeClock
+from support.checks.threads import Background
 
 TERMS = LeaseTerms(namespace="default", name="lock", lease_duration_seconds=17.0)
 

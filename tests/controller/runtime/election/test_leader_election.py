@@ -28,11 +28,20 @@ from handloop.controller.runtime.election.leader_election import (
     LeadershipLost,
 )
 from handloop.controller.runtime.election.lease_lock import LeaseLock
-from handloop.workqueue.seams import Seams, spawn_thread
-from support.captured_logs import captured_logs
-from support.election_rig import BING, PATH, ElectionRig, stopping, wait_for_stop
-from support.lease_api import LeaseAPI, no_answer, refusal
-from support.threads import Background
+from handloop.seams.seams import Seams
+from handloop.seams.threads import spawn_thread
+from support.checks.captured_logs import captured_logs
+from support.checks.threads import Background
+from support.rigs.election import (
+    BING,
+    PATH,
+    ElectionRig,
+    LeaseAPI,
+    no_answer,
+    refusal,
+    stopping,
+    wait_for_stop,
+)
 
 
 def test_a_stop_ends_the_work_and_then_releases() -> None:

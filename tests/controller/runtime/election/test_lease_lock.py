@@ -10,7 +10,7 @@ from handloop.apis.meta import FrozenMap, ObjectMeta
 from handloop.client.errors import AlreadyExists, Conflict, NotFound
 from handloop.controller.runtime.election.lease_lock import LeaseLock, LeaseNotInitializedError
 from handloop.controller.runtime.events.fake_recorder import FakeRecorder
-from support.lease_api import LeaseAPI
+from support.rigs.election import LeaseAPI
 
 RECORD = LeaseSpec(holder_identity="baz", lease_duration_seconds=15)
 FULL = LeaseSpec(

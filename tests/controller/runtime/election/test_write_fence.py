@@ -11,10 +11,10 @@ from handloop.client.config import ClientConfig
 from handloop.client.errors import Cancelled, DeadlineExceeded
 from handloop.client.transport import HTTPTransport
 from handloop.controller.runtime.election.write_fence import WriteFence
-from handloop.workqueue.seams import Seams
-from support.fake_clock import FakeClock
-from support.scripted_transport import ScriptedStream, ScriptedTransport, answer
-from support.wire_server import WireServer, always, response
+from handloop.seams.seams import Seams
+from handloop.testing.fake_clock import FakeClock
+from support.doubles.scripted_transport import ScriptedStream, ScriptedTransport, answer
+from support.servers.wire_server import WireServer, always, response
 
 FOO = "/apis/samplecontroller.k8s.io/v1alpha1/namespaces/default/foos/a/status"
 

@@ -9,11 +9,11 @@ import pytest
 from handloop.apis.core_v1 import Event, ObjectReference
 from handloop.client.errors import ConnectionRefused
 from handloop.controller.runtime.events.broadcaster import EventBroadcaster
-from handloop.workqueue.seams import Seams
-from support.captured_logs import captured_logs
-from support.fake_clock import FakeClock
-from support.fake_event_sink import FakeEventSink
-from support.foo_builders import new_foo
+from handloop.seams.seams import Seams
+from handloop.testing.fake_clock import FakeClock
+from support.builders.foo_builders import new_foo
+from support.checks.captured_logs import captured_logs
+from support.doubles.event_sink import FakeEventSink
 
 _DEADLINE_SECONDS = 30.0
 _DROPPED = "Unable to record event (will not retry!)"

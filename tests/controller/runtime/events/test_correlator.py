@@ -16,8 +16,8 @@ from handloop.controller.runtime.events.correlator import (
     EventSourceObjectSpamFilter,
     aggregate_key,
 )
-from support.event_builders import new_event
-from support.fake_clock import FakeClock
+from handloop.testing.fake_clock import FakeClock
+from support.doubles.event_sink import new_event
 
 
 class _Stream:

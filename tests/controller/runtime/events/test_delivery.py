@@ -17,12 +17,11 @@ from handloop.controller.runtime.events.delivery import (
     EventWatcher,
     SinkStatistics,
 )
-from handloop.workqueue.seams import Seams
-from support.api_errors import api_error
-from support.captured_logs import captured_logs
-from support.event_builders import new_event
-from support.fake_clock import FakeClock
-from support.fake_event_sink import FakeEventSink
+from handloop.seams.seams import Seams
+from handloop.testing.fake_clock import FakeClock
+from support.checks.api_errors import api_error
+from support.checks.captured_logs import captured_logs
+from support.doubles.event_sink import FakeEventSink, new_event
 
 _PATCH = {"count": 2, "lastTimestamp": "2023-11-14T22:13:20Z", "message": "message"}
 

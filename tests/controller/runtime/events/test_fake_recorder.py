@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from handloop.controller.runtime.events.fake_recorder import FakeRecorder
 from handloop.controller.runtime.events.recorder import EventRecorder
-from support.foo_builders import new_foo
+from support.builders.foo_builders import new_foo
 
 
 def test_events_are_lines_of_text() -> None:

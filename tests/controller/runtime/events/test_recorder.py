@@ -17,9 +17,9 @@ from handloop.controller.runtime.events.recorder import (
     reference_to_kind,
     reference_to_undecodable,
 )
-from support.captured_logs import captured_logs
-from support.fake_clock import FakeClock
-from support.foo_builders import new_foo
+from handloop.testing.fake_clock import FakeClock
+from support.builders.foo_builders import new_foo
+from support.checks.captured_logs import captured_logs
 
 
 def _reported(

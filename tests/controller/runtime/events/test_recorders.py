@@ -8,13 +8,13 @@ import pytest
 
 from handloop.apis.core_v1 import Event
 from handloop.controller.runtime.events.recorders import FLUSH_SECONDS, Recorders
+from handloop.seams.seams import Seams
 from handloop.testing.eventually import eventually
-from handloop.workqueue.seams import Seams
-from support.captured_logs import captured_logs
-from support.fake_clock import FakeClock
-from support.foo_builders import new_foo
-from support.managed_sandbox import ManagedSandbox
-from support.threads import StuckThread
+from handloop.testing.fake_clock import FakeClock
+from support.builders.foo_builders import new_foo
+from support.checks.captured_logs import captured_logs
+from support.checks.threads import StuckThread
+from support.rigs.managed_sandbox import ManagedSandbox
 
 
 class _Rig:

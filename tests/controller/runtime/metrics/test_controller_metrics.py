@@ -14,12 +14,12 @@ from handloop.controller.runtime.metrics.controller_metrics import (
     WorkqueueMetricsProvider,
 )
 from handloop.controller.runtime.metrics.metrics_page import new_registry
+from handloop.seams.seams import Seams
+from handloop.testing.fake_clock import FakeClock
 from handloop.workqueue.priority_queue import PriorityQueue
 from handloop.workqueue.rate_limiters import default_controller_rate_limiter
 from handloop.workqueue.rate_limiting_queue import RateLimitingQueue
-from handloop.workqueue.seams import Seams
-from support.fake_clock import FakeClock
-from support.metric_table import text_of
+from support.checks.metric_table import text_of
 
 RESULTS = ("success", "error", "requeue", "requeue_after")
 

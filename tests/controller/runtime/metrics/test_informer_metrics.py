@@ -16,8 +16,8 @@ from handloop.controller.runtime.metrics.informer_metrics import (
 )
 from handloop.informers.relist_policy import RelistReason
 from handloop.informers.shared_informer import SharedIndexInformer
-from support.fake_clock import FakeClock
-from support.fake_lister_watcher import FakeListerWatcher
+from handloop.testing.fake_clock import FakeClock
+from support.doubles.fake_lister_watcher import FakeListerWatcher
 
 
 def test_an_informer_reports_its_cache_and_its_watch() -> None:

@@ -20,9 +20,9 @@ from handloop.controller.runtime.metrics.metrics_page import new_registry
 from handloop.controller.runtime.metrics.rest_client_metrics import ClientMetrics
 from handloop.controller.runtime.serving.certificate_watcher import CertificateMetrics
 from handloop.informers.shared_informer import SharedIndexInformer
-from support.fake_clock import FakeClock
-from support.fake_lister_watcher import FakeListerWatcher
-from support.metric_table import PROCESS, TABLE, Row, exposed, text_of
+from handloop.testing.fake_clock import FakeClock
+from support.checks.metric_table import PROCESS, TABLE, Row, exposed, text_of
+from support.doubles.fake_lister_watcher import FakeListerWatcher
 
 OF_THE_PROCESS = ("process_", "python_")
 

@@ -11,7 +11,7 @@ from handloop.client.http.response import Response
 from handloop.client.rest_client import Call
 from handloop.controller.runtime.rbac.access import Access
 from handloop.controller.runtime.rbac.undeclared import UndeclaredWrites
-from support.captured_logs import captured_logs
+from support.checks.captured_logs import captured_logs
 
 WEB = "/apis/apps/v1/namespaces/default/deployments/web"
 

@@ -9,9 +9,9 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from handloop.controller.runtime.serving.certificate_watcher import CertificateMetrics, CertificateWatcher
-from support.captured_logs import captured_logs
-from support.certificates import CertificateAuthority, Issued
-from support.fake_clock import FakeClock
+from handloop.testing.fake_clock import FakeClock
+from support.checks.captured_logs import captured_logs
+from support.servers.certificates import CertificateAuthority, Issued
 
 
 class Mounted:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from handloop.controller.runtime.serving.health import Check, Well, health_page
-from support.captured_logs import captured_logs
-from support.served_pages import fetch, serving
+from support.checks.captured_logs import captured_logs
+from support.servers.served_pages import fetch, serving
 
 
 def test_a_healthy_process_answers_ok() -> None:

@@ -14,8 +14,8 @@ from handloop.client.rest_client import RESTClient
 from handloop.controller.runtime.rbac.roles import roles
 from handloop.controller.runtime.serving.access import METRICS_AUTH_ACCESS
 from handloop.controller.runtime.serving.metrics_auth import MetricsAuth
-from support.fake_clock import FakeClock
-from support.scripted_transport import ScriptedTransport, answer
+from handloop.testing.fake_clock import FakeClock
+from support.doubles.scripted_transport import ScriptedTransport, answer
 
 KNOWN = answer(201, b'{"status":{"authenticated":true,"user":{"username":"prometheus"}}}')
 UNKNOWN = answer(201, b'{"status":{}}')

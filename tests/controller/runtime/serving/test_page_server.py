@@ -19,8 +19,8 @@ from handloop.controller.runtime.serving import page_server
 from handloop.controller.runtime.serving.health import health_page
 from handloop.controller.runtime.serving.listening import ListenError, PortInUseError
 from handloop.controller.runtime.serving.page_server import MAX_CONNECTIONS, TEXT, ConnectionLimit, PageServer
-from support.served_pages import fetch, serving
-from support.threads import Background
+from support.checks.threads import Background
+from support.servers.served_pages import fetch, serving
 
 
 def test_other_paths_are_not_found() -> None:

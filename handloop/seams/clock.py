@@ -1,0 +1,87 @@
+"""The clock: every wait and every timestamp goes through one."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Final, Protocol
+
+
+class Clock(Protocol):
+    """Every wait and every timestamp goes through one of these, so that a test can move time itself."""
+
+    def now(self) -> float:
+        """Monotonic seconds; only differences mean anything."""
+
+    def time(self) -> float:
+        """Seconds since the Unix epoch."""
+
+    def wait(self, condition: threading.Condition, timeout_seconds: float | None) -> bool:
+        """
+        Wait once on condition; the caller loops on its predicate.
+
+        Returns: False when the timeout has passed. May return True without cause.
+        Locks: expects condition held.
+        """
+
+    def wait_until(self, condition: threading.Condition, at: float | None) -> bool:
+        """
+        Wait once on condition, at most until now() reaches at; the caller loops on its predicate.
+
+        Unlike a timeout, a point in time does not slip when time passes between computing it and waiting.
+
+        Args: at as `now()` counts; None or `math.inf` waits for ever.
+        Returns: False when that point has been reached. May return True without cause.
+        Locks: expects condition held.
+        """
+
+    def sleep(self, seconds: float, stop: threading.Event) -> bool:
+        """
+        Wait until the time has passed or stop is set.
+
+        Returns: True when stop is set.
+        """
+
+
+def _boot_seconds() -> float:
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+# on Linux, a clock that goes on while the machine sleeps: foreign leases, tokens and connections go on, too
+_monotonic: Final[Callable[[], float]] = _boot_seconds if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic
+
+
+class RealClock:
+    """The machine's clock."""
+
+    def now(self) -> float:
+        """Monotonic seconds, with those that the machine slept where that can be known (Linux)."""
+        return _monotonic()
+
+    def time(self) -> float:
+        """Seconds since the Unix epoch."""
+        return time.time()
+
+    def wait(self, condition: threading.Condition, timeout_seconds: float | None) -> bool:
+        """Wait once on condition, at most timeout_seconds; None waits for ever."""
+        return condition.wait(None if timeout_seconds is None else _bounded(timeout_seconds))
+
+    def wait_until(self, condition: threading.Condition, at: float | None) -> bool:
+        """Wait once on condition, at most until now() reaches at; None waits for ever."""
+        if at is None:
+            return condition.wait()
+        condition.wait(_bounded(at - _monotonic()))
+        return _monotonic() < at
+
+    def sleep(self, seconds: float, stop: threading.Event) -> bool:
+        """Wait until the time has passed or stop is set; True when stop is set."""
+        return stop.wait(_bounded(seconds))
+
+
+def _bounded(seconds: float) -> float:
+    """A timeout for the standard library, which raises for infinity and for more than 292 years."""
+    return min(max(seconds, 0.0), threading.TIMEOUT_MAX)
+
+
+REAL_CLOCK = RealClock()

@@ -1,0 +1,85 @@
+"""Locks as a seam: tests put in locks that check the order of taking."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import Final, Protocol
+
+_YIELDS_BEFORE_BLOCKING: Final = 64
+
+
+class Lock(Protocol):
+    """The methods that `threading.Lock` and the ranked lock of the tests share."""
+
+    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:  # noqa: FBT001, FBT002 - threading's own signature
+        """Take the lock."""
+
+    def release(self) -> None:
+        """Give the lock back."""
+
+    def __enter__(self) -> bool: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+
+LockFactory = Callable[[str, int], Lock]
+
+
+def plain_lock(_name: str, _rank: int) -> Lock:
+    """A lock of the standard library."""
+    return threading.Lock()
+
+
+_factory: LockFactory = plain_lock
+
+
+def set_lock_factory(factory: LockFactory) -> LockFactory:
+    """Use factory for locks made from here on; returns the one before. For tests."""
+    global _factory
+    before, _factory = _factory, factory
+    return before
+
+
+def new_lock(name: str, rank: int) -> Lock:
+    """
+    A lock that a thread may take only while it holds none of the same or a higher rank.
+
+    Args: name as `Class._field`; rank from the table in ARCHITECTURE.md.
+    """
+    return _factory(name, rank)
+
+
+def new_condition(name: str, rank: int) -> threading.Condition:
+    """A condition over such a lock."""
+    return condition_over(new_lock(name, rank))
+
+
+def condition_over(lock: Lock) -> threading.Condition:
+    """
+    A condition over a lock that guards more than this condition.
+
+    A lock with a `new_condition()` of its own makes it: so a test can decide which thread a wake-up lets run.
+    """
+    own: Callable[[], threading.Condition] | None = getattr(lock, "new_condition", None)
+    return own() if own is not None else threading.Condition(lock)  # type: ignore[arg-type]
+
+
+def acquire_contended(lock: Lock) -> None:
+    """
+    Take a lock that an attempt without blocking has just found taken.
+
+    Yields a few times before it blocks. A thread that blocks is given the lock while it still has to wait for
+    the interpreter's own lock; the running thread comes back for the lock meanwhile, blocks as well, and from
+    there on every operation of a busy lock costs a switch of threads. A thread that yields instead lets the
+    owner finish.
+    """
+    for _ in range(_YIELDS_BEFORE_BLOCKING):
+        time.sleep(0)
+        if lock.acquire(blocking=False):
+            return
+    lock.acquire()

@@ -1,0 +1,154 @@
+"""
+Where the lines of a library go: to stdlib logging, under `handloop.<logger>`, so that any handler sees them.
+
+Every module logs by get_logger(name). By itself structlog writes each line to stdout, those for debugging
+too, which a library must not. So our loggers have a set-up of their own, and nothing is configured for the
+process: the application's own structlog loggers stay as they are. If the application configures structlog,
+before or after, our loggers follow that.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import Any, Final
+
+import structlog
+from structlog.typing import EventDict, WrappedLogger
+
+from handloop.seams.traceback_places import TracebackPlaces
+
+ROOT: Final = "handloop"
+_LEVELS: Final = {
+    "debug": logging.DEBUG,
+    "info": logging.INFO,
+    "warning": logging.WARNING,
+    "error": logging.ERROR,
+    "exception": logging.ERROR,
+    "critical": logging.CRITICAL,
+}
+
+
+class StdlibLogger:
+    """
+    What structlog's loggers write to: a stdlib logger. Threads: any.
+
+    Keyword arguments of its methods are those of logging.Logger.log.
+    """
+
+    def __init__(self, name: str = "") -> None:
+        self.name = name
+        self._logger = logging.getLogger(f"{ROOT}.{name}" if name else ROOT)
+
+    def is_enabled(self, method: str) -> bool:
+        """Whether some handler may want a line of this method."""
+        return self._logger.isEnabledFor(_LEVELS.get(method, logging.INFO))
+
+    def debug(self, message: str, **more: Any) -> None:
+        """Log a line."""
+        self._logger.log(logging.DEBUG, "%s", message, **more)
+
+    def info(self, message: str, **more: Any) -> None:
+        """Log a line."""
+        self._logger.log(logging.INFO, "%s", message, **more)
+
+    def warning(self, message: str, **more: Any) -> None:
+        """Log a line."""
+        self._logger.log(logging.WARNING, "%s", message, **more)
+
+    def error(self, message: str, **more: Any) -> None:
+        """Log a line."""
+        self._logger.log(logging.ERROR, "%s", message, **more)
+
+    exception = critical = error
+
+
+def drop_unwanted(logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
+    """Drop lines that no handler wants, before they cost more."""
+    if not logger.is_enabled(method):
+        raise structlog.DropEvent
+    return event
+
+
+class _Rendered:
+    """`Failed to list reflector=foos err=...`; the traceback of a bug once per place."""
+
+    def __init__(self) -> None:
+        self._places = TracebackPlaces()
+
+    def __call__(
+        self, _logger: WrappedLogger, _method: str, event: EventDict
+    ) -> tuple[tuple[str], dict[str, Any]]:
+        for name in ("v", "once"):
+            event.pop(name, None)
+        error = raised(event.pop("exc_info", None))
+        wants_stack = bool(event.pop("stack_info", None))
+        message = str(event.pop("event"))
+        pairs = [f"{key}={in_words(value, repr)}" for key, value in event.items()]
+        shown = error if error is not None and self._places.is_new(error) else None
+        more = {"exc_info": shown, "stack_info": wants_stack, "extra": {"facts": dict(event)}}
+        return (" ".join([message, *pairs]),), more
+
+
+def in_words(value: object, words: Callable[[object], str] = str) -> str:
+    """A value of a line, by its str or repr. A line never raises, even if these do."""
+    try:
+        return words(value)
+    except Exception as error:  # noqa: BLE001 - of a class that we do not know
+        return f"<{type(value).__name__}, whose {words.__name__} raised {type(error).__name__}>"
+
+
+def raised(exc_info: object) -> BaseException | None:
+    """The exception that the argument exc_info of a line means: that, a tuple of sys.exc_info, or True."""
+    if isinstance(exc_info, tuple):
+        exc_info = exc_info[1]
+    if isinstance(exc_info, BaseException):
+        return exc_info
+    return sys.exc_info()[1] if exc_info else None
+
+
+_PROCESSORS: Final = (drop_unwanted, structlog.contextvars.merge_contextvars, _Rendered())
+_ALL_LEVELS: Final = structlog.make_filtering_bound_logger(logging.NOTSET)
+
+
+class _Logger:
+    """
+    One of our loggers: by structlog's configuration where there is one, else by our own. Threads: any.
+
+    It makes what it needs at its first line: a reconcile has a logger of its own, and often writes nothing.
+    """
+
+    def __init__(self, name: str, facts: Mapping[str, Any]) -> None:
+        self._name = name
+        self._facts = facts
+
+    @cached_property
+    def _configured(self) -> Any:
+        return structlog.get_logger(self._name, **self._facts)
+
+    @cached_property
+    def _ours(self) -> Any:
+        out = StdlibLogger(self._name)
+        return structlog.wrap_logger(
+            out, _PROCESSORS, _ALL_LEVELS, cache_logger_on_first_use=True, **self._facts
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Logger, (self._name, self._facts)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            # copy and pickle ask before there is a state
+            raise AttributeError(name)
+        return getattr(self._configured if structlog.is_configured() else self._ours, name)
+
+
+def get_logger(name: str, **facts: Any) -> Any:
+    """
+    The logger of a part of handloop, or of a controller: structlog's interface over `handloop.<name>`.
+
+    Args: facts are in each of its lines.
+    """
+    return _Logger(name, facts)

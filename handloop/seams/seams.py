@@ -1,0 +1,34 @@
+"""The parts that tests replace, handed down whole: the clock, the source of random numbers, the start of threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from random import random as random_number
+from typing import Final
+
+from handloop.seams.clock import REAL_CLOCK, Clock
+from handloop.seams.threads import Spawn, spawn_thread
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seams:
+    """
+    A component's access to time, chance and threads.
+
+    random returns a number in [0, 1). All three are called from any thread.
+    """
+
+    clock: Clock = REAL_CLOCK
+    random: Callable[[], float] = random_number
+    spawn: Spawn = spawn_thread
+
+    def __post_init__(self) -> None:
+        """Raises: TypeError for a clock that lacks a method, before threads die of it."""
+        methods = ("now", "time", "wait", "wait_until", "sleep")
+        missing = [name for name in methods if not callable(getattr(self.clock, name, None))]
+        if missing:
+            raise TypeError(f"{self.clock!r} is no handloop Clock: it lacks {', '.join(missing)}")
+
+
+REAL_SEAMS: Final = Seams()

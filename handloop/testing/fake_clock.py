@@ -1,0 +1,147 @@
+"""A clock that the test moves, or that each sleep on it moves."""
+
+from __future__ import annotations
+
+import math
+import threading
+from typing import Final
+
+_POLL_SECONDS: Final = 0.005
+_HARD_LIMIT_SECONDS: Final = 30.0
+
+
+class FakeClock:
+    """
+    Implements handloop.seams.clock.Clock on virtual time.
+
+    Waiters are woken by notify, by `advance`, or by the event they watch; they never time out on real time,
+    except that a wait longer than 30 real seconds raises, so that a wrong test fails instead of hanging.
+
+    A point in time that has been reached is no deadline any more: after `advance`, `wait_for_waiters`
+    counts a thread again only once it waits for a new one. To be sure that a thread that was woken otherwise
+    waits for what it should, use `wait_for_deadline`.
+
+    moves_itself: a sleep returns at once, that much later. For code that sleeps between tries on one thread.
+    State: slept, how long each of those sleeps was to be.
+    """
+
+    def __init__(
+        self, *, start: float = 0.0, unix: float = 1_700_000_000.0, moves_itself: bool = False
+    ) -> None:
+        self.slept: list[float] = []
+        self._moves_itself = moves_itself
+        self._lock = threading.Lock()
+        self._now = start
+        self._unix_offset = unix - start
+        self._waiting: list[threading.Condition] = []
+        self._deadlines: dict[int, float] = {}
+        self._tokens = 0
+        self._changed = threading.Condition(self._lock)
+
+    def now(self) -> float:
+        """Virtual seconds, as a monotonic clock."""
+        with self._lock:
+            return self._now
+
+    def time(self) -> float:
+        """Virtual unix seconds."""
+        with self._lock:
+            return self._now + self._unix_offset
+
+    def wait(self, condition: threading.Condition, timeout_seconds: float | None) -> bool:
+        """Wait once on condition (held by the caller); False when the virtual timeout has passed."""
+        if timeout_seconds is None:
+            return self.wait_until(condition, None)
+        with self._changed:
+            deadline = self._now + timeout_seconds
+        return self.wait_until(condition, deadline)
+
+    def wait_until(self, condition: threading.Condition, at: float | None) -> bool:
+        """Wait once on condition (held by the caller); False when virtual time has reached at."""
+        deadline = math.inf if at is None else at
+        token = self._register(condition, deadline)
+        if token is None:
+            return False
+        try:
+            # advance() takes the condition's lock to notify: a step before the wait begins is not lost
+            if not condition.wait(_HARD_LIMIT_SECONDS):
+                raise TimeoutError("a wait on the fake clock took more than 30 real seconds")
+        finally:
+            self._unregister(token, condition)
+        return self.now() < deadline
+
+    def sleep(self, seconds: float, stop: threading.Event) -> bool:
+        """Wait until virtual seconds have passed or stop is set; True when stop is set."""
+        if self._moves_itself:
+            if not stop.is_set():
+                self.slept.append(seconds)
+                self.advance(seconds)
+            return stop.is_set()
+        with self._changed:
+            deadline = self._now + seconds
+            token = self._add_deadline(deadline)
+            try:
+                # polled, since a threading.Event offers nothing to wait on together with time
+                for _ in range(int(_HARD_LIMIT_SECONDS / _POLL_SECONDS)):
+                    if stop.is_set() or self._now >= deadline:
+                        return stop.is_set()
+                    self._changed.wait(_POLL_SECONDS)
+            finally:
+                self._deadlines.pop(token, None)
+        raise TimeoutError("a sleep on the fake clock took more than 30 real seconds")
+
+    def advance(self, seconds: float) -> None:
+        """Move time forward and wake everybody who waits."""
+        with self._changed:
+            self._now += seconds
+            self._deadlines = {token: at for token, at in self._deadlines.items() if at > self._now}
+            waiting = list(self._waiting)
+            self._changed.notify_all()
+        for condition in waiting:
+            with condition:
+                condition.notify_all()
+
+    def wait_for_waiters(self, count: int) -> None:
+        """Block until count threads wait for a time to come; raises after 30 real seconds."""
+        with self._changed:
+            if not self._changed.wait_for(lambda: len(self._deadlines) >= count, _HARD_LIMIT_SECONDS):
+                raise TimeoutError(f"{len(self._deadlines)} of {count} expected waiters")
+
+    def wait_for_deadline(self, at: float) -> None:
+        """Block until some thread waits for that point in virtual time; raises after 30 real seconds."""
+        with self._changed:
+            waited_for = self._changed.wait_for(
+                lambda: any(math.isclose(at, deadline) for deadline in self._deadlines.values()),
+                _HARD_LIMIT_SECONDS,
+            )
+            if not waited_for:
+                raise TimeoutError(f"nobody waits for {at}, but for {sorted(self._deadlines.values())}")
+
+    def deadlines(self) -> list[float]:
+        """The points in time to come that threads wait for, ascending."""
+        with self._lock:
+            return sorted(self._deadlines.values())
+
+    def _register(self, condition: threading.Condition, deadline: float) -> int | None:
+        """
+        Note a waiter; None when its time has come.
+
+        In one hold of the lock: a step comes before, and is seen here, or after, and notifies condition.
+        """
+        with self._changed:
+            if deadline <= self._now:
+                return None
+            self._waiting.append(condition)
+            return self._add_deadline(deadline)
+
+    def _add_deadline(self, deadline: float) -> int:
+        self._tokens += 1
+        if self._now < deadline < math.inf:
+            self._deadlines[self._tokens] = deadline
+        self._changed.notify_all()
+        return self._tokens
+
+    def _unregister(self, token: int, condition: threading.Condition) -> None:
+        with self._changed:
+            self._waiting.remove(condition)
+            self._deadlines.pop(token, None)

@@ -1,0 +1,224 @@
+"""The fixture `operator` as a test sees it: an author's set_up on a sandbox, and the checks at its end."""
+
+from __future__ import annotations
+
+import logging
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
+
+from handloop.apis.crd import custom_resource_definition
+from handloop.client.config import load_config
+from handloop.controller.cli.dry_set_up import has_own_definition, needs_definition
+from handloop.controller.runtime.controller import Controller
+from handloop.controller.runtime.manager import Manager
+from handloop.sandbox.clock import SettableClock
+from handloop.seams.seams import Seams
+from handloop.testing.eventually import SECONDS, eventually
+from handloop.testing.quiet import assert_quiet
+from handloop.testing.request_attributes import RequestAttributes
+from handloop.testing.running_sandbox import RunningSandbox
+from handloop.testing.shared_clock import SharedClock
+
+USER_AGENT: Final = "operator-under-test"
+_JOIN_SECONDS: Final = 60.0
+_LEAK_SECONDS: Final = SECONDS
+_OF_ONE_TRY: Final = re.compile(r""" (reconcileID|causes)=('[^']*'|"[^"]*")| failures=\d+""")
+
+
+class RunningOperator:
+    """
+    A manager of one set_up, over HTTP, in a thread.
+
+    Fields: manager; namespaces that it watches, () = all. Threads: the test's; the manager's own is
+    `operator`.
+    """
+
+    def __init__(
+        self,
+        sandbox: RunningSandbox,
+        set_up: Callable[[Manager], object],
+        *,
+        namespaces: Sequence[str] = (),
+        clock: SettableClock | None = None,
+        **options: Any,
+    ) -> None:
+        """
+        Set up, and apply the CRDs of the reconciled kinds.
+
+        Args: clock is sandbox.clock, to move the operator's time with the server's; None = its time is real.
+        options are those of Manager.
+        Raises: AssertionError for a kind whose CRD is another program's, and is not in the sandbox.
+        """
+        config = load_config(kubeconfig=str(sandbox.kubeconfig))
+        if clock is not None:
+            options["seams"] = Seams(clock=SharedClock(clock))
+            clock.listen(self._reconcile_again)
+        self.namespaces = tuple(namespaces)
+        self.manager = Manager.from_config(config, name=USER_AGENT, namespaces=namespaces, **options)
+        self._sandbox = sandbox
+        self._stop = threading.Event()
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, name="operator", daemon=True)
+        self._skipped = len(sandbox.asked(USER_AGENT))
+        set_up(self.manager)
+        kinds = [kind for kind in self.manager.reconciled_kinds() if needs_definition(kind)]
+        sandbox.apply(*(custom_resource_definition(kind) for kind in kinds if has_own_definition(kind)))
+        for foreign in (kind.resource for kind in kinds if not has_own_definition(kind)):
+            served = sandbox.client.discovery().resources(foreign.group, foreign.version)
+            assert served, (
+                f"the sandbox has no {foreign}, and the type makes no CustomResourceDefinition: "
+                "sandbox.apply(...) that of its program before the operator starts"
+            )
+
+    def asked(self) -> list[RequestAttributes]:
+        """The requests for resources so far, oldest first."""
+        return self._sandbox.asked(USER_AGENT)[self._skipped :]
+
+    def writes(self) -> list[RequestAttributes]:
+        """Those of them that may have changed something."""
+        return [one for one in self.asked() if one.writes]
+
+    def start(self) -> None:
+        """Run the manager. Raises: the error of a run that ended. Blocks: until its caches are filled."""
+        self._sandbox.explanations.append(self._drops)
+        self._thread.start()
+        eventually(lambda: self._has_ended() or self._is_ready(), "ready, the operator")
+        if self._error is not None:
+            raise self._error
+
+    def stop(self) -> None:
+        """Stop the manager. Raises: as Manager.run. Blocks: until all of it has ended."""
+        self._sandbox.explanations.remove(self._drops)
+        self._stop.set()
+        self._thread.join(_JOIN_SECONDS)
+        assert self._has_ended(), f"the operator did not stop within {_JOIN_SECONDS:g} s"
+        if self._error is not None:
+            raise self._error
+
+    def assert_quiet(self) -> None:
+        """As assert_quiet; a hot loop that the manager slowed down is not quiet, either."""
+        assert_quiet(self)
+        writes = [str(write) for write in self.writes()]
+        slowed = any(count for _, count in self._counts("hot_loops", "controller"))
+        assert not slowed, f"not quiet: {len(writes)} writes, and slowed down, the last of them {writes[-1]}"
+
+    def _reconcile_again(self) -> None:
+        """A reconcile under way may have asked for the time before the move, and wait from after it."""
+        for runnable in self.manager.runnables().values():
+            if isinstance(runnable, Controller):
+                runnable.reconcile_again("the clock was moved")
+
+    def _drops(self) -> str:
+        """What predicates kept from the reconciler, which may wait for just that; "" = nothing."""
+        told = ", ".join(f"{cause} ({count:g})" for cause, count in self._counts("dropped_events", "cause"))
+        return f"predicates dropped watch events: {told}" if told else ""
+
+    def _counts(self, counter: str, label: str) -> list[tuple[str, float]]:
+        """The values of a counter of ours, by one of its labels."""
+        samples = [each for family in self.manager.registry.collect() for each in family.samples]
+        name = f"handloop_{counter}_total"
+        return [(each.labels[label], each.value) for each in samples if each.name == name]
+
+    def _run(self) -> None:
+        try:
+            self.manager.run(self._stop)
+        except BaseException as error:  # noqa: BLE001 - start or stop raises it
+            self._error = error
+
+    def _has_ended(self) -> bool:
+        return not self._thread.is_alive()
+
+    def _is_ready(self) -> bool:
+        return not any(check() for check in self.manager.readiness_checks().values())
+
+
+@contextmanager
+def running_operator(
+    sandbox: RunningSandbox,
+    set_up: Callable[[Manager], object],
+    *,
+    namespaces: Sequence[str] = (),
+    expected_errors: str | None = None,
+    **options: Any,
+) -> Iterator[RunningOperator]:
+    """
+    Run a set_up for as long as the block lasts, then check it.
+
+    The checks: it gets quiet; no line of level ERROR was logged; a second run of set_up, on the settled
+    sandbox, writes nothing, and logs no such line; neither left a thread behind. Errors come first: they are
+    often the reason for the writes. Faults are cleared before all that.
+
+    Args: set_up is that of handloop.controller.cli.main, and called twice. expected_errors is a regular
+    expression for the ERROR lines that may be there, None = none may. options are clock, as of
+    RunningOperator, and those of Manager.
+    Raises: AssertionError of a check; as Manager.run.
+    """
+    before = set(threading.enumerate())
+    with _ErrorLines() as errors:
+        with _run_of(sandbox, set_up, namespaces, options) as operator:
+            yield operator
+            sandbox.faults.clear()
+            operator.assert_quiet()
+        with _run_of(sandbox, set_up, namespaces, options) as again:
+            again.assert_quiet()
+    lines = [line for line in errors.lines if expected_errors is None or not re.search(expected_errors, line)]
+    assert not lines, (
+        "the operator logged errors:\n"
+        + "\n".join(_each_once(lines))
+        + "\nA test of failures names them: operator(set_up, expected_errors=...)"
+    )
+    writes = [str(write) for write in again.writes()]
+    assert not writes, f"nothing had changed, but a second run wrote: {', '.join(writes)}"
+    leaked = sorted(thread.name for thread in _left_of(set(threading.enumerate()) - before))
+    assert not leaked, f"threads outlived the operator: {', '.join(leaked)}"
+
+
+def _each_once(lines: Sequence[str]) -> list[str]:
+    """The first line of each error: the retries of a reconcile differ only in what _OF_ONE_TRY matches."""
+    first: dict[str, str] = {}
+    for line in lines:
+        first.setdefault(_OF_ONE_TRY.sub("", line), line)
+    return list(first.values())
+
+
+@contextmanager
+def _run_of(
+    sandbox: RunningSandbox, set_up: Callable[[Manager], object], namespaces: Sequence[str], options: Any
+) -> Iterator[RunningOperator]:
+    operator = RunningOperator(sandbox, set_up, namespaces=namespaces, **options)
+    try:
+        operator.start()
+        yield operator
+    finally:
+        operator.stop()
+
+
+def _left_of(threads: set[threading.Thread]) -> set[threading.Thread]:
+    """Those that do not end soon. Blocks: for _LEAK_SECONDS at most."""
+    ends_at = time.monotonic() + _LEAK_SECONDS
+    for thread in threads:
+        thread.join(max(0.0, ends_at - time.monotonic()))
+    return {thread for thread in threads if thread.is_alive()}
+
+
+class _ErrorLines(logging.Handler):
+    """The lines of level ERROR under `handloop`, while its `with` block lasts. Threads: any log."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self.lines: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep a line. logging holds the handler's lock."""
+        self.lines.append(f"{record.name}: {record.getMessage()}")
+
+    def __enter__(self) -> _ErrorLines:
+        logging.getLogger("handloop").addHandler(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        logging.getLogger("handloop").removeHandler(self)

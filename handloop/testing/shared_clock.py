@@ -1,0 +1,42 @@
+"""The sandbox's clock as an operator takes it, so that one step moves the time of both."""
+
+from __future__ import annotations
+
+import threading
+from math import inf
+from typing import Final
+
+from handloop.sandbox.clock import SettableClock
+
+_LOOK_SECONDS: Final = 0.02
+
+
+class SharedClock:
+    """
+    Implements handloop.seams.clock.Clock on a clock that a test moves.
+
+    Who waits for a time looks every 20 real ms whether it has come. Threads: any.
+    """
+
+    def __init__(self, clock: SettableClock) -> None:
+        self.now = self.time = clock.time
+
+    def wait(self, condition: threading.Condition, timeout_seconds: float | None) -> bool:
+        """Wait once on condition (held by the caller); False when the timeout has passed."""
+        return self.wait_until(condition, None if timeout_seconds is None else self.now() + timeout_seconds)
+
+    def wait_until(self, condition: threading.Condition, at: float | None) -> bool:
+        """Wait once on condition (held by the caller); False when time has reached at."""
+        if at is None or at == inf:
+            return condition.wait()
+        if (left := at - self.now()) > 0:
+            # once: a wait that times out may have swallowed a word, so the caller looks at its predicate
+            condition.wait(min(left, _LOOK_SECONDS))
+        return self.now() < at
+
+    def sleep(self, seconds: float, stop: threading.Event) -> bool:
+        """Wait until the time has passed or stop is set; True when stop is set."""
+        until = self.now() + seconds
+        while (left := until - self.now()) > 0 and not stop.wait(min(left, _LOOK_SECONDS)):
+            pass
+        return stop.is_set()

@@ -1,0 +1,79 @@
+"""Chapter 6: the workqueue decides when a key is worked on, and that no two workers have the same key."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from handloop.seams.seams import Seams
+from handloop.walkthrough.clocks import HandClock
+from handloop.walkthrough.paused_worker import PausedWorker
+from handloop.walkthrough.program import run_alone
+from handloop.walkthrough.screen import Screen
+from handloop.walkthrough.source import cut
+from handloop.walkthrough.waiting import until
+from handloop.workqueue.queue import Queue, QueueStatistics
+from handloop.workqueue.rate_limiters import default_controller_rate_limiter
+from handloop.workqueue.rate_limiting_queue import RateLimitingQueue
+
+
+class End(NamedTuple):
+    """Statistics while a worker was paused, its runs, a key without done, and delays without forget."""
+
+    while_paused: QueueStatistics
+    runs: list[str]
+    without_done: QueueStatistics
+    delays: list[float]
+
+
+def chapter(screen: Screen) -> End:
+    """Tell the chapter."""
+    queue = _queue(HandClock())
+    with PausedWorker(queue) as worker:
+        screen.tell("A worker is busy with `a`. dirty = needs work, processing = with a worker:")
+        queue.add("a")
+        worker.begins(1)
+        _show(screen, queue)
+        screen.ask("Now `a` and `b` are added 100 times each. How often will the worker run each, in all?")
+        for key in ["a", "b"] * 100:
+            queue.add(key)
+        while_paused = queue.statistics()
+        _show(screen, queue)
+        worker.resume(3)
+        counts = ", ".join(f"{key}: {worker.runs.count(key)}" for key in "ab")
+        screen.reveal(f"{counts}. An add during the work is one more run: the worker looked before it.")
+        screen.tell("add() leaves a key that a worker has out of the queue; done() puts it there:")
+        screen.code(cut(Queue._accept_locked, "if item in self._dirty", "return True"))
+        screen.code(cut(Queue.done, "if item in self._dirty", "self._container.push"))
+    screen.break_it("a worker forgets done().")
+    clock = HandClock()
+    with _queue(clock) as queue:
+        queue.add("stuck")
+        queue.get()
+        queue.add("stuck")
+        _show(screen, queue)
+        without_done = queue.statistics()
+        screen.tell("It stays in processing, so the queue stays empty: no worker gets it. No error says so.")
+        screen.break_it("a worker forgets forget(). Each sync fails once, and its retry succeeds.")
+        delays = []
+        for _ in range(5):
+            queue.add_rate_limited("slow")
+            delays.append(round(queue.items(1).delayed["slow"], 6))
+            clock.advance(delays[-1])
+            until(lambda: len(queue), "the delayed key")
+            queue.done(queue.get())
+        screen.show(seconds_to_each_retry=delays)
+        screen.tell("Each success should have set the delay back to the first one. Chapter 7 shows why.")
+    return End(while_paused, worker.runs, without_done, delays)
+
+
+def _queue(clock: HandClock) -> RateLimitingQueue[str]:
+    return RateLimitingQueue(default_controller_rate_limiter(clock=clock), seams=Seams(clock=clock))
+
+
+def _show(screen: Screen, queue: RateLimitingQueue[str]) -> None:
+    columns = sorted(queue._dirty), sorted(queue._processing), [*queue._container]  # type: ignore[misc]
+    screen.table(("dirty", "processing", "queue"), [columns])
+
+
+if __name__ == "__main__":
+    run_alone(__file__)

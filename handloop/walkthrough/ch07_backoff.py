@@ -1,0 +1,78 @@
+"""Chapter 7: a failed key comes back later and later, and many failed keys share one bucket."""
+
+from __future__ import annotations
+
+from math import log2
+from typing import Final, NamedTuple
+
+from handloop.controller.foo.controller import FooController, default_rate_limiter
+from handloop.informers.keys import ObjectName
+from handloop.seams.seams import Seams
+from handloop.walkthrough.clocks import HandClock
+from handloop.walkthrough.program import run_alone
+from handloop.walkthrough.screen import Screen
+from handloop.walkthrough.source import cut
+from handloop.walkthrough.waiting import until
+from handloop.workqueue.rate_limiters import MaxOfRateLimiter
+from handloop.workqueue.rate_limiting_queue import RateLimitingQueue
+
+FAILURES: Final = 20
+CROWD: Final = 400
+EXAMPLE: Final = ObjectName("default", "example-foo")
+
+
+class End(NamedTuple):
+    """Seconds to the next try: after each failure of one key, after its success, of many keys at once."""
+
+    delays: list[float]
+    after_success: float
+    crowd: list[float]
+
+
+def chapter(screen: Screen) -> End:
+    """Tell the chapter."""
+    screen.tell("The worker of the Foo controller asks a rate limiter when to try a failed key again:")
+    screen.code(cut(FooController._report_outcome, "if error", "self._workqueue.add_rate_limited"))
+    screen.code(cut(default_rate_limiter, "return", "    )"))
+    screen.tell("The first: shortest and longest wait of a key, in seconds. Each failure doubles its wait.")
+    screen.tell("The second is a bucket that all keys share: tries a second, and tries at once.")
+    screen.ask("A sync fails again and again. How long after the 10th failure is the next try?")
+    clock = HandClock()
+    with RateLimitingQueue[ObjectName](default_rate_limiter(clock), seams=Seams(clock=clock)) as queue:
+        delays = [_fail(queue, clock) for _ in range(FAILURES)]
+        rows = [(failures, f"{delay:.3f}", _bar(delay)) for failures, delay in enumerate(delays, 1)]
+        screen.table(("failures", "seconds to the next try", "each # doubles it"), rows)
+        screen.reveal(f"{delays[9]:g} s: {delays[0]:g} s, doubled nine times. It ends at {delays[-1]:g} s.")
+        screen.break_it(f"try {FAILURES + 1} succeeds, but the worker omits forget(). The next try fails.")
+        screen.show(seconds_to_the_next_try=_fail(queue, clock))
+        queue.forget(EXAMPLE)
+        after_success = _fail(queue, clock)
+        screen.show(after_a_forget=after_success)
+    screen.tell("forget() ends the count of its key. Without it, one later failure costs the longest wait.")
+    screen.ask(
+        f"{CROWD} different Foos fail at the same moment, each for the first time. When is the last tried?"
+    )
+    limiter = default_rate_limiter(clock)
+    crowd = [round(limiter.when(ObjectName("default", f"foo-{number}")), 6) for number in range(CROWD)]
+    screen.table(("foo", "seconds"), [(number, crowd[number - 1]) for number in (1, 300, 301, 302, CROWD)])
+    screen.reveal(f"After {crowd[-1]:g} s. The bucket paces them. Of the two waits, the longer counts:")
+    screen.code(cut(MaxOfRateLimiter.when, "return"))
+    return End(delays, after_success, crowd)
+
+
+def _fail(queue: RateLimitingQueue[ObjectName], clock: HandClock) -> float:
+    """Fail once, and wait for the next try. Returns: how many seconds later it came."""
+    queue.add_rate_limited(EXAMPLE)
+    delay = queue.items(1).delayed[EXAMPLE]
+    clock.advance(delay)
+    until(lambda: len(queue), "the next try")
+    queue.done(queue.get())
+    return round(delay, 6)
+
+
+def _bar(delay: float) -> str:
+    return "#" * round(log2(delay / 0.005) + 1)
+
+
+if __name__ == "__main__":
+    run_alone(__file__)

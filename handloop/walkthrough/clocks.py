@@ -1,0 +1,84 @@
+"""Clocks for chapters that would otherwise wait: one that a chapter moves, and one that runs fast."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Final
+
+from handloop.seams.clock import RealClock
+
+_POLL_SECONDS: Final = 0.002
+
+
+class HandClock(RealClock):
+    """
+    Stands still until advance. A thread that waits looks every two milliseconds whether its time has come.
+
+    State: _now, seconds; the chapter's thread alone writes it. _sleeping, the threads in sleep; each adds and
+    removes itself.
+    """
+
+    def __init__(self) -> None:
+        self._now = 0.0
+        self._sleeping: set[int] = set()
+
+    @property
+    def is_slept_on(self) -> bool:
+        """Whether a thread sleeps until the clock is moved."""
+        return bool(self._sleeping)
+
+    def now(self) -> float:
+        """Seconds by which the clock was moved so far."""
+        return self._now
+
+    def advance(self, seconds: float) -> None:
+        """Move time forward."""
+        self._now += seconds
+
+    def wait(self, condition: threading.Condition, timeout_seconds: float | None) -> bool:
+        """Wait once on condition, at most until the clock was moved by so much; None = for ever."""
+        return self.wait_until(condition, None if timeout_seconds is None else self._now + timeout_seconds)
+
+    def wait_until(self, condition: threading.Condition, at: float | None) -> bool:
+        """Wait once on condition, at most until the clock was moved to at; None = for ever."""
+        if at is None:
+            return condition.wait()
+        if self._now < at:
+            condition.wait(_POLL_SECONDS)
+        return self._now < at
+
+    def sleep(self, seconds: float, stop: threading.Event) -> bool:
+        """Wait until the clock was moved by so much or stop is set; True when stop is set."""
+        until = self._now + seconds
+        self._sleeping.add(threading.get_ident())
+        while self._now < until and not stop.wait(_POLL_SECONDS):
+            pass
+        self._sleeping.discard(threading.get_ident())
+        return stop.is_set()
+
+
+class FastClock(RealClock):
+    """now() and every wait are `times` as fast; time(), which is written to objects, is the machine's."""
+
+    def __init__(self, times: float = 60.0) -> None:
+        self.times = times
+
+    def now(self) -> float:
+        """Seconds, so many times as fast as real ones."""
+        return time.monotonic() * self.times
+
+    def wait(self, condition: threading.Condition, timeout_seconds: float | None) -> bool:
+        """Wait once on condition, at most timeout_seconds of this clock; None = for ever."""
+        return super().wait(condition, None if timeout_seconds is None else timeout_seconds / self.times)
+
+    def wait_until(self, condition: threading.Condition, at: float | None) -> bool:
+        """Wait once on condition, at most until now() reaches at; None = for ever."""
+        if at is None:
+            return condition.wait()
+        super().wait(condition, (at - self.now()) / self.times)
+        return self.now() < at
+
+    def sleep(self, seconds: float, stop: threading.Event) -> bool:
+        """Wait until so many seconds of this clock have passed or stop is set; True when stop is set."""
+        return super().sleep(seconds / self.times, stop)

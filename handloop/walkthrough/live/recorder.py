@@ -1,0 +1,118 @@
+"""Keeps the last steps of the process while there is a viewer."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from itertools import islice
+from typing import Any, Final, NamedTuple
+
+from handloop.seams.clock import REAL_CLOCK
+from handloop.seams.locks import new_lock
+from handloop.seams.step_trace import TRACE, StepTrace
+
+RING: Final = 5000
+"""How many steps are kept."""
+
+
+class Step(NamedTuple):
+    """
+    One reported step.
+
+    seq counts the process's steps from 1. at is in seconds, as Clock.now() counts. The others are
+    StepTrace.tell's, with the thread that took the step.
+    """
+
+    seq: int
+    at: float
+    thread: str
+    number: int
+    component: str
+    key: str
+    facts: dict[str, Any]
+
+
+class Batch(NamedTuple):
+    """
+    The steps after a cursor, and the cursor to go on from.
+
+    missed counts the steps that the ring no longer holds; None = steps were not recorded, their number is not
+    known. If any were missed, steps is empty and the cursor is at the newest step.
+    """
+
+    steps: Sequence[Step]
+    cursor: int
+    missed: int | None = 0
+
+
+class Recorder:
+    """
+    A ring of steps that viewers read, each with a cursor of its own.
+
+    So the ring bounds the memory for any number of viewers, and a slow one misses steps that it can count.
+
+    State, all under _lock (99): _ring, newest last, without a gap; _seq, the newest number; _from, the last
+    number before the present recording; _viewers.
+    Threads: any. _record runs on the thread that takes a step, under that part's lock: it only appends.
+    """
+
+    def __init__(
+        self, *, size: int = RING, trace: StepTrace = TRACE, now: Callable[[], float] = REAL_CLOCK.now
+    ) -> None:
+        self._trace = trace
+        self._now = now
+        self._lock = new_lock("Recorder._lock", 99)
+        self._ring: deque[Step] = deque(maxlen=size)
+        self._seq = 0
+        self._from = 0
+        self._viewers = 0
+
+    def join(self) -> int:
+        """A viewer comes; the first one starts the recording. Returns: the cursor of the newest step."""
+        with self._lock:
+            self._viewers += 1
+            if self._viewers == 1:
+                self._trace.start(self._record)
+            return self._seq
+
+    def leave(self) -> None:
+        """A viewer goes; the last one ends the recording."""
+        with self._lock:
+            self._viewers -= 1
+            if self._viewers == 0:
+                self._forget_locked()
+
+    def close(self) -> None:
+        """End the recording, with any number of viewers."""
+        with self._lock:
+            self._forget_locked()
+
+    def after(self, cursor: int, most: int) -> Batch:
+        """The steps after a cursor, at most so many of them."""
+        with self._lock:
+            if cursor < self._from or cursor > self._seq:
+                return Batch((), self._seq, None)
+            missed = self._seq - len(self._ring) - cursor
+            if missed > 0:
+                return Batch((), self._seq, self._seq - cursor)
+            steps = tuple(islice(self._ring, -missed, -missed + most))
+            return Batch(steps, cursor + len(steps))
+
+    def steps(self) -> list[Step]:
+        """All that the ring holds, oldest first."""
+        with self._lock:
+            return list(self._ring)
+
+    def _forget_locked(self) -> None:
+        self._trace.stop()
+        self._ring.clear()
+        # a number for the steps that are not recorded: a cursor from before it is recognised
+        self._seq += 1
+        self._from = self._seq
+
+    def _record(self, number: int, component: str, key: str, facts: dict[str, Any]) -> None:
+        thread = threading.current_thread().name
+        with self._lock:
+            self._seq += 1
+            self._ring.append(Step(self._seq, self._now(), thread, number, component, key, facts))

@@ -1,0 +1,55 @@
+"""
+Delays that grow from try to try.
+
+Follows: apimachinery pkg/util/wait/backoff.go (exponential back-off manager with reset).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from handloop.seams.seams import REAL_SEAMS, Seams
+
+_FACTOR: Final = 2.0
+
+
+class ExponentialBackoff:
+    """
+    The reflector's back-off: initial_seconds, then twice as long each time, up to max_seconds.
+
+    Each delay gets a random share of itself on top. The series starts over when reset_seconds have passed
+    since it last started over. That count runs from construction and moves only when the series starts over,
+    not with each delay: under lasting failure the delay falls back to initial_seconds about every
+    reset_seconds, as in client-go.
+
+    Threads: the one that waits.
+    """
+
+    def __init__(
+        self,
+        initial_seconds: float,
+        max_seconds: float,
+        reset_seconds: float,
+        *,
+        seams: Seams = REAL_SEAMS,
+    ) -> None:
+        self._initial_seconds = initial_seconds
+        self._max_seconds = max_seconds
+        self._reset_seconds = reset_seconds
+        self._clock = seams.clock
+        self._random = seams.random
+        self._started_at = seams.clock.now()
+        self._seconds = initial_seconds
+
+    def next(self) -> float:
+        """Seconds to wait before the next try."""
+        if self._clock.now() - self._started_at > self._reset_seconds:
+            self.reset()
+        seconds = self._seconds
+        self._seconds = min(seconds * _FACTOR, self._max_seconds)
+        return seconds + self._random() * seconds
+
+    def reset(self) -> None:
+        """Start over with initial_seconds: the failures so far count no more."""
+        self._started_at = self._clock.now()
+        self._seconds = self._initial_seconds

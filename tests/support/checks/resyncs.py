@@ -1,0 +1,81 @@
+"""Whether anything is written while nothing changes."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Final, NamedTuple
+
+from support.checks.deadline import until
+from support.rigs.program import Program
+from support.servers.cluster import Cluster, SandboxCluster
+
+OURS: Final = ("Foo", "MyApp")
+"""Components to which only the program sends events."""
+
+
+class Written(NamedTuple):
+    """
+    Shows writes by the resource version of everything that the program may write, by collection and name.
+
+    writes: how many requests to write it has sent, 0 where they are not counted.
+    """
+
+    versions: dict[str, dict[str, str]]
+    writes: int
+
+
+def queued(program: Program, name: str = "foo") -> float:
+    """How often a key became ready for a worker of a controller."""
+    page = program.page("metrics", "/metrics")[1]
+    match = re.search(rf'^workqueue_adds_total{{[^}}]*name="{name}"[^}}]*}} (\S+)$', page, re.MULTILINE)
+    assert match, page
+    return float(match[1])
+
+
+def wait_resyncs(program: Program, count: int, name: str = "foo") -> None:
+    """Wait until the objects of a controller have been queued so often by resyncs."""
+    before = queued(program, name)
+    what = f"resynced {count} times"
+    until(lambda: queued(program, name) >= before + count, what, seconds=count + 15.0)
+
+
+def wait_settled(look: Callable[[], Written], resync: Callable[[], None], *, seconds: float) -> Written:
+    """
+    Wait until resyncs have changed nothing: changes by others, and Events, come later than their causes.
+
+    Returns: the versions. Raises: AssertionError at the deadline.
+    """
+    ends_at = time.monotonic() + seconds
+    before = look()
+    while True:
+        resync()
+        seen = look()
+        if seen == before:
+            return seen
+        assert time.monotonic() < ends_at, f"after {seconds:g} s there still are writes: {before}, {seen}"
+        before = seen
+
+
+def written(cluster: Cluster, *collections: str) -> Written:
+    """What there is in collections, and the program's events."""
+    found = {collection: cluster.list(collection) for collection in (*collections, cluster.events)}
+    for name, event in list(found[cluster.events].items()):
+        if event["involvedObject"]["kind"] not in OURS:
+            del found[cluster.events][name]
+    versions = {
+        collection: {name: obj["metadata"]["resourceVersion"] for name, obj in objects.items()}
+        for collection, objects in found.items()
+    }
+    return Written(versions, cluster.trace.writes() if isinstance(cluster, SandboxCluster) else 0)
+
+
+def assert_idle(program: Program, cluster: Cluster, *collections: str, name: str, resyncs: int) -> Written:
+    """Resyncs of a controller whose objects have settled write nothing. Returns: what there is."""
+    look = partial(written, cluster, *collections)
+    before = wait_settled(look, partial(wait_resyncs, program, 2, name), seconds=cluster.seconds)
+    wait_resyncs(program, resyncs, name)
+    assert look() == before
+    return before

@@ -1,0 +1,79 @@
+"""A sandbox without sockets, and managers on it."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from prometheus_client import CollectorRegistry
+
+from handloop.apis.crd import custom_resource_definition
+from handloop.apis.meta import Kind
+from handloop.client.errors import ConnectionBroken, DeadlineExceeded, StreamClosed
+from handloop.client.resource_client import Client
+from handloop.client.transport import Transport
+from handloop.controller.runtime.manager import Manager
+from handloop.sandbox.server import Sandbox
+from support.checks.threads import Background
+
+_CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+
+
+class ManagedSandbox:
+    """One cluster; `client` is the controllers', `post` acts as another client."""
+
+    def __init__(self, *, lifelike: bool = False) -> None:
+        """Args: lifelike = with the cluster's own controllers, which work when `sandbox.tick()` is called."""
+        self.sandbox = Sandbox(token="admin", controllers=None if lifelike else (), seed=1)
+        self.stop = threading.Event()
+        self.registry = CollectorRegistry()
+        self.client = Client(self.transport(), stop=self.stop)
+
+    def transport(self) -> Transport:
+        """An administrator's way in."""
+        made: Transport = self.sandbox.transport(  # type: ignore[assignment] # the same shapes
+            token="admin", closed=StreamClosed, silent=DeadlineExceeded, broken=ConnectionBroken
+        )
+        return made
+
+    def manager(self, **options: Any) -> Manager:
+        """The one manager of this cluster's registry."""
+        return Manager(self.client, registry=self.registry, **options)
+
+    def post(self, path: str, document: dict[str, Any]) -> None:
+        """Create an object."""
+        headers = {"Content-Type": "application/json"}
+        body = json.dumps(document).encode()
+        answer = self.transport().request("POST", path, headers=headers, body=body)
+        assert answer.status == 201, answer.body
+
+    def install(self, *kinds: type[Kind]) -> None:
+        """Install CRDs."""
+        for kind in kinds:
+            self.post(_CRDS, custom_resource_definition(kind))
+
+    def namespace(self, name: str) -> None:
+        """Create a namespace."""
+        self.post("/api/v1/namespaces", {"metadata": {"name": name}})
+
+    def config_map(self, name: str, *, namespace: str = "default", **metadata: Any) -> None:
+        """Create a ConfigMap."""
+        path = f"/api/v1/namespaces/{namespace}/configmaps"
+        self.post(path, {"metadata": {"name": name, **metadata}, "data": {}})
+
+    def metric(self, name: str, **labels: str) -> float:
+        """A value of the registry; 0 without one."""
+        return self.registry.get_sample_value(name, labels) or 0.0
+
+    @contextmanager
+    def running(self, manager: Manager) -> Iterator[Background[None]]:
+        """Run a manager for as long as the block lasts."""
+        background = Background(lambda: manager.run(self.stop))
+        try:
+            yield background
+        finally:
+            self.stop.set()
+            background.result()

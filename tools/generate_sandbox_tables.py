@@ -1,0 +1,325 @@
+"""
+Write kinds.json and messages.json: everything the sandbox knows about built-in kinds that a machine can
+look up.
+
+    python -m tools.generate_sandbox_tables --kubeconfig K [--proto DIR]
+
+Sources: discovery, /openapi/v3 and empty Table answers of a real API server; the struct tags and
+generated.proto of the public Go modules k8s.io/api, apimachinery and apiextensions-apiserver (`--proto`:
+the folder that holds them; default `$(go env GOMODCACHE)/k8s.io`). Descriptions of fields are left out;
+those of Table columns are part of every Table.
+
+kinds.json: `resources` (discovery order), `schemas` (OpenAPI by name without `io.k8s.`; `$ref` is such a
+name and may have siblings; `x-omit` and `x-shape` see structure.py), `columns` (per plural.group),
+`texts` (their descriptions).
+messages.json: per protobuf message, field number -> [JSON name ("" = inlined), type, label].
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from tools.api_reader import APIReader
+from tools.go_source import (
+    Messages,
+    Structs,
+    flat_members,
+    qualify,
+    read_messages,
+    read_structs,
+)
+
+TABLES = Path(__file__).parents[1] / "sandbox" / "kinds"
+
+SERVED_GROUPS = {
+    "",
+    "apiextensions.k8s.io",
+    "apps",
+    "authentication.k8s.io",
+    "authorization.k8s.io",
+    "autoscaling",
+    "batch",
+    "certificates.k8s.io",
+    "coordination.k8s.io",
+    "discovery.k8s.io",
+    "events.k8s.io",
+    "networking.k8s.io",
+    "policy",
+    "rbac.authorization.k8s.io",
+    "scheduling.k8s.io",
+    "storage.k8s.io",
+}
+LEFT_OUT = {
+    ("", "componentstatuses"),
+    ("networking.k8s.io", "ipaddresses"),
+    ("networking.k8s.io", "servicecidrs"),
+    ("storage.k8s.io", "csidrivers"),
+    ("storage.k8s.io", "csinodes"),
+    ("storage.k8s.io", "csistoragecapacities"),
+    ("storage.k8s.io", "volumeattachments"),
+    ("storage.k8s.io", "volumeattributesclasses"),
+}
+DISCOVERY = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
+META = "apimachinery.pkg.apis.meta.v1"
+ALWAYS_WANTED = (f"{META}.ObjectMeta", f"{META}.ListMeta", f"{META}.DeleteOptions", f"{META}.Status")
+EXTENSIONS = "apiextensions-apiserver.pkg.apis.apiextensions.v1"
+SHAPES = {
+    f"{META}.Time": "time",
+    f"{META}.MicroTime": "micro-time",
+    f"{META}.Duration": "duration",
+    f"{META}.FieldsV1": "raw",
+    "apimachinery.pkg.api.resource.Quantity": "quantity",
+    "apimachinery.pkg.util.intstr.IntOrString": "int-or-string",
+    "apimachinery.pkg.runtime.RawExtension": "raw",
+    f"{EXTENSIONS}.JSON": "raw",
+    f"{EXTENSIONS}.JSONSchemaPropsOrArray": "raw",
+    f"{EXTENSIONS}.JSONSchemaPropsOrBool": "raw",
+    f"{EXTENSIONS}.JSONSchemaPropsOrStringArray": "raw",
+}
+REF = "#/components/schemas/io.k8s."
+
+
+def main() -> None:
+    """Write both tables to where the sandbox reads them."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--kubeconfig", required=True, help="of a real API server")
+    parser.add_argument("--proto", type=Path, help="folder of the unpacked k8s.io modules")
+    arguments = parser.parse_args()
+    root = arguments.proto or go_modules()
+    structs, messages = read_structs(root), read_messages(root)
+    with APIReader(arguments.kubeconfig) as server:
+        kinds, roots = build_kinds(server, structs)
+    write(TABLES / "kinds.json", kinds)
+    write(TABLES / "messages.json", build_messages(roots, structs, messages))
+
+
+def go_modules() -> Path:
+    """Where `go` keeps the unpacked k8s.io modules."""
+    command = ["go", "env", "GOMODCACHE"]
+    found = subprocess.run(command, check=True, capture_output=True, text=True)  # noqa: S603
+    return Path(found.stdout.strip()) / "k8s.io"
+
+
+def write(path: Path, table: Mapping[str, Any]) -> None:
+    """One entry a line, so that a difference between versions can be read."""
+    lines = []
+    for key, value in table.items():
+        entries = value.items() if isinstance(value, dict) else enumerate(value)
+        named = isinstance(value, dict)
+        rows = [(f"{json.dumps(name)}:" if named else "") + compact(entry) for name, entry in entries]
+        left, right = ("{", "}") if named else ("[", "]")
+        lines.append(f"{json.dumps(key)}:{left}\n" + ",\n".join(rows) + right)
+    path.write_text("{" + ",\n".join(lines) + "}\n", encoding="utf-8")
+    sys.stdout.write(f"{path.name}: {path.stat().st_size} bytes\n")
+
+
+def compact(value: Any) -> str:
+    """JSON without spaces."""
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+
+
+def build_kinds(server: APIReader, structs: Structs) -> tuple[dict[str, Any], set[str]]:
+    """The kinds table, and the names of the schemas that requests and answers start at."""
+    schemas: dict[str, Any] = {}
+    roots: set[str] = set(ALWAYS_WANTED)
+    resources = list(served(server))
+    for group, version in dict.fromkeys((entry["group"], entry["version"]) for entry in resources):
+        document = server.get_json(f"/openapi/v3/{base_path(group, version)}")["components"]["schemas"]
+        by_kind = {gvk: name for name, schema in document.items() for gvk in kinds_of(schema)}
+        wanted = [entry for entry in resources if (entry["group"], entry["version"]) == (group, version)]
+        for entry in wanted:
+            roots |= attach_schemas(entry, by_kind)
+        collect(schemas, document, roots, structs)
+    columns, texts = build_columns(server, resources)
+    ordered = dict(sorted(schemas.items()))
+    return {"resources": resources, "columns": columns, "texts": texts, "schemas": ordered}, roots
+
+
+def served(server: APIReader) -> Iterable[dict[str, Any]]:
+    """The resources to serve, in discovery order, with what discovery says about them."""
+    items = [*server.get_json("/api", DISCOVERY)["items"], *server.get_json("/apis", DISCOVERY)["items"]]
+    for item in items:
+        group = item["metadata"].get("name", "")
+        if group not in SERVED_GROUPS:
+            continue
+        for version in item["versions"]:
+            for resource in version["resources"]:
+                if (group, resource["resource"]) not in LEFT_OUT:
+                    yield resource_entry(group, version["version"], resource)
+
+
+def resource_entry(group: str, version: str, found: Mapping[str, Any]) -> dict[str, Any]:
+    """One resource as kinds.py reads it; what is empty is left out."""
+    entry = {
+        "group": group,
+        "version": version,
+        "plural": found["resource"],
+        "kind": found["responseKind"]["kind"],
+        "singular": found["singularResource"],
+        "namespaced": found["scope"] == "Namespaced",
+        "verbs": found["verbs"],
+        "short_names": found.get("shortNames"),
+        "categories": found.get("categories"),
+        "subresources": [subresource_entry(sub) for sub in found.get("subresources", ())],
+    }
+    return {key: value for key, value in entry.items() if value not in (None, [])}
+
+
+def subresource_entry(found: Mapping[str, Any]) -> dict[str, Any]:
+    """One subresource; group and version only where they are not the parent's."""
+    kind = found["responseKind"]
+    entry = {"name": found["subresource"], "kind": kind["kind"], "verbs": found["verbs"]}
+    if kind.get("version"):
+        entry |= {"group": kind["group"], "version": kind["version"]}
+    return entry
+
+
+def base_path(group: str, version: str) -> str:
+    """The path of a version of a group, or of the core group ""."""
+    return f"apis/{group}/{version}" if group else f"api/{version}"
+
+
+def kinds_of(schema: Mapping[str, Any]) -> Iterable[tuple[str, str, str]]:
+    """The (group, version, kind) a schema is for."""
+    for gvk in schema.get("x-kubernetes-group-version-kind", ()):
+        yield gvk["group"], gvk["version"], gvk["kind"]
+
+
+def attach_schemas(entry: dict[str, Any], by_kind: Mapping[tuple[str, str, str], str]) -> set[str]:
+    """Name the schemas of a resource and of its subresources in the entry; return them."""
+    group, version = entry["group"], entry["version"]
+    entry["schema"] = by_kind[group, version, entry["kind"]].removeprefix("io.k8s.")
+    names = {entry["schema"]}
+    for sub in entry.get("subresources", ()):
+        key = (sub.get("group", group), sub.get("version", version), sub["kind"])
+        if key in by_kind:
+            names.add(by_kind[key].removeprefix("io.k8s."))
+    return names
+
+
+def collect(schemas: dict[str, Any], document: Mapping[str, Any], roots: set[str], structs: Structs) -> None:
+    """Add the roots found in this document, and everything they refer to, to the schemas."""
+    pending = [name for name in roots if f"io.k8s.{name}" in document]
+    while pending:
+        name = pending.pop()
+        if name in schemas:
+            continue
+        schemas[name] = strip(document[f"io.k8s.{name}"])
+        if name in SHAPES:
+            schemas[name]["x-shape"] = SHAPES[name]
+        mark_omissions(schemas[name], name, structs)
+        pending += references(schemas[name])
+
+
+def strip(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """A schema without prose: allOf of one reference becomes the reference, zero defaults go."""
+    kept: dict[str, Any] = {}
+    for key, value in schema.items():
+        match key:
+            case "description" | "x-kubernetes-group-version-kind" | "x-kubernetes-unions":
+                continue
+            case "properties":
+                kept[key] = {name: strip(child) for name, child in value.items()}
+            case "items" | "additionalProperties" if isinstance(value, dict):
+                kept[key] = strip(value)
+            case "allOf":
+                kept["$ref"] = value[0]["$ref"].removeprefix(REF)
+            case "$ref":
+                kept[key] = value.removeprefix(REF)
+            case "default" if value in ({}, "", 0, False):
+                continue
+            case _:
+                kept[key] = value
+    return kept
+
+
+def references(schema: Any) -> Iterable[str]:
+    """Every schema name referred to below a node."""
+    if isinstance(schema, dict):
+        for key, value in schema.items():
+            if key == "$ref" and isinstance(value, str):
+                yield value
+            else:
+                yield from references(value)
+
+
+def mark_omissions(schema: dict[str, Any], name: str, structs: Structs) -> None:
+    """Say for each property what Go's encoder does with its zero value, where it is not simply left out."""
+    members = {member.json: member for member in flat_members(structs, name)}
+    for key, child in schema.get("properties", {}).items():
+        member = members.get(key)
+        if member is None:
+            continue
+        if member.pointer:
+            child["x-omit"] = "pointer"
+        elif not member.options & {"omitempty", "omitzero"} or struct_by_value(child, member.options):
+            child["x-omit"] = "never"
+
+
+def struct_by_value(child: Mapping[str, Any], options: frozenset[str]) -> bool:
+    """Whether omitempty has no effect, because the member is a struct and not a pointer."""
+    return "$ref" in child and "omitzero" not in options and SHAPES.get(child["$ref"]) != "raw"
+
+
+def build_columns(
+    server: APIReader, resources: Iterable[Mapping[str, Any]]
+) -> tuple[dict[str, Any], list[str]]:
+    """Each listable resource's Table columns as [name, type, format, priority, index of the description]."""
+    columns: dict[str, Any] = {}
+    texts: list[str] = []
+    for entry in resources:
+        if "list" not in entry["verbs"]:
+            continue
+        base = base_path(entry["group"], entry["version"])
+        table = server.get_json(f"/{base}/{entry['plural']}?limit=1", TABLE)
+        key = "/".join((entry["group"], entry["version"], entry["plural"]))
+        columns[key] = [column_row(column, texts) for column in table["columnDefinitions"]]
+    return columns, texts
+
+
+def column_row(column: Mapping[str, Any], texts: list[str]) -> list[Any]:
+    """One column; equal descriptions are kept once."""
+    if column["description"] not in texts:
+        texts.append(column["description"])
+    text = texts.index(column["description"])
+    return [column["name"], column["type"], column["format"], column["priority"], text]
+
+
+def build_messages(roots: Iterable[str], structs: Structs, messages: Messages) -> dict[str, Any]:
+    """The messages that the roots reach."""
+    found: dict[str, Any] = {}
+    pending = sorted(roots)
+    while pending:
+        name = pending.pop()
+        if name in found or name not in messages:
+            continue
+        names = json_names(structs, name)
+        found[name] = {
+            str(field.number): [names.get(field.name, field.name), field.type, field.label][
+                : 3 if field.label else 2
+            ]
+            for field in messages[name]
+        }
+        pending += [field.type for field in messages[name]]
+    return dict(sorted(found.items()))
+
+
+def json_names(structs: Structs, name: str) -> dict[str, str]:
+    """Protobuf field name -> JSON name; "" for a struct whose members are inlined."""
+    names = {}
+    for member in structs.get(name, ()):
+        embedded = qualify(member.go_type, name).rpartition(".")[2] if member.inline else ""
+        proto = member.proto or (embedded[:1].lower() + embedded[1:])
+        names[proto] = member.json
+    return names
+
+
+if __name__ == "__main__":
+    main()
