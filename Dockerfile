@@ -10,7 +10,7 @@ RUN python -m venv --without-pip /opt/handloop
 # the dependencies first, as a layer of their own: they change less often than the program
 COPY requirements/program.lock tools/setuptools.lock ./
 RUN python -m pip --python /opt/handloop/bin/python install --no-compile --require-hashes \
-    --requirement requirements/program.lock \
+    --requirement program.lock \
  # nothing here imports kubernetes.aio; aiohttp and the rest are there for it alone
  && rm -rf /opt/handloop/lib/python3*/site-packages/kubernetes/aio \
  && python -m pip --python /opt/handloop/bin/python uninstall --yes \

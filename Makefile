@@ -26,6 +26,7 @@ sandbox: venv ## run the sandbox's API server alone
 	@$(BIN)/python -m controller sandbox
 
 # more workers than cores, because most of the longer tests wait; PYTEST_ARGS=-n0 runs all in one process
+# TESTS= takes some of the tests alone: TESTS=tests/informers
 WORKERS ?= 5
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --durations=20
 # every worker imports every test: the first time is the last one that they are compiled
@@ -35,7 +36,7 @@ compile-tests: install-dev
 	@$(BIN)/python -m pytest --collect-only -qq > /dev/null || true # the tests will say it
 
 test: install-dev ## run every test; if TEST_KUBECONFIG is set, also against that real API server
-	$(PYTEST) $(PYTEST_ARGS)
+	$(PYTEST) $(TESTS) $(PYTEST_ARGS)
 
 test-nightly: install-dev ## the same at length: pairs of faults, a hundred plans of faults, new examples of properties
 	FAULT_SEEDS=100 IDLE_MYAPPS=50 $(PYTEST) -m '' --hypothesis-profile=new-examples $(PYTEST_ARGS)
@@ -98,7 +99,6 @@ image: ## build the container image IMG
 	$(DOCKER) build --tag $(IMG) .
 
 build-installer: $(DEPLOYED)/kustomization.yaml ## write manifests/install.yaml: all that deploy applies, in one file
-	mkdir -p dist
 	$(KUBECTL) kustomize $(DEPLOYED) > manifests/install.yaml
 
 e2e: install-dev ## run the in-cluster tests on a kind cluster; needs docker, kind and kubectl
@@ -146,7 +146,7 @@ distributions: install-dev ## build/distributions: sdist and wheel; VERSION= ref
 	rm -rf handloop.egg-info # else pytest would find the plugin of this checkout twice
 
 size: ## print the lines of each package
-	@for folder in apis client workqueue informers controller sandbox testing walkthrough tests; do \
+	@for folder in handloop apis client workqueue informers controller sandbox tests; do \
 		printf '%-12s %6d\n' $$folder $$(find $$folder -name '*.py' -exec cat {} + | wc -l); done
 
 clean: ## remove the virtual environment and the files of the tools

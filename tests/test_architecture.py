@@ -11,36 +11,20 @@ from pathlib import Path
 from typing import Final
 
 ROOT = Path(__file__).parent.parent
-MADE: Final = ROOT / "handloop" / "kinds"
-"""Written by a tool, and the one package that is no folder at the root."""
+LINKS: Final = ("apis", "client", "workqueue", "informers", "controller", "sandbox")
+"""The folders at the root, which are links in handloop/."""
+_STACK: Final = {"apis", "seams", "client", "workqueue", "informers", "controller"}
 MAY_IMPORT: Final = {
     "apis": {"apis"},
     "kinds": {"apis", "kinds"},
-    "workqueue": {"workqueue"},
-    "client": {"apis", "client", "workqueue"},
-    "informers": {"apis", "client", "workqueue", "informers"},
-    "controller": {"apis", "client", "workqueue", "informers", "controller"},
+    "seams": {"seams"},
+    "workqueue": {"seams", "workqueue"},
+    "client": {"apis", "seams", "client", "workqueue"},
+    "informers": _STACK - {"controller"},
+    "controller": _STACK,
     "sandbox": {"apis", "sandbox"},
-    "walkthrough": {
-        "apis",
-        "client",
-        "workqueue",
-        "informers",
-        "controller",
-        "sandbox",
-        "kinds",
-        "walkthrough",
-    },
-    "testing": {
-        "apis",
-        "client",
-        "workqueue",
-        "informers",
-        "controller",
-        "sandbox",
-        "kinds",
-        "testing",
-    },
+    "walkthrough": {*_STACK, "sandbox", "kinds", "walkthrough"},
+    "testing": {*_STACK, "sandbox", "kinds", "testing"},
 }
 ROOMS_OF_THE_CONTROLLER: Final = {
     "runtime": {"runtime"},
@@ -83,12 +67,13 @@ NO_TESTS_OF_THEIR_OWN: Final = {
 
 def modules() -> dict[str, Path]:
     """Every module of the product: `handloop.apis.meta` -> its path below the root."""
+    roots = (ROOT if package in LINKS else ROOT / "handloop" for package in MAY_IMPORT)
     return {
-        ".".join(("handloop", *path.relative_to(folder.parent).with_suffix("").parts)).removesuffix(
+        ".".join(("handloop", *path.relative_to(root).with_suffix("").parts)).removesuffix(
             ".__init__"
         ): path.relative_to(ROOT)
-        for folder in (MADE if package == "kinds" else ROOT / package for package in MAY_IMPORT)
-        for path in folder.rglob("*.py")
+        for root, package in zip(roots, MAY_IMPORT, strict=True)
+        for path in (root / package).rglob("*.py")
     }
 
 
@@ -134,6 +119,18 @@ def test_imports_point_one_way() -> None:
         allowed |= {"kinds"} if str(path) in KNOWS_THE_KINDS else set()
         wrong += [(name, used) for used in imports_of(name) if used.split(".")[1] not in allowed]
     assert not wrong
+
+
+def test_who_imports_the_workqueue_wants_a_queue() -> None:
+    """It holds queues, their order, their rate limiters and their metrics; what all parts use is in seams."""
+    assert {path.stem for path in FILES.values() if path.parts[0] == "workqueue"} == {
+        "queue",
+        "rate_limiting_queue",
+        "rate_limiters",
+        "queue_metrics",
+        "priority_queue",
+        "schedule",
+    }
 
 
 def test_the_runtime_knows_no_example_and_no_program() -> None:
@@ -207,10 +204,15 @@ def test_a_module_that_does_something_has_its_tests() -> None:
         for name, path in FILES.items()
         if path.stem not in NO_TESTS_OF_THEIR_OWN
         and does_something(tree_of(name))
-        and not (ROOT / "tests" / path.parent / f"test_{path.name}").exists()
-        and not (ROOT / "tests" / path.parent.parent / f"test_{path.parent.name}.py").exists()
+        and not (ROOT / "tests" / inside(path) / f"test_{path.name}").exists()
+        and not (ROOT / "tests" / inside(path).parent / f"test_{path.parent.name}.py").exists()
     ]
     assert not missing
+
+
+def inside(path: Path) -> Path:
+    """The folder of a module below the package, which is where its tests are below tests/."""
+    return path.parent.relative_to("handloop") if path.parts[0] == "handloop" else path.parent
 
 
 def does_something(tree: ast.Module) -> bool:
@@ -263,8 +265,5 @@ def test_no_escape_from_the_layering() -> None:
 
 def test_the_links_of_the_package_are_the_folders() -> None:
     """handloop/<folder> is the folder beside it: one source, one import name."""
-    assert all(
-        (ROOT / "handloop" / name).resolve() == (ROOT / name).resolve()
-        for name in MAY_IMPORT
-        if name != MADE.name
-    )
+    links = {path.name: path.resolve() for path in (ROOT / "handloop").iterdir() if path.is_symlink()}
+    assert links == {name: ROOT / name for name in LINKS}

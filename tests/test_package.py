@@ -25,8 +25,6 @@ FOLDERS: Final = (
     "controller",
     "informers",
     "sandbox",
-    "testing",
-    "walkthrough",
     "workqueue",
 )
 GUIDE = (ROOT / "docs/your-first-controller.md").read_text(encoding="utf-8")

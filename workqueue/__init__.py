@@ -1,1 +1,1 @@
-"""When a key is worked on: queues, rate limiters, orders, and the seams for time, locks and threads."""
+"""When a key is worked on: queues, their rate limiters, orders and metrics."""

@@ -1,1 +1,1 @@
-"""What every part takes from outside, so that tests can replace it: clock, threads, locks; and logs and the trace of steps."""
+"""What every part takes from outside: clock, threads and locks; logs; the trace of steps."""

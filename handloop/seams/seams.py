@@ -1,4 +1,8 @@
-"""The parts that tests replace, handed down whole: the clock, the source of random numbers, the start of threads."""
+"""
+Parts that tests replace, handed down whole: the clock, the source of random numbers, the start of threads.
+
+A part that only reads the time takes a `Clock`. Locks come from `new_lock`.
+"""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def test_it_runs_as_the_user_of_the_deployment_without_a_shell() -> None:
 
 
 def test_everything_that_is_copied_may_be_copied() -> None:
-    """What .dockerignore lets through is exactly what the steps take: every package but the sandbox."""
+    """What .dockerignore lets through is exactly what the steps take: what the program needs."""
     ignored = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
     let_through = {line[1:] for line in ignored if line.startswith("!")}
     assert ignored[0] == "*"
@@ -51,6 +51,7 @@ def test_everything_that_is_copied_may_be_copied() -> None:
     assert copied == let_through
     assert copied >= set(PACKAGES)
     assert "sandbox" not in copied
+    assert {"handloop/testing", "handloop/walkthrough"} <= set(ignored)
     assert all((ROOT / name).exists() for name in copied)
 
 
@@ -60,11 +61,11 @@ def test_dependencies_come_with_their_hashes() -> None:
     commands = [command.strip() for command in script.split("&&")]
     fetching = [one for one in commands if re.search(r" pip (\S+ /\S+ )?(install|wheel|download) ", one)]
     locks = [re.findall(r"--require-hashes +--requirement (\S+)", one) for one in fetching]
-    assert locks == [["requirements.lock"], ["setuptools.lock"], [], []]
+    assert locks == [["program.lock"], ["setuptools.lock"], [], []]
     built, installed = fetching[2:]
     assert re.search(r" wheel --no-deps --no-build-isolation .* \.$", built)
     assert re.search(r" install --no-compile --no-deps /wheels/\*\.whl$", installed)
-    for name in ("requirements.lock", "tools/setuptools.lock"):
+    for name in ("requirements/program.lock", "tools/setuptools.lock"):
         text = (ROOT / name).read_text(encoding="utf-8")
         pinned = re.findall(r"^[a-z][^ \n]*==(?:[^\n]*\\\n)*[^\n]*$", text, re.MULTILINE)
         assert pinned

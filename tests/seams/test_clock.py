@@ -7,7 +7,6 @@ import time
 import pytest
 
 from handloop.seams.clock import REAL_CLOCK
-from handloop.seams.seams import Seams
 from handloop.testing.fake_clock import FakeClock
 from support.checks.threads import Background, Waits
 
@@ -36,7 +35,7 @@ def test_the_real_clock_is_the_machines() -> None:
 
 @pytest.mark.skipif(not hasattr(time, "CLOCK_BOOTTIME"), reason="no clock here counts sleep")
 def test_now_counts_what_the_machine_slept() -> None:
-    """A leader whose machine was suspended must not think that its lease is fresh."""
+    """P13: a leader whose machine was suspended must not think that its lease is fresh."""
     before = time.clock_gettime(time.CLOCK_BOOTTIME)
     assert before <= REAL_CLOCK.now() <= time.clock_gettime(time.CLOCK_BOOTTIME)
 
@@ -74,7 +73,7 @@ def test_long_waits_end_when_notified(
 
 
 def test_fake_time_moves_only_by_advance() -> None:
-    """Both counts of the fake clock move together, by the argument of advance."""
+    """Both counts of the fake clock move together, by what advance says."""
     clock = FakeClock(start=5, unix=1000)
     assert (clock.now(), clock.time()) == (5, 1000)
     clock.advance(2.5)
@@ -169,16 +168,3 @@ def test_a_reached_deadline_counts_no_more() -> None:
         clock.advance(1)
 
     assert thread.result() == 2
-
-
-class OnlyTheTime:
-    """A clock for reading."""
-
-    def time(self) -> float:
-        return 0.0
-
-
-def test_a_clock_of_another_shape_is_refused() -> None:
-    """A clock without waits cannot be waited on; threads would die of it one by one."""
-    with pytest.raises(TypeError, match="no handloop Clock: it lacks now, wait, wait_until, sleep"):
-        Seams(clock=OnlyTheTime())  # type: ignore[arg-type] # the point

@@ -138,8 +138,8 @@ structlog.get_logger().info("theirs", a=1)
 
 def test_a_library_logs_nothing_below_a_warning() -> None:
     """Without any set-up: the failure on stderr, and not a line about reconciles that begin or end."""
-    path = "import sys; sys.path[:0] = ['tests', 'tests/workqueue']"
-    code = f"{path}; import test_stdlib_logs; test_stdlib_logs.run_broken(2)"
+    path = "import sys; sys.path[:0] = ['tests', 'tests/seams']"
+    code = f"{path}; import test_logs; test_logs.run_broken(2)"
     ended = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True, timeout=60
     )

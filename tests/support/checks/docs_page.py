@@ -13,7 +13,7 @@ from typing import Final
 
 import pytest
 
-DOCS: Final = Path(__file__).parents[2] / "docs"
+DOCS: Final = Path(__file__).parents[3] / "docs"
 
 
 def blocks_of(page: str) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""An API server in memory that knows Leases only, with a switch for every fault; and a whole run of an election on it."""
+"""An API server that knows Leases only, with a switch for every fault, and a run of an election on it."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from typing import Final, Protocol
 
 from support.checks.deadline import until
 
-ROOT: Final = Path(__file__).parents[2]
+ROOT: Final = Path(__file__).parents[3]
 SECONDS: Final = 60.0
 ON_FREE_PORTS: Final = ("--metrics-bind-address=127.0.0.1:0", "--health-probe-bind-address=127.0.0.1:0")
 NO_SERVERS: Final = ("--metrics-bind-address=0", "--health-probe-bind-address=0")

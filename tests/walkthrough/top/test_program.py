@@ -72,7 +72,8 @@ def test_a_signal_ends_it_in_order(ending: signal.Signals) -> None:
 def test_a_reader_that_goes_away_ends_it() -> None:
     """`top --plain | head -1`."""
     code = (
-        "import sys; from handloop.walkthrough.top.program import main; from support.builders.live_page import *;"
+        "import sys; from handloop.walkthrough.top.program import main;"
+        "from support.builders.live_page import *;"
         "sys.exit(main([], None, [snapshot(missed=n) for n in range(1, 9999)]))"
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (ROOT, ROOT / "tests")))}
