@@ -1,3 +1,5 @@
+"""Clock, random numbers and threads, as one argument."""
+
 from __future__ import annotations
 
 import pytest
@@ -13,6 +15,6 @@ class OnlyTheTime:
 
 
 def test_a_clock_of_another_shape_is_refused() -> None:
-    """A clock that only tells the time cannot be waited on; threads would die of it one by one."""
+    """A clock without waits cannot be waited on; threads would die of it one by one."""
     with pytest.raises(TypeError, match="no handloop Clock: it lacks now, wait, wait_until, sleep"):
         Seams(clock=OnlyTheTime())  # type: ignore[arg-type] # the point

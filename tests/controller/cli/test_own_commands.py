@@ -46,7 +46,6 @@ def test_without_their_extra_they_show_how_to_get_it(
     """In one sentence, exit code 2."""
     # the command imports it anew, which sets this, too
     monkeypatch.setattr(handloop, "walkthrough", handloop.walkthrough)
-    monkeypatch.setattr(handloop, "walkthrough", handloop.walkthrough)  # which a new import would replace
     for loaded in [module for module in sys.modules if module.startswith((missing, "handloop.walkthrough"))]:
         monkeypatch.delitem(sys.modules, loaded)
     monkeypatch.setitem(sys.modules, missing, None)
