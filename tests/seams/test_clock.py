@@ -35,7 +35,7 @@ def test_the_real_clock_is_the_machines() -> None:
 
 @pytest.mark.skipif(not hasattr(time, "CLOCK_BOOTTIME"), reason="no clock here counts sleep")
 def test_now_counts_what_the_machine_slept() -> None:
-    """P13: a leader whose machine was suspended must not think that its lease is fresh."""
+    """A leader whose machine was suspended must not think that its lease is fresh."""
     before = time.clock_gettime(time.CLOCK_BOOTTIME)
     assert before <= REAL_CLOCK.now() <= time.clock_gettime(time.CLOCK_BOOTTIME)
 
