@@ -52,16 +52,7 @@ NOT_A_NOUN: Final = {"utils", "util", "common", "helpers", "helper", "misc", "ba
 NO_TESTS_OF_THEIR_OWN: Final = {
     "__main__": "two lines, run by the end-to-end tests",
     "access": "declarations, compared with the requests of whole runs",
-    "shown_reflector": "a part of chapter 2, whose test asserts what it shows",
-    "listener_counts": "a part of chapter 5, likewise",
-    "waiting_handler": "a part of chapter 5, likewise",
-    "paused_worker": "a part of chapter 6, likewise",
-    "hand_synced_foo": "a part of chapter 8, likewise",
-    "child_program": "a part of chapter 8, likewise",
-    "status_writes": "a part of chapter 9, likewise",
-    "two_writers": "a part of chapter 9, likewise",
-    "replica": "a part of chapter 10, likewise",
-    "stage": "the cluster of most chapters, likewise",
+    "stage": "the cluster of most chapters, whose tests assert what they show",
 }
 
 

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+import threading
+from typing import Final, NamedTuple, Self, TypeAlias
 
 from handloop.controller.foo.types import Foo
 from handloop.informers.factory import SharedInformerFactory
 from handloop.informers.handlers import ResourceEventHandlerFuncs
 from handloop.informers.informer_options import InformerOptions
+from handloop.informers.informer_statistics import ListenerStatistics
+from handloop.informers.keys import DeletedFinalStateUnknown
 from handloop.informers.processor import PANIC_PAUSE_SECONDS, ProcessorListener
+from handloop.informers.shared_informer import SharedIndexInformer
 from handloop.seams.seams import Seams
 from handloop.walkthrough.clocks import HandClock
-from handloop.walkthrough.listener_counts import Listeners, once
 from handloop.walkthrough.program import run_alone
 from handloop.walkthrough.screen import Screen
 from handloop.walkthrough.source import cut
 from handloop.walkthrough.stage import Stage, started
 from handloop.walkthrough.waiting import until
-from handloop.walkthrough.waiting_handler import WaitingHandler
 
 RESYNC_SECONDS: Final = 30
 OPTIONS: Final = InformerOptions(resync_seconds=RESYNC_SECONDS)
+Listeners: TypeAlias = tuple[ListenerStatistics, ...]
 
 
 class End(NamedTuple):
@@ -74,6 +77,51 @@ def chapter(screen: Screen) -> End:
                 f"Its listener waited {PANIC_PAUSE_SECONDS:g} s and went on. Resyncs count as handled."
             )
         return End(stage.counts.total(), blocked, resyncs, last)
+
+
+def once(screen: Screen, informer: SharedIndexInformer[Foo], *counts: tuple[int, int]) -> Listeners:
+    """Show the listeners as soon as each has handled so many notifications, and so many are pending."""
+
+    def listeners() -> Listeners:
+        return informer.statistics().listeners
+
+    until(lambda: tuple((one.handled, one.pending) for one in listeners()) == counts, "the handlers")
+    rows = [(number, one.handled, one.pending, one.panics) for number, one in enumerate(listeners(), 1)]
+    screen.table(("handler", "handled", "buffered", "failed"), rows)
+    return listeners()
+
+
+class WaitingHandler:
+    """
+    Implements handloop.informers.handlers.ResourceEventHandler: each call waits until open().
+
+    The end of a `with` opens it, too, so that an informer can end. Threads: the listener's waits, any opens.
+    """
+
+    def __init__(self) -> None:
+        self._gate = threading.Event()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.open()
+
+    def open(self) -> None:
+        """Let every call return, now and later."""
+        self._gate.set()
+
+    def on_add(self, obj: Foo, is_in_initial_list: bool) -> None:  # noqa: ARG002, FBT001 - the Protocol's signature
+        """Wait."""
+        self._gate.wait()
+
+    def on_update(self, old: Foo, new: Foo) -> None:  # noqa: ARG002 - the Protocol's signature
+        """Wait."""
+        self._gate.wait()
+
+    def on_delete(self, obj: Foo | DeletedFinalStateUnknown[Foo]) -> None:  # noqa: ARG002 - the Protocol's signature
+        """Wait."""
+        self._gate.wait()
 
 
 if __name__ == "__main__":

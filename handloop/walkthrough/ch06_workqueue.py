@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import threading
+from typing import NamedTuple, Self
 
 from handloop.seams.seams import Seams
 from handloop.walkthrough.clocks import HandClock
-from handloop.walkthrough.paused_worker import PausedWorker
 from handloop.walkthrough.program import run_alone
 from handloop.walkthrough.screen import Screen
 from handloop.walkthrough.source import cut
 from handloop.walkthrough.waiting import until
-from handloop.workqueue.queue import Queue, QueueStatistics
+from handloop.workqueue.queue import Queue, QueueStatistics, ShutDown
 from handloop.workqueue.rate_limiters import default_controller_rate_limiter
 from handloop.workqueue.rate_limiting_queue import RateLimitingQueue
 
@@ -73,6 +73,50 @@ def _queue(clock: HandClock) -> RateLimitingQueue[str]:
 def _show(screen: Screen, queue: RateLimitingQueue[str]) -> None:
     columns = sorted(queue._dirty), sorted(queue._processing), [*queue._container]  # type: ignore[misc]
     screen.table(("dirty", "processing", "queue"), [columns])
+
+
+class PausedWorker:
+    """
+    A thread that gets a key, waits for resume(), and gives the key back; for the length of a `with`.
+
+    State: runs, the keys in the order in which work on them began. The worker's thread alone writes it.
+    """
+
+    def __init__(self, queue: RateLimitingQueue[str]) -> None:
+        self.runs: list[str] = []
+        self._queue = queue
+        self._gate = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="worker-0")
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._gate.set()
+        self._queue.shut_down()
+        self._thread.join()
+
+    def begins(self, runs: int) -> None:
+        """Wait until so many keys were begun. Blocks: until then."""
+        until(lambda: len(self.runs) >= runs, f"run {runs} of the worker")
+
+    def resume(self, runs: int) -> None:
+        """Never wait again. Blocks: until so many keys were begun, and none is in work."""
+        self._gate.set()
+        self.begins(runs)
+        until(lambda: self._queue.statistics().in_flight == 0, "the end of the work")
+
+    def _run(self) -> None:
+        while True:
+            try:
+                key = self._queue.get()
+            except ShutDown:
+                return
+            self.runs.append(key)
+            self._gate.wait()
+            self._queue.forget(key)
+            self._queue.done(key)
 
 
 if __name__ == "__main__":

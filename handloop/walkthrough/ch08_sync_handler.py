@@ -2,17 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final, NamedTuple, Self
 
+from handloop.apis.apps_v1 import Deployment
 from handloop.controller.foo.controller import FooController
+from handloop.controller.foo.types import Foo
 from handloop.controller.myapp.reconciler import reconcile
-from handloop.walkthrough.child_program import killed_in_mid_sync
-from handloop.walkthrough.hand_synced_foo import DECISIONS, HandSyncedFoo, Sync
+from handloop.controller.runtime.events.fake_recorder import FakeRecorder
+from handloop.controller.runtime.multi_namespace_informer import MultiNamespaceInformer
+from handloop.informers.factory import SharedInformerFactory
+from handloop.informers.keys import ObjectName
+from handloop.informers.shared_informer import SharedIndexInformer
+from handloop.sandbox.server import Sandbox
+from handloop.walkthrough.line_trace import LineTrace
 from handloop.walkthrough.program import run_alone
 from handloop.walkthrough.screen import Screen
-from handloop.walkthrough.source import cut
+from handloop.walkthrough.source import PACKAGE, Place, cut
 from handloop.walkthrough.stage import DEPLOYMENTS, FOOS, Stage
+from handloop.walkthrough.waiting import until
+
+_WIDTH: Final = 66
+DECISIONS: Final = {
+    Place(line.file, line.line): line.lines[0]
+    if len(line.lines[0]) < _WIDTH
+    else line.lines[0][:_WIDTH] + " ..."
+    for line in (
+        cut(FooController.sync_handler, "log.info("),
+        cut(FooController._sync_deployment, "self._deployments.create("),
+        cut(FooController._sync_deployment, "raise self._report_foreign"),
+        cut(FooController._sync_deployment, "return deployment, False"),
+        cut(FooController._sync_deployment, "scaled = "),
+        cut(FooController.update_foo_status, "write = "),
+        cut(FooController.sync_handler, "self._recorder.event"),
+    )
+}
+"""The lines between which a sync chooses, and how they begin."""
 
 
 class End(NamedTuple):
@@ -68,6 +101,119 @@ def chapter(screen: Screen) -> End:
     uids = killed_in_mid_sync(screen)
     screen.tell("The second process knew nothing of the first. It looked, and wrote what was missing.")
     return End(syncs, after_many, replicas, uids)
+
+
+class Sync:
+    """
+    What one call of sync_handler did.
+
+    lines = the places that it executed; requests = what it asked of the server, by method; events = the
+    Events that it recorded; error = what it raised, "" for nothing.
+    """
+
+    def __init__(self) -> None:
+        self.lines: set[Place] = set()
+        self.requests: dict[str, int] = {}
+        self.events: list[str] = []
+        self.error = ""
+
+    @property
+    def asked(self) -> str:
+        """The requests in words."""
+        return (
+            ", ".join(f"{count} {method}" for method, count in sorted(self.requests.items())) or "no request"
+        )
+
+
+class HandSyncedFoo:
+    """The controller and its two informers, for the length of a `with`. Threads: the chapter's."""
+
+    def __init__(self, stage: Stage) -> None:
+        self._stage = stage
+        self._factory = SharedInformerFactory(stage.client)
+        foos, deployments = self._factory.informer_for(Foo), self._factory.informer_for(Deployment)
+        self._informers: dict[str, SharedIndexInformer[Any]] = {FOOS: foos, DEPLOYMENTS: deployments}
+        self._recorder = FakeRecorder()
+        self._controller = FooController(
+            stage.client,
+            MultiNamespaceInformer(Deployment, {"": deployments}),
+            MultiNamespaceInformer(Foo, {"": foos}),
+            self._recorder,
+        )
+
+    def __enter__(self) -> Self:
+        self._factory.start(threading.Event())
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._factory.shutdown()
+
+    def sync(self, name: str, watched: Iterable[Place] = ()) -> Sync:
+        """Let the caches see what the server has, then call sync_handler once. Blocks: until then."""
+        for path in self._informers:
+            until(lambda path=path: self._is_mirrored(path), f"the cache of {path}")  # type: ignore[misc]
+        sync, before = Sync(), Counter(self._stage.counts)
+        with LineTrace(watched) as trace:
+            try:
+                self._controller.sync_handler(ObjectName("default", name))
+            except Exception as error:  # noqa: BLE001 - whatever it raises, the worker would try again
+                sync.error = f"{type(error).__name__}: {error}"
+        sync.lines = set(trace.hits)
+        sync.requests = dict(self._stage.counts - before)
+        sync.events = self._recorder.take()
+        return sync
+
+    def _is_mirrored(self, path: str) -> bool:
+        informer = self._informers[path]
+        stored = {obj.metadata.uid: obj.metadata.resource_version for obj in informer.indexer.list()}
+        return informer.has_synced() and stored == {
+            obj["metadata"]["uid"]: obj["metadata"]["resourceVersion"]
+            for obj in self._stage.send("GET", path)["items"]
+        }
+
+
+@contextmanager
+def child_program(sandbox: Sandbox) -> Iterator[subprocess.Popen[bytes]]:
+    """The Foo controller on a sandbox, for the length of the context; then it is killed."""
+    arguments = ["--controllers=foo", "--metrics-bind-address=0", "--health-probe-bind-address=0"]
+    with tempfile.TemporaryDirectory() as folder:
+        kubeconfig = sandbox.write_kubeconfig(Path(folder) / "kubeconfig")
+        program = subprocess.Popen(  # noqa: S603 - this interpreter, with words of our own
+            [sys.executable, "-m", "handloop", f"--kubeconfig={kubeconfig}", "--preflight=off", *arguments],
+            env={**os.environ, "PYTHONPATH": str(PACKAGE.parent)},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        try:
+            yield program
+        finally:
+            program.kill()
+            program.wait()
+
+
+def killed_in_mid_sync(screen: Screen) -> tuple[str, str]:
+    """
+    Kill the program after it made a Deployment and before it wrote the status, then let another one run.
+
+    Returns: the UIDs of the Deployment before and after. Blocks: until the status is written.
+    """
+    uids = []
+    with Stage() as stage:
+        stage.sandbox.faults.silence(verbs=["update"], resources=["foos/status"], count=1, executed=False)
+        stage.apply()
+        for wanted in (None, {"availableReplicas": 1}):
+            with child_program(stage.sandbox) as program:
+                until(lambda: stage.send("GET", DEPLOYMENTS)["items"], "the Deployment")
+                until(lambda wanted=wanted: _status(stage) == wanted, "the status")  # type: ignore[misc]
+                (deployment,) = stage.send("GET", DEPLOYMENTS)["items"]
+                uids.append(deployment["metadata"]["uid"])
+                screen.show(process=program.pid, status=_status(stage), deployment_uid=uids[-1])
+    return uids[0], uids[1]
+
+
+def _status(stage: Stage) -> dict[str, int] | None:
+    status: dict[str, int] | None = stage.send("GET", f"{FOOS}/example-foo").get("status")
+    return status
 
 
 if __name__ == "__main__":

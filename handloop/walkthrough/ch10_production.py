@@ -2,16 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Final, NamedTuple, Self
 
+from prometheus_client import CollectorRegistry
+
+from handloop.apis.coordination_v1 import Lease
+from handloop.client.errors import Forbidden
+from handloop.client.resource_client import Client
+from handloop.controller.foo.runnable import add_foo
+from handloop.controller.foo.types import Foo
+from handloop.controller.runtime.election.config import LeaderElectionConfig
+from handloop.controller.runtime.election.leader_election import LeadershipLost
+from handloop.controller.runtime.election.lease_lock import LeaseLock
+from handloop.controller.runtime.manager import Manager
+from handloop.controller.runtime.serving.health import Well
+from handloop.seams.clock import Clock
+from handloop.seams.seams import Seams
+from handloop.seams.threads import Joinable, spawn_thread
 from handloop.walkthrough.clocks import FastClock
 from handloop.walkthrough.program import run_alone
-from handloop.walkthrough.replica import WORKERS, Replica, holder, refusal_without_roles
 from handloop.walkthrough.screen import Colour, Screen
 from handloop.walkthrough.stage import Stage
 from handloop.walkthrough.waiting import until
 
 ADDS: Final = "workqueue_adds_total"
+LEASE: Final = "/apis/coordination.k8s.io/v1/namespaces/default/leases/foo"
+WORKERS: Final = 2
 
 
 class End(NamedTuple):
@@ -73,6 +92,106 @@ def _show(screen: Screen, stage: Stage, *replicas: Replica) -> tuple[str, int, i
     screen.table(("replica", "workers", "caches full", "/readyz"), rows)
     screen.show(holder_of_the_lease=holder(stage))
     return holder(stage), replicas[0].workers, replicas[1].workers
+
+
+class Replica:
+    """
+    The Foo controller under a name of its own, with the usual durations of a lease. Use it with `with`.
+
+    lost = whether it gave up because it could not renew the lease. began, ended = when each thread did,
+    as the clock counts, in that order; each thread writes its own.
+    """
+
+    def __init__(self, stage: Stage, name: str, clock: Clock) -> None:
+        """Args: name is also the user that it acts as."""
+        self.name = name
+        self.lost = False
+        self.registry = CollectorRegistry()
+        self.stop = threading.Event()
+        client: Client = stage.client_of(name, stop=self.stop)
+        self.began: dict[str, float] = {}
+        self.ended: dict[str, float] = {}
+        self._clock = clock
+        self.manager = Manager(client, registry=self.registry, seams=Seams(clock=clock, spawn=self._spawn))
+        add_foo(self.manager, workers=WORKERS)
+        lock = LeaseLock(client.resource(Lease), namespace="default", name="foo", identity=name)
+        self._election = LeaderElectionConfig(lock)
+        self.manager.elect(self._election)
+        self._thread = threading.Thread(target=self._run, name=f"replica-{name}")
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop.set()
+        self._thread.join()
+
+    @property
+    def workers(self) -> int:
+        """How many workers live: none before it leads."""
+        return sum(name.startswith("worker-") and name not in self.ended for name in list(self.began))
+
+    @property
+    def synced(self) -> bool:
+        """Whether its caches are filled: a standby's are, too."""
+        informers = self.manager.informers()
+        return bool(informers) and all(informer.has_synced() for informer in informers)
+
+    def stopped(self) -> list[str]:
+        """Stop it, and wait. Returns: the names of its threads, in the order in which they ended."""
+        before = set(self.ended)
+        self.stop.set()
+        self._thread.join()
+        return [name for name in self.ended if name not in before]
+
+    def durations(self) -> dict[str, str]:
+        """For how long a lease is held without a renewal, and for how long its holder tries to renew it."""
+        election = self._election
+        return {
+            "lease_duration": f"{election.lease_duration_seconds:g} s",
+            "renew_deadline": f"{election.renew_deadline_seconds:g} s",
+        }
+
+    def metric(self, name: str) -> float:
+        """A metric of the workqueue; 0 before there is one."""
+        return self.registry.get_sample_value(name, {"name": "foo", "controller": "foo"}) or 0.0
+
+    def readiness(self) -> str:
+        """The answer of `/readyz`: 200, or 503 and why; and its text on the lease."""
+        found = {name: check() for name, check in self.manager.readiness_checks().items()}
+        bad = [reason for reason in found.values() if isinstance(reason, str)]
+        said = [reason.detail for reason in found.values() if isinstance(reason, Well)]
+        return "; ".join(["503", *bad] if bad else ["200", *said])
+
+    def _spawn(self, name: str, target: Callable[[], None]) -> Joinable:
+        def run() -> None:
+            self.began[name] = self._clock.now()
+            target()
+            self.ended[name] = self._clock.now()
+
+        return spawn_thread(name, run)
+
+    def _run(self) -> None:
+        with suppress(LeadershipLost):
+            self.manager.run(self.stop)
+            return
+        self.lost = True
+
+
+def holder(stage: Stage) -> str:
+    """The holder of the lease, as the server has it; "" for none."""
+    identity: str = stage.send("GET", LEASE).get("spec", {}).get("holderIdentity", "")
+    return identity
+
+
+def refusal_without_roles(stage: Stage) -> str:
+    """The server's answer to a list of Foos by a user without any role; "" if it allows it."""
+    try:
+        stage.client_of("nobody").resource(Foo).list("default")
+    except Forbidden as error:
+        return str(error)
+    return ""
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from handloop.walkthrough import ch08_sync_handler
-from handloop.walkthrough.hand_synced_foo import DECISIONS, Sync
+from handloop.walkthrough.ch08_sync_handler import DECISIONS, Sync
 from support.checks.chapters import told
 
 

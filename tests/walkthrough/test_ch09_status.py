@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from handloop.walkthrough import ch09_status
-from handloop.walkthrough.status_writes import ENOUGH_WRITES
+from handloop.walkthrough.ch09_status import ENOUGH_WRITES
 from support.checks.chapters import told
 
 

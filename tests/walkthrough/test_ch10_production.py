@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from handloop.walkthrough import ch10_production
-from handloop.walkthrough.replica import WORKERS
+from handloop.walkthrough.ch10_production import WORKERS
 from support.checks.chapters import told
 
 
