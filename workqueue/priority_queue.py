@@ -134,8 +134,8 @@ class PriorityQueue(Generic[T]):
     out, so that a failed item of the initial list does not overtake the others.
 
     State, all guarded by `_lock` (rank 80):
-      _container      each item is in at most one of container, schedule and readded;
-      _schedule         one in flight is never in the container
+      _container      the items that wait for a worker; none of them is in flight, scheduled or readded
+      _schedule       the items that wait for their time; none of them is readded
       _delayed        the items of the schedule -> the priority with which they will wait
       _in_flight      item -> the priority with which it was handed out
       _readded        item in flight -> the priority with which done() pushes it

@@ -6,7 +6,7 @@ Terms
   worker      a thread that loops get -> work -> done
   dirty       items that need work: waiting now, or added again while a worker has them
   processing  items that get() handed out and done() has not taken back
-  container   the order in which waiting items are handed out
+  container   items that wait for a worker, first in, first out
 
 Guarantees
   * An item is never with two workers at once.
@@ -18,6 +18,7 @@ Follows: client-go util/workqueue/queue.go, differs:
   * get() raises ShutDown instead of returning a flag.
   * Drainers wait on a condition of their own, so that a wake-up never reaches the wrong kind of waiter.
   * done() of an item that is not in flight does nothing; upstream's would queue a waiting item twice.
+  * The order is fixed; upstream's can be replaced. PriorityQueue is a queue of its own.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Hashable, Iterable, Mapping
 from itertools import islice
-from typing import Final, Generic, NamedTuple, Protocol, Self, TypeVar
+from typing import Final, Generic, NamedTuple, Self, TypeVar
 
 from handloop.seams.locks import acquire_contended, condition_over, new_lock
 from handloop.seams.seams import REAL_SEAMS, Seams
@@ -43,36 +44,6 @@ class ShutDown(Exception):  # noqa: N818 - the name queue.ShutDown has in Python
 
     Not final while items are in flight: a done() may queue its item again, and a later get() returns it.
     """
-
-
-class Container(Protocol[T]):
-    """
-    An order of waiting items.
-
-    Locks: called with the queue's lock held, so it needs none; it must not block or raise.
-    """
-
-    def touch(self, item: T) -> None:
-        """A waiting item was added again."""
-
-    def push(self, item: T) -> None:
-        """Take in an item that is not held."""
-
-    def pop(self) -> T:
-        """Remove the next item and return it; only called when there is one. No reference to it may stay."""
-
-    def __len__(self) -> int:
-        """How many items wait."""
-
-
-class FIFO(deque[T]):
-    """First in, first out. The methods are deque's own, so that the hot path runs no Python code here."""
-
-    push = deque.append
-    pop = deque.popleft
-
-    def touch(self, item: T) -> None:
-        """Keep the place in the line."""
 
 
 class QueueStatistics(NamedTuple):
@@ -126,13 +97,11 @@ class Queue(Generic[T]):
         name: str = "",
         metrics_provider: MetricsProvider | None = None,
         seams: Seams = REAL_SEAMS,
-        container: Container[T] | None = None,
     ) -> None:
         """
         Make an empty queue.
 
         Args: name labels metrics and threads. Without a name or a metrics_provider nothing is measured.
-        container None means first in, first out.
         """
         self.name = name
         self._lock = new_lock("Queue._lock", _RANK)
@@ -140,7 +109,7 @@ class Queue(Generic[T]):
         self._release = self._lock.release
         self._item_ready = condition_over(self._lock)
         self._drained = condition_over(self._lock)
-        self._container: Container[T] = FIFO() if container is None else container
+        self._container: deque[T] = deque()
         self._dirty: set[T] = set()
         self._processing: set[T] = set()
         self._waiting = 0
@@ -193,7 +162,7 @@ class Queue(Generic[T]):
                     raise ShutDown
                 self._wait_for_item_locked()
             # (8) get key
-            item = self._container.pop()
+            item = self._container.popleft()
             self._processing.add(item)
             self._dirty.discard(item)
             if TRACE.on:
@@ -217,7 +186,7 @@ class Queue(Generic[T]):
             if TRACE.on:
                 TRACE.tell(12, self.name, item, again=item in self._dirty)
             if item in self._dirty:
-                self._container.push(item)
+                self._container.append(item)
                 if self._waiting:
                     self._item_ready.notify()
             if self._shutting_down and not self._processing:
@@ -288,8 +257,6 @@ class Queue(Generic[T]):
         if TRACE.on:
             TRACE.tell(7, self.name, item, merged=item in self._dirty, in_flight=item in self._processing)
         if item in self._dirty:
-            if item not in self._processing:
-                self._container.touch(item)
             return False
         self._dirty.add(item)
         if self._metrics is not None:
@@ -297,7 +264,7 @@ class Queue(Generic[T]):
         # pushed here, a second worker could get an item in flight: its done() pushes it
         if item in self._processing:
             return False
-        self._container.push(item)
+        self._container.append(item)
         return True
 
     def _wait_for_item_locked(self) -> None:

@@ -122,3 +122,26 @@ def moved(live: Sequence[APIStruct], wanted: Sequence[APIStruct], number: str) -
     ours, ports = msgspec.to_builtins(wanted[0]), msgspec.to_builtins(live)
     named = [port[number] for port in ports if port.get("name") == PORT and port[number] != ours[number]]
     return [*({number: each, "$patch": "delete"} for each in named), ours] if named else []
+
+
+def corrections(live: apps_v1.Deployment, wanted: apps_v1.Deployment) -> dict[str, Any]:
+    """Changes of the live spec that an apply cannot make: our port's number, and the kinds of sources."""
+    (ours,), containers = wanted.spec.template.spec.containers, live.spec.template.spec.containers
+    there = next((each for each in containers if each.name == ours.name), ours)
+    ports, variables = (
+        moved(there.ports, ours.ports, "containerPort"),
+        {each.name: each for each in there.env},
+    )
+    env = [_sourced(each) for each in ours.env if _source(variables.get(each.name, each)) != _source(each)]
+    changed = {"containers": [{"name": ours.name, "ports": ports, "env": env}]}
+    return {"template": {"spec": changed}} if ports or env else {}
+
+
+def _source(variable: core_v1.EnvVar) -> tuple[bool, set[str] | None]:
+    origin = variable.value_from
+    return bool(variable.value), None if origin is None else {*msgspec.to_builtins(origin)}
+
+
+def _sourced(variable: core_v1.EnvVar) -> dict[str, Any]:
+    origin = variable.value_from and {"$patch": "replace", **msgspec.to_builtins(variable.value_from)}
+    return {"name": variable.name, "value": variable.value or None, "valueFrom": origin}

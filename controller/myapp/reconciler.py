@@ -95,25 +95,19 @@ def _sync_deployment(app: MyApp, context: Context) -> Deployment:
     try:
         deployment = context.apply(wanted, owner=app)
     except Invalid:
-        (ours,), live = (
-            wanted.spec.template.spec.containers,
-            before.spec.template.spec.containers if before else (),
-        )
-        ports = [moved(each.ports, ours.ports, "containerPort") for each in live if each.name == ours.name]
-        if before is None or not any(ports):
+        if before is None or not (changes := children.corrections(before, wanted)):
             raise
-        pods = {"spec": {"containers": [{"name": ours.name, "ports": ports[0]}]}}
-        return patched(before, {"spec": {"template": pods}}, context)
-    replicas, scaling = app.spec.replicas, app.spec.scaling
+        return patched(before, {"spec": changes}, context)
+    changes, replicas, scaling = children.corrections(deployment, wanted), app.spec.replicas, app.spec.scaling
     is_new = before is None or before.metadata.uid != deployment.metadata.uid
     is_scaled = scaling is not None or owned(HorizontalPodAutoscaler, app, context) is not None
     if scaling is not None:
         replicas = min(max(replicas, scaling.min_replicas), scaling.max_replicas)
-    if deployment.spec.replicas == replicas or (is_scaled and not is_new):
-        return deployment
+    if deployment.spec.replicas != replicas and (is_new or not is_scaled):
+        changes["replicas"] = replicas
     # the Deployment controller may have followed our own write already
     metadata = {} if deployment is before else {"metadata": {"uid": deployment.metadata.uid}}
-    return patched(deployment, {"spec": {"replicas": replicas}, **metadata}, context)
+    return patched(deployment, {"spec": changes, **metadata}, context) if changes else deployment
 
 
 def _sync_service(app: MyApp, context: Context) -> None:

@@ -43,7 +43,7 @@ def chapter(screen: Screen) -> End:
         screen.reveal(f"{counts}. An add during the work is one more run: the worker looked before it.")
         screen.tell("add() leaves a key that a worker has out of the queue; done() puts it there:")
         screen.code(cut(Queue._accept_locked, "if item in self._dirty", "return True"))
-        screen.code(cut(Queue.done, "if item in self._dirty", "self._container.push"))
+        screen.code(cut(Queue.done, "if item in self._dirty", "self._container.append"))
     screen.break_it("a worker forgets done().")
     clock = HandClock()
     with _queue(clock) as queue:
@@ -71,7 +71,7 @@ def _queue(clock: HandClock) -> RateLimitingQueue[str]:
 
 
 def _show(screen: Screen, queue: RateLimitingQueue[str]) -> None:
-    columns = sorted(queue._dirty), sorted(queue._processing), [*queue._container]  # type: ignore[misc]
+    columns = sorted(queue._dirty), sorted(queue._processing), [*queue._container]
     screen.table(("dirty", "processing", "queue"), [columns])
 
 

@@ -11,7 +11,7 @@ from handloop.workqueue.queue import Queue
 
 def test_a_snippet_is_what_stands_in_the_file() -> None:
     """File and line lead to the very lines, without their indent."""
-    snippet = cut(Queue.done, "self._processing.remove", "self._container.push")
+    snippet = cut(Queue.done, "self._processing.remove", "self._container.append")
     name, _, line = snippet.place.partition(":")
     lines = (PACKAGE / name).read_text(encoding="utf-8").splitlines()[int(line) - 1 :]
     assert [text.strip() for text in snippet.lines] == [text.strip() for text in lines[: len(snippet.lines)]]

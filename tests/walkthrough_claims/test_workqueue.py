@@ -28,7 +28,7 @@ def test_with_objects_for_keys_two_workers_have_one_foo() -> None:
 
 class WithoutProcessing(Queue[str]):
     def _accept_locked(self, item: str) -> bool:
-        self._container.push(item)
+        self._container.append(item)
         return True
 
 

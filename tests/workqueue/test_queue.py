@@ -11,7 +11,7 @@ import pytest
 
 from handloop.seams.locks import Lock
 from handloop.workqueue.priority_queue import PriorityQueue
-from handloop.workqueue.queue import FIFO, Queue, QueueStatistics, ShutDown
+from handloop.workqueue.queue import Queue, QueueStatistics, ShutDown
 from support.builders.queues import AnyQueue, NewQueue, both_queues
 from support.checks.threads import Background, Waits
 from support.doubles.fake_metrics import FakeMetricsProvider
@@ -23,15 +23,6 @@ shut_down_methods = pytest.mark.parametrize(
     [methodcaller("shut_down"), methodcaller("shut_down_with_drain")],
     ids=["shut_down", "drain"],
 )
-
-
-class TracingFIFO(FIFO[str]):
-    def __init__(self) -> None:
-        super().__init__()
-        self.touched: list[str] = []
-
-    def touch(self, item: str) -> None:
-        self.touched.append(item)
 
 
 class Worker:
@@ -170,27 +161,24 @@ def test_add_while_processing_requeues_once(new_queue: NewQueue) -> None:
     assert len(queue) == 0
 
 
-def test_collapse_touches_the_container() -> None:
-    """A second add of a waiting item is one delivery and a touch. Follows TestCollapse."""
-    container = TracingFIFO()
-    queue: Queue[str] = Queue(container=container)
+def test_collapse() -> None:
+    """A second add of a waiting item is one delivery. Follows TestCollapse."""
+    queue: Queue[str] = Queue()
     queue.add("bar")
     queue.add("bar")
 
     assert queue.get() == "bar"
     queue.done("bar")
     assert len(queue) == 0
-    assert container.touched == ["bar"]
 
 
 def test_collapse_while_processing(monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    Adds during processing make one more delivery, which waits for done, and no touch.
+    Adds during processing make one more delivery, which waits for done.
 
     Follows TestCollapseWhileProcessing.
     """
-    container = TracingFIFO()
-    queue: Queue[str] = Queue(container=container)
+    queue: Queue[str] = Queue()
     waits = Waits(monkeypatch, queue._item_ready)
     queue.add("foo")
     assert queue.get() == "foo"
@@ -204,7 +192,6 @@ def test_collapse_while_processing(monkeypatch: pytest.MonkeyPatch) -> None:
     assert second.result() == "foo"
     queue.done("foo")
     assert len(queue) == 0
-    assert container.touched == []
 
 
 def get_in_flight(queue: AnyQueue, *items: str) -> None:
@@ -385,15 +372,13 @@ def test_shut_down_ends_blocked_getters(new_queue: NewQueue, monkeypatch: pytest
 
 def test_add_all_wakes_a_getter_per_item(monkeypatch: pytest.MonkeyPatch) -> None:
     """One add_all serves all getters that wait, each with another item, in the rules of add."""
-    container = TracingFIFO()
-    queue: Queue[str] = Queue(container=container)
+    queue: Queue[str] = Queue()
     waits = Waits(monkeypatch, queue._item_ready)
     getters = [Background(queue.get) for _ in range(3)]
     waits.wait_for(3)
     queue.add_all(["a", "b", "a", "c"])
 
     assert sorted(getter.result() for getter in getters) == ["a", "b", "c"]
-    assert container.touched == ["a"]
 
 
 @both_queues

@@ -74,7 +74,7 @@ def check_queue(queue: Queue[str]) -> None:
     assert isinstance(ready, SteppedCondition)
     if lock.held:
         return
-    container = list(queue._container)  # type: ignore[call-overload]
+    container = list(queue._container)
     assert len(container) == len(set(container)), "an item waits twice"
     assert set(container) == queue._dirty - queue._processing
     not_woken = len(ready._asleep)

@@ -7,7 +7,7 @@ The only file of the page that reaches into private fields: the product has no h
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias, cast
 
 from handloop.controller.foo.runnable import FooRunnable
 from handloop.controller.runtime.controller import Controller
@@ -114,7 +114,7 @@ def hold(queue: Work) -> None:
     """Hand out no item any more."""
     with queue._lock:
         if not isinstance(queue._container, HeldContainer):
-            queue._container = HeldContainer(queue._container)
+            queue._container = cast("Any", HeldContainer(queue._container))
 
 
 def release(queue: Work) -> None:

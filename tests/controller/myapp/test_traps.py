@@ -343,6 +343,31 @@ def test_trap_a_foreign_change_in_between(kind: type[Kind]) -> None:
     assert all({"resourceVersion", "uid"} & body["metadata"].keys() for body in patches)
 
 
+@pytest.mark.parametrize(
+    "variable",
+    [
+        {"name": "PLAIN", "value": None, "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}},
+        {"name": "PLAIN", "value": None, "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
+        {"name": "PLAIN", "value": None},
+        {"name": "EMPTY", "value": "theirs"},
+        {"name": "EMPTY", "valueFrom": {"configMapKeyRef": {"name": "c", "key": "k"}}},
+        {"name": "PASSWORD", "value": "theirs", "valueFrom": None},
+        {"name": "SETTING", "valueFrom": {"$patch": "replace", "secretKeyRef": {"name": "s", "key": "k"}}},
+        {"name": "SETTING", "valueFrom": {"configMapKeyRef": {"key": "other"}}},
+    ],
+)
+def test_trap_a_variable_of_another_source(variable: dict[str, Any]) -> None:
+    """It gets its own source back, and nothing else is touched, also where that was empty."""
+    rig = settled(**FULL)
+    before = container_of(rig.raw(Deployment))
+    change = {"spec": {"containers": [{"name": before["name"], "env": [variable]}]}}
+    rig.strategic(Deployment, {"spec": {"template": change}})
+    assert container_of(rig.raw(Deployment)) != before
+    rig.settle()
+    assert container_of(rig.raw(Deployment)) == before
+    assert rig.conditions() == READY
+
+
 def test_trap_replicas_of_a_deployment_that_has_changed() -> None:
     """Replicas are set for the version that was read: else it is a Conflict, and the status stays, too."""
     rig = settled()
