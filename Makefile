@@ -15,9 +15,9 @@ INSTALL := tools/install.sh $(BIN)/python
 help: ## print this menu
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-venv: $(VENV)/.installed ## a virtual environment, .venv, with the dependencies of the program and the sandbox
+venv: $(VENV)/.installed $(VENV)/.linked ## a virtual environment, .venv, with the dependencies of the program and the sandbox
 
-install-dev: $(VENV)/.installed-dev ## the same, with the tools of the tests and checks
+install-dev: $(VENV)/.installed-dev $(VENV)/.linked ## the same, with the tools of the tests and checks
 
 run: venv ## run the controllers on the built-in sandbox, in one process; no cluster needed
 	@$(BIN)/python -m controller --sandbox
@@ -26,7 +26,7 @@ sandbox: venv ## run the sandbox's API server alone
 	@$(BIN)/python -m controller sandbox
 
 # more workers than cores, because most of the longer tests wait; PYTEST_ARGS=-n0 runs all in one process
-# TESTS= takes some of the tests alone: TESTS=tests/informers
+# TESTS= takes some of the tests alone: TESTS=tests all but the sandbox's, TESTS=sandbox/tests its own
 WORKERS ?= 5
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --durations=20
 # every worker imports every test: the first time is the last one that they are compiled
@@ -55,6 +55,7 @@ lint: install-dev ## check with ruff and mypy
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/mypy sandbox
 
 format: install-dev ## format with ruff
 	$(BIN)/ruff check --fix .
@@ -120,47 +121,47 @@ FORCE:
 
 lock: ## pin the dependencies again, with hashes: of the program, with the sandbox, with the tests, of the builds
 	$(PYTHON) -m venv $(VENV)-lock && $(VENV)-lock/bin/python -m pip install --quiet pip-tools
-	$(COMPILE) --output-file=requirements/program.lock pyproject.toml
-	$(COMPILE) --extra=sandbox --extra=tls --extra=learn --constraint=requirements/program.lock --output-file=requirements/sandbox.lock pyproject.toml
-	$(COMPILE) --extra=sandbox --extra=tls --extra=learn --extra=dev --constraint=requirements/sandbox.lock --output-file=requirements/dev.lock pyproject.toml
-	printf 'lightkube\nkopf\n' | $(COMPILE) --constraint=requirements/program.lock --output-file=benchmarks/requirements.lock -
-	printf 'uv\n' | $(COMPILE) --output-file=tools/uv.lock -
-	printf 'setuptools\n' | $(COMPILE) --constraint=requirements/dev.lock --output-file=tools/setuptools.lock -
+	$(VENV)-lock/bin/python -m tools.locks $(LOCK)
 # LOCK= adds new dependencies, and leaves every other version as it is
 LOCK ?= --upgrade
-COMPILE = $(VENV)-lock/bin/pip-compile --quiet $(LOCK) --generate-hashes --allow-unsafe --strip-extras --no-annotate \
-	--no-emit-index-url --no-emit-trusted-host --no-emit-find-links
 
 audit: ## look for known vulnerabilities in the locked packages
 	$(PYTHON) -m venv $(VENV)-audit && $(VENV)-audit/bin/python -m pip install --quiet pip-audit
 	$(VENV)-audit/bin/pip-audit --disable-pip --require-hashes $(AUDIT_ARGS) \
-		--requirement requirements/program.lock --requirement requirements/sandbox.lock
+		--requirement requirements/learn.lock
 
-distributions: install-dev ## build/distributions: sdist and wheel; VERSION= refuses any other version
-	@test -z "$(VERSION)" || grep -qx 'version = "$(VERSION)"' pyproject.toml || \
-		{ echo "the version in pyproject.toml is not $(VERSION)" >&2; exit 1; }
+distributions: install-dev ## build/distributions: sdist and wheel of each project; VERSION= refuses any other version
+	@for project in pyproject.toml sandbox/pyproject.toml; do \
+		test -z "$(VERSION)" || grep -qx 'version = "$(VERSION)"' $$project || \
+			{ echo "the version in $$project is not $(VERSION)" >&2; exit 1; }; done
 	rm -rf build/distributions
-	$(BIN)/python -c 'from setuptools.build_meta import build_sdist; build_sdist("build/distributions")'
+	for folder in . sandbox; do (cd $$folder && $(CURDIR)/$(BIN)/python -c \
+		'from setuptools.build_meta import build_sdist; build_sdist("$(CURDIR)/build/distributions")') || exit; done
 	$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir build/distributions \
 		build/distributions/*.tar.gz
-	rm -rf handloop.egg-info # else pytest would find the plugin of this checkout twice
+	rm -rf *.egg-info sandbox/*.egg-info # else pytest would find the plugin of this checkout twice
 
 size: ## print the lines of each package
-	@for folder in handloop apis client workqueue informers controller sandbox tests; do \
-		printf '%-12s %6d\n' $$folder $$(find $$folder -name '*.py' -exec cat {} + | wc -l); done
+	@for folder in handloop apis client workqueue informers controller tests sandbox/handloop_sandbox sandbox/tests; do \
+		printf '%-24s %6d\n' $$folder $$(find $$folder -name '*.py' -exec cat {} + | wc -l); done
 
 clean: ## remove the virtual environment and the files of the tools
-	rm -rf $(VENV) $(VENV)-lock $(VENV)-audit .sandbox .pytest_cache .mypy_cache .ruff_cache .hypothesis build *.egg-info
+	rm -rf $(VENV) $(VENV)-lock $(VENV)-audit .sandbox .pytest_cache .mypy_cache .ruff_cache .hypothesis build sandbox/build *.egg-info sandbox/*.egg-info
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.installed: requirements/sandbox.lock | $(VENV)/bin/python
-	@echo "installing the dependencies into $(VENV) ..."
-	@$(INSTALL) requirements/sandbox.lock
+# the sandbox's project beside this one: `python -m handloop_sandbox`, and imports of tests and tools
+$(VENV)/.linked: | $(VENV)/bin/python
+	@echo "$(CURDIR)/sandbox" > $$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/sandbox.pth
 	@touch $@
 
-$(VENV)/.installed-dev: requirements/dev.lock | $(VENV)/bin/python
+$(VENV)/.installed: requirements/program.lock sandbox/requirements.lock requirements/learn.lock | $(VENV)/bin/python
+	@echo "installing the dependencies into $(VENV) ..."
+	@$(INSTALL) requirements/learn.lock
+	@touch $@
+
+$(VENV)/.installed-dev: requirements/dev.lock requirements/program.lock sandbox/requirements.lock requirements/learn.lock | $(VENV)/bin/python
 	@echo "installing the dependencies and the tools into $(VENV) ..."
 	@$(INSTALL) requirements/dev.lock
 	@touch $@ $(VENV)/.installed

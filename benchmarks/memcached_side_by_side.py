@@ -39,9 +39,9 @@ from handloop.client.transport import HTTPTransport
 from handloop.kinds.apps_v1 import Deployment, DeploymentSpec
 from handloop.kinds.core_v1 import Container, Pod, PodSpec, PodTemplateSpec
 from handloop.kinds.meta_v1 import LabelSelector
-from handloop.sandbox.server import Sandbox
 from handloop.testing.request_attributes import RequestAttributes
 from handloop.testing.request_trace import RequestTrace
+from handloop_sandbox.server import Sandbox
 
 ROOT: Final = Path(__file__).parents[1]
 KOPF: Final = ROOT / "benchmarks/peers/kopf_memcached.py"

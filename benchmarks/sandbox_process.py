@@ -14,7 +14,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from handloop.sandbox.server import Sandbox
+from handloop_sandbox.server import Sandbox
 
 
 def main() -> None:

@@ -30,7 +30,7 @@ def once():
     return seconds
 
 began_at = now()
-from handloop.sandbox.server import Sandbox
+from handloop_sandbox.server import Sandbox
 imported = since(began_at)
 print(json.dumps([imported, once(), sorted(once() for _ in range(9))[4]]))
 """

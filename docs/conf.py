@@ -36,6 +36,11 @@ PAGES = {
     "changelog": "CHANGELOG.md",
     "contributing": "CONTRIBUTING.md",
     "errors": "controller/cli/errors.md",
+    **{
+        name: f"sandbox/docs/{name}.md"
+        for name in ("sandbox", "testing-with-the-sandbox", "envtest-without-binaries")
+    },
+    "sandbox-changelog": "sandbox/CHANGELOG.md",
 }
 LINK = re.compile(r"\[(?P<text>[^][]*)\]\((?!#|https?:)(?P<path>[^)#]+)(?P<heading>#[^)]*)?\)")
 

@@ -20,7 +20,7 @@ client-go's controller machinery, written by hand in Python: what the author of 
 | handle errors | ClientError, APIError, NotFound, NoKindMatch, AlreadyExists, Conflict, Forbidden, Invalid, TooManyRequests, TransportError, ConfigError, SelectorError, seconds_asked_for |
 
 The parts below are packages: `handloop.apis`, `handloop.client`, `handloop.workqueue`, `handloop.informers`,
-`handloop.controller.runtime`, and `handloop.sandbox`, an API server to try things on (`pip install
+`handloop.controller.runtime`, and `handloop_sandbox`, an API server to try things on (`pip install
 handloop[sandbox]`). `handloop.controller.foo` is a controller by hand, `handloop.controller.myapp` one on the runtime.
 
 Importing handloop imports nothing else: each name is fetched when it is first used.

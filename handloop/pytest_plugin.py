@@ -12,7 +12,7 @@ The fixtures `sandbox` and `operator`: an API server for a test, and a set_up th
 `sandbox` lives as long as the test, `sandbox_module` and `sandbox_session` as long as their names say. The
 fixture `operator` runs on the test's `sandbox`; for a longer one use handloop.testing.running_operator.
 
-`@pytest.mark.sandbox(speed=50, seed=3)` hands arguments to handloop.sandbox.server.Sandbox; `pytestmark` of a
+`@pytest.mark.sandbox(speed=50, seed=3)` hands arguments to handloop_sandbox.server.Sandbox; `pytestmark` of a
 module does so for sandbox_module. pytest loads this module by its entry point in every run, so it imports
 nothing heavy before a test asks for a fixture.
 """
@@ -26,7 +26,7 @@ from typing import Any
 
 import pytest
 
-_MARKER = "sandbox(**arguments): arguments of handloop.sandbox.server.Sandbox for the fixture of that name"
+_MARKER = "sandbox(**arguments): arguments of handloop_sandbox.server.Sandbox for the fixture of that name"
 _EXTRA = ("aiohttp", "multidict", "re2")
 _NOT_INSTALLED = 'the fixture "sandbox" needs {missing}: pip install "handloop[sandbox]"'
 

@@ -11,7 +11,10 @@ from pathlib import Path
 from typing import Final
 
 ROOT = Path(__file__).parent.parent
-LINKS: Final = ("apis", "client", "workqueue", "informers", "controller", "sandbox")
+TESTS: Final = (ROOT / "tests", ROOT / "sandbox" / "tests")
+SANDBOX: Final = "handloop_sandbox"
+"""The package of the other project."""
+LINKS: Final = ("apis", "client", "workqueue", "informers", "controller")
 """The folders at the root, which are links in handloop/."""
 _STACK: Final = {"apis", "seams", "client", "workqueue", "informers", "controller"}
 MAY_IMPORT: Final = {
@@ -21,10 +24,10 @@ MAY_IMPORT: Final = {
     "workqueue": {"seams", "workqueue"},
     "client": {"apis", "seams", "client", "workqueue"},
     "informers": _STACK - {"controller"},
-    "controller": _STACK,
-    "sandbox": {"apis", "sandbox"},
-    "walkthrough": {*_STACK, "sandbox", "kinds", "walkthrough"},
-    "testing": {*_STACK, "sandbox", "kinds", "testing"},
+    "controller": {*_STACK, "kinds"},
+    SANDBOX: {"apis", SANDBOX},
+    "walkthrough": {*_STACK, SANDBOX, "kinds", "walkthrough"},
+    "testing": {*_STACK, SANDBOX, "kinds", "testing"},
 }
 ROOMS_OF_THE_CONTROLLER: Final = {
     "runtime": {"runtime"},
@@ -32,9 +35,6 @@ ROOMS_OF_THE_CONTROLLER: Final = {
     "myapp": {"myapp", "runtime"},
     "cli": {"cli", "runtime"},
 }
-KNOWS_THE_SANDBOX: Final = {"controller/cli/sandbox_command.py", "controller/cli/flags.py"}
-KNOWS_THE_WALKTHROUGH: Final = {"controller/cli/live_page.py", "controller/cli/own_commands.py"}
-KNOWS_THE_KINDS: Final = {"controller/cli/bundle_command.py"}
 PARTS_OF_THE_SANDBOX: Final = (
     "wire",
     "storage",
@@ -57,15 +57,15 @@ NO_TESTS_OF_THEIR_OWN: Final = {
 
 
 def modules() -> dict[str, Path]:
-    """Every module of the product: `handloop.apis.meta` -> its path below the root."""
-    roots = (ROOT if package in LINKS else ROOT / "handloop" for package in MAY_IMPORT)
-    return {
-        ".".join(("handloop", *path.relative_to(root).with_suffix("").parts)).removesuffix(
-            ".__init__"
-        ): path.relative_to(ROOT)
-        for root, package in zip(roots, MAY_IMPORT, strict=True)
-        for path in (root / package).rglob("*.py")
-    }
+    """Every module of the products: `handloop.apis.meta` -> its path below the root."""
+    found = {}
+    for package in MAY_IMPORT:
+        root = ROOT if package in LINKS else ROOT / ("sandbox" if package == SANDBOX else "handloop")
+        for path in (root / package).rglob("*.py"):
+            parts = path.relative_to(root).with_suffix("").parts
+            name = ".".join(parts if package == SANDBOX else ("handloop", *parts))
+            found[name.removesuffix(".__init__")] = path.relative_to(ROOT)
+    return found
 
 
 MODULES: Final = modules()
@@ -96,6 +96,12 @@ def imported_modules(name: str) -> Iterator[str]:
                 yield nearest if nearest in MODULES else node.module
 
 
+def package_of(name: str) -> str:
+    """The package of a module: `apis`."""
+    first, _, rest = name.partition(".")
+    return first if first == SANDBOX else rest.partition(".")[0]
+
+
 def room(name: str) -> str:
     """The folder of a module, or the package's name for its face."""
     return str(MODULES[name].parent)
@@ -103,12 +109,12 @@ def room(name: str) -> str:
 
 def test_imports_point_one_way() -> None:
     """A module imports its own package and those before it, never a later one."""
-    wrong = []
-    for name, path in MODULES.items():
-        allowed = MAY_IMPORT[name.split(".")[1]] | ({"sandbox"} if str(path) in KNOWS_THE_SANDBOX else set())
-        allowed |= {"walkthrough"} if str(path) in KNOWS_THE_WALKTHROUGH else set()
-        allowed |= {"kinds"} if str(path) in KNOWS_THE_KINDS else set()
-        wrong += [(name, used) for used in imports_of(name) if used.split(".")[1] not in allowed]
+    wrong = [
+        (name, used)
+        for name in MODULES
+        for used in imports_of(name)
+        if package_of(used) not in MAY_IMPORT[package_of(name)]
+    ]
     assert not wrong
 
 
@@ -141,8 +147,8 @@ def test_the_parts_of_the_sandbox_point_one_way() -> None:
     """A part imports itself and those before it in the list, and never the modules that join the parts."""
     wrong = []
     for index, part in enumerate(PARTS_OF_THE_SANDBOX):
-        allowed = {f"sandbox/{name}" for name in PARTS_OF_THE_SANDBOX[: index + 1]}
-        inside = [name for name, path in FILES.items() if path.parts[:2] == ("sandbox", part)]
+        allowed = {f"sandbox/{SANDBOX}/{name}" for name in PARTS_OF_THE_SANDBOX[: index + 1]}
+        inside = [name for name, path in FILES.items() if path.parts[1:3] == (SANDBOX, part)]
         assert inside, part
         used = {(name, used) for name in inside for used in imports_of(name) if used in FILES}
         wrong += [
@@ -153,7 +159,7 @@ def test_the_parts_of_the_sandbox_point_one_way() -> None:
 
 def test_no_module_imports_the_face_of_its_own_package() -> None:
     """`from handloop.client import X` inside client would tie a knot through the package's root."""
-    faces = {name: ".".join(name.split(".")[:2]) for name in FILES}
+    faces = {name: name[: name.index(package_of(name))] + package_of(name) for name in FILES}
     assert not [name for name in FILES if faces[name] in imports_of(name)]
 
 
@@ -195,15 +201,19 @@ def test_a_module_that_does_something_has_its_tests() -> None:
         for name, path in FILES.items()
         if path.stem not in NO_TESTS_OF_THEIR_OWN
         and does_something(tree_of(name))
-        and not (ROOT / "tests" / inside(path) / f"test_{path.name}").exists()
-        and not (ROOT / "tests" / inside(path).parent / f"test_{path.parent.name}.py").exists()
+        and not (folder_of_tests(path) / f"test_{path.name}").exists()
+        and not (folder_of_tests(path).parent / f"test_{path.parent.name}.py").exists()
     ]
     assert not missing
 
 
-def inside(path: Path) -> Path:
-    """The folder of a module below the package, which is where its tests are below tests/."""
-    return path.parent.relative_to("handloop") if path.parts[0] == "handloop" else path.parent
+def folder_of_tests(path: Path) -> Path:
+    """The folder of a module's tests: its own below the package."""
+    if path.parts[0] == "sandbox":
+        return ROOT / "sandbox/tests/unit" / path.parent.relative_to(f"sandbox/{SANDBOX}")
+    return (
+        ROOT / "tests" / (path.parent.relative_to("handloop") if path.parts[0] == "handloop" else path.parent)
+    )
 
 
 def does_something(tree: ast.Module) -> bool:
@@ -216,7 +226,8 @@ def test_a_test_states_its_claim() -> None:
     """Every test function has a docstring: the one sentence that it proves."""
     silent = [
         f"{path.relative_to(ROOT)}: {node.name}"
-        for path in (ROOT / "tests").rglob("test_*.py")
+        for folder in TESTS
+        for path in folder.rglob("test_*.py")
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.FunctionDef) and node.name.startswith("test_") and not ast.get_docstring(node)
     ]
@@ -228,7 +239,8 @@ def test_no_docstring_begins_with_an_id() -> None:
     begin = re.compile(r"\s*(?!E\d\d\b)(?:[A-Z]{1,5}-|[A-Z])\d\d?\b")
     found = [
         f"{path.relative_to(ROOT)}:{node.lineno}"
-        for path in (ROOT / "tests").rglob("*.py")
+        for folder in TESTS
+        for path in folder.rglob("*.py")
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Expr)
         and isinstance(node.value, ast.Constant)
@@ -239,7 +251,7 @@ def test_no_docstring_begins_with_an_id() -> None:
 
 def test_tests_are_no_package() -> None:
     """An __init__.py under tests would make two modules of one file."""
-    assert not list((ROOT / "tests").rglob("__init__.py"))
+    assert not [path for folder in TESTS for path in folder.rglob("__init__.py")]
 
 
 def test_no_escape_from_the_layering() -> None:
@@ -258,3 +270,15 @@ def test_the_links_of_the_package_are_the_folders() -> None:
     """handloop/<folder> is the folder beside it: one source, one import name."""
     links = {path.name: path.resolve() for path in (ROOT / "handloop").iterdir() if path.is_symlink()}
     assert links == {name: ROOT / name for name in LINKS}
+
+
+def test_the_tests_of_handloop_need_none_of_the_sandboxs() -> None:
+    """They use support/ of their own; the sandbox's tests may use that, too."""
+    theirs = {path.stem for path in (ROOT / "sandbox/tests/support").rglob("*.py")}
+    used = {
+        found
+        for path in (ROOT / "tests").rglob("*.py")
+        for found in re.findall(r"^from support\.\w+\.(\w+) import", path.read_text("utf-8"), re.MULTILINE)
+    }
+    assert theirs
+    assert not used & theirs

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import sysconfig
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -16,7 +17,7 @@ import pytest
 from packaging.requirements import Requirement
 
 import handloop
-from handloop.controller.cli.own_wheel import own_wheel
+from handloop.controller.cli.own_wheel import own_wheel, sandbox_wheel
 
 ROOT = Path(__file__).parent.parent
 FOLDERS: Final = (
@@ -24,7 +25,6 @@ FOLDERS: Final = (
     "client",
     "controller",
     "informers",
-    "sandbox",
     "workqueue",
 )
 GUIDE = (ROOT / "docs/your-first-controller.md").read_text(encoding="utf-8")
@@ -75,21 +75,21 @@ def run(*command: str | Path, cwd: Path) -> str:
     return ended.stdout
 
 
-def build(tmp_path: Path) -> tuple[Path, Path]:
-    """The sdist and the wheel, built from a copy of the repository in which an older version was built."""
-    source, out = tmp_path / "source", tmp_path / "out"
+def build(source: Path, out: Path, package: str, folders: Sequence[str] = ()) -> tuple[Path, Path]:
+    """The sdist and the wheel of a project, from a copy of it in which an older version was built."""
+    project = ROOT if folders else ROOT / "sandbox"
     source.mkdir()
     for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
-        shutil.copy(ROOT / name, source / name)
-    for name in ("handloop", *FOLDERS):
+        shutil.copy(project / name, source / name)
+    for name in (package, *folders):
         ignored = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(ROOT / name, source / name, symlinks=True, ignore=ignored)
-    renamed_since = source / "build/lib/handloop/renamed_since.py"
+        shutil.copytree(project / name, source / name, symlinks=True, ignore=ignored)
+    renamed_since = source / "build/lib" / package / "renamed_since.py"
     renamed_since.parent.mkdir(parents=True)
     renamed_since.touch()
     code = f"import setuptools.build_meta as b; b.build_sdist({str(out)!r}); b.build_wheel({str(out)!r})"
     run(sys.executable, "-c", code, cwd=source)
-    return next(out.glob("*.tar.gz")), next(out.glob("*.whl"))
+    return next(out.glob(f"{package}-*.tar.gz")), next(out.glob(f"{package}-*.whl"))
 
 
 class Environment:
@@ -142,22 +142,23 @@ def check_it_holds_the_same(made: Path, built: Path) -> None:
 
 def test_an_operator_lives_beside_folders_of_our_names(tmp_path: Path) -> None:
     """
-    The sdist and the wheel install the same files, under one name.
+    The sdist and the wheel of each project install the same files, under one name.
 
     With them the guide runs beside folders of our names, and so does pytest; an uninstall leaves nothing.
     """
-    sdist, wheel = build(tmp_path)
+    sdist, wheel = build(tmp_path / "source", tmp_path / "out", "handloop", FOLDERS)
+    sandbox_sdist, sandbox_wheel_ = build(tmp_path / "sandbox", tmp_path / "out", "handloop_sandbox")
     environment = Environment(tmp_path / "venv")
     before = environment.names()
-    environment.pip("install", "--no-deps", "--no-build-isolation", "--no-compile", sdist)
+    environment.pip("install", "--no-deps", "--no-build-isolation", "--no-compile", sdist, sandbox_sdist)
     from_sdist = environment.files()
-    environment.pip("install", "--no-deps", "--force-reinstall", wheel)
+    environment.pip("install", "--no-deps", "--force-reinstall", wheel, sandbox_wheel_)
     assert environment.files() == from_sdist
     installed = {name for name in environment.names() - before if not name.endswith(".dist-info")}
-    assert installed == {"handloop"}
+    assert installed == {"handloop", "handloop_sandbox"}
 
     project = tmp_path / "project"
-    for name in FOLDERS:
+    for name in (*FOLDERS, "sandbox"):
         (project / name).mkdir(parents=True)
         (project / name / "__init__.py").write_text(
             "raise ImportError('this is not yours')\n", encoding="utf-8"
@@ -174,15 +175,19 @@ def test_an_operator_lives_beside_folders_of_our_names(tmp_path: Path) -> None:
     run(bin_ / "handloop", "init", "my-operator", "--domain", "example.com", cwd=project)
     templates = ROOT / "controller/cli/templates/project"
     made = [path for path in (project / "my-operator").rglob("*") if path.is_file()]
-    assert len(made) == len([path for path in templates.rglob("*") if path.is_file()]) + 1
-    (again,) = (project / "my-operator/wheels").iterdir()
-    check_it_holds_the_same(again, wheel)
-    name, content = own_wheel()
-    (project / name).write_bytes(content)
-    check_it_holds_the_same(project / name, wheel)
+    again = sorted((project / "my-operator/wheels").iterdir())
+    assert len(made) == len([path for path in templates.rglob("*") if path.is_file()]) + len(again)
+    for built, copied, of_checkout in zip(
+        (wheel, sandbox_wheel_), again, (own_wheel(), sandbox_wheel()), strict=True
+    ):
+        check_it_holds_the_same(copied, built)
+        (project / of_checkout[0]).write_bytes(of_checkout[1])
+        check_it_holds_the_same(project / of_checkout[0], built)
     assert "delta_fifo.py:" in run(bin_ / "handloop", "walkthrough", "3", "--no-pause", cwd=project)
 
-    environment.pip("uninstall", "--yes", "handloop")
+    assert "--bare" in run(bin_ / "python", "-m", "handloop_sandbox", "--help", cwd=project)
+
+    environment.pip("uninstall", "--yes", "handloop", "handloop-sandbox")
     assert environment.names() == before
 
 

@@ -20,7 +20,7 @@ UNASKED = """
 import sys
 
 def test_nothing():
-    assert "handloop.sandbox.server" not in sys.modules
+    assert "handloop_sandbox.server" not in sys.modules
     assert "aiohttp" not in sys.modules
 """
 

@@ -10,6 +10,8 @@ from pathlib import Path, PurePath
 from typing import Final
 
 ROOT: Final = Path(__file__).parent.parent
+ROOTS: Final = (ROOT, ROOT / "sandbox")
+"""Of the two projects, for imports."""
 RUNTIME: Final = Path("controller/runtime")
 NOT_OURS: Final = {"build", "CHANGELOG.md"}
 """Made; and the history, which may name what is gone."""
@@ -27,8 +29,8 @@ FILE: Final = re.compile(
 )
 FOLDER: Final = re.compile(r"`([\w.-]+(?:/[\w.-]+)+)/?`")
 COMMENT: Final = re.compile(r"(?:^|\s)# .*$", re.MULTILINE)
-COMMAND: Final = re.compile(r"python -m ((?:handloop|tools|benchmarks|examples)(?:\.\w+)*)")
-DOTTED: Final = re.compile(r"(?<![\w./-])handloop\.(?!egg-info|v\d)\w+(?:\.\w+)*")
+COMMAND: Final = re.compile(r"python -m ((?:handloop|handloop_sandbox|tools|benchmarks|examples)(?:\.\w+)*)")
+DOTTED: Final = re.compile(r"(?<![\w./-])handloop(?:_sandbox)?\.(?!egg-info|v\d)\w+(?:\.\w+)*")
 MAP_LINE: Final = re.compile(r"^    (?P<names>[a-z_]+(?:, [a-z_]+)*)  +\S", re.MULTILINE)
 
 
@@ -119,8 +121,8 @@ def test_a_module_that_words_run_is_there() -> None:
     """`python -m` with a module of ours."""
 
     def there(name: str) -> bool:
-        path = ROOT / name.replace(".", "/")
-        return path.with_suffix(".py").is_file() or (path / "__main__.py").is_file()
+        paths = [root / name.replace(".", "/") for root in ROOTS]
+        return any(path.with_suffix(".py").is_file() or (path / "__main__.py").is_file() for path in paths)
 
     assert missing(COMMAND, there) == []
 
@@ -133,8 +135,9 @@ def test_a_dotted_name_is_there() -> None:
 def resolves(name: str) -> bool:
     """Whether a dotted name is a module of ours, or something that stands in one."""
     parts = name.split(".")
+    root = ROOTS[name.startswith("handloop_sandbox")]
     for length in range(len(parts), 0, -1):
-        path = ROOT.joinpath(*parts[:length])
+        path = root.joinpath(*parts[:length])
         module = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
         if module.is_file():
             source = module.read_text(encoding="utf-8")

@@ -32,10 +32,10 @@ from handloop.controller.foo.controller import FooController
 from handloop.controller.foo.types import Foo
 from handloop.controller.runtime.multi_namespace_informer import MultiNamespaceInformer
 from handloop.informers.factory import SharedInformerFactory
-from handloop.sandbox.clock import SettableClock
-from handloop.sandbox.server import Sandbox
 from handloop.seams.seams import Seams
 from handloop.workqueue.rate_limiting_queue import RateLimitingQueue
+from handloop_sandbox.clock import SettableClock
+from handloop_sandbox.server import Sandbox
 from tools.step_tracer import Probe, Sighting, Tracer, noted_locks
 from tools.steps import ROOT
 

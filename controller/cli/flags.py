@@ -15,10 +15,10 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
+from handloop.controller.cli.extensions import NotInstalledError, extension, is_installed
 from handloop.controller.cli.operator import Operator
 from handloop.controller.cli.options import ASKING, FLAGS, Flag, Options, spelling
 from handloop.controller.cli.values import (
@@ -33,8 +33,6 @@ from handloop.controller.cli.values import (
 )
 from handloop.controller.runtime.election.durations import validate_durations
 from handloop.controller.runtime.serving.bind_address import BindAddress
-
-LEARN_INSTALL: Final = 'pip install "handloop[learn]"'
 
 
 class UsageError(Exception):
@@ -57,10 +55,6 @@ COMMANDS: Final = {
 }
 
 _MANIFESTS: Final = ("crd", "rbac")
-
-SANDBOX_LIMITS: Final = """\
-The sandbox keeps everything in memory and runs no containers: pods are simulated.
-"""
 
 _SWITCHES: Final = ("sandbox", "all-namespaces", "help")
 
@@ -131,11 +125,10 @@ def _environment(flags: Mapping[str, Flag], operator: Operator) -> str:
 
 def _commands_text(command: str, operator: Operator) -> str:
     if command == "sandbox":
-        # an image does not contain it
-        from handloop.sandbox.differences import bullets  # noqa: PLC0415
-
-        differences = f"where it is not like a kube-apiserver with its controllers:\n{bullets('  ', 100)}"
-        return f"\nlimits:\n  {SANDBOX_LIMITS}\n{differences}"
+        sandbox = extension("sandbox")
+        differences = sandbox.bullets("  ", 100)
+        limits = f"\nlimits:\n  {sandbox.LIMITS}\n"
+        return f"{limits}where it is not like a kube-apiserver with its controllers:\n{differences}"
     if command != "run":
         return ""
     rows = [f"  {name:12} {text}" for name, text in {**COMMANDS, **operator.own_commands}.items()]
@@ -143,9 +136,10 @@ def _commands_text(command: str, operator: Operator) -> str:
 
 
 def _require_sandbox() -> None:
-    """Raises: UsageError where the sandbox, or the HTTP server that it needs, is not installed."""
-    if find_spec("handloop.sandbox") is None or find_spec("aiohttp") is None:
-        raise UsageError("the sandbox is not installed", fix='pip install "handloop[sandbox]"')
+    """Raises: UsageError where the sandbox, or a library that it needs, is not installed."""
+    if not is_installed("sandbox"):
+        error = NotInstalledError("sandbox")
+        raise UsageError(f"{error.title} is not installed", fix=error.fix)
 
 
 def _double_dashes(argv: Sequence[str]) -> list[str]:
@@ -279,14 +273,9 @@ def _own_namespace(options: Options, environment: Mapping[str, str], service_acc
     )
 
 
-def is_live_page_installed() -> bool:
-    """Whether the server of the page can be loaded."""
-    return all(find_spec(name) is not None for name in ("aiohttp", "aiohttp_sse", "handloop.walkthrough"))
-
-
 def _live_page_defaults(given: Mapping[str, Any]) -> dict[str, Any]:
     """The options of the page with --sandbox: on where its extra is installed, on loopback with controls."""
-    if not is_live_page_installed():
+    if not is_installed("live-page"):
         return {}
     address: BindAddress | None = given.get("debug_listen", LOOPBACK)
     on_loopback = address is not None and address.served_names() is not None
@@ -299,8 +288,8 @@ def _check_live_page(options: Options) -> None:
         if options.debug_controls:
             raise ValueError("--debug-controls is for the live page: it needs --debug-listen")
         return
-    if not is_live_page_installed():
-        raise ValueError(f"the live page is not installed: {LEARN_INSTALL}")
+    if not is_installed("live-page"):
+        raise ValueError(str(NotInstalledError("live-page")))
     if options.debug_controls and options.debug_listen.served_names() is None:
         raise ValueError(
             "--debug-controls lets whoever reaches the live page act: it needs a --debug-listen on loopback"

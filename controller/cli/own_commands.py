@@ -1,7 +1,7 @@
 """
 Commands of `handloop` itself, which users' programs lack: walkthrough, top, errors, init, create.
 
-They read their own arguments, and some stand on extras: each is imported when it is run.
+They read their own arguments, and some are extensions: each is imported when it is run.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import sys
 from collections.abc import Sequence
 from typing import Final
 
+from handloop.controller.cli.extensions import NotInstalledError, extension, needing
 from handloop.controller.cli.problems import EXIT_USAGE
 from handloop.controller.cli.terminal import show
 
@@ -20,8 +21,6 @@ OWN_COMMANDS: Final = {
     "init": "make the project of an operator of your own: handloop init my-operator --domain example.com",
     "create": "add to it: handloop create api --group web --version v1 --kind Site; create controller --help",
 }
-_EXTRAS: Final = {"walkthrough": "sandbox", "top": "learn"}
-_OF_EXTRAS: Final = ("aiohttp", "re2", "rich", "handloop.sandbox", "handloop.walkthrough")
 
 
 def run_own_command(name: str, arguments: Sequence[str]) -> int:
@@ -35,15 +34,9 @@ def run_own_command(name: str, arguments: Sequence[str]) -> int:
 
         return run_errors(arguments)
     try:
-        if name == "top":
-            from handloop.walkthrough.top.program import main as run_top  # noqa: PLC0415 - an extra
-
-            return run_top(arguments)
-        from handloop.walkthrough.program import main as run_walkthrough  # noqa: PLC0415 - an extra
-
-        return run_walkthrough(arguments)
-    except ModuleNotFoundError as error:
-        if not str(error.name).startswith(_OF_EXTRAS):
-            raise
-        show(f'error: {name} is not installed: pip install "handloop[{_EXTRAS[name]}]"\n', sys.stderr)
+        with needing(name):
+            code: int = extension(name).main(arguments)
+    except NotInstalledError as error:
+        show(f"error: {error}\n", sys.stderr)
         return EXIT_USAGE
+    return code

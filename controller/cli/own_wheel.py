@@ -1,8 +1,8 @@
 """
-The handloop that runs, as a wheel for a project: of a checkout, an editable install or an installed wheel.
+The handloop and the sandbox that run, as wheels for a project: of a checkout, an editable install or wheels.
 
-It is made of the files of the package, so that no package index and no build tool is asked. The same files
-give the same bytes.
+They are made of the files of the packages, so that no package index and no build tool is asked. The same
+files give the same bytes.
 
 Follows: the binary distribution format of packaging.python.org.
 """
@@ -19,19 +19,32 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, Final
 
-from handloop.controller.cli.version import DISTRIBUTION, checkout, version
+from handloop.controller.cli.extensions import extension
+from handloop.controller.cli.version import DISTRIBUTION, checkout
 
 _PACKAGE: Final = Path(__file__).parents[2]
 _TAG: Final = "py3-none-any"
+_SANDBOX: Final = "handloop-sandbox"
 _WHEEL: Final = f"Wheel-Version: 1.0\nGenerator: {DISTRIBUTION}\nRoot-Is-Purelib: true\nTag: {_TAG}\n"
 _LICENSE: Final = "licenses/LICENSE"
 
 
 def own_wheel() -> tuple[str, bytes]:
-    """The file name and the content. Raises: OSError."""
-    name = f"{DISTRIBUTION}-{version()}"
-    notes = {"WHEEL": _WHEEL, **_notes(_PACKAGE.parent)}
-    files = dict(_files(_PACKAGE))
+    """The file name and the content of handloop's. Raises: OSError."""
+    return _wheel(DISTRIBUTION, _PACKAGE)
+
+
+def sandbox_wheel() -> tuple[str, bytes]:
+    """The same of the sandbox's. Raises: OSError, NotInstalledError."""
+    return _wheel(_SANDBOX, Path(extension("sandbox").__file__).parent)
+
+
+def _wheel(distribution: str, package: Path) -> tuple[str, bytes]:
+    project = checkout(package.parent, distribution)
+    version = project["version"] if project else metadata.version(distribution)
+    name = f"{distribution.replace('-', '_')}-{version}"
+    notes = {"WHEEL": _WHEEL, **_notes(package.parent, distribution, project)}
+    files = dict(_files(package))
     files |= {f"{name}.dist-info/{note}": text.encode() for note, text in notes.items()}
     record = f"{name}.dist-info/RECORD"
     rows = [f"{path},sha256={_digest(content)},{len(content)}\n" for path, content in files.items()]
@@ -59,19 +72,19 @@ def _digest(content: bytes) -> str:
     return base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
 
 
-def _notes(root: Path) -> Mapping[str, str]:
+def _notes(root: Path, distribution: str, project: Mapping[str, Any]) -> Mapping[str, str]:
     """The metadata for pip and importlib.metadata: of the checkout's pyproject.toml, else as installed."""
-    project = checkout(root)
     if not project:
-        installed = metadata.distribution(DISTRIBUTION)
+        installed = metadata.distribution(distribution)
         notes = {note: installed.read_text(note) for note in ("METADATA", "entry_points.txt", _LICENSE)}
         return {note: text for note, text in notes.items() if text}
-    points = {"console_scripts": project["scripts"], **project["entry-points"]}
+    points = {"console_scripts": project.get("scripts", {}), **project["entry-points"]}
     return {
         "METADATA": "".join(f"{line}\n" for line in _metadata(project)),
         "entry_points.txt": "".join(
-            "\n".join([f"[{group}]", *(f"{name} = {place}" for name, place in names.items()), ""])
-            for group, names in points.items()
+            "\n".join([f"[{group}]", *(f"{name} = {place}" for name, place in sorted(names.items())), ""])
+            for group, names in sorted(points.items())
+            if names
         ),
         _LICENSE: (root / "LICENSE").read_text(encoding="utf-8"),
     }

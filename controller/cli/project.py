@@ -20,7 +20,7 @@ from typing import Any, Final
 
 import yaml
 
-from handloop.controller.cli.own_wheel import own_wheel
+from handloop.controller.cli.own_wheel import own_wheel, sandbox_wheel
 
 _TEMPLATES: Final = Path(__file__).parent / "templates"
 _SUFFIX: Final = ".tmpl"
@@ -118,10 +118,11 @@ class Project:
         return self.name.replace("-", "_")
 
     def write(self) -> Iterator[str]:
-        """Write what every operator has. Raises: OSError."""
-        name, wheel = own_wheel()
-        yield from self._fill("project", {"wheel": f"./wheels/{name}"})
-        yield from _write(self.folder / "wheels" / name, wheel)
+        """Write what every operator has. Raises: OSError; NotInstalledError without the sandbox."""
+        wheels = {"wheel": own_wheel(), "sandbox_wheel": sandbox_wheel()}
+        yield from self._fill("project", {key: f"./wheels/{name}" for key, (name, _) in wheels.items()})
+        for name, wheel in wheels.values():
+            yield from _write(self.folder / "wheels" / name, wheel)
 
     def add_api(self, *, group: str, version: str, kind: str, scope: str = _NAMESPACED) -> Iterator[str]:
         """

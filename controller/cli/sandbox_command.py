@@ -20,7 +20,7 @@ from handloop.client.server_url import shown_server
 from handloop.client.transport import HTTPTransport
 from handloop.controller.cli.connection_problems import config_problem
 from handloop.controller.cli.declarations import declared_kinds
-from handloop.controller.cli.flags import SANDBOX_LIMITS
+from handloop.controller.cli.extensions import extension
 from handloop.controller.cli.logs import tell
 from handloop.controller.cli.operator import Setup, shown_path
 from handloop.controller.cli.options import Options
@@ -43,20 +43,17 @@ def running_sandbox(options: Options) -> Iterator[Path]:
     a server that runs, or no certificate can be made.
     """
     _refuse_a_kubeconfig_in_use(options.sandbox_kubeconfig)
-    # an extra, which only this command needs
-    from handloop.sandbox.certificate import NoCertificateError  # noqa: PLC0415
-    from handloop.sandbox.server import Sandbox  # noqa: PLC0415
-
+    program = extension("sandbox")
     address, port = options.sandbox_address, options.sandbox_port
     try:
-        sandbox = Sandbox(
+        sandbox = program.Sandbox(
             port=port,
             speed=options.sandbox_speed,
             address=address,
             tls=options.sandbox_tls,
             controllers=() if options.bare else None,
         )
-    except NoCertificateError as error:
+    except program.NoCertificateError as error:
         fix = "pip install 'handloop[tls]', or leave out --sandbox-tls"
         raise ConfigError(ConfigProblem.CERTIFICATE, str(error), fix=fix) from error
     try:
@@ -72,9 +69,7 @@ def running_sandbox(options: Options) -> Iterator[Path]:
         try:
             yield path
         finally:
-            # another sandbox may have written its own meanwhile: both had started at once
-            if path.exists() and path.read_text(encoding="utf-8") == sandbox.kubeconfig_text():
-                path.unlink()
+            sandbox.remove_kubeconfig(path)
     finally:
         sandbox.stop()
 
@@ -137,7 +132,7 @@ def run_sandbox(options: Options, stop: threading.Event, stream: TextIO) -> int:
     """Serve until stop is set. Returns: the exit code."""
     try:
         with running_sandbox(options) as kubeconfig:
-            show(SANDBOX_LIMITS, stream)
+            show(extension("sandbox").LIMITS, stream)
             setups = () if options.bare else options.operator.setups()
             sandbox_hint(kubeconfig.resolve(), setups, stream)
             stop.wait()

@@ -8,12 +8,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TextIO
 
+from handloop.controller.cli.extensions import NotInstalledError
 from handloop.controller.cli.problems import EXIT_FATAL, EXIT_OK, EXIT_USAGE
 from handloop.controller.cli.project import Project, ProjectError, module_of
 from handloop.controller.cli.terminal import printable, show
 
 _NEXT_OF_INIT = """\
-note: the wheel is the handloop that runs now; make and the image install it by its path, from no index
+note: the wheels are the handloop that runs now, and its sandbox; make and the image install them by their
+paths, from no index
 next:
   cd {folder}
   handloop create api --group web --version v1 --kind Site
@@ -45,6 +47,9 @@ def run_scaffold(command: str, arguments: Sequence[str]) -> int:
                 api_version, _, kind = given.of.rpartition("/")
                 added = project.add_controller(api_version, kind)
             _say(added, _NEXT_OF_API.format(module=module_of(kind)), sys.stdout)
+    except NotInstalledError as error:
+        show(f"error: {error}\n", sys.stderr)
+        return EXIT_USAGE
     except ProjectError as error:
         fix = f"  fix: {error.fix}\n" if error.fix else ""
         show(f"error: {printable(str(error))}\n{fix}", sys.stderr)

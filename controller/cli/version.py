@@ -20,14 +20,14 @@ def version() -> str:
     return str(project["version"]) if project else metadata.version(DISTRIBUTION)
 
 
-def checkout(root: Path) -> Mapping[str, Any]:
-    """The [project] of a checkout of handloop; {} for any other folder, such as one of installed packages."""
+def checkout(root: Path, distribution: str = DISTRIBUTION) -> Mapping[str, Any]:
+    """The [project] in a checkout of ours; {} for any other folder, such as one of installed packages."""
     try:
         text = (root / "pyproject.toml").read_text(encoding="utf-8")
         import tomllib  # noqa: PLC0415 - an image has no project file
 
         project: Mapping[str, Any] = tomllib.loads(text)["project"]
-        return project if project["name"] == DISTRIBUTION else {}
+        return project if project["name"] == distribution else {}
     except (OSError, ValueError, LookupError, TypeError):
         return {}
 

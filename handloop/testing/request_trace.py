@@ -8,12 +8,12 @@ from collections.abc import Callable
 from http import HTTPStatus
 from typing import Final
 
-from handloop.sandbox.authenticator import unveil
-from handloop.sandbox.engine import Engine, Stream
-from handloop.sandbox.requests.request import Request, Response
-from handloop.sandbox.requests.routes import resource_path, split
-from handloop.sandbox.wire.status import Status, failure
 from handloop.testing.request_attributes import RequestAttributes
+from handloop_sandbox.authenticator import unveil
+from handloop_sandbox.engine import Engine, Stream
+from handloop_sandbox.requests.request import Request, Response
+from handloop_sandbox.requests.routes import resource_path, split
+from handloop_sandbox.wire.status import Status, failure
 
 PROGRAM: Final = "handloop/"
 _NOT_OF_RESOURCES: Final = ("authorization.k8s.io", "authentication.k8s.io")

@@ -15,13 +15,13 @@ from handloop.client.config import load_config
 from handloop.controller.cli.dry_set_up import has_own_definition, needs_definition
 from handloop.controller.runtime.controller import Controller
 from handloop.controller.runtime.manager import Manager
-from handloop.sandbox.clock import SettableClock
 from handloop.seams.seams import Seams
 from handloop.testing.eventually import SECONDS, eventually
 from handloop.testing.quiet import assert_quiet
 from handloop.testing.request_attributes import RequestAttributes
 from handloop.testing.running_sandbox import RunningSandbox
 from handloop.testing.shared_clock import SharedClock
+from handloop_sandbox.clock import SettableClock
 
 USER_AGENT: Final = "operator-under-test"
 _JOIN_SECONDS: Final = 60.0

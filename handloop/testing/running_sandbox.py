@@ -17,13 +17,13 @@ from handloop.client.config import load_config
 from handloop.client.errors import NotFound
 from handloop.client.resource_client import Client
 from handloop.client.transport import HTTPTransport
-from handloop.sandbox.clock import SettableClock
-from handloop.sandbox.faults.faults import Faults
-from handloop.sandbox.server import Sandbox
 from handloop.testing.ended_job import FAILED, FINISHED, End, statuses
 from handloop.testing.eventually import SECONDS, eventually
 from handloop.testing.request_attributes import RequestAttributes
 from handloop.testing.request_trace import RequestTrace
+from handloop_sandbox.clock import SettableClock
+from handloop_sandbox.faults.faults import Faults
+from handloop_sandbox.server import Sandbox
 
 K = TypeVar("K", bound=Kind)
 Object = dict[str, Any]

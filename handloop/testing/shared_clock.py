@@ -6,7 +6,7 @@ import threading
 from math import inf
 from typing import Final
 
-from handloop.sandbox.clock import SettableClock
+from handloop_sandbox.clock import SettableClock
 
 _LOOK_SECONDS: Final = 0.02
 

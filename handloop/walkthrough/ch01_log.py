@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any, NamedTuple
 
-from handloop.sandbox.storage.store import FIRST_RESOURCE_VERSION
 from handloop.walkthrough.program import run_alone
 from handloop.walkthrough.screen import Colour, Screen
 from handloop.walkthrough.stage import FOOS, Stage
+from handloop_sandbox.storage.store import FIRST_RESOURCE_VERSION
 
 
 class End(NamedTuple):

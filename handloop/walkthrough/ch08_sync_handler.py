@@ -22,13 +22,13 @@ from handloop.controller.runtime.multi_namespace_informer import MultiNamespaceI
 from handloop.informers.factory import SharedInformerFactory
 from handloop.informers.keys import ObjectName
 from handloop.informers.shared_informer import SharedIndexInformer
-from handloop.sandbox.server import Sandbox
 from handloop.walkthrough.line_trace import LineTrace
 from handloop.walkthrough.program import run_alone
 from handloop.walkthrough.screen import Screen
 from handloop.walkthrough.source import PACKAGE, Place, cut
 from handloop.walkthrough.stage import DEPLOYMENTS, FOOS, Stage
 from handloop.walkthrough.waiting import until
+from handloop_sandbox.server import Sandbox
 
 _WIDTH: Final = 66
 DECISIONS: Final = {

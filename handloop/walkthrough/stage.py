@@ -25,10 +25,10 @@ from handloop.controller.foo.types import Foo
 from handloop.controller.myapp.types import MyApp
 from handloop.controller.runtime.manager import Manager
 from handloop.informers.factory import SharedInformerFactory
-from handloop.sandbox.requests.request import User
-from handloop.sandbox.server import Sandbox
 from handloop.seams.seams import REAL_SEAMS, Seams
 from handloop.walkthrough.waiting import LONGEST_SECONDS, until
+from handloop_sandbox.requests.request import User
+from handloop_sandbox.server import Sandbox
 
 SAMPLE: Final[dict[str, Any]] = {
     "apiVersion": "samplecontroller.k8s.io/v1alpha1",

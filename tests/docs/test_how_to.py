@@ -42,9 +42,9 @@ from handloop.kinds.core_v1 import (
 )
 from handloop.kinds.meta_v1 import LabelSelector
 from handloop.kinds.networking_v1 import NetworkPolicy, NetworkPolicySpec
-from handloop.sandbox.server import Sandbox
 from handloop.testing import FakeClock, RecordedWrites, caches
 from handloop.testing.eventually import eventually
+from handloop_sandbox.server import Sandbox
 from support.checks.captured_logs import captured_logs
 from support.checks.docs_page import DOCS, assert_tests_pass, blocks_of, module_of
 from support.checks.metric_table import TABLE

@@ -19,8 +19,8 @@ from typing import Any, Final
 import msgspec
 import pytest
 
-from handloop.sandbox.faults.fault import AnyFault, Fault
-from handloop.sandbox.faults.injection import Injection
+from handloop_sandbox.faults.fault import AnyFault, Fault
+from handloop_sandbox.faults.injection import Injection
 from support.checks.deadline import PAUSE_SECONDS, until
 from support.servers.faulty_cluster import (
     DEPLOYMENTS,

@@ -17,10 +17,10 @@ from handloop.apis.crd import custom_resource_definition
 from handloop.controller.myapp.reconciler import add_myapp
 from handloop.controller.myapp.types import MyApp
 from handloop.controller.runtime.manager import Manager
-from handloop.sandbox.faults.injection import Injection
-from handloop.sandbox.requests.request import Request
 from handloop.seams.clock import REAL_CLOCK, Clock
 from handloop.seams.seams import Seams
+from handloop_sandbox.faults.injection import Injection
+from handloop_sandbox.requests.request import Request
 from support.checks.captured_logs import captured_logs
 from support.checks.deadline import until
 from support.checks.threads import Background

@@ -14,7 +14,7 @@ from handloop.client.errors import (
     TransportError,
 )
 from handloop.controller.foo.types import Foo, FooSpec
-from handloop.sandbox.faults.injection import Injection
+from handloop_sandbox.faults.injection import Injection
 from support.checks.deadline import until
 from support.servers.faulty_cluster import DEPLOYMENTS, FOOS, OURS, SECONDS, FaultyCluster, foo_process
 

@@ -8,7 +8,7 @@ from typing import Literal
 
 import pytest
 
-from handloop.sandbox.faults.injection import Injection
+from handloop_sandbox.faults.injection import Injection
 from support.checks.deadline import until
 from support.servers.faulty_cluster import FOOS, OURS, SECONDS, FaultyCluster, Mirror, mirrored
 

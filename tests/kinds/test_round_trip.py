@@ -23,8 +23,8 @@ from handloop.client.transport import HTTPTransport
 from handloop.kinds.apps_v1 import DeploymentSpec
 from handloop.kinds.core_v1 import Container, PodSpec, PodTemplateSpec, Service
 from handloop.kinds.meta_v1 import LabelSelector
-from handloop.sandbox.kinds.kind_table import resource_entries
-from handloop.sandbox.kinds.structure import (
+from handloop_sandbox.kinds.kind_table import resource_entries
+from handloop_sandbox.kinds.structure import (
     Shape,
     items_of,
     named,

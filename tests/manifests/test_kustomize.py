@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from handloop.sandbox.server import Sandbox
+from handloop_sandbox.server import Sandbox
 from support.builders.options import parse_options
 from support.checks.deadline import until
 from support.servers.kubectl import Kubectl

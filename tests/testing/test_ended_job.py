@@ -12,8 +12,8 @@ import pytest
 
 from handloop.apis.evolve import evolve
 from handloop.kinds.batch_v1 import Job
-from handloop.sandbox.clock import SettableClock
 from handloop.testing.running_sandbox import RefusedError, RunningSandbox, running_sandbox
+from handloop_sandbox.clock import SettableClock
 
 _NOW = "2023-11-14T22:13:20Z"
 _REST: dict[str, Any] = {"ready": 0, "startTime": _NOW, "terminating": 0, "uncountedTerminatedPods": {}}

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from handloop.sandbox.server import Sandbox
 from handloop.testing.request_trace import RequestTrace, no_streaming_lists
+from handloop_sandbox.server import Sandbox
 
 
 def test_requests_for_resources_are_noted() -> None:

@@ -6,8 +6,8 @@ from math import inf
 
 import pytest
 
-from handloop.sandbox.clock import SettableClock
 from handloop.testing.shared_clock import SharedClock
+from handloop_sandbox.clock import SettableClock
 from support.checks.threads import Background
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from handloop.sandbox.server import Sandbox
+from handloop_sandbox.server import Sandbox
 from tools.api_reader import APIReader
 
 

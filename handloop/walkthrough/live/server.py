@@ -35,7 +35,6 @@ from cachetools import LRUCache
 from msgspec.json import decode
 
 from handloop.controller.runtime.serving.listening import listen_error
-from handloop.sandbox.accepting import accept
 from handloop.seams.logs import ROOT
 from handloop.seams.threads import Joinable, Spawn, spawn_thread
 from handloop.walkthrough.live.comparison import compare
@@ -48,6 +47,7 @@ from handloop.walkthrough.live.recorder import RING, Recorder, Step
 from handloop.walkthrough.live.snapshot import snapshot
 from handloop.walkthrough.live.source import snippets
 from handloop.walkthrough.live.stacks import stacks
+from handloop_sandbox.accepting import accept
 
 _aiohttp_log: Final = logging.getLogger(f"{ROOT}.live")
 

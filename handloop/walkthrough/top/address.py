@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from argparse import ArgumentTypeError
-from pathlib import Path
-from typing import Final
 from urllib.parse import urlsplit
 
-URL_FILE: Final = Path(".sandbox/live-url")
-"""Written by `--sandbox` beside its kubeconfig, and removed at its end."""
+from handloop.walkthrough.live.url_file import URL_FILE
 
 
 def parse_address(text: str) -> str:

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from handloop.controller.cli.flags import SANDBOX_LIMITS, UsageError
+from handloop.controller.cli.flags import UsageError
 from handloop.controller.runtime.serving.bind_address import BindAddress
-from handloop.sandbox.differences import DIFFERENCES, bullets
+from handloop_sandbox.differences import DIFFERENCES, bullets
+from handloop_sandbox.program import LIMITS
 from support.builders.options import new_options, parse_options
 
 
@@ -199,16 +200,16 @@ def test_the_help_lists_every_difference(capsys: pytest.CaptureFixture[str]) -> 
     with pytest.raises(SystemExit):
         parse_options(["sandbox", "--help"], {})
     text = capsys.readouterr().out
-    assert SANDBOX_LIMITS in text
+    assert LIMITS in text
     told = " ".join(text.partition("where it is not like a kube-apiserver")[2].split())
     assert all(difference.text in told for difference in DIFFERENCES)
 
 
-DOCS = Path(__file__).parents[3] / "docs" / "sandbox.md"
+DOCS = Path(__file__).parents[3] / "sandbox/docs/sandbox.md"
 
 
 def test_the_docs_list_the_same_differences() -> None:
-    """docs/sandbox.md has the very same list, word for word and line for line."""
+    """sandbox/docs/sandbox.md has the very same list, word for word and line for line."""
     assert f"\n{bullets()}" in DOCS.read_text(encoding="utf-8")
 
 

@@ -28,8 +28,8 @@ from handloop.controller.program import PROGRAM
 from handloop.controller.runtime.builder import controller_for
 from handloop.controller.runtime.manager import Manager
 from handloop.informers.keys import ObjectName
-from handloop.sandbox.requests.request import User
-from handloop.sandbox.server import Sandbox
+from handloop_sandbox.requests.request import User
+from handloop_sandbox.server import Sandbox
 from support.builders.options import new_options
 from support.checks.deadline import until
 from support.checks.output import WatchedText
@@ -74,7 +74,7 @@ def test_without_arguments_the_process_ones_count(
     assert capsys.readouterr().out == version_text(PROGRAM, "") + "\n"
 
 
-@pytest.mark.parametrize("missing", ["aiohttp", "handloop.sandbox"])
+@pytest.mark.parametrize("missing", ["aiohttp", "handloop_sandbox"])
 @pytest.mark.parametrize("argv", [["--sandbox"], ["sandbox"], ["sandbox", "--help"]])
 def test_without_its_extra_the_sandbox_is_one_pip_install_away(
     argv: list[str], missing: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -88,7 +88,7 @@ def test_without_its_extra_the_sandbox_is_one_pip_install_away(
     )
 
 
-@pytest.mark.parametrize("missing", ["aiohttp", "handloop.sandbox"])
+@pytest.mark.parametrize("missing", ["aiohttp", "handloop_sandbox"])
 def test_the_other_commands_need_no_extra(
     missing: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -203,7 +203,7 @@ def test_the_first_request_waits_for_no_controller() -> None:
         "handloop.controller.runtime.election.leader_election",
         "handloop.controller.runtime.events",
         "handloop.controller.runtime.manager",
-        "handloop.sandbox",
+        "handloop_sandbox",
     )
     assert not [name for name in loaded if name.startswith(later)]
     assert not loaded & {"kubernetes", "aiohttp", "cachetools"}

@@ -25,11 +25,11 @@ from handloop.controller.cli.main import execute
 from handloop.controller.cli.run import run
 from handloop.controller.foo.access import FOO_ACCESS
 from handloop.controller.runtime.rbac.roles import roles
-from handloop.sandbox.requests.request import User
-from handloop.sandbox.server import Sandbox
 from handloop.seams.clock import REAL_CLOCK, Clock
 from handloop.seams.seams import Seams
 from handloop.testing.fake_clock import FakeClock
+from handloop_sandbox.requests.request import User
+from handloop_sandbox.server import Sandbox
 from support.builders.options import parse_options
 from support.checks.deadline import until
 from support.checks.output import WatchedText

@@ -33,11 +33,11 @@ from handloop.controller.foo.types import Foo
 from handloop.controller.program import PROGRAM
 from handloop.controller.runtime.rbac.access import Access
 from handloop.controller.runtime.rbac.roles import roles
-from handloop.sandbox.requests.request import User
-from handloop.sandbox.server import Sandbox
 from handloop.seams.clock import REAL_CLOCK, Clock
 from handloop.seams.seams import Seams
 from handloop.testing.fake_clock import FakeClock
+from handloop_sandbox.requests.request import User
+from handloop_sandbox.server import Sandbox
 from support.builders.options import new_options
 from support.doubles.scripted_transport import ScriptedTransport, answer
 

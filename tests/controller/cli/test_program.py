@@ -28,13 +28,13 @@ from handloop.controller.myapp.types import MyApp
 from handloop.controller.program import PROGRAM
 from handloop.controller.runtime.metrics.metrics_page import new_registry
 from handloop.kinds.core_v1 import Node
-from handloop.sandbox.clock import SettableClock
-from handloop.sandbox.requests.request import User
-from handloop.sandbox.server import Sandbox
 from handloop.seams.clock import REAL_CLOCK, Clock
 from handloop.seams.seams import Seams
 from handloop.testing.fake_clock import FakeClock
 from handloop.testing.request_trace import RequestTrace
+from handloop_sandbox.clock import SettableClock
+from handloop_sandbox.requests.request import User
+from handloop_sandbox.server import Sandbox
 from support.builders.options import new_options
 from support.checks.captured_logs import captured_logs
 from support.checks.deadline import until

@@ -199,10 +199,13 @@ def test_only_a_path_leads_to_handloop(project: Project) -> None:
     wanted = tomllib.loads(text)["project"]
     named = [*wanted["dependencies"], *wanted["optional-dependencies"]["dev"]]
     assert not [requirement for requirement in named if requirement.startswith("handloop")]
-    (wheel,) = (project.folder / "wheels").iterdir()
-    for name, extras in (("requirements.in", ""), ("requirements-dev.in", "[learn,sandbox]")):
+    own, sandbox = (f"./wheels/{wheel.name}" for wheel in sorted((project.folder / "wheels").iterdir()))
+    for name, paths in (
+        ("requirements.in", [own]),
+        ("requirements-dev.in", [f"{own}[learn,sandbox]", sandbox]),
+    ):
         lines = (project.folder / name).read_text(encoding="utf-8").splitlines()
-        assert [line for line in lines if line[0] != "#"] == [f"./wheels/{wheel.name}{extras}"]
+        assert [line for line in lines if line[0] != "#"] == paths
 
 
 def contents(project: Project) -> dict[Path, bytes]:

@@ -131,10 +131,12 @@ def see_our_dependencies(environment: Path) -> None:
 
 def lock(project: Project) -> None:
     """As `make lock` leaves it, without the dependencies that are there already."""
-    (wheel,) = (project.folder / "wheels").iterdir()
-    line = f"./wheels/{wheel.name} --hash=sha256:{hashlib.sha256(wheel.read_bytes()).hexdigest()}\n"
-    for name in ("requirements.lock", "requirements-dev.lock"):
-        (project.folder / name).write_text(line, encoding="utf-8")
+    own, sandbox = (
+        f"./wheels/{wheel.name} --hash=sha256:{hashlib.sha256(wheel.read_bytes()).hexdigest()}\n"
+        for wheel in sorted((project.folder / "wheels").iterdir())
+    )
+    (project.folder / "requirements.lock").write_text(own, encoding="utf-8")
+    (project.folder / "requirements-dev.lock").write_text(own + sandbox, encoding="utf-8")
 
 
 @pytest.mark.parametrize("locked", [False, pytest.param(True, marks=pytest.mark.nightly)])
@@ -150,7 +152,7 @@ def test_make_takes_the_wheel(project: Project, index: Index, locked: bool) -> N
     assert "1 passed" in ended.stdout
     assert not [path for path in index.asked if "handloop" in path]
     assert bool(index.asked) is not locked
-    (wheel,) = (project.folder / "wheels").iterdir()
+    (wheel,) = (project.folder / "wheels").glob("handloop-*.whl")
     wheel.unlink()
     (project.folder / ".venv/.installed").unlink()
     assert ran(index, project.folder, "make", ".venv/.installed").returncode != 0
@@ -175,6 +177,6 @@ def test_the_image_takes_the_wheel(project: Project, index: Index, locked: bool,
     assert not [path for path in index.asked if "handloop" in path]
     assert bool(index.asked) is not locked
     if locked:
-        (wheel,) = (project.folder / "wheels").iterdir()
+        (wheel,) = (project.folder / "wheels").glob("handloop-*.whl")
         wheel.write_bytes(wheel_of("handloop", "0.1.0", {})[1])
         assert ran(index, project.folder, "sh", "-ec", install).returncode != 0

@@ -18,12 +18,13 @@ from handloop.client.config import load_config
 from handloop.client.server_url import shown_server
 from handloop.client.transport import HTTPTransport
 from handloop.controller.cli import sandbox_command
-from handloop.controller.cli.flags import SANDBOX_LIMITS
 from handloop.controller.cli.operator import Setup
 from handloop.controller.cli.options import Options
 from handloop.controller.cli.sandbox_command import CRDS, run_sandbox, running_sandbox, sandbox_hint
 from handloop.controller.program import PROGRAM
 from handloop.controller.runtime.serving.listening import ListenError
+from handloop_sandbox import program
+from handloop_sandbox.program import LIMITS
 from support.builders.options import new_options
 from support.checks.output import WatchedText
 from support.checks.threads import Background
@@ -87,7 +88,7 @@ def test_the_command_serves_until_stop(options: Options) -> None:
     assert Path(options.sandbox_kubeconfig).exists()
     stop.set()
     assert running.result() == 0
-    assert text.text().startswith(SANDBOX_LIMITS)
+    assert text.text().startswith(LIMITS)
     assert f"export KUBECONFIG={options.sandbox_kubeconfig}" in text.text()
 
 
@@ -126,13 +127,12 @@ def test_a_kubeconfig_that_cannot_be_written_is_reported(tmp_path: Path) -> None
 
 def test_an_address_that_cannot_be_had_is_reported(options: Options, monkeypatch: pytest.MonkeyPatch) -> None:
     """Any failure to listen is E10, not only a taken port."""
-    from handloop.sandbox import server as sandbox_server  # noqa: PLC0415 - replaced where the command looks it up
 
-    class Refused(sandbox_server.Sandbox):
+    class Refused(program.Sandbox):
         def start(self) -> str:
             raise OSError(errno.EACCES, "denied")
 
-    monkeypatch.setattr(sandbox_server, "Sandbox", Refused)
+    monkeypatch.setattr(program, "Sandbox", Refused)
     with pytest.raises(ListenError, match="permission denied"), running_sandbox(options):
         pass
 

@@ -21,7 +21,10 @@ def test_each_prints_what_to_type_next(
     assert run_command(PROGRAM, INIT) == 0
     said = capsys.readouterr().out
     assert "wrote: my-operator/pyproject.toml\n" in said
-    assert "note: the wheel is the handloop that runs now; make and the image install it by its path" in said
+    assert (
+        "note: the wheels are the handloop that runs now, and its sandbox; make and the image install them"
+        in said
+    )
     assert said.endswith(f"next:\n  cd my-operator\n  handloop {' '.join(CREATE)}\n")
     monkeypatch.chdir("my-operator")
     assert run_command(PROGRAM, CREATE) == 0

@@ -11,10 +11,10 @@ from handloop.apis.crd import custom_resource_definition
 from handloop.controller.myapp.reconciler import add_myapp
 from handloop.controller.myapp.types import MyApp
 from handloop.informers.informer_options import InformerOptions
-from handloop.sandbox.engine import Engine, Stream
-from handloop.sandbox.requests.request import Request, Response
 from handloop.seams.seams import Seams
 from handloop.testing.fake_clock import FakeClock
+from handloop_sandbox.engine import Engine, Stream
+from handloop_sandbox.requests.request import Request, Response
 from support.checks.captured_logs import captured_logs
 from support.checks.deadline import until
 from support.rigs.managed_sandbox import ManagedSandbox

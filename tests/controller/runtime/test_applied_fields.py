@@ -10,7 +10,7 @@ from handloop.apis.meta import EMPTY_MAP, FrozenMap, Kind
 from handloop.client.resource_client import Client
 from handloop.controller.runtime.applied_fields import AppliedFields, leaves_out
 from handloop.controller.runtime.apply import apply
-from handloop.sandbox.server import Sandbox
+from handloop_sandbox.server import Sandbox
 
 SAID = {
     "data": {"a": "1"},

@@ -34,8 +34,8 @@ from handloop.apis.meta import EMPTY_MAP, APIStruct, FrozenMap, Kind, ObjectMeta
 from handloop.client.errors import Conflict
 from handloop.controller.runtime import apply as applying
 from handloop.controller.runtime.apply import apply, is_applied, owned_fields
-from handloop.sandbox.kinds.kind_table import named_schema, resource_entries
-from handloop.sandbox.kinds.structure import items_of, list_type, map_keys, map_type, properties, value_of
+from handloop_sandbox.kinds.kind_table import named_schema, resource_entries
+from handloop_sandbox.kinds.structure import items_of, list_type, map_keys, map_type, properties, value_of
 from support.rigs.managed_sandbox import ManagedSandbox
 
 # lists of schemas, Endpoints, Nodes and of a claim's status, which are taken for replaced

@@ -27,10 +27,10 @@ from handloop.informers.indexer import Indexer
 from handloop.informers.lister import Lister
 from handloop.kinds.core_v1 import LoadBalancerIngress, LoadBalancerStatus, Secret, ServiceStatus
 from handloop.kinds.core_v1 import Service as CompleteService
-from handloop.sandbox.server import Sandbox
-from handloop.sandbox.transport import BrokenConnectionError
 from handloop.testing import FakeClock
 from handloop.testing.request_trace import RequestTrace
+from handloop_sandbox.server import Sandbox
+from handloop_sandbox.transport import BrokenConnectionError
 from support.builders.deployments import deployment
 from support.checks.api_errors import api_error
 from support.checks.captured_logs import captured_logs

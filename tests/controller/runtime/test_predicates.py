@@ -24,8 +24,8 @@ from handloop.controller.runtime.predicates import (
     has_generation,
     negate,
 )
-from handloop.sandbox.kinds.kind_table import resource_entries
-from handloop.sandbox.kinds.kinds import WITH_GENERATION
+from handloop_sandbox.kinds.kind_table import resource_entries
+from handloop_sandbox.kinds.kinds import WITH_GENERATION
 from support.builders.deployments import deployment
 
 OLD = deployment("a", 1)

@@ -16,7 +16,7 @@ from handloop.client.errors import ConnectionBroken, DeadlineExceeded, StreamClo
 from handloop.client.resource_client import Client
 from handloop.client.transport import Transport
 from handloop.controller.runtime.manager import Manager
-from handloop.sandbox.server import Sandbox
+from handloop_sandbox.server import Sandbox
 from support.checks.threads import Background
 
 _CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"

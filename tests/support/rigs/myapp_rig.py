@@ -29,8 +29,8 @@ from handloop.controller.runtime.reconcile import ReconcileError, Result
 from handloop.informers.indexer import NAMESPACE_INDEX, Indexer, namespace_index_func
 from handloop.informers.keys import ObjectName
 from handloop.informers.lister import Lister
-from handloop.sandbox.server import Sandbox
 from handloop.testing.fake_clock import FakeClock
+from handloop_sandbox.server import Sandbox
 
 K = TypeVar("K", bound=Kind)
 Object = dict[str, Any]

@@ -23,8 +23,8 @@ from handloop.informers.factory import SharedInformerFactory
 from handloop.informers.handlers import ResourceEventHandlerFuncs
 from handloop.informers.informer_options import InformerOptions
 from handloop.informers.keys import DeletedFinalStateUnknown, deletion_handling_meta_namespace_key_func
-from handloop.sandbox.server import Sandbox
 from handloop.seams.seams import Seams
+from handloop_sandbox.server import Sandbox
 from support.checks.deadline import until
 from support.checks.threads import Background
 from support.doubles.fast_clock import FastClock

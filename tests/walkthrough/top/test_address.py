@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from handloop.walkthrough.top.address import URL_FILE, parse_address, sandbox_url
+from handloop.walkthrough.live.url_file import URL_FILE
+from handloop.walkthrough.top.address import parse_address, sandbox_url
 
 
 @pytest.mark.parametrize(

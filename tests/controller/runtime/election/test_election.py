@@ -18,9 +18,9 @@ from handloop.client.transport import HTTPTransport
 from handloop.controller.runtime.election.election import Election, LeaseTerms, lease_terms, new_identity
 from handloop.controller.runtime.election.leader_election import LeadershipLost
 from handloop.controller.runtime.manager import Manager
-from handloop.sandbox.server import Sandbox
 from handloop.seams.seams import Seams
 from handloop.testing.fake_clock import FakeClock
+from handloop_sandbox.server import Sandbox
 from support.checks.threads import Background
 
 TERMS = LeaseTerms(namespace="default", name="lock", lease_duration_seconds=17.0)

@@ -1,0 +1,99 @@
+"""
+Extensions: the commands and pages that the program has only where more than itself is installed.
+
+Each is a module, which an entry point of the group `handloop_extensions` names: of a distribution that is
+installed, or of the projects of the checkout that runs.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
+from importlib import import_module
+from importlib.metadata import entry_points
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from handloop.controller.cli.version import checkout
+
+GROUP: Final = "handloop_extensions"
+_OURS: Final = ("handloop_sandbox", "handloop.walkthrough")
+
+
+class _Extension(NamedTuple):
+    title: str
+    extra: str
+    """The extra of handloop that brings it."""
+    needs: tuple[str, ...]
+    """Modules of others that come with that extra."""
+
+
+_EXTENSIONS: Final = {
+    "sandbox": _Extension("the sandbox", "sandbox", ("aiohttp", "re2")),
+    "walkthrough": _Extension("walkthrough", "sandbox", ("aiohttp", "re2")),
+    "top": _Extension("top", "learn", ("aiohttp", "rich")),
+    "live-page": _Extension("the live page", "learn", ("aiohttp", "aiohttp_sse")),
+}
+
+
+class NotInstalledError(Exception):
+    """An extension is missing. The message is one sentence; title says what is missing, fix what to type."""
+
+    def __init__(self, name: str) -> None:
+        self.title = _EXTENSIONS[name].title
+        self.fix = install_command(name)
+        super().__init__(f"{self.title} is not installed: {self.fix}")
+
+
+def install_command(name: str) -> str:
+    """What to type to get an extension."""
+    return f'pip install "handloop[{_EXTENSIONS[name].extra}]"'
+
+
+def is_installed(name: str) -> bool:
+    """Whether an extension and what it needs are there; imports none of it."""
+    package = _modules().get(name, "").rpartition(".")[0]
+    try:
+        return bool(package) and all(find_spec(each) for each in (package, *_EXTENSIONS[name].needs))
+    except ModuleNotFoundError:  # of the package's own package
+        return False
+
+
+def extension(name: str) -> Any:
+    """The module of an extension. Raises: NotInstalledError."""
+    module = _modules().get(name)
+    if module is None:
+        raise NotInstalledError(name)
+    with needing(name):
+        return import_module(module)
+
+
+@contextmanager
+def needing(name: str) -> Iterator[None]:
+    """Turn the lack of a library of an extension, which it may load late, into a NotInstalledError."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if not str(error.name).startswith((*_OURS, *_EXTENSIONS[name].needs)):
+            raise
+        raise NotInstalledError(name) from error
+
+
+@cache
+def _modules() -> Mapping[str, str]:
+    """The module of each extension that there is. In a checkout the sandbox becomes importable."""
+    root = Path(__file__).parents[3]
+    project = checkout(root)
+    if not project:
+        return {point.name: point.value for point in entry_points(group=GROUP)}
+    sandbox = checkout(root / "sandbox", "handloop-sandbox")
+    if sandbox and str(root / "sandbox") not in sys.path:
+        sys.path.append(str(root / "sandbox"))
+    return {
+        name: module
+        for each in (project, sandbox)
+        for name, module in each.get("entry-points", {}).get(GROUP, {}).items()
+    }

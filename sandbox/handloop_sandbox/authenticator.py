@@ -1,0 +1,73 @@
+"""
+Who sends a request: a known user, a service account, the anonymous user, or a wrong token.
+
+The token may stand in the server's URL, `http://127.0.0.1:PORT/TOKEN`: kubectl sends a bearer token over TLS
+only. A secret first part of the path works over plain loopback HTTP, with every client that takes a server
+URL with a path. A bearer token in the header counts before it, such as a service account's in a copy of the
+sandbox's kubeconfig.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from handloop_sandbox.requests import tokens
+from handloop_sandbox.requests.authorization import ANONYMOUS
+from handloop_sandbox.requests.request import Request, User
+from handloop_sandbox.verbs import reviews
+
+
+class Authenticator:
+    """
+    Knows users by their bearer tokens, and service accounts by the tokens that it has signed.
+
+    Threads: any.
+    """
+
+    def __init__(self, users: Mapping[str, User] | None, *, everybody: User, tokens_in_paths: bool) -> None:
+        """
+        Args: users None = every request has all rights. tokens_in_paths = a token may be the first part of
+        the path.
+        """
+        self._users = users
+        self._everybody = everybody
+        self._tokens_in_paths = tokens_in_paths
+        self.signing_key = secrets.token_bytes(32)
+
+    def unveiled(self, request: Request) -> Request:
+        """The request with a token in its path moved into the Authorization header, if none is there."""
+        return unveil(request, self._users or ()) if self._tokens_in_paths else request
+
+    def user(self, request: Request, now: float) -> User | None:
+        """The sender of a request; None for wrong credentials."""
+        if self._users is None:
+            return self._everybody
+        kind, _, token = request.headers.get("authorization", "").partition(" ")
+        if kind.lower() != "bearer" or not token.strip():
+            return ANONYMOUS
+        token = token.strip()
+        # a header may hold any bytes
+        given = token.encode(errors="surrogateescape")
+        known = [user for text, user in self._users.items() if secrets.compare_digest(text.encode(), given)]
+        if known:
+            return known[0]
+        claims = tokens.verify(self.signing_key, token, now)
+        return None if claims is None else reviews.account_of(claims)
+
+
+def unveil(request: Request, tokens: Iterable[str]) -> Request:
+    """
+    The request without the token at the start of its path, if it is one of tokens.
+
+    It goes into the header, unless a bearer token is there.
+    """
+    first, _, rest = request.path.removeprefix("/").partition("/")
+    given = first.encode(errors="surrogateescape")
+    if not given or not any(secrets.compare_digest(given, token.encode()) for token in tokens if token):
+        return request
+    headers = dict(request.headers)
+    if not headers.get("authorization", "").lower().startswith("bearer "):
+        headers["authorization"] = f"Bearer {first}"
+    return replace(request, path=f"/{rest}", headers=headers)

@@ -1,0 +1,235 @@
+"""
+The HorizontalPodAutoscaler controller: every 15 s it brings targets within their bounds.
+
+It measures nothing, as in a cluster without a metrics server: within the bounds the size stays, and condition
+and Events report that no metric is served.
+Follows: kubernetes pkg/controller/podautoscaler/horizontal.go. Differs: it never scales to zero, and does not
+notice that several autoscalers have the same pods.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from handloop.apis.meta import format_time
+from handloop_sandbox.cluster import autoscaler_metrics, scale_target
+from handloop_sandbox.cluster.cluster_controller import Pace, Step, View, Write
+from handloop_sandbox.cluster.dirty_keys import DirtyKeys
+from handloop_sandbox.cluster.events import ComponentEventRecorder
+from handloop_sandbox.cluster.scale_target import NoScaleError, ScaleTarget
+from handloop_sandbox.storage.stored import Change, ChangeType, Object
+from handloop_sandbox.wire import label_selector
+from handloop_sandbox.wire.resource import GroupResource
+from handloop_sandbox.wire.status import Status, StatusError
+
+ABLE = "AbleToScale"
+ACTIVE = "ScalingActive"
+
+
+class AutoscalerStatus:
+    """A copy of an HPA's status to change. Conditions keep their order and the time of their last change."""
+
+    def __init__(self, autoscaler: Object, now: float) -> None:
+        self._now = now
+        self._before = _without_empty(autoscaler.get("status") or {})
+        self._status = dict(self._before)
+        self._conditions = [dict(entry) for entry in self._before.get("conditions") or ()]
+
+    def say(self, kind: str, reason: str, message: str, *, holds: bool) -> None:
+        """Set a condition."""
+        entry = next((each for each in self._conditions if each["type"] == kind), None)
+        if entry is None:
+            entry = {"type": kind}
+            self._conditions.append(entry)
+        if entry.get("status") != str(holds):
+            entry["lastTransitionTime"] = format_time(self._now)
+        entry |= {"status": str(holds), "reason": reason, "message": message}
+
+    def count(
+        self, *, current: int, desired: int | None, metrics: list[dict[str, Any]] | None, scaled: bool = False
+    ) -> None:
+        """Set replicas and metrics; desired None = as before."""
+        self._status["currentReplicas"] = current
+        if desired is not None:
+            self._status["desiredReplicas"] = desired
+        self._status["currentMetrics"] = metrics
+        if scaled:
+            self._status["lastScaleTime"] = format_time(self._now)
+
+    def changed(self) -> dict[str, Any] | None:
+        """The status to write; None when it is the one there is."""
+        status = {"desiredReplicas": 0, **_without_empty(self._status), "conditions": self._conditions}
+        return None if _without_empty(status) == self._before else status
+
+
+def _without_empty(status: dict[str, Any]) -> dict[str, Any]:
+    return {field: value for field, value in status.items() if value}
+
+
+AUTOSCALERS = GroupResource("autoscaling", "horizontalpodautoscalers")
+
+_SYNC_SECONDS = 15.0
+
+_Key = tuple[str, str]
+
+
+@dataclass(slots=True)
+class _Look:
+    """One look at an autoscaler. It ends only when the write that resizes its target has been answered."""
+
+    autoscaler: Object
+    status: AutoscalerStatus
+    target: ScaleTarget
+    desired: int = 0
+    why: str = ""
+    refusal: str = ""
+
+
+class AutoscalerController:
+    """
+    Looks at every HorizontalPodAutoscaler each 15 s.
+
+    State: _dirty has the (namespace, name) of autoscalers to look at. _resizing has the looks whose write is
+    under way; they end in the next step.
+    """
+
+    name = "kube-controller-manager"
+    interests: frozenset[GroupResource] | None = frozenset({AUTOSCALERS})
+
+    def __init__(self, pace: Pace) -> None:
+        self._pace = pace
+        self._dirty: DirtyKeys[_Key] = DirtyKeys()
+        self._resizing: dict[_Key, _Look] = {}
+        self._recorder = ComponentEventRecorder("horizontal-pod-autoscaler")
+
+    def step(self, view: View, changes: Sequence[Change], now: float) -> Step:
+        """Look at every autoscaler that is due."""
+        for change in changes:
+            self._observe(change, now)
+        writes: list[Write] = []
+        for key in self._dirty.take(now):
+            writes += self._turn(view, key, now)
+        return Step(writes, self._dirty.next_wake())
+
+    def refused(self, write: Write, status: Status, now: float) -> None:
+        """Note that a target may not be resized. Other refused writes wait for the next look."""
+        del now
+        if write.subresource != "scale":
+            return
+        for look in self._resizing.values():
+            metadata = look.target.object["metadata"]
+            place = (look.target.resource.group_resource, metadata["namespace"], metadata["name"])
+            if place == (write.group_resource, write.namespace, write.name):
+                look.refusal = status["message"]
+
+    def _observe(self, change: Change, now: float) -> None:
+        key = (change.namespace, change.name)
+        if change.type is ChangeType.DELETED:
+            self._dirty.drop(key)
+            self._resizing.pop(key, None)
+        else:
+            self._dirty.mark(key, now + self._pace.seconds(_SYNC_SECONDS))
+
+    def _turn(self, view: View, key: _Key, now: float) -> Iterator[Write]:
+        autoscaler = view.state.get(AUTOSCALERS, *key)
+        if autoscaler is None:
+            return
+        self._dirty.mark(key, now + self._pace.seconds(_SYNC_SECONDS))
+        look = self._resizing.pop(key, None)
+        if look is not None:
+            yield from self._conclude(view, look, now)
+        else:
+            yield from self._sync(view, key, autoscaler, now)
+
+    def _sync(self, view: View, key: _Key, autoscaler: Object, now: float) -> Iterator[Write]:
+        status = AutoscalerStatus(autoscaler, now)
+        try:
+            target = scale_target.find(view, key[0], autoscaler["spec"]["scaleTargetRef"])
+        except NoScaleError as error:
+            yield self._tell(view, autoscaler, "FailedGetScale", str(error), now)
+            message = f"the HPA controller was unable to get the target's current scale: {error}"
+            status.say(ABLE, "FailedGetScale", message, holds=False)
+            yield from _written(autoscaler, status)
+            return
+        message = "the HPA controller was able to get the target's current scale"
+        status.say(ABLE, "SucceededGetScale", message, holds=True)
+        yield from self._decide(view, key, _Look(autoscaler, status, target), now)
+
+    def _decide(self, view: View, key: _Key, look: _Look, now: float) -> Iterator[Write]:
+        spec, current = look.autoscaler["spec"], look.target.replicas
+        least, most = spec.get("minReplicas") or 1, spec["maxReplicas"]
+        if current == 0:
+            message = "scaling is disabled since the replica count of the target is zero"
+            look.status.say(ACTIVE, "ScalingDisabled", message, holds=False)
+            look.status.count(current=0, desired=0, metrics=None)
+            yield from _written(look.autoscaler, look.status)
+        elif least <= current <= most:
+            yield from self._miss_metrics(view, look, now)
+        else:
+            bound, look.desired = ("above Spec.Max", most) if current > most else ("below Spec.Min", least)
+            look.why = f"Current number of replicas {bound}Replicas"
+            self._resizing[key] = look
+            self._dirty.mark(key, now)
+            yield scale_target.resized(look.target, look.desired)
+
+    def _miss_metrics(self, view: View, look: _Look, now: float) -> Iterator[Write]:
+        metrics = None
+        problem = _selector_problem(look.target.selector)
+        if problem is not None:
+            reason, message, condition = problem
+            yield self._tell(view, look.autoscaler, reason, message, now)
+            look.status.say(ACTIVE, "InvalidSelector", condition, holds=False)
+        else:
+            namespace = look.autoscaler["metadata"]["namespace"]
+            specs = look.autoscaler["spec"]["metrics"]
+            failures = [autoscaler_metrics.failure(namespace, spec) for spec in specs]
+            for failure in failures:
+                yield self._tell(view, look.autoscaler, failure.reason, failure.message, now)
+            first, count = failures[0], len(failures)
+            message = f"invalid metrics ({count} invalid out of {count}), first error is: {first.outer}"
+            condition = f"the HPA was unable to compute the replica count: {first.message}"
+            look.status.say(ACTIVE, first.reason, condition, holds=False)
+            metrics = [{"type": ""}] * count
+        look.status.count(current=look.target.replicas, desired=None, metrics=metrics)
+        yield from _written(look.autoscaler, look.status)
+        yield self._tell(view, look.autoscaler, "FailedComputeMetricsReplicas", message, now)
+
+    def _conclude(self, view: View, look: _Look, now: float) -> Iterator[Write]:
+        """Report how resizing went."""
+        size, before = f"New size: {look.desired}; reason: {look.why}", look.target.replicas
+        if look.refusal:
+            text = f"{size}; error: {look.refusal}"
+            yield self._tell(view, look.autoscaler, "FailedRescale", text, now)
+            message = f"the HPA controller was unable to update the target scale: {look.refusal}"
+            look.status.say(ABLE, "FailedUpdateScale", message, holds=False)
+            look.status.count(current=before, desired=None, metrics=None)
+        else:
+            message = f"the HPA controller was able to update the target scale to {look.desired}"
+            look.status.say(ABLE, "SucceededRescale", message, holds=True)
+            yield self._tell(view, look.autoscaler, "SuccessfulRescale", size, now)
+            look.status.count(current=before, desired=look.desired, metrics=None, scaled=True)
+        yield from _written(look.autoscaler, look.status)
+
+    def _tell(self, view: View, about: Object, reason: str, message: str, now: float) -> Write:
+        kind = "Normal" if reason == "SuccessfulRescale" else "Warning"
+        return self._recorder.event(view, about, kind=kind, reason=reason, message=message, now=now)
+
+
+def _selector_problem(selector: str) -> tuple[str, str, str] | None:
+    """Why the pods of a target are not known: the Event's reason and message, the condition's message."""
+    if not selector:
+        return "SelectorRequired", "selector is required", "the HPA target's scale is missing a selector"
+    try:
+        label_selector.parse(selector)
+    except StatusError as error:
+        text = f"couldn't convert selector into a corresponding internal selector object: {error}"
+        return "InvalidSelector", text, text
+    return None
+
+
+def _written(autoscaler: Object, status: AutoscalerStatus) -> Iterator[Write]:
+    changed = status.changed()
+    if changed is not None:
+        yield Write.of("update", AUTOSCALERS, {**autoscaler, "status": changed}, subresource="status")

@@ -1,0 +1,61 @@
+"""The objects that a new cluster holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from handloop_sandbox.cluster.cluster_controller import Write
+from handloop_sandbox.wire.resource import GroupResource
+
+_NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
+_RBAC: Final = "rbac.authorization.k8s.io"
+_ADMIN: Final = "cluster-admin"
+
+
+def writes() -> Iterator[Write]:
+    """The creates, in order."""
+    for name in _NAMESPACES:
+        yield _create(GroupResource("", "namespaces"), "v1", "Namespace", name)
+    yield _create(
+        GroupResource("", "services"),
+        "v1",
+        "Service",
+        "kubernetes",
+        namespace="default",
+        spec=_service_spec(),
+    )
+    rules: list[dict[str, Any]] = [
+        {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]},
+        {"nonResourceURLs": ["*"], "verbs": ["*"]},
+    ]
+    yield _create(GroupResource(_RBAC, "clusterroles"), f"{_RBAC}/v1", "ClusterRole", _ADMIN, rules=rules)
+    subject = {"kind": "Group", "apiGroup": _RBAC, "name": "system:masters"}
+    role = {"apiGroup": _RBAC, "kind": "ClusterRole", "name": _ADMIN}
+    yield _create(
+        GroupResource(_RBAC, "clusterrolebindings"),
+        f"{_RBAC}/v1",
+        "ClusterRoleBinding",
+        _ADMIN,
+        roleRef=role,
+        subjects=[subject],
+    )
+
+
+def _service_spec() -> dict[str, Any]:
+    port = {"name": "https", "port": 443, "protocol": "TCP", "targetPort": 6443}
+    return {"clusterIP": "10.96.0.1", "ports": [port]}
+
+
+def _create(
+    group_resource: GroupResource,
+    api_version: str,
+    kind: str,
+    name: str,
+    *,
+    namespace: str = "",
+    **fields: Any,
+) -> Write:
+    metadata = {"name": name, "namespace": namespace} if namespace else {"name": name}
+    obj = {"apiVersion": api_version, "kind": kind, "metadata": metadata, **fields}
+    return Write.of("create", group_resource, obj)

@@ -1,0 +1,221 @@
+"""
+How controllers live in the sandbox: they react to changes and to time.
+
+A ClusterController is a function of what it has seen. A step hands it changes; it reads the state through a
+View and answers with Writes, which go through the same API code as a client's requests. The Runner steps
+controllers one after the other. Steps and requests are serialised, so a write meets exactly the state that
+its step has read.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from handloop_sandbox.storage.catalog import Catalog
+from handloop_sandbox.storage.state import State
+from handloop_sandbox.storage.stored import Change, ChangeType, Object, Stored
+from handloop_sandbox.wire.resource import GroupResource
+from handloop_sandbox.wire.status import Status
+
+_LEAST = 0.9
+_MOST = 1.6  # three pods side by side are ready 2 to 4 s after their Deployment was created
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """Turns the seconds of a nominal timeline into real ones; speed 10 = ten times faster."""
+
+    speed: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not self.speed > 0:
+            raise ValueError(f"speed must be above 0, got {self.speed}")
+
+    def seconds(self, nominal: float) -> float:
+        """Nominal seconds at this speed: deadlines and back-offs."""
+        return nominal / self.speed
+
+    def jittered(self, nominal: float, source: random.Random) -> float:
+        """The same, times 0.9 to 1.6, so that things that start together do not end together."""
+        return self.seconds(nominal) * source.uniform(_LEAST, _MOST)
+
+
+NAME_SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"  # apimachinery util/rand: no vowels, no look-alikes
+_SUFFIX_LENGTH = 5
+_MAX_GENERATED_BASE = 58
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Write:
+    """
+    One write of a controller; object is the whole object for create and update.
+
+    An update needs no resource version. subresource is "", "status", "scale", "binding" or "finalize". uid
+    and resource_version are preconditions of a delete; propagation and grace_seconds are its options.
+    """
+
+    verb: Literal["create", "update", "delete"]
+    group_resource: GroupResource
+    namespace: str
+    name: str = ""
+    object: Object | None = None
+    subresource: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    propagation: str = ""
+    grace_seconds: int | None = None
+
+    @classmethod
+    def of(
+        cls,
+        verb: Literal["create", "update", "delete"],
+        group_resource: GroupResource,
+        obj: Object,
+        *,
+        subresource: str = "",
+        propagation: str = "",
+        grace_seconds: int | None = None,
+    ) -> Write:
+        """A write of an object in hand. A delete has its uid as a precondition."""
+        metadata, deletes = obj["metadata"], verb == "delete"
+        return cls(
+            verb=verb,
+            group_resource=group_resource,
+            namespace=metadata.get("namespace", ""),
+            name=metadata["name"],
+            object=None if deletes else obj,
+            subresource=subresource,
+            uid=metadata.get("uid", "") if deletes else "",
+            propagation=propagation,
+            grace_seconds=grace_seconds,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """The decisions of a step; next_wake is the unix time of the next one, even without changes."""
+
+    writes: Sequence[Write] = ()
+    next_wake: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What a step may read; random is the only source of chance."""
+
+    state: State
+    catalog: Catalog
+    random: random.Random
+
+    def new_name(self, generate_name: str) -> str:
+        """A name from a prefix, as the server would make it."""
+        return new_name(generate_name, self.random)
+
+
+class ClusterController(Protocol):
+    """
+    One controller; interests None = every collection.
+
+    The first step gets everything that exists as ADDED. Later steps get the changes in interests since the
+    last step, oldest first. A step at next_wake, or after a refusal, may get none.
+    """
+
+    @property
+    def name(self) -> str:
+        """The user and field manager of its writes."""
+
+    @property
+    def interests(self) -> frozenset[GroupResource] | None:
+        """The collections whose changes it is handed."""
+
+    def step(self, view: View, changes: Sequence[Change], now: float) -> Step:
+        """Look, decide, answer with writes."""
+
+    def refused(self, write: Write, status: Status, now: float) -> None:
+        """Learn that the API refused a write."""
+
+
+ApplyWrite = Callable[[str, Write], Status | None]
+"""(controller name, write) -> None, or the refusal."""
+
+
+class Runner:
+    """
+    Steps controllers that have something to do.
+
+    State: _pending has the changes that each controller has not seen, _wakes the time of its next step.
+    Threads: the engine's lock is held throughout.
+    """
+
+    def __init__(self, controllers: Sequence[ClusterController], *, max_rounds: int = 1000) -> None:
+        self._controllers = tuple(controllers)
+        self._pending: list[list[Change]] = [[] for _ in self._controllers]
+        self._wakes: list[float | None] = [None] * len(self._controllers)
+        self._max_rounds = max_rounds
+
+    def start(self, state: State) -> None:
+        """Queue everything that exists as ADDED."""
+        for group_resource in state.group_resources():
+            collection = state.collection(group_resource)
+            for key in collection.keys:
+                self._queue(_as_added(group_resource, collection.objects[key]))
+        self._wakes = [float("-inf")] * len(self._controllers)
+
+    def committed(self, changes: Sequence[Change]) -> None:
+        """Queue what a commit changed."""
+        for change in changes:
+            self._queue(change)
+
+    def next_wake(self) -> float | None:
+        """When run() is due: -inf = at once, None = after the next change."""
+        if any(self._pending):
+            return float("-inf")
+        return min((wake for wake in self._wakes if wake is not None), default=None)
+
+    def run(
+        self, view: Callable[[], View], now: float, apply: ApplyWrite, *, rounds: int | None = None
+    ) -> None:
+        """
+        Step controllers until none is due, or so many times. next_wake() then shows whether one is still due.
+
+        Args: view makes the View of a step. apply commits a write and calls committed().
+        """
+        for _ in range(self._max_rounds if rounds is None else rounds):
+            due = [index for index in range(len(self._controllers)) if self._is_due(index, now)]
+            if not due:
+                return
+            for index in due:
+                self._step(index, view, now, apply)
+
+    def _queue(self, change: Change) -> None:
+        for controller, pending in zip(self._controllers, self._pending, strict=True):
+            if controller.interests is None or change.group_resource in controller.interests:
+                pending.append(change)
+
+    def _is_due(self, index: int, now: float) -> bool:
+        wake = self._wakes[index]
+        return bool(self._pending[index]) or (wake is not None and wake <= now)
+
+    def _step(self, index: int, view: Callable[[], View], now: float, apply: ApplyWrite) -> None:
+        controller = self._controllers[index]
+        changes, self._pending[index] = self._pending[index], []
+        step = controller.step(view(), changes, now)
+        self._wakes[index] = step.next_wake
+        for write in step.writes:
+            refusal = apply(controller.name, write)
+            if refusal is not None:
+                controller.refused(write, refusal, now)
+                self._wakes[index] = now  # it may want to look again at a time next_wake did not know of
+
+
+def new_name(generate_name: str, source: random.Random) -> str:
+    """generate_name, cut to 58 characters, and five random ones (apiserver names.SimpleNameGenerator)."""
+    suffix = "".join(source.choice(NAME_SUFFIX_ALPHABET) for _ in range(_SUFFIX_LENGTH))
+    return generate_name[:_MAX_GENERATED_BASE] + suffix
+
+
+def _as_added(group_resource: GroupResource, stored: Stored) -> Change:
+    return Change(ChangeType.ADDED, group_resource, new=stored, old=None)

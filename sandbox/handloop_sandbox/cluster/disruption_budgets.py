@@ -1,0 +1,121 @@
+"""
+The disruption controller: how many pods of a PodDisruptionBudget may be evicted.
+
+Follows: kubernetes pkg/controller/disruption. Differs: percentages and maxUnavailable count existing pods,
+not the replicas that their controllers want; evicted pods are not remembered.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from handloop.apis.meta import format_time
+from handloop_sandbox.cluster.cluster_controller import Pace, Step, View, Write
+from handloop_sandbox.cluster.dirty_keys import DirtyKeys
+from handloop_sandbox.cluster.workloads import PODS, condition, is_pod_active, is_pod_ready
+from handloop_sandbox.storage.stored import Change, Object
+from handloop_sandbox.wire.label_selector import matches
+from handloop_sandbox.wire.resource import GroupResource
+from handloop_sandbox.wire.status import Status
+
+BUDGETS = GroupResource("policy", "poddisruptionbudgets")
+
+_REACTION_SECONDS = 0.05
+_Key = tuple[str, str]
+
+
+class DisruptionController:
+    """
+    Counts healthy pods after changes of pods or budgets.
+
+    State: _dirty has the (namespace, name) of budgets to look at.
+    """
+
+    name = "kube-controller-manager"
+    interests: frozenset[GroupResource] | None = frozenset({BUDGETS, PODS})
+
+    def __init__(self, pace: Pace) -> None:
+        self._pace = pace
+        self._dirty: DirtyKeys[_Key] = DirtyKeys()
+
+    def step(self, view: View, changes: Sequence[Change], now: float) -> Step:
+        """Look at every budget that is due."""
+        due = now + self._pace.seconds(_REACTION_SECONDS)
+        for change in changes:
+            self._observe(view, change, due)
+        writes: list[Write] = []
+        for key in self._dirty.take(now):
+            writes += self._sync(view, key, now)
+        return Step(writes, self._dirty.next_wake())
+
+    def refused(self, write: Write, status: Status, now: float) -> None:
+        """Nothing to do: a change of the budget brings the next look."""
+
+    def _observe(self, view: View, change: Change, due: float) -> None:
+        if change.group_resource == BUDGETS:
+            self._dirty.mark((change.namespace, change.name), due)
+            return
+        versions = [version.object for version in (change.new, change.old) if version]
+        for budget in view.state.list(BUDGETS, change.namespace):
+            selector = budget["spec"].get("selector")
+            if any(matches(selector, version["metadata"].get("labels")) for version in versions):
+                self._dirty.mark((change.namespace, budget["metadata"]["name"]), due)
+
+    @staticmethod
+    def _sync(view: View, key: _Key, now: float) -> list[Write]:
+        budget = view.state.get(BUDGETS, *key)
+        if budget is None:
+            return []
+        pods = [pod for pod in view.state.list(PODS, key[0]) if _is_covered(budget, pod)]
+        status = _status(budget, pods, format_time(now))
+        if status == budget.get("status"):
+            return []
+        return [Write.of("update", BUDGETS, {**budget, "status": status}, subresource="status")]
+
+
+def _is_covered(budget: Object, pod: Object) -> bool:
+    selected = matches(budget["spec"].get("selector"), pod["metadata"].get("labels"))
+    return selected and is_pod_active(pod)
+
+
+def _status(budget: Object, pods: Sequence[Object], now: str) -> dict[str, Any]:
+    expected = len(pods)
+    healthy = sum(1 for pod in pods if is_pod_ready(pod))
+    desired = _desired(budget["spec"], expected)
+    allowed = max(0, healthy - desired)
+    return {
+        "observedGeneration": budget["metadata"].get("generation", 0),
+        "disruptionsAllowed": allowed,
+        "currentHealthy": healthy,
+        "desiredHealthy": desired,
+        "expectedPods": expected,
+        "conditions": [_condition(budget, allowed=allowed > 0, now=now)],
+    }
+
+
+def _desired(spec: Object, expected: int) -> int:
+    """How many have to stay healthy."""
+    if spec.get("maxUnavailable") is not None:
+        return max(0, expected - _share(spec["maxUnavailable"], expected))
+    return _share(spec.get("minAvailable", 1), expected)
+
+
+def _share(value: int | str, of: int) -> int:
+    """A number, or a percentage rounded up."""
+    return math.ceil(int(value[:-1]) * of / 100) if isinstance(value, str) else value
+
+
+def _condition(budget: Object, *, allowed: bool, now: str) -> dict[str, Any]:
+    status = "True" if allowed else "False"
+    before = condition(budget, "DisruptionAllowed")
+    since = before["lastTransitionTime"] if before and before["status"] == status else now
+    return {
+        "type": "DisruptionAllowed",
+        "status": status,
+        "observedGeneration": budget["metadata"].get("generation", 0),
+        "lastTransitionTime": since,
+        "reason": "SufficientPods" if allowed else "InsufficientPods",
+        "message": "",
+    }

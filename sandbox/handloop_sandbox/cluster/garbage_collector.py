@@ -1,0 +1,227 @@
+"""
+The garbage collector: the fate of objects whose owners are deleted.
+
+Background: an object is deleted once all its owners have gone. Foreground: an owner is deleted once the
+dependents that block it have gone. Orphan: the dependents lose the reference and stay. A reference finds its
+owner by kind, namespace and name; the owner must also have the reference's UID.
+Follows: kubernetes pkg/controller/garbagecollector/garbagecollector.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from enum import Enum, auto
+from typing import Any, NamedTuple
+
+from handloop_sandbox.cluster.cluster_controller import Pace, Step, View, Write
+from handloop_sandbox.cluster.dirty_keys import DirtyKeys
+from handloop_sandbox.cluster.events import ComponentEventRecorder
+from handloop_sandbox.cluster.workloads import is_deleting
+from handloop_sandbox.storage.owner_references import references, with_references, without_owners
+from handloop_sandbox.storage.stored import Change, ChangeType, Object
+from handloop_sandbox.wire.resource import GroupResource
+from handloop_sandbox.wire.status import Status
+
+FOREGROUND = "foregroundDeletion"
+ORPHAN = "orphan"
+
+_REACTION_SECONDS = 0.02
+_RETRY_SECONDS = 1.0
+_REMEMBERED_OWNERS = 10_000
+
+
+class _Place(NamedTuple):
+    group_resource: GroupResource
+    namespace: str
+    name: str
+
+
+class _Owner(Enum):
+    """What a reference leads to. UNKNOWN = it cannot be followed, so nothing follows from it."""
+
+    SOLID = auto()
+    ABSENT = auto()
+    WAITING = auto()
+    UNKNOWN = auto()
+
+
+class GarbageCollector:
+    """
+    Looks at objects whose owners changed, and at owners that wait for their dependents.
+
+    State: _gone has the UIDs of deleted owners, oldest first: an owner's kind may have gone with it.
+    """
+
+    name = "kube-controller-manager"
+    interests: frozenset[GroupResource] | None = None
+
+    def __init__(self, pace: Pace) -> None:
+        self._pace = pace
+        self._dirty: DirtyKeys[_Place] = DirtyKeys()
+        self._gone: dict[str, None] = {}
+        self._recorder = ComponentEventRecorder("garbage-collector-controller")
+
+    def step(self, view: View, changes: Sequence[Change], now: float) -> Step:
+        """Decide about every object that is due."""
+        writes: list[Write] = []
+        for change in changes:
+            for place in self._concerned(view, change):
+                self._dirty.mark(place, now + self._pace.seconds(_REACTION_SECONDS))
+            writes += self._complaints(view, change, now)
+        for place in self._dirty.take(now):
+            obj = view.state.get(*place)
+            if obj is not None:
+                writes += self._decide(view, place, obj, now)
+        return Step(writes, self._dirty.next_wake())
+
+    def refused(self, write: Write, status: Status, now: float) -> None:
+        """Look again: the object has changed meanwhile."""
+        del status
+        place = _Place(write.group_resource, write.namespace, write.name)
+        if write.name:
+            self._dirty.mark(place, now + self._pace.seconds(_RETRY_SECONDS))
+
+    def _concerned(self, view: View, change: Change) -> Iterator[_Place]:
+        """The objects that a change may affect."""
+        obj = change.new.object
+        uid = obj["metadata"]["uid"]
+        if change.type is ChangeType.DELETED:
+            dependents = view.state.by_owner(uid)
+            if dependents:
+                self._remember(uid)
+            yield from (_place(*dependent) for dependent in dependents)
+            yield from _waiting_owners(view, obj)
+            return
+        if is_deleting(obj) and {FOREGROUND, ORPHAN} & set(_finalizers(obj)):
+            yield _Place(change.group_resource, change.namespace, change.name)
+        before = references(change.old.object) if change.old else []
+        if references(obj) != before:
+            if change.old is not None:
+                yield from _waiting_owners(view, change.old.object)
+            if any(self._judge(view, obj, owner) is not _Owner.SOLID for owner in references(obj)):
+                yield _Place(change.group_resource, change.namespace, change.name)
+
+    def _remember(self, uid: str) -> None:
+        self._gone[uid] = None
+        if len(self._gone) > _REMEMBERED_OWNERS:
+            del self._gone[next(iter(self._gone))]
+
+    def _judge(self, view: View, obj: Object, reference: dict[str, Any]) -> _Owner:
+        if reference["uid"] in self._gone:
+            return _Owner.ABSENT
+        group, _, version = reference["apiVersion"].rpartition("/")
+        resource = view.catalog.by_kind(group, version, reference["kind"])
+        namespace = obj["metadata"].get("namespace", "")
+        if resource is None or (resource.namespaced and not namespace):
+            return _Owner.UNKNOWN
+        owner = view.state.get(
+            resource.group_resource, namespace if resource.namespaced else "", reference["name"]
+        )
+        if owner is None or owner["metadata"]["uid"] != reference["uid"]:
+            return _Owner.ABSENT
+        return _Owner.WAITING if _waits_for_dependents(owner) else _Owner.SOLID
+
+    def _decide(self, view: View, place: _Place, obj: Object, now: float) -> list[Write]:
+        if is_deleting(obj):
+            return self._release(view, place, obj, now)
+        judged = [(owner, self._judge(view, obj, owner)) for owner in references(obj)]
+        verdicts = {verdict for _, verdict in judged}
+        if not judged or _Owner.UNKNOWN in verdicts:
+            return []
+        if _Owner.SOLID in verdicts:
+            lost = {owner["uid"] for owner, verdict in judged if verdict is not _Owner.SOLID}
+            return [Write.of("update", place.group_resource, without_owners(obj, lost))] if lost else []
+        dependents = view.state.by_owner(obj["metadata"]["uid"])
+        if _Owner.WAITING in verdicts and dependents:
+            return [
+                *_unblock(place, obj, dependents),
+                Write.of("delete", place.group_resource, obj, propagation="Foreground"),
+            ]
+        return [Write.of("delete", place.group_resource, obj, propagation=_policy(obj))]
+
+    def _release(self, view: View, place: _Place, obj: Object, now: float) -> list[Write]:
+        """For an owner that is being deleted: release its dependents, or wait for them."""
+        uid = obj["metadata"]["uid"]
+        dependents = view.state.by_owner(uid)
+        if ORPHAN in _finalizers(obj):
+            freed = [
+                Write.of("update", collection, without_owners(child, {uid}))
+                for collection, child in dependents
+            ]
+            return [*freed, Write.of("update", place.group_resource, _without_finalizer(obj, ORPHAN))]
+        if FOREGROUND not in _finalizers(obj):
+            return []
+        if not any(_blocks(child, uid) for _, child in dependents):
+            return [Write.of("update", place.group_resource, _without_finalizer(obj, FOREGROUND))]
+        for child in dependents:
+            if not is_deleting(child[1]):
+                self._dirty.mark(_place(*child), now)
+        return []
+
+    def _complaints(self, view: View, change: Change, now: float) -> Iterator[Write]:
+        """
+        Record an Event about an owner in another namespace, which counts as absent, before its object is
+        deleted.
+        """
+        obj = change.new.object
+        if change.type is not ChangeType.ADDED:
+            return
+        for owner in references(obj):
+            found = view.state.by_uid(owner["uid"])
+            home = found[1]["metadata"].get("namespace", "") if found else ""
+            if home and home != change.namespace:
+                text = _invalid_namespace(owner, change.namespace)
+                yield self._recorder.event(
+                    view, obj, kind="Warning", reason="OwnerRefInvalidNamespace", message=text, now=now
+                )
+
+
+def _place(group_resource: GroupResource, obj: Object) -> _Place:
+    metadata = obj["metadata"]
+    return _Place(group_resource, metadata.get("namespace", ""), metadata["name"])
+
+
+def _invalid_namespace(owner: dict[str, Any], namespace: str) -> str:
+    kind = f"{owner['apiVersion']}/{owner['kind']}"
+    coordinates = f"{kind}, namespace: {namespace}, name: {owner['name']}, uid: {owner['uid']}"
+    return f'ownerRef [{coordinates}] does not exist in namespace "{namespace}"'
+
+
+def _finalizers(obj: Object) -> list[str]:
+    finalizers: list[str] = obj["metadata"].get("finalizers") or []
+    return finalizers
+
+
+def _waits_for_dependents(obj: Object) -> bool:
+    return is_deleting(obj) and FOREGROUND in _finalizers(obj)
+
+
+def _waiting_owners(view: View, obj: Object) -> Iterator[_Place]:
+    for reference in references(obj):
+        owner = view.state.by_uid(reference["uid"])
+        if owner is not None and _waits_for_dependents(owner[1]):
+            yield _place(*owner)
+
+
+def _blocks(obj: Object, uid: str) -> bool:
+    return any(owner["uid"] == uid and owner.get("blockOwnerDeletion") for owner in references(obj))
+
+
+def _policy(obj: Object) -> str:
+    if ORPHAN in _finalizers(obj):
+        return "Orphan"
+    return "Foreground" if FOREGROUND in _finalizers(obj) else "Background"
+
+
+def _unblock(place: _Place, obj: Object, dependents: Sequence[tuple[GroupResource, Object]]) -> list[Write]:
+    """Stop blocking: two objects that wait for each other would wait for ever."""
+    if not any(_waits_for_dependents(child) for _, child in dependents):
+        return []
+    owners = [{**owner, "blockOwnerDeletion": False} for owner in references(obj)]
+    return [Write.of("update", place.group_resource, with_references(obj, owners))]
+
+
+def _without_finalizer(obj: Object, name: str) -> Object:
+    metadata = {key: value for key, value in obj["metadata"].items() if key != "finalizers"}
+    left = [finalizer for finalizer in _finalizers(obj) if finalizer != name]
+    return {**obj, "metadata": {**metadata, "finalizers": left} if left else metadata}

@@ -1,0 +1,81 @@
+"""
+Indexes by label: which objects have some labels, and which selectors select a pod, without trying all of
+them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from handloop_sandbox.storage.stored import Change, ChangeType
+
+
+class LabelIndex:
+    """
+    The names of one collection's objects by namespace and label.
+
+    Invariant: an object is listed under every label it has; no listing is empty.
+    """
+
+    def __init__(self) -> None:
+        self._names: dict[tuple[str, str, str], set[str]] = {}
+
+    def observe(self, change: Change) -> None:
+        """Take note of a change."""
+        before = _labels(change, old=True)
+        after = {} if change.type is ChangeType.DELETED else _labels(change, old=False)
+        if before == after:
+            return
+        for label in before.items():
+            names = self._names[change.namespace, *label]
+            names.discard(change.name)
+            if not names:
+                del self._names[change.namespace, *label]
+        for label in after.items():
+            self._names.setdefault((change.namespace, *label), set()).add(change.name)
+
+    def matching(self, namespace: str, labels: Mapping[str, str]) -> list[str]:
+        """The names of the objects that have all these labels, in order; none for no labels."""
+        listings = [self._names.get((namespace, *label), set()) for label in labels.items()]
+        return sorted(set.intersection(*sorted(listings, key=len))) if listings else []
+
+
+def _labels(change: Change, *, old: bool) -> dict[str, str]:
+    version = change.old if old else change.new
+    return version.object["metadata"].get("labels") or {} if version else {}
+
+
+Key = tuple[str, str]
+
+
+class ServiceIndex:
+    """
+    Services by one label of their selector.
+
+    Invariant: _selectors has every Service with a selector. _by_label has each of them under its smallest
+    label, and no empty set.
+    """
+
+    def __init__(self) -> None:
+        self._selectors: dict[Key, dict[str, str]] = {}
+        self._by_label: dict[tuple[str, str, str], set[Key]] = {}
+
+    def observe(self, change: Change) -> None:
+        """Take note of a change of a Service."""
+        key = (change.namespace, change.name)
+        former = self._selectors.pop(key, None)
+        if former is not None:
+            place = (key[0], *min(former.items()))
+            self._by_label[place].discard(key)
+            if not self._by_label[place]:
+                del self._by_label[place]
+        selector = change.new.object["spec"].get("selector") or {}
+        if change.type is not ChangeType.DELETED and selector:
+            self._selectors[key] = selector
+            self._by_label.setdefault((key[0], *min(selector.items())), set()).add(key)
+
+    def selecting(self, namespace: str, labels: Mapping[str, str]) -> list[Key]:
+        """The Services of a namespace that select a pod with these labels, in order of their names."""
+        candidates = (self._by_label.get((namespace, *label), ()) for label in labels.items())
+        found = {key for keys in candidates for key in keys if self._selectors[key].items() <= labels.items()}
+        return sorted(found)

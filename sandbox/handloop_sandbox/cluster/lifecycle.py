@@ -1,0 +1,46 @@
+"""
+The controllers of a sandbox, in the order of their steps.
+
+At speed 1, a Deployment of three is available 2 to 4 s after its creation.
+"""
+
+from __future__ import annotations
+
+from handloop_sandbox.cluster.autoscalers import AutoscalerController
+from handloop_sandbox.cluster.cluster_controller import ClusterController, Pace
+from handloop_sandbox.cluster.deployments import DeploymentController
+from handloop_sandbox.cluster.disruption_budgets import DisruptionController
+from handloop_sandbox.cluster.endpoint_slices import EndpointSliceController
+from handloop_sandbox.cluster.garbage_collector import GarbageCollector
+from handloop_sandbox.cluster.namespaces import NamespaceController
+from handloop_sandbox.cluster.nodes import NAME_PREFIX, NodeRegistrar
+from handloop_sandbox.cluster.pod_simulation import PodSimulation
+from handloop_sandbox.cluster.replica_sets import ReplicaSetController
+from handloop_sandbox.cluster.resource_quotas import ResourceQuotaController
+from handloop_sandbox.cluster.scheduler import Scheduler
+
+
+def default_controllers(
+    *, speed: float = 1.0, nodes: int = 2, node_prefix: str = NAME_PREFIX, root_ca: str = ""
+) -> tuple[ClusterController, ...]:
+    """
+    A cluster's controllers, scheduler and kubelets.
+
+    Args: speed = how many times faster than nominal. nodes = how many, named node_prefix-0 and so on. root_ca
+    = PEM to publish in every namespace.
+    Raises: ValueError when speed is not above 0.
+    """
+    pace = Pace(speed)
+    return (
+        NamespaceController(pace, root_ca=root_ca),
+        NodeRegistrar(nodes, node_prefix),
+        GarbageCollector(pace),
+        DeploymentController(pace),
+        ReplicaSetController(pace),
+        AutoscalerController(pace),
+        Scheduler(pace),
+        PodSimulation(pace),
+        EndpointSliceController(pace),
+        DisruptionController(pace),
+        ResourceQuotaController(pace),
+    )

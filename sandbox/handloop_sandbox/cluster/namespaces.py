@@ -1,0 +1,229 @@
+"""
+The contents of a new namespace, and the deletion of one.
+
+A deletion removes pods first, then everything else. Conditions show the rest, and which finalizers hold
+it. When nothing is left, the controller removes the finalizer `kubernetes`, and the namespace is gone.
+Follows: kubernetes pkg/controller/namespace/deletion, pkg/controller/serviceaccount and
+pkg/controller/certificates/rootcacertpublisher.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from handloop.apis.meta import format_time
+from handloop_sandbox.cluster.cluster_controller import Pace, Step, View, Write
+from handloop_sandbox.cluster.dirty_keys import DirtyKeys
+from handloop_sandbox.cluster.workloads import PODS, is_deleting
+from handloop_sandbox.storage.stored import Change, ChangeType, Object
+from handloop_sandbox.wire.resource import GroupResource, ServedResource
+from handloop_sandbox.wire.status import Status
+
+NAMESPACES = GroupResource("", "namespaces")
+SERVICE_ACCOUNTS = GroupResource("", "serviceaccounts")
+CONFIG_MAPS = GroupResource("", "configmaps")
+
+FINALIZER = "kubernetes"
+ROOT_CA = "kube-root-ca.crt"
+
+_REACTION_SECONDS = 0.1
+_RETRY_SECONDS = 1.0
+_DESCRIPTION = (
+    "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such "
+    "as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions "
+    "of Kubernetes clusters."
+)
+
+
+class _Content(NamedTuple):
+    resource: ServedResource
+    objects: list[Object]
+
+
+class NamespaceController:
+    """
+    Fills active namespaces and empties terminating ones.
+
+    State: _terminating has the names of namespaces that are being deleted.
+    """
+
+    name = "kube-controller-manager"
+    interests: frozenset[GroupResource] | None = None
+
+    def __init__(self, pace: Pace, *, root_ca: str = "") -> None:
+        self._pace = pace
+        self._root_ca = root_ca
+        self._dirty: DirtyKeys[str] = DirtyKeys()
+        self._terminating: set[str] = set()
+
+    def step(self, view: View, changes: Sequence[Change], now: float) -> Step:
+        """Look at every namespace that is due."""
+        for change in changes:
+            self._observe(change, now)
+        writes: list[Write] = []
+        for name in self._dirty.take(now):
+            namespace = view.state.get(NAMESPACES, "", name)
+            if namespace is None:
+                continue
+            if is_deleting(namespace):
+                writes += _empty(view, namespace, now)
+            else:
+                writes += self._equip(view, name)
+        return Step(writes, self._dirty.next_wake())
+
+    def refused(self, write: Write, status: Status, now: float) -> None:
+        """Look again."""
+        del status
+        name = write.namespace or write.name
+        self._dirty.mark(name, now + self._pace.seconds(_RETRY_SECONDS))
+
+    def _observe(self, change: Change, now: float) -> None:
+        if change.group_resource == NAMESPACES:
+            self._observe_namespace(change, now)
+        elif change.namespace in self._terminating or _is_equipment(change):
+            self._dirty.mark(change.namespace, now + self._pace.seconds(_REACTION_SECONDS))
+
+    def _observe_namespace(self, change: Change, now: float) -> None:
+        if change.type is ChangeType.DELETED:
+            self._terminating.discard(change.name)
+            self._dirty.drop(change.name)
+        elif is_deleting(change.new.object):
+            self._terminating.add(change.name)
+            self._dirty.mark(change.name, now + self._pace.seconds(_REACTION_SECONDS))
+        elif change.type is ChangeType.ADDED:
+            self._dirty.mark(change.name, now)
+
+    def _equip(self, view: View, namespace: str) -> Iterator[Write]:
+        """The default service account and the root certificates, if they are missing."""
+        if view.state.get(CONFIG_MAPS, namespace, ROOT_CA) is None:
+            metadata = {"annotations": {"kubernetes.io/description": _DESCRIPTION}}
+            yield _create(
+                CONFIG_MAPS, "ConfigMap", namespace, ROOT_CA, metadata, data={"ca.crt": self._root_ca}
+            )
+        if view.state.get(SERVICE_ACCOUNTS, namespace, "default") is None:
+            yield _create(SERVICE_ACCOUNTS, "ServiceAccount", namespace, "default", {})
+
+
+def _is_equipment(change: Change) -> bool:
+    if change.type is not ChangeType.DELETED:
+        return False
+    return (change.group_resource, change.name) in ((CONFIG_MAPS, ROOT_CA), (SERVICE_ACCOUNTS, "default"))
+
+
+def _create(
+    group_resource: GroupResource,
+    kind: str,
+    namespace: str,
+    name: str,
+    metadata: dict[str, Any],
+    **fields: Any,
+) -> Write:
+    obj = {
+        "apiVersion": "v1",
+        "kind": kind,
+        "metadata": {"name": name, "namespace": namespace, **metadata},
+        **fields,
+    }
+    return Write.of("create", group_resource, obj)
+
+
+def _empty(view: View, namespace: Object, now: float) -> list[Write]:
+    """Delete everything that can be deleted. Then report the rest; without a rest, release the namespace."""
+    name = namespace["metadata"]["name"]
+    content = list(_content(view, name))
+    pods = [part for part in content if part.resource.group_resource == PODS]
+    deletions = [write for part in pods or content for write in _deletions(part)]
+    if deletions:
+        return deletions
+    updated = _with_conditions(namespace, content, now)
+    writes = []
+    if updated["status"] != namespace.get("status"):
+        writes.append(Write.of("update", NAMESPACES, updated, subresource="status"))
+    if not content and FINALIZER in (namespace["spec"].get("finalizers") or ()):
+        left = [finalizer for finalizer in namespace["spec"]["finalizers"] if finalizer != FINALIZER]
+        released = {**updated, "spec": {**updated["spec"], "finalizers": left}}
+        writes.append(Write.of("update", NAMESPACES, released, subresource="finalize"))
+    return writes
+
+
+def _content(view: View, namespace: str) -> Iterator[_Content]:
+    for group_resource in sorted(view.state.group_resources()):
+        resource = view.catalog.storage(group_resource)
+        if resource is None or not resource.namespaced:
+            continue
+        objects = view.state.list(group_resource, namespace)
+        if objects:
+            yield _Content(resource, objects)
+
+
+def _deletions(content: _Content) -> Iterator[Write]:
+    for obj in content.objects:
+        if not is_deleting(obj):
+            yield Write.of("delete", content.resource.group_resource, obj, propagation="Background")
+
+
+def _with_conditions(namespace: Object, content: Sequence[_Content], now: float) -> Object:
+    status = namespace.get("status") or {}
+    before = {entry["type"]: entry for entry in status.get("conditions") or ()}
+    conditions = []
+    for kind, holds, reason, message in _findings(content):
+        said = {"type": kind, "status": str(holds), "reason": reason, "message": message}
+        known = before.get(kind, {})
+        same = all(known.get(field) == value for field, value in said.items())
+        stamp = known["lastTransitionTime"] if same else format_time(now)
+        conditions.append({**said, "lastTransitionTime": stamp})
+    return {**namespace, "status": {**status, "conditions": conditions}}
+
+
+def _findings(content: Sequence[_Content]) -> Iterator[tuple[str, bool, str, str]]:
+    yield (
+        "NamespaceDeletionDiscoveryFailure",
+        False,
+        "ResourcesDiscovered",
+        "All resources successfully discovered",
+    )
+    yield (
+        "NamespaceDeletionGroupVersionParsingFailure",
+        False,
+        "ParsedGroupVersions",
+        "All legacy kube types successfully parsed",
+    )
+    yield (
+        "NamespaceDeletionContentFailure",
+        False,
+        "ContentDeleted",
+        "All content successfully deleted, may be waiting on finalization",
+    )
+    if not content:
+        yield "NamespaceContentRemaining", False, "ContentRemoved", "All content successfully removed"
+    else:
+        yield "NamespaceContentRemaining", True, "SomeResourcesRemain", _remaining(content)
+    held = _finalizers(content)
+    if not held:
+        message = "All content-preserving finalizers finished"
+        yield "NamespaceFinalizersRemaining", False, "ContentHasNoFinalizers", message
+    else:
+        message = f"Some content in the namespace has finalizers remaining: {held}"
+        yield "NamespaceFinalizersRemaining", True, "SomeFinalizersRemain", message
+
+
+def _remaining(content: Sequence[_Content]) -> str:
+    listed = sorted(
+        f"{part.resource.plural}.{part.resource.group} has {len(part.objects)} resource instances"
+        for part in content
+    )
+    return f"Some resources are remaining: {', '.join(listed)}"
+
+
+def _finalizers(content: Sequence[_Content]) -> str:
+    count = Counter(
+        finalizer
+        for part in content
+        for obj in part.objects
+        for finalizer in obj["metadata"].get("finalizers") or ()
+    )
+    return ", ".join(
+        f"{finalizer} in {number} resource instances" for finalizer, number in sorted(count.items())
+    )

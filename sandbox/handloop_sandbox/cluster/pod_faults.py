@@ -1,0 +1,92 @@
+"""
+The faults of simulated pods, and where a user asks for them.
+
+The annotation `sandbox.controller.dev/fault` counts on the pod and on its controllers (Deployment, custom
+object: owner references are followed). Without it, the tag of an image counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from handloop_sandbox.cluster.workloads import MAX_GENERATIONS, PODS, lineage
+from handloop_sandbox.storage.state import State
+from handloop_sandbox.storage.stored import Change, Object
+from handloop_sandbox.wire.resource import GroupResource
+
+FAULT_ANNOTATION = "sandbox.controller.dev/fault"
+
+
+class PodFault(StrEnum):
+    """Annotation values and image tags."""
+
+    PULL_FAIL = "pull-fail"
+    CRASH = "crash"
+    NEVER_READY = "never-ready"
+    SLOW = "slow"
+    OOM = "oom"
+    FLAKY = "flaky"
+    UNSCHEDULABLE = "unschedulable"
+
+
+_FAULTS = {fault.value: fault for fault in PodFault}
+
+
+class FaultOfPod(NamedTuple):
+    """A fault and the names of the containers that have it."""
+
+    fault: PodFault
+    containers: frozenset[str]
+
+
+def fault_of_pod(state: State, pod: Object) -> FaultOfPod | None:
+    """
+    The fault of a pod. The nearest annotation wins, and any annotation wins over the images.
+
+    A value that names no fault means that the pod has none.
+    """
+    containers = pod["spec"]["containers"]
+    for obj in lineage(state, pod):
+        text = annotated(obj)
+        if text:
+            fault = _FAULTS.get(text)
+            return FaultOfPod(fault, frozenset(c["name"] for c in containers)) if fault else None
+    return _by_image(containers)
+
+
+def _by_image(containers: list[dict[str, Any]]) -> FaultOfPod | None:
+    tags = {container["name"]: tag_of(container.get("image", "")) for container in containers}
+    fault = next((_FAULTS[tag] for tag in tags.values() if tag in _FAULTS), None)
+    if fault is None:
+        return None
+    return FaultOfPod(fault, frozenset(name for name, tag in tags.items() if tag == fault))
+
+
+def tag_of(image: str) -> str:
+    """`1.25` of `registry:5000/nginx:1.25@sha256:...`; "" without a tag."""
+    name = image.partition("@")[0].rpartition("/")[2]
+    return name.partition(":")[2]
+
+
+def annotated(obj: Object) -> str:
+    """The value of an object's fault annotation; "" without one."""
+    text: str = (obj["metadata"].get("annotations") or {}).get(FAULT_ANNOTATION, "")
+    return text
+
+
+def concerned(state: State, change: Change) -> Iterator[Object]:
+    """The pods whose fault may change with an object that controls them."""
+    before = annotated(change.old.object) if change.old else ""
+    if before != annotated(change.new.object):
+        yield from _pods_below(state, change.new.object, MAX_GENERATIONS)
+
+
+def _pods_below(state: State, obj: Object, generations: int) -> Iterator[Object]:
+    owned: list[tuple[GroupResource, Object]] = state.by_owner(obj["metadata"]["uid"]) if generations else []
+    for place, child in owned:
+        if place == PODS:
+            yield child
+        else:
+            yield from _pods_below(state, child, generations - 1)

@@ -1,0 +1,164 @@
+"""
+The arithmetic of a rollout: the next sizes of the new and the old ReplicaSets.
+
+Every function is pure.
+Follows: kubernetes pkg/controller/deployment/rolling.go and util/deployment_util.go. Differs: available
+replicas that a ReplicaSet was already told to give up do not count, so a status that lags behind never costs
+availability.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import ceil, floor
+from typing import Any, NamedTuple
+
+from handloop_sandbox.cluster.workloads import spec_replicas, status_count
+from handloop_sandbox.storage.stored import Object
+
+MAX_REPLICAS = "deployment.kubernetes.io/max-replicas"
+
+
+class Resize(NamedTuple):
+    """A ReplicaSet and its next size."""
+
+    replica_set: Object
+    replicas: int
+
+
+class Bounds(NamedTuple):
+    """The bounds of a Deployment: replicas wanted, at most so many above, at most so many below."""
+
+    replicas: int
+    max_surge: int
+    max_unavailable: int
+
+    @property
+    def most(self) -> int:
+        """Pods at most, old and new together."""
+        return self.replicas + self.max_surge
+
+    @property
+    def least_available(self) -> int:
+        """Available pods at least."""
+        return self.replicas - self.max_unavailable
+
+
+def scaled(value: int | str | None, total: int, *, round_up: bool) -> int:
+    """An IntOrString of total: `25%` is rounded as asked, a number stands for itself, None is 0."""
+    if value is None or isinstance(value, int):
+        return value or 0
+    share = int(value.removesuffix("%")) * total / 100
+    return ceil(share) if round_up else floor(share)
+
+
+def bounds_of(deployment: Object) -> Bounds:
+    """The bounds of a Deployment; a strategy without rolling updates has no slack."""
+    replicas = spec_replicas(deployment)
+    strategy: dict[str, Any] = deployment["spec"].get("strategy") or {}
+    if strategy.get("type", "RollingUpdate") != "RollingUpdate":
+        return Bounds(replicas, 0, 0)
+    rolling = strategy.get("rollingUpdate") or {}
+    surge = scaled(rolling.get("maxSurge", "25%"), replicas, round_up=True)
+    unavailable = scaled(rolling.get("maxUnavailable", "25%"), replicas, round_up=False)
+    if surge == 0 and unavailable == 0:
+        unavailable = 1  # both round to 0: the rollout could never take a step
+    return Bounds(replicas, surge, min(unavailable, replicas))
+
+
+def total_replicas(replica_sets: Sequence[Object]) -> int:
+    """Replicas wanted of all these ReplicaSets."""
+    return sum(spec_replicas(replica_set) for replica_set in replica_sets)
+
+
+def total_status(replica_sets: Sequence[Object], field: str) -> int:
+    """The sum of a status counter."""
+    return sum(status_count(replica_set, field) for replica_set in replica_sets)
+
+
+def size_of_new(bounds: Bounds, *, new: int, total: int) -> int:
+    """The next size of the new ReplicaSet, of size new, when all have total replicas."""
+    if new > bounds.replicas:
+        return bounds.replicas
+    room = bounds.most - total
+    return new if room <= 0 else new + min(room, bounds.replicas - new)
+
+
+def shrink_old(bounds: Bounds, new: Object, old: Sequence[Object]) -> list[Resize]:
+    """
+    The steps that take old replicas away, oldest ReplicaSet first.
+
+    Unavailable replicas go first: they cost nothing. Then as many available ones as the bounds allow.
+    """
+    if total_replicas(old) == 0:
+        return []
+    unavailable_new = spec_replicas(new) - status_count(new, "availableReplicas")
+    total = total_replicas([*old, new])
+    allowed = total - bounds.least_available - unavailable_new
+    if allowed <= 0:
+        return []
+    ordered = by_age(old)
+    sizes = {replica_set["metadata"]["name"]: spec_replicas(replica_set) for replica_set in ordered}
+    available = sum(min(status_count(rs, "availableReplicas"), spec_replicas(rs)) for rs in [*old, new])
+    steps = _take(ordered, sizes, allowed, keep="availableReplicas")
+    return steps + _take(ordered, sizes, available - bounds.least_available)
+
+
+def _take(ordered: Sequence[Object], sizes: dict[str, int], most: int, *, keep: str = "") -> list[Resize]:
+    """Take up to most replicas away in order, down to the status counter keep, else to 0."""
+    steps: list[Resize] = []
+    for replica_set in ordered:
+        name = replica_set["metadata"]["name"]
+        floor_ = status_count(replica_set, keep) if keep else 0
+        taken = min(most, sizes[name] - floor_)
+        if taken > 0:
+            sizes[name] -= taken
+            most -= taken
+            steps.append(Resize(replica_set, sizes[name]))
+    return steps
+
+
+def by_age(replica_sets: Sequence[Object]) -> list[Object]:
+    """Oldest first; equal times by name."""
+    return sorted(replica_sets, key=lambda rs: (rs["metadata"]["creationTimestamp"], rs["metadata"]["name"]))
+
+
+def active(replica_sets: Sequence[Object]) -> list[Object]:
+    """The ReplicaSets that want replicas."""
+    return [replica_set for replica_set in replica_sets if spec_replicas(replica_set) > 0]
+
+
+def proportional(bounds: Bounds, replica_sets: Sequence[Object], *, status_replicas: int) -> list[Resize]:
+    """
+    Spread a change of spec.replicas in mid-rollout over the active ReplicaSets by their sizes.
+
+    The largest gets the remainder of rounding. Among equals, the newer grows and the older shrinks.
+    """
+    allowed = bounds.most if bounds.replicas > 0 else 0
+    to_add = allowed - total_replicas(replica_sets)
+    oldest_first = by_age(replica_sets)
+    ordered = sorted(oldest_first[::-1] if to_add > 0 else oldest_first, key=spec_replicas, reverse=True)
+    added = 0
+    sizes: list[int] = []
+    for replica_set in ordered:
+        share = _share(bounds, replica_set, status_replicas) if to_add != added else 0
+        left = to_add - added
+        share = min(share, left) if to_add > 0 else max(share, left)
+        sizes.append(spec_replicas(replica_set) + share)
+        added += share
+    if sizes:
+        sizes[0] = max(0, sizes[0] + to_add - added)
+    return [Resize(replica_set, size) for replica_set, size in zip(ordered, sizes, strict=True)]
+
+
+def _share(bounds: Bounds, replica_set: Object, status_replicas: int) -> int:
+    size = spec_replicas(replica_set)
+    if bounds.replicas == 0:
+        return -size
+    annotations = replica_set["metadata"].get("annotations") or {}
+    before = int(annotations.get(MAX_REPLICAS) or status_replicas)
+    return _round(size * bounds.most / before) - size if before else 0
+
+
+def _round(value: float) -> int:
+    return floor(value + 0.5)  # half away from zero, not to even

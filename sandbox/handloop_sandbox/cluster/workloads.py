@@ -1,0 +1,76 @@
+"""
+The collections of the simulated workloads, and the questions that several controllers ask about their
+objects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from handloop_sandbox.storage.owner_references import controller_of
+from handloop_sandbox.storage.state import State
+from handloop_sandbox.storage.stored import Object
+from handloop_sandbox.wire.resource import GroupResource
+
+DEPLOYMENTS = GroupResource("apps", "deployments")
+REPLICA_SETS = GroupResource("apps", "replicasets")
+PODS = GroupResource("", "pods")
+
+
+def is_deleting(obj: Object) -> bool:
+    """Whether an object waits for its finalizers or its grace period."""
+    return bool(obj["metadata"].get("deletionTimestamp"))
+
+
+def spec_replicas(obj: Object) -> int:
+    """How many replicas are wanted; 1 when the field is absent."""
+    wanted = obj["spec"].get("replicas")
+    return 1 if wanted is None else int(wanted)
+
+
+def status_count(obj: Object, field: str) -> int:
+    """A counter of the status; 0 when absent."""
+    return int((obj.get("status") or {}).get(field) or 0)
+
+
+def condition(obj: Object, kind: str) -> dict[str, Any] | None:
+    """A condition of the status by type."""
+    conditions = (obj.get("status") or {}).get("conditions") or ()
+    return next((entry for entry in conditions if entry["type"] == kind), None)
+
+
+def is_pod_ready(pod: Object) -> bool:
+    """Whether a pod's Ready condition is True."""
+    ready = condition(pod, "Ready")
+    return ready is not None and ready["status"] == "True"
+
+
+def is_pod_finished(pod: Object) -> bool:
+    """Whether a pod has run to its end."""
+    return (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")
+
+
+def is_pod_active(pod: Object) -> bool:
+    """Whether a pod counts as a replica: neither finished nor being deleted."""
+    return not is_pod_finished(pod) and not is_deleting(pod)
+
+
+MAX_GENERATIONS = 10  # owner references can form a circle
+
+
+def lineage(state: State, pod: Object) -> Iterator[Object]:
+    """
+    The pod and its controllers, nearest first.
+
+    The ReplicaSets of a Deployment are passed over: they keep annotations that the Deployment no longer has.
+    """
+    obj, place = pod, PODS
+    for _ in range(MAX_GENERATIONS):
+        owner = controller_of(obj)
+        if place != REPLICA_SETS or owner is None:
+            yield obj
+        found = state.by_uid(owner["uid"]) if owner else None
+        if found is None:
+            return
+        place, obj = found

@@ -1,0 +1,176 @@
+"""
+What an HTTP server of the sandbox holds open: connections, watches, and requests that a fault makes wait.
+
+`Connections` ends them all with their server. A `WatchPump` carries the lines of one open watch to its
+socket. `HeldRequests` are requests that wait for a time of the clock, or for ever. All of it belongs to the
+thread of the server's loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import struct
+from typing import Final
+
+from aiohttp import web
+from aiohttp.abc import AbstractStreamWriter
+from aiohttp.web_protocol import RequestHandler
+
+from handloop_sandbox.faults.watch_output import WatchOutput
+
+GRACE_SECONDS: Final = 0.2
+_PAUSE_SECONDS: Final = 0.01
+_RESET: Final = struct.pack("ii", 1, 0)  # SO_LINGER: on, no time; closing then sends RST
+_FULL_BYTES: Final = 256 * 1024  # more than a transport takes without pausing
+
+
+class Connections:
+    """
+    The connections of one server.
+
+    State: exchanges are those with requests, as long as one is being answered or may still come.
+    """
+
+    def __init__(self) -> None:
+        self.exchanges: set[RequestHandler] = set()
+
+    def heard(self, connection: RequestHandler, task: asyncio.Task[None]) -> None:
+        """Note that a connection has sent a head; task answers its requests."""
+        if connection not in self.exchanges:
+            self.exchanges.add(connection)
+            task.add_done_callback(lambda _: self.exchanges.discard(connection))
+
+    async def part(self, server: web.Server) -> None:
+        """
+        Let answers that are on their way arrive, and break the connections that are still busy after a grace.
+
+        Blocks: until no connection is busy, at most GRACE_SECONDS.
+        """
+        loop = asyncio.get_running_loop()
+        until = loop.time() + GRACE_SECONDS
+        while busy := self._busy(server):
+            if loop.time() >= until:
+                for transport in busy:
+                    transport.abort()
+                return
+            await asyncio.sleep(_PAUSE_SECONDS)
+
+    def _busy(self, server: web.Server) -> list[asyncio.Transport]:
+        """The connections with a request that is not answered, or an answer that is not sent to its end."""
+        return [
+            transport
+            for connection in server.connections
+            if (transport := connection.transport) is not None
+            and (connection in self.exchanges or transport.get_write_buffer_size())
+        ]
+
+
+class HeldRequests:
+    """
+    Requests that wait because of a fault.
+
+    State: _until has those that wait for a time of the clock, with that time; _silent those that are never
+    answered.
+    """
+
+    def __init__(self) -> None:
+        self._until: dict[asyncio.Future[None], float] = {}
+        self._silent: set[asyncio.Future[None]] = set()
+
+    def __len__(self) -> int:
+        return len(self._until) + len(self._silent)
+
+    async def wait_until(self, at: float) -> None:
+        """Wait until wake() is called at that time of the clock or later."""
+        waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._until[waiting] = at
+        try:
+            await waiting
+        finally:
+            self._until.pop(waiting, None)
+
+    async def wait_in_silence(self) -> None:
+        """Wait until the server stops or the client leaves."""
+        waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._silent.add(waiting)
+        try:
+            await waiting
+        finally:
+            self._silent.discard(waiting)
+
+    def wake(self, now: float) -> float | None:
+        """Let the requests go whose time has come; returns the next time, None when there is none."""
+        for waiting in [waiting for waiting, at in self._until.items() if at <= now]:
+            del self._until[waiting]
+            _settle(waiting)
+        return min(self._until.values(), default=None)
+
+    def release(self) -> None:
+        """Let all of them go."""
+        for waiting in (*self._until, *self._silent):
+            _settle(waiting)
+
+
+def _settle(waiting: asyncio.Future[None]) -> None:
+    if not waiting.done():
+        waiting.set_result(None)
+
+
+class WatchPump:
+    """
+    One open watch and its socket.
+
+    State: over says that the stream has ended. halted is set then, and also while the watcher is paused
+    because the client has so much unread that it gets no more.
+    """
+
+    __slots__ = ("chunked", "halted", "over", "transport", "watcher")
+
+    def __init__(self, watcher: WatchOutput, transport: asyncio.Transport, *, chunked: bool = True) -> None:
+        """Args: chunked False, for HTTP/1.0: the end of the connection ends the stream."""
+        self.watcher = watcher
+        self.transport = transport
+        self.chunked = chunked
+        self.over = False
+        self.halted = asyncio.Event()
+
+    def send(self, lines: list[bytes]) -> None:
+        """Write lines, as one chunk where there are chunks."""
+        if self.transport.is_closing():
+            self.finish()
+            return
+        if lines:
+            content = b"".join(lines)
+            self.transport.write(b"%x\r\n%b\r\n" % (len(content), content) if self.chunked else content)
+        if self.watcher.ended:
+            if self.watcher.broken:
+                break_connection(self.transport, reset=self.watcher.broken == "reset")
+            self.finish()
+        elif self.transport.get_write_buffer_size() > _FULL_BYTES:
+            self.watcher.paused = True
+            self.halted.set()
+
+    def finish(self) -> None:
+        """Let the handler end the response."""
+        self.over = True
+        self.halted.set()
+
+    async def halt(self, writer: AbstractStreamWriter) -> None:
+        """Wait until the stream is over, or the client has read what made it full."""
+        await self.halted.wait()
+        if not self.over:
+            await writer.drain()
+            self.watcher.paused = False
+            self.halted.clear()
+
+
+def break_connection(transport: asyncio.Transport, *, reset: bool) -> None:
+    """Close a connection in the middle of an answer; written bytes still go out, unless it is reset."""
+    if not reset:
+        transport.close()
+        return
+    connection = transport.get_extra_info("socket")
+    if connection is not None:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+    transport.abort()

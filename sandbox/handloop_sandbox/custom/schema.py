@@ -1,0 +1,312 @@
+"""
+Whether a custom object is right: the values against the schema of its definition, in the server's words.
+
+cel_rules.py evaluates expressions (x-kubernetes-validations).
+Follows: kube-openapi pkg/validation/validate, apiextensions pkg/apiserver/validation and schema/listtype.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, Final
+
+from handloop_sandbox.custom import formats, go_regexp
+from handloop_sandbox.kinds import structure
+from handloop_sandbox.wire.causes import (
+    duplicate,
+    invalid_type,
+    invalid_value,
+    not_supported,
+    required,
+    shown,
+    too_long,
+    too_many,
+)
+from handloop_sandbox.wire.resource import Schema
+from handloop_sandbox.wire.status import Cause
+
+_NO_FIELD: Final = "<nil>"
+_EXACT: Final = 2**53
+_TOLERANCE: Final = 1e-9
+"""Up to _EXACT, a number that is so near to a whole one counts as an integer."""
+_INT_BOUNDS: Final = {"int32": 2**31, "int64": 2**63}
+_TYPE_NAMES: Final = {
+    bool: "boolean",
+    int: "integer",
+    float: "number",
+    str: "string",
+    list: "array",
+    dict: "object",
+}
+
+
+def validate(schema: Schema, value: Any, *, prefix: str = "") -> list[Cause]:
+    """
+    The complaints of a schema about a value.
+
+    Args: prefix is put before the field of each cause, but not into the texts (as for the status alone).
+    """
+    causes = _validate(schema, value, "")
+    if not prefix:
+        return causes
+    return [cause._replace(field=_join(prefix, cause.field)) for cause in causes]
+
+
+def validate_lists(schema: Schema, value: Any, path: str = "") -> list[Cause]:
+    """Elements that occur twice in lists of type set and map."""
+    causes: list[Cause] = []
+    if isinstance(value, list):
+        items = structure.items_of(schema)
+        if items is not None:
+            causes += _duplicates(schema, value, path)
+            for index, entry in enumerate(value):
+                causes += validate_lists(items, entry, f"{path}[{index}]")
+    elif isinstance(value, dict):
+        for name, entry in value.items():
+            member = structure.property_of(schema, name)
+            if member:
+                causes += validate_lists(member, entry, _join(path, name))
+    return causes
+
+
+def _validate(schema: Schema, value: Any, path: str) -> list[Cause]:
+    causes = _type_causes(schema, value, path)
+    causes += _combined(schema, value, path)
+    match value:
+        case bool() | None:
+            pass
+        case str():
+            causes += _string_causes(schema, value, path)
+        case int() | float():
+            causes += _number_causes(schema, value, path)
+        case list():
+            causes += _list_causes(schema, value, path)
+    causes += _enum_causes(schema, value, path)
+    if isinstance(value, dict):
+        causes += _object_causes(schema, value, path)
+    return causes
+
+
+def _type_causes(schema: Schema, value: Any, path: str) -> list[Cause]:
+    wanted = _types(schema)
+    if not wanted or (value is None and schema.get("nullable")):
+        return []
+    actual = _type_name(value)
+    if actual in wanted or (actual == "integer" and "number" in wanted):
+        return _format_causes(schema, value, path)
+    whole = actual == "number" and wanted == ("integer",)
+    format_ = schema.get("format") if whole else None
+    if format_ in _INT_BOUNDS:
+        wanted, actual = (format_,), "float64"
+    text = f"{path} in body must be of type {','.join(wanted)}: {shown(actual)}"
+    causes = [] if whole and _is_nearly_whole(value) else [invalid_type(path, actual, text)]
+    if whole:
+        asked = f"with format {format_}" if format_ in _INT_BOUNDS else "(default format)"
+        detail = f"Checked value must be of type integer {asked} in {path}"
+        causes.append(invalid_value(_NO_FIELD, "", detail))
+    return causes
+
+
+def _types(schema: Schema) -> tuple[str, ...]:
+    if schema.get("x-kubernetes-int-or-string"):
+        return ("integer", "string")
+    name = schema.get("type")
+    return (name,) if name else ()
+
+
+def _type_name(value: Any) -> str:
+    if isinstance(value, float) and value.is_integer() and _is_int64(int(value)):
+        return "integer"
+    if isinstance(value, int) and not _is_int64(value):
+        return "number"
+    return "null" if value is None else _TYPE_NAMES[type(value)]
+
+
+def _is_int64(value: int) -> bool:
+    return -(2**63) <= value < 2**63
+
+
+def _format_causes(schema: Schema, value: Any, path: str) -> list[Cause]:
+    name = schema.get("format")
+    if not name:
+        return []
+    if isinstance(value, str) and not formats.matches(name, value):
+        return [invalid_type(path, value, f"{path} in body must be of type {name}: {shown(value)}")]
+    bound = _INT_BOUNDS.get(name)
+    if bound and isinstance(value, int) and not -bound <= value < bound:
+        text = f"Checked value must be of type integer with format {name} in {path}"
+        return [invalid_value(_NO_FIELD, "", text)]
+    return []
+
+
+def _string_causes(schema: Schema, value: str, path: str) -> list[Cause]:
+    longest, shortest, pattern = (schema.get(key) for key in ("maxLength", "minLength", "pattern"))
+    if longest is not None and len(value) > longest:
+        return [too_long(path, longest)]
+    if shortest is not None and len(value) < shortest:
+        return [invalid_value(path, value, f"{path} in body should be at least {shortest} chars long")]
+    if pattern and not go_regexp.matches(pattern, value):
+        return [invalid_value(path, value, f"{path} in body should match '{pattern}'")]
+    return []
+
+
+def _number_causes(schema: Schema, value: float, path: str) -> list[Cause]:
+    causes = []
+    if _types(schema) and not {"integer", "number"} & set(_types(schema)):
+        return []
+    factor, high, low = (schema.get(key) for key in ("multipleOf", "maximum", "minimum"))
+    if isinstance(value, int) and _is_int64(value):
+        high, low, factor = (bound if bound is None else _go_int64(bound) for bound in (high, low, factor))
+    if factor is not None:
+        causes += _multiple_causes(value, factor, path)
+    if high is not None and (value > high or (value == high and schema.get("exclusiveMaximum"))):
+        words = "less than" if schema.get("exclusiveMaximum") else "less than or equal to"
+        causes.append(invalid_value(path, value, f"{path} in body should be {words} {_number(high)}"))
+    if low is not None and (value < low or (value == low and schema.get("exclusiveMinimum"))):
+        words = "greater than" if schema.get("exclusiveMinimum") else "greater than or equal to"
+        causes.append(invalid_value(path, value, f"{path} in body should be {words} {_number(low)}"))
+    return causes
+
+
+def _go_int64(bound: float) -> int:
+    """A bound as a whole number meets it: without its fraction."""
+    return int(bound) if -(2**63) <= bound < 2**63 else -(2**63)
+
+
+def _multiple_causes(value: float, factor: float, path: str) -> list[Cause]:
+    if factor <= 0:
+        text = f"factor MultipleOf declared for {path} must be positive: {_number(factor)}"
+        return [invalid_value(path, factor, text)]
+    if isinstance(value, int) and isinstance(factor, int):
+        is_multiple = value % factor == 0
+    else:
+        quotient = 1 / factor * value if factor < 1 else value / factor
+        is_multiple = (quotient.is_integer() and abs(quotient) < _EXACT) or _is_nearly_whole(quotient)
+    text = f"{path} in body should be a multiple of {_number(factor)}"
+    return [] if is_multiple else [invalid_value(path, value, text)]
+
+
+def _is_nearly_whole(value: float) -> bool:
+    """As swag.IsFloat64AJSONInteger has it, which takes no number below 0 for nearly whole."""
+    whole = math.floor(value)
+    return 1 <= value < _EXACT and (value - whole) / (value + whole) < _TOLERANCE
+
+
+def _number(value: float) -> str:
+    return str(int(value)) if not math.isinf(value) and value == int(value) else str(value)
+
+
+def _enum_causes(schema: Schema, value: Any, path: str) -> list[Cause]:
+    """An enum takes no null, even if it lists it, or if the schema is nullable."""
+    allowed = schema.get("enum")
+    if not allowed:
+        return []
+    if any(_is_same(value, entry) for entry in allowed if entry is not None):
+        return []
+    return [not_supported(path, value, [_enum_text(entry) for entry in allowed])]
+
+
+def _is_same(value: Any, entry: Any) -> bool:
+    return bool(value == entry) and isinstance(value, bool) == isinstance(entry, bool)
+
+
+def _enum_text(value: Any) -> str:
+    return value if isinstance(value, str) else shown(value)
+
+
+def _list_causes(schema: Schema, value: list[Any], path: str) -> list[Cause]:
+    causes = []
+    items = structure.items_of(schema)
+    if items is not None:
+        for index, entry in enumerate(value):
+            causes += _validate(items, entry, f"{path}[{index}]")
+    fewest, most = schema.get("minItems"), schema.get("maxItems")
+    if fewest is not None and len(value) < fewest:
+        causes.append(invalid_value(path, len(value), f"{path} in body should have at least {fewest} items"))
+    if most is not None and len(value) > most:
+        causes.append(too_many(path, len(value), most))
+    return causes
+
+
+def _object_causes(schema: Schema, value: Mapping[str, Any], path: str) -> list[Cause]:
+    fewest, most = schema.get("minProperties"), schema.get("maxProperties")
+    if fewest is not None and len(value) < fewest:
+        text = f"{path} in body should have at least {fewest} properties"
+        return [invalid_value(path, len(value), text)]
+    if most is not None and len(value) > most:
+        return [too_many(path, len(value), most)]
+    causes = [required(_join(path, name)) for name in schema.get("required") or () if name not in value]
+    if schema.get("x-kubernetes-embedded-resource"):
+        causes += [required(_join(path, name)) for name in ("apiVersion", "kind") if not value.get(name)]
+    for name, entry in value.items():
+        member = structure.property_of(schema, name)
+        if member:
+            is_declared = name in structure.properties(schema)
+            causes += _validate(member, entry, _join(path, name) if is_declared else f"{path}.{name}")
+    return causes
+
+
+def _combined(schema: Schema, value: Any, path: str) -> list[Cause]:
+    """The errors of allOf, anyOf, oneOf and not."""
+    causes: list[Cause] = []
+    if schema.get("anyOf"):
+        causes += _any_of(schema["anyOf"], value, path)
+    if schema.get("oneOf"):
+        causes += _one_of(schema["oneOf"], value, path)
+    if schema.get("allOf"):
+        causes += _all_of(schema["allOf"], value, path)
+    if schema.get("not") is not None and not _validate(schema["not"], value, path):
+        causes.append(_whole(path, "must not validate the schema (not)"))
+    return causes
+
+
+def _any_of(branches: list[Schema], value: Any, path: str) -> list[Cause]:
+    found = [_validate(branch, value, path) for branch in branches]
+    if not all(found):
+        return []
+    return [_whole(path, "must validate at least one schema (anyOf)"), *found[0]]
+
+
+def _one_of(branches: list[Schema], value: Any, path: str) -> list[Cause]:
+    found = [_validate(branch, value, path) for branch in branches]
+    valid = sum(not causes for causes in found)
+    if valid == 1:
+        return []
+    text = "must validate one and only one schema (oneOf). Found "
+    if valid:
+        return [_whole(path, f"{text}{valid} valid alternatives")]
+    return [_whole(path, f"{text}none valid"), *found[0]]
+
+
+def _all_of(branches: list[Schema], value: Any, path: str) -> list[Cause]:
+    found = [_validate(branch, value, path) for branch in branches]
+    causes = [cause for branch in found for cause in branch]
+    if not causes:
+        return []
+    none = ". None validated" if all(found) else ""
+    return [*causes, _whole(path, f"must validate all the schemas (allOf){none}")]
+
+
+def _whole(path: str, text: str) -> Cause:
+    return invalid_value(_NO_FIELD, "", f'"{path}" {text}')
+
+
+def _duplicates(schema: Schema, value: list[Any], path: str) -> list[Cause]:
+    kind = structure.list_type(schema)
+    if kind == "atomic":
+        return []
+    keys = structure.map_keys(schema)
+    seen: list[Any] = []
+    causes = []
+    for index, entry in enumerate(value):
+        identity = {key: entry[key] for key in keys if key in entry} if kind == "map" else entry
+        if identity in seen:
+            causes.append(duplicate(f"{path}[{index}]", identity))
+        else:
+            seen.append(identity)
+    return causes
+
+
+def _join(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name

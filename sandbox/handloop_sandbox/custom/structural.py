@@ -1,0 +1,179 @@
+"""
+Pruning and defaulting of custom objects, which come before validation.
+
+Nothing is changed in place.
+Follows: apiextensions pkg/apiserver/schema/{pruning,defaulting,objectmeta}.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from typing import Any, Final
+
+from handloop_sandbox.kinds import structure, typed
+from handloop_sandbox.wire.resource import Schema
+
+_NONE: Final[Schema] = {}
+_METADATA: Final[Schema] = {"$ref": "apimachinery.pkg.apis.meta.v1.ObjectMeta"}
+_TYPE_META: Final = ("apiVersion", "kind", "metadata")
+
+
+def prune(schema: Schema | None, obj: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """
+    A custom object without undeclared members, and the paths of those.
+
+    A schema of None declares nothing. apiVersion, kind and metadata always stay.
+    """
+    unknown: list[str] = []
+    pruned = _prune_object(schema or _NONE, obj, "", unknown, root=True)
+    return pruned, sorted(unknown)
+
+
+def default(schema: Schema | None, obj: Mapping[str, Any], *, keep_nulls: bool = False) -> dict[str, Any]:
+    """
+    A custom object with its schema's defaults, and without nulls where null is no value.
+
+    Args: keep_nulls keeps the nulls that no default replaces, so that validation refuses them: an applied
+    object has not been through the decoder that drops them.
+    """
+    if schema is None:
+        return dict(obj)
+    rest = {key: value for key, value in obj.items() if key not in _TYPE_META}
+    filled: dict[str, Any] = _default_object(schema, rest, keep_nulls=keep_nulls)
+    kept = {key: obj[key] for key in _TYPE_META if key in obj}
+    return kept | filled
+
+
+def decode_metadata(obj: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """
+    A custom object with canonical metadata, and the paths of unknown metadata members.
+
+    Raises: typed.DecodeError.
+    """
+    report = typed.Report()
+    metadata = obj.get("metadata")
+    decoded = typed.decode(_METADATA, {} if metadata is None else metadata, report)
+    return {**obj, "metadata": decoded}, [f"metadata.{path}" for path in report.unknown]
+
+
+def decode_embedded(schema: Schema | None, obj: dict[str, Any], unknown: list[str]) -> dict[str, Any]:
+    """
+    Give the metadata of embedded resources its canonical form.
+
+    Raises: typed.DecodeError with the path of the embedded resource.
+    """
+    if schema is None:
+        return obj
+    result = _embedded(schema, obj, "", unknown)
+    assert isinstance(result, dict)
+    return result
+
+
+def has_unknown(schema: Schema, value: Any) -> bool:
+    """Whether a value has members that its schema does not declare."""
+    unknown: list[str] = []
+    _prune(schema, value, "", unknown)
+    return bool(unknown)
+
+
+def _prune(schema: Schema, value: Any, path: str, unknown: list[str]) -> Any:
+    if isinstance(value, dict):
+        embedded = bool(schema.get("x-kubernetes-embedded-resource"))
+        return _prune_object(schema, value, path, unknown, root=embedded)
+    if isinstance(value, list):
+        items = structure.items_of(schema)
+        if items is None:
+            return value if _preserves(schema) else _unknown_items(value, path, unknown)
+        return [_prune(items, entry, f"{path}[{index}]", unknown) for index, entry in enumerate(value)]
+    return value
+
+
+def _unknown_items(value: list[Any], path: str, unknown: list[str]) -> list[Any]:
+    return [_prune(_NONE, entry, f"{path}[{index}]", unknown) for index, entry in enumerate(value)]
+
+
+def _prune_object(
+    schema: Schema, value: Mapping[str, Any], path: str, unknown: list[str], *, root: bool
+) -> dict[str, Any]:
+    properties = structure.properties(schema)
+    values = structure.value_of(schema)
+    preserving = _preserves(schema)
+    result: dict[str, Any] = {}
+    for name, entry in value.items():
+        where = f"{path}.{name}" if path else name
+        member = properties.get(name)
+        if root and name in _TYPE_META:
+            result[name] = entry
+        elif member is not None:
+            result[name] = _prune(member, entry, where, unknown)
+        elif values is not None:
+            result[name] = entry if not values else _prune(values, entry, where, unknown)
+        elif preserving:
+            result[name] = entry
+        else:
+            unknown.append(where)
+    return result
+
+
+def _preserves(schema: Schema) -> bool:
+    return bool(schema.get("x-kubernetes-preserve-unknown-fields"))
+
+
+def _default(schema: Schema, value: Any, *, keep_nulls: bool) -> Any:
+    if isinstance(value, dict):
+        return _default_object(schema, value, keep_nulls=keep_nulls)
+    if isinstance(value, list):
+        items = structure.items_of(schema)
+        return value if items is None else [_default(items, entry, keep_nulls=keep_nulls) for entry in value]
+    return value
+
+
+def _default_object(schema: Schema, value: Mapping[str, Any], *, keep_nulls: bool) -> dict[str, Any]:
+    properties = structure.properties(schema)
+    values = structure.value_of(schema)
+    result: dict[str, Any] = {}
+    for name, entry in value.items():
+        member = properties.get(name, values)
+        if member is None:
+            result[name] = entry
+        elif entry is not None or member.get("nullable") or (keep_nulls and member.get("default") is None):
+            result[name] = _default(member, entry, keep_nulls=keep_nulls)
+    for name, member in properties.items():
+        if name not in result and member.get("default") is not None:
+            result[name] = _default(member, copy.deepcopy(member["default"]), keep_nulls=keep_nulls)
+    return result
+
+
+def has_embedded(schema: Schema) -> bool:
+    """Whether a resource is embedded anywhere; otherwise decode_embedded has no work."""
+    if schema.get("x-kubernetes-embedded-resource"):
+        return True
+    inner = [*structure.properties(schema).values(), structure.items_of(schema), structure.value_of(schema)]
+    return any(has_embedded(entry) for entry in inner if entry)
+
+
+def _embedded(schema: Schema, value: Any, path: str, unknown: list[str]) -> Any:
+    if isinstance(value, list):
+        items = structure.items_of(schema) or _NONE
+        return [_embedded(items, entry, f"{path}[{index}]", unknown) for index, entry in enumerate(value)]
+    if not isinstance(value, dict):
+        return value
+    result = {}
+    for name, entry in value.items():
+        where = f"{path}.{name}" if path else name
+        result[name] = _embedded(structure.property_of(schema, name) or _NONE, entry, where, unknown)
+    if schema.get("x-kubernetes-embedded-resource") and value.get("metadata") is not None:
+        result["metadata"] = _embedded_metadata(value["metadata"], f"{path}.metadata", unknown)
+    return result
+
+
+def _embedded_metadata(value: Any, path: str, unknown: list[str]) -> Any:
+    report = typed.Report()
+    try:
+        decoded = typed.decode(_METADATA, value, report)
+    except typed.DecodeError as error:
+        from_value = typed.compact(value)
+        raise typed.DecodeError(f"{path}: Invalid value: {from_value}: {error}") from error
+    unknown += [f"{path}.{name}" for name in report.unknown]
+    return decoded

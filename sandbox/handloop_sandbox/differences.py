@@ -1,0 +1,102 @@
+"""
+Where a sandbox answers otherwise than a kube-apiserver with its controllers: the whole list, reviewed.
+
+`sandbox --help` and sandbox/docs/sandbox.md print this list. The replay of recorded answers checks it.
+"""
+
+from __future__ import annotations
+
+from textwrap import TextWrapper
+from typing import Final, NamedTuple
+
+
+class Difference(NamedTuple):
+    """One difference, and the ids of the recorded answers that show it."""
+
+    text: str
+    answers: tuple[str, ...] = ()
+
+
+DIFFERENCES: Final = (
+    Difference(
+        "Fewer API groups: no admission webhooks and policies, flow control, dynamic resources or aggregated "
+        "servers; of storage.k8s.io only StorageClasses.",
+        ("apis-aggregated", "apis-aggregated-etag"),
+    ),
+    Difference("/readyz?verbose lists the checks of the sandbox, which has no etcd.", ("readyz-verbose",)),
+    Difference(
+        "The sandbox makes the status of a pod up: image and container ids are its own, and conditions that "
+        "are true keep no earlier reason.",
+        ("wl-pod-ready", "wl-pod-delete", "wl-pdb-pod-ready"),
+    ),
+    Difference(
+        "A forbidden change of a pod's spec is refused with a diff in JSON, not of Go's structures.",
+        ("wl-pod-immutable-422",),
+    ),
+    Difference(
+        "Jobs, CronJobs, StatefulSets and DaemonSets are stored, but nothing runs them. A test ends a Job by "
+        "sandbox.finish(job) or sandbox.fail(job).",
+        ("wl-job-done",),
+    ),
+    Difference(
+        "Quotas count objects, not cpu, memory or storage. Limit ranges are stored, and have no effect."
+    ),
+    Difference(
+        "Ingresses, NetworkPolicies, Roles and bindings, PersistentVolumes and their claims, StorageClasses, "
+        "CertificateSigningRequests, Endpoints, EndpointSlices, IngressClasses, "
+        "LimitRanges, ControllerRevisions, the sources of volumes and the phase of a Namespace are stored as "
+        "they come: only the types of their fields and their metadata are validated. The role of a binding "
+        "stays."
+    ),
+    Difference(
+        "Tables of PersistentVolumes and their claims, StorageClasses, Ingresses and their classes, "
+        "NetworkPolicies, bindings of roles, PriorityClasses, Endpoints, DaemonSets, CronJobs, PodTemplates, "
+        "ReplicationControllers and ControllerRevisions show name and age only."
+    ),
+    Difference("Autoscalers have no metrics, and do not notice that several of them scale the same pods."),
+    Difference(
+        "CertificateSigningRequests are approved and denied, and nothing signs them; spec.extra stays empty."
+    ),
+    Difference("Without TLS there is no certificate authority: the ConfigMaps kube-root-ca.crt are empty."),
+    Difference(
+        "Objects come as JSON or YAML, not as protobuf. OpenAPI does not describe built-in kinds in words, "
+        "and its version 2 comes as JSON only."
+    ),
+    Difference("More than some hundred nested levels are refused (400). A cluster takes 10,000."),
+    Difference("Exec, attach and port-forward are refused (501): there are no containers."),
+    Difference(
+        "CEL rules may use the usual functions, not all. Types and costs are not checked (1 == 1.0 is "
+        "accepted). A rule that the sandbox does not understand gets a warning."
+    ),
+    Difference(
+        "Regular expressions are RE2's. It takes a few more (`\\C`, letters other than ASCII in names of "
+        "groups, over 1000 nested groups) and a few less (names of scripts in lower case, over 10,000 "
+        "characters, repetitions of very large classes)."
+    ),
+    Difference(
+        "Custom resources are not converted between versions. There are EndpointSlices, but no Endpoints."
+    ),
+    Difference(
+        "A cluster's default roles let everybody do some things, discovery above all. The sandbox allows "
+        "them without roles, so auth can-i --list does not name them."
+    ),
+    Difference(
+        "Some rarely used input that a real server rejects is accepted: integers written as 1e18, null in "
+        "fields without a type, unknown methods, and %2f in paths."
+    ),
+    Difference("Nodes have fewer labels and no annotations."),
+    Difference("The scheduler ignores resources, taints and affinities."),
+    Difference("Nothing survives the process."),
+)
+
+
+def bullets(indent: str = "", width: int = 112) -> str:
+    """The list as text, an entry of one or more lines of at most width characters each."""
+    lines = TextWrapper(
+        width=width,
+        initial_indent=f"{indent}- ",
+        subsequent_indent=f"{indent}  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return "".join(f"{lines.fill(difference.text)}\n" for difference in DIFFERENCES)

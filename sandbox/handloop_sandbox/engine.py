@@ -1,0 +1,386 @@
+"""
+The sandbox as one machine: state, API, controllers and open watches behind one lock.
+
+handle() answers a request: `_handle` asks who sends it, lets faults have their say, calls `api.handle` and
+commits the outcome. tick() steps the controllers, whose writes are committed the same way (`_apply`).
+`_commit` is the only place where the state changes, except for rewind() and the bootstrap. take() and
+take_due() hand out the lines of open watches.
+
+The driver (the HTTP server's loop, or a test) calls tick() when a commit or next_wake() says so. Requests may
+come from any thread.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+import uuid
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import Final
+
+from handloop_sandbox import api
+from handloop_sandbox.api import refusal
+from handloop_sandbox.authenticator import Authenticator
+from handloop_sandbox.clock import Clock
+from handloop_sandbox.cluster import bootstrap
+from handloop_sandbox.cluster.cluster_controller import ClusterController, Runner, View, Write
+from handloop_sandbox.cluster.events import EventExpiry
+from handloop_sandbox.faults import control
+from handloop_sandbox.faults.faults import UNTOUCHED, Faults, LostAnswerError, NoAnswerError, Verdict
+from handloop_sandbox.faults.injection import Injection
+from handloop_sandbox.faults.request_attributes import asked
+from handloop_sandbox.faults.watch_output import WatchOutput
+from handloop_sandbox.listeners import Listeners
+from handloop_sandbox.request_counts import RequestCounts, exposition
+from handloop_sandbox.requests import definitions
+from handloop_sandbox.requests.authorization import is_master
+from handloop_sandbox.requests.definitions import DEFINITIONS
+from handloop_sandbox.requests.documents import Site
+from handloop_sandbox.requests.request import Context, Headers, Outcome, Request, Response, User
+from handloop_sandbox.storage.state import PastState, State
+from handloop_sandbox.storage.store import DEFAULT_HISTORY_SIZE, Store
+from handloop_sandbox.storage.stored import Change
+from handloop_sandbox.storage.watches import Watcher
+from handloop_sandbox.system_writes import carry_out
+from handloop_sandbox.wire.resource import GroupResource
+from handloop_sandbox.wire.status import (
+    PageNotFoundError,
+    Status,
+    StatusError,
+    forbidden_path,
+    internal_error,
+    unauthorized,
+)
+
+log = logging.getLogger("sandbox")
+
+ADMIN: Final = User("sandbox-admin", ("system:masters", "system:authenticated"))
+DEFAULT_BOOKMARK_SECONDS: Final = 10.0
+COMPACTION_SECONDS: Final = 300.0
+"""The interval of compactions, as etcd's by default. Each forgets the versions before the previous one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """The answer to a watch: 200 with these headers, then the lines that take() gives."""
+
+    headers: Headers
+    watcher: WatchOutput
+
+
+@dataclass(frozen=True, slots=True)
+class _Handled:
+    """How a request went. If failure is set, it is raised instead of giving the answer."""
+
+    answer: Response | Stream
+    changed: bool = False
+    failure: LostAnswerError | NoAnswerError | None = None
+
+
+class Engine:
+    """
+    Answers requests one at a time.
+
+    State: the store, the catalog that follows from its definitions, the controllers' queues, and the open
+    watches. All of it is touched only with the lock held.
+    Threads: any. Listeners are called without the lock, after a commit and when faults come and go.
+    """
+
+    def __init__(
+        self,
+        *,
+        clock: Clock,
+        controllers: Sequence[ClusterController] = (),
+        users: Mapping[str, User] | None = None,
+        seed: int | None = None,
+        history_size: int = DEFAULT_HISTORY_SIZE,
+        bookmark_seconds: float = DEFAULT_BOOKMARK_SECONDS,
+        tokens_in_paths: bool = True,
+    ) -> None:
+        """
+        Build the state of a new cluster.
+
+        Args: users by bearer token; None = all clients are administrators. seed None = different every time.
+        tokens_in_paths: see handloop_sandbox.authenticator.
+        """
+        self.address = "127.0.0.1"
+        self._clock = clock
+        self._random = random.Random(seed)
+        self._controller_random = random.Random(self._random.getrandbits(64))
+        self._authenticator = Authenticator(users, everybody=ADMIN, tokens_in_paths=tokens_in_paths)
+        self._bookmark_seconds = bookmark_seconds
+        self._lock = threading.Lock()
+        self._listeners = Listeners()
+        self._counts = RequestCounts()
+        self._watchers: dict[WatchOutput, None] = {}
+        self.faults = Faults(
+            self, random=random.Random(self._random.getrandbits(64)), changed=self.tell_listeners
+        )
+        self._store = Store(history_size=history_size)
+        self._catalog = definitions.catalog(self._store, revision=1)
+        self._expiry = EventExpiry()
+        self._runner = Runner((definitions.DefinitionController(), self._expiry, *controllers))
+        self._compact_at = clock.time() + COMPACTION_SECONDS
+        self._compact_to = self._store.resource_version
+        self._bootstrap()
+        self._runner.start(self._store)
+
+    def listen(self, listener: Callable[[], None]) -> None:
+        """Have listener called, by any thread, after every change. It must be quick."""
+        self._listeners.add(listener)
+
+    def listen_weakly(self, method: Callable[[], None]) -> None:
+        """Have a method called until its object is collected, or until unlisten."""
+        self._listeners.add_weakly(method)
+
+    def unlisten(self, listener: Callable[[], None]) -> None:
+        """Stop calling listener."""
+        self._listeners.remove(listener)
+
+    def tell_listeners(self) -> None:
+        """Call every listener. Locks: none is held."""
+        self._listeners.tell()
+
+    def delay(self, request: Request) -> float:
+        """How many seconds a fault delays a request; to be asked once, before handle()."""
+        if not self.faults.active:
+            return 0.0
+        request = self._authenticator.unveiled(request)
+        user = self._authenticator.user(request, self._clock.time())
+        if user is None or control.concerns(request.path):
+            return 0.0
+        return self.faults.delay(asked(request, user))
+
+    def handle(self, request: Request) -> Response | Stream:
+        """
+        Answer one request, and commit what it changes.
+
+        Raises: LostAnswerError, NoAnswerError when a fault takes the answer away.
+        """
+        request = self._authenticator.unveiled(request)
+        if control.concerns(request.path):
+            return self._control(request)
+        with self._lock:
+            handled = self._handle(request)
+        if handled.changed:
+            self.tell_listeners()
+        if handled.failure is not None:
+            raise handled.failure
+        return handled.answer
+
+    def tick(self, *, rounds: int | None = None) -> float | None:
+        """
+        Step the controllers that are due.
+
+        Args: rounds None = until none is due. Returns: the unix time of the next tick; None = after the next
+        change.
+        """
+        with self._lock:
+            self._runner.run(self._view, self._clock.time(), self._apply, rounds=rounds)
+            return self._next_wake()
+
+    def take(self, watcher: WatchOutput) -> list[bytes]:
+        """The lines that a watch has to send now."""
+        with self._lock:
+            now = self._clock.time()
+            if self.faults.active:
+                self.faults.end_those_due(now)
+            lines = watcher.take(now)
+            if watcher.ended:
+                self._watchers.pop(watcher, None)
+            return lines
+
+    def take_due(self, watchers: Iterable[WatchOutput]) -> list[tuple[WatchOutput, list[bytes]]]:
+        """The lines of the watches that have something to send or have ended."""
+        taken = []
+        with self._lock:
+            now = self._clock.time()
+            if self.faults.active:
+                self.faults.end_those_due(now)
+            for watcher in watchers:
+                if watcher.is_due(now):
+                    taken.append((watcher, watcher.take(now)))
+                    if watcher.ended:
+                        self._watchers.pop(watcher, None)
+        return taken
+
+    def next_wake(self) -> float | None:
+        """The unix time of the next tick; None = after the next change."""
+        with self._lock:
+            return self._next_wake()
+
+    def close(self, watcher: WatchOutput) -> None:
+        """Forget a watch whose client has left."""
+        with self._lock:
+            watcher.close()
+            self._watchers.pop(watcher, None)
+
+    def now(self) -> float:
+        """Unix time."""
+        return self._clock.time()
+
+    def version(self) -> int:
+        """The newest resource version."""
+        with self._lock:
+            return self._store.resource_version
+
+    def apply_to_open_watches(self, injection: Injection) -> None:
+        """Offer an injection to every watch that is open, oldest first."""
+        with self._lock:
+            for watcher in self._watchers:
+                watcher.apply_to_open_watches(injection)
+
+    def compact(self, resource_version: int | None = None) -> None:
+        """Forget versions before this one, as etcd's compaction does; None = before the newest."""
+        with self._lock:
+            newest = self._store.resource_version
+            self._store.compact(newest if resource_version is None else resource_version)
+
+    def expire(self, group_resource: GroupResource | None = None) -> None:
+        """Forget the history that watches continue from, of one collection or of all."""
+        with self._lock:
+            self._store.expire(group_resource)
+
+    def rewind(self, *, changes: int | None = None, resource_version: int | None = None) -> int:
+        """
+        Go back by a number of changes, or to a version, as after the restore of a backup. Every watch ends.
+
+        Returns: the newest version from here on. Raises: ValueError.
+        """
+        if (changes is None) == (resource_version is None):
+            raise ValueError("either a number of changes or a resource version")
+        with self._lock:
+            newest = self._store.resource_version
+            version = newest - changes if changes is not None else resource_version or 0
+            undone = self._store.rewind(version)
+            self._expiry.committed(undone, self._clock.time())
+            self._runner.committed(undone)
+            if any(change.group_resource == DEFINITIONS for change in undone):
+                self._follow_definitions()
+        self.tell_listeners()
+        return version
+
+    def _control(self, request: Request) -> Response:
+        """Answer a request about the sandbox itself. Locks: none is held; faults take theirs."""
+        user = self._authenticator.user(request, self._clock.time())
+        try:
+            if user is None:
+                raise unauthorized()
+            if not is_master(user):
+                raise forbidden_path(user.name, request.method.lower(), request.path)
+            return control.answer(self.faults, request)
+        except StatusError as error:
+            return refusal(request, error)
+        except PageNotFoundError:
+            return api.PAGE_NOT_FOUND
+
+    def _handle(self, request: Request) -> _Handled:
+        user = self._authenticator.user(request, self._clock.time())
+        if user is None:
+            return _Handled(refusal(request, unauthorized()))
+        verdict = self._verdict(request, user)
+        if verdict.refusal is not None:
+            self._counts.answered(request.method, verdict.refusal.code)
+            return _Handled(refusal(request, verdict.refusal))
+        failure = _failure(verdict)
+        if not _is_executed(verdict):
+            return _Handled(refusal(request, internal_error("not carried out")), failure=failure)
+        try:
+            outcome = api.handle(self._site(verdict.up_to), request, self._context(user))
+        except Exception as error:
+            log.exception("%s %s failed in the sandbox itself", request.method, request.path)
+            return _Handled(refusal(request, internal_error(f"Internal error occurred: {error!r}")))
+        self._commit(outcome.changes)
+        return _Handled(self._answer(request, user, outcome), bool(outcome.changes), failure)
+
+    def _verdict(self, request: Request, user: User) -> Verdict:
+        if not self.faults.active:
+            return UNTOUCHED
+        return self.faults.on_request(asked(request, user), self._clock.time(), self._store.resource_version)
+
+    def _answer(self, request: Request, user: User, outcome: Outcome) -> Response | Stream:
+        """The answer to a request that was carried out. A watch is opened here."""
+        response = outcome.response
+        if isinstance(response, Response):
+            self._counts.answered(request.method, response.status)
+            return response
+        self._counts.answered("WATCH", 200)
+        now = self._clock.time()
+        seconds = self._bookmark_seconds
+        watcher = Watcher(response.subscription, self._store, bookmark_seconds=seconds, now=now)
+        output = WatchOutput(watcher, self._store, asked(request, user), self.faults)
+        self._watchers[output] = None
+        return Stream(response.headers, output)
+
+    def _context(self, user: User) -> Context:
+        return Context(self._clock.time(), user, self._random, self._new_uid, self._authenticator.signing_key)
+
+    def _new_uid(self) -> str:
+        return str(uuid.UUID(int=self._random.getrandbits(128), version=4))
+
+    def _site(self, up_to: int | None = None) -> Site:
+        """What a request reads: the state as it is, or as it was at a version."""
+        state: State = self._store if up_to is None else PastState(self._store, up_to)
+        return Site(state, self._catalog, self.address, self._metrics)
+
+    def _view(self) -> View:
+        return View(self._store, self._catalog, self._controller_random)
+
+    def _metrics(self) -> str:
+        return exposition(self._store, self._counts, watches=len(self._watchers))
+
+    def _apply(self, controller: str, write: Write) -> Status | None:
+        user = User(f"system:{controller}", ("system:masters", "system:authenticated"))
+        outcome = carry_out(self._site(), write, controller, self._context(user))
+        self._commit(outcome.changes)
+        return outcome.refusal
+
+    def _commit(self, changes: Sequence[Change]) -> None:
+        if not changes:
+            return
+        self._store.commit(changes)
+        self._expiry.committed(changes, self._clock.time())
+        self._runner.committed(changes)
+        now = self._clock.time()
+        if now >= self._compact_at:
+            self._store.forget(self._compact_to)
+            self._compact_at, self._compact_to = now + COMPACTION_SECONDS, self._store.resource_version
+        if self.faults.active:
+            for watcher in self._watchers:
+                watcher.arrive(now)
+        if any(change.group_resource == DEFINITIONS for change in changes):
+            self._follow_definitions()
+
+    def _follow_definitions(self) -> None:
+        before = self._catalog
+        self._catalog = definitions.catalog(self._store, revision=before.revision + 1)
+        for group_resource in definitions.redefined(before, self._catalog):
+            self._store.redefine(group_resource)
+
+    def _next_wake(self) -> float | None:
+        wakes: list[float | None] = [watcher.next_wake() for watcher in self._watchers]
+        wakes += [self._runner.next_wake(), self.faults.next_wake()]
+        return min((wake for wake in wakes if wake is not None and wake != inf), default=None)
+
+    def _bootstrap(self) -> None:
+        context = self._context(ADMIN)
+        for write in bootstrap.writes():
+            outcome = carry_out(self._site(), write, "kube-apiserver", context)
+            if outcome.refusal is not None:
+                raise RuntimeError(f"bootstrap: {outcome.refusal['message']}")
+            self._store.commit(outcome.changes)
+
+
+def _failure(verdict: Verdict) -> LostAnswerError | NoAnswerError | None:
+    if verdict.lost is not None:
+        return LostAnswerError("a fault lost the answer")
+    return None if verdict.silent is None else NoAnswerError("a fault keeps the answer back")
+
+
+def _is_executed(verdict: Verdict) -> bool:
+    return (verdict.lost is None or verdict.lost.executed) and (
+        verdict.silent is None or verdict.silent.executed
+    )

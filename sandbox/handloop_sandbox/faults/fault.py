@@ -1,0 +1,295 @@
+"""
+Faults as data: the JSON of `POST /sandbox/faults`, and the arguments of the Python API.
+
+A fault says which requests it chooses, how many, and for how long. Its class says what it does to a request;
+handloop_sandbox.faults.watch_output says what it does to an open watch.
+"""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from typing import Annotated, ClassVar, Final, Literal
+
+import msgspec
+from msgspec import Meta
+
+from handloop_sandbox.faults.request_attributes import RequestAttributes
+from handloop_sandbox.requests.authorization import forbidden_access
+from handloop_sandbox.storage.watches import too_old
+from handloop_sandbox.wire.status import OBJECT_MODIFIED, StatusError, expired, failure
+
+WRITES: Final = ("create", "update", "patch", "delete", "deletecollection")
+_REASONS: Final = {
+    400: "BadRequest",
+    401: "Unauthorized",
+    403: "Forbidden",
+    404: "NotFound",
+    405: "MethodNotAllowed",
+    409: "Conflict",
+    410: "Expired",
+    413: "RequestEntityTooLarge",
+    422: "Invalid",
+    429: "TooManyRequests",
+    500: "InternalError",
+    503: "ServiceUnavailable",
+    504: "Timeout",
+}
+_EXPIRED_LIST: Final = "The provided continue parameter is too old to display a consistent list result."
+
+Seconds = Annotated[float, Meta(ge=0)]
+Number = Annotated[int, Meta(ge=0)]
+
+
+class Fault(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    rename="camel",
+    forbid_unknown_fields=True,
+    omit_defaults=True,
+    tag_field="fault",
+):
+    """
+    Which requests, how many, how long.
+
+    verbs are RBAC's; none = all, or the usual ones of the fault. resources are `foos`, `foos/status` or
+    `foos.example.com`. namespace, name, user, user_agent and path are patterns with `*`, "" = any. A request
+    for all namespaces has the namespace "". The fault spares the first `skip` requests and hits `count` after
+    them, None = all. seconds is how long it lasts, None = until it is cleared.
+    """
+
+    usual_verbs: ClassVar[tuple[str, ...]] = ()
+    lasting: ClassVar[bool] = False
+    """Whether a watch stays hit until the fault is cleared."""
+
+    verbs: tuple[str, ...] = ()
+    resources: tuple[str, ...] = ()
+    namespace: str = ""
+    name: str = ""
+    user: str = ""
+    user_agent: str = ""
+    path: str = ""
+    skip: Number = 0
+    count: Annotated[int, Meta(ge=1)] | None = None
+    seconds: Annotated[float, Meta(gt=0)] | None = None
+
+    def chooses(self, asked: RequestAttributes) -> bool:
+        """Whether the fault is meant for this request."""
+        wanted = asked.attributes
+        verbs = self.verbs or self.usual_verbs
+        if (verbs and wanted.verb not in verbs and "*" not in verbs) or not self.concerns(asked):
+            return False
+        if self.resources and not any(asked.is_about(resource) for resource in self.resources):
+            return False
+        return all(
+            not pattern or fnmatchcase(text, pattern)
+            for pattern, text in (
+                (self.namespace, wanted.namespace),
+                (self.name, wanted.name),
+                (self.user, asked.user.name),
+                (self.user_agent, asked.user_agent),
+                (self.path, asked.path),
+            )
+        )
+
+    def concerns(self, asked: RequestAttributes) -> bool:
+        """Whether such a request can have this kind of fault at all."""
+        del asked
+        return True
+
+
+class WatchFault(Fault, frozen=True, kw_only=True):
+    """
+    A fault of open watches: those of today and, unless only_open, those of tomorrow.
+
+    after_events: each watch sends that many more watch events first.
+    """
+
+    usual_verbs: ClassVar[tuple[str, ...]] = ("watch",)
+    only_open: bool = False
+    after_events: Number = 0
+
+    def concerns(self, asked: RequestAttributes) -> bool:
+        """Watches only."""
+        return asked.verb == "watch"
+
+
+class Refusal(Fault, frozen=True, kw_only=True):
+    """A fault that answers the request instead of carrying it out."""
+
+    def status(self, asked: RequestAttributes) -> StatusError:
+        """The answer."""
+        raise NotImplementedError
+
+
+class Error(Refusal, frozen=True, kw_only=True, tag="error"):
+    """
+    An error code. reason and message default to what such a code usually has.
+
+    retry_after is the Retry-After header: seconds, or any text.
+    """
+
+    code: Annotated[int, Meta(ge=400, le=599)] = 500
+    reason: str = ""
+    message: str = ""
+    retry_after: int | str | None = None
+
+    def status(self, asked: RequestAttributes) -> StatusError:
+        """The answer."""
+        del asked
+        reason = self.reason or _REASONS.get(self.code, "")
+        text = self.message or f"a fault was asked for: {self.code} {reason}".rstrip()
+        details = {"retryAfterSeconds": self.retry_after} if isinstance(self.retry_after, int) else None
+        headers = [] if self.retry_after is None else [("Retry-After", str(self.retry_after))]
+        return StatusError(failure(self.code, reason, text, details=details), headers)
+
+
+class Conflict(Refusal, frozen=True, kw_only=True, tag="conflict"):
+    """409, as if another client had been faster. By default for updates and patches."""
+
+    usual_verbs = ("update", "patch")
+
+    def status(self, asked: RequestAttributes) -> StatusError:
+        """The answer."""
+        wanted = asked.attributes
+        qualified = f"{wanted.plural}.{wanted.group}" if wanted.group else wanted.plural
+        text = f'Operation cannot be fulfilled on {qualified} "{wanted.name}": {OBJECT_MODIFIED}'
+        pairs = (("name", wanted.name), ("group", wanted.group), ("kind", wanted.plural))
+        return StatusError(failure(409, "Conflict", text, details={k: v for k, v in pairs if v}))
+
+    def concerns(self, asked: RequestAttributes) -> bool:
+        """Writes of objects."""
+        return bool(asked.attributes.plural) and asked.verb in WRITES
+
+
+class Deny(Refusal, frozen=True, kw_only=True, tag="deny"):
+    """403, as if no role allowed it."""
+
+    def status(self, asked: RequestAttributes) -> StatusError:
+        """The answer."""
+        return forbidden_access(asked.user, asked.attributes)
+
+    def concerns(self, asked: RequestAttributes) -> bool:
+        """Requests on resources."""
+        return bool(asked.attributes.plural)
+
+
+class Latency(Fault, frozen=True, kw_only=True, tag="latency"):
+    """The request waits before it is carried out, up to jitter_seconds longer than delay_seconds."""
+
+    delay_seconds: Seconds
+    jitter_seconds: Seconds = 0.0
+
+
+class LoseAnswer(Fault, frozen=True, kw_only=True, tag="lose-answer"):
+    """The connection breaks instead of an answer, before the request was carried out or after."""
+
+    usual_verbs = WRITES
+    executed: bool = True
+
+
+class Silence(WatchFault, frozen=True, kw_only=True, tag="silence"):
+    """
+    Half-open: no more bytes come and the connection stays open, until the fault is cleared; for ever, for a
+    whole answer.
+
+    By default for watches; other verbs can be named. executed says whether a silent request is carried out.
+    """
+
+    lasting = True
+    executed: bool = True
+
+    def concerns(self, asked: RequestAttributes) -> bool:
+        """Everything."""
+        del asked
+        return True
+
+
+class DropWatch(WatchFault, frozen=True, kw_only=True, tag="drop-watch"):
+    """The stream ends: as it should, cut off (FIN without an end), or reset (RST)."""
+
+    how: Literal["end", "cut", "reset"] = "end"
+
+
+class DelayWatch(WatchFault, frozen=True, kw_only=True, tag="delay-watch"):
+    """Watch events come so much later; None = when the fault is cleared."""
+
+    lasting = True
+    delay_seconds: Seconds | None = None
+
+
+class DistortWatch(WatchFault, frozen=True, kw_only=True, tag="distort-watch"):
+    """
+    Watch events are sent twice, newest first, not at all, or as invalid bytes.
+
+    Each line is distorted by itself, except for `reverse`: it turns around the lines that are sent together.
+    """
+
+    lasting = True
+    how: Literal["repeat", "reverse", "lose", "garble"] = "repeat"
+
+
+class Expire(WatchFault, frozen=True, kw_only=True, tag="expire"):
+    """
+    Resource versions are too old: 410 for a watch that continues from one, and for a list's further pages.
+
+    A watch, open or new, gets an ERROR watch event and ends. With as_status only new watches are hit, and get
+    the HTTP status.
+    """
+
+    usual_verbs = ("list", "watch")
+    as_status: bool = False
+
+    def concerns(self, asked: RequestAttributes) -> bool:
+        """Lists after their first page, and watches."""
+        return asked.continued if asked.verb == "list" else asked.verb == "watch"
+
+    def status(self, asked: RequestAttributes) -> StatusError:
+        """The answer as an HTTP status."""
+        return expired(_EXPIRED_LIST) if asked.verb == "list" else StatusError(self.error_status(asked))
+
+    @staticmethod
+    def error_status(asked: RequestAttributes) -> dict[str, object]:
+        """The Status of the ERROR watch event."""
+        version = asked.resource_version
+        asked_for = int(version) if version.isascii() and version.isdigit() else 0
+        return too_old(asked_for, asked_for + 1)
+
+
+class Lag(WatchFault, frozen=True, kw_only=True, tag="lag"):
+    """
+    Reads see the past: the state so many changes ago; None = the state when the fault was asked for.
+
+    A real server whose watch cache is behind asks the store itself for a read without a resource version. So
+    does the sandbox: such a read sees the present. With consistent_reads it sees the past, too. Open watches
+    are held back unless the fault has a count.
+    """
+
+    usual_verbs = ("get", "list", "watch")
+    lasting = True
+    changes: Number | None = None
+    consistent_reads: bool = False
+
+    def concerns(self, asked: RequestAttributes) -> bool:
+        """Reads of objects."""
+        return asked.is_read
+
+    def answers_from_the_past(self, asked: RequestAttributes) -> bool:
+        """Whether this read is answered from the past."""
+        return self.consistent_reads or bool(asked.resource_version)
+
+
+AnyFault = (
+    Error
+    | Conflict
+    | Deny
+    | Latency
+    | LoseAnswer
+    | Silence
+    | DropWatch
+    | DelayWatch
+    | DistortWatch
+    | Expire
+    | Lag
+)
+"""Every kind of fault; the tag in `fault` names it."""

@@ -1,0 +1,391 @@
+"""
+The faults of a sandbox: asked for, listed, cleared, and met by requests.
+
+Each kind of fault has a method that asks for it (error ... lag); control.py does the same over HTTP. An
+asked-for fault is an Injection, which stays in `_active` until its count, its time or clear() ends it. Three
+questions find it:
+
+delay(), asked by the carrier of a request (HTTP server or transport) first: how long does the request wait?
+on_request(), asked by the engine before the core: is the request refused, lost, silent, or shown the past?
+affecting_watch(), asked by an open watch (WatchOutput) before it sends: which faults hold this watch?
+
+The core knows nothing of faults.
+"""
+
+from __future__ import annotations
+
+import builtins
+import random
+import threading
+from collections.abc import Callable, Iterable
+from typing import Any, Literal, NamedTuple, Protocol, TypedDict, TypeVar, Unpack
+
+from handloop_sandbox.faults import fault as kinds
+from handloop_sandbox.faults.fault import (
+    Expire,
+    Fault,
+    Lag,
+    Latency,
+    LoseAnswer,
+    Refusal,
+    Silence,
+    WatchFault,
+)
+from handloop_sandbox.faults.injection import Injection
+from handloop_sandbox.faults.request_attributes import RequestAttributes
+from handloop_sandbox.wire.resource import GroupResource
+from handloop_sandbox.wire.status import StatusError
+
+K = TypeVar("K", bound=Fault)
+
+
+class LostAnswerError(Exception):
+    """The connection must break instead of bringing an answer."""
+
+
+class NoAnswerError(Exception):
+    """The connection must stay open without bringing an answer."""
+
+
+class Where(TypedDict, total=False):
+    """Which requests, how many and how long; see Fault."""
+
+    verbs: Iterable[str]
+    resources: Iterable[str]
+    namespace: str
+    name: str
+    user: str
+    user_agent: str
+    path: str
+    skip: int
+    count: int | None
+    seconds: float | None
+
+
+class Verdict(NamedTuple):
+    """
+    The verdict on one request.
+
+    refusal answers the request instead of carrying it out. up_to is the newest version that it sees. lost and
+    silent: see LoseAnswer and Silence.
+    """
+
+    refusal: StatusError | None = None
+    lost: LoseAnswer | None = None
+    silent: Silence | None = None
+    up_to: int | None = None
+
+
+UNTOUCHED = Verdict()
+
+
+class Machine(Protocol):
+    """The sandbox as faults need it. Threads: any."""
+
+    def now(self) -> float:
+        """Unix time."""
+
+    def version(self) -> int:
+        """The newest resource version."""
+
+    def apply_to_open_watches(self, injection: Injection) -> None:
+        """Offer an injection to every watch that is open."""
+
+    def compact(self, resource_version: int | None = None) -> None:
+        """Forget older versions."""
+
+    def expire(self, group_resource: GroupResource | None = None) -> None:
+        """Forget the history that watches continue from."""
+
+    def rewind(self, *, changes: int | None = None, resource_version: int | None = None) -> int:
+        """Go back to an older version."""
+
+
+class Faults:
+    """
+    The active faults of one sandbox.
+
+    State: _active has them by id, in the order they were asked for. revision rises with every change of
+    _active, so that a watch looks only then. active is true if there are any. All under _lock, a leaf.
+    Threads: any.
+    """
+
+    def __init__(self, machine: Machine, *, random: random.Random, changed: Callable[[], None]) -> None:
+        """Args: changed is called, without a lock, when open watches should look again."""
+        self._machine = machine
+        self._random = random
+        self._changed = changed
+        self._lock = threading.Lock()
+        self._active: dict[str, Injection] = {}
+        self._number = 0
+        self.revision = 0
+        self.active = False
+
+    def error(
+        self,
+        code: int = 500,
+        *,
+        retry_after: int | str | None = None,
+        reason: str = "",
+        message: str = "",
+        **where: Unpack[Where],
+    ) -> Injection:
+        """Answer with an error code."""
+        return self._ask(
+            kinds.Error, where, code=code, retry_after=retry_after, reason=reason, message=message
+        )
+
+    def conflict(self, **where: Unpack[Where]) -> Injection:
+        """Answer updates and patches with 409."""
+        return self._ask(kinds.Conflict, where)
+
+    def deny(self, **where: Unpack[Where]) -> Injection:
+        """Answer with 403."""
+        return self._ask(kinds.Deny, where)
+
+    def latency(
+        self, delay_seconds: float, *, jitter_seconds: float = 0.0, **where: Unpack[Where]
+    ) -> Injection:
+        """Have requests wait before they are worked on."""
+        return self._ask(Latency, where, delay_seconds=delay_seconds, jitter_seconds=jitter_seconds)
+
+    def lose_answer(self, *, executed: bool = True, **where: Unpack[Where]) -> Injection:
+        """Break the connection instead of answering a write, or the verbs that are named."""
+        return self._ask(LoseAnswer, where, executed=executed)
+
+    def silence(
+        self,
+        *,
+        after_events: int = 0,
+        only_open: bool = False,
+        executed: bool = True,
+        **where: Unpack[Where],
+    ) -> Injection:
+        """Keep connections open without a byte: watches, or the verbs that are named."""
+        return self._ask(Silence, where, after_events=after_events, only_open=only_open, executed=executed)
+
+    def drop_watches(
+        self,
+        how: Literal["end", "cut", "reset"] = "end",
+        *,
+        after_events: int = 0,
+        only_open: bool = False,
+        **where: Unpack[Where],
+    ) -> Injection:
+        """End watches."""
+        return self._ask(kinds.DropWatch, where, how=how, after_events=after_events, only_open=only_open)
+
+    def delay_watches(
+        self, delay_seconds: float | None = None, *, only_open: bool = False, **where: Unpack[Where]
+    ) -> Injection:
+        """Have watch events come later; None holds them back until the fault is cleared."""
+        return self._ask(kinds.DelayWatch, where, delay_seconds=delay_seconds, only_open=only_open)
+
+    def distort_watches(
+        self,
+        how: Literal["repeat", "reverse", "lose", "garble"] = "repeat",
+        *,
+        after_events: int = 0,
+        only_open: bool = False,
+        **where: Unpack[Where],
+    ) -> Injection:
+        """Send watch events twice, in the wrong order, not at all, or as garbage."""
+        return self._ask(kinds.DistortWatch, where, how=how, after_events=after_events, only_open=only_open)
+
+    def expire(
+        self,
+        *,
+        as_status: bool = False,
+        after_events: int = 0,
+        only_open: bool = False,
+        **where: Unpack[Where],
+    ) -> Injection:
+        """Answer 410 to watches that continue, and to a list's further pages."""
+        return self._ask(Expire, where, as_status=as_status, after_events=after_events, only_open=only_open)
+
+    def lag(
+        self, changes: int | None = None, *, consistent_reads: bool = False, **where: Unpack[Where]
+    ) -> Injection:
+        """Let reads see the past."""
+        return self._ask(Lag, where, changes=changes, consistent_reads=consistent_reads)
+
+    def compact(self, resource_version: int | None = None) -> None:
+        """
+        Forget everything before a version, as etcd's compaction does; None = before the newest.
+
+        Watches, exact lists and further pages from before are Expired. Open watches go on.
+        """
+        self._machine.compact(resource_version)
+        self._machine.expire()
+
+    def rewind(self, *, changes: int | None = None, resource_version: int | None = None) -> int:
+        """
+        Go back by a number of changes or to a version, as after the restore of a backup. Every watch ends.
+
+        Returns: the newest version from here on; the later ones are given out again. Raises: ValueError when
+        that version is forgotten.
+        """
+        return self._machine.rewind(changes=changes, resource_version=resource_version)
+
+    def inject(self, fault: Fault) -> Injection:
+        """Activate a fault."""
+        now, version = self._machine.now(), self._machine.version()
+        with self._lock:
+            self._number += 1
+            injection = Injection(
+                fault,
+                f"f{self._number}",
+                ends_at=None if fault.seconds is None else now + fault.seconds,
+                resource_version=version,
+                clear=self.clear,
+            )
+            if not _is_over_at_once(fault):
+                self._active[injection.id] = injection
+                self._moved_locked()
+        if isinstance(fault, WatchFault) and fault.only_open:
+            self._machine.apply_to_open_watches(injection)
+        self._changed()
+        return injection
+
+    def list(self) -> builtins.list[Injection]:
+        """The active faults, oldest first."""
+        now = self._machine.now()
+        with self._lock:
+            self._end_those_due_locked(now)
+            return [*self._active.values()]
+
+    def clear(self, name: str | None = None) -> int:
+        """End one fault, or all. Returns: how many."""
+        with self._lock:
+            names = [*self._active] if name is None else [name] if name in self._active else []
+            for found in names:
+                self._active.pop(found).over = True
+            self._moved_locked()
+        self._changed()
+        return len(names)
+
+    def delay(self, asked: RequestAttributes) -> float:
+        """How many seconds a request waits before on_request(). Counts the request."""
+        now = self._machine.now()
+        with self._lock:
+            self._end_those_due_locked(now)
+            seconds = 0.0
+            for injection in tuple(self._active.values()):
+                fault = injection.fault
+                if isinstance(fault, Latency) and self._claim_locked(injection, asked):
+                    seconds += fault.delay_seconds + fault.jitter_seconds * self._random.random()
+            return seconds
+
+    def on_request(self, asked: RequestAttributes, now: float, version: int) -> Verdict:
+        """The verdict on a request that is about to be carried out; version is the newest one."""
+        with self._lock:
+            self._end_those_due_locked(now)
+            verdict = UNTOUCHED
+            for injection in tuple(self._active.values()):
+                verdict = self._applied_locked(injection, asked, version, verdict)
+                if verdict.refusal is not None:
+                    break
+            return verdict
+
+    def affecting_watch(
+        self, asked: RequestAttributes, known: set[str], now: float, *, opening: bool
+    ) -> builtins.list[Injection]:
+        """
+        The injections that take hold of a watch and are not in known, to which they are added.
+
+        Args: opening = the watch was only just opened.
+        """
+        with self._lock:
+            self._end_those_due_locked(now)
+            found = []
+            for injection in tuple(self._active.values()):
+                fault = injection.fault
+                if not isinstance(fault, WatchFault) or fault.only_open or injection.id in known:
+                    continue
+                known.add(injection.id)
+                if _holds_watch(fault, asked, opening=opening) and self._claim_locked(injection, asked):
+                    found.append(injection)
+            return found
+
+    def offer(self, injection: Injection, asked: RequestAttributes) -> bool:
+        """Whether an injection takes hold of this watch."""
+        with self._lock:
+            return self._claim_locked(injection, asked)
+
+    def end_those_due(self, now: float) -> None:
+        """End the faults whose time is up."""
+        with self._lock:
+            self._end_those_due_locked(now)
+
+    def next_wake(self) -> float | None:
+        """The unix time at which a fault ends by itself."""
+        with self._lock:
+            ends = [i.ends_at for i in self._active.values() if i.ends_at is not None]
+        return min(ends, default=None)
+
+    def _ask(self, kind: type[K], where: Where, **arguments: Any) -> Injection:
+        chosen: dict[str, Any] = dict(where)
+        for name in ("verbs", "resources"):
+            if name in chosen:
+                if isinstance(chosen[name], str):
+                    raise TypeError(f"{name} is a list of names, such as [{chosen[name]!r}], and not a str")
+                chosen[name] = tuple(chosen[name])
+        return self.inject(kind(**arguments, **chosen))
+
+    def _applied_locked(
+        self, injection: Injection, asked: RequestAttributes, version: int, verdict: Verdict
+    ) -> Verdict:
+        """The verdict with what one more fault adds."""
+        match injection.fault:
+            case Refusal() as fault if self._claim_locked(injection, asked):
+                return verdict._replace(refusal=fault.status(asked))
+            case LoseAnswer() as fault if self._claim_locked(injection, asked):
+                return verdict._replace(lost=fault)
+            case Silence() as fault if asked.verb != "watch" and self._claim_locked(injection, asked):
+                return verdict._replace(silent=fault)
+            case Expire() as fault if _refuses(fault, asked) and self._claim_locked(injection, asked):
+                return verdict._replace(refusal=fault.status(asked))
+            case Lag() as fault if fault.answers_from_the_past(asked) and self._claim_locked(
+                injection, asked
+            ):
+                return verdict._replace(up_to=injection.newest_visible(version))
+        return verdict
+
+    def _claim_locked(self, injection: Injection, asked: RequestAttributes) -> bool:
+        claimed = injection.claim(asked)
+        if claimed and injection.is_spent and not injection.fault.lasting:
+            # its watches still hold it, but it is no longer listed
+            self._active.pop(injection.id, None)
+            self._moved_locked()
+        return claimed
+
+    def _end_those_due_locked(self, now: float) -> None:
+        for injection in tuple(self._active.values()):
+            if injection.ends_at is not None and injection.ends_at <= now:
+                injection.over = True
+                del self._active[injection.id]
+                self._moved_locked()
+
+    def _moved_locked(self) -> None:
+        self.revision += 1
+        self.active = bool(self._active)
+
+
+def _is_over_at_once(fault: Fault) -> bool:
+    """Whether a fault has done its work once the open watches were asked."""
+    return isinstance(fault, WatchFault) and fault.only_open and not fault.lasting
+
+
+def _holds_watch(fault: WatchFault, asked: RequestAttributes, *, opening: bool) -> bool:
+    if isinstance(fault, Lag):
+        return fault.count is None
+    if not isinstance(fault, Expire):
+        return True
+    # a watch that begins with the present cannot be too old
+    continues = not opening or fault.after_events or asked.resource_version not in ("", "0")
+    return bool(continues) and not fault.as_status
+
+
+def _refuses(fault: Expire, asked: RequestAttributes) -> bool:
+    """Whether the request itself is answered with 410. Otherwise a watch gets a watch event."""
+    return asked.verb == "list" or (fault.as_status and asked.resource_version not in ("", "0"))

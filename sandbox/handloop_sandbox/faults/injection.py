@@ -1,0 +1,79 @@
+"""One active fault: what it has done so far, and whether it is over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, Self
+
+import msgspec
+
+from handloop_sandbox.faults.fault import Fault, Lag
+from handloop_sandbox.faults.request_attributes import RequestAttributes
+
+
+class Injection:
+    """
+    A fault that was asked for; as the context of a `with`, it ends with the block.
+
+    State: skipped and hits count requests and watches. over is true once the fault was cleared or its time is
+    up. All are written under the lock of its Faults.
+    """
+
+    def __init__(
+        self,
+        fault: Fault,
+        name: str,
+        *,
+        ends_at: float | None,
+        resource_version: int,
+        clear: Callable[[str], object],
+    ) -> None:
+        """Args: name is its id, ends_at unix time, resource_version the newest one at that moment."""
+        self.fault = fault
+        self.id = name
+        self.ends_at = ends_at
+        self.skipped = 0
+        self.hits = 0
+        self.over = False
+        self._asked_at_version = resource_version
+        self._clear = clear
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether it has hit as many requests as it should."""
+        return self.fault.count is not None and self.hits >= self.fault.count
+
+    def clear(self) -> None:
+        """End it; a second call does nothing."""
+        self._clear(self.id)
+
+    def claim(self, asked: RequestAttributes) -> bool:
+        """Whether it hits this request. Counts the request. Locks: that of its Faults is held."""
+        if self.over or self.is_spent or not self.fault.chooses(asked):
+            return False
+        if self.skipped < self.fault.skip:
+            self.skipped += 1
+            return False
+        self.hits += 1
+        return True
+
+    def newest_visible(self, resource_version: int) -> int:
+        """The newest version that a Lag shows when resource_version is the newest there is."""
+        assert isinstance(self.fault, Lag)
+        if self.fault.changes is None:
+            return min(self._asked_at_version, resource_version)
+        return max(resource_version - self.fault.changes, 0)
+
+    def document(self) -> dict[str, Any]:
+        """Its JSON in a listing: the fault, its id and hits."""
+        fault: dict[str, Any] = msgspec.to_builtins(self.fault)
+        return {"id": self.id, **fault, "hits": self.hits}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.clear()

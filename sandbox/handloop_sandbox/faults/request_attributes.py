@@ -1,0 +1,79 @@
+"""A request in the words by which faults choose requests."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from handloop_sandbox.requests.authorization import Attributes, attributes
+from handloop_sandbox.requests.request import Request, User
+from handloop_sandbox.requests.routes import resource_path, split
+from handloop_sandbox.wire.status import StatusError
+
+_TRUE = ("1", "true", "True", "TRUE", "t", "T")
+
+
+@dataclass(frozen=True, slots=True)
+class RequestAttributes:
+    """
+    One request.
+
+    attributes.plural is "" for a document of the server (`/version`, discovery). resource_version is as the
+    client wrote it, "" = none. continued is true for a further page of a list.
+    """
+
+    attributes: Attributes
+    user: User
+    user_agent: str
+    path: str
+    resource_version: str = ""
+    continued: bool = False
+
+    @property
+    def verb(self) -> str:
+        """What RBAC calls it: `get`, `list`, `watch`, `create`, ..."""
+        return self.attributes.verb
+
+    @property
+    def is_read(self) -> bool:
+        """Whether it reads objects."""
+        return bool(self.attributes.plural) and self.verb in ("get", "list", "watch")
+
+    def is_about(self, resource: str) -> bool:
+        """
+        Whether it is a request on `foos`, `foos.example.com`, `foos/status` or `foos.example.com/status`.
+
+        As in RBAC, `foos` does not include its subresources; `foos/*` means all of them, `*` everything.
+        """
+        wanted = self.attributes
+        plural, _, subresource = resource.partition("/")
+        if resource == "*":
+            return True
+        if not wanted.plural or plural not in (wanted.plural, f"{wanted.plural}.{wanted.group}"):
+            return False
+        return bool(wanted.subresource) if subresource == "*" else subresource == wanted.subresource
+
+
+def asked(request: Request, user: User) -> RequestAttributes:
+    """Describe a request."""
+    query = request.query
+    return RequestAttributes(
+        attributes=_attributes(request),
+        user=user,
+        user_agent=request.headers.get("user-agent", ""),
+        path=request.path,
+        resource_version=query.get("resourceVersion") or "",
+        continued=bool(query.get("continue")),
+    )
+
+
+def _attributes(request: Request) -> Attributes:
+    try:
+        path = resource_path(split(request.path))
+    except StatusError:
+        path = None
+    if path is None:
+        return Attributes(request.method.lower(), "", "")
+    verb = path.verb(request.method)
+    if verb == "list" and request.query.get("watch") in _TRUE:
+        verb = "watch"
+    return attributes(path, verb)

@@ -1,0 +1,207 @@
+"""
+The client's end of a watch: the lines of its watcher, as far as faults let them through.
+
+Without faults an output hands on what its watcher has. Under faults it keeps lines until they may go.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from math import inf
+from typing import Literal, TypeVar
+
+from handloop_sandbox.faults.fault import DelayWatch, DistortWatch, DropWatch, Expire, Fault, Lag, Silence
+from handloop_sandbox.faults.faults import Faults
+from handloop_sandbox.faults.injection import Injection
+from handloop_sandbox.faults.request_attributes import RequestAttributes
+from handloop_sandbox.storage.state import State
+from handloop_sandbox.storage.watches import Subscription, Watcher, error_line
+
+F = TypeVar("F", bound=Fault)
+
+_GARBAGE = b'{"type":"MODIFIED","object":{"kind":\n'
+
+
+class WatchOutput:
+    """
+    One open watch as its client sees it.
+
+    State: the carrier sets paused while the client has enough to read; nothing is due then. ended is set with
+    the last lines; broken is how the connection ends, "" = as it should. _injections hold this watch, _known
+    are those that it has looked at. _held are the lines that wait, each with its time of
+    arrival. _sent counts the lines that went out. _opening is true before the first.
+    Threads: the engine's lock is held throughout.
+    """
+
+    def __init__(self, watcher: Watcher, state: State, asked: RequestAttributes, faults: Faults) -> None:
+        self.ended = False
+        self.broken: Literal["", "cut", "reset"] = ""
+        self.paused = False
+        self._watcher = watcher
+        self._state = state
+        self._asked = asked
+        self._faults = faults
+        self._revision = -1
+        self._opening = True
+        self._known: set[str] = set()
+        self._injections: list[Injection] = []
+        self._held: deque[tuple[float, bytes]] = deque()
+        self._sent = 0
+
+    @property
+    def watcher(self) -> Watcher:
+        """The watcher that makes the lines."""
+        return self._watcher
+
+    @property
+    def subscription(self) -> Subscription:
+        """What the client watches."""
+        return self._watcher.subscription
+
+    def take(self, now: float) -> list[bytes]:
+        """The lines that go out now, oldest first."""
+        if self.ended:
+            return []
+        if not self._is_touched():
+            self._opening = False
+            lines = self._watcher.take(now)
+            self.ended = self._watcher.ended
+            self._sent += len(lines)
+            return lines
+        self._look(now)
+        lines = self._release(now)
+        self._sent += len(lines)
+        if self._quota() <= 0:
+            lines += self._end()
+        elif self._watcher.ended and not self._held:
+            self.ended = True
+        return lines
+
+    def arrive(self, now: float) -> None:
+        """After a commit: let delayed lines wait from now on, not from the next look."""
+        if self.ended or not self._is_touched():
+            return
+        self._look(now)
+        if any(self._holding(DelayWatch)):
+            self._take_in(now)
+
+    def is_due(self, now: float) -> bool:
+        """Whether take() has something to do."""
+        if self.ended or self.paused:
+            return False
+        if not self._is_touched():
+            return self._watcher.is_due(now)
+        if self._revision != self._faults.revision or now >= self.next_wake():
+            return True
+        return self._may_take() and self._watcher.is_due(now, up_to=self._up_to())
+
+    def next_wake(self) -> float:
+        """The unix time at which something is due even without changes, infinity = never."""
+        if self.paused:
+            return inf
+        if not self._is_touched():
+            return self._watcher.next_wake()
+        due = self._held[0][0] + self._delay() if self._held and self._may_send() else inf
+        return min(due, self._watcher.next_wake()) if self._may_take() else due
+
+    def apply_to_open_watches(self, injection: Injection) -> None:
+        """Let an injection take hold of this watch if it chooses it."""
+        if not self.ended and self._faults.offer(injection, self._asked):
+            self._injections.append(injection)
+
+    def close(self) -> None:
+        """The client has left."""
+        self.ended = self._watcher.ended = True
+
+    def _is_touched(self) -> bool:
+        return self._faults.active or bool(self._injections) or bool(self._held)
+
+    def _look(self, now: float) -> None:
+        """Find out which faults hold this watch, once for each change of the faults."""
+        if self._revision != self._faults.revision:
+            opening, self._opening = self._opening, False
+            self._injections += self._faults.affecting_watch(self._asked, self._known, now, opening=opening)
+            self._injections = [injection for injection in self._injections if not injection.over]
+            self._revision = self._faults.revision
+
+    def _release(self, now: float) -> list[bytes]:
+        """Take lines from the watcher, and let go those that are not held back."""
+        self._take_in(now)
+        room = min(self._quota(), self._room_before_silence())
+        due = now - self._delay()
+        out: list[bytes] = []
+        while self._held and len(out) < room and self._held[0][0] <= due:
+            out.append(self._held.popleft()[1])
+        return out
+
+    def _take_in(self, now: float) -> None:
+        while self._may_take() and (lines := self._watcher.take(now, up_to=self._up_to())):
+            self._held.extend((now, line) for line in self._distorted(lines))
+
+    def _distorted(self, lines: list[bytes]) -> list[bytes]:
+        for fault in self._holding(DistortWatch):
+            spared = max(0, fault.after_events - self._sent - len(self._held))
+            lines = lines[:spared] + _distort(fault.how, lines[spared:])
+        return lines
+
+    def _end(self) -> list[bytes]:
+        """End the stream because of a fault."""
+        self.ended = self._watcher.ended = True
+        self._held.clear()
+        for injection in self._injections:
+            match injection.fault:
+                case Expire() as fault if self._sent >= fault.after_events:
+                    return [error_line(fault.error_status(self._asked))]
+                case DropWatch() as fault if self._sent >= fault.after_events:
+                    self.broken = "" if fault.how == "end" else fault.how
+                    return []
+        return []
+
+    def _holding(self, kind: type[F]) -> Iterable[F]:
+        return (i.fault for i in self._injections if not i.over and isinstance(i.fault, kind))
+
+    def _quota(self) -> float:
+        """How many lines may go out before the stream is over."""
+        limits = [fault.after_events for fault in self._holding(DropWatch)]
+        limits += [fault.after_events for fault in self._holding(Expire)]
+        return min(limits, default=inf) - self._sent
+
+    def _room_before_silence(self) -> float:
+        return min((fault.after_events for fault in self._holding(Silence)), default=inf) - self._sent
+
+    def _delay(self) -> float:
+        """How long lines wait, infinity = until a fault is cleared."""
+        return max(
+            (inf if f.delay_seconds is None else f.delay_seconds for f in self._holding(DelayWatch)),
+            default=0.0,
+        )
+
+    def _up_to(self) -> int | None:
+        """The newest version that may be seen, None = all."""
+        newest = self._state.resource_version
+        limits = [
+            injection.newest_visible(newest)
+            for injection in self._injections
+            if not injection.over and isinstance(injection.fault, Lag)
+        ]
+        return min(limits, default=None)
+
+    def _may_send(self) -> bool:
+        return self._room_before_silence() > 0 and self._delay() < inf
+
+    def _may_take(self) -> bool:
+        """Whether to take more from the watcher: not while none of it could go out."""
+        return not self._watcher.ended and self._may_send() and len(self._held) < self._room_before_silence()
+
+
+def _distort(how: str, lines: list[bytes]) -> list[bytes]:
+    match how:
+        case "repeat":
+            return [copy for line in lines for copy in (line, line)]
+        case "reverse":
+            return lines[::-1]
+        case "lose":
+            return []
+        case _:
+            return [_GARBAGE for _ in lines]

@@ -1,0 +1,335 @@
+"""
+The sandbox over HTTP: aiohttp on a thread of its own, on loopback by default.
+
+A request goes through `_answer` (host, path, body), `Engine.handle`, and `_sent`, which writes the answer. A
+watch stays in `_stream`; its lines come from passes. One pass (`_turn`) steps the controllers that are due,
+writes the lines of every open watch straight to the sockets, and sets the timer of the next pass. A commit
+schedules at most one pass, however many changes and watches there are: no task wakes up for a watch event.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import socket
+import ssl
+import threading
+from math import inf
+from typing import Final
+
+from aiohttp import web
+from aiohttp.abc import AbstractStreamWriter
+from aiohttp.http import HttpVersion10, HttpVersion11, RawRequestMessage
+from aiohttp.streams import StreamReader
+from aiohttp.web_protocol import RequestHandler
+
+from handloop_sandbox.accepting import accept
+from handloop_sandbox.api import MAX_BODY_BYTES, refusal
+from handloop_sandbox.bind_address import BindAddress
+from handloop_sandbox.clock import Clock
+from handloop_sandbox.connections import Connections, HeldRequests, WatchPump, break_connection
+from handloop_sandbox.engine import Engine, Stream
+from handloop_sandbox.faults.faults import LostAnswerError, NoAnswerError
+from handloop_sandbox.faults.watch_output import WatchOutput
+from handloop_sandbox.requests.request import Request, Response
+from handloop_sandbox.storage.watches import BATCH
+from handloop_sandbox.wire.query import Query, is_escaped, target_of
+from handloop_sandbox.wire.status import StatusError, failure, request_entity_too_large
+
+log = logging.getLogger("sandbox")
+_aiohttp_log: Final = log.getChild("http")
+
+_MAX_LINE: Final = 64 * 1024
+_BLOCK_BYTES: Final = 256 * 1024
+_WHOLE_BYTES: Final = 1024 * 1024
+_BODY_SECONDS: Final = 60.0
+_HEAD_SECONDS: Final = 32.0  # from the beginning of a connection, or from the last answer
+_START_SECONDS: Final = 10.0
+_STOP_SECONDS: Final = 1.0
+_RETRY_SECONDS: Final = 1.0
+_ROUNDS: Final = 5
+
+
+class HTTPServer:
+    """
+    Serves an engine on a port, and drives it.
+
+    State: _pumps are the open watches, _held the requests that wait for a fault, _connections the sockets,
+    _timer the next pass; they belong to the loop's thread. _scheduled says whether a pass is on its way,
+    under _lock.
+    Threads: start and stop belong to the owner, schedule to any thread; the rest runs on `sandbox-http`.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        clock: Clock,
+        *,
+        address: BindAddress = BindAddress(),  # noqa: B008 - frozen
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        """Args: address is where to listen; tls None = plain HTTP."""
+        self._engine = engine
+        self._clock = clock
+        self._address = address
+        self._names = address.served_names()
+        self._tls = tls
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._stop = asyncio.Event()
+        self._ready = threading.Event()
+        self._failure: BaseException | None = None
+        self._port = 0
+        self._pumps: dict[WatchOutput, WatchPump] = {}
+        self._held = HeldRequests()
+        self._connections = Connections()
+        self._timer: asyncio.TimerHandle | None = None
+        self._lock = threading.Lock()
+        self._scheduled = False
+
+    def start(self, port: int) -> int:
+        """
+        Listen; port 0 picks a free one.
+
+        Returns: the port. Raises: OSError when it is taken. Blocks: until requests are accepted.
+        """
+        self._thread = threading.Thread(target=self._run, args=(port,), name="sandbox-http", daemon=True)
+        self._thread.start()
+        if not self._ready.wait(_START_SECONDS):
+            raise TimeoutError("the sandbox did not start to listen")
+        if self._failure is not None:
+            self._thread.join()
+            raise self._failure
+        return self._port
+
+    def stop(self) -> None:
+        """End every watch, stop listening and join the thread. Blocks: for a second or two at most."""
+        loop, thread = self._loop, self._thread
+        if loop is None or thread is None or not thread.is_alive():
+            return
+        loop.call_soon_threadsafe(self._stop.set)
+        thread.join()
+
+    def schedule(self) -> None:
+        """Have one pass run soon. Threads: any."""
+        with self._lock:
+            if self._scheduled or self._loop is None:
+                return
+            self._scheduled = True
+            # under the lock: the loop closes only after it has taken this lock
+            self._loop.call_soon_threadsafe(self._turn)
+
+    def _run(self, port: int) -> None:
+        try:
+            asyncio.run(self._serve(port))
+        except BaseException as error:  # noqa: BLE001 - handed to the thread that waits in start()
+            self._failure = error
+        finally:
+            self._ready.set()
+
+    async def _serve(self, port: int) -> None:
+        loop = asyncio.get_running_loop()
+        server = web.Server(
+            self._answer,
+            request_factory=self._request,
+            handler_cancellation=True,
+            access_log=None,
+            logger=_aiohttp_log,
+            auto_decompress=False,
+            max_line_size=_MAX_LINE,
+            max_field_size=_MAX_LINE,
+            keepalive_timeout=_HEAD_SECONDS,
+        )
+        family = socket.AF_INET6 if ":" in self._address.text else socket.AF_INET
+        listening = socket.create_server((self._address.text, port), family=family)
+        self._port = listening.getsockname()[1]
+        listener = await accept(server, _aiohttp_log, listening, tls=self._tls)
+        with self._lock:
+            self._loop = loop
+        self._turn()
+        self._ready.set()
+        try:
+            await self._stop.wait()
+        finally:
+            with self._lock:
+                self._loop = None
+            await self._finish(server, listener)
+
+    async def _finish(self, server: web.Server, listener: asyncio.Server) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        for accepting in listener.sockets:
+            asyncio.get_running_loop().remove_reader(accepting)
+        # sockets that were accepted become connections first: after listener.close() asyncio forgets them
+        # unclosed
+        await _rounds()
+        listener.close()
+        for pump in list(self._pumps.values()):
+            pump.finish()
+        self._held.release()
+        await _rounds()
+        # otherwise shutdown() would wait for the next request of idle connections
+        server.pre_shutdown()
+        await _rounds()
+        await self._connections.part(server)
+        await server.shutdown(_STOP_SECONDS)
+        await _rounds()  # closed transports let go of their sockets in a later round
+
+    def _request(
+        self,
+        message: RawRequestMessage,
+        payload: StreamReader,
+        protocol: RequestHandler,
+        writer: AbstractStreamWriter,
+        task: asyncio.Task[None],
+    ) -> web.BaseRequest:
+        loop = asyncio.get_running_loop()
+        self._connections.heard(protocol, task)
+        limit = MAX_BODY_BYTES + 1
+        return web.BaseRequest(message, payload, protocol, writer, task, loop, client_max_size=limit)
+
+    async def _answer(self, incoming: web.BaseRequest) -> web.StreamResponse:
+        target = target_of(incoming.raw_path, incoming.host)
+        path, query = target.path, target.query
+        if not is_escaped(path) or incoming.version not in (HttpVersion10, HttpVersion11):
+            return _not_understood()
+        # bytes that are no text become U+FFFD, as in Go's answers: an answer may name the value
+        headers = {
+            name.lower(): value.encode(errors="surrogateescape").decode(errors="replace")
+            for name, value in incoming.headers.items()
+        }
+        request = Request(incoming.method, path, Query.parse(query), headers)
+        if not self._answers_for(target.authority):
+            return _whole(
+                refusal(request, StatusError(failure(403, "Forbidden", "only loopback names are served")))
+            )
+        try:
+            async with asyncio.timeout(_BODY_SECONDS):
+                body = await incoming.read()
+        except (TimeoutError, web.RequestPayloadError):
+            return _not_understood()
+        except web.HTTPRequestEntityTooLarge:
+            return _whole(refusal(request, request_entity_too_large(MAX_BODY_BYTES)))
+        request = Request(incoming.method, path, request.query, headers, body)
+        if seconds := self._engine.delay(request):
+            at = self._clock.time() + seconds
+            self._set_timer(at)
+            await self._held.wait_until(at)
+        return await self._handle(incoming, request)
+
+    async def _handle(self, incoming: web.BaseRequest, request: Request) -> web.StreamResponse:
+        try:
+            answer = self._engine.handle(request)
+        except LostAnswerError:
+            return _broken(incoming)
+        except NoAnswerError:
+            await self._held.wait_in_silence()
+            return _broken(incoming)
+        if isinstance(answer, Stream):
+            return await self._stream(incoming, answer)
+        return await _sent(incoming, answer)
+
+    def _answers_for(self, host: str) -> bool:
+        names = self._names
+        return names is None or host in names or host.rpartition(":")[0] in names
+
+    async def _stream(self, incoming: web.BaseRequest, stream: Stream) -> web.StreamResponse:
+        response = web.StreamResponse(headers=stream.headers)
+        chunked = incoming.version >= HttpVersion11
+        if chunked:
+            response.enable_chunked_encoding()
+        else:
+            response.force_close()
+        try:
+            await response.prepare(incoming)
+            transport = incoming.transport
+            if transport is None:
+                return response
+            pump = WatchPump(stream.watcher, transport, chunked=chunked)
+            self._pumps[stream.watcher] = pump
+            pump.send(self._engine.take(stream.watcher))
+            self._set_timer(stream.watcher.next_wake())
+            while not pump.over:
+                self.schedule()  # there may be more to take
+                await pump.halt(incoming.writer)
+        finally:
+            self._pumps.pop(stream.watcher, None)
+            self._engine.close(stream.watcher)
+        with contextlib.suppress(ConnectionError):  # a fault, or the client, has closed it
+            await response.write_eof()
+        return response
+
+    def _turn(self) -> None:
+        """One pass: controllers that are due, then the lines of every watch, then the next timer."""
+        with self._lock:
+            self._scheduled = False
+        wake = self._tick()
+        taken = self._engine.take_due(self._pumps)
+        for watcher, lines in taken:
+            self._pumps[watcher].send(lines)
+        if any(len(lines) >= BATCH for _, lines in taken):
+            self.schedule()
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        for at in (wake, self._engine.next_wake(), self._held.wake(self._clock.time())):
+            if at is not None:
+                self._set_timer(at)
+
+    def _tick(self) -> float | None:
+        """Step the controllers; one that raises is tried again later, and the server goes on."""
+        try:
+            return self._engine.tick(rounds=1)  # requests get their turn between two rounds
+        except Exception:
+            log.exception("a controller of the sandbox failed")
+            return self._clock.time() + _RETRY_SECONDS
+
+    def _set_timer(self, wake: float) -> None:
+        """Have a pass at a unix time, if none is planned before."""
+        if wake == inf:
+            return
+        loop = asyncio.get_running_loop()
+        at = loop.time() + max(0.0, wake - self._clock.time())
+        if self._timer is not None:
+            if self._timer.when() <= at:
+                return
+            self._timer.cancel()
+        self._timer = loop.call_at(at, self._turn)
+
+
+def _not_understood() -> web.Response:
+    """The answer to a path whose percent signs escape nothing, and to a body that is cut or broken."""
+    response = web.Response(status=400, text="400 Bad Request")
+    response.force_close()
+    return response
+
+
+async def _rounds() -> None:
+    """Let the loop run the callbacks that are ready, and those that these make ready."""
+    for _ in range(_ROUNDS):
+        await asyncio.sleep(0)
+
+
+def _broken(incoming: web.BaseRequest) -> web.Response:
+    """The handler's result after its connection was broken; it is never read."""
+    if incoming.transport is not None:
+        break_connection(incoming.transport, reset=True)
+    return web.Response()
+
+
+async def _sent(incoming: web.BaseRequest, response: Response) -> web.StreamResponse:
+    """An answer; a long one goes out as fast as the client reads it, and others have their turn."""
+    if incoming.method == "HEAD" or response.size <= _WHOLE_BYTES:
+        return _whole(response)
+    answer = web.StreamResponse(status=response.status, headers=response.headers)
+    answer.content_length = response.size
+    await answer.prepare(incoming)
+    for block in response.blocks(_BLOCK_BYTES):
+        await answer.write(block)
+    await answer.write_eof()
+    return answer
+
+
+def _whole(response: Response) -> web.Response:
+    return web.Response(status=response.status, headers=response.headers, body=response.content())

@@ -1,0 +1,115 @@
+"""The generated tables, read once and decoded piece by piece: only the kinds in use are decoded."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+from typing import Any, NamedTuple
+
+import msgspec
+
+
+class SubresourceEntry(msgspec.Struct, frozen=True, gc=False):
+    """One subresource in kinds.json; version "" = the parent's group and version."""
+
+    name: str
+    kind: str
+    verbs: tuple[str, ...]
+    group: str = ""
+    version: str = ""
+
+
+class ResourceEntry(msgspec.Struct, frozen=True, gc=False):
+    """One resource in kinds.json."""
+
+    group: str
+    version: str
+    plural: str
+    kind: str
+    singular: str
+    namespaced: bool
+    verbs: tuple[str, ...]
+    schema: str
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    subresources: tuple[SubresourceEntry, ...] = ()
+
+
+class Column(NamedTuple):
+    """One column of a Table; priority 0 is always shown, 1 by `-o wide`."""
+
+    name: str
+    type: str
+    format: str
+    priority: int
+    description: str
+
+
+class _Kinds(msgspec.Struct, frozen=True):
+    resources: tuple[ResourceEntry, ...]
+    columns: dict[str, msgspec.Raw]
+    texts: msgspec.Raw
+    schemas: dict[str, msgspec.Raw]
+
+
+@cache
+def _kinds() -> _Kinds:
+    return msgspec.json.decode(
+        files("handloop_sandbox.kinds").joinpath("kinds.json").read_bytes(), type=_Kinds
+    )
+
+
+@cache
+def _texts() -> tuple[str, ...]:
+    return msgspec.json.decode(_kinds().texts, type=tuple[str, ...])
+
+
+def resource_entries() -> tuple[ResourceEntry, ...]:
+    """Every built-in resource in the order discovery lists them."""
+    return _kinds().resources
+
+
+def schema_names() -> tuple[str, ...]:
+    """The names of all schemas, without `io.k8s.`."""
+    return tuple(_kinds().schemas)
+
+
+@cache
+def named_schema(name: str) -> dict[str, Any] | None:
+    """The schema of that name (without `io.k8s.`), or None."""
+    raw = _kinds().schemas.get(name)
+    return None if raw is None else msgspec.json.decode(raw, type=dict[str, Any])
+
+
+@cache
+def builtin_columns(group: str, version: str, plural: str) -> tuple[Column, ...]:
+    """The Table columns of a built-in resource; () for an unknown one."""
+    raw = _kinds().columns.get(f"{group}/{version}/{plural}")
+    if raw is None:
+        return ()
+    rows = msgspec.json.decode(raw, type=list[tuple[str, str, str, int, int]])
+    texts = _texts()
+    return tuple(Column(*row[:4], texts[row[4]]) for row in rows)
+
+
+class MessageField(NamedTuple):
+    """One field: json "" = its members belong to the outer message; label "", "repeated" or "map"."""
+
+    json: str
+    type: str
+    label: str = ""
+
+
+@cache
+def _messages() -> dict[str, msgspec.Raw]:
+    raw = files("handloop_sandbox.kinds").joinpath("messages.json").read_bytes()
+    return msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
+
+
+@cache
+def message(name: str) -> dict[int, MessageField] | None:
+    """The fields of a message by number; it has the name of its schema. None for an unknown one."""
+    raw = _messages().get(name)
+    if raw is None:
+        return None
+    return msgspec.json.decode(raw, type=dict[int, MessageField])

@@ -1,0 +1,137 @@
+"""
+The built-in resources: kinds.json, and the parts of each kind's strategy that no generator finds.
+
+Follows: kubernetes pkg/registry/*/*/strategy.go (generation, unconditional update, create on update) and
+pkg/apis/*/v1/conversion.go (selectable fields).
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+from handloop_sandbox.kinds.kind_table import ResourceEntry, SubresourceEntry, resource_entries
+from handloop_sandbox.wire.resource import ScalePaths, ServedResource, Subresource
+
+WITH_GENERATION = frozenset(
+    {
+        ("", "pods"),
+        ("", "podtemplates"),
+        ("", "replicationcontrollers"),
+        ("apiextensions.k8s.io", "customresourcedefinitions"),
+        ("apps", "daemonsets"),
+        ("apps", "deployments"),
+        ("apps", "replicasets"),
+        ("apps", "statefulsets"),
+        ("batch", "cronjobs"),
+        ("batch", "jobs"),
+        ("discovery.k8s.io", "endpointslices"),
+        ("networking.k8s.io", "ingressclasses"),
+        ("networking.k8s.io", "ingresses"),
+        ("networking.k8s.io", "networkpolicies"),
+        ("policy", "poddisruptionbudgets"),
+        ("scheduling.k8s.io", "priorityclasses"),
+    }
+)
+CREATED_BY_UPDATE = frozenset(
+    {
+        ("", "endpoints"),
+        ("", "events"),
+        ("", "limitranges"),
+        ("", "services"),
+        ("coordination.k8s.io", "leases"),
+        ("events.k8s.io", "events"),
+        ("rbac.authorization.k8s.io", "clusterrolebindings"),
+        ("rbac.authorization.k8s.io", "clusterroles"),
+        ("rbac.authorization.k8s.io", "rolebindings"),
+        ("rbac.authorization.k8s.io", "roles"),
+    }
+)
+UPDATE_NEEDS_RESOURCE_VERSION = frozenset(
+    {
+        ("apiextensions.k8s.io", "customresourcedefinitions"),
+        ("coordination.k8s.io", "leases"),
+        ("policy", "poddisruptionbudgets"),
+    }
+)
+_INVOLVED = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
+SELECTABLE_FIELDS: dict[tuple[str, str], tuple[str, ...]] = {
+    ("", "events"): (
+        *(f"involvedObject.{field}" for field in _INVOLVED),
+        "reason",
+        "reportingComponent",
+        "source",
+        "type",
+    ),
+    ("events.k8s.io", "events"): (
+        *(f"regarding.{field}" for field in _INVOLVED),
+        "reason",
+        "reportingController",
+        "source",
+        "type",
+    ),
+    ("", "namespaces"): ("status.phase",),
+    ("", "nodes"): ("spec.unschedulable",),
+    ("", "pods"): (
+        "spec.nodeName",
+        "spec.restartPolicy",
+        "spec.schedulerName",
+        "spec.serviceAccountName",
+        "spec.hostNetwork",
+        "status.phase",
+        "status.podIP",
+        "status.podIPs",
+        "status.nominatedNodeName",
+    ),
+    ("", "replicationcontrollers"): ("status.replicas",),
+    ("", "secrets"): ("type",),
+    ("", "services"): ("spec.clusterIP", "spec.type"),
+    ("batch", "jobs"): ("status.successful",),
+    ("certificates.k8s.io", "certificatesigningrequests"): ("spec.signerName",),
+}
+STORAGE_VERSIONS = {("autoscaling", "horizontalpodautoscalers"): "v2"}
+DEPRECATIONS = {
+    ("", "endpoints"): "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
+}
+
+
+@cache
+def builtin_resources() -> tuple[ServedResource, ...]:
+    """Every built-in resource in the order discovery lists them."""
+    return tuple(_served(entry) for entry in resource_entries())
+
+
+def _served(entry: ResourceEntry) -> ServedResource:
+    key = (entry.group, entry.plural)
+    return ServedResource(
+        group=entry.group,
+        version=entry.version,
+        plural=entry.plural,
+        kind=entry.kind,
+        list_kind=f"{entry.kind}List",
+        singular=entry.singular,
+        namespaced=entry.namespaced,
+        verbs=entry.verbs,
+        storage_version=STORAGE_VERSIONS.get(key, entry.version),
+        short_names=entry.short_names,
+        categories=entry.categories,
+        subresources=tuple(_subresource(sub) for sub in entry.subresources),
+        schema={"$ref": entry.schema},
+        scale_paths=_scale_paths(entry),
+        selectable_fields=SELECTABLE_FIELDS.get(key, ()),
+        has_generation=key in WITH_GENERATION,
+        create_on_update=key in CREATED_BY_UPDATE,
+        unconditional_update=key not in UPDATE_NEEDS_RESOURCE_VERSION,
+        deprecation_warning=DEPRECATIONS.get(key, ""),
+    )
+
+
+def _subresource(entry: SubresourceEntry) -> Subresource:
+    return Subresource(
+        name=entry.name, kind=entry.kind, group=entry.group, version=entry.version, verbs=entry.verbs
+    )
+
+
+def _scale_paths(entry: ResourceEntry) -> ScalePaths | None:
+    if not any(sub.name == "scale" for sub in entry.subresources):
+        return None
+    return ScalePaths(".spec.replicas", ".status.replicas", ".spec.selector")

@@ -1,0 +1,189 @@
+"""
+A way through OpenAPI schemas: those of built-in kinds (with references) and of custom resources (without).
+
+The generator writes two keys of ours on built-in schemas: `x-omit` on a property ("pointer", "never"; see
+`Omission`), and `x-shape` on a few types that OpenAPI cannot describe (see `Shape`).
+Follows: k8s.io/kube-openapi pkg/schemaconv/proto_models.go and apiextensions schema/structural.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any
+
+from handloop_sandbox.kinds.kind_table import named_schema
+from handloop_sandbox.wire.resource import Schema
+
+_EMPTY: Mapping[str, Schema] = {}
+# id of a reference node -> (that node, kept alive so that the id stays its own; what it stands for)
+_RESOLVED: dict[int, tuple[Schema, Schema]] = {}
+
+
+class Omission(StrEnum):
+    """What Go's encoder does with a member's zero value."""
+
+    OMITEMPTY = "omitempty"  # "", 0, false, [], {} and null are left out
+    POINTER = "pointer"  # null is left out, zero is a value
+    NEVER = "never"  # the zero value is written: "", 0, false, {} for a struct, null for a list, map or time
+
+
+class Shape(StrEnum):
+    """The types whose JSON differs from their schema."""
+
+    PLAIN = ""
+    TIME = "time"  # RFC 3339 with seconds, or null
+    MICRO_TIME = "micro-time"  # RFC 3339 with microseconds, or null
+    DURATION = "duration"
+    QUANTITY = "quantity"  # a string or a number, kept as a canonical string
+    INT_OR_STRING = "int-or-string"
+    RAW = "raw"  # any JSON, kept as it is
+
+
+def resolve(schema: Schema) -> Schema:
+    """The schema a node stands for: its reference's, with the node's own keys in front."""
+    if "$ref" not in schema and "allOf" not in schema:
+        return schema
+    known = _RESOLVED.get(id(schema))
+    if known is None or known[0] is not schema:
+        found = _target(schema)
+        if found is schema:
+            return schema
+        known = _RESOLVED[id(schema)] = (schema, found)
+    return known[1]
+
+
+def _target(schema: Schema) -> Schema:
+    reference = schema.get("$ref")
+    if not isinstance(reference, str):
+        return schema
+    target = named_schema(reference)
+    if target is None:
+        return schema
+    own = {key: value for key, value in schema.items() if key != "$ref"}
+    return {**target, **own} if own else target
+
+
+def type_of(schema: Schema) -> str:
+    """`object`, `array`, `string`, `integer`, `number` or `boolean`; "" = anything."""
+    found = resolve(schema)
+    if shape_of(found) in {Shape.QUANTITY, Shape.INT_OR_STRING, Shape.RAW}:
+        return ""
+    name = found.get("type", "")
+    return name if isinstance(name, str) else ""
+
+
+def shape_of(schema: Schema) -> Shape:
+    """Which of the special types this is, if any."""
+    found = resolve(schema)
+    if found.get("x-kubernetes-int-or-string"):
+        return Shape.INT_OR_STRING
+    return Shape(found.get("x-shape", ""))
+
+
+def properties(schema: Schema) -> Mapping[str, Schema]:
+    """The declared members of an object."""
+    found = resolve(schema).get("properties")
+    return found if isinstance(found, Mapping) else _EMPTY
+
+
+def value_of(schema: Schema) -> Schema | None:
+    """The schema of a map's values; None when it is not a map."""
+    found = resolve(schema).get("additionalProperties")
+    return found if isinstance(found, Mapping) else {} if found is True else None
+
+
+def property_of(schema: Schema, name: str) -> Schema | None:
+    """The schema of one member: declared, or that of a map's values; None when there is none."""
+    return properties(schema).get(name) or value_of(schema)
+
+
+def items_of(schema: Schema) -> Schema | None:
+    """The schema of a list's elements."""
+    found = resolve(schema).get("items")
+    return found if isinstance(found, Mapping) else None
+
+
+def required(schema: Schema) -> tuple[str, ...]:
+    """The members that must be there."""
+    return tuple(resolve(schema).get("required", ()))
+
+
+def is_struct(schema: Schema) -> bool:
+    """Whether it is an object with declared members, as opposed to a map or anything."""
+    found = resolve(schema)
+    return type_of(found) == "object" and "additionalProperties" not in found
+
+
+def list_type(schema: Schema) -> str:
+    """`atomic`, `set` or `map`: the identity of elements of a list."""
+    return str(resolve(schema).get("x-kubernetes-list-type", "atomic"))
+
+
+def map_keys(schema: Schema) -> tuple[str, ...]:
+    """The members that name an element of a list of type map."""
+    return tuple(resolve(schema).get("x-kubernetes-list-map-keys", ()))
+
+
+def map_type(schema: Schema) -> str:
+    """`granular` or `atomic`: whether members of an object are owned one by one."""
+    return str(resolve(schema).get("x-kubernetes-map-type", "granular"))
+
+
+def merge_key(schema: Schema) -> str | None:
+    """The member by which strategic merge patch matches list elements."""
+    found = resolve(schema).get("x-kubernetes-patch-merge-key")
+    return found if isinstance(found, str) else None
+
+
+def patch_strategy(schema: Schema) -> tuple[str, ...]:
+    """The strategies of strategic merge patch: `merge`, `replace`, `retainKeys`."""
+    found = resolve(schema).get("x-kubernetes-patch-strategy", "")
+    return tuple(part for part in str(found).split(",") if part)
+
+
+def is_preserving(schema: Schema) -> bool:
+    """Whether members that the schema does not declare are kept."""
+    found = resolve(schema)
+    return bool(found.get("x-kubernetes-preserve-unknown-fields")) or shape_of(found) is Shape.RAW
+
+
+def omission(schema: Schema) -> Omission:
+    """The rule for this property's zero value; custom resources keep all given values."""
+    return Omission(schema.get("x-omit", "omitempty"))
+
+
+def zero_of(schema: Schema) -> Any:
+    """The value of an absent member that is never omitted."""
+    found = resolve(schema)
+    shape = shape_of(found)
+    if shape is not Shape.PLAIN:
+        return {Shape.QUANTITY: "0", Shape.INT_OR_STRING: 0}.get(shape)
+    if found.get("type") == "object":
+        return {} if is_struct(found) else None
+    if found.get("format") == "byte":
+        return None
+    return {"string": "", "integer": 0, "number": 0, "boolean": False}.get(found.get("type", ""))
+
+
+def metadata_schema() -> Schema:
+    """The schema of ObjectMeta, which every kind has and custom resources do not declare."""
+    return named("apimachinery.pkg.apis.meta.v1.ObjectMeta")
+
+
+def reference_of(schema: Schema) -> str:
+    """The name of the type a node refers to; "" when it describes its type itself."""
+    found = schema.get("$ref", "")
+    return found if isinstance(found, str) else ""
+
+
+def named(name: str) -> Schema:
+    """
+    The built-in type of that name (`api.core.v1.Pod`).
+
+    Raises: LookupError for an unknown one.
+    """
+    found = named_schema(name)
+    if found is None:
+        raise LookupError(f"kinds.json has no schema {name}")
+    return found

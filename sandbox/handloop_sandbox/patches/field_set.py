@@ -1,0 +1,178 @@
+"""
+Sets of fields as `fieldsV1` spells them, and the algebra on them.
+
+A set is a nested dict: path element -> the set below it. Elements are `f:<name>`, `k:<JSON of
+key members>`, `v:<JSON value>` and `i:<index>`. An element's own membership is the entry "."; a member
+without children below it is just `{}`. Operations share what they do not change and never touch their
+arguments.
+Follows: structured-merge-diff fieldpath (set.go, serialize.go, serialize-pe.go).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from handloop_sandbox.wire.go_format import escaped
+
+FieldSet = dict[str, Any]
+Path = tuple[str, ...]
+
+SELF = "."
+"""The entry by which an element that has members below it is a member, too."""
+_MEMBER: FieldSet = {SELF: {}}
+
+
+def field_element(name: str) -> str:
+    """The element of a named member."""
+    return f"f:{name}"
+
+
+def key_element(keys: dict[str, Any]) -> str:
+    """The element of a list entry that is named by some of its members."""
+    return "k:" + _go_json(dict(sorted(keys.items())))
+
+
+def value_element(value: Any) -> str:
+    """The element of an entry of a set."""
+    return "v:" + _go_json(value)
+
+
+_encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
+
+
+def _go_json(value: Any) -> str:
+    return escaped(_encode(value))
+
+
+def insert(fields: FieldSet, path: Sequence[str]) -> None:
+    """Add one path to a set under construction."""
+    if not path:
+        return
+    fields = _parent(fields, path)
+    last: FieldSet | None = fields.get(path[-1])
+    if last is None:
+        fields[path[-1]] = {}
+    elif last:
+        last[SELF] = {}
+
+
+def graft(fields: FieldSet, path: Sequence[str], node: FieldSet) -> None:
+    """Add a path that the set under construction does not have yet, with all that is below it."""
+    _parent(fields, path)[path[-1]] = node
+
+
+def _parent(fields: FieldSet, path: Sequence[str]) -> FieldSet:
+    for element in path[:-1]:
+        child: FieldSet | None = fields.get(element)
+        if child is None:
+            child = fields[element] = {}
+        elif not child:
+            child[SELF] = {}
+        fields = child
+    return fields
+
+
+def _whole(node: FieldSet) -> FieldSet:
+    return node or _MEMBER
+
+
+def _plain(node: FieldSet) -> FieldSet:
+    return {} if node == _MEMBER else node
+
+
+def union(left: FieldSet, right: FieldSet) -> FieldSet:
+    """The members of either set."""
+    if not left or left is right:
+        return right
+    merged = dict(left)
+    for element, node in right.items():
+        known = merged.get(element)
+        merged[element] = node if known is None else _plain(union(_whole(known), _whole(node)))
+    return merged
+
+
+def difference(left: FieldSet, right: FieldSet) -> FieldSet:
+    """The members of left that are not in right; a parent and its children are members of their own."""
+    rest: FieldSet | None = None
+    for element, node in right.items():
+        known = left.get(element)
+        if known is None:
+            continue
+        rest = dict(left) if rest is None else rest
+        below = {} if element == SELF else difference(_whole(known), _whole(node))
+        if below:
+            rest[element] = _plain(below)
+        else:
+            del rest[element]
+    return left if rest is None else rest
+
+
+def intersection(left: FieldSet, right: FieldSet) -> FieldSet:
+    """The members of both sets."""
+    shared: FieldSet = {}
+    for element, node in right.items():
+        known = left.get(element)
+        if known is None:
+            continue
+        if element == SELF:
+            shared[element] = {}
+        elif below := intersection(_whole(known), _whole(node)):
+            shared[element] = _plain(below)
+    return shared
+
+
+def without(left: FieldSet, right: FieldSet) -> FieldSet:
+    """Left without the members of right and everything below them."""
+    rest: FieldSet = {}
+    for element, node in left.items():
+        other = right.get(element)
+        if other is None:
+            rest[element] = node
+        elif other and SELF not in other and (below := without(_whole(node), other)):
+            rest[element] = _plain(below)
+    return rest
+
+
+def has(fields: FieldSet, element: str) -> bool:
+    """Whether the element itself, directly below the root, is a member."""
+    node = fields.get(element)
+    return node is not None and (not node or SELF in node)
+
+
+def below(fields: FieldSet, element: str) -> FieldSet:
+    """The members below an element, without the element itself."""
+    node = fields.get(element)
+    if not node:
+        return {}
+    return {key: child for key, child in node.items() if key != SELF} if SELF in node else node
+
+
+def paths(fields: FieldSet, prefix: Path = ()) -> Iterator[Path]:
+    """Every member, sorted: first those directly below a node, then the deeper ones."""
+    ordered = sorted(element for element in fields if element != SELF)
+    for element in ordered:
+        if has(fields, element):
+            yield (*prefix, element)
+    for element in ordered:
+        yield from paths(below(fields, element), (*prefix, element))
+
+
+def shown(path: Path) -> str:
+    """A path as messages show it: `.spec.containers[name="app"].image`."""
+    return "".join(map(_shown_element, path))
+
+
+def _shown_element(element: str) -> str:
+    kind, rest = element[0], element[2:]
+    match kind:
+        case "f":
+            return f".{rest}"
+        case "k":
+            keys = json.loads(rest)
+            return "[" + ",".join(f"{name}={_go_json(value)}" for name, value in sorted(keys.items())) + "]"
+        case "v":
+            return f"[={rest}]"
+        case _:
+            return f"[{rest}]"

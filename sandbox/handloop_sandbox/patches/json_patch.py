@@ -1,0 +1,215 @@
+"""
+JSON patch as the API server applies it, which is not quite RFC 6902.
+
+Follows: gopkg.in/evanphx/json-patch.v4 patch.go. Differs from the RFC: `replace` creates a missing member of
+an existing object. `test` against null passes for a missing member. Negative indices count from the end. A
+path without a leading slash loses its first part. All failures have the same text (see `_refuse`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from handloop_sandbox.wire.causes import invalid_value
+from handloop_sandbox.wire.status import SERVER_REJECTED, StatusError, bad_request, failure, invalid_kind
+
+MAX_OPERATIONS = 10000
+MAX_COPIED_BYTES = 3 * 1024 * 1024
+_NO_OBJECT = (
+    "couldn't get version/kind; json parse error: json: cannot unmarshal array into Go value of type "
+    'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
+)
+
+Container = dict[str, Any] | list[Any]
+
+
+def json_patch(current: dict[str, Any], operations: Any) -> dict[str, Any]:
+    """
+    The object after the operations, which are decoded JSON.
+
+    Raises: StatusError 400 when they are not a list of objects, 413 for too many, 422 when one of them fails.
+    """
+    checked = _checked(operations)
+    document: Container = _copied(current)
+    copied_bytes = 0
+    for operation in checked:
+        copied_bytes += _copied_bytes(document, operation) if operation.get("op") == "copy" else 0
+        if copied_bytes > MAX_COPIED_BYTES:
+            _refuse()
+        apply = _OPERATIONS.get(_text(operation, "op"))
+        if apply is None:
+            _refuse()
+        document = apply(document, operation)
+    if not isinstance(document, dict):
+        raise invalid_kind(
+            "", "", "", [invalid_value("patch", json.dumps(document, separators=(",", ":")), _NO_OBJECT)]
+        )
+    return document
+
+
+def _copied_bytes(document: Container, operation: dict[str, Any]) -> int:
+    """The size of a copied value: a few copies of copies would fill any memory."""
+    source, key = _find(document, _text(operation, "from"))
+    return len(json.dumps(_get(source, key), separators=(",", ":")))
+
+
+def _checked(operations: Any) -> list[dict[str, Any]]:
+    if not isinstance(operations, list):
+        raise bad_request(_undecodable(operations, "[]handlers.jsonPatchOp"))
+    for operation in operations:
+        if not isinstance(operation, dict):
+            raise bad_request(_undecodable(operation, "handlers.jsonPatchOp"))
+    if len(operations) > MAX_OPERATIONS:
+        text = f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(operations)}"
+        raise StatusError(failure(413, "RequestEntityTooLarge", text))
+    return operations
+
+
+def _undecodable(value: Any, go_type: str) -> str:
+    kinds = {dict: "object", list: "array", str: "string", bool: "bool"}
+    kind = kinds.get(type(value), "number")
+    return f"error decoding patch: json: cannot unmarshal {kind} into Go value of type {go_type}"
+
+
+def _refuse() -> NoReturn:
+    raise StatusError(failure(422, "Invalid", SERVER_REJECTED, details={}))
+
+
+def _copied(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _copied(child) for key, child in value.items()}
+    if isinstance(value, list):
+        return [_copied(child) for child in value]
+    return value
+
+
+def _text(operation: dict[str, Any], key: str) -> str:
+    value = operation.get(key)
+    if not isinstance(value, str):
+        _refuse()
+    return value
+
+
+def _find(document: Container, path: str) -> tuple[Container, str]:
+    """The container that the last part of a path belongs to, and that part."""
+    parts = [part.replace("~1", "/").replace("~0", "~") for part in path.split("/")]
+    if len(parts) < 2:  # noqa: PLR2004  no slash at all
+        _refuse()
+    container: Any = document
+    for part in parts[1:-1]:
+        container = _get(container, part)
+        if not isinstance(container, (dict, list)):
+            _refuse()
+    return container, parts[-1]
+
+
+def _get(container: Container, key: str) -> Any:
+    if isinstance(container, dict):
+        return container.get(key)
+    return container[_index(key, len(container))]
+
+
+def _index(key: str, size: int) -> int:
+    try:
+        index = int(key)
+    except ValueError:
+        _refuse()
+    if not -size <= index < size:
+        _refuse()
+    return index % size
+
+
+def _insert(container: Container, key: str, value: Any) -> None:
+    if isinstance(container, dict):
+        container[key] = value
+    elif key == "-":
+        container.append(value)
+    else:
+        container.insert(_index(key, len(container) + 1), value)
+
+
+def _delete(container: Container, key: str) -> None:
+    if isinstance(container, list):
+        del container[_index(key, len(container))]
+    elif key in container:
+        del container[key]
+    else:
+        _refuse()
+
+
+def _add(document: Container, operation: dict[str, Any]) -> Container:
+    container, key = _find(document, _text(operation, "path"))
+    _insert(container, key, _copied(operation.get("value")))
+    return document
+
+
+def _remove(document: Container, operation: dict[str, Any]) -> Container:
+    container, key = _find(document, _text(operation, "path"))
+    _delete(container, key)
+    return document
+
+
+def _replace(document: Container, operation: dict[str, Any]) -> Container:
+    path, value = _text(operation, "path"), _copied(operation.get("value"))
+    if not path:
+        if not isinstance(value, (dict, list)):
+            _refuse()
+        return value
+    container, key = _find(document, path)
+    if isinstance(container, list):
+        container[_index(key, len(container))] = value
+    else:
+        container[key] = value
+    return document
+
+
+def _move(document: Container, operation: dict[str, Any]) -> Container:
+    source, key = _find(document, _text(operation, "from"))
+    value = _get(source, key)
+    _delete(source, key)
+    target, name = _find(document, _text(operation, "path"))
+    _insert(target, name, value)
+    return document
+
+
+def _copy(document: Container, operation: dict[str, Any]) -> Container:
+    source, key = _find(document, _text(operation, "from"))
+    value = _copied(_get(source, key))
+    target, name = _find(document, _text(operation, "path"))
+    _insert(target, name, value)
+    return document
+
+
+def _test(document: Container, operation: dict[str, Any]) -> Container:
+    path, expected = _text(operation, "path"), operation.get("value")
+    if path:
+        container, key = _find(document, path)
+        found = _get(container, key)
+    else:
+        found = document
+    if not same_json(found, expected):
+        _refuse()
+    return document
+
+
+_OPERATIONS: dict[str, Callable[[Container, dict[str, Any]], Container]] = {
+    "add": _add,
+    "remove": _remove,
+    "replace": _replace,
+    "move": _move,
+    "copy": _copy,
+    "test": _test,
+}
+
+
+def same_json(left: Any, right: Any) -> bool:
+    """Whether two JSON values are spelled alike: 1, 1.0 and true are three values."""
+    if type(left) is not type(right):
+        return False
+    if isinstance(left, dict):
+        return left.keys() == right.keys() and all(same_json(left[key], right[key]) for key in left)
+    if isinstance(left, list):
+        return len(left) == len(right) and all(map(same_json, left, right))
+    return bool(left == right)

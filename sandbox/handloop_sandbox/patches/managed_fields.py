@@ -1,0 +1,254 @@
+"""
+Who wrote which field: `metadata.managedFields`.
+
+One version's schema serves all entries: no kind here means different things by the same field in two
+versions.
+Follows: apimachinery pkg/util/managedfields/internal (managedfieldsupdater.go, capmanagers.go, stripmeta.go,
+fields.go) and structured-merge-diff merge/update.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from handloop.apis.meta import format_time
+from handloop_sandbox.kinds.structure import Omission, is_struct, omission, properties, zero_of
+from handloop_sandbox.patches.field_set import FieldSet, difference, field_element, insert, union, without
+from handloop_sandbox.patches.merge_type import ElementError, type_of_resource
+from handloop_sandbox.patches.typed_value import Comparison, compare
+from handloop_sandbox.wire.resource import Schema, ServedResource
+
+APPLY, UPDATE = "Apply", "Update"
+UNKNOWN_MANAGER = "unknown"
+MAX_UPDATE_MANAGERS = 10
+OLD_UPDATES_MANAGER = "ancient-changes"
+
+_NEVER_OWNED: FieldSet = {
+    "f:apiVersion": {},
+    "f:kind": {},
+    "f:metadata": {
+        ".": {},
+        "f:clusterName": {},
+        "f:creationTimestamp": {},
+        "f:generation": {},
+        "f:managedFields": {},
+        "f:name": {},
+        "f:namespace": {},
+        "f:resourceVersion": {},
+        "f:selfLink": {},
+        "f:uid": {},
+    },
+}
+_STATUS_RESETS: dict[tuple[str, str], tuple[tuple[str, ...], ...]] = {
+    ("", "pods"): (("spec",), ("metadata", "deletionTimestamp"), ("metadata", "ownerReferences")),
+    ("apps", "deployments"): (("spec",), ("metadata", "labels")),
+    ("certificates.k8s.io", "certificatesigningrequests"): (("spec",), ("status", "conditions")),
+}
+
+
+class FieldManager(NamedTuple):
+    """
+    A writer: its name, its operation, and the subresource.
+
+    api_version is "" for apply, whose entries survive a change of version.
+    """
+
+    name: str
+    operation: str
+    api_version: str
+    subresource: str
+
+
+class Owned(NamedTuple):
+    """The fields of a manager, in which version, since when (None: it never changed anything)."""
+
+    fields: FieldSet
+    api_version: str
+    time: str | None
+
+
+Managed = dict[FieldManager, Owned]
+
+
+def manager_of(resource: ServedResource, name: str, operation: str, subresource: str) -> FieldManager:
+    """The identity under which a request's fields are kept."""
+    version = "" if operation == APPLY else resource.api_version
+    return FieldManager(name or UNKNOWN_MANAGER, operation, version, subresource)
+
+
+def decode(entries: Any) -> Managed:
+    """
+    The managers in `metadata.managedFields`.
+
+    Raises: ValueError for entries that are not as the server writes them.
+    """
+    managed: Managed = {}
+    for entry in entries or ():
+        operation, version = entry.get("operation"), entry.get("apiVersion")
+        if operation not in {APPLY, UPDATE} or not version or entry.get("fieldsType") != "FieldsV1":
+            raise ValueError("malformed managedFields entry")
+        identity = "" if operation == APPLY else version
+        manager = FieldManager(entry.get("manager", ""), operation, identity, entry.get("subresource", ""))
+        managed[manager] = Owned(entry.get("fieldsV1") or {}, version, entry.get("time"))
+    return managed
+
+
+def encode(managed: Managed) -> list[dict[str, Any]]:
+    """`metadata.managedFields`: appliers first, then by time, name, version and subresource."""
+
+    def order(item: tuple[FieldManager, Owned]) -> tuple[str, str, str, str, str]:
+        manager, owned = item
+        return manager.operation, owned.time or "", manager.name, owned.api_version, manager.subresource
+
+    return [_entry(manager, owned) for manager, owned in sorted(managed.items(), key=order)]
+
+
+def _entry(manager: FieldManager, owned: Owned) -> dict[str, Any]:
+    entry: dict[str, Any] = {"manager": manager.name} if manager.name else {}
+    entry |= {"operation": manager.operation, "apiVersion": owned.api_version}
+    if owned.time is not None:
+        entry["time"] = owned.time
+    entry |= {"fieldsType": "FieldsV1", "fieldsV1": owned.fields}
+    if manager.subresource:
+        entry["subresource"] = manager.subresource
+    return entry
+
+
+def record_update(
+    old: Mapping[str, Any] | None,
+    new: Mapping[str, Any],
+    *,
+    resource: ServedResource,
+    manager: str,
+    now: float,
+    subresource: str = "",
+) -> list[dict[str, Any]]:
+    """The managedFields after a create (old None), update or patch: manager gets what changed. [] = none."""
+    before = old["metadata"].get("managedFields") or [] if old is not None else []
+    managed = _managed_before(before, new, subresource=subresource)
+    if not managed and old is not None:
+        return []
+    try:
+        changes = _changes(old, new, resource)
+        if changes.same:
+            return before if encode(managed) == before else encode(managed)
+        identity = manager_of(resource, manager, UPDATE, subresource)
+        return encode(capped(after_update(managed, changes, identity, resource, now)))
+    except (ElementError, ValueError):
+        return []
+
+
+def _managed_before(before: list[dict[str, Any]], new: Mapping[str, Any], *, subresource: str) -> Managed:
+    """A client may send managedFields of its own, or reset them by one empty entry."""
+    sent = new["metadata"].get("managedFields")
+    if sent == [{}] and not subresource:
+        return {}
+    if sent and sent != before and not subresource:
+        try:
+            return decode(sent)
+        except (AttributeError, ValueError):
+            pass
+    try:
+        return decode(before)
+    except (AttributeError, ValueError):
+        return {}
+
+
+def _changes(old: Mapping[str, Any] | None, new: Mapping[str, Any], resource: ServedResource) -> Comparison:
+    known = empty_object(resource) if old is None else _unmanaged(old)
+    return compare(known, _unmanaged(new), type_of_resource(resource))
+
+
+def _unmanaged(obj: Mapping[str, Any]) -> dict[str, Any]:
+    metadata = obj["metadata"]
+    if "managedFields" not in metadata:
+        return dict(obj)
+    kept = {key: value for key, value in metadata.items() if key != "managedFields"}
+    return {**obj, "metadata": kept}
+
+
+def after_update(
+    managed: Managed, changes: Comparison, manager: FieldManager, resource: ServedResource, now: float
+) -> Managed:
+    """Changed fields leave all other managers. The manager gets those that the request can set."""
+    changed = union(changes.added, changes.modified)
+    lost = without(union(changed, changes.removed), reset_fields(resource, manager.subresource))
+    after = {}
+    for key, owned in managed.items():
+        rest = difference(owned.fields, lost)
+        if rest:
+            after[key] = owned if rest is owned.fields else owned._replace(fields=rest)
+    taken = ownable(changed, resource, manager.subresource)
+    if taken:
+        kept = after[manager].fields if manager in after else {}
+        after[manager] = Owned(union(taken, kept), resource.api_version, format_time(now))
+    return after
+
+
+def ownable(fields: FieldSet, resource: ServedResource, subresource: str) -> FieldSet:
+    """A set without fields that have no owner, and those that this request resets."""
+    return difference(without(fields, reset_fields(resource, subresource)), _NEVER_OWNED)
+
+
+@lru_cache(maxsize=512)
+def reset_fields(resource: ServedResource, subresource: str) -> FieldSet:
+    """The fields that a write through this subresource never changes."""
+    fields: FieldSet = {}
+    for path in _reset_paths(resource, subresource):
+        insert(fields, [field_element(part) for part in path])
+    return fields
+
+
+def _reset_paths(resource: ServedResource, subresource: str) -> tuple[tuple[str, ...], ...]:
+    if resource.subresource("status") is None:
+        return ()
+    if resource.group == "certificates.k8s.io" and subresource != "status":
+        return (("spec",), ("status", "certificate") if subresource else ("status",))
+    if subresource != "status":
+        return () if subresource == "scale" else (("status",),)
+    if resource.custom:
+        return (("metadata",), ("spec",))
+    return _STATUS_RESETS.get((resource.group, resource.plural), (("spec",),))
+
+
+def capped(managed: Managed) -> Managed:
+    """At most ten updaters: the oldest of one version are merged into one."""
+    updaters = sorted(
+        (manager for manager in managed if manager.operation == UPDATE),
+        key=lambda manager: (managed[manager].time or "", manager),
+    )
+    excess = len(updaters) - MAX_UPDATE_MANAGERS
+    if excess <= 0:
+        return managed
+    rest = dict(managed)
+    first: dict[str, FieldManager] = {}
+    for manager in updaters:
+        if excess <= 0:
+            break
+        version = manager.api_version
+        bucket = FieldManager(OLD_UPDATES_MANAGER, UPDATE, version, "")
+        if version not in first:
+            first[version] = manager
+            continue
+        if bucket not in rest:
+            rest[bucket] = rest.pop(first[version])
+        owned = rest.pop(manager)
+        rest[bucket] = owned._replace(fields=union(owned.fields, rest[bucket].fields))
+        excess -= 1
+    return rest
+
+
+@lru_cache(maxsize=256)
+def empty_object(resource: ServedResource) -> dict[str, Any]:
+    """What a new object of the kind looks like before anything is set: structs that are never omitted."""
+    return {} if resource.custom or resource.schema is None else _zero_struct(resource.schema)
+
+
+def _zero_struct(schema: Schema) -> dict[str, Any]:
+    return {
+        name: _zero_struct(child) if is_struct(child) and zero_of(child) == {} else zero_of(child)
+        for name, child in properties(schema).items()
+        if omission(child) is Omission.NEVER
+    }

@@ -1,0 +1,315 @@
+"""
+Server-side apply: merge a manager's wishes into the object, and find the other managers of these fields.
+
+Follows: structured-merge-diff merge/update.go (Apply, prune), apimachinery pkg/util/managedfields/internal
+(structuredmerge.go, skipnonapplied.go, lastappliedmanager.go, lastappliedupdater.go, conflict.go).
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NamedTuple
+
+from handloop.apis.meta import format_time
+from handloop_sandbox.patches.field_set import (
+    FieldSet,
+    Path,
+    difference,
+    intersection,
+    paths,
+    shown,
+    union,
+    without,
+)
+from handloop_sandbox.patches.managed_fields import (
+    APPLY,
+    UPDATE,
+    FieldManager,
+    Managed,
+    Owned,
+    after_update,
+    decode,
+    empty_object,
+    encode,
+    manager_of,
+    ownable,
+    reset_fields,
+)
+from handloop_sandbox.patches.merge_type import Atom, ElementError, type_of_resource
+from handloop_sandbox.patches.typed_merge import merge, remove, with_named_members
+from handloop_sandbox.patches.typed_value import Comparison, compare, field_set, violations
+from handloop_sandbox.wire.resource import ServedResource
+from handloop_sandbox.wire.status import StatusError, bad_request, failure, internal_error
+
+BEFORE_FIRST_APPLY = "before-first-apply"
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+
+Object = dict[str, Any]
+
+
+class _Conflict(NamedTuple):
+    """A field of another manager that the applied configuration changes."""
+
+    manager: FieldManager
+    path: Path
+
+
+class _ConflictsError(Exception):
+    """Other managers own fields that would change, and the request does not force."""
+
+    def __init__(self, found: list[_Conflict]) -> None:
+        super().__init__(f"{len(found)} conflicts")
+        self.found = found
+
+
+class _Apply(NamedTuple):
+    """One request: the live object, the applied configuration, and its manager."""
+
+    live: Object
+    applied: Object
+    managed: Managed
+    manager: FieldManager
+    resource: ServedResource
+    now: float
+
+    @property
+    def atom(self) -> Atom:
+        return type_of_resource(self.resource)
+
+
+def server_side_apply(
+    current: Object | None,
+    applied: Object,
+    *,
+    resource: ServedResource,
+    manager: str,
+    force: bool,
+    now: float,
+    subresource: str = "",
+) -> Object:
+    """
+    The object after the apply, with its new managedFields; current None = it is created.
+
+    Raises: StatusError 400 for a wrong kind or own managedFields, 409 with a cause for each field of another
+        manager (unless force), 500 for a configuration that does not fit the schema.
+    """
+    _check(applied, resource)
+    live = _unmanaged(current) if current is not None else _empty(resource)
+    identity = manager_of(resource, manager, APPLY, subresource)
+    request = _Apply(live, applied, _managed(current, live, resource, now, identity), identity, resource, now)
+    try:
+        merged, managed = _apply_with_last_applied(request, force=force)
+    except ElementError as error:
+        raise internal_error(f"failed to apply: {error}") from error
+    except _ConflictsError as conflicts:
+        raise _conflict_status(conflicts.found) from None
+    return _with_managed(_with_last_applied(merged, request), managed)
+
+
+def _check(applied: Object, resource: ServedResource) -> None:
+    version, kind = (_text(applied.get(key)) for key in ("apiVersion", "kind"))
+    if (version, kind) != (resource.api_version, resource.kind):
+        group, _, bare = version.rpartition("/")
+        raise bad_request(f"invalid object type: {group}/{bare}, Kind={kind}")
+    if _metadata(applied).get("managedFields") is not None:
+        raise bad_request("metadata.managedFields must be nil")
+    wrong = violations(applied, type_of_resource(resource))
+    if wrong:
+        text = wrong[0] if len(wrong) == 1 else "\n  ".join(["errors:", *wrong])
+        raise internal_error(f"failed to create typed patch object ({_named(applied, resource)}): {text}")
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _metadata(applied: Object) -> Object:
+    metadata = applied.get("metadata")
+    return metadata if isinstance(metadata, dict) else {}
+
+
+def _named(applied: Object, resource: ServedResource) -> str:
+    metadata = _metadata(applied)
+    gvk = f"{resource.group}/{resource.version}, Kind={resource.kind}"
+    return f"{_text(metadata.get('namespace'))}/{_text(metadata.get('name'))}; {gvk}"
+
+
+def _unmanaged(current: Object) -> Object:
+    metadata = {key: value for key, value in current["metadata"].items() if key != "managedFields"}
+    return {**current, "metadata": metadata}
+
+
+def _empty(resource: ServedResource) -> Object:
+    return {"apiVersion": resource.api_version, "kind": resource.kind, **empty_object(resource)}
+
+
+def _managed(
+    current: Object | None, live: Object, resource: ServedResource, now: float, identity: FieldManager
+) -> Managed:
+    """The managers so far. Fields from before the first apply belong to a manager of that name."""
+    if current is None:
+        return {}
+    try:
+        managed = decode(current["metadata"].get("managedFields"))
+    except (AttributeError, ValueError):
+        managed = {}
+    if managed:
+        return managed
+    changes = compare(_empty(resource), live, type_of_resource(resource))
+    manager = manager_of(resource, BEFORE_FIRST_APPLY, UPDATE, identity.subresource)
+    return after_update({}, changes, manager, resource, now)
+
+
+def _apply_with_last_applied(request: _Apply, *, force: bool) -> tuple[Object, Managed]:
+    """Apply; kubectl takes over the fields of its own client-side apply without a conflict."""
+    try:
+        return _apply(request, force=force)
+    except _ConflictsError as conflicts:
+        if request.manager.name != "kubectl":
+            raise
+        allowed = _last_applied_fields(request)
+        rest = [conflict for conflict in conflicts.found if not _contains(allowed, conflict.path)]
+        if allowed is None or rest:
+            raise _ConflictsError(rest) from None
+        return _apply(request, force=True)
+
+
+def _contains(fields: FieldSet | None, path: Path) -> bool:
+    return fields is not None and path in set(paths(fields))
+
+
+def _apply(request: _Apply, *, force: bool) -> tuple[Object, Managed]:
+    atom, manager = request.atom, request.manager
+    merged: Object = merge(request.live, request.applied, atom)
+    last = request.managed.get(manager)
+    wanted = field_set(request.applied, atom)
+    owned = Owned(_without_resets(wanted, request), request.resource.api_version, last.time if last else None)
+    managed = {**request.managed, manager: owned}
+    if last is not None and last.fields:
+        merged = _prune(merged, managed, last.fields, atom)
+    changes = Comparison(
+        *(_without_resets(fields, request) for fields in compare(request.live, merged, atom))
+    )
+    managed = _taken_over(managed, changes, manager, force=force)
+    fields = ownable(owned.fields, request.resource, manager.subresource)
+    if not fields:
+        managed.pop(manager, None)
+        return merged, managed
+    time = format_time(request.now) if merged != request.live else owned.time
+    managed[manager] = Owned(fields, owned.api_version, time)
+    return merged, managed
+
+
+def _without_resets(fields: FieldSet, request: _Apply) -> FieldSet:
+    return without(fields, reset_fields(request.resource, request.manager.subresource))
+
+
+def _prune(merged: Object, managed: Managed, last: FieldSet, atom: Atom) -> Object:
+    """
+    Remove what this manager applied before, does not apply any more, and no other manager owns.
+
+    This removes whole entries and objects; fields of other managers inside them are added back.
+    """
+    last = with_named_members(last, atom)
+    pruned = remove(merged, last, atom) or {}
+    everyone: FieldSet = {}
+    for owned in managed.values():
+        everyone = union(everyone, owned.fields)
+    whole = with_named_members(field_set(merged, atom), atom)
+    kept = union(with_named_members(field_set(pruned, atom), atom), with_named_members(everyone, atom))
+    pruned = remove(merged, difference(whole, kept), atom) or {}
+    gone = difference(whole, with_named_members(field_set(pruned, atom), atom))
+    result: Object = remove(merged, intersection(gone, last), atom) or {}
+    return result
+
+
+def _taken_over(managed: Managed, changes: Comparison, manager: FieldManager, *, force: bool) -> Managed:
+    changed = union(changes.modified, changes.added)
+    conflicts = {
+        other: shared
+        for other, owned in managed.items()
+        if other != manager and (shared := intersection(owned.fields, changed))
+    }
+    if conflicts and not force:
+        raise _ConflictsError(
+            [_Conflict(other, path) for other, shared in conflicts.items() for path in paths(shared)]
+        )
+    after = {}
+    for other, owned in managed.items():
+        rest = owned.fields
+        if other != manager:
+            rest = difference(difference(rest, conflicts.get(other, {})), changes.removed)
+        if rest:
+            after[other] = owned._replace(fields=rest)
+    return after
+
+
+def _last_applied_fields(request: _Apply) -> FieldSet | None:
+    """The fields that kubectl's client-side apply set and that stayed so; None without its annotation."""
+    text = (request.live["metadata"].get("annotations") or {}).get(LAST_APPLIED)
+    try:
+        last = json.loads(text or "")
+    except ValueError:
+        return None
+    if not isinstance(last, dict) or last.get("apiVersion") != request.resource.api_version:
+        return None
+    try:
+        changes = compare(last, request.live, request.atom)
+        fields = field_set(last, request.atom)
+    except ElementError:
+        return None
+    return difference(fields, union(changes.added, union(changes.modified, changes.removed)))
+
+
+def _with_last_applied(merged: Object, request: _Apply) -> Object:
+    """With kubectl's annotation, if the object has one, set to the applied object."""
+    annotations = merged["metadata"].get("annotations") or {}
+    if request.manager.name != "kubectl" or not annotations.get(LAST_APPLIED):
+        return merged
+    metadata = request.applied["metadata"]
+    own = {key: value for key, value in (metadata.get("annotations") or {}).items() if key != LAST_APPLIED}
+    bare = {**request.applied, "metadata": {**metadata, **({"annotations": own} if own else {})}}
+    if not own:
+        bare["metadata"].pop("annotations", None)
+    text = json.dumps(bare, separators=(",", ":"), sort_keys=True, ensure_ascii=False) + "\n"
+    return {**merged, "metadata": {**merged["metadata"], "annotations": {**annotations, LAST_APPLIED: text}}}
+
+
+def _with_managed(merged: Object, managed: Managed) -> Object:
+    metadata = dict(merged.get("metadata") or {})
+    entries = encode(managed)
+    if entries:
+        metadata["managedFields"] = entries
+    return {**merged, "metadata": metadata}
+
+
+def _conflict_status(conflicts: list[_Conflict]) -> StatusError:
+    causes = [
+        {
+            "reason": "FieldManagerConflict",
+            "message": f"conflict with {_shown_manager(conflict.manager)}",
+            "field": shown(conflict.path),
+        }
+        for conflict in conflicts
+    ]
+    return StatusError(failure(409, "Conflict", _conflict_message(conflicts), details={"causes": causes}))
+
+
+def _conflict_message(conflicts: list[_Conflict]) -> str:
+    if len(conflicts) == 1:
+        only = conflicts[0]
+        return (
+            f"Apply failed with 1 conflict: conflict with {_shown_manager(only.manager)}: {shown(only.path)}"
+        )
+    lines = []
+    for manager in sorted({conflict.manager for conflict in conflicts}):
+        lines.append(f"conflicts with {_shown_manager(manager)}:")
+        lines += [f"- {shown(conflict.path)}" for conflict in conflicts if conflict.manager == manager]
+    return f"Apply failed with {len(conflicts)} conflicts: " + "\n".join(lines)
+
+
+def _shown_manager(manager: FieldManager) -> str:
+    text = json.dumps(manager.name)
+    if manager.subresource:
+        text = f"{text} with subresource {json.dumps(manager.subresource)}"
+    return f"{text} using {manager.api_version}" if manager.operation == UPDATE else text

@@ -1,0 +1,111 @@
+"""
+The sandbox as a program of its own; and what the command line of handloop takes of it.
+
+handloop imports nothing of the sandbox: it finds this module by the entry point `sandbox`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import ssl
+import sys
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+from urllib.request import HTTPSHandler, ProxyHandler, Request, build_opener
+
+import yaml
+
+from handloop_sandbox.certificate import NoCertificateError
+from handloop_sandbox.differences import bullets
+from handloop_sandbox.server import Sandbox
+
+__all__ = ("LIMITS", "NoCertificateError", "Sandbox", "bullets", "main")
+
+LIMITS: Final = """\
+The sandbox keeps everything in memory and runs no containers: pods are simulated.
+"""
+_ANSWER_SECONDS: Final = 2.0
+"""In which a server of this machine answers."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """
+    Serve until SIGINT or SIGTERM.
+
+    Args: None = those of the process.
+    Returns: the exit code. Raises: SystemExit of argparse, after its help or its words on bad arguments.
+    """
+    given = _parser().parse_args(arguments)
+    path = Path(given.kubeconfig)
+    if _leads_to_a_server(path):
+        return _failed(f"{path} leads to a server that runs: stop that one, or give another --kubeconfig")
+    stop = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stop.set())
+    try:
+        sandbox = Sandbox(
+            port=given.port,
+            speed=given.speed,
+            address=given.address,
+            tls=given.tls,
+            controllers=() if given.bare else None,
+        )
+        with sandbox:
+            sandbox.write_kubeconfig(path)
+            try:
+                sys.stderr.write(f"{LIMITS}{_next_steps(path, bare=given.bare)}")
+                stop.wait()
+            finally:
+                sandbox.remove_kubeconfig(path)
+    except (OSError, ValueError, NoCertificateError) as error:
+        return _failed(str(error))
+    return 0
+
+
+def _next_steps(path: Path, *, bare: bool) -> str:
+    """What to type next."""
+    suites = (
+        "  export USE_EXISTING_CLUSTER=true   (for suites that are written for envtest)\n" if bare else ""
+    )
+    return f"sandbox ready; in another terminal:\n  export KUBECONFIG={path.resolve()}\n{suites}"
+
+
+def _failed(message: str) -> int:
+    sys.stderr.write(f"error: {message}\n")
+    return 1
+
+
+def _leads_to_a_server(path: Path) -> bool:
+    """Whether somebody's server answers where a kubeconfig leads: then the file is not ours to write."""
+    try:
+        document = yaml.safe_load(path.read_text(encoding="utf-8"))
+        url = document["clusters"][0]["cluster"]["server"]
+        token = document["users"][0]["user"].get("token", "")
+        trusting = ssl._create_unverified_context()  # noqa: S323, SLF001 - no secret but the server's own
+        opener = build_opener(ProxyHandler({}), HTTPSHandler(context=trusting))
+        request = Request(f"{url}/version", headers={"Authorization": f"Bearer {token}"})  # noqa: S310
+        with opener.open(request, timeout=_ANSWER_SECONDS):
+            return True
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, yaml.YAMLError):
+        return False
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m handloop_sandbox",
+        description=f"A Kubernetes API server in memory. {LIMITS}",
+        epilog=f"where it is not like a kube-apiserver with its controllers:\n{bullets('  ', 100)}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add("--bare", action="store_true", help="no controllers, as in envtest: nothing changes by itself")
+    add("--kubeconfig", default=".sandbox/kubeconfig", metavar="PATH", help="where its kubeconfig is written")
+    add("--port", type=int, default=0, metavar="N", help="0 picks a free one")
+    add("--address", default="127.0.0.1", metavar="IP", help="any but loopback opens it to the network")
+    add("--speed", type=float, default=1.0, metavar="X", help="how many times faster than nominal pods are")
+    add("--tls", action="store_true", help="serve over TLS, with a certificate of its own in the kubeconfig")
+    return parser

@@ -1,0 +1,122 @@
+"""One request on a resource, while it is carried out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from handloop_sandbox.requests.conversion import collection_of
+from handloop_sandbox.requests.presentation import Presentation, presentation
+from handloop_sandbox.requests.request import Context, Headers, Request, Response
+from handloop_sandbox.requests.routes import ResourcePath
+from handloop_sandbox.storage.catalog import Catalog
+from handloop_sandbox.storage.state import State
+from handloop_sandbox.storage.stored import Change, Object, Stored
+from handloop_sandbox.storage.transaction import Transaction
+from handloop_sandbox.wire.negotiate import Form
+from handloop_sandbox.wire.options import WriteOptions
+from handloop_sandbox.wire.resource import GroupResource, ServedResource
+from handloop_sandbox.wire.status import Status, bad_request
+
+_MAX_MANAGER = 128
+_CACHE = ("Cache-Control", "no-cache, private")
+_INCLUDES = ("", "Metadata", "Object", "None")
+
+
+@dataclass(slots=True)
+class Call:
+    """
+    Everything that a verb needs; warnings and changes grow while it works.
+
+    trusted is true for the writes of simulated controllers, which need no resource version.
+    """
+
+    request: Request
+    context: Context
+    state: State
+    catalog: Catalog
+    resource: ServedResource
+    path: ResourcePath
+    verb: str
+    form: Form
+    trusted: bool = False
+    warnings: list[str] = field(default_factory=list)
+    changes: list[Change] = field(default_factory=list)
+
+    @property
+    def collection(self) -> GroupResource:
+        """Where the resource's objects are stored."""
+        return collection_of(self.resource)
+
+    @property
+    def namespace(self) -> str:
+        """The namespace of the path; "" = all, or a cluster-scoped kind."""
+        return self.path.namespace
+
+    @property
+    def name(self) -> str:
+        """The object of the path."""
+        return self.path.name
+
+    def stored(self) -> Stored | None:
+        """The object of the path as it is."""
+        return self.state.stored(self.collection, self.namespace, self.name)
+
+    def transaction(self, *, dry_run: bool) -> Transaction:
+        """Begin a transaction; commit() takes its changes over."""
+        return Transaction(self.state, dry_run=dry_run)
+
+    def commit(self, transaction: Transaction) -> None:
+        """Add the changes of a transaction to those of the request."""
+        self.changes += transaction.changes
+
+    def manager(self, options: WriteOptions) -> str:
+        """The field manager: as given, else from the user agent."""
+        if options.field_manager:
+            return options.field_manager
+        agent = self.request.headers.get("user-agent", "").partition("/")[0]
+        return "".join(char for char in agent if char.isprintable())[:_MAX_MANAGER] or "unknown"
+
+    def warn(self, text: str) -> None:
+        """Tell the client something in a Warning header, once."""
+        if text not in self.warnings:
+            self.warnings.append(text)
+
+    def presentation(self) -> Presentation:
+        """The form of this request's answers."""
+        include = self.request.query.get("includeObject") or ""
+        if self.form.shape == "Table" and include not in _INCLUDES:
+            text = "must be 'Metadata', 'Object', 'None', or empty"
+            raise bad_request(
+                f'Unable to convert to Table as requested: includeObject: Invalid value: "{include}": {text}'
+            )
+        return presentation(self.form, self.resource, include=include or "Metadata")
+
+    def answer(self, stored: Stored, code: int = 200) -> Response:
+        """An object."""
+        parts = self.presentation().one(stored, self.context.now)
+        return Response(code, self.headers(), parts)
+
+    def answer_value(self, value: Object | Status, code: int = 200) -> Response:
+        """A document that is not stored: a Status, a Scale, a review."""
+        return Response(code, self.headers(), (self.form.encode_value(value),))
+
+    def headers(self) -> Headers:
+        """The headers of an answer, warnings included."""
+        return (("Content-Type", self.form.content_type), _CACHE, *warning_headers(self.warnings))
+
+
+def warning_headers(warnings: list[str]) -> Headers:
+    """One Warning header for each text."""
+    return tuple(("Warning", f'299 - "{_escaped(text)}"') for text in dict.fromkeys(warnings))
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"')
+
+
+def shallow_metadata(obj: Object, **changes: Any) -> Object:
+    """A copy of an object with changed metadata; None removes a member."""
+    metadata = {**obj["metadata"], **changes}
+    kept = {key: value for key, value in metadata.items() if value is not None}
+    return {**obj, "metadata": kept}

@@ -1,0 +1,314 @@
+"""
+Custom resource definitions: the resources that they add, and how they are established and removed.
+
+`catalog` makes the served resources from the definitions. `DefinitionController` accepts names, establishes
+definitions and removes the objects of those that go; `begin_removal` is the first step of a DELETE.
+Follows: apiextensions pkg/apihelpers, pkg/controller/{status,establish,finalizer},
+pkg/apiserver/customresource_handler.go, pkg/registry/customresourcedefinition/etcd.go (Delete).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final
+
+from handloop_sandbox.cluster.cluster_controller import Step, View, Write
+from handloop_sandbox.kinds.kinds import builtin_resources
+from handloop_sandbox.requests.call import Call, shallow_metadata
+from handloop_sandbox.storage.catalog import Catalog
+from handloop_sandbox.storage.state import State
+from handloop_sandbox.storage.stored import Change, ChangeType, Object, Stored
+from handloop_sandbox.storage.transaction import Transaction
+from handloop_sandbox.wire import go_time
+from handloop_sandbox.wire.resource import GroupResource, ScalePaths, ServedResource, Subresource
+from handloop_sandbox.wire.status import Status
+
+DEFINITIONS: Final = GroupResource("apiextensions.k8s.io", "customresourcedefinitions")
+CLEANUP_FINALIZER: Final = "customresourcecleanup.apiextensions.k8s.io"
+_PENDING: Final = "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon"
+
+
+def condition_status(crd: Object, kind: str) -> str:
+    """`True`, `False`, or "" when the definition has no such condition."""
+    conditions = (crd.get("status") or {}).get("conditions") or ()
+    return next((entry["status"] for entry in conditions if entry["type"] == kind), "")
+
+
+def definition_of(state: State, resource: ServedResource) -> Object | None:
+    """The definition a custom resource comes from."""
+    return state.get(DEFINITIONS, "", f"{resource.plural}.{resource.group}")
+
+
+def begin_removal(call: Call, transaction: Transaction, obj: Object) -> Stored:
+    """The first step of a DELETE: the definition stays until its resources are gone."""
+    if obj["metadata"].get("deletionTimestamp"):
+        stored = call.stored()
+        assert stored is not None
+        return stored
+    now = go_time.from_unix(call.context.now)
+    finalizers = [*(obj["metadata"].get("finalizers") or ()), CLEANUP_FINALIZER]
+    going = shallow_metadata(obj, deletionTimestamp=now, finalizers=list(dict.fromkeys(finalizers)))
+    going = with_condition(going, ("Terminating", "True", "InstanceDeletionPending", _PENDING), now)
+    return transaction.put(DEFINITIONS, going)
+
+
+def with_condition(crd: Object, wanted: tuple[str, str, str, str], now: str) -> Object:
+    """
+    A definition with a condition (type, status, reason, message).
+
+    The condition's time changes with its status.
+    """
+    kind, status, reason, message = wanted
+    conditions = list((crd.get("status") or {}).get("conditions") or ())
+    index = next((i for i, entry in enumerate(conditions) if entry["type"] == kind), len(conditions))
+    before = conditions[index] if index < len(conditions) else {}
+    since = before["lastTransitionTime"] if before.get("status") == status else now
+    conditions[index : index + 1] = [
+        {"type": kind, "status": status, "lastTransitionTime": since, "reason": reason, "message": message}
+    ]
+    return {**crd, "status": {**(crd.get("status") or {}), "conditions": conditions}}
+
+
+_VERBS: Final = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
+_SUB_VERBS: Final = ("get", "patch", "update")
+_VERSION: Final = re.compile(r"v(\d+)(?:(alpha|beta)(\d+))?")
+_STABILITY: Final = {"alpha": 0, "beta": 1, None: 2}
+
+
+def catalog(state: State, *, revision: int) -> Catalog:
+    """Everything served: the built-in kinds, and those of established definitions."""
+    return Catalog((*builtin_resources(), *served_by(state.list(DEFINITIONS))), revision=revision)
+
+
+def served_by(definitions: Iterable[Object]) -> Iterator[ServedResource]:
+    """What established definitions serve: group by group, the preferred version of each first."""
+    established = [crd for crd in definitions if condition_status(crd, "Established") == "True"]
+    found = [resource for crd in established for resource in _resources(crd)]
+    yield from sorted(found, key=lambda resource: (resource.group, _version_rank(resource.version)))
+
+
+def redefined(before: Catalog, after: Catalog) -> list[GroupResource]:
+    """The collections of custom resources whose definition has gone or changed."""
+    found = {
+        resource.group_resource: None
+        for resource in before.resources
+        if resource.custom
+        and not _same(resource, after.find(resource.group, resource.version, resource.plural))
+    }
+    return list(found)
+
+
+def _same(resource: ServedResource, other: ServedResource | None) -> bool:
+    return other is not None and all(
+        getattr(resource, name) == getattr(other, name) for name in ServedResource.__slots__
+    )
+
+
+def _resources(crd: Object) -> Iterator[ServedResource]:
+    spec = crd["spec"]
+    names = {**spec["names"], **{k: v for k, v in crd["status"]["acceptedNames"].items() if v}}
+    storage = next((v["name"] for v in spec["versions"] if v.get("storage")), "")
+    for version in spec["versions"]:
+        if version.get("served"):
+            yield _resource(spec, names, version, storage)
+
+
+def _resource(spec: Object, names: Object, version: Object, storage: str) -> ServedResource:
+    subresources = version.get("subresources") or {}
+    scale = subresources.get("scale")
+    return ServedResource(
+        group=spec["group"],
+        version=version["name"],
+        plural=names["plural"],
+        kind=names["kind"],
+        list_kind=names.get("listKind") or f"{names['kind']}List",
+        singular=names.get("singular") or names["kind"].lower(),
+        namespaced=spec.get("scope") == "Namespaced",
+        verbs=_VERBS,
+        storage_version=storage,
+        short_names=tuple(names.get("shortNames") or ()),
+        categories=tuple(names.get("categories") or ()),
+        subresources=tuple(_subresources(names["kind"], subresources)),
+        schema=(version.get("schema") or {}).get("openAPIV3Schema"),
+        custom=True,
+        printer_columns=tuple(version.get("additionalPrinterColumns") or ()),
+        scale_paths=None if scale is None else _scale_paths(scale),
+        selectable_fields=tuple(
+            entry["jsonPath"].removeprefix(".") for entry in version.get("selectableFields") or ()
+        ),
+        has_generation=True,
+        unconditional_update=False,
+        deprecation_warning=_deprecation(spec, names["kind"], version),
+    )
+
+
+def _subresources(kind: str, served: Object) -> Iterator[Subresource]:
+    if served.get("status") is not None:
+        yield Subresource(name="status", kind=kind, verbs=_SUB_VERBS)
+    if served.get("scale") is not None:
+        yield Subresource(name="scale", kind="Scale", group="autoscaling", version="v1", verbs=_SUB_VERBS)
+
+
+def _scale_paths(scale: dict[str, str]) -> ScalePaths:
+    return ScalePaths(
+        scale["specReplicasPath"], scale["statusReplicasPath"], scale.get("labelSelectorPath") or ""
+    )
+
+
+def _deprecation(spec: Object, kind: str, version: Object) -> str:
+    """The warning for users of a deprecated version; "" for other versions."""
+    if not version.get("deprecated"):
+        return ""
+    group, rank = spec["group"], _version_rank(version["name"])
+    better = sorted(
+        (_version_rank(other["name"]), other["name"])
+        for other in spec["versions"]
+        if other.get("served") and not other.get("deprecated") and _version_rank(other["name"]) < rank
+    )
+    use = f"; use {group}/{better[0][1]} {kind}" if better else ""
+    return version.get("deprecationWarning") or f"{group}/{version['name']} {kind} is deprecated{use}"
+
+
+def _version_rank(version: str) -> tuple[int, int, int, int, str]:
+    """Stable versions first, then beta, then alpha, newer before older, anything else last."""
+    found = _VERSION.fullmatch(version)
+    if found is None:
+        return (1, 0, 0, 0, version)
+    major, stability, minor = found.groups()
+    return (0, -_STABILITY[stability], -int(major), -int(minor or 0), version)
+
+
+class DefinitionController:
+    """
+    Accepts names, establishes definitions, and deletes the resources of definitions that go.
+
+    State: none; every step looks at the definitions as they are.
+    """
+
+    name = "kube-apiserver"
+    interests = None
+
+    def step(self, view: View, changes: Sequence[Change], now: float) -> Step:
+        """Look at every definition that changed, or whose resources did."""
+        touched = self._touched(view.state, changes)
+        writes = [write for crd in touched for write in _writes(view.state, crd, go_time.from_unix(now))]
+        return Step(writes)
+
+    def refused(self, write: Write, status: Status, now: float) -> None:
+        """Nothing to do: if a definition has changed meanwhile, that change brings the next look."""
+
+    def _touched(self, state: State, changes: Sequence[Change]) -> list[Object]:
+        names: dict[str, None] = {}
+        for change in changes:
+            if change.group_resource == DEFINITIONS:
+                names[change.name] = None
+                if change.type is ChangeType.DELETED:
+                    # names that were taken may be free again
+                    names.update(dict.fromkeys(crd["metadata"]["name"] for crd in state.list(DEFINITIONS)))
+            elif change.type is ChangeType.DELETED:
+                names[str(change.group_resource)] = None
+        found = (state.get(DEFINITIONS, "", name) for name in names)
+        return [crd for crd in found if crd is not None]
+
+
+def _writes(state: State, crd: Object, now: str) -> Iterator[Write]:
+    if crd["metadata"].get("deletionTimestamp"):
+        yield from _removal(state, crd, now)
+        return
+    accepted = _with_names(state, crd, now)
+    if accepted != crd:
+        yield _status_update(accepted)
+    elif condition_status(crd, "NamesAccepted") == "True" and condition_status(crd, "Established") != "True":
+        text = "the initial names have been accepted"
+        yield _status_update(with_condition(crd, ("Established", "True", "InitialNamesAccepted", text), now))
+
+
+def _with_names(state: State, crd: Object, now: str) -> Object:
+    """A definition with those of its names that no other definition of its group has taken."""
+    wanted = crd["spec"]["names"]
+    conflict = _conflict(state, crd)
+    if conflict is None:
+        accepted = _with_accepted(crd, {key: value for key, value in wanted.items() if value})
+        accepted = with_condition(
+            accepted, ("NamesAccepted", "True", "NoConflicts", "no conflicts found"), now
+        )
+        if condition_status(crd, "Established") == "True":
+            return accepted
+        text = "the initial names have been accepted"
+        if condition_status(crd, "NamesAccepted") == "True":
+            return accepted
+        return with_condition(accepted, ("Established", "False", "Installing", text), now)
+    reason, message = conflict
+    present = (crd.get("status") or {}).get("acceptedNames") or {}
+    names = {**present, "plural": wanted["plural"], "kind": present.get("kind", "")}
+    crd = _with_accepted(crd, names)
+    crd = with_condition(crd, ("NamesAccepted", "False", reason, message), now)
+    if condition_status(crd, "Established") == "True":
+        return crd
+    return with_condition(crd, ("Established", "False", "NotAccepted", "not all names are accepted"), now)
+
+
+def _conflict(state: State, crd: Object) -> tuple[str, str] | None:
+    """(reason, message) of the last name that is taken."""
+    taken_names, taken_kinds = _taken(state, crd)
+    names = crd["spec"]["names"]
+    found = None
+    candidates = (
+        ("PluralConflict", names["plural"], taken_names),
+        ("SingularConflict", names.get("singular", ""), taken_names),
+        *(("ShortNamesConflict", short, taken_names) for short in names.get("shortNames") or ()),
+        ("KindConflict", names["kind"], taken_kinds),
+        ("ListKindConflict", names.get("listKind", ""), taken_kinds),
+    )
+    for reason, name, taken in candidates:
+        if name in taken:
+            found = (reason, f'"{name}" is already in use')
+    return found
+
+
+def _taken(state: State, crd: Object) -> tuple[set[str], set[str]]:
+    names: set[str] = set()
+    kinds: set[str] = set()
+    for other in state.list(DEFINITIONS):
+        same = other["metadata"]["name"] == crd["metadata"]["name"]
+        if same or other["spec"]["group"] != crd["spec"]["group"]:
+            continue
+        accepted = (other.get("status") or {}).get("acceptedNames") or {}
+        names |= {
+            accepted.get("plural", ""),
+            accepted.get("singular", ""),
+            *(accepted.get("shortNames") or ()),
+        }
+        kinds |= {accepted.get("kind", ""), accepted.get("listKind", "")}
+    return names - {""}, kinds - {""}
+
+
+def _with_accepted(crd: Object, names: dict[str, Any]) -> Object:
+    return {**crd, "status": {**(crd.get("status") or {}), "acceptedNames": names}}
+
+
+def _removal(state: State, crd: Object, now: str) -> Iterator[Write]:
+    collection = GroupResource(crd["spec"]["group"], crd["spec"]["names"]["plural"])
+    in_progress = (
+        "Terminating",
+        "True",
+        "InstanceDeletionInProgress",
+        "CustomResource deletion is in progress",
+    )
+    if condition_status(crd, "Established") == "True" and state.count(collection):
+        marked = with_condition(crd, in_progress, now)
+        if marked != crd:
+            yield _status_update(marked)
+        for obj in state.list(collection):
+            metadata = obj["metadata"]
+            if not metadata.get("deletionTimestamp"):
+                namespace, name = metadata.get("namespace", ""), metadata["name"]
+                yield Write(verb="delete", group_resource=collection, namespace=namespace, name=name)
+        return
+    finalizers = [f for f in crd["metadata"].get("finalizers") or () if f != CLEANUP_FINALIZER]
+    yield Write.of("update", DEFINITIONS, shallow_metadata(crd, finalizers=finalizers or None))
+
+
+def _status_update(crd: Object) -> Write:
+    return Write.of("update", DEFINITIONS, crd, subresource="status")

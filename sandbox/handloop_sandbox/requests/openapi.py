@@ -1,0 +1,246 @@
+"""
+`/openapi/v3`: the schemas and patch parameters that kubectl apply, create, diff, edit and explain ask for.
+
+Schemas of built-in kinds have no descriptions; those of custom resources have their definition's. An
+operation has the parts that kubectl reads: its kind, and the query parameters of a write.
+Follows: apiserver's published documents, kube-openapi pkg/handler3, apiextensions
+pkg/controller/openapi/builder.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from importlib.resources import files
+from typing import Any
+
+import msgspec
+
+from handloop_sandbox.kinds.kind_table import named_schema
+from handloop_sandbox.requests.discovery import MAJOR, MINOR, PATCH
+from handloop_sandbox.storage.catalog import Catalog
+from handloop_sandbox.wire.resource import Schema, ServedResource, Subresource
+
+Document = dict[str, Any]
+
+_COMPONENTS = "#/components/schemas/"
+_BUILTIN = "io.k8s."
+_META = "apimachinery.pkg.apis.meta.v1"
+_OURS = frozenset({"x-omit", "x-shape"})
+_PATCH = f"{_BUILTIN}{_META}.Patch"
+_JSON_PATCHES = (
+    "application/apply-patch+yaml",
+    "application/json-patch+json",
+    "application/merge-patch+json",
+)
+_STRATEGIC = "application/strategic-merge-patch+json"
+_WRITES = ("dryRun", "fieldManager", "fieldValidation")
+_TYPE_META: Document = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}}
+
+
+def index(catalog: Catalog) -> Document:
+    """`GET /openapi/v3`: where each group version's document is; the hash changes with its contents."""
+    paths = {}
+    for group, version in _group_versions(catalog):
+        path = _path_of(group, version)
+        paths[path] = {"serverRelativeURL": f"/openapi/v3/{path}?hash={_hash(catalog, group, version)}"}
+    return {"paths": paths}
+
+
+def _group_versions(catalog: Catalog) -> Iterable[tuple[str, str]]:
+    for group in ("", *catalog.groups()):
+        for version in catalog.versions(group):
+            yield group, version
+
+
+def _path_of(group: str, version: str) -> str:
+    return f"apis/{group}/{version}" if group else f"api/{version}"
+
+
+def _hash(catalog: Catalog, group: str, version: str) -> str:
+    resources = catalog.in_group_version(group, version)
+    known = [[resource.plural, resource.kind, resource.namespaced, resource.schema] for resource in resources]
+    names = [[sub.name for sub in resource.subresources] for resource in resources]
+    digest = hashlib.sha256(_table_digest() + msgspec.json.encode([group, version, known, names]))
+    return digest.hexdigest().upper()
+
+
+@lru_cache(maxsize=1)
+def _table_digest() -> bytes:
+    return hashlib.sha256(files("handloop_sandbox.kinds").joinpath("kinds.json").read_bytes()).digest()
+
+
+@lru_cache(maxsize=64)
+def document(catalog: Catalog, group_version_path: str) -> bytes | None:
+    """`GET /openapi/v3/apis/apps/v1` and its like; None for a path that is not in the index."""
+    for group, version in _group_versions(catalog):
+        if _path_of(group, version) == group_version_path:
+            return msgspec.json.encode(_document(catalog.in_group_version(group, version)))
+    return None
+
+
+def _document(resources: Iterable[ServedResource]) -> Document:
+    schemas: Document = {_PATCH: {"type": "object"}}
+    paths: Document = {}
+    for resource in resources:
+        _add_schemas(schemas, resource)
+        paths |= _paths(resource)
+    return {
+        "openapi": "3.0.0",
+        "info": {"title": "Kubernetes", "version": f"v{MAJOR}.{MINOR}.{PATCH}"},
+        "paths": paths,
+        "components": {"schemas": schemas},
+    }
+
+
+def schema_name(resource: ServedResource) -> str:
+    """`io.k8s.api.apps.v1.Deployment`, or `org.example.v1.Widget` for a custom resource."""
+    if not resource.custom and resource.schema is not None:
+        return f"{_BUILTIN}{resource.schema['$ref']}"
+    return ".".join((*reversed(resource.group.split(".")), resource.version, resource.kind))
+
+
+def _add_schemas(schemas: Document, resource: ServedResource) -> None:
+    name = schema_name(resource)
+    kind = {"group": resource.group, "version": resource.version, "kind": resource.kind}
+    if resource.custom:
+        schemas[name] = _custom_schema(resource, schemas)
+    else:
+        _add_builtin(schemas, name.removeprefix(_BUILTIN))
+    schemas[name]["x-kubernetes-group-version-kind"] = [kind]
+    for sub in resource.subresources:
+        _add_kind_of(schemas, sub)
+    if "list" in resource.verbs:
+        schemas[f"{name}List"] = _list_schema(resource, name, schemas)
+
+
+def _add_kind_of(schemas: Document, sub: Subresource) -> None:
+    """The kind of a subresource from another group: Scale, Eviction, TokenRequest."""
+    if not sub.version:
+        return
+    name = f"api.{sub.group.partition('.')[0] or 'core'}.{sub.version}.{sub.kind}"
+    if named_schema(name) is not None:
+        _add_builtin(schemas, name)
+        kind = {"group": sub.group, "version": sub.version, "kind": sub.kind}
+        schemas[f"{_BUILTIN}{name}"]["x-kubernetes-group-version-kind"] = [kind]
+
+
+def _custom_schema(resource: ServedResource, schemas: Document) -> Document:
+    _add_builtin(schemas, f"{_META}.ObjectMeta")
+    schema: Document = dict(resource.schema or {"x-kubernetes-preserve-unknown-fields": True})
+    metadata = {"allOf": [{"$ref": f"{_COMPONENTS}{_BUILTIN}{_META}.ObjectMeta"}]}
+    declared = {**(schema.get("properties") or {}), **_TYPE_META, "metadata": metadata}
+    return {**schema, "type": "object", "properties": declared}
+
+
+def _list_schema(resource: ServedResource, name: str, schemas: Document) -> Document:
+    _add_builtin(schemas, f"{_META}.ListMeta")
+    kind = {"group": resource.group, "version": resource.version, "kind": resource.list_kind}
+    items = {"type": "array", "items": {"$ref": f"{_COMPONENTS}{name}"}}
+    metadata = {"$ref": f"{_COMPONENTS}{_BUILTIN}{_META}.ListMeta"}
+    return {
+        "type": "object",
+        "required": ["items"],
+        "properties": {**_TYPE_META, "metadata": metadata, "items": items},
+        "x-kubernetes-group-version-kind": [kind],
+    }
+
+
+def _add_builtin(schemas: Document, name: str) -> None:
+    """The built-in schema of that name and everything it refers to."""
+    pending = [name]
+    while pending:
+        current = pending.pop()
+        if f"{_BUILTIN}{current}" in schemas:
+            continue
+        found = named_schema(current)
+        if found is not None:
+            schemas[f"{_BUILTIN}{current}"] = _published(found, pending)
+
+
+def _published(schema: Schema, pending: list[str]) -> Document:
+    """A schema as OpenAPI 3.0 has it: no keys of ours, and no siblings of a reference."""
+    done: Document = {}
+    for key, value in schema.items():
+        if key in _OURS:
+            continue
+        if key == "properties":
+            done[key] = {name: _published(child, pending) for name, child in value.items()}
+        elif key in {"items", "additionalProperties"} and isinstance(value, Mapping):
+            done[key] = _published(value, pending)
+        elif key == "$ref":
+            pending.append(value)
+            done[key] = f"{_COMPONENTS}{_BUILTIN}{value}"
+        else:
+            done[key] = value
+    if "$ref" in done and len(done) > 1:
+        done["allOf"] = [{"$ref": done.pop("$ref")}]
+    return done
+
+
+def _paths(resource: ServedResource) -> Document:
+    base = f"/{_path_of(resource.group, resource.version)}"
+    where = f"{base}/namespaces/{{namespace}}" if resource.namespaced else base
+    collection, one = f"{where}/{resource.plural}", f"{where}/{resource.plural}/{{name}}"
+    paths = {
+        collection: _operations(
+            resource, resource.kind, {"get": "list", "post": "create", "delete": "deletecollection"}
+        )
+    }
+    single = {"get": "get", "put": "update", "patch": "patch", "delete": "delete"}
+    paths[one] = _operations(resource, resource.kind, single)
+    if resource.namespaced and "list" in resource.verbs:
+        paths[f"{base}/{resource.plural}"] = _operations(resource, resource.kind, {"get": "list"})
+    for sub in resource.subresources:
+        paths[f"{one}/{sub.name}"] = _sub_operations(resource, sub)
+    return {path: found for path, found in paths.items() if found}
+
+
+def _operations(resource: ServedResource, kind: str, methods: Mapping[str, str]) -> Document:
+    gvk = {"group": resource.group, "version": resource.version, "kind": kind}
+    strategic = not resource.custom
+    return {
+        method: _operation(method, verb, gvk, strategic=strategic)
+        for method, verb in methods.items()
+        if verb in resource.verbs
+    }
+
+
+def _sub_operations(resource: ServedResource, sub: Subresource) -> Document:
+    methods = {"get": "get", "put": "update", "patch": "patch", "post": "create"}
+    group, version = (sub.group, sub.version) if sub.version else (resource.group, resource.version)
+    gvk = {"group": group, "version": version, "kind": sub.kind}
+    return {
+        method: _operation(method, verb, gvk, strategic=not resource.custom)
+        for method, verb in methods.items()
+        if verb in sub.verbs
+    }
+
+
+def _operation(method: str, verb: str, gvk: Mapping[str, str], *, strategic: bool) -> Document:
+    operation: Document = {
+        "responses": {"200": {"description": "OK"}},
+        "x-kubernetes-action": _action(method, verb),
+    }
+    operation["x-kubernetes-group-version-kind"] = dict(gvk)
+    if method == "get":
+        return operation
+    names = {"delete": ("dryRun", "gracePeriodSeconds", "propagationPolicy"), "patch": (*_WRITES, "force")}
+    operation["parameters"] = [_parameter(name) for name in names.get(method, _WRITES)]
+    if method == "patch":
+        types = (*_JSON_PATCHES, _STRATEGIC) if strategic else _JSON_PATCHES
+        content = {media: {"schema": {"$ref": f"{_COMPONENTS}{_PATCH}"}} for media in types}
+        operation["requestBody"] = {"content": content, "required": True}
+    return operation
+
+
+def _action(method: str, verb: str) -> str:
+    return {"create": "post", "update": "put"}.get(
+        verb, verb if verb in {"list", "deletecollection"} else method
+    )
+
+
+def _parameter(name: str) -> Document:
+    kind = {"force": "boolean", "gracePeriodSeconds": "integer"}.get(name, "string")
+    return {"name": name, "in": "query", "schema": {"type": kind, "uniqueItems": True}}

@@ -1,0 +1,176 @@
+"""
+The form in which stored objects go out: as they are, as rows of a table, or as metadata only.
+
+In the plain form, lists and watches are joined from the bytes that were made when each object was stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+import msgspec
+
+from handloop_sandbox.requests.conversion import converter
+from handloop_sandbox.storage.stored import Object, Stored, head_of, resource_head
+from handloop_sandbox.tables import table
+from handloop_sandbox.wire.negotiate import AnswerShape, Form
+from handloop_sandbox.wire.resource import ServedResource
+from handloop_sandbox.wire.status import StatusError, failure
+
+_encode = msgspec.json.Encoder().encode
+Parts = tuple[bytes, ...]
+
+
+class Presentation(Protocol):
+    """One form of answers about one resource; now is unix seconds, for ages."""
+
+    def one(self, stored: Stored, now: float) -> Parts:
+        """An object."""
+
+    def many(self, items: Sequence[Stored], metadata: Mapping[str, Any], now: float) -> Parts:
+        """A list with its ListMeta."""
+
+    def watched(self, stored: Stored, now: float, *, first: bool) -> bytes:
+        """The object of a watch event; first is true for the first one of a stream."""
+
+
+def presentation(form: Form, resource: ServedResource, *, include: str = "Metadata") -> Presentation:
+    """The presentation of a resource in a form; include is Table's includeObject."""
+    match form.shape:
+        case AnswerShape.TABLE:
+            return _Tables(form, resource, include)
+        case AnswerShape.PARTIAL | AnswerShape.PARTIAL_LIST:
+            return _Partials(form, resource)
+    convert = converter(resource)
+    return _Plain(form, resource) if convert is None else _Converted(form, resource, convert)
+
+
+class _Plain:
+    """Head and tail: kind and apiVersion of the served version, then the stored bytes."""
+
+    def __init__(self, form: Form, resource: ServedResource) -> None:
+        self._form = form
+        self._resource = resource
+        self._head = resource_head(resource)
+        # items of built-in lists come without kind and apiVersion, those of custom resources with them
+        self._item_head = self._head if resource.custom else b"{"
+
+    def tail(self, stored: Stored) -> bytes:
+        return stored.tail
+
+    def one(self, stored: Stored, now: float) -> Parts:
+        del now
+        parts = (self._head, self.tail(stored), b"\n")
+        return parts if self._form.plain else (self._form.encode(b"".join(parts)),)
+
+    def many(self, items: Sequence[Stored], metadata: Mapping[str, Any], now: float) -> Parts:
+        del now
+        head = head_of(self._resource.list_kind, self._resource.api_version)
+        parts = [head, b'"metadata":', _encode(metadata), b',"items":[']
+        for index, stored in enumerate(items):
+            if index:
+                parts.append(b",")
+            parts += (self._item_head, self.tail(stored))
+        parts.append(b"]}\n")
+        return tuple(parts) if self._form.plain else (self._form.encode(b"".join(parts)),)
+
+    def watched(self, stored: Stored, now: float, *, first: bool) -> bytes:
+        del now, first
+        return self._head + self.tail(stored)
+
+
+class _Converted(_Plain):
+    """A served version whose fields differ from the stored one."""
+
+    def __init__(self, form: Form, resource: ServedResource, convert: Callable[[Object], Object]) -> None:
+        super().__init__(form, resource)
+        self._convert = convert
+
+    def tail(self, stored: Stored) -> bytes:
+        return Stored(self._convert(stored.object), stored.rv).tail
+
+
+class _Tables:
+    def __init__(self, form: Form, resource: ServedResource, include: str) -> None:
+        self._form = form
+        self._resource = resource
+        self._include = include
+
+    def one(self, stored: Stored, now: float) -> Parts:
+        return (self._encoded([stored], _version_of(stored), now),)
+
+    def many(self, items: Sequence[Stored], metadata: Mapping[str, Any], now: float) -> Parts:
+        return (self._encoded(items, metadata, now),)
+
+    def watched(self, stored: Stored, now: float, *, first: bool) -> bytes:
+        return _encode(self._table([stored], _version_of(stored), now, with_columns=first))
+
+    def _encoded(self, items: Sequence[Stored], metadata: Mapping[str, Any], now: float) -> bytes:
+        document = self._table(items, metadata, now, with_columns=True)
+        return _encode(document) + b"\n" if self._form.plain else self._form.encode_value(document)
+
+    def _table(
+        self, items: Sequence[Stored], metadata: Mapping[str, Any], now: float, *, with_columns: bool
+    ) -> dict[str, Any]:
+        return table.render(
+            self._resource,
+            [served_object(self._resource, stored.object) for stored in items],
+            now=now,
+            include=self._include,
+            metadata=dict(metadata),
+            with_columns=with_columns,
+            version=self._form.version,
+        )
+
+
+class _Partials:
+    def __init__(self, form: Form, resource: ServedResource) -> None:
+        self._form = form
+        self._resource = resource
+
+    def one(self, stored: Stored, now: float) -> Parts:
+        if self._form.shape is AnswerShape.PARTIAL_LIST:
+            go_type = (
+                "*unstructured.Unstructured" if self._resource.custom else f"*core.{self._resource.kind}"
+            )
+            raise _not_acceptable(
+                f"PartialObjectMetadataList, but the requested object is not a list ({go_type})"
+            )
+        return (self._form.encode(self.watched(stored, now, first=True) + b"\n"),)
+
+    def many(self, items: Sequence[Stored], metadata: Mapping[str, Any], now: float) -> Parts:
+        if self._form.shape is AnswerShape.PARTIAL:
+            kind = "unstructured.Unstructured" if self._resource.custom else f"core.{self._resource.kind}"
+            raise _not_acceptable(f"PartialObjectMetadata, but the requested object is a list (*{kind}List)")
+        head = head_of("PartialObjectMetadataList", self._api_version)
+        body = b",".join(self.watched(stored, now, first=False) for stored in items)
+        content = b"".join((head, b'"metadata":', _encode(metadata), b',"items":[', body, b"]}\n"))
+        return (self._form.encode(content),)
+
+    def watched(self, stored: Stored, now: float, *, first: bool) -> bytes:
+        del now, first
+        metadata = _encode(stored.object["metadata"])
+        return head_of("PartialObjectMetadata", self._api_version) + b'"metadata":' + metadata + b"}"
+
+    @property
+    def _api_version(self) -> str:
+        return f"meta.k8s.io/{self._form.version}"
+
+
+def served_object(resource: ServedResource, obj: Object) -> Object:
+    """A stored object as the served version has it."""
+    convert = converter(resource)
+    if convert is not None:
+        return convert(obj)
+    if obj["apiVersion"] == resource.api_version:
+        return obj
+    return {**obj, "apiVersion": resource.api_version}
+
+
+def _version_of(stored: Stored) -> dict[str, str]:
+    return {"resourceVersion": stored.object["metadata"].get("resourceVersion", "")}
+
+
+def _not_acceptable(text: str) -> StatusError:
+    return StatusError(failure(406, "NotAcceptable", f"you requested {text}"))

@@ -1,0 +1,97 @@
+"""A request, its answer, and the core's view of the world around it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from handloop_sandbox.storage.stored import Change
+from handloop_sandbox.storage.watches import Subscription
+from handloop_sandbox.wire.query import EMPTY_QUERY, Query
+
+Headers = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One HTTP request. path has no query and is still percent-encoded; header names are lower-case."""
+
+    method: str
+    path: str
+    query: Query = EMPTY_QUERY
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """An answer. The writer joins the parts of the body, so that lists are not copied on the way."""
+
+    status: int
+    headers: Headers
+    body: tuple[bytes, ...] = ()
+
+    @property
+    def size(self) -> int:
+        """The length of the body in bytes."""
+        return sum(map(len, self.body))
+
+    def content(self) -> bytes:
+        """The whole body."""
+        return b"".join(self.body)
+
+    def blocks(self, least: int) -> Iterator[bytes]:
+        """The body in pieces of at least so many bytes, but for the last one."""
+        parts: list[bytes] = []
+        size = 0
+        for part in self.body:
+            parts.append(part)
+            size += len(part)
+            if size >= least:
+                yield b"".join(parts)
+                parts.clear()
+                size = 0
+        if parts:
+            yield b"".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class WatchResponse:
+    """A stream of watch events: 200, these headers, then the lines of the subscription."""
+
+    headers: Headers
+    subscription: Subscription
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """The sender of a request."""
+
+    name: str
+    groups: tuple[str, ...] = ()
+    uid: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """
+    What the core cannot know by itself.
+
+    now is unix seconds. random and new_uid are the only sources of chance, so a run is a function of their
+    seed.
+    """
+
+    now: float
+    user: User
+    random: random.Random
+    new_uid: Callable[[], str]
+    signing_key: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The answer to a request and what it changes; the store commits the changes."""
+
+    response: Response | WatchResponse
+    changes: tuple[Change, ...] = ()

@@ -1,0 +1,165 @@
+"""
+ConfigMaps, Secrets, Leases, quotas and priorities: what they may look like, and what of them may change.
+Of role bindings they check that the role stays.
+
+Follows: kubernetes pkg/apis/{core,coordination,rbac,scheduling}/validation.
+"""
+
+from __future__ import annotations
+
+import base64
+from typing import Final
+
+from handloop.apis.quantity import parse_quantity
+from handloop_sandbox.rules.environment_rules import config_key_causes
+from handloop_sandbox.wire import go_json
+from handloop_sandbox.wire.causes import forbidden_field, invalid_value, required, too_long
+from handloop_sandbox.wire.field_rules import (
+    NEGATIVE,
+    Object,
+    immutable,
+    one_of,
+    part,
+)
+from handloop_sandbox.wire.status import Cause
+
+MAX_PRIORITY: Final = 1_000_000_000
+MAX_DATA: Final = 1024 * 1024
+_FROZEN: Final = "field is immutable when `immutable` is set"
+_SYSTEM_CLASS: Final = (
+    "priority class names with 'system-' prefix are reserved for system use only. "
+    "error: {0} is not a known system priority class"
+)
+_NEEDED_KEYS: Final = {
+    "kubernetes.io/dockercfg": (".dockercfg",),
+    "kubernetes.io/dockerconfigjson": (".dockerconfigjson",),
+    "kubernetes.io/ssh-auth": ("ssh-privatekey",),
+    "kubernetes.io/tls": ("tls.crt", "tls.key"),
+}
+
+
+def config_map(new: Object, old: Object | None, subresource: str) -> list[Cause]:
+    """A ConfigMap: valid keys, one mebibyte, and frozen if immutable."""
+    del subresource
+    causes = _frozen(new, old, "data", "binaryData")
+    plain, binary = part(new, "data"), part(new, "binaryData")
+    for key in plain:
+        causes += config_key_causes(f"data[{key}]", key)
+        if key in binary:
+            causes.append(invalid_value(f"data[{key}]", key, "duplicate of key present in binaryData"))
+    for key in binary:
+        causes += config_key_causes(f"binaryData[{key}]", key)
+    size = sum(len(value.encode()) for value in plain.values()) + sum(map(_decoded_size, binary.values()))
+    return [*causes, too_long("[]", MAX_DATA)] if size > MAX_DATA else causes
+
+
+def _decoded_size(text: str) -> int:
+    return len(text) * 3 // 4 - text.count("=")
+
+
+def _frozen(new: Object, old: Object | None, *members: str) -> list[Cause]:
+    if old is None or not old.get("immutable"):
+        return []
+    causes = [] if new.get("immutable") else [forbidden_field("immutable", _FROZEN)]
+    return causes + [forbidden_field(name, _FROZEN) for name in members if new.get(name) != old.get(name)]
+
+
+def secret(new: Object, old: Object | None, subresource: str) -> list[Cause]:
+    """A Secret: valid keys, and those its type needs."""
+    del subresource
+    causes = immutable("type", new.get("type"), old.get("type")) if old is not None else []
+    causes += _frozen(new, old, "data")
+    data = part(new, "data")
+    for key in data:
+        causes += config_key_causes(f"data[{key}]", key)
+    if sum(map(_decoded_size, data.values())) > MAX_DATA:
+        causes.append(too_long("data", MAX_DATA))
+    return causes + _needed_keys(new, data)
+
+
+def _needed_keys(new: Object, data: Object) -> list[Cause]:
+    kind = new.get("type", "")
+    if kind == "kubernetes.io/service-account-token":
+        name = part(new, "metadata", "annotations").get("kubernetes.io/service-account.name")
+        return [] if name else [required("metadata.annotations[kubernetes.io/service-account.name]")]
+    if kind == "kubernetes.io/basic-auth":
+        keys = ("username", "password")
+        return [] if any(key in data for key in keys) else [required(f"data[{key}]") for key in keys]
+    missing = [required(f"data[{key}]") for key in _NEEDED_KEYS.get(kind, ()) if key not in data]
+    if missing or kind not in {"kubernetes.io/dockercfg", "kubernetes.io/dockerconfigjson"}:
+        return missing
+    return _json_object(f"data[{_NEEDED_KEYS[kind][0]}]", data[_NEEDED_KEYS[kind][0]])
+
+
+def _json_object(path: str, text: str) -> list[Cause]:
+    try:
+        found = go_json.parse(base64.b64decode(text).decode())
+    except (go_json.JSONError, UnicodeDecodeError) as error:
+        told = str(error) if isinstance(error, go_json.JSONError) else "invalid UTF-8"
+        return [invalid_value(path, "<secret contents redacted>", told)]
+    if isinstance(found, dict):
+        return []
+    kind = "array" if isinstance(found, list) else "string"
+    text = f"json: cannot unmarshal {kind} into Go value of type map[string]interface {{}}"
+    return [invalid_value(path, "<secret contents redacted>", text)]
+
+
+def lease(new: Object, old: Object | None, subresource: str) -> list[Cause]:
+    """A Lease."""
+    del old, subresource
+    spec = part(new, "spec")
+    causes = []
+    duration, transitions = spec.get("leaseDurationSeconds"), spec.get("leaseTransitions")
+    if duration is not None and duration <= 0:
+        causes.append(invalid_value("spec.leaseDurationSeconds", duration, "must be greater than 0"))
+    if transitions is not None and transitions < 0:
+        causes.append(invalid_value("spec.leaseTransitions", transitions, NEGATIVE))
+    if spec.get("preferredHolder") and not spec.get("strategy"):
+        text = "may only be specified if `strategy` is defined"
+        causes.append(forbidden_field("spec.preferredHolder", text))
+    return causes
+
+
+def quota(new: Object, old: Object | None, subresource: str) -> list[Cause]:
+    """A ResourceQuota: amounts that are not negative."""
+    del old
+    member = "status" if subresource == "status" else "spec"
+    hard = part(new, member, "hard")
+    return [
+        invalid_value(f"{member}.hard[{name}]", str(value), NEGATIVE)
+        for name, value in hard.items()
+        if parse_quantity(str(value)) < 0
+    ]
+
+
+def priority_class(new: Object, old: Object | None, subresource: str) -> list[Cause]:
+    """A PriorityClass: its value stays."""
+    del subresource
+    value = new.get("value", 0)
+    if old is not None:
+        causes = (
+            []
+            if value == old.get("value", 0)
+            else [forbidden_field("value", "may not be changed in an update.")]
+        )
+        return causes + immutable(
+            "preemptionPolicy", new.get("preemptionPolicy"), old.get("preemptionPolicy")
+        )
+    name = part(new, "metadata").get("name", "")
+    if name.startswith("system-"):
+        return [forbidden_field("metadata.name", _SYSTEM_CLASS.format(name))]
+    if value > MAX_PRIORITY:
+        text = f"maximum allowed value of a user defined priority is {MAX_PRIORITY}"
+        return [forbidden_field("value", text)]
+    return one_of("preemptionPolicy", new.get("preemptionPolicy"), ("PreemptLowerPriority", "Never"))
+
+
+def role_binding(new: Object, old: Object | None, subresource: str) -> list[Cause]:
+    """A RoleBinding or ClusterRoleBinding: its role stays."""
+    del subresource
+    reference = part(new, "roleRef")
+    if old is None or part(old, "roleRef") == reference:
+        return []
+    members = (("APIGroup", "apiGroup"), ("Kind", "kind"), ("Name", "name"))
+    shown = {go: reference.get(name, "") for go, name in members}
+    return [invalid_value("roleRef", shown, "cannot change roleRef")]

@@ -1,0 +1,183 @@
+"""
+Jobs and CronJobs: what they may look like, and what of a Job may change.
+
+Follows: kubernetes pkg/apis/batch/validation/validation.go.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from handloop_sandbox.rules.pod_rules import template
+from handloop_sandbox.wire.causes import invalid_value, not_supported, required
+from handloop_sandbox.wire.field_rules import (
+    MISMATCH,
+    Object,
+    immutable,
+    is_valid_selector,
+    label_selector,
+    nonnegative,
+    one_of,
+    part,
+)
+from handloop_sandbox.wire.label_selector import matches
+from handloop_sandbox.wire.status import Cause
+
+_JOB_IMMUTABLE: Final = (
+    "completionMode",
+    "podFailurePolicy",
+    "backoffLimitPerIndex",
+    "managedBy",
+    "successPolicy",
+)
+
+
+MAX_CRON_JOB_NAME: Final = 52
+
+
+def job(new: Object, old: Object | None, subresource: str) -> list[Cause]:
+    """A Job; its status is checked lightly."""
+    if subresource == "status":
+        return nonnegative("status", part(new, "status"), "active", "succeeded", "failed", "ready")
+    spec = part(new, "spec")
+    causes = _selecting_spec(spec)
+    if old is None:
+        return _generated(new) + causes
+    # upstream validates the spec of a changed Job twice
+    return _generated(new) + causes + causes + _job_update(spec, part(old, "spec"))
+
+
+def _selecting_spec(spec: Object) -> list[Cause]:
+    causes, selector = job_spec("spec", spec), spec.get("selector")
+    if selector is None:
+        causes.append(required("spec.selector"))
+    else:
+        causes += label_selector("spec.selector", selector)
+    found_labels = part(spec, "template", "metadata", "labels")
+    if is_valid_selector(selector) and not matches(selector, found_labels):
+        causes.append(invalid_value("spec.template.metadata.labels", dict(found_labels) or None, MISMATCH))
+    return causes
+
+
+def _generated(job: Object) -> list[Cause]:
+    """The labels by which a Job finds its pods, unless it brings a selector of its own."""
+    spec, metadata = part(job, "spec"), part(job, "metadata")
+    uid, name = metadata.get("uid", ""), metadata.get("name", "")
+    if spec.get("manualSelector") or spec.get("selector") is None or not uid:
+        return []
+    wanted = {
+        "controller-uid": uid,
+        "job-name": name,
+        "batch.kubernetes.io/controller-uid": uid,
+        "batch.kubernetes.io/job-name": name,
+    }
+    found, causes = part(spec, "template", "metadata", "labels"), []
+    for key, value in wanted.items():
+        path, text = f"spec.template.metadata.labels[{key}]", f"must be '{value}'"
+        if key not in found:
+            causes.append(required(path, text))
+        elif found[key] != value:
+            causes.append(invalid_value(path, dict(found), text))
+    if is_valid_selector(spec["selector"]) and not matches(spec["selector"], wanted):
+        causes.append(invalid_value("spec.selector", spec["selector"], "`selector` not auto-generated"))
+    return causes
+
+
+def _job_update(spec: Object, before: Object) -> list[Cause]:
+    causes = _completions(spec, before)
+    causes += immutable("spec.selector", spec.get("selector"), before.get("selector"))
+    if not before.get("suspend"):
+        causes += immutable("spec.template", spec.get("template"), before.get("template"))
+    for name in _JOB_IMMUTABLE:
+        causes += immutable(f"spec.{name}", spec.get(name), before.get(name))
+    return causes
+
+
+def _completions(spec: Object, before: Object) -> list[Cause]:
+    """Indexed Jobs may change completions together with parallelism, others never."""
+    found, path = spec.get("completions"), "spec.completions"
+    if spec.get("completionMode") != "Indexed":
+        return immutable(path, found, before.get("completions"))
+    if found in (None, before.get("completions"), spec.get("parallelism")):
+        return []
+    return [invalid_value(path, found, "can only be modified in tandem with spec.parallelism")]
+
+
+def job_spec(path: str, spec: Object) -> list[Cause]:
+    """The common rules of Jobs and the Jobs of a CronJob."""
+    members = (
+        "parallelism",
+        "completions",
+        "activeDeadlineSeconds",
+        "backoffLimit",
+        "ttlSecondsAfterFinished",
+    )
+    causes = nonnegative(path, spec, *members, "backoffLimitPerIndex", "maxFailedIndexes")
+    mode = spec.get("completionMode", "NonIndexed")
+    if mode not in {"NonIndexed", "Indexed"}:
+        causes.append(not_supported(f"{path}.completionMode", mode, ("NonIndexed", "Indexed")))
+    if mode == "Indexed" and spec.get("completions") is None:
+        causes.append(required(f"{path}.completions", "when completion mode is Indexed"))
+    if mode == "NonIndexed":
+        for name in ("backoffLimitPerIndex", "maxFailedIndexes"):
+            if spec.get(name) is not None:
+                causes.append(invalid_value(f"{path}.{name}", spec[name], "requires indexed completion mode"))
+    causes += _replacement(f"{path}.podReplacementPolicy", spec)
+    causes += template(f"{path}.template", part(spec, "template"))
+    policy = part(spec, "template", "spec").get("restartPolicy", "")
+    where = f"{path}.template.spec.restartPolicy"
+    if policy in {"", "Always"}:
+        return [*causes, required(where, 'valid values: "OnFailure", "Never"')]
+    return causes + one_of(where, policy, ("OnFailure", "Never"))
+
+
+def _replacement(path: str, spec: Object) -> list[Cause]:
+    policy = spec.get("podReplacementPolicy")
+    allowed = ("Failed", "TerminatingOrFailed") if spec.get("podFailurePolicy") is None else ("Failed",)
+    return [] if policy is None or policy in allowed else [not_supported(path, policy, allowed)]
+
+
+_CRON_FIELDS: Final = 5
+
+
+_CRON_FIELD: Final = re.compile(r"[\d*/,\-?A-Za-z#L]+")
+
+
+_MACROS: Final = ("@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly")
+
+
+def cron_job(new: Object, old: Object | None, subresource: str) -> list[Cause]:
+    """A CronJob."""
+    del old
+    if subresource == "status":
+        return []
+    spec = part(new, "spec")
+    causes = _schedule(spec.get("schedule", "")) + nonnegative("spec", spec, "startingDeadlineSeconds")
+    policies = ("Allow", "Forbid", "Replace")
+    causes += one_of("spec.concurrencyPolicy", spec.get("concurrencyPolicy"), policies)
+    causes += job_spec("spec.jobTemplate.spec", part(spec, "jobTemplate", "spec"))
+    return causes + nonnegative("spec", spec, "successfulJobsHistoryLimit", "failedJobsHistoryLimit")
+
+
+def _schedule(schedule: str) -> list[Cause]:
+    if not schedule:
+        return [required("spec.schedule")]
+    if schedule in _MACROS or schedule.startswith("@every "):
+        return []
+    if schedule.startswith("@"):
+        return [invalid_value("spec.schedule", schedule, f"unrecognized descriptor: {schedule}")]
+    fields = schedule.split()
+    if len(fields) != _CRON_FIELDS:
+        shown = "[" + " ".join(fields) + "]"
+        return [
+            invalid_value(
+                "spec.schedule", schedule, f"expected exactly 5 fields, found {len(fields)}: {shown}"
+            )
+        ]
+    wrong = next((field for field in fields if not _CRON_FIELD.fullmatch(field)), None)
+    return (
+        []
+        if wrong is None
+        else [invalid_value("spec.schedule", schedule, f"failed to parse int from {wrong}")]
+    )

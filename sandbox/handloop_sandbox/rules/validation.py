@@ -1,0 +1,95 @@
+"""
+The rules of built-in kinds, besides those of their metadata, and the rules of their names.
+
+There are rules for what the sandbox runs and for what operators create most. Others are stored as they come.
+Follows: kubernetes pkg/registry strategies (which validation runs on create, update and status).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from handloop_sandbox.custom import definition_rules
+from handloop_sandbox.rules import cluster_rules as cluster
+from handloop_sandbox.rules import (
+    event_rules,
+    job_rules,
+    pod_rules,
+    scaling_rules,
+    service_rules,
+)
+from handloop_sandbox.rules import workload_rules as workload
+from handloop_sandbox.wire import names
+from handloop_sandbox.wire.field_rules import Object
+from handloop_sandbox.wire.resource import ServedResource
+from handloop_sandbox.wire.status import Cause
+
+Rules = Callable[[Object, Object | None, str], list[Cause]]
+NameRule = Callable[[str, bool], list[str]]
+
+RULES: Final[Mapping[tuple[str, str], Rules]] = {
+    ("", "configmaps"): cluster.config_map,
+    ("", "events"): event_rules.event,
+    ("", "pods"): pod_rules.pod,
+    ("", "podtemplates"): workload.pod_template,
+    ("", "replicationcontrollers"): workload.replication_controller,
+    ("", "resourcequotas"): cluster.quota,
+    ("", "secrets"): cluster.secret,
+    ("", "services"): service_rules.service,
+    ("apiextensions.k8s.io", "customresourcedefinitions"): definition_rules.definition,
+    ("apps", "daemonsets"): workload.daemon_set,
+    ("apps", "deployments"): workload.deployment,
+    ("apps", "replicasets"): workload.replica_set,
+    ("apps", "statefulsets"): workload.stateful_set,
+    ("autoscaling", "horizontalpodautoscalers"): scaling_rules.autoscaler,
+    ("batch", "cronjobs"): job_rules.cron_job,
+    ("batch", "jobs"): job_rules.job,
+    ("coordination.k8s.io", "leases"): cluster.lease,
+    ("events.k8s.io", "events"): event_rules.new_event,
+    ("policy", "poddisruptionbudgets"): scaling_rules.disruption_budget,
+    ("rbac.authorization.k8s.io", "clusterrolebindings"): cluster.role_binding,
+    ("rbac.authorization.k8s.io", "rolebindings"): cluster.role_binding,
+    ("scheduling.k8s.io", "priorityclasses"): cluster.priority_class,
+}
+
+
+def validate(resource: ServedResource, new: Object, old: Object | None, subresource: str = "") -> list[Cause]:
+    """The complaints about an object of a built-in kind; old None = it is created."""
+    rules = RULES.get((resource.group, resource.plural))
+    return [] if rules is None else rules(new, old, subresource)
+
+
+def _rule(check: Callable[[str], list[str]]) -> NameRule:
+    def rule(name: str, prefix: bool) -> list[str]:  # noqa: FBT001 - the shape of NameRule
+        return check(f"{name[:-1]}a" if prefix and name.endswith("-") else name)
+
+    return rule
+
+
+def _cron_job_name(name: str) -> list[str]:
+    if len(name) > job_rules.MAX_CRON_JOB_NAME:
+        return [f"must be no more than {job_rules.MAX_CRON_JOB_NAME} characters"]
+    return names.dns_1123_subdomain(name)
+
+
+_NAME_RULES: Final[Mapping[tuple[str, str], NameRule]] = {
+    ("", "namespaces"): _rule(names.dns_1123_label),
+    ("", "replicationcontrollers"): lambda name, prefix: [] if prefix else names.dns_1123_subdomain(name),
+    ("", "services"): _rule(names.dns_1123_label),
+    ("", "events"): lambda _name, _prefix: [],
+    ("certificates.k8s.io", "certificatesigningrequests"): lambda name, _prefix: names.path_segment(name),
+    ("policy", "poddisruptionbudgets"): lambda _name, _prefix: [],
+    ("apps", "statefulsets"): _rule(names.dns_1123_label),
+    ("batch", "cronjobs"): _rule(_cron_job_name),
+    ("rbac.authorization.k8s.io", "clusterrolebindings"): lambda name, _prefix: names.path_segment(name),
+    ("rbac.authorization.k8s.io", "clusterroles"): lambda name, _prefix: names.path_segment(name),
+    ("rbac.authorization.k8s.io", "rolebindings"): lambda name, _prefix: names.path_segment(name),
+    ("rbac.authorization.k8s.io", "roles"): lambda name, _prefix: names.path_segment(name),
+}
+_SUBDOMAIN: Final = _rule(names.dns_1123_subdomain)
+
+
+def name_rule(resource: ServedResource) -> NameRule:
+    """The complaints about a name (or, with True, about a generateName prefix) of this kind."""
+    return _NAME_RULES.get((resource.group, resource.plural), _SUBDOMAIN)

@@ -1,0 +1,198 @@
+"""
+The sandbox as a program uses it: start it, talk to it, stop it.
+
+A started sandbox listens on a port, on loopback by default, and lives by the clock on a thread of
+its own. A sandbox that was not started answers through its in-process transport. It lives only when something
+is written or tick() is called, so a simulation is deterministic.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from handloop_sandbox import kubeconfig
+from handloop_sandbox.bind_address import LOOPBACK, BindAddress
+from handloop_sandbox.certificate import self_signed
+from handloop_sandbox.clock import Clock, RealClock, SettableClock
+from handloop_sandbox.cluster import lifecycle
+from handloop_sandbox.cluster.cluster_controller import ClusterController
+from handloop_sandbox.engine import ADMIN, DEFAULT_BOOKMARK_SECONDS, Engine
+from handloop_sandbox.faults.faults import Faults
+from handloop_sandbox.http import HTTPServer
+from handloop_sandbox.requests.request import User
+from handloop_sandbox.storage.store import DEFAULT_HISTORY_SIZE
+from handloop_sandbox.transport import (
+    BrokenConnectionError,
+    InProcessTransport,
+    SilenceError,
+    StreamClosedError,
+)
+
+log = logging.getLogger("sandbox")
+
+
+class Sandbox:
+    """
+    An API server that lives in this process.
+
+    Threads: start, stop and the properties belong to the owner. Any thread may use a transport.
+    """
+
+    def __init__(
+        self,
+        *,
+        port: int = 0,
+        token: str | None = None,
+        users: Mapping[str, User] | None = None,
+        clock: Clock | None = None,
+        speed: float = 1.0,
+        seed: int | None = None,
+        controllers: Sequence[ClusterController] | None = None,
+        history_size: int = DEFAULT_HISTORY_SIZE,
+        bookmark_seconds: float = DEFAULT_BOOKMARK_SECONDS,
+        address: str = LOOPBACK,
+        tls: bool = False,
+    ) -> None:
+        """
+        Build a cluster; nothing listens yet.
+
+        Args: port 0 = any free one. token None = a random one, "" = no token is needed. users are further
+        users by token. speed is how many times faster than nominal pods and controllers work. seed None =
+        different every time. controllers None = the default ones. address is the IP address to listen on. tls
+        makes a certificate, which the kubeconfig carries; the token then counts in the Authorization header
+        only.
+        Raises: ValueError for an invalid address, or one without a token that other machines can reach.
+        NoCertificateError.
+        """
+        self.token = secrets.token_urlsafe(24) if token is None else token
+        self._port = port
+        self._address = BindAddress(address)
+        if not self._address.is_loopback and not self.token:
+            raise ValueError(f"a sandbox on {address} needs a token: other machines can reach it")
+        self._certificate = self_signed(self._address.certified_names()) if tls else None
+        self._clock = clock or RealClock()
+        tokens = {self.token: ADMIN, **(users or {})} if self.token else None
+        root_ca = self.certificate.decode()
+        own = lifecycle.default_controllers(speed=speed, root_ca=root_ca)
+        chosen = own if controllers is None else controllers
+        self.engine = Engine(
+            clock=self._clock,
+            controllers=chosen,
+            users=tokens,
+            seed=seed,
+            history_size=history_size,
+            bookmark_seconds=bookmark_seconds,
+            tokens_in_paths=not tls,
+        )
+        self._http: HTTPServer | None = None
+        self._url = ""
+        self.engine.listen(self._changed)
+        if isinstance(self._clock, SettableClock):
+            self._clock.listen(self.engine.tell_listeners)
+        self.tick()
+
+    @property
+    def certificate(self) -> bytes:
+        """The certificate to trust, as PEM; b"" without TLS."""
+        return self._certificate.pem if self._certificate else b""
+
+    @property
+    def clock(self) -> Clock:
+        """The clock that it lives by."""
+        return self._clock
+
+    @property
+    def faults(self) -> Faults:
+        """The faults of this sandbox."""
+        return self.engine.faults
+
+    @property
+    def url(self) -> str:
+        """`http://127.0.0.1:PORT` (or https), "" while it does not listen."""
+        return self._url
+
+    def start(self) -> str:
+        """
+        Listen and live by the clock.
+
+        Returns: the URL. Raises: OSError when the port is taken. Blocks: until requests are accepted.
+        """
+        tls = self._certificate.context if self._certificate else None
+        http = HTTPServer(self.engine, self._clock, address=self._address, tls=tls)
+        port = http.start(self._port)
+        self._http = http
+        self.engine.address = f"{self._address.host}:{port}"
+        self._url = f"{'https' if tls else 'http'}://{self.engine.address}"
+        if not self._address.is_loopback:
+            log.warning("the sandbox listens on %s: others can reach it", self._address.text)
+            if tls is None:
+                log.warning("its token goes over the network unencrypted; ask for TLS")
+        return self._url
+
+    def stop(self) -> None:
+        """End every watch and stop listening; the objects stay. Blocks: until the thread has ended."""
+        http, self._http = self._http, None
+        if http is not None:
+            http.stop()
+        self._url = ""
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def tick(self) -> float | None:
+        """
+        Step the controllers that are due.
+
+        Returns: the unix time of the next step, as far as it is known.
+        """
+        return self.engine.tick()
+
+    def kubeconfig_text(self) -> str:
+        """The text of a kubeconfig for the running sandbox."""
+        return kubeconfig.kubeconfig(self._url, self.token, certificate=self.certificate)
+
+    def write_kubeconfig(self, path: Path = kubeconfig.DEFAULT_PATH) -> Path:
+        """Write the kubeconfig, 0600, all at once. Returns: its absolute path."""
+        return kubeconfig.write(path, self.kubeconfig_text())
+
+    def remove_kubeconfig(self, path: Path) -> None:
+        """Remove what write_kubeconfig wrote, unless another sandbox has written its own there meanwhile."""
+        if path.exists() and path.read_text(encoding="utf-8") == self.kubeconfig_text():
+            path.unlink()
+
+    def transport(
+        self,
+        *,
+        token: str | None = None,
+        closed: Callable[[str], Exception] = StreamClosedError,
+        silent: Callable[[str], Exception] = SilenceError,
+        broken: Callable[[str], Exception] = BrokenConnectionError,
+    ) -> InProcessTransport:
+        """
+        A client transport without sockets.
+
+        Args: token None = the administrator's. closed, silent and broken make the exceptions it raises.
+        """
+        chosen = self.token if token is None else token
+        return InProcessTransport(
+            self.engine, clock=self._clock, token=chosen, closed=closed, silent=silent, broken=broken
+        )
+
+    def _changed(self) -> None:
+        """After a change: let the loop look, or look here if there is no loop."""
+        http = self._http
+        if http is not None:
+            http.schedule()
+            return
+        self.tick()

@@ -1,0 +1,61 @@
+"""The resources that are served: an immutable snapshot, replaced whenever a definition changes it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from handloop_sandbox.wire.resource import GroupResource, ServedResource
+
+
+class Catalog:
+    """
+    Every served resource, by path, by kind and by collection.
+
+    revision rises with each snapshot, so that a document made from it can be kept until it changes.
+    """
+
+    __slots__ = ("_by_kind", "_by_path", "_by_storage", "_by_version", "_versions", "resources", "revision")
+
+    def __init__(self, resources: Iterable[ServedResource], *, revision: int = 1) -> None:
+        self.resources = tuple(resources)
+        self.revision = revision
+        self._by_path = {(r.group, r.version, r.plural): r for r in self.resources}
+        self._by_kind = {(r.group, r.version, r.kind): r for r in self.resources}
+        self._by_storage: dict[GroupResource, ServedResource] = {}
+        self._by_version: dict[tuple[str, str], list[ServedResource]] = {}
+        self._versions: dict[str, list[str]] = {}
+        for resource in self.resources:
+            self._index(resource)
+
+    def _index(self, resource: ServedResource) -> None:
+        stored = self._by_storage.get(resource.group_resource)
+        if stored is None or resource.version == resource.storage_version:
+            self._by_storage[resource.group_resource] = resource
+        self._by_version.setdefault((resource.group, resource.version), []).append(resource)
+        versions = self._versions.setdefault(resource.group, [])
+        if resource.version not in versions:
+            versions.append(resource.version)
+
+    def find(self, group: str, version: str, plural: str) -> ServedResource | None:
+        """The resource at `/apis/group/version/plural`."""
+        return self._by_path.get((group, version, plural))
+
+    def by_kind(self, group: str, version: str, kind: str) -> ServedResource | None:
+        """The resource whose objects are of that kind."""
+        return self._by_kind.get((group, version, kind))
+
+    def storage(self, group_resource: GroupResource) -> ServedResource | None:
+        """The resource of the version that objects of this collection are stored in."""
+        return self._by_storage.get(group_resource)
+
+    def groups(self) -> tuple[str, ...]:
+        """Named groups in the order the server lists them; the core group is not among them."""
+        return tuple(group for group in self._versions if group)
+
+    def versions(self, group: str) -> tuple[str, ...]:
+        """The served versions of a group, preferred first."""
+        return tuple(self._versions.get(group, ()))
+
+    def in_group_version(self, group: str, version: str) -> tuple[ServedResource, ...]:
+        """Every resource of one group version."""
+        return tuple(self._by_version.get((group, version), ()))

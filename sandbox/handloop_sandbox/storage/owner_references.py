@@ -1,0 +1,49 @@
+"""Owner references of stored objects. Follows: apimachinery pkg/apis/meta/v1/controller_ref.go."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from handloop_sandbox.storage.stored import Object
+
+
+def references(obj: Object) -> list[dict[str, Any]]:
+    """The owner references of an object."""
+    owners: list[dict[str, Any]] = obj["metadata"].get("ownerReferences") or []
+    return owners
+
+
+def controller_of(obj: Object) -> dict[str, Any] | None:
+    """The first reference with controller = true."""
+    return next((reference for reference in references(obj) if reference.get("controller")), None)
+
+
+def is_controlled_by(obj: Object, uid: str) -> bool:
+    """Whether the controlling reference carries that uid."""
+    reference = controller_of(obj)
+    return reference is not None and reference["uid"] == uid
+
+
+def controller_reference(owner: Object) -> dict[str, Any]:
+    """The reference that makes owner the controller of an object."""
+    return {
+        "apiVersion": owner["apiVersion"],
+        "kind": owner["kind"],
+        "name": owner["metadata"]["name"],
+        "uid": owner["metadata"]["uid"],
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+
+
+def with_references(obj: Object, owners: list[dict[str, Any]]) -> Object:
+    """A copy of obj with these references; none = the field is left out."""
+    metadata = {key: value for key, value in obj["metadata"].items() if key != "ownerReferences"}
+    if owners:
+        metadata["ownerReferences"] = owners
+    return {**obj, "metadata": metadata}
+
+
+def without_owners(obj: Object, uids: set[str]) -> Object:
+    """A copy of obj that no longer refers to these uids."""
+    return with_references(obj, [owner for owner in references(obj) if owner["uid"] not in uids])

@@ -1,0 +1,115 @@
+"""What the API reads: the state between two commits, or as it was at an older version."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Collection as AnyCollection
+from typing import Protocol
+
+from handloop_sandbox.storage.collection import Collection
+from handloop_sandbox.storage.stored import Object, Stored, object_key
+from handloop_sandbox.wire.resource import GroupResource
+
+
+class State(Protocol):
+    """Read access to everything stored. Objects are shared and must not be changed."""
+
+    @property
+    def resource_version(self) -> int:
+        """The version of the newest change; the next one is one higher."""
+
+    @property
+    def compacted(self) -> int:
+        """Versions below this one are gone, as after an etcd compaction."""
+
+    def get(self, group_resource: GroupResource, namespace: str, name: str) -> Object | None:
+        """One object, None when there is none."""
+        stored = self.stored(group_resource, namespace, name)
+        return None if stored is None else stored.object
+
+    def list(self, group_resource: GroupResource, namespace: str = "") -> builtins.list[Object]:
+        """Every object of a kind in key order."""
+        collection = self.collection(group_resource)
+        return [collection.objects[key].object for key in collection.select(namespace)]
+
+    def count(self, group_resource: GroupResource) -> int:
+        """How many objects of a kind there are."""
+
+    def group_resources(self) -> AnyCollection[GroupResource]:
+        """The collections that hold or held objects."""
+
+    def by_owner(self, uid: str) -> builtins.list[tuple[GroupResource, Object]]:
+        """The objects with an owner reference to that uid."""
+
+    def by_uid(self, uid: str) -> tuple[GroupResource, Object] | None:
+        """The object with that uid."""
+
+    def stored(self, group_resource: GroupResource, namespace: str, name: str) -> Stored | None:
+        """One object with its bytes."""
+
+    def collection(self, group_resource: GroupResource) -> Collection:
+        """A collection with its history; an empty one where nothing was ever stored."""
+
+
+class PastState(State):
+    """
+    The state as it was at an older version: what a server sees that is behind.
+
+    A collection that does not remember that far is shown as far back as it does.
+    """
+
+    def __init__(self, state: State, resource_version: int) -> None:
+        self._state = state
+        self._resource_version = min(resource_version, state.resource_version)
+        self._collections: dict[GroupResource, Collection] = {}
+
+    @property
+    def resource_version(self) -> int:
+        """The version it shows."""
+        return self._resource_version
+
+    @property
+    def compacted(self) -> int:
+        """Versions below this one are gone."""
+        return min(self._state.compacted, self._resource_version)
+
+    def stored(self, group_resource: GroupResource, namespace: str, name: str) -> Stored | None:
+        """One object with its bytes."""
+        return self.collection(group_resource).objects.get(object_key(namespace, name))
+
+    def count(self, group_resource: GroupResource) -> int:
+        """How many objects of a kind there were."""
+        return len(self.collection(group_resource).objects)
+
+    def group_resources(self) -> AnyCollection[GroupResource]:
+        """The collections that hold or held objects."""
+        return self._state.group_resources()
+
+    def collection(self, group_resource: GroupResource) -> Collection:
+        """A collection as it was, with its history up to then."""
+        found = self._collections.get(group_resource)
+        if found is None:
+            found = self._state.collection(group_resource).until(self._resource_version)
+            self._collections[group_resource] = found
+        return found
+
+    def by_owner(self, uid: str) -> builtins.list[tuple[GroupResource, Object]]:
+        """The objects with an owner reference to that uid."""
+        return [
+            (kind, obj)
+            for kind in self.group_resources()
+            for obj in self.list(kind)
+            if any(owner.get("uid") == uid for owner in obj["metadata"].get("ownerReferences") or ())
+        ]
+
+    def by_uid(self, uid: str) -> tuple[GroupResource, Object] | None:
+        """The object with that uid."""
+        return next(
+            (
+                (kind, obj)
+                for kind in self.group_resources()
+                for obj in self.list(kind)
+                if obj["metadata"].get("uid") == uid
+            ),
+            None,
+        )

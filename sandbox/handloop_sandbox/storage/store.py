@@ -1,0 +1,180 @@
+"""
+The state: every object, one resource version counter, and the histories that watches read.
+
+Threads: none of its own; the engine's lock serialises every call.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Collection as AnyCollection
+from collections.abc import Iterable
+
+from handloop_sandbox.storage.collection import Collection
+from handloop_sandbox.storage.state import State
+from handloop_sandbox.storage.stored import Change, ChangeType, Object, Stored, object_key
+from handloop_sandbox.wire.resource import GroupResource
+
+FIRST_RESOURCE_VERSION = 100
+DEFAULT_HISTORY_SIZE = 10_000
+
+_Place = tuple[GroupResource, str]
+
+
+class Store(State):
+    """
+    The present state, which commits change.
+
+    history_size is the number of changes kept per collection; a watch or list from further back is Expired.
+    State: _floor is where the history of a new collection begins: the changes of removed kinds are forgotten
+    up to there.
+    """
+
+    def __init__(self, *, history_size: int = DEFAULT_HISTORY_SIZE) -> None:
+        self._history_size = history_size
+        self._collections: dict[GroupResource, Collection] = {}
+        self._resource_version = FIRST_RESOURCE_VERSION
+        self._compacted = FIRST_RESOURCE_VERSION
+        self._floor = FIRST_RESOURCE_VERSION
+        self._by_uid: dict[str, _Place] = {}
+        self._by_owner: dict[str, dict[_Place, None]] = {}
+
+    @property
+    def resource_version(self) -> int:
+        """The version of the newest change."""
+        return self._resource_version
+
+    @property
+    def compacted(self) -> int:
+        """Versions below this one are gone."""
+        return self._compacted
+
+    def stored(self, group_resource: GroupResource, namespace: str, name: str) -> Stored | None:
+        """One object with its bytes."""
+        collection = self._collections.get(group_resource)
+        return None if collection is None else collection.objects.get(object_key(namespace, name))
+
+    def count(self, group_resource: GroupResource) -> int:
+        """How many objects of a kind there are."""
+        collection = self._collections.get(group_resource)
+        return 0 if collection is None else len(collection.objects)
+
+    def group_resources(self) -> AnyCollection[GroupResource]:
+        """The collections that hold or held objects."""
+        return tuple(self._collections)
+
+    def collection(self, group_resource: GroupResource) -> Collection:
+        """A collection, made when it is first asked for."""
+        collection = self._collections.get(group_resource)
+        if collection is None:
+            collection = Collection(history_size=self._history_size, floor=self._floor)
+            self._collections[group_resource] = collection
+        return collection
+
+    def by_owner(self, uid: str) -> builtins.list[tuple[GroupResource, Object]]:
+        """The objects with an owner reference to that uid."""
+        return [(place[0], self._at(place)) for place in self._by_owner.get(uid, ())]
+
+    def by_uid(self, uid: str) -> tuple[GroupResource, Object] | None:
+        """The object with that uid."""
+        place = self._by_uid.get(uid)
+        return None if place is None else (place[0], self._at(place))
+
+    def commit(self, changes: Iterable[Change]) -> None:
+        """Make changes part of the state. Their versions must follow the newest one."""
+        for change in changes:
+            if change.rv != self._resource_version + 1:
+                raise ValueError(f"{change} does not follow version {self._resource_version}")
+            self._unindex(change)
+            self.collection(change.group_resource).apply(change)
+            self._resource_version = change.rv
+            self._index(change)
+
+    def compact(self, rv: int) -> None:
+        """Forget versions before rv, as etcd's compaction does: lists and continuations from there expire."""
+        self._compacted = max(self._compacted, min(rv, self._resource_version))
+
+    def expire(self, group_resource: GroupResource | None = None) -> None:
+        """Empty histories, of one collection or all: every older position of a watch is Expired."""
+        chosen = self._collections.values() if group_resource is None else [self.collection(group_resource)]
+        for collection in chosen:
+            collection.history.forget(self._resource_version)
+            collection.history.floor = self._resource_version
+
+    def forget(self, rv: int) -> None:
+        """Compact, and drop the changes up to rv from every history."""
+        self.compact(rv)
+        for collection in self._collections.values():
+            collection.history.forget(rv)
+
+    def redefine(self, group_resource: GroupResource) -> None:
+        """End the watches of a kind that was changed or removed; they cannot be continued."""
+        collection = self.collection(group_resource)
+        collection.begin_again(self._resource_version)
+        if not collection.objects:
+            del self._collections[group_resource]
+            self._floor = self._resource_version
+
+    def rewind(self, rv: int) -> builtins.list[Change]:
+        """
+        Go back to a version, as after the restore of a backup. Every watch ends; later versions are given out
+        again.
+
+        Returns: the changes that lead there, for parts that follow the state; no history has them. Raises:
+        ValueError when a collection does not remember that far.
+        """
+        if not FIRST_RESOURCE_VERSION <= rv <= self._resource_version:
+            raise ValueError(f"there is no version {rv}: the newest is {self._resource_version}")
+        for group_resource, collection in self._collections.items():
+            if collection.history.floor > rv and (collection.objects or collection.history.end):
+                raise ValueError(f"version {rv} of {group_resource.plural} is forgotten")
+        changes: builtins.list[Change] = []
+        for group_resource, collection in self._collections.items():
+            past = collection.until(rv)
+            changes += _differences(group_resource, collection, past)
+            self._collections[group_resource].become(past)
+        for change in changes:
+            self._unindex(change)
+        for change in changes:
+            self._index(change)
+        self._resource_version = rv
+        self._compacted = min(self._compacted, rv)
+        return changes
+
+    def _at(self, place: _Place) -> Object:
+        return self._collections[place[0]].objects[place[1]].object
+
+    def _unindex(self, change: Change) -> None:
+        if change.old is None:
+            return
+        place = (change.group_resource, change.key)
+        metadata = change.old.object["metadata"]
+        self._by_uid.pop(metadata.get("uid", ""), None)
+        for owner in metadata.get("ownerReferences") or ():
+            places = self._by_owner.get(owner.get("uid", ""))
+            if places is not None:
+                places.pop(place, None)
+                if not places:
+                    del self._by_owner[owner["uid"]]
+
+    def _index(self, change: Change) -> None:
+        if change.type is ChangeType.DELETED:
+            return
+        place = (change.group_resource, change.key)
+        metadata = change.new.object["metadata"]
+        self._by_uid[metadata.get("uid", "")] = place
+        for owner in metadata.get("ownerReferences") or ():
+            self._by_owner.setdefault(owner.get("uid", ""), {})[place] = None
+
+
+def _differences(group_resource: GroupResource, before: Collection, after: Collection) -> list[Change]:
+    """The changes that turn the objects of one collection into those of another."""
+    changes = []
+    for key, old in before.objects.items():
+        new = after.objects.get(key)
+        if new is None:
+            changes.append(Change(ChangeType.DELETED, group_resource, new=old, old=old))
+        elif new is not old:
+            changes.append(Change(ChangeType.MODIFIED, group_resource, new=new, old=old))
+    gone = (stored for key, stored in after.objects.items() if key not in before.objects)
+    return changes + [Change(ChangeType.ADDED, group_resource, new=new, old=None) for new in gone]

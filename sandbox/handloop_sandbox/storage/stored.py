@@ -1,0 +1,91 @@
+"""One version of one object, and the change that made it."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+from handloop_sandbox.wire.resource import GroupResource, ServedResource
+
+Object = dict[str, Any]
+
+_encode = msgspec.json.Encoder().encode
+
+
+class ChangeType(StrEnum):
+    """What happened to an object, as watch events spell it."""
+
+    ADDED = "ADDED"
+    MODIFIED = "MODIFIED"
+    DELETED = "DELETED"
+
+
+class Stored:
+    """
+    An object as stored; never changed in place.
+
+    object carries the apiVersion of the storage version. tail is its JSON after `kind` and `apiVersion`
+    (`"metadata":{...},...}`). Answers in any served version, list items and watch events are joined from
+    these bytes, not encoded again.
+    """
+
+    __slots__ = ("object", "rv", "tail")
+
+    def __init__(self, obj: Object, rv: int) -> None:
+        self.object = obj
+        self.rv = rv
+        self.tail = tail_of(obj)
+
+
+def tail_of(obj: Object) -> bytes:
+    """The JSON of an object without its kind, its apiVersion and the opening brace."""
+    rest = {key: value for key, value in obj.items() if key not in ("kind", "apiVersion")}
+    return _encode(rest)[1:]
+
+
+def head_of(kind: str, api_version: str) -> bytes:
+    """The JSON that goes before a tail."""
+    return f'{{"kind":"{kind}","apiVersion":"{api_version}",'.encode()
+
+
+def resource_head(resource: ServedResource) -> bytes:
+    """The head of a resource's objects."""
+    return head_of(resource.kind, resource.api_version)
+
+
+class Change:
+    """
+    One step of a collection's history.
+
+    new is the object after the change; for DELETED, its last state at the deletion's resource version. old is
+    the object before, None for ADDED. Consecutive changes have consecutive resource versions.
+    """
+
+    __slots__ = ("group_resource", "name", "namespace", "new", "old", "rv", "type")
+
+    def __init__(
+        self, type_: ChangeType, group_resource: GroupResource, *, new: Stored, old: Stored | None
+    ) -> None:
+        metadata = new.object["metadata"]
+        self.type = type_
+        self.group_resource = group_resource
+        self.namespace: str = metadata.get("namespace", "")
+        self.name: str = metadata["name"]
+        self.new = new
+        self.old = old
+        self.rv = new.rv
+
+    @property
+    def key(self) -> str:
+        """Where the object is in its collection."""
+        return object_key(self.namespace, self.name)
+
+    def __repr__(self) -> str:
+        return f"Change({self.type} {self.group_resource} {self.key} @{self.rv})"
+
+
+def object_key(namespace: str, name: str) -> str:
+    """`namespace/name`, or the name alone: the order of keys is the order of lists."""
+    return f"{namespace}/{name}" if namespace else name

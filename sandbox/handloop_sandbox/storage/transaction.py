@@ -1,0 +1,64 @@
+"""The changes that one request would make: its reads see its own writes, the state stays as it is."""
+
+from __future__ import annotations
+
+from handloop_sandbox.storage.state import State
+from handloop_sandbox.storage.stored import Change, ChangeType, Object, Stored, object_key
+from handloop_sandbox.wire.resource import GroupResource
+
+
+class Transaction:
+    """
+    The changes of one request, in order, with the resource versions under which the store will commit them.
+
+    A dry run records no change and leaves the object's version as it is.
+    """
+
+    def __init__(self, state: State, *, dry_run: bool = False) -> None:
+        self.state = state
+        self.dry_run = dry_run
+        self.changes: list[Change] = []
+        self._written: dict[tuple[GroupResource, str], Stored | None] = {}
+
+    def stored(self, group_resource: GroupResource, namespace: str, name: str) -> Stored | None:
+        """The object as it will be after the changes so far."""
+        place = (group_resource, object_key(namespace, name))
+        if place in self._written:
+            return self._written[place]
+        return self.state.stored(group_resource, namespace, name)
+
+    def get(self, group_resource: GroupResource, namespace: str, name: str) -> Object | None:
+        """The same without its bytes."""
+        stored = self.stored(group_resource, namespace, name)
+        return None if stored is None else stored.object
+
+    def put(self, group_resource: GroupResource, obj: Object) -> Stored:
+        """Add or replace an object; obj belongs to the store from here on."""
+        metadata = obj["metadata"]
+        old = self.stored(group_resource, metadata.get("namespace", ""), metadata["name"])
+        if self.dry_run:
+            return Stored(obj, old.rv if old else 0)
+        stored = self._versioned(obj)
+        kind = ChangeType.ADDED if old is None else ChangeType.MODIFIED
+        self._record(Change(kind, group_resource, new=stored, old=old))
+        return stored
+
+    def delete(self, group_resource: GroupResource, namespace: str, name: str) -> Stored:
+        """Remove an object, which must exist. Returns: its last state, at the version of its removal."""
+        old = self.stored(group_resource, namespace, name)
+        if old is None:
+            raise KeyError(f"{group_resource} {object_key(namespace, name)}")
+        if self.dry_run:
+            return old
+        last = self._versioned(old.object)
+        self._record(Change(ChangeType.DELETED, group_resource, new=last, old=old))
+        return last
+
+    def _versioned(self, obj: Object) -> Stored:
+        rv = self.state.resource_version + len(self.changes) + 1
+        return Stored({**obj, "metadata": {**obj["metadata"], "resourceVersion": str(rv)}}, rv)
+
+    def _record(self, change: Change) -> None:
+        self.changes.append(change)
+        gone = change.type is ChangeType.DELETED
+        self._written[change.group_resource, change.key] = None if gone else change.new

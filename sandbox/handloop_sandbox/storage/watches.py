@@ -1,0 +1,239 @@
+"""
+Watches: streams of the changes that clients asked for.
+
+A Subscription is a client's request; a Watcher is one stream's place in the history. Nothing wakes a
+watcher: the driver of the sandbox asks each one for what it has not sent yet. So a burst of changes is one
+pass, not one wake-up per change and watcher.
+Follows: apiserver pkg/storage/cacher (synthetic ADDED watch events, transitions of selectors, bookmarks),
+pkg/endpoints/handlers/watch.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+import msgspec
+
+from handloop_sandbox.storage.state import State
+from handloop_sandbox.storage.stored import Change, ChangeType, Object, Stored
+from handloop_sandbox.wire.resource import GroupResource
+from handloop_sandbox.wire.status import Status, failure
+
+INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
+_BEFORE_TIMEOUT_SECONDS: Final = 2.0
+# After so long a bookmark comes also without news. An API server's needs a version after the one at which the
+# watch began: there is one soon, as leases are renewed. Here nothing moves by itself.
+_REPEAT_SECONDS: Final = 60.0
+_END: Final = b"}\n"
+
+BATCH: Final = 128
+"""
+How many objects or changes a watch takes at a time, so that many watches that begin together do not fill the
+memory.
+"""
+
+
+class WatchedObject(Protocol):
+    """How the object of a watch event is written; first is true for the first one of a stream."""
+
+    def watched(self, stored: Stored, now: float, *, first: bool) -> bytes:
+        """The object's JSON."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """
+    What a client watches.
+
+    position is where in the history it starts. initial are objects to send as ADDED before; after_initial
+    marks their end with a bookmark. refusal ends the stream at once with an ERROR watch event. silent_until
+    holds everything back up to a resource version. deadline is unix time.
+    """
+
+    group_resource: GroupResource
+    namespace: str
+    matches: Callable[[Object], bool] | None
+    presentation: WatchedObject
+    bookmark_object: Object
+    position: int
+    rv: int
+    deadline: float
+    bookmarks: bool = False
+    initial: Sequence[Stored] = ()
+    after_initial: bool = False
+    refusal: Status | None = None
+    silent_until: int = 0
+
+
+class Watcher:
+    """
+    One open watch.
+
+    State: _opened is how many initial objects were sent, _started whether all were. _position is the next
+    change to look at, _seen_rv the newest version looked at, _known_rv the newest one that the client was
+    told, _told_at when it was last told anything.
+    Threads: the engine's lock is held throughout.
+    """
+
+    def __init__(
+        self, subscription: Subscription, state: State, *, bookmark_seconds: float, now: float
+    ) -> None:
+        self.subscription = subscription
+        self.ended = False
+        self._collection = state.collection(subscription.group_resource)
+        self._history = self._collection.history
+        self._state = state
+        self._position = subscription.position
+        self._seen_rv = self._known_rv = subscription.rv
+        self._told_at = now
+        self._first = True
+        self._opened = 0
+        self._started = False
+        self._bookmark_seconds = bookmark_seconds
+        self._next_bookmark = self._bookmark_after(now)
+
+    def take(self, now: float, *, up_to: int | None = None) -> list[bytes]:
+        """
+        The next lines that are due, oldest first; `ended` is set with the last ones.
+
+        Fewer than BATCH lines mean that no more are due. Args: up_to is the newest version to tell of, None =
+        all.
+        """
+        if self.ended:
+            return []
+        lines = [] if self._started else self._opening(now)
+        if self._started and not self.ended:
+            lines += self._changes(now, up_to)
+            lines += self._periodic_bookmark(now, up_to)
+        if now >= self.subscription.deadline or (self._is_replaced() and self._has_told_all(up_to)):
+            self.ended = True
+        return lines
+
+    def is_due(self, now: float, *, up_to: int | None = None) -> bool:
+        """Whether take() has something to do."""
+        if self.ended:
+            return False
+        return not self._has_told_all(up_to) or self._is_replaced() or now >= self.next_wake()
+
+    def next_wake(self) -> float:
+        """The unix time at which something is due even without changes."""
+        if self._next_bookmark is None:
+            return self.subscription.deadline
+        return min(self.subscription.deadline, self._next_bookmark)
+
+    def _has_told_all(self, up_to: int | None) -> bool:
+        end = self._history.end if up_to is None else self._history.position_after(up_to)
+        return self._started and self._position >= end
+
+    def _is_replaced(self) -> bool:
+        return self._history is not self._collection.history
+
+    def _opening(self, now: float) -> list[bytes]:
+        subscription = self.subscription
+        if subscription.refusal is not None:
+            self.ended = self._started = True
+            return [error_line(subscription.refusal)]
+        batch = subscription.initial[self._opened : self._opened + BATCH]
+        lines = [self._line(ChangeType.ADDED, stored, now) for stored in batch]
+        self._opened += len(batch)
+        self._started = self._opened == len(subscription.initial)
+        if self._started and subscription.after_initial:
+            lines.append(self._bookmark(now, subscription.rv, {INITIAL_EVENTS_END: "true"}))
+        return lines
+
+    def _changes(self, now: float, up_to: int | None) -> list[bytes]:
+        lines: list[bytes] = []
+        while len(lines) < BATCH:
+            changes = self._history.read(self._position, limit=BATCH)
+            if changes is None:
+                self.ended = True
+                return [*lines, error_line(too_old(self._seen_rv, self._history.floor))]
+            if up_to is not None:
+                changes = [change for change in changes if change.rv <= up_to]
+            if not changes:
+                break
+            self._position += len(changes)
+            self._seen_rv = max(self._seen_rv, changes[-1].rv)
+            seen = (self._seen(change, now) for change in changes)
+            lines += [line for line in seen if line is not None]
+        return lines
+
+    def _seen(self, change: Change, now: float) -> bytes | None:
+        """The line for a change, None when this client does not see it."""
+        subscription = self.subscription
+        if subscription.namespace and change.namespace != subscription.namespace:
+            return None
+        if change.rv <= subscription.silent_until:
+            return None
+        matches = subscription.matches
+        if matches is None:
+            return self._line(change.type, change.new, now)
+        return self._transition(change, matches, now)
+
+    def _transition(self, change: Change, matches: Callable[[Object], bool], now: float) -> bytes | None:
+        was = change.old is not None and matches(change.old.object)
+        is_ = change.type is not ChangeType.DELETED and matches(change.new.object)
+        if is_:
+            kind = ChangeType.MODIFIED if was else ChangeType.ADDED
+            return self._line(kind, change.new, now)
+        if not was or change.old is None:
+            return None
+        # it leaves the selection: sent as it was while it belonged, at the version of the change
+        last = change.new if change.type is ChangeType.DELETED else _at_version(change.old, change.rv)
+        return self._line(ChangeType.DELETED, last, now)
+
+    def _line(self, kind: str, stored: Stored, now: float) -> bytes:
+        content = self.subscription.presentation.watched(stored, now, first=self._first)
+        self._first = False
+        self._known_rv = max(self._known_rv, stored.rv)
+        self._told_at = now
+        return b"".join((_OPENINGS[kind], content, _END))
+
+    def _periodic_bookmark(self, now: float, up_to: int | None) -> list[bytes]:
+        if self.ended or self._next_bookmark is None or now < self._next_bookmark:
+            return []
+        self._next_bookmark = self._bookmark_after(now)
+        newest = self._state.resource_version
+        newest = newest if up_to is None else min(newest, up_to)
+        news = newest > self._known_rv or now >= self._told_at + _REPEAT_SECONDS
+        if not news or newest < self._known_rv or self.subscription.silent_until > newest:
+            return []
+        return [self._bookmark(now, newest, {})]
+
+    def _bookmark(self, now: float, rv: int, annotations: dict[str, str]) -> bytes:
+        metadata: Object = {"resourceVersion": str(rv)}
+        if annotations:
+            metadata["annotations"] = annotations
+        obj = {**self.subscription.bookmark_object, "metadata": metadata}
+        return self._line("BOOKMARK", Stored(obj, rv), now)
+
+    def _bookmark_after(self, now: float) -> float | None:
+        """The next bookmark: in a while, and once shortly before the stream ends."""
+        if not self.subscription.bookmarks:
+            return None
+        last = self.subscription.deadline - _BEFORE_TIMEOUT_SECONDS
+        regular = now + self._bookmark_seconds
+        return min(regular, last) if last > now else regular
+
+
+_OPENINGS: Final = {
+    kind: f'{{"type":"{kind}","object":'.encode()
+    for kind in ("ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR")
+}
+
+
+def error_line(status: Status) -> bytes:
+    """An ERROR watch event."""
+    return b"".join((_OPENINGS["ERROR"], msgspec.json.encode(status), _END))
+
+
+def too_old(rv: int, oldest: int) -> Status:
+    """The Status of a watch from further back than the history goes."""
+    return failure(410, "Expired", f"too old resource version: {rv} ({oldest})")
+
+
+def _at_version(stored: Stored, rv: int) -> Stored:
+    obj = stored.object
+    return Stored({**obj, "metadata": {**obj["metadata"], "resourceVersion": str(rv)}}, rv)

@@ -1,0 +1,211 @@
+"""
+DELETE, of one object or a collection.
+
+Follows: apiserver pkg/registry/rest/delete.go (BeforeDelete), pkg/registry/generic/registry/store.go (Delete,
+deletionFinalizersForGarbageCollection, DeleteCollection), kubernetes registries of namespaces and pods.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from handloop_sandbox.requests import bodies
+from handloop_sandbox.requests.call import Call, shallow_metadata
+from handloop_sandbox.requests.conversion import to_storage
+from handloop_sandbox.requests.definitions import DEFINITIONS, begin_removal
+from handloop_sandbox.requests.presentation import served_object
+from handloop_sandbox.requests.request import Response
+from handloop_sandbox.storage.stored import Object, Stored
+from handloop_sandbox.storage.transaction import Transaction
+from handloop_sandbox.verbs.reading import selected
+from handloop_sandbox.wire import go_time
+from handloop_sandbox.wire.options import DeleteOptions, delete_options
+from handloop_sandbox.wire.status import StatusError, failure, forbidden, not_found, success
+
+_ORPHAN: Final = "orphan"
+_FOREGROUND: Final = "foregroundDeletion"
+_PROTECTED_NAMESPACES: Final = ("default", "kube-system", "kube-public")
+# kinds whose DELETE answers with the object (ReturnDeletedObject)
+_RETURNED: Final = frozenset(
+    {
+        "persistentvolumeclaims",
+        "persistentvolumes",
+        "pods",
+        "podtemplates",
+        "resourcequotas",
+        "serviceaccounts",
+        "services",
+    }
+)
+_DEFAULT_GRACE: Final = 30
+# kinds that leave their dependents behind by default
+_ORPHANING: Final = ("Job", "ReplicationController")
+
+
+def delete(call: Call) -> Response:
+    """Answer 200 with a Status when the object is gone, with the object while it still waits."""
+    body = bodies.read_options(call.request.body, call.request.headers.get("content-type", ""))
+    options = delete_options(call.request.query, body)
+    before = call.stored()
+    if before is None:
+        raise not_found(call.resource, call.name)
+    transaction = call.transaction(dry_run=options.dry_run)
+    left = remove(call, transaction, before, options)
+    call.commit(transaction)
+    if left is not None:
+        return call.answer(left)
+    return call.answer_value(success(_details(call, before.object)))
+
+
+def delete_collection(call: Call) -> Response:
+    """Answer 200 with the objects as they were."""
+    chosen = selected(call)
+    body = bodies.read_options(call.request.body, call.request.headers.get("content-type", ""))
+    options = delete_options(call.request.query, body)
+    transaction = call.transaction(dry_run=options.dry_run)
+    for stored in chosen:
+        remove(call, transaction, stored, options)
+    call.commit(transaction)
+    metadata = {"resourceVersion": str(call.state.resource_version)}
+    if call.resource.custom:
+        metadata = {"continue": "", **metadata}
+    parts = call.presentation().many(chosen, metadata, call.context.now)
+    return Response(200, call.headers(), parts)
+
+
+def remove(call: Call, transaction: Transaction, before: Stored, options: DeleteOptions) -> Stored | None:
+    """Delete an object, or begin to. Returns: the object that is left, None when it is gone."""
+    obj = served_object(call.resource, before.object)
+    _check_preconditions(call, obj, options)
+    if call.resource.kind == "Namespace" and not call.resource.custom:
+        return _remove_namespace(call, transaction, obj, before)
+    if call.collection == DEFINITIONS:
+        return begin_removal(call, transaction, obj)
+    grace = _grace_seconds(call, obj, options)
+    finalizers = _finalizers(obj, options)
+    metadata = obj["metadata"]
+    waits = bool(finalizers) or grace > 0
+    if waits:
+        if metadata.get("deletionTimestamp") and _keeps(metadata, finalizers, grace):
+            return before
+        going = shallow_metadata(_marked(call, obj, grace), finalizers=finalizers or None)
+        return transaction.put(call.collection, to_storage(call.resource, going))
+    if call.resource.plural in _RETURNED and not call.resource.custom:
+        rv = _gone(call, transaction, metadata).rv
+        left = _marked(call, obj, 0) if call.resource.kind == "Pod" else obj
+        return Stored(to_storage(call.resource, shallow_metadata(left, resourceVersion=str(rv))), rv)
+    _gone(call, transaction, metadata)
+    return None
+
+
+def _gone(call: Call, transaction: Transaction, metadata: Object) -> Stored:
+    return transaction.delete(call.collection, metadata.get("namespace", ""), metadata["name"])
+
+
+def _marked(call: Call, obj: Object, grace: int) -> Object:
+    """The object with its deletion time; a first mark raises the generation."""
+    metadata = obj["metadata"]
+    first = not metadata.get("deletionTimestamp")
+    generation = metadata.get("generation", 0)
+    began = call.context.now if first else _began(metadata)
+    return shallow_metadata(
+        obj,
+        deletionTimestamp=go_time.from_unix(began + grace),
+        deletionGracePeriodSeconds=grace,
+        generation=(generation + 1 if first else generation) if generation else None,
+    )
+
+
+def _began(metadata: Object) -> float:
+    grace: int = metadata.get("deletionGracePeriodSeconds") or 0
+    return go_time.to_unix(metadata["deletionTimestamp"]) - grace
+
+
+def _keeps(metadata: Object, finalizers: list[str], grace: int) -> bool:
+    """Whether an object that is being deleted stays as it is: grace periods only get shorter."""
+    same = finalizers == (metadata.get("finalizers") or [])
+    return same and grace >= (metadata.get("deletionGracePeriodSeconds") or 0)
+
+
+def _finalizers(obj: Object, options: DeleteOptions) -> list[str]:
+    """The finalizers that an object waits for, with those that the propagation policy adds or removes."""
+    present = obj["metadata"].get("finalizers") or []
+    orphan = options.orphan if options.orphan is not None else options.propagation == "Orphan"
+    foreground = options.propagation == "Foreground"
+    if options.orphan is None and not options.propagation:
+        if obj["kind"] not in _ORPHANING or set(present) & {_ORPHAN, _FOREGROUND}:
+            return list(present)
+        orphan = True
+    kept = [name for name in present if name not in (_ORPHAN, _FOREGROUND)]
+    if orphan:
+        return [*kept, _ORPHAN]
+    return [*kept, _FOREGROUND] if foreground else kept
+
+
+def _grace_seconds(call: Call, obj: Object, options: DeleteOptions) -> int:
+    """The grace period. Only pods have one, and only on a node."""
+    if call.resource.kind != "Pod" or call.resource.custom:
+        return 0
+    metadata, spec, status = obj["metadata"], obj.get("spec") or {}, obj.get("status") or {}
+    if options.grace_seconds is not None:
+        grace = max(options.grace_seconds, 1) if options.grace_seconds < 0 else options.grace_seconds
+    else:
+        grace = spec.get("terminationGracePeriodSeconds", _DEFAULT_GRACE)
+    if not spec.get("nodeName") or status.get("phase") in ("Succeeded", "Failed"):
+        grace = 0
+    present = metadata.get("deletionGracePeriodSeconds")
+    if metadata.get("deletionTimestamp") and present is not None:
+        return int(min(grace, present))
+    return int(grace)
+
+
+def _check_preconditions(call: Call, obj: Object, options: DeleteOptions) -> None:
+    metadata = obj["metadata"]
+    if options.uid is not None and options.uid != metadata["uid"]:
+        raise _precondition(
+            call,
+            metadata["name"],
+            f"the UID in the precondition ({options.uid}) does not match the UID in record "
+            f"({metadata['uid']}). The object might have been deleted and then recreated",
+        )
+    version = metadata["resourceVersion"]
+    if options.resource_version is not None and options.resource_version != version:
+        raise _precondition(
+            call,
+            metadata["name"],
+            f"the ResourceVersion in the precondition ({options.resource_version}) does not match the "
+            f"ResourceVersion in record ({version}). The object might have been modified",
+        )
+
+
+def _precondition(call: Call, name: str, text: str) -> StatusError:
+    resource = call.resource
+    message = f'Operation cannot be fulfilled on {resource.qualified_kind} "{name}": {text}'
+    pairs = (("name", name), ("group", resource.group), ("kind", resource.kind))
+    details = {key: value for key, value in pairs if value}
+    return StatusError(failure(409, "Conflict", message, details=details))
+
+
+def _remove_namespace(call: Call, transaction: Transaction, obj: Object, before: Stored) -> Stored | None:
+    name = obj["metadata"]["name"]
+    if name in _PROTECTED_NAMESPACES:
+        raise forbidden(call.resource, name, "this namespace may not be deleted")
+    if not obj["metadata"].get("deletionTimestamp"):
+        going = shallow_metadata(obj, deletionTimestamp=go_time.from_unix(call.context.now))
+        going = {**going, "status": {**(going.get("status") or {}), "phase": "Terminating"}}
+        return transaction.put(call.collection, going)
+    if (obj.get("spec") or {}).get("finalizers") or obj["metadata"].get("finalizers"):
+        return before
+    _gone(call, transaction, obj["metadata"])
+    return before
+
+
+def _details(call: Call, obj: Object) -> dict[str, str]:
+    resource, metadata = call.resource, obj["metadata"]
+    pairs = (
+        ("name", metadata["name"]),
+        ("group", resource.group),
+        ("kind", resource.plural),
+        ("uid", metadata["uid"]),
+    )
+    return {key: value for key, value in pairs if value}

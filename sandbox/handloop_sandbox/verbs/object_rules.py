@@ -1,0 +1,225 @@
+"""
+The rules of an object: defaults, metadata, the schema of a custom resource, the validation of a built-in
+kind.
+
+Follows: apiextensions pkg/registry/customresource/validator.go, kubernetes pkg/registry strategies.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any, Final
+
+from handloop_sandbox.custom import cel_rules, formats, schema, structural
+from handloop_sandbox.kinds import defaults, structure
+from handloop_sandbox.rules import validation
+from handloop_sandbox.rules.service_rules import service_notices
+from handloop_sandbox.storage.stored import Object
+from handloop_sandbox.verbs import metadata
+from handloop_sandbox.wire.causes import invalid_value
+from handloop_sandbox.wire.resource import Schema, ServedResource
+from handloop_sandbox.wire.status import Cause
+
+_BLOCKING: Final = (
+    "FieldValueNotSupported",
+    "FieldValueRequired",
+    "FieldValueTooLong",
+    "FieldValueTooMany",
+    "FieldValueTypeInvalid",
+)
+_ANY_FINALIZER: Final = ("customresourcedefinitions", "events", "leases", "poddisruptionbudgets")
+"""Built-in kinds whose finalizers need no domain."""
+_MAX_INT32: Final = 2**31 - 1
+_NOT_CHECKED: Final = (
+    "some validation rules were not checked because the object was invalid; "
+    "correct the existing errors to complete validation"
+)
+
+
+def defaulted(resource: ServedResource, obj: Object, *, keep_nulls: bool = False) -> Object:
+    """An object with the defaults of its kind; keep_nulls: see structural.default."""
+    if resource.custom:
+        return structural.default(resource.schema, obj, keep_nulls=keep_nulls)
+    if resource.kind == "Secret" and obj.get("stringData"):
+        obj = _with_string_data(obj)
+    return defaults.default_object(resource, obj)
+
+
+def _with_string_data(secret: Object) -> Object:
+    """A Secret whose stringData has become data."""
+    added = {key: base64.b64encode(text.encode()).decode() for key, text in secret["stringData"].items()}
+    rest = {key: value for key, value in secret.items() if key != "stringData"}
+    return {**rest, "data": {**(secret.get("data") or {}), **added}}
+
+
+def validate_new(resource: ServedResource, obj: Object) -> list[Cause]:
+    """The complaints about a new object."""
+    if not resource.custom:
+        causes = metadata.validate(obj["metadata"], validation.name_rule(resource))
+        causes += _finalizers(resource, obj, is_update=False)
+        return causes + validation.validate(resource, obj, None)
+    causes = metadata.validate(obj["metadata"], metadata.subdomain_rule)
+    return _with_rules(resource, obj, None, causes + _schema_causes(resource, obj))
+
+
+def validate_update(resource: ServedResource, obj: Object, old: Object, subresource: str = "") -> list[Cause]:
+    """The complaints about a changed object. Those about metadata come twice, as from a real server."""
+    about_metadata = metadata.validate_update(obj["metadata"], old["metadata"])
+    if not resource.custom:
+        causes = about_metadata + validation.validate(resource, obj, old, subresource)
+        if not subresource:
+            causes += _finalizers(resource, obj, is_update=True)
+        return [*_immutable(about_metadata), *causes]
+    if subresource == "status":
+        causes = about_metadata + _status_causes(resource, obj)
+    else:
+        causes = about_metadata + _finalizers(resource, obj, is_update=True)
+        causes += _schema_causes(resource, obj)
+    return [*_immutable(about_metadata), *_with_rules(resource, obj, old, causes)]
+
+
+def notices(resource: ServedResource, obj: Object) -> list[str]:
+    """The warnings about a Service, or about rules of a definition that the sandbox does not evaluate."""
+    if resource.kind == "Service" and not resource.custom:
+        return list(service_notices(obj))
+    if resource.kind != "CustomResourceDefinition" or resource.custom:
+        return []
+    schemas = [(version.get("schema") or {}).get("openAPIV3Schema") for version in obj["spec"]["versions"]]
+    unknown = [rule for entry in schemas if entry for rule in cel_rules.unknown_rules(entry)]
+    told = [f'unrecognized format "{name}"' for entry in schemas if entry for name in formats.unknown(entry)]
+    return [*dict.fromkeys(told)] + [
+        f"the sandbox does not evaluate the validation rule {rule!r}" for rule in dict.fromkeys(unknown)
+    ]
+
+
+def _finalizers(resource: ServedResource, obj: Object, *, is_update: bool) -> list[Cause]:
+    causes = metadata.more_about_finalizers(obj["metadata"], is_update=is_update)
+    if resource.custom or resource.plural in _ANY_FINALIZER:
+        return [cause for cause in causes if cause.field == "metadata.finalizers"]
+    return causes
+
+
+def kind_cause(given: str, expected: str) -> Cause:
+    """The complaint about a custom resource of the wrong kind."""
+    return invalid_value("kind", given, f"must be {expected}")
+
+
+def _immutable(causes: list[Cause]) -> list[Cause]:
+    # the generic update checks metadata before the strategy does so again
+    return [cause for cause in causes if cause.message.endswith("field is immutable") or _adds(cause)]
+
+
+def _adds(cause: Cause) -> bool:
+    return cause.message.startswith("Forbidden: no new finalizers")
+
+
+def _schema_causes(resource: ServedResource, obj: Object) -> list[Cause]:
+    if resource.schema is None:
+        return []
+    causes = schema.validate(resource.schema, _content(obj))
+    causes += scale_spec_causes(resource, obj)
+    causes += scale_status_causes(resource, obj)
+    return causes + list_causes(resource, obj)
+
+
+def list_causes(resource: ServedResource, obj: Object) -> list[Cause]:
+    """The complaints about entries that occur twice in sets and maps; asked for with any other faults."""
+    return [] if resource.schema is None else schema.validate_lists(resource.schema, _content(obj))
+
+
+def _content(obj: Object) -> Object:
+    return {key: value for key, value in obj.items() if key not in ("apiVersion", "kind", "metadata")}
+
+
+def _status_causes(resource: ServedResource, obj: Object) -> list[Cause]:
+    inner = structure.properties(resource.schema or {}).get("status")
+    causes: list[Cause] = []
+    if inner is not None and obj.get("status") is not None:
+        causes += schema.validate(inner, obj["status"], prefix="status")
+    causes += scale_status_causes(resource, obj)
+    if inner is not None:
+        causes += schema.validate_lists(inner, obj.get("status"), "status")
+    return causes
+
+
+def _with_rules(
+    resource: ServedResource, obj: Object, old: Object | None, causes: list[Cause]
+) -> list[Cause]:
+    """The causes, with those of the schema's expressions. Badly wrong objects are not evaluated."""
+    if resource.schema is None or not has_rules(resource):
+        return causes
+    if any(cause.reason in _BLOCKING for cause in causes):
+        return [*causes, invalid_value("<nil>", None, _NOT_CHECKED)]
+    return causes + cel_rules.check(resource.schema, obj, old)
+
+
+@lru_cache(maxsize=256)
+def has_rules(resource: ServedResource) -> bool:
+    """Whether a schema carries x-kubernetes-validations."""
+    return resource.schema is not None and _has_rules(resource.schema)
+
+
+def _has_rules(node: Schema) -> bool:
+    if node.get("x-kubernetes-validations"):
+        return True
+    inner = [*structure.properties(node).values(), structure.items_of(node), structure.value_of(node)]
+    return any(_has_rules(entry) for entry in inner if entry)
+
+
+def scale_spec_causes(resource: ServedResource, obj: Object) -> list[Cause]:
+    """The complaints about the replicas that a custom resource's /scale sets."""
+    paths = resource.scale_paths
+    return [] if paths is None else _replica_causes(obj, paths.spec_replicas)
+
+
+def scale_status_causes(resource: ServedResource, obj: Object) -> list[Cause]:
+    """The complaints about the replicas and the selector that a custom resource's /scale shows."""
+    paths = resource.scale_paths
+    if paths is None:
+        return []
+    causes = _replica_causes(obj, paths.status_replicas)
+    if paths.label_selector:
+        _, problem = nested(obj, paths.label_selector, str, "string")
+        if problem:
+            causes.append(invalid_value(paths.label_selector, "", problem))
+    return causes
+
+
+def _replica_causes(obj: Object, path: str) -> list[Cause]:
+    replicas, problem = nested(obj, path, int, "int64")
+    if problem:
+        return [invalid_value(path, 0, problem)]
+    if replicas is None or 0 <= replicas <= _MAX_INT32:
+        return []
+    text = (
+        "should be a non-negative integer"
+        if replicas < 0
+        else f"should be less than or equal to {_MAX_INT32}"
+    )
+    return [invalid_value(path, replicas, text)]
+
+
+def nested(obj: Mapping[str, Any], path: str, expected: type, go_type: str) -> tuple[Any, str]:
+    """The value at a path (`.spec.replicas`), None when absent, and Go's complaint about its type."""
+    parts = path.removeprefix(".").split(".")
+    node: Any = obj
+    for index, part in enumerate(parts):
+        if not isinstance(node, Mapping):
+            return (
+                None,
+                f".{'.'.join(parts)} accessor error: {_described(node)}, expected map[string]interface{{}}",
+            )
+        node = node.get(part)
+        if node is None and index < len(parts) - 1:
+            return None, ""
+    if node is None or (isinstance(node, expected) and not isinstance(node, bool)):
+        return node, ""
+    return None, f".{'.'.join(parts)} accessor error: {_described(node)}, expected {go_type}"
+
+
+def _described(value: Any) -> str:
+    names = {str: "string", bool: "bool", float: "float64", int: "int64", list: "[]interface {}"}
+    name = names.get(type(value), "map[string]interface {}")
+    return f"{str(value).lower() if isinstance(value, bool) else value} is of the type {name}"

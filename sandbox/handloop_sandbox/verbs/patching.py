@@ -1,0 +1,270 @@
+"""
+PATCH: merge, JSON and strategic patches, and server-side apply.
+
+A strategic patch is restored from decoded values, and so has other complaints (`restoring`); the other
+patches are decoded from JSON.
+Follows: apiserver pkg/endpoints/handlers/patch.go, apimachinery pkg/runtime/converter.go (FromUnstructured).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, Final
+
+from handloop_sandbox.kinds import typed
+from handloop_sandbox.patches.json_patch import json_patch
+from handloop_sandbox.patches.merge_patches import merge_patch, strategic_merge_patch
+from handloop_sandbox.patches.server_side_apply import server_side_apply
+from handloop_sandbox.requests import bodies
+from handloop_sandbox.requests.bodies import Decoded, MisfitError, UnrecognizedError
+from handloop_sandbox.requests.call import Call, shallow_metadata
+from handloop_sandbox.requests.presentation import served_object
+from handloop_sandbox.requests.request import Response
+from handloop_sandbox.storage.stored import Object
+from handloop_sandbox.verbs import object_rules
+from handloop_sandbox.verbs.create import in_request_namespace, store_new
+from handloop_sandbox.verbs.update import Replaced, check_name, replace
+from handloop_sandbox.wire import go_json, go_yaml
+from handloop_sandbox.wire.causes import invalid_value
+from handloop_sandbox.wire.go_format import go_value
+from handloop_sandbox.wire.options import WriteOptions, write_options
+from handloop_sandbox.wire.status import (
+    StatusError,
+    bad_request,
+    conflict,
+    failure,
+    internal_error,
+    invalid_kind,
+    not_found,
+    unsupported_media_type,
+)
+
+MERGE: Final = "application/merge-patch+json"
+JSON_PATCH: Final = "application/json-patch+json"
+STRATEGIC: Final = "application/strategic-merge-patch+json"
+APPLY: Final = "application/apply-patch+yaml"
+_CONVERTING: Final = "error converting YAML to JSON: "
+
+
+def patch(call: Call) -> Response:
+    """Answer 200 with the object as stored, 201 when apply created it."""
+    kind = patch_type(call)
+    options = write_options(call.request.query, "PatchOptions", apply=kind == APPLY)
+    replaced = _apply(call, options) if kind == APPLY else _patch(call, kind, options)
+    return call.answer(replaced.stored, 201 if replaced.created else 200)
+
+
+def patch_type(call: Call) -> str:
+    """The type of the patch in the body. Raises: StatusError 415."""
+    given = call.request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if given in (MERGE, JSON_PATCH, APPLY) or (given == STRATEGIC and not call.resource.custom):
+        return given
+    if call.resource.custom:
+        raise unsupported_media_type((JSON_PATCH, MERGE, APPLY))
+    raise StatusError(failure(415, "UnsupportedMediaType", "415: Unsupported Media Type", details={}))
+
+
+def patched(current: Object, body: bytes, kind: str, schema: Any) -> Object:
+    """
+    An object with a patch applied, as plain JSON.
+
+    Raises: StatusError 400, 415, 422 or 500 with the real server's texts.
+    """
+    value = _parsed(body, kind)
+    if kind == JSON_PATCH:
+        return json_patch(current, [] if value is None else value)
+    if kind == STRATEGIC:
+        return strategic_merge_patch(current, _mapping(value, ""), schema or {}) if value else current
+    if value is None:
+        raise bad_request("Invalid JSON Patch")
+    return merge_patch(current, _mapping(value, "error decoding patch: "))
+
+
+def _patch(call: Call, kind: str, options: WriteOptions) -> Replaced:
+    before = call.stored()
+    if before is None:
+        raise not_found(call.resource, call.name)
+    current = served_object(call.resource, before.object)
+    changed = patched(current, call.request.body, kind, call.resource.schema)
+    decoded = _decoded(call, changed, kind)
+    _report(call, decoded, changed, kind, options)
+    check_name(call, decoded.object)
+    obj = object_rules.defaulted(call.resource, in_request_namespace(call, decoded.object))
+    if call.resource.custom:
+        _check_type(call, obj)
+    return replace(call, obj, options)
+
+
+def _apply(call: Call, options: WriteOptions) -> Replaced:
+    applied = applied_configuration(call, options)
+    before = call.stored()
+    if before is None and call.path.subresource:
+        raise not_found(call.resource, call.name)
+    current = None if before is None else served_object(call.resource, before.object)
+    merged = server_side_apply(
+        current,
+        applied,
+        resource=call.resource,
+        manager=options.field_manager,
+        force=options.force,
+        now=call.context.now,
+        subresource=call.path.subresource,
+    )
+    check_name(call, merged)
+    decoded = _decoded(call, merged, APPLY)
+    obj = object_rules.defaulted(call.resource, in_request_namespace(call, decoded.object), keep_nulls=True)
+    if before is None:
+        if given := obj["metadata"].get("uid"):
+            text = (
+                f"uid mismatch: the provided object specified uid {given}, and no existing object was found"
+            )
+            raise conflict(call.resource, call.name, text)
+        return Replaced(
+            store_new(call, shallow_metadata(obj, resourceVersion=None), options, applied=True), created=True
+        )
+    return replace(call, obj, options, applied=True)
+
+
+def applied_configuration(call: Call, options: WriteOptions) -> Object:
+    """
+    The object in the body of an apply.
+
+    Raises: StatusError 400 for other YAML, and, with strict validation, for keys that occur twice.
+    """
+    try:
+        parsed = go_yaml.parse(call.request.body.decode(errors="replace"))
+    except go_yaml.YAMLError as error:
+        raise bad_request(f"error decoding YAML: {_CONVERTING}{error}") from error
+    if parsed.problem and options.field_validation == "Strict":
+        raise bad_request(f"error strict decoding YAML: {_CONVERTING}{parsed.problem}")
+    if options.field_validation != "Ignore":
+        for line in parsed.duplicates:
+            call.warn(line)
+    value = parsed.value
+    if call.resource.custom and go_json.has_odd_numbers(call.request.body):
+        value = go_json.unstructured(value)
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        what = typed.json_kind(value)
+        text = f"json: cannot unmarshal {what} into Go value of type map[string]interface {{}}"
+        raise bad_request(f"error decoding YAML: error unmarshaling JSON: while decoding JSON: {text}")
+    return value
+
+
+def _parsed(body: bytes, kind: str) -> Any:
+    prefix = "" if kind == STRATEGIC else "error decoding patch: "
+    try:
+        value = go_json.parse(body.decode(errors="replace"))
+        if go_json.has_odd_numbers(body):
+            go_json.unstructured(value)  # numbers that are too large for it are refused
+    except go_json.JSONError as error:
+        raise bad_request(f"{prefix}{error}") from error
+    except go_json.RangeError as error:
+        where = "struct field jsonPatchOp.value" if kind == JSON_PATCH else "value"
+        raise bad_request(f"{prefix}{error}".replace("Go value", f"Go {where}")) from error
+    return value
+
+
+def _mapping(value: Any, prefix: str) -> dict[str, Any]:
+    if isinstance(value, dict):
+        return value
+    text = f"json: cannot unmarshal {typed.json_kind(value)} into Go value of type map[string]interface {{}}"
+    raise bad_request(f"{prefix}{text}")
+
+
+def _decoded(call: Call, changed: Object, kind: str) -> Decoded:
+    if kind == STRATEGIC:
+        # a strategic patch is decoded into the type of the path, in place of the kind that it names
+        changed = {**changed, "kind": call.resource.kind, "apiVersion": call.resource.api_version}
+    shown = _shown(changed, custom=call.resource.custom)
+    try:
+        return bodies.decode_value(changed, [], call.resource, call.catalog, text=shown)
+    except (UnrecognizedError, MisfitError) as error:
+        if kind == APPLY:
+            raise _unconvertible(call, changed, error) from error
+        if kind == STRATEGIC:
+            raise _invalid_strategic(call, restoring(str(error))) from error
+        raise invalid_patch(changed, str(error), custom=call.resource.custom) from error
+
+
+def _unconvertible(call: Call, merged: Object, error: Exception) -> StatusError:
+    """The refusal of an applied configuration that fits its schema and not its type."""
+    resource, about = call.resource, merged["metadata"]
+    kind = f"{resource.api_version if resource.group else '/' + resource.version}, Kind={resource.kind}"
+    named = f"/{about.get('name', '')}; {kind}"
+    text = (
+        f"failed to convert new object ({named}) to proper version: unable to convert unstructured object to"
+    )
+    return internal_error(f"{text} {kind}: {restoring(str(error))}")
+
+
+def _invalid_strategic(call: Call, text: str) -> StatusError:
+    return _invalid_shown(f'"{go_value(go_json.parse(call.request.body.decode()))}"', text)
+
+
+def _report(call: Call, decoded: Decoded, changed: Object, kind: str, options: WriteOptions) -> None:
+    if not decoded.strict or options.field_validation == "Ignore":
+        return
+    if options.field_validation == "Strict":
+        text = f"strict decoding error: {', '.join(decoded.strict)}"
+        if kind == STRATEGIC:
+            raise _invalid_strategic(call, text)
+        raise invalid_patch(changed, text, custom=call.resource.custom)
+    for problem in decoded.strict:
+        call.warn(problem)
+
+
+def _check_type(call: Call, obj: Object) -> None:
+    expected, given = call.resource.api_version, obj.get("apiVersion", "")
+    if given != expected:
+        cause = invalid_value("apiVersion", given, f"must be {expected}")
+        raise invalid_kind(call.resource.group, obj["kind"], call.name, [cause])
+
+
+def invalid_patch(changed: Object, text: str, *, custom: bool = False) -> StatusError:
+    """The refusal of a patch whose result does not decode."""
+    return _invalid_shown(json.dumps(_shown(changed, custom=custom).decode(), ensure_ascii=False), text)
+
+
+def _invalid_shown(shown: str, text: str) -> StatusError:
+    cause = invalid_value("patch", "", text)
+    return invalid_kind("", "", "", [cause._replace(message=f"Invalid value: {shown}: {text}")])
+
+
+def _shown(changed: Object, *, custom: bool) -> bytes:
+    """The patched object as messages show it. The members of custom resources are sorted all the way down."""
+    shown = changed if custom else dict(sorted(changed.items()))
+    return json.dumps(shown, separators=(",", ":"), sort_keys=custom, ensure_ascii=False).encode()
+
+
+_JSON: Final = re.compile(
+    r"json: cannot unmarshal (\w+)(?: (\S+))? into Go (?:struct field \S+|value) of type (\S+)"
+)
+_KINDS: Final = {"array": "slice", "object": "map", "bool": "bool", "string": "string"}
+_SCALARS: Final = re.compile(r"string|bool|u?int\d*|float\d+")
+_NUMBERS: Final = ("int", "uint", "float")
+
+
+def restoring(complaint: str) -> str:
+    """A complaint about JSON in the converter's words; other complaints stay as they are."""
+    found = _JSON.fullmatch(complaint)
+    if found is None:
+        return f"error decoding from json: {complaint}" if "base64" in complaint else complaint
+    kind = _KINDS.get(found[1]) or ("float64" if "." in (found[2] or "") else "int64")
+    return _unfit(kind, found[3])
+
+
+def _unfit(kind: str, go_type: str) -> str:
+    """The complaint about a Go value that does not fit a type."""
+    if go_type.startswith("map["):
+        return f"cannot restore map from {kind}"
+    if go_type.startswith("[]"):
+        return f"cannot restore slice from {kind}"
+    if not _SCALARS.fullmatch(go_type):
+        return f"cannot restore struct from: {kind}"
+    # Go could convert whole numbers to texts and to each other, and refuses to
+    if kind.startswith(_NUMBERS) and (go_type == "string" or go_type.startswith(_NUMBERS)):
+        return f"cannot convert {kind} to {go_type}"
+    return f"unrecognized type: {go_type}"

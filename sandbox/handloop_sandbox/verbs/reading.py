@@ -1,0 +1,272 @@
+"""
+GET: one object, a list, or a watch.
+
+A watch starts at a position of the history; the engine then sends its lines.
+Follows: apiserver pkg/endpoints/handlers/get.go (ListResource, with watch), pkg/storage/etcd3/store.go
+(GetList), pkg/storage/cacher (Watch).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Final, NamedTuple
+
+from handloop_sandbox.cluster.events import EVENTS
+from handloop_sandbox.kinds import typed
+from handloop_sandbox.requests.call import Call
+from handloop_sandbox.requests.conversion import stored_field
+from handloop_sandbox.requests.request import Response, WatchResponse
+from handloop_sandbox.storage.stored import Object, Stored, object_key
+from handloop_sandbox.storage.watches import Subscription, too_old
+from handloop_sandbox.wire import continue_token, field_selector, label_selector
+from handloop_sandbox.wire.continue_token import INCONSISTENT, Continue
+from handloop_sandbox.wire.options import (
+    ListOptions,
+    list_options,
+    list_resource_version,
+    watch_resource_version,
+)
+from handloop_sandbox.wire.status import (
+    Status,
+    bad_request,
+    expired,
+    failure,
+    not_found,
+    too_large_resource_version,
+)
+
+_EXPIRED_CONTINUE: Final = (
+    "The provided continue parameter is too old to display a consistent list result. You can start a new "
+    "list without the continue parameter, or use the continue token in this response to retrieve the "
+    "remainder of the results. Continuing with the provided token results in an inconsistent list - objects "
+    "that were created, modified, or deleted between the time the first chunk was returned and now may show "
+    "up in the list."
+)
+_EXPIRED_LIST: Final = "The resourceVersion for the provided list is too old."
+
+Predicate = Callable[[Object], bool]
+
+
+class _Page(NamedTuple):
+    """The part of a list that is answered."""
+
+    items: list[Stored]
+    rv: int
+    continue_: str = ""
+    remaining: int | None = None
+
+
+def get(call: Call) -> Response:
+    """Answer 200 with the object."""
+    rv = watch_resource_version(call.request.query.get("resourceVersion") or "")
+    if rv is not None and rv > call.state.resource_version:
+        raise too_large_resource_version(rv, call.state.resource_version)
+    stored = call.stored()
+    if stored is None:
+        raise not_found(call.resource, call.name)
+    return call.answer(stored)
+
+
+def list_objects(call: Call) -> Response:
+    """Answer 200 with a list, in pages when asked."""
+    options = list_options(call.request.query, watch=False)
+    field_selector.check_supported(options.fields, call.resource)
+    page = _page(call, options)
+    parts = call.presentation().many(page.items, _metadata(call, page), call.context.now)
+    return Response(200, call.headers(), parts)
+
+
+def selected(call: Call) -> list[Stored]:
+    """The objects that the selectors of the request choose."""
+    options = list_options(call.request.query, watch=False)
+    field_selector.check_supported(options.fields, call.resource)
+    collection = call.state.collection(call.collection)
+    keys = collection.select(call.namespace)
+    return _filtered([collection.objects[key] for key in keys], predicate(call, options))
+
+
+def predicate(call: Call, options: ListOptions) -> Predicate | None:
+    """A function of stored objects; None when everything is selected."""
+    by_labels = label_selector.predicate(options.labels)
+    fields = tuple(t._replace(field=stored_field(call.resource, t.field)) for t in options.fields)
+    by_fields = field_selector.predicate(fields)
+    if by_labels is None:
+        return by_fields
+    chosen = by_labels
+
+    def matches(obj: Object) -> bool:
+        return chosen(obj["metadata"].get("labels") or {}) and (by_fields is None or by_fields(obj))
+
+    return matches
+
+
+def _page(call: Call, options: ListOptions) -> _Page:
+    token = continue_token.decode(options.continue_token) if options.continue_token else None
+    rv = list_resource_version(options.resource_version)
+    if token is not None:
+        return _continued(call, options, token, rv)
+    current = call.state.resource_version
+    if rv is not None and rv > current:
+        raise too_large_resource_version(rv, current)
+    exact = options.match == "Exact" or (not options.match and bool(rv) and options.limit > 0)
+    if rv and exact:
+        _check_not_expired(call, rv)
+        return _cut(call, options, rv, start="")
+    # a list at version 0 comes whole, with any limit
+    limit = 0 if rv == 0 else options.limit
+    return _cut(call, options, current, start="", limit=limit)
+
+
+def _continued(call: Call, options: ListOptions, token: Continue, rv: int | None) -> _Page:
+    if rv:
+        raise bad_request("specifying resource version is not allowed when using continue")
+    if token.rv == INCONSISTENT:
+        return _cut(call, options, call.state.resource_version, start=token.start)
+    if token.rv > call.state.resource_version:
+        raise too_large_resource_version(token.rv, call.state.resource_version)
+    if token.rv < _oldest(call):
+        again = Continue(INCONSISTENT, token.start).encode()
+        raise expired(_EXPIRED_CONTINUE, continue_token=again)
+    return _cut(call, options, token.rv, start=token.start)
+
+
+def _check_not_expired(call: Call, rv: int) -> None:
+    if rv < _oldest(call):
+        raise expired(_EXPIRED_LIST)
+
+
+def _oldest(call: Call) -> int:
+    return max(call.state.compacted, call.state.collection(call.collection).history.floor)
+
+
+def _cut(call: Call, options: ListOptions, rv: int, *, start: str, limit: int | None = None) -> _Page:
+    """The page of the state at rv that begins at a key."""
+    limit = options.limit if limit is None else limit
+    keys, objects = _at(call, rv)
+    if (name := field_selector.exact(options.fields, "metadata.name")) is not None:
+        keys = _named(keys, name, call.namespace)
+    matches = predicate(call, options)
+    first = _position(keys, start) if start else 0
+    if limit <= 0:
+        return _Page(_filtered([objects[key] for key in keys[first:]], matches), rv)
+    items: list[Stored] = []
+    for index in range(first, len(keys)):
+        stored = objects[keys[index]]
+        if matches is not None and not matches(stored.object):
+            continue
+        if len(items) == limit:
+            left = None if options.selective else len(keys) - index
+            return _Page(items, rv, Continue(rv, keys[index]).encode(), left)
+        items.append(stored)
+    return _Page(items, rv)
+
+
+def _at(call: Call, rv: int) -> tuple[list[str], dict[str, Stored]]:
+    collection = call.state.collection(call.collection)
+    if rv == call.state.resource_version:
+        return collection.select(call.namespace), collection.objects
+    return collection.as_of(rv, call.namespace)
+
+
+def _named(keys: list[str], name: str, namespace: str) -> list[str]:
+    if namespace:
+        wanted = object_key(namespace, name)
+        at = bisect_left(keys, wanted)
+        return keys[at : at + 1] if keys[at : at + 1] == [wanted] else []
+    return [key for key in keys if key.rpartition("/")[2] == name]
+
+
+def _position(keys: list[str], start: str) -> int:
+    return bisect_left(keys, start)
+
+
+def _filtered(items: list[Stored], matches: Predicate | None) -> list[Stored]:
+    return items if matches is None else [stored for stored in items if matches(stored.object)]
+
+
+def _metadata(call: Call, page: _Page) -> dict[str, Any]:
+    metadata: dict[str, Any] = {"resourceVersion": str(page.rv)}
+    if page.continue_ or (call.resource.custom and call.form.shape == ""):
+        metadata["continue"] = page.continue_
+    if page.remaining is not None:
+        metadata["remainingItemCount"] = page.remaining
+    return metadata
+
+
+_MIN_TIMEOUT_SECONDS: Final = 1800
+_EXPIRED_WATCH: Final = "The resourceVersion for the provided watch is too old."
+
+
+def watch(call: Call) -> WatchResponse:
+    """Answer 200 with a stream."""
+    options = _options(call)
+    field_selector.check_supported(options.fields, call.resource)
+    rv = watch_resource_version(options.resource_version)
+    subscription = _subscription(call, options, rv)
+    return WatchResponse(call.headers(), subscription)
+
+
+def _options(call: Call) -> ListOptions:
+    options = list_options(call.request.query, watch=True)
+    if call.name:  # /watch/.../NAME
+        term = field_selector.FieldTerm("metadata.name", equal=True, value=call.name)
+        return replace(options, fields=(*options.fields, term))
+    return options
+
+
+def _subscription(call: Call, options: ListOptions, rv: int | None) -> Subscription:
+    collection = call.state.collection(call.collection)
+    current = call.state.resource_version
+    history = collection.history
+    with_state = not rv or options.send_initial_events is True
+    if options.send_initial_events is False:
+        with_state = False
+    base = Subscription(
+        group_resource=call.collection,
+        namespace=call.namespace,
+        matches=predicate(call, options),
+        presentation=call.presentation(),
+        bookmark_object=_bookmark_object(call),
+        position=history.end if not rv or with_state else history.position_after(rv),
+        rv=current if not rv or with_state else rv,
+        deadline=_deadline(call, options),
+        bookmarks=options.bookmarks,
+    )
+    if with_state:
+        marked = options.send_initial_events is True and options.bookmarks
+        return replace(base, initial=_present(call, base), after_initial=marked)
+    if rv and (refusal := _too_old(call, rv)):
+        return replace(base, refusal=refusal)
+    # from a version of the future: silent until the counter has passed it
+    return replace(base, silent_until=rv) if rv and rv > current else base
+
+
+def _present(call: Call, subscription: Subscription) -> list[Stored]:
+    collection = call.state.collection(call.collection)
+    found = [collection.objects[key] for key in collection.select(call.namespace)]
+    matches = subscription.matches
+    return found if matches is None else [stored for stored in found if matches(stored.object)]
+
+
+def _too_old(call: Call, rv: int) -> Status | None:
+    floor = call.state.collection(call.collection).history.floor
+    if call.collection == EVENTS and rv < call.state.compacted:
+        return failure(410, "Expired", _EXPIRED_WATCH)
+    return too_old(rv, floor) if rv < floor else None
+
+
+def _deadline(call: Call, options: ListOptions) -> float:
+    if options.timeout_seconds:
+        return call.context.now + options.timeout_seconds
+    return call.context.now + _MIN_TIMEOUT_SECONDS * (1 + call.context.random.random())
+
+
+def _bookmark_object(call: Call) -> Object:
+    """The object of a bookmark besides its metadata: the members that the kind never omits."""
+    head = {"kind": call.resource.kind, "apiVersion": call.resource.api_version}
+    if call.resource.custom or call.resource.schema is None or call.collection == EVENTS:
+        return head
+    empty: Object = typed.decode(call.resource.schema, head, typed.Report())
+    return empty

@@ -1,0 +1,334 @@
+"""
+What the server changes of an object before it validates it, kind by kind.
+
+`prepare_create` removes the client's status and adds what admission and the kind's strategy add; for a pod:
+service account, its token volume, tolerations, priority, QoS class. `prepare_update` lets only those changes
+through that the endpoint allows, and counts the generation.
+Follows: kubernetes pkg/registry/*/strategy.go (PrepareForCreate, PrepareForUpdate),
+plugin/pkg/admission/{serviceaccount,defaulttolerationseconds,priority,storageobjectinuseprotection},
+pkg/apis/core/helper/qos, apiextensions pkg/registry/customresource/{strategy,status_strategy}.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from handloop.apis.quantity import parse_quantity
+from handloop_sandbox.cluster.cluster_controller import new_name
+from handloop_sandbox.kinds import typed
+from handloop_sandbox.requests.call import Call, shallow_metadata
+from handloop_sandbox.storage.stored import Object
+from handloop_sandbox.verbs import service_addresses, signing_requests
+from handloop_sandbox.wire import go_time
+from handloop_sandbox.wire.resource import GroupResource, ServedResource
+
+_MOUNT_PATH: Final = "/var/run/secrets/kubernetes.io/serviceaccount"
+_PRIORITY_CLASSES: Final = GroupResource("scheduling.k8s.io", "priorityclasses")
+_SYSTEM_PRIORITIES: Final = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
+_TOLERATION_SECONDS: Final = 300
+_COMPUTE: Final = ("cpu", "memory")
+_GATED: Final = {
+    "reason": "SchedulingGated",
+    "message": "Scheduling is blocked due to non-empty scheduling gates",
+}
+
+
+def admitted(call: Call, pod: Object) -> Object:
+    """A new pod as admission leaves it, Pending."""
+    spec = _with_service_account(call, pod.get("spec") or {})
+    spec = _with_tolerations(spec)
+    spec = _with_priority(call, spec)
+    status: Object = {"phase": "Pending", "qosClass": qos_class(spec)}
+    if spec.get("schedulingGates"):
+        times = {"lastProbeTime": None, "lastTransitionTime": go_time.from_unix(call.context.now)}
+        status["conditions"] = [{"type": "PodScheduled", "status": "False", **times, **_GATED}]
+    return {**pod, "spec": spec, "status": status}
+
+
+def qos_class(spec: Object) -> str:
+    """`Guaranteed`, `Burstable` or `BestEffort`."""
+    containers = [*(spec.get("containers") or []), *(spec.get("initContainers") or [])]
+    resources = [container.get("resources") or {} for container in containers]
+    if not any(_asked(entry.get("requests")) or _asked(entry.get("limits")) for entry in resources):
+        return "BestEffort"
+    return "Guaranteed" if all(_is_guaranteed(entry) for entry in resources) else "Burstable"
+
+
+def _asked(amounts: dict[str, str] | None) -> dict[str, str]:
+    found = amounts or {}
+    return {name: found[name] for name in _COMPUTE if name in found and parse_quantity(found[name])}
+
+
+def _is_guaranteed(resources: dict[str, Any]) -> bool:
+    limits, requests = _asked(resources.get("limits")), _asked(resources.get("requests"))
+    if set(limits) != set(_COMPUTE):
+        return False
+    return all(
+        parse_quantity(requests.get(name, limits[name])) == parse_quantity(limits[name]) for name in limits
+    )
+
+
+def _with_service_account(call: Call, spec: Object) -> Object:
+    name = spec.get("serviceAccountName") or "default"
+    spec = {**spec, "serviceAccountName": name, "serviceAccount": name}
+    if spec.get("automountServiceAccountToken") is False:
+        return spec
+    volume = new_name("kube-api-access-", call.context.random)
+    changed = {key: _mounted(spec[key], volume) for key in ("initContainers", "containers") if spec.get(key)}
+    if all(changed[key] == spec[key] for key in changed):
+        return spec
+    return {**spec, **changed, "volumes": [*(spec.get("volumes") or []), _token_volume(volume)]}
+
+
+def _mounted(containers: list[Object], volume: str) -> list[Object]:
+    mount = {"name": volume, "readOnly": True, "mountPath": _MOUNT_PATH}
+    return [
+        container
+        if any(entry.get("mountPath") == _MOUNT_PATH for entry in container.get("volumeMounts") or ())
+        else {**container, "volumeMounts": [*(container.get("volumeMounts") or []), mount]}
+        for container in containers
+    ]
+
+
+def _token_volume(name: str) -> Object:
+    field_ref = {"apiVersion": "v1", "fieldPath": "metadata.namespace"}
+    sources = [
+        {"serviceAccountToken": {"expirationSeconds": 3607, "path": "token"}},
+        {"configMap": {"name": "kube-root-ca.crt", "items": [{"key": "ca.crt", "path": "ca.crt"}]}},
+        {"downwardAPI": {"items": [{"path": "namespace", "fieldRef": field_ref}]}},
+    ]
+    return {"name": name, "projected": {"sources": sources, "defaultMode": 420}}
+
+
+def _with_tolerations(spec: Object) -> Object:
+    tolerations = list(spec.get("tolerations") or [])
+    for key in ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"):
+        if not any(_tolerates(entry, key) for entry in tolerations):
+            tolerations.append(
+                {
+                    "key": key,
+                    "operator": "Exists",
+                    "effect": "NoExecute",
+                    "tolerationSeconds": _TOLERATION_SECONDS,
+                }
+            )
+    return {**spec, "tolerations": tolerations}
+
+
+def _tolerates(toleration: Object, key: str) -> bool:
+    matches: bool = toleration.get("key", key) == key
+    return matches and toleration.get("effect", "NoExecute") == "NoExecute"
+
+
+def _with_priority(call: Call, spec: Object) -> Object:
+    name = spec.get("priorityClassName")
+    found = call.state.get(_PRIORITY_CLASSES, "", name) if name else _default_class(call)
+    value = found["value"] if found else _SYSTEM_PRIORITIES.get(name or "", 0)
+    policy = (found or {}).get("preemptionPolicy") or "PreemptLowerPriority"
+    chosen = {**spec, "priority": value, "preemptionPolicy": spec.get("preemptionPolicy") or policy}
+    if found and not name:
+        chosen["priorityClassName"] = found["metadata"]["name"]
+    return chosen
+
+
+def _default_class(call: Call) -> Object | None:
+    classes = call.state.list(_PRIORITY_CLASSES)
+    return next((entry for entry in classes if entry.get("globalDefault")), None)
+
+
+_KEEPS_STATUS: Final = ("nodes", "apiservices")
+_CONTROLLER_UID: Final = "batch.kubernetes.io/controller-uid"
+
+Prepare = Callable[[Call, Object], Object]
+
+
+def prepare_create(call: Call, obj: Object) -> Object:
+    """A new object as validation gets it: without the client's status, with the additions of its kind."""
+    resource = call.resource
+    if resource.subresource("status") and resource.plural not in _KEEPS_STATUS:
+        obj = without_status(resource, obj)
+    if resource.custom:
+        return obj
+    prepare = _BY_KIND.get(resource.group_resource)
+    return obj if prepare is None else prepare(call, obj)
+
+
+def without_status(resource: ServedResource, obj: Object) -> Object:
+    """An object with the status of a new one."""
+    rest = {key: value for key, value in obj.items() if key != "status"}
+    if resource.custom or resource.schema is None:
+        return rest
+    status = typed.decode(resource.schema, {}, typed.Report()).get("status")
+    return rest if status is None else {**rest, "status": status}
+
+
+def with_status(obj: Object, **fields: object) -> Object:
+    """An object with some of its status replaced."""
+    return {**obj, "status": {**(obj.get("status") or {}), **fields}}
+
+
+def with_finalizer(obj: Object, finalizer: str) -> Object:
+    """An object with one more finalizer."""
+    finalizers = obj["metadata"].get("finalizers") or []
+    return obj if finalizer in finalizers else shallow_metadata(obj, finalizers=[*finalizers, finalizer])
+
+
+def _namespace(call: Call, obj: Object) -> Object:
+    del call
+    finalizers = (obj.get("spec") or {}).get("finalizers") or []
+    if "kubernetes" not in finalizers:
+        finalizers = [*finalizers, "kubernetes"]
+    labels = {
+        **(obj["metadata"].get("labels") or {}),
+        "kubernetes.io/metadata.name": obj["metadata"].get("name", ""),
+    }
+    obj = shallow_metadata(
+        {**obj, "spec": {**(obj.get("spec") or {}), "finalizers": finalizers}}, labels=labels
+    )
+    return with_status(obj, phase="Active")
+
+
+def _limit_range(call: Call, obj: Object) -> Object:
+    return obj if obj["metadata"].get("name") else shallow_metadata(obj, name=call.context.new_uid())
+
+
+def _claim(call: Call, obj: Object) -> Object:
+    del call
+    return with_finalizer(with_status(obj, phase="Pending"), "kubernetes.io/pvc-protection")
+
+
+def _volume(call: Call, obj: Object) -> Object:
+    changed_at = go_time.from_unix(call.context.now)
+    obj = with_status(obj, phase="Pending", lastPhaseTransitionTime=changed_at)
+    return with_finalizer(obj, "kubernetes.io/pv-protection")
+
+
+def _daemon_set(call: Call, obj: Object) -> Object:
+    del call
+    annotations = obj["metadata"].get("annotations") or {}
+    return shallow_metadata(obj, annotations={**annotations, "deprecated.daemonset.template.generation": "1"})
+
+
+def _job(call: Call, obj: Object) -> Object:
+    del call
+    spec = obj.get("spec") or {}
+    if spec.get("manualSelector"):
+        return obj
+    uid, name = obj["metadata"]["uid"], obj["metadata"]["name"]
+    labels = {
+        _CONTROLLER_UID: uid,
+        "batch.kubernetes.io/job-name": name,
+        "controller-uid": uid,
+        "job-name": name,
+    }
+    template = spec.get("template") or {}
+    inner = template.get("metadata") or {}
+    template = {**template, "metadata": {**inner, "labels": {**(inner.get("labels") or {}), **labels}}}
+    spec = {**spec, "selector": {"matchLabels": {_CONTROLLER_UID: uid}}, "template": template}
+    obj = {**obj, "spec": spec}
+    return shallow_metadata(obj, labels={**(obj["metadata"].get("labels") or {}), **labels})
+
+
+def _node(call: Call, obj: Object) -> Object:
+    del call
+    taint = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
+    spec = obj.get("spec") or {}
+    taints = spec.get("taints") or []
+    known = any(entry["key"] == taint["key"] and entry["effect"] == taint["effect"] for entry in taints)
+    return obj if known else {**obj, "spec": {**spec, "taints": [*taints, taint]}}
+
+
+def _definition(call: Call, obj: Object) -> Object:
+    del call
+    stored = [version["name"] for version in obj["spec"].get("versions") or [] if version.get("storage")][:1]
+    status = {"conditions": None, "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": stored}
+    return {**obj, "status": {**status, "storedVersions": stored or None}}
+
+
+def _pod(call: Call, obj: Object) -> Object:
+    return admitted(call, obj)
+
+
+_BY_KIND: Final[dict[GroupResource, Prepare]] = {
+    GroupResource("", "limitranges"): _limit_range,
+    GroupResource("", "namespaces"): _namespace,
+    GroupResource("", "nodes"): _node,
+    GroupResource("", "persistentvolumeclaims"): _claim,
+    GroupResource("", "persistentvolumes"): _volume,
+    GroupResource("", "pods"): _pod,
+    GroupResource("", "services"): service_addresses.allocated,
+    GroupResource("apiextensions.k8s.io", "customresourcedefinitions"): _definition,
+    GroupResource("apps", "daemonsets"): _daemon_set,
+    GroupResource("batch", "jobs"): _job,
+    signing_requests.SIGNING_REQUESTS: signing_requests.asked_by,
+}
+
+
+_ANNOTATIONS_COUNT: Final = ("Deployment",)
+_LABELS_STAY: Final = ("apps",)
+
+
+def prepare_update(resource: ServedResource, new: Object, old: Object, subresource: str) -> Object:
+    """A changed object with only the changes that the endpoint allows."""
+    match subresource:
+        case "status":
+            return _custom_status(new, old) if resource.custom else _built_in_status(resource, new, old)
+        case "finalize":
+            return {**old, "metadata": new["metadata"], "spec": new.get("spec") or {}}
+    return _main(resource, new, old)
+
+
+def _main(resource: ServedResource, new: Object, old: Object) -> Object:
+    if resource.subresource("status"):
+        new = _with(new, "status", old)
+    if resource.kind == "Service" and not resource.custom:
+        new = service_addresses.without_what_the_type_lost(new, old)
+    if resource.kind == "Namespace" and not resource.custom:
+        new = _with(new, "spec", old)
+    if resource.kind == "CustomResourceDefinition" and not resource.custom:
+        new = _with_stored_version(new)
+    if resource.has_generation and _counts(resource, new, old):
+        generation = old["metadata"].get("generation", 0) + 1
+        return shallow_metadata(new, generation=generation)
+    return new
+
+
+def _with_stored_version(definition: Object) -> Object:
+    """A definition whose status names the version that objects are stored in."""
+    versions, status = definition["spec"].get("versions") or (), definition.get("status") or {}
+    stored = list(status.get("storedVersions") or ())
+    stored += [entry["name"] for entry in versions if entry.get("storage") and entry["name"] not in stored]
+    return {**definition, "status": {**status, "storedVersions": stored or None}}
+
+
+def _counts(resource: ServedResource, new: Object, old: Object) -> bool:
+    """Whether the generation rises."""
+    if resource.custom or "spec" not in old:
+        names = {*new, *old} - {"metadata", "apiVersion", "kind"}
+        return any(new.get(name) != old.get(name) for name in names)
+    if resource.kind in _ANNOTATIONS_COUNT:
+        before, after = (obj["metadata"].get("annotations") for obj in (old, new))
+        if before != after:
+            return True
+    return bool(new.get("spec") != old.get("spec"))
+
+
+def _custom_status(new: Object, old: Object) -> Object:
+    metadata = shallow_metadata(old, managedFields=new["metadata"].get("managedFields"))
+    return _with(metadata, "status", new)
+
+
+def _built_in_status(resource: ServedResource, new: Object, old: Object) -> Object:
+    before = old["metadata"]
+    kept = {"ownerReferences": before.get("ownerReferences")}
+    if resource.group in _LABELS_STAY:
+        kept["labels"] = before.get("labels")
+    obj = {**old, "metadata": shallow_metadata(new, **kept)["metadata"]}
+    return _with(obj, "status", new)
+
+
+def _with(obj: Object, name: str, source: Object) -> Object:
+    """An object with one member as source has it."""
+    rest = {key: value for key, value in obj.items() if key != name}
+    return {**rest, name: source[name]} if name in source else rest

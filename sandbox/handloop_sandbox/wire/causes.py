@@ -1,0 +1,78 @@
+"""
+Field errors as Go's `field.Invalid` and its siblings spell them.
+
+Follows: apimachinery pkg/util/validation/field/errors.go.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from handloop_sandbox.wire.status import Cause
+
+
+def shown(value: Any) -> str:
+    """A value as Go's `%q`, `%v` or JSON shows it in a message."""
+    if value is None:
+        return "null"
+    if isinstance(value, str):
+        return quoted(value)
+    if isinstance(value, (dict, list, tuple)):
+        return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    return "true" if value is True else "false" if value is False else str(value)
+
+
+def quoted(text: str) -> str:
+    """A string as Go's `%q` shows it."""
+    return json.dumps(text, ensure_ascii=False)
+
+
+def invalid_value(field: str, value: Any, detail: str) -> Cause:
+    """The value breaks a rule."""
+    return Cause("FieldValueInvalid", f"Invalid value: {shown(value)}: {detail}", field)
+
+
+def invalid_type(field: str, value: Any, detail: str) -> Cause:
+    """The value is of another type."""
+    return Cause("FieldValueTypeInvalid", f"Invalid value: {shown(value)}: {detail}", field)
+
+
+def required(field: str, detail: str = "") -> Cause:
+    """The value is missing."""
+    return Cause("FieldValueRequired", f"Required value: {detail}" if detail else "Required value", field)
+
+
+def not_supported(field: str, value: Any, supported: Iterable[str]) -> Cause:
+    """The value is not one of the supported ones."""
+    values = ", ".join(quoted(entry) for entry in supported)
+    return Cause(
+        "FieldValueNotSupported", f"Unsupported value: {shown(value)}: supported values: {values}", field
+    )
+
+
+def duplicate(field: str, value: Any) -> Cause:
+    """The value occurs twice."""
+    return Cause("FieldValueDuplicate", f"Duplicate value: {shown(value)}", field)
+
+
+def forbidden_field(field: str, detail: str) -> Cause:
+    """The field may not be set."""
+    return Cause("FieldValueForbidden", f"Forbidden: {detail}", field)
+
+
+def too_long(field: str, limit: int) -> Cause:
+    """The text is longer than limit bytes."""
+    return Cause("FieldValueTooLong", f"Too long: may not be more than {_counted(limit, 'byte')}", field)
+
+
+def too_many(field: str, actual: int, limit: int) -> Cause:
+    """The list or map has more entries than limit."""
+    return Cause(
+        "FieldValueTooMany", f"Too many: {actual}: must have at most {_counted(limit, 'item')}", field
+    )
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"

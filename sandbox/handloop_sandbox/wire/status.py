@@ -1,0 +1,286 @@
+"""
+Refusals as `kind: Status` objects, in JSON's shape or as protobuf for clients that read nothing else.
+
+A protobuf envelope is `k8s` and a zero byte, then a runtime.Unknown{1: TypeMeta{1: apiVersion, 2: kind}, 2:
+raw, 3: encoding, 4: type}. Texts are written even when they are empty, as generated Go code does.
+Follows: apimachinery pkg/api/errors, pkg/util/validation/field, pkg/apis/meta/v1/generated.proto.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from handloop_sandbox.wire.resource import ServedResource
+
+Status = dict[str, Any]
+
+OBJECT_MODIFIED = (
+    "the object has been modified; please apply your changes to the latest version and try again"
+)
+SERVER_REJECTED = "the server rejected our request due to an error in our request"
+
+
+class Cause(NamedTuple):
+    """
+    One thing wrong with an object: reason (`FieldValueInvalid`), message and field.
+
+    message is the text after the field: `Invalid value: -1: must be greater than or equal to 0`.
+    """
+
+    reason: str
+    message: str
+    field: str
+
+
+class StatusError(Exception):
+    """A request is refused with this Status; headers go out with it."""
+
+    def __init__(self, status: Status, headers: Iterable[tuple[str, str]] = ()) -> None:
+        super().__init__(status["message"])
+        self.status = status
+        self.headers = tuple(headers)
+
+    @property
+    def code(self) -> int:
+        """The HTTP status."""
+        code: int = self.status["code"]
+        return code
+
+    @property
+    def reason(self) -> str:
+        """The machine-readable reason, "" when there is none."""
+        reason: str = self.status.get("reason", "")
+        return reason
+
+
+class PageNotFoundError(Exception):
+    """The path does not exist: the server answers in plain text, not with a Status."""
+
+
+def failure(
+    code: int,
+    reason: str,
+    message: str,
+    *,
+    details: Mapping[str, Any] | None = None,
+    metadata: Mapping[str, str] | None = None,
+) -> Status:
+    """A Status of a failure."""
+    status: Status = {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": dict(metadata or {}),
+        "status": "Failure",
+    }
+    status["message"] = message
+    if reason:
+        status["reason"] = reason
+    if details is not None:
+        status["details"] = dict(details)
+    status["code"] = code
+    return status
+
+
+def success(details: Mapping[str, Any] | None = None, *, code: int = 0) -> Status:
+    """A Status of success: the answer to a DELETE."""
+    status: Status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
+    if details:
+        status["details"] = dict(details)
+    if code:
+        status["code"] = code
+    return status
+
+
+def _details(group: str, kind: str, name: str) -> dict[str, Any]:
+    pairs = (("name", name), ("group", group), ("kind", kind))
+    return {key: value for key, value in pairs if value}
+
+
+def _about(resource: ServedResource, name: str) -> dict[str, Any]:
+    return _details(resource.group, resource.plural, name)
+
+
+def not_found(resource: ServedResource, name: str) -> StatusError:
+    """404: no such object."""
+    message = f'{resource.qualified} "{name}" not found'
+    return StatusError(failure(404, "NotFound", message, details=_about(resource, name)))
+
+
+def resource_not_found() -> StatusError:
+    """404: no such resource in a version that is served."""
+    return StatusError(
+        failure(404, "NotFound", "the server could not find the requested resource", details={})
+    )
+
+
+def already_exists(resource: ServedResource, name: str) -> StatusError:
+    """409: the name is taken."""
+    message = f'{resource.qualified} "{name}" already exists'
+    return StatusError(failure(409, "AlreadyExists", message, details=_about(resource, name)))
+
+
+def conflict(resource: ServedResource, name: str, message: str = OBJECT_MODIFIED) -> StatusError:
+    """409: a precondition does not hold."""
+    text = f'Operation cannot be fulfilled on {resource.qualified} "{name}": {message}'
+    return StatusError(failure(409, "Conflict", text, details=_about(resource, name)))
+
+
+def bad_request(message: str) -> StatusError:
+    """400: the request makes no sense."""
+    return StatusError(failure(400, "BadRequest", message))
+
+
+def unauthorized() -> StatusError:
+    """401: no or wrong credentials."""
+    return StatusError(failure(401, "Unauthorized", "Unauthorized"))
+
+
+def forbidden(
+    resource: ServedResource, name: str, message: str, *, causes: Sequence[Cause] = ()
+) -> StatusError:
+    """403: message is what follows `is forbidden: `."""
+    quoted = f' "{name}"' if name else ""
+    details = _about(resource, name)
+    if causes:
+        details["causes"] = [_cause(cause) for cause in causes]
+    text = f"{resource.qualified}{quoted} is forbidden: {message}"
+    return StatusError(failure(403, "Forbidden", text, details=details))
+
+
+def forbidden_path(user: str, verb: str, path: str) -> StatusError:
+    """403 for a path that is no resource."""
+    message = f'forbidden: User "{user}" cannot {verb} path "{path}"'
+    return StatusError(failure(403, "Forbidden", message, details={}))
+
+
+def method_not_allowed(resource: ServedResource, verb: str) -> StatusError:
+    """405: the resource does not offer the verb."""
+    message = f'{verb} is not supported on resources of kind "{resource.qualified}"'
+    return StatusError(failure(405, "MethodNotAllowed", message, details=_about(resource, "")))
+
+
+def wrong_method() -> StatusError:
+    """405: the path does not offer the method at all."""
+    message = "the server does not allow this method on the requested resource"
+    return StatusError(failure(405, "MethodNotAllowed", message, details={}))
+
+
+def expired(message: str, *, continue_token: str = "") -> StatusError:
+    """410: a resource version or continue token from too long ago."""
+    metadata = {"continue": continue_token} if continue_token else {}
+    return StatusError(failure(410, "Expired", message, metadata=metadata))
+
+
+def not_acceptable(accepted: Sequence[str]) -> StatusError:
+    """406: none of the media types asked for can be produced."""
+    text = "only the following media types are accepted: " + ", ".join(accepted)
+    return StatusError(failure(406, "NotAcceptable", text))
+
+
+def unsupported_media_type(accepted: Sequence[str]) -> StatusError:
+    """415: the body is in a format this resource does not take."""
+    text = "the body of the request was in an unknown format - accepted media types include: "
+    return StatusError(failure(415, "UnsupportedMediaType", text + ", ".join(accepted)))
+
+
+def request_entity_too_large(limit: int) -> StatusError:
+    """413: the body is larger than limit bytes."""
+    text = f"Request entity too large: limit is {limit}"
+    return StatusError(failure(413, "RequestEntityTooLarge", text))
+
+
+def internal_error(message: str) -> StatusError:
+    """500 as the server answers for an error it did not classify."""
+    return StatusError(failure(500, "", message))
+
+
+def not_implemented(message: str) -> StatusError:
+    """501: what a stand-in cannot do."""
+    return StatusError(failure(501, "NotImplemented", message))
+
+
+def too_large_resource_version(asked: int, current: int) -> StatusError:
+    """504: a resource version that does not exist yet; a client tries again after a second."""
+    cause = {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
+    message = f"Timeout: Too large resource version: {asked}, current: {current}"
+    details = {"causes": [cause], "retryAfterSeconds": 1}
+    return StatusError(failure(504, "Timeout", message, details=details), [("Retry-After", "1")])
+
+
+def invalid(resource: ServedResource, name: str, causes: Sequence[Cause]) -> StatusError:
+    """422: the object breaks rules of its kind."""
+    # Events of either group are stored, and complained about, as core ones
+    group = "" if resource.group == "events.k8s.io" else resource.group
+    return invalid_kind(group, resource.kind, name, causes)
+
+
+def invalid_kind(group: str, kind: str, name: str, causes: Sequence[Cause]) -> StatusError:
+    """422 about a kind by name: options, a wrong kind, a patch."""
+    details = _details(group, kind, name)
+    details["causes"] = [_cause(cause) for cause in causes]
+    qualified = f"{kind}.{group}" if group else kind
+    message = f'{qualified} "{name}" is invalid: {_joined(causes)}'
+    return StatusError(failure(422, "Invalid", message, details=details))
+
+
+def _joined(causes: Sequence[Cause]) -> str:
+    # ErrorList.ToAggregate: equal messages appear once, but each stays a cause
+    texts = list(dict.fromkeys(f"{cause.field}: {cause.message}" for cause in causes))
+    return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+
+
+def _cause(cause: Cause) -> dict[str, str]:
+    return {"reason": cause.reason, "message": cause.message, "field": cause.field}
+
+
+_MAGIC: Final = b"k8s\0"
+_VARINT, _BYTES = 0, 2
+_SEVEN_BITS: Final = 0x7F
+
+
+def as_protobuf(status: Mapping[str, Any]) -> bytes:
+    """A Status as protobuf."""
+    kind = _text(1, status["apiVersion"]) + _text(2, status["kind"])
+    return _MAGIC + _bytes(1, kind) + _bytes(2, _status_bytes(status)) + _text(3, "") + _text(4, "")
+
+
+def _status_bytes(status: Mapping[str, Any]) -> bytes:
+    metadata = status.get("metadata") or {}
+    listing = _text(1, "") + _text(2, "") + _text(3, metadata.get("continue", ""))
+    texts = (_text(2, status["status"]), _text(3, status["message"]), _text(4, status.get("reason", "")))
+    details = status.get("details")
+    about = b"" if details is None else _bytes(5, _details_bytes(details))
+    return b"".join((_bytes(1, listing), *texts, about, _number(6, status["code"])))
+
+
+def _details_bytes(details: Mapping[str, Any]) -> bytes:
+    names = (_text(number, details.get(key, "")) for number, key in ((1, "name"), (2, "group"), (3, "kind")))
+    causes = (_bytes(4, _cause_bytes(cause)) for cause in details.get("causes") or ())
+    delay = _number(5, details.get("retryAfterSeconds", 0))
+    return b"".join((*names, *causes, delay, _text(6, details.get("uid", ""))))
+
+
+def _cause_bytes(cause: Mapping[str, str]) -> bytes:
+    keys = ((1, "reason"), (2, "message"), (3, "field"))
+    return b"".join(_text(number, cause.get(key, "")) for number, key in keys)
+
+
+def _text(number: int, text: str) -> bytes:
+    return _bytes(number, text.encode())
+
+
+def _bytes(number: int, content: bytes) -> bytes:
+    return _varint(number << 3 | _BYTES) + _varint(len(content)) + content
+
+
+def _number(number: int, value: int) -> bytes:
+    return _varint(number << 3 | _VARINT) + _varint(value)
+
+
+def _varint(value: int) -> bytes:
+    done = bytearray()
+    while value > _SEVEN_BITS:
+        done.append(value & _SEVEN_BITS | _SEVEN_BITS + 1)
+        value >>= 7
+    return bytes((*done, value))

@@ -1,0 +1,98 @@
+"""sandbox/docs/testing-with-the-sandbox.md: its examples run, its tables are complete."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from typing import get_args
+
+from handloop_sandbox.faults.fault import AnyFault
+from handloop_sandbox.faults.faults import Faults
+from support.servers.local_server import LocalServer
+
+ROOT = Path(__file__).parents[3]
+TEXT = (ROOT / "docs" / "testing-with-the-sandbox.md").read_text(encoding="utf-8")
+MY_PROGRAM = f"""#!{sys.executable}
+import sys, urllib.request, yaml
+document = yaml.safe_load(open(sys.argv[1].partition("=")[2]))
+path = "/api/v1/namespaces/default/configmaps/settings"
+request = urllib.request.Request(
+    document["clusters"][0]["cluster"]["server"] + path,
+    data=b'{{"data": {{"seen": "yes"}}}}',
+    headers={{"Content-Type": "application/merge-patch+json"}},
+    method="PATCH",
+)
+urllib.request.urlopen(request)
+"""
+
+
+def _blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", TEXT, re.DOTALL | re.MULTILINE)
+
+
+def test_the_python_examples_pass(tmp_path: Path) -> None:
+    """Each is a test file of its own for pytest with the plugin, run by a user who has installed us."""
+    blocks = _blocks("python")
+    for number, block in enumerate(blocks):
+        (tmp_path / f"test_{number}.py").write_text(block, encoding="utf-8")
+    program = tmp_path / "my-program"
+    program.write_text(MY_PROGRAM, encoding="utf-8")
+    program.chmod(stat.S_IRWXU)
+    environment = {
+        "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}",
+        "HOME": str(tmp_path),
+        "PYTHONPATH": str(ROOT),
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+    }
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-p",
+            "handloop.pytest_plugin",
+            "-p",
+            "no:cacheprovider",
+        ],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"{sum(block.count('def test_') for block in blocks)} passed" in done.stdout
+
+
+def test_the_curl_examples_are_understood() -> None:
+    """Every path and body of them is sent, in order, and none is refused."""
+    server = LocalServer()
+    for name in ("a", "b"):
+        server.request("POST", "/api/v1/namespaces/default/configmaps", {"metadata": {"name": name}})
+    (block,) = _blocks("bash")
+    commands = re.findall(r"""^curl (-X DELETE )?"\$server(/\S+)"(?: -d '(.*)')?$""", block, re.MULTILINE)
+    assert len(commands) == block.count("curl ")
+    for delete, path, body in commands:
+        if "rewind" in path:
+            server.engine.faults.clear()
+            server.request("POST", "/api/v1/namespaces", {"metadata": {"name": "x"}})
+            server.request("POST", "/api/v1/namespaces", {"metadata": {"name": "y"}})
+        method = "DELETE" if delete else "POST" if body else "GET"
+        answer = server.request(method, path, json.loads(body) if body else None)
+        assert answer.status in (200, 201), (path, body, answer)
+
+
+def test_every_fault_is_in_the_table() -> None:
+    """By its method and by its tag."""
+    for kind in get_args(AnyFault):
+        assert f"| `{kind.__struct_config__.tag}` |" in TEXT
+    rows = re.findall(r"^\| `(\w+)\(", TEXT, re.MULTILINE)
+    assert {name for name in rows if hasattr(Faults, name)} == set(rows)
+    assert len(rows) == len(get_args(AnyFault)) + 2

@@ -1,0 +1,141 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from handloop_sandbox.cluster.endpoint_slices import ENDPOINT_SLICES, SERVICES
+from handloop_sandbox.cluster.lifecycle import default_controllers
+from handloop_sandbox.cluster.workloads import DEPLOYMENTS, PODS
+from handloop_sandbox.storage.stored import Object
+from support.servers.simulated_cluster import (
+    NAMESPACES,
+    SimulatedCluster,
+    new_deployment,
+    new_namespace,
+    new_pod,
+)
+
+
+def _service(service: str = "web", /, *, selector: dict[str, str] | None = None, **port: Any) -> Object:
+    spec: dict[str, Any] = {"ports": [{"port": 80, "protocol": "TCP", **port}]}
+    if selector is not None:
+        spec["selector"] = selector
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": service, "namespace": "default"},
+        "spec": spec,
+    }
+
+
+def _cluster() -> SimulatedCluster:
+    cluster = SimulatedCluster(default_controllers())
+    cluster.create(NAMESPACES, new_namespace("default"))
+    return cluster
+
+
+def _slices(cluster: SimulatedCluster) -> list[Object]:
+    return cluster.store.list(ENDPOINT_SLICES)
+
+
+def _ready(cluster: SimulatedCluster) -> list[str]:
+    (found,) = _slices(cluster)
+    return [e["targetRef"]["name"] for e in found["endpoints"] or () if e["conditions"]["ready"]]
+
+
+def test_service_gets_a_slice_of_its_pods() -> None:
+    """The slice is empty at first, then lists running pods with address, node and readiness."""
+    cluster = _cluster()
+    made = cluster.create(SERVICES, _service(selector={"app": "web"}, targetPort=8080, name="http"))
+    cluster.run_for(1)
+    (empty,) = _slices(cluster)
+    assert (empty["endpoints"], empty["ports"], empty["addressType"]) == (None, None, "IPv4")
+    assert empty["metadata"]["labels"] == {
+        "endpointslice.kubernetes.io/managed-by": "endpointslice-controller.k8s.io",
+        "kubernetes.io/service-name": "web",
+    }
+    assert empty["metadata"]["ownerReferences"][0]["uid"] == made["metadata"]["uid"]
+    cluster.create(DEPLOYMENTS, new_deployment(replicas=2))
+    cluster.run_for(10)
+    (full,) = _slices(cluster)
+    assert full["ports"] == [{"name": "http", "port": 8080, "protocol": "TCP"}]
+    pods = {pod["metadata"]["name"]: pod for pod in cluster.pods()}
+    assert [endpoint["targetRef"]["name"] for endpoint in full["endpoints"]] == sorted(pods)
+    for endpoint in full["endpoints"]:
+        pod = pods[endpoint["targetRef"]["name"]]
+        assert endpoint["addresses"] == [pod["status"]["podIP"]]
+        assert endpoint["nodeName"] == pod["spec"]["nodeName"]
+        assert endpoint["conditions"] == {"ready": True, "serving": True, "terminating": False}
+
+
+def test_unready_and_terminating_pods_are_not_ready() -> None:
+    """A pod that is not ready is listed as such; one that terminates still serves but is not ready."""
+    cluster = _cluster()
+    cluster.create(SERVICES, _service(selector={"app": "web"}))
+    cluster.create(PODS, new_pod("good", labels={"app": "web"}))
+    cluster.create(PODS, new_pod("bad", labels={"app": "web"}, image="nginx:never-ready"))
+    cluster.run_for(10)
+    assert _ready(cluster) == ["good"]
+    cluster.delete(PODS, "default", "good")
+    cluster.run_for(0.5)
+    (found,) = _slices(cluster)
+    conditions = {e["targetRef"]["name"]: e["conditions"] for e in found["endpoints"]}
+    assert conditions["good"] == {"ready": False, "serving": True, "terminating": True}
+    cluster.run_for(5)
+    (found,) = _slices(cluster)
+    assert [e["targetRef"]["name"] for e in found["endpoints"]] == ["bad"]
+
+
+def test_changed_labels_and_selectors_are_followed() -> None:
+    """A pod that leaves the selector leaves the slice; a Service that selects others lists them instead."""
+    cluster = _cluster()
+    cluster.create(SERVICES, _service(selector={"app": "a"}))
+    for name in "ab":
+        cluster.create(PODS, new_pod(name, labels={"app": name}))
+    cluster.run_for(10)
+    assert _ready(cluster) == ["a"]
+    spec = cluster.must_get(SERVICES, "default", "web")["spec"]
+    cluster.change(SERVICES, "default", "web", spec={**spec, "selector": {"app": "b"}})
+    cluster.run_for(1)
+    assert _ready(cluster) == ["b"]
+    cluster.change(PODS, "default", "b", metadata={"labels": {"app": "c"}})
+    cluster.run_for(1)
+    assert _ready(cluster) == []
+
+
+def test_service_without_selector_is_left_to_others() -> None:
+    """Such a Service gets no slice."""
+    cluster = _cluster()
+    cluster.create(SERVICES, _service())
+    cluster.run_for(1)
+    assert _slices(cluster) == []
+
+
+@pytest.mark.parametrize(("target", "expected"), [("web", [8080]), ("none", None), (None, [80])])
+def test_named_target_ports_are_looked_up(target: str | None, expected: list[int] | None) -> None:
+    """A name is the containers' port of that name, none the Service's own; an unknown one has no port."""
+    cluster = _cluster()
+    port = {"targetPort": target} if target else {}
+    cluster.create(SERVICES, _service(selector={"app": "web"}, **port))
+    pod = new_pod("p", labels={"app": "web"})
+    pod["spec"]["containers"][0]["ports"] = [{"name": "web", "containerPort": 8080}]
+    cluster.create(PODS, pod)
+    cluster.run_for(10)
+    (found,) = _slices(cluster)
+    assert (found["ports"] and [entry["port"] for entry in found["ports"]]) == expected
+
+
+def test_deleted_slice_comes_back_and_goes_with_its_service() -> None:
+    """A slice someone deletes is made again; the Service takes its slice along."""
+    cluster = _cluster()
+    cluster.create(SERVICES, _service(selector={"app": "web"}))
+    cluster.run_for(1)
+    (first,) = _slices(cluster)
+    cluster.delete(ENDPOINT_SLICES, "default", first["metadata"]["name"])
+    cluster.run_for(1)
+    (second,) = _slices(cluster)
+    assert second["metadata"]["uid"] != first["metadata"]["uid"]
+    cluster.delete(SERVICES, "default", "web")
+    cluster.run_for(1)
+    assert _slices(cluster) == []

@@ -1,0 +1,336 @@
+from __future__ import annotations
+
+import json
+from typing import Any, cast
+
+import pytest
+
+from handloop_sandbox.engine import Stream
+from handloop_sandbox.faults.fault import Error
+from handloop_sandbox.faults.faults import LostAnswerError, NoAnswerError, Where
+from handloop_sandbox.requests.request import Request, User
+from support.servers.local_server import LocalServer, with_widgets
+
+_MAPS = "/api/v1/namespaces/default/configmaps"
+
+
+def _create(server: LocalServer, name: str) -> int:
+    answer = server.request("POST", _MAPS, {"metadata": {"name": name}})
+    assert answer.status == 201, answer
+    return int(answer.body["metadata"]["resourceVersion"])
+
+
+def _names(server: LocalServer, query: str = "") -> list[str]:
+    return [item["metadata"]["name"] for item in server.request("GET", f"{_MAPS}{query}").body["items"]]
+
+
+def test_errors_come_instead_of_answers() -> None:
+    """The request is not carried out; after count requests all is well again, and nothing is listed."""
+    server = LocalServer()
+    faults = server.engine.faults
+    error = faults.error(503, retry_after=2, verbs=["create"], count=2)
+    for _ in range(2):
+        refused = server.request("POST", _MAPS, {"metadata": {"name": "a"}})
+        assert (refused.status, refused.body["reason"]) == (503, "ServiceUnavailable")
+        assert ("Retry-After", "2") in refused.headers
+    assert _names(server) == []
+    assert error.hits == 2
+    assert faults.list() == []
+    _create(server, "a")
+
+
+def test_the_first_fault_that_refuses_answers() -> None:
+    """Later ones are not used up by it."""
+    server = LocalServer()
+    first, second = server.engine.faults.error(500, count=1), server.engine.faults.deny(count=1)
+    assert server.request("GET", _MAPS).status == 500
+    assert second.hits == 0
+    assert server.request("GET", _MAPS).status == 403
+    assert (first.hits, second.hits) == (1, 1)
+    assert server.request("GET", _MAPS).status == 200
+
+
+def test_conflicts_and_denials() -> None:
+    """An update is refused as too late, a user as without a right; reading goes on."""
+    server = LocalServer()
+    _create(server, "a")
+    with server.engine.faults.conflict(resources=["configmaps"]):
+        refused = server.request("PUT", f"{_MAPS}/a", {"metadata": {"name": "a"}})
+        assert (refused.status, refused.body["reason"]) == (409, "Conflict")
+        assert server.request("GET", f"{_MAPS}/a").status == 200
+    assert server.request("PUT", f"{_MAPS}/a", {"metadata": {"name": "a"}}).status == 200
+    server.engine.faults.deny(verbs=["list"], user="sandbox-*")
+    assert 'User "sandbox-admin" cannot list resource "configmaps"' in server.request("GET", _MAPS).message
+
+
+def test_a_fault_ends_with_its_time() -> None:
+    """After seconds of the clock it is over, and the engine knows when that is."""
+    server = LocalServer()
+    error = server.engine.faults.error(seconds=5)
+    assert server.engine.tick() == server.clock.now + 5
+    assert server.request("GET", _MAPS).status == 500
+    server.clock.now += 5
+    assert server.request("GET", _MAPS).status == 200
+    assert error.over
+    assert server.engine.tick() is None
+
+
+def test_faults_are_listed_and_cleared() -> None:
+    """One by one or all together; clearing once more does nothing."""
+    server = LocalServer()
+    faults = server.engine.faults
+    first, second = faults.deny(), faults.inject(Error(code=500))
+    assert [injection.id for injection in faults.list()] == [first.id, second.id] == ["f1", "f2"]
+    first.clear()
+    first.clear()
+    assert [injection.id for injection in faults.list()] == ["f2"]
+    assert server.request("GET", _MAPS).status == 500
+    assert faults.clear() == 1
+    assert faults.clear("f2") == 0
+    assert server.request("GET", _MAPS).status == 200
+
+
+@pytest.mark.parametrize("name", ["verbs", "resources"])
+def test_one_name_is_a_list_of_one(name: str) -> None:
+    """A str is refused: none of its letters would be met."""
+    faults, where = LocalServer().engine.faults, cast("Where", {name: "get"})
+    with pytest.raises(TypeError, match=rf"{name} is a list of names, such as \['get'\], and not a str"):
+        faults.error(500, **where)
+    assert faults.list() == []
+
+
+def test_lost_answers() -> None:
+    """The write happens, or does not, and no answer comes either way."""
+    server = LocalServer()
+    heard: list[int] = []
+    server.engine.listen(lambda: heard.append(1))
+    server.engine.faults.lose_answer(count=1)
+    heard.clear()
+    with pytest.raises(LostAnswerError):
+        server.request("POST", _MAPS, {"metadata": {"name": "a"}})
+    assert _names(server) == ["a"]
+    assert heard == [1]
+    server.engine.faults.lose_answer(executed=False, count=1)
+    with pytest.raises(LostAnswerError):
+        server.request("POST", _MAPS, {"metadata": {"name": "b"}})
+    assert _names(server) == ["a"]
+
+
+def test_answers_that_never_come() -> None:
+    """A named verb is carried out, or not, without an answer."""
+    server = LocalServer()
+    with server.engine.faults.silence(verbs=["create"]), pytest.raises(NoAnswerError):
+        server.request("POST", _MAPS, {"metadata": {"name": "a"}})
+    with server.engine.faults.silence(verbs=["create"], executed=False), pytest.raises(NoAnswerError):
+        server.request("POST", _MAPS, {"metadata": {"name": "b"}})
+    assert _names(server) == ["a"]
+
+
+def test_latency_is_reported_to_the_waiting_client() -> None:
+    """The sum of the faults' delays, each within its jitter, repeatable by the seed."""
+    delays = []
+    for _ in range(2):
+        server = LocalServer(seed=5)
+        request = Request("GET", _MAPS)
+        assert server.engine.delay(request) == 0.0
+        server.engine.faults.latency(0.5, jitter_seconds=1.0, verbs=["list"], count=3)
+        server.engine.faults.latency(2.0)
+        delays.append([server.engine.delay(request) for _ in range(4)])
+    assert delays[0] == delays[1]
+    assert all(2.5 <= delay < 3.5 for delay in delays[0][:3])
+    assert delays[0][3] == 2.0
+
+
+def test_a_lag_shows_the_past_to_reads_from_the_cache() -> None:
+    """Lists at version 0 and watches see the world as it was; reads without a version ask the store."""
+    server = LocalServer()
+    _create(server, "a")
+    lag = server.engine.faults.lag()
+    newer = _create(server, "b")
+    assert _names(server, "?resourceVersion=0") == ["a"]
+    assert _names(server) == ["a", "b"]
+    assert server.request("GET", f"{_MAPS}/b?resourceVersion=0").status == 404
+    behind = server.request("GET", f"{_MAPS}?resourceVersion={newer}&resourceVersionMatch=NotOlderThan")
+    assert (behind.status, behind.body["details"]["causes"][0]["reason"]) == (504, "ResourceVersionTooLarge")
+    watch = server.watch(f"{_MAPS}?watch=1&resourceVersion=0")
+    assert [event["object"]["metadata"]["name"] for event in server.events(watch)] == ["a"]
+    lag.clear()
+    assert _names(server, "?resourceVersion=0") == ["a", "b"]
+    assert [event["object"]["metadata"]["name"] for event in server.events(watch)] == ["b"]
+
+
+def test_a_lag_may_show_the_past_to_all() -> None:
+    """With consistent_reads lists and gets without a version are stale, too, some changes behind."""
+    server = LocalServer()
+    for name in ("a", "b", "c"):
+        _create(server, name)
+    server.engine.faults.lag(2, consistent_reads=True)
+    assert _names(server) == ["a"]
+    _create(server, "d")
+    assert _names(server) == ["a", "b"]
+    listed = server.request("GET", _MAPS).body["metadata"]["resourceVersion"]
+    assert int(listed) == server.engine.version() - 2
+
+
+def test_writes_are_not_behind() -> None:
+    """A lagging server writes to the same store: a stale version is a conflict, an old name is taken."""
+    server = LocalServer()
+    server.engine.faults.lag(consistent_reads=True)
+    _create(server, "a")
+    assert server.request("POST", _MAPS, {"metadata": {"name": "a"}}).status == 409
+    assert _names(server) == []
+
+
+def test_a_lag_with_a_count_is_for_so_many_answers() -> None:
+    """Watches are not held back by it."""
+    server = LocalServer()
+    watch = server.watch(f"{_MAPS}?watch=1")
+    server.engine.faults.lag(count=1)
+    _create(server, "a")
+    assert _names(server, "?resourceVersion=0") == []
+    assert _names(server, "?resourceVersion=0") == ["a"]
+    assert len(server.events(watch)) == 1
+
+
+def test_a_lists_next_page_expires() -> None:
+    """Its continue token answers 410; the list can be begun again."""
+    server = LocalServer()
+    for name in ("a", "b"):
+        _create(server, name)
+    token = server.request("GET", f"{_MAPS}?limit=1").body["metadata"]["continue"]
+    server.engine.faults.expire(count=1)
+    refused = server.request("GET", f"{_MAPS}?limit=1&continue={token}")
+    assert (refused.status, refused.body["reason"]) == (410, "Expired")
+    assert server.request("GET", f"{_MAPS}?limit=1&continue={token}").status == 200
+
+
+def test_a_watch_that_continues_expires() -> None:
+    """As an event in the stream, or as the status; one that begins now is not too old."""
+    server = LocalServer()
+    version = _create(server, "a")
+    with server.engine.faults.expire():
+        fresh = server.watch(f"{_MAPS}?watch=1")
+        assert [event["type"] for event in server.events(fresh)] == ["ADDED"]
+        (event,) = server.events(server.watch(f"{_MAPS}?watch=1&resourceVersion={version}"))
+        assert (event["type"], event["object"]["code"], event["object"]["reason"]) == (
+            "ERROR",
+            410,
+            "Expired",
+        )
+    with server.engine.faults.expire(as_status=True):
+        refused = server.request("GET", f"{_MAPS}?watch=1&resourceVersion={version}")
+        assert (refused.status, refused.body["reason"]) == (410, "Expired")
+    assert not fresh.ended
+
+
+def test_compaction_forgets_what_was() -> None:
+    """Older versions are 410 for watches and lists; a watch that is open and up to date goes on."""
+    server = LocalServer()
+    old = _create(server, "a")
+    watch = server.watch(f"{_MAPS}?watch=1")
+    _create(server, "b")
+    assert len(server.events(watch)) == 2
+    server.engine.faults.compact()
+    (event,) = server.events(server.watch(f"{_MAPS}?watch=1&resourceVersion={old}"))
+    assert event["object"]["reason"] == "Expired"
+    exact = f"{_MAPS}?resourceVersion={old}&resourceVersionMatch=Exact"
+    assert server.request("GET", exact).status == 410
+    _create(server, "c")
+    assert len(server.events(watch)) == 1
+
+
+def test_a_rewind_brings_an_older_state_back() -> None:
+    """Created objects are gone, deleted and changed ones are back, watches end, versions are reused."""
+    server = LocalServer()
+    _create(server, "kept")
+    version = _create(server, "gone")
+    watch = server.watch(f"{_MAPS}?watch=1")
+    server.request("DELETE", f"{_MAPS}/gone")
+    server.request(
+        "PATCH", f"{_MAPS}/kept", {"data": {"k": "v"}}, content_type="application/merge-patch+json"
+    )
+    uid = _create(server, "new")
+    assert server.engine.faults.rewind(changes=3) == version
+    assert _names(server) == ["gone", "kept"]
+    assert "data" not in server.request("GET", f"{_MAPS}/kept").body
+    server.events(watch)
+    assert watch.ended
+    assert _create(server, "other") == version + 1 < uid
+    (event,) = server.events(server.watch(f"{_MAPS}?watch=1&resourceVersion={version}"))
+    assert event["object"]["metadata"]["name"] == "other"
+
+
+def test_a_rewind_takes_definitions_along() -> None:
+    """A CRD created since is not served any more, and can be created again."""
+    server = LocalServer()
+    before = server.engine.version()
+    path = with_widgets(server)
+    assert server.request("GET", path).status == 200
+    server.engine.faults.rewind(resource_version=before)
+    assert server.request("GET", path).status == 404
+    assert with_widgets(server) == path
+    assert server.request("GET", path).status == 200
+
+
+def test_a_rewind_needs_a_memory() -> None:
+    """A version that is forgotten, or in the future, is refused; and one of the two arguments is enough."""
+    server = LocalServer()
+    old = _create(server, "a")
+    _create(server, "b")
+    server.engine.faults.compact()
+    for wrong in (
+        {"resource_version": old},
+        {"resource_version": 10**6},
+        {"changes": 1, "resource_version": 1},
+        {},
+    ):
+        arguments: dict[str, Any] = wrong
+        with pytest.raises(ValueError, match=r"."):
+            server.engine.faults.rewind(**arguments)
+    assert _names(server) == ["a", "b"]
+
+
+def test_faults_do_not_touch_the_sandboxs_own_paths() -> None:
+    """Otherwise they could not be cleared."""
+    server = LocalServer()
+    server.engine.faults.error()
+    server.engine.faults.latency(100)
+    assert server.request("DELETE", "/sandbox/faults").status == 200
+    assert server.engine.delay(Request("GET", "/sandbox/faults")) == 0.0
+    assert server.request("GET", _MAPS).status == 200
+
+
+def test_faults_know_users() -> None:
+    """A fault for one user spares the others, and strangers are refused as ever."""
+    users = {"a": User("alice", ("system:masters",)), "b": User("bob", ("system:masters",))}
+    server = LocalServer(users=users)
+    server.engine.faults.error(user="alice")
+    server.engine.faults.latency(1, user="alice")
+    assert server.request("GET", _MAPS, authorization="Bearer a").status == 500
+    assert server.request("GET", _MAPS, authorization="Bearer b").status == 200
+    assert server.request("GET", _MAPS, authorization="Bearer c").status == 401
+    headers = {"authorization": "Bearer c"}
+    assert server.engine.delay(Request("GET", _MAPS, headers=headers)) == 0.0
+
+
+def test_only_open_watches_are_hit_when_asked_so() -> None:
+    """Those opened later are spared; the fault is over at once."""
+    server = LocalServer()
+    before = server.watch(f"{_MAPS}?watch=1")
+    server.events(before)
+    dropped = server.engine.faults.drop_watches(only_open=True)
+    after = server.watch(f"{_MAPS}?watch=1")
+    assert (server.events(before), before.ended) == ([], True)
+    assert (server.events(after), after.ended) == ([], False)
+    assert dropped.hits == 1
+    assert server.engine.faults.list() == []
+
+
+def test_an_answer_without_faults_is_what_it_was() -> None:
+    """A watch opened and read with no fault in sight is the bare stream."""
+    server = LocalServer()
+    stream = server.send("GET", f"{_MAPS}?watch=1")
+    assert isinstance(stream, Stream)
+    _create(server, "a")
+    (line,) = server.engine.take(stream.watcher)
+    assert json.loads(line)["type"] == "ADDED"
