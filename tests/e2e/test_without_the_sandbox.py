@@ -31,7 +31,7 @@ def python(tmp_path: Path) -> Path:
 
 def test_it_runs_a_controller(python: Path, cluster: Cluster, tmp_path: Path) -> None:
     """A Foo gets its Deployment, on the server that there is."""
-    command = [python, "-m", "handloop", *arguments_for(cluster)]
+    command = [str(python), "-m", "handloop", *arguments_for(cluster)]
     environment = {"HOME": str(tmp_path), **inherited()}
     with subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=subprocess.DEVNULL) as program:
         try:
@@ -47,7 +47,7 @@ def test_it_runs_a_controller(python: Path, cluster: Cluster, tmp_path: Path) ->
 )
 def test_what_needs_the_sandbox_shows_how_to_get_it(words: list[str], python: Path, tmp_path: Path) -> None:
     """In one sentence and no traceback; it exits with 2."""
-    command = [python, "-m", "handloop", *words]
+    command = [str(python), "-m", "handloop", *words]
     ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert ended.returncode == 2
     assert "not installed" in ended.stderr
