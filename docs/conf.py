@@ -40,6 +40,7 @@ PAGES = {
         name: f"sandbox/docs/{name}.md"
         for name in ("sandbox", "testing-with-the-sandbox", "envtest-without-binaries")
     },
+    "sandbox-project": "sandbox/README.md",
     "sandbox-changelog": "sandbox/CHANGELOG.md",
 }
 LINK = re.compile(r"\[(?P<text>[^][]*)\]\((?!#|https?:)(?P<path>[^)#]+)(?P<heading>#[^)]*)?\)")

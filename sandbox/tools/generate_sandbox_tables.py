@@ -35,7 +35,7 @@ from tools.go_source import (
     read_structs,
 )
 
-TABLES = Path(__file__).parents[1] / "sandbox" / "kinds"
+TABLES = Path(__file__).parents[1] / "handloop_sandbox" / "kinds"
 
 SERVED_GROUPS = {
     "",

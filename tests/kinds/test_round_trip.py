@@ -37,7 +37,7 @@ from tools.api_reader import APIReader
 from tools.generate_kinds import KINDS as KINDS_FOLDER
 from tools.generate_kinds import render, write
 
-CORPUS = Path(__file__).parents[1] / "contract" / "corpus" / "corpus.jsonl"
+CORPUS = Path(__file__).parents[2] / "sandbox/tests/contract/corpus" / "corpus.jsonl"
 MODULES = [module.name for module in pkgutil.iter_modules(kinds.__path__)]
 KINDS: dict[tuple[str, str, str], type[Kind]] = {
     (kind.resource.group, kind.resource.version, kind.resource.kind): kind

@@ -16,7 +16,7 @@ from handloop_sandbox.faults.faults import Faults
 from support.servers.local_server import LocalServer
 
 ROOT = Path(__file__).parents[3]
-TEXT = (ROOT / "docs" / "testing-with-the-sandbox.md").read_text(encoding="utf-8")
+TEXT = (ROOT / "sandbox" / "docs" / "testing-with-the-sandbox.md").read_text(encoding="utf-8")
 MY_PROGRAM = f"""#!{sys.executable}
 import sys, urllib.request, yaml
 document = yaml.safe_load(open(sys.argv[1].partition("=")[2]))

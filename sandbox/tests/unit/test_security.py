@@ -288,7 +288,7 @@ def test_no_request_reaches_the_file_system() -> None:
     done = subprocess.run(
         [sys.executable, "-c", program],
         input="\n".join(_PATHS),
-        cwd=Path(__file__).parents[2],
+        cwd=Path(__file__).parents[3],
         capture_output=True,
         text=True,
         timeout=60,

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 import os
+import string
 import textwrap
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -270,15 +270,14 @@ def test_the_fix_fits_the_mistake(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_bomb_of_aliases_is_no_bomb(tmp_path: Path) -> None:
-    """Aliases that multiply are refused before anything walks them."""
+    """Aliases that multiply are refused before anything walks them: a walk of this one would never end."""
     lines = ["a: &a [x, x, x, x, x, x, x, x, x, x]"]
-    for previous, name in zip("abcdefgh", "bcdefghi", strict=True):
+    names = string.ascii_lowercase
+    for previous, name in zip(names, names[1:], strict=False):
         lines.append(f"{name}: &{name} [{', '.join([f'*{previous}'] * 10)}]")
-    lines.append("users: *i")
-    begun = time.process_time()
+    lines.append("users: *z")
     with pytest.raises(ConfigError, match=r"users\[0\]: expected a map"):
         read_kubeconfig(write(tmp_path / "bomb", "\n".join(lines)))
-    assert time.process_time() - begun < 5
 
 
 def test_nesting_without_end_is_an_error(tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ from handloop.client.errors.status import (
     status_from_json,
 )
 
-CORPUS = Path(__file__).parents[2] / "contract" / "corpus" / "corpus.jsonl"
+CORPUS = Path(__file__).parents[3] / "sandbox/tests/contract/corpus" / "corpus.jsonl"
 
 REAL_BODIES = [
     (400, "BadRequest", "BadRequest", "Widget in version v1 cannot be handled as a Widget"),

@@ -1,7 +1,7 @@
 """
 Ask a real kube-apiserver once more for everything in sandbox/tests/recorded.
 
-Run as `PYTHONPATH=.:tests TEST_KUBECONFIG=... python -m support.recorded.record_kinds`.
+Run as `TEST_KUBECONFIG=... PYTHONPATH=tests:sandbox/tests python -m support.recorded.record_kinds`.
 """
 
 from __future__ import annotations

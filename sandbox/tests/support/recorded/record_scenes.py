@@ -1,7 +1,7 @@
 """
 Play the scenes of sandbox/tests/contract/test_scenes.py on a real kube-apiserver and keep what it answers.
 
-Run as `PYTHONPATH=.:tests TEST_KUBECONFIG=... python -m support.recorded.record_scenes`.
+Run as `TEST_KUBECONFIG=... PYTHONPATH=tests:sandbox/tests python -m support.recorded.record_scenes`.
 """
 
 from __future__ import annotations

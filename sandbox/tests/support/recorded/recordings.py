@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-RECORDED: Final = Path(__file__).parents[2] / "sandbox" / "recorded"
+RECORDED: Final = Path(__file__).parents[2] / "recorded"
 LONGEST: Final = 90
 
 

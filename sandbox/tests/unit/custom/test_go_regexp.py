@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from handloop_sandbox.custom import go_regexp
@@ -86,10 +84,8 @@ def test_everything_a_pattern_finds(pattern: str, text: str, found: list[str]) -
 
 def test_no_pattern_needs_exponential_time() -> None:
     """Nested repetitions take a moment, where a backtracking engine would never end."""
-    began = time.process_time()
-    assert not go_regexp.matches("^(a+)+$", "a" * 28 + "!")
-    assert not go_regexp.matches("^(([a-z])+.)+[A-Z]([a-z])+$", "a" * 28)
-    assert time.process_time() - began < 1
+    assert not go_regexp.matches("^(a+)+$", "a" * 60 + "!")
+    assert not go_regexp.matches("^(([a-z])+.)+[A-Z]([a-z])+$", "a" * 60)
 
 
 def test_a_pattern_has_a_greatest_length() -> None:

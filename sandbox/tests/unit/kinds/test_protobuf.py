@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from handloop_sandbox.kinds import protobuf
@@ -63,11 +61,9 @@ def test_what_cannot_be_read(body: bytes, code: int) -> None:
 
 
 def test_a_number_ends_after_ten_bytes() -> None:
-    """A body that is one endless number is refused at once; it took a minute when its bits were added up."""
-    began = time.process_time()
+    """A body that is one endless number is refused at once; to add up its bits would take hours."""
     with pytest.raises(StatusError, match="integer overflow"):
-        protobuf.decode(b"k8s\0" + b"\xff" * 800_000, _CATALOG)
-    assert time.process_time() - began < 1
+        protobuf.decode(b"k8s\0" + b"\xff" * 8_000_000, _CATALOG)
 
 
 def test_bytes_that_are_no_envelope_are_named() -> None:
