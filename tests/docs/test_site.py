@@ -68,7 +68,7 @@ def names_are_in_the_reference(texts: Mapping[Path, str]) -> None:
         entry
         for page, text in texts.items()
         if page.parent.name == "api"
-        for entry in re.findall(r'<dt class="sig [^>]*id="handloop\.([\w.]+)"', text)
+        for entry in re.findall(r'<dt class="sig [^>]*id="handloop(?:_sandbox)?\.([\w.]+)"', text)
     ]
     homes = vars(handloop)["_HOME"]
     names = [

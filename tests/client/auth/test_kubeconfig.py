@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 import os
 import string
 import textwrap
@@ -273,7 +274,7 @@ def test_a_bomb_of_aliases_is_no_bomb(tmp_path: Path) -> None:
     """Aliases that multiply are refused before anything walks them: a walk of this one would never end."""
     lines = ["a: &a [x, x, x, x, x, x, x, x, x, x]"]
     names = string.ascii_lowercase
-    for previous, name in zip(names, names[1:], strict=False):
+    for previous, name in itertools.pairwise(names):
         lines.append(f"{name}: &{name} [{', '.join([f'*{previous}'] * 10)}]")
     lines.append("users: *z")
     with pytest.raises(ConfigError, match=r"users\[0\]: expected a map"):
