@@ -19,7 +19,12 @@ OF_USERS: Final = {
     *("as-greeter.yaml", "crd.yaml", "foo.py", "k.yaml", "rbac.yaml", "manifests/GROUP_PLURAL.yaml"),
     *("controllers.py", "my_operator/controllers.py", "memcached_operator/controllers.py"),
     *("my_operator/site/types.py", "my_operator/site/reconciler.py", "/app/greeter.py"),
-    *("manifests/greeter.clusterserviceversion.yaml", "manifests/bundle", "metadata/annotations.yaml"),
+    *(
+        "manifests/greeter.clusterserviceversion.yaml",
+        "manifests/bundle",
+        "metadata/annotations.yaml",
+        "annotations.yaml",
+    ),
 }
 """Files that users make, or a command for them; beside the blocks of the docs that have a name."""
 OF_OTHERS: Final = {"docs/design/operator-bundle.md", "build/docs/index.html"}
