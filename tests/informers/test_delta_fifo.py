@@ -23,7 +23,7 @@ import threading
 
 import pytest
 
-from handloop.informers.delta_fifo import Delta, Deltas, DeltaType, FIFOClosed, extend
+from handloop.informers.delta_fifo import Delta, Deltas, DeltaType, FIFOClosed
 from handloop.informers.keys import DeletedFinalStateUnknown, StoreKeyError
 from handloop.testing.fake_clock import FakeClock
 from support.checks.captured_logs import captured_logs
@@ -139,68 +139,6 @@ def test_deletions_of_the_first_replace_count_for_has_synced() -> None:
     assert fifo.has_synced()
 
 
-def test_a_key_added_again_goes_to_the_back() -> None:
-    """A popped key does not jump the line. Follows TestDeltaFIFO_detectLineJumpers."""
-    fifo = ItemFIFO()
-    for added in (Item("foo", 10), Item("bar", 1), Item("foo", 11), Item("foo", 13), Item("zab", 30)):
-        fifo.add(added)
-    assert fifo.pop()[0][-1].object == Item("foo", 13)
-    fifo.add(Item("foo", 14))
-    assert [popped[-1].object for popped in pop_all(fifo)] == [
-        Item("bar", 1),
-        Item("zab", 30),
-        Item("foo", 14),
-    ]
-
-
-def test_has_synced_where_no_list_is_waited_for() -> None:
-    """Not before anything; after an add without a list; after an empty list."""
-    nothing, added, listed = ItemFIFO(), ItemFIFO(), ItemFIFO()
-    added.add(FOO)
-    listed.relist()
-    assert [fifo.has_synced() for fifo in (nothing, added, listed)] == [False, True, True]
-
-
-@pytest.mark.parametrize(("pops", "synced"), [(0, False), (1, False), (2, True)])
-def test_has_synced_counts_the_pops_of_the_list(pops: int, synced: bool) -> None:
-    """Complete when as many keys were processed as were listed."""
-    fifo = ItemFIFO()
-    fifo.relist(Item("a", 1), Item("b", 2))
-    for _ in range(pops):
-        fifo.pop()
-    assert fifo.has_synced() is synced
-
-
-def test_has_synced_counts_a_key_listed_twice_once() -> None:
-    """Keys count, not objects."""
-    fifo = ItemFIFO()
-    fifo.relist(Item("a", 1), Item("a", 2))
-    assert not fifo.has_synced()
-    assert fifo.pop()[0] == deltas((REPLACED, Item("a", 1)), (REPLACED, Item("a", 2)))
-    assert fifo.has_synced()
-
-
-def test_a_later_replace_does_not_unsync() -> None:
-    """Once synced, always synced."""
-    fifo = ItemFIFO()
-    fifo.relist()
-    fifo.relist(FOO)
-    assert fifo.has_synced()
-    assert not fifo.pop()[1]
-
-
-def test_a_resync_before_the_first_list_does_not_sync() -> None:
-    """Resynced keys are no list: they are handed on as initial, and the list that follows is waited for."""
-    fifo = ItemFIFO(KnownItems([FOO]))
-    fifo.resync()
-    assert fifo.pop()[1]
-    assert not fifo.has_synced()
-    fifo.relist(FOO)
-    assert not fifo.has_synced()
-    fifo.pop()
-    assert fifo.has_synced()
-
-
 def test_close_ends_all_blocked_pops(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     Every thread blocked in pop learns that the FIFO is closed.
@@ -300,27 +238,6 @@ def test_a_block_of_bad_events_queues_nothing() -> None:
     assert not fifo.has_synced()
 
 
-def test_a_block_follows_the_rules_of_single_events() -> None:
-    """Order, merging and dropped deletes are those of single calls; a delete sees the adds before it."""
-    fifo = ItemFIFO(KnownItems([Item("known", 1)]))
-    fifo.enqueue_batch(
-        [
-            (ADDED, Item("a", 1)),
-            (DELETED, Item("unknown", 2)),
-            (UPDATED, Item("a", 3)),
-            (DELETED, Item("known", 4)),
-            (ADDED, Item("b", 5)),
-            (DELETED, Item("b", 6)),
-        ]
-    )
-    assert fifo.has_synced()
-    assert pop_all(fifo) == [
-        deltas((ADDED, Item("a", 1)), (UPDATED, Item("a", 3))),
-        deltas((DELETED, Item("known", 4))),
-        deltas((ADDED, Item("b", 5)), (DELETED, Item("b", 6))),
-    ]
-
-
 def test_a_block_wakes_a_waiter_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """However many objects come at once, there is one wake-up."""
     fifo = ItemFIFO()
@@ -337,23 +254,6 @@ def test_a_block_wakes_a_waiter_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(wakes) == 2
 
 
-def test_a_batch_takes_what_is_queued() -> None:
-    """One call gets all keys in order, each with its deltas and its flag."""
-    fifo = ItemFIFO()
-    fifo.relist(Item("1"), Item("2"), Item("3"))
-    fifo.update(Item("2", 9))
-    batches: list[Batch] = []
-    assert fifo.pop_batch(batches.append) == 3
-    assert batches == [
-        [
-            (deltas((REPLACED, Item("1"))), True),
-            (deltas((REPLACED, Item("2")), (UPDATED, Item("2", 9))), True),
-            (deltas((REPLACED, Item("3"))), True),
-        ]
-    ]
-    assert fifo.has_synced()
-
-
 def test_a_batch_is_bounded() -> None:
     """At most max_keys keys at once, 256 by default."""
     fifo = ItemFIFO()
@@ -365,26 +265,6 @@ def test_a_batch_is_bounded() -> None:
     fifo.enqueue_batch([(ADDED, Item(f"key-{number}")) for number in range(3)])
     assert fifo.pop_batch(lambda _batch: None, 2) == 2
     assert len(fifo) == 1
-
-
-def test_a_batch_may_cross_the_end_of_the_initial_list() -> None:
-    """Each key carries its own flag: listed ones are initial, later ones are not."""
-    fifo = ItemFIFO()
-    fifo.relist(Item("1"), Item("2"))
-    fifo.update(Item("3"))
-    flags: list[bool] = []
-    fifo.pop_batch(lambda batch: flags.extend(is_initial for _, is_initial in batch))
-    assert flags == [True, True, False]
-
-
-def test_not_synced_while_the_last_initial_object_is_processed() -> None:
-    """has_synced is false until process has returned."""
-    fifo = ItemFIFO()
-    fifo.relist(Item("1"), Item("2"))
-    seen: list[bool] = []
-    fifo.pop_batch(lambda _batch: seen.append(fifo.has_synced()))
-    assert seen == [False]
-    assert fifo.has_synced()
 
 
 def raise_error(_batch: Batch) -> None:
@@ -513,22 +393,3 @@ def test_what_is_being_processed_is_waited_for() -> None:
 
 
 # -- what several changes of one object are together
-
-OLD: DeletedFinalStateUnknown[str] = DeletedFinalStateUnknown("key", "old")
-NEW: DeletedFinalStateUnknown[str] = DeletedFinalStateUnknown("key", "new")
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "kept"),
-    [("a", "b", "a"), ("a", OLD, "a"), (OLD, "a", "a"), (OLD, NEW, NEW)],
-    ids=["objects", "then a tombstone", "after a tombstone", "tombstones"],
-)
-def test_two_deletions_in_a_row_are_one(
-    first: str | DeletedFinalStateUnknown[str],
-    second: str | DeletedFinalStateUnknown[str],
-    kept: str | DeletedFinalStateUnknown[str],
-) -> None:
-    """The first stays, unless it is a tombstone: a final state is worth more."""
-    deltas: Deltas[str] = [Delta(DELETED, first)]
-    extend(deltas, Delta(DELETED, second))
-    assert deltas == [Delta(DELETED, kept)]

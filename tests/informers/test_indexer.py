@@ -90,57 +90,6 @@ def test_a_tombstone_deletes_by_its_key() -> None:
     assert store.list() == []
 
 
-def users(obj: Deployment) -> Sequence[str]:
-    return obj.metadata.labels.get("users", "").split(",")
-
-
-def with_users(name: str, text: str) -> Deployment:
-    return deployment(name, labels={"users": text})
-
-
-def foo_label(obj: Deployment) -> Sequence[str]:
-    return [obj.metadata.labels["foo"]]
-
-
-def test_index_values_by_label() -> None:
-    """The values that occur. Follows TestGetIndexFuncValues."""
-    store: Indexer[Deployment] = Indexer(indexers={"testmodes": foo_label})
-    for name, value in (("one", "bar"), ("two", "bar"), ("tre", "biz")):
-        store.add(deployment(name, labels={"foo": value}))
-    assert sorted(store.list_index_func_values("testmodes")) == ["bar", "biz"]
-
-
-def test_index_with_several_values_per_object() -> None:
-    """Each value has exactly its objects, after changes too. Follows TestMultiIndexKeys."""
-    store: Indexer[Deployment] = Indexer(indexers={"byUser": users})
-    one, two, tre = (
-        with_users("one", "ernie,bert"),
-        with_users("two", "bert,oscar"),
-        with_users("tre", "ernie,elmo"),
-    )
-    for obj in (one, two, tre):
-        store.add(obj)
-
-    def by_user(user: str) -> list[str]:
-        return names(store.by_index("byUser", user))
-
-    found = {user: by_user(user) for user in ("ernie", "bert", "elmo", "oscar", "elmo1")}
-    assert found == {
-        "ernie": ["one", "tre"],
-        "bert": ["one", "two"],
-        "elmo": ["tre"],
-        "oscar": ["two"],
-        "elmo1": [],
-    }
-    assert names(store.index("byUser", tre)) == ["one", "tre"]
-    assert names(store.index("byUser", with_users("new", "ernie,bert"))) == ["one", "tre", "two"]
-    assert store.index_keys("byUser", "ernie") == ["default/one", "default/tre"]
-    store.delete(tre)
-    assert (by_user("ernie"), by_user("elmo")) == (["one"], [])
-    store.update(with_users("two", "oscar"))
-    assert by_user("bert") == ["one"]
-
-
 def test_transaction_with_bad_objects() -> None:
     """
     Objects without a key are named by their place, the others applied, with what each found.
@@ -213,18 +162,6 @@ def index_of(*objects: tuple[str, str]) -> StoreIndex[str]:
     for key, obj in objects:
         index.change(key, None, obj)
     return index
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [("", "a"), ("a", ""), ("a", "b"), ("a b", "b c"), ("a", "a b"), ("a b", "a"), ("a", "a"), ("a a", "a")],
-)
-def test_change_leaves_exactly_the_new_values(old: str, new: str) -> None:
-    """Whatever the values were, the key is under the new ones and no others."""
-    index = index_of(("other", "b"), ("1", old))
-    index.change("1", old, new)
-    assert {value for value in index.all_values() if "1" in index.keys(value)} == set(new.split())
-    assert "other" in index.keys("b")
 
 
 def test_change_to_the_same_values_touches_nothing() -> None:
@@ -357,57 +294,6 @@ def parted(obj: Text) -> Sequence[str]:
     return obj.text.split(",")
 
 
-def test_deleting_the_last_object_removes_its_value() -> None:
-    """No empty set is left. Follows TestThreadSafeStoreDeleteRemovesEmptySetsFromIndex."""
-    store = Store({"self": itself})
-    store.add(Text("key", "value"))
-    assert store.list_index_func_values("self") == ["value"]
-    store.delete(Text("key"))
-    assert store.list_index_func_values("self") == []
-
-
-def test_deleting_one_of_two_keeps_the_value() -> None:
-    """The other object stays. Follows TestThreadSafeStoreAddKeepsNonEmptySetPostDeleteFromIndex."""
-    store = Store({"self": itself})
-    store.add(Text("key", "value"))
-    store.add(Text("key2", "value"))
-    store.delete(Text("key"))
-    assert store.index_keys("self", "value") == ["key2"]
-
-
-def test_index_with_several_values_after_every_step() -> None:
-    """
-    After every step each value has exactly its keys.
-
-    Follows TestThreadSafeStoreIndexingFunctionsWithMultipleValues.
-    """
-    store = Store({"parted": parted})
-
-    def keys() -> dict[str, list[str]]:
-        return {value: store.index_keys("parted", value) for value in store.list_index_func_values("parted")}
-
-    store.add(Text("key1", "foo"))
-    store.add(Text("key2", "bar"))
-    assert keys() == {"foo": ["key1"], "bar": ["key2"]}
-    store.update(Text("key2", "foo,bar"))
-    assert keys() == {"foo": ["key1", "key2"], "bar": ["key2"]}
-    store.update(Text("key2", "foo,foo,baz"))
-    assert keys() == {"foo": ["key1", "key2"], "baz": ["key2"]}
-    store.update(Text("key1", "foo,bar"))
-    assert keys() == {"foo": ["key1", "key2"], "bar": ["key1"], "baz": ["key2"]}
-    store.delete(Text("key1"))
-    assert keys() == {"foo": ["key2"], "baz": ["key2"]}
-
-
-def test_add_indexers_indexes_what_is_stored() -> None:
-    """A new index can be asked at once."""
-    store = Store({"self": itself})
-    store.add(Text("key", "a,b"))
-    store.add_indexers({"parted": parted})
-    assert store.index_keys("parted", "a") == ["key"]
-    assert store.indexers() == {"self": itself, "parted": parted}
-
-
 def test_add_indexers_with_a_taken_name_adds_none() -> None:
     """The conflict is named, and the new names beside it are not added either."""
     store = Store({"self": itself})
@@ -435,14 +321,6 @@ def test_lookup_in_an_unknown_index(lookup: Callable[[Store], object]) -> None:
 def test_values_of_an_unknown_index() -> None:
     """None, without an error."""
     assert Store().list_index_func_values("none") == []
-
-
-def test_index_keys_are_sorted() -> None:
-    """The one lookup with an order."""
-    store = Store({"self": itself})
-    for key in ("c", "a", "d", "b"):
-        store.add(Text(key, "value"))
-    assert store.index_keys("self", "value") == ["a", "b", "c", "d"]
 
 
 def test_returned_lists_are_the_callers_own() -> None:
@@ -545,20 +423,6 @@ def test_index_hands_on_what_its_function_raises() -> None:
     store = Store({"failing": no_poison})
     with pytest.raises(ArithmeticError, match="poisoned"):
         store.index("failing", Text("key", "poison"))
-
-
-def test_apply_returns_what_each_operation_found() -> None:
-    """Each sees the ones before it: what an update notification calls old."""
-    store = Store()
-    changes: list[Change[Text]] = [
-        (ADDED, Text("a", "1")),
-        (UPDATED, Text("a", "2")),
-        (DELETED, Text("a", "3")),
-        (DELETED, Text("a", "4")),
-        (UPDATED, Text("a", "5")),
-    ]
-    assert texts(store.apply(changes)) == [None, "1", "2", None, None]
-    assert store.get_by_key("a") == Text("a", "5")
 
 
 def test_a_reader_never_sees_half_a_transaction() -> None:

@@ -9,7 +9,7 @@ from handloop.testing.fake_clock import FakeClock
 from handloop.workqueue.priority_queue import LOW_PRIORITY, PriorityOrder, PriorityQueue
 from handloop.workqueue.queue import ShutDown
 from handloop.workqueue.rate_limiters import BucketRateLimiter, ItemExponentialFailureRateLimiter
-from support.checks.threads import Background, Waits
+from support.checks.threads import Background
 from support.doubles.fake_metrics import FakeMetricsProvider
 
 
@@ -194,16 +194,6 @@ def test_an_item_added_again_in_flight_waits_behind_those_that_have_not_been_out
     assert [queue.get(), queue.get()] == ["b", "hot"]
 
 
-def test_what_is_left_is_handed_out_after_the_shutdown(queue: PriorityQueue[str]) -> None:
-    """Nothing that was accepted is lost to those who drain; only then get raises."""
-    queue.add_all(["a", "b"])
-    queue.shut_down()
-    assert [queue.get(), queue.get()] == ["a", "b"]
-
-    with pytest.raises(ShutDown):
-        queue.get()
-
-
 def test_each_delayed_add_is_a_retry(clock: FakeClock) -> None:
     """One that the limiter lets through at once is a retry still, and so is one that joins another."""
     provider = FakeMetricsProvider()
@@ -221,18 +211,6 @@ def test_no_delay_is_an_add_with_the_priority(queue: PriorityQueue[str]) -> None
     queue.add_after("a", 0, priority=LOW_PRIORITY)
 
     assert queue.depths() == {LOW_PRIORITY: 1}
-
-
-def test_adds_wake_getters(queue: PriorityQueue[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Getters that wait are served by an add; one bad item does not keep those before it from them."""
-    waits = Waits(monkeypatch, queue._item_ready)
-    getters = [Background(queue.get) for _ in range(2)]
-    waits.wait_for(2)
-    queue.add("a", priority=LOW_PRIORITY)
-    with pytest.raises(TypeError, match="unhashable"):
-        queue.add_all(["b", ["bad"]])  # type: ignore[list-item]
-
-    assert sorted(getter.result() for getter in getters) == ["a", "b"]
 
 
 def test_adds_are_ignored_while_shutting_down(queue: PriorityQueue[str]) -> None:

@@ -134,44 +134,6 @@ def test_workers_that_add_their_items_again_come_to_an_end(
     assert len(queue) == 0
 
 
-@both_queues
-def test_len_counts_each_item_once(new_queue: NewQueue) -> None:
-    """An item that waits is not counted again. Follows TestLen."""
-    queue = new_queue()
-    lengths = []
-    for item in ("foo", "bar", "foo"):
-        queue.add(item)
-        lengths.append(len(queue))
-
-    assert lengths == [1, 2, 2]
-
-
-@both_queues
-def test_add_while_processing_requeues_once(new_queue: NewQueue) -> None:
-    """An item added while it is processed comes again after done. Follows TestReinsert."""
-    queue = new_queue()
-    queue.add("foo")
-    assert queue.get() == "foo"
-    queue.add("foo")
-    assert len(queue) == 0
-    queue.done("foo")
-
-    assert queue.get() == "foo"
-    queue.done("foo")
-    assert len(queue) == 0
-
-
-def test_collapse() -> None:
-    """A second add of a waiting item is one delivery. Follows TestCollapse."""
-    queue: Queue[str] = Queue()
-    queue.add("bar")
-    queue.add("bar")
-
-    assert queue.get() == "bar"
-    queue.done("bar")
-    assert len(queue) == 0
-
-
 def test_collapse_while_processing(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     Adds during processing make one more delivery, which waits for done.
@@ -317,43 +279,6 @@ def test_add_is_ignored_while_shutting_down(new_queue: NewQueue) -> None:
     assert queue.shutting_down()
     assert len(queue) == 1
     assert (provider.adds.value, provider.depth.value) == (1, 1)
-
-
-@both_queues
-def test_first_in_first_out_by_readiness(new_queue: NewQueue) -> None:
-    """Order of adding; an item added again while processed goes behind those that wait."""
-    queue = new_queue()
-    queue.add_all(["A", "B", "C"])
-    assert queue.get() == "A"
-    queue.add("A")
-    queue.done("A")
-
-    assert [queue.get() for _ in range(3)] == ["B", "C", "A"]
-
-
-@both_queues
-def test_drain_does_not_wait_for_what_is_queued(new_queue: NewQueue) -> None:
-    """With nothing in flight a drain returns at once and the waiting item can still be had."""
-    queue = new_queue()
-    queue.add("foo")
-    Background(queue.shut_down_with_drain).result()
-
-    assert queue.get() == "foo"
-    queue.done("foo")
-    with pytest.raises(ShutDown):
-        queue.get()
-
-
-@both_queues
-def test_done_without_get_does_nothing(new_queue: NewQueue) -> None:
-    """Done of an unknown item is no error; of a waiting one it does not queue it twice."""
-    queue = new_queue()
-    queue.done("unknown")
-    assert len(queue) == 0
-    queue.add("waiting")
-    queue.done("waiting")
-
-    assert queue.statistics() == QueueStatistics(queued=1, in_flight=0, readded=0, delayed=0)
 
 
 @both_queues

@@ -63,35 +63,20 @@ def test_exponential_doubles_per_item_until_forgotten() -> None:
     assert limiter.when("one") == pytest.approx(1 * MS)
 
 
-def test_exponential_stops_at_its_maximum() -> None:
+@pytest.mark.parametrize(("base", "maximum"), [(1 * MS, 1000), (MINUTE, 1000 * HOUR)], ids=["ms", "minutes"])
+def test_exponential_stops_at_its_maximum(base: float, maximum: float) -> None:
     """
-    The sixth delay is 32 ms; after 1000 more it is the maximum, not an overflow.
+    The sixth delay is 32 times the first; after 1000 more it is the maximum, not an overflow.
 
     Follows TestItemExponentialFailureRateLimiterOverFlow.
     """
-    limiter: ItemExponentialFailureRateLimiter[str] = ItemExponentialFailureRateLimiter(1 * MS, 1000)
+    limiter: ItemExponentialFailureRateLimiter[str] = ItemExponentialFailureRateLimiter(base, maximum)
     whens(limiter, "one", 5)
-    assert limiter.when("one") == pytest.approx(32 * MS)
+    assert limiter.when("one") == pytest.approx(32 * base)
 
-    whens(limiter, "overflow1", 1000)
-    assert limiter.when("overflow1") == 1000
-
-
-def test_exponential_with_long_delays() -> None:
-    """
-    Minutes double like milliseconds, and overflow no more than they do.
-
-    Follows TestItemExponentialFailureRateLimiterOverFlow.
-    """
-    limiter: ItemExponentialFailureRateLimiter[str] = ItemExponentialFailureRateLimiter(MINUTE, 1000 * HOUR)
-    whens(limiter, "two", 2)
-    assert limiter.when("two") == 4 * MINUTE
-
-    whens(limiter, "overflow2", 1000)
-    assert limiter.when("overflow2") == 1000 * HOUR
-    whens(limiter, "overflow2", 100)
-    assert limiter.when("overflow2") == 1000 * HOUR
-    assert limiter.num_requeues("overflow2") == 1102
+    whens(limiter, "overflow", 1000)
+    assert whens(limiter, "overflow", 2) == [maximum, maximum]
+    assert limiter.num_requeues("overflow") == 1002
 
 
 def test_fast_slow() -> None:
@@ -168,20 +153,19 @@ def test_default_controller_limiter() -> None:
     assert expected[17:] == [655.36, 1000.0, 1000.0]
 
 
-def test_default_controller_limiter_limits_all_items_together() -> None:
-    """The default bucket: after a burst of 100, 10 per second."""
-    limiter = default_controller_rate_limiter(clock=FakeClock())
-    delays = [limiter.when(f"item-{n}") for n in range(102)]
+@pytest.mark.parametrize(
+    ("bucket", "burst", "waits"),
+    [({}, 100, [0.1, 0.2]), ({"rate": 50, "burst": 300}, 300, [0.02, 0.04])],
+    ids=["default", "sample-controller"],
+)
+def test_default_controller_limiter_limits_all_items_together(
+    bucket: dict[str, int], burst: int, waits: list[float]
+) -> None:
+    """The bucket's burst of items is not held up, the next ones wait for their tokens."""
+    limiter = default_controller_rate_limiter(**bucket, clock=FakeClock())
+    delays = [limiter.when(f"item-{n}") for n in range(burst + 2)]
 
-    assert delays == pytest.approx([0.005] * 100 + [0.1, 0.2])
-
-
-def test_default_controller_limiter_with_another_bucket() -> None:
-    """Sample-controller's bucket: after a burst of 300, 50 per second."""
-    limiter = default_controller_rate_limiter(rate=50, burst=300, clock=FakeClock())
-    delays = [limiter.when(f"item-{n}") for n in range(302)]
-
-    assert delays == pytest.approx([0.005] * 300 + [0.02, 0.04])
+    assert delays == pytest.approx([0.005] * burst + waits)
 
 
 def test_max_of_takes_a_token_also_when_another_dominates() -> None:
@@ -201,23 +185,6 @@ def test_an_empty_bucket_never_lets_go() -> None:
 
 
 # -- the bucket
-
-
-def test_burst_then_refusal() -> None:
-    """A burst of 3 is accepted, the fourth is refused. Follows TestBasicThrottle."""
-    bucket = TokenBucket(1, 3, FakeClock())
-
-    assert [bucket.try_accept() for _ in range(4)] == [True, True, True, False]
-
-
-def test_tokens_come_back_with_time() -> None:
-    """A burst of 1 is used up, and there again 2 s later. Follows TestIncrementThrottle."""
-    clock = FakeClock()
-    bucket = TokenBucket(1, 1, clock)
-    assert [bucket.try_accept() for _ in range(2)] == [True, False]
-    clock.advance(2)
-
-    assert [bucket.try_accept() for _ in range(2)] == [True, False]
 
 
 def test_waits_for_tokens_take_their_time() -> None:
