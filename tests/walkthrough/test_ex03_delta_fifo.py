@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from support.checks.chapters import judged, judged_start
+from handloop.walkthrough.exercise_catalog import EXERCISES
+from support.checks.chapters import judged
 
 RIGHT = """
 def process(key, deltas, store, tell):
@@ -27,16 +28,11 @@ def test_a_right_solution() -> None:
     assert (report.wrong, len(report.right)) == ("", 4)
 
 
-def test_the_starting_file_fails_with_a_hint() -> None:
-    """It handles Added alone."""
-    report = judged_start(3)
-    assert "the store has the one with 1 replicas" in report.wrong
-    assert "Each of them changes the store" in report.hint
-
-
 @pytest.mark.parametrize(
     ("text", "happened", "hint"),
     [
+        # as it starts: it handles Added alone
+        (EXERCISES[3].start, "the store has the one with 1 replicas", "Each of them changes the store"),
         (BY_TYPE, "after Added of a stored Foo you told [('add'", "Ask the store"),
         (NEWEST_ONLY, "you told [('add', 'default/a')]", "Each of them"),
         (NO_TOMBSTONE, "no attribute 'metadata'", "DeletedFinalStateUnknown"),

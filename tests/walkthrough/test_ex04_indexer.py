@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from support.checks.chapters import judged, judged_start
+from handloop.walkthrough.exercise_catalog import EXERCISES
+from support.checks.chapters import judged
 
 RIGHT = """
 from handloop.apis.meta import controller_of
@@ -24,16 +25,11 @@ def test_a_right_solution() -> None:
     assert (report.wrong, len(report.right)) == ("", 3)
 
 
-def test_the_starting_file_fails_with_a_hint() -> None:
-    """It finds nothing."""
-    report = judged_start(4)
-    assert "returned nothing" in report.wrong
-    assert "controller_of" in report.hint
-
-
 @pytest.mark.parametrize(
     ("text", "happened", "hint"),
     [
+        # as it starts: it finds nothing
+        (EXERCISES[4].start, "returned nothing", "controller_of"),
         (
             RIGHT.replace("return [f", "return (f").replace('name}"]', 'name}")'),
             "the string 'default/a'",

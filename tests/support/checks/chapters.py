@@ -29,8 +29,3 @@ def judged(number: int, text: str) -> Report:
         file = Path(folder) / "solution.py"
         file.write_text(text, encoding="utf-8")
         return judge(EXERCISES[number].check, file)
-
-
-def judged_start(number: int) -> Report:
-    """The verdict on the starting file."""
-    return judged(number, EXERCISES[number].start)
