@@ -94,7 +94,7 @@ def test_transaction_with_bad_objects() -> None:
     """
     Objects without a key are named by their place, the others applied, with what each found.
 
-    Follows TestCacheTransactionShouldIndexErrors, as the next two.
+    Follows TestCacheTransactionShouldIndexErrors, as the next one.
     """
     store = new_store()
     store.add(Item("b", 2))
@@ -109,15 +109,6 @@ def test_transaction_with_bad_objects() -> None:
         "failed to execute (2/4) transactions failed due to: [couldn't create key"
     )
     assert sorted(store.list()) == [Item("a"), Item("b", 4)]
-
-
-def test_transaction_of_bad_objects_only() -> None:
-    """Nothing is applied."""
-    store = new_store()
-    with pytest.raises(TransactionError, match=r"\(1/1\)") as raised:
-        store.apply([(ADDED, Item("bad"))])
-    assert sorted(raised.value.errors) == [0]
-    assert len(store) == 0
 
 
 def test_transaction_without_errors() -> None:
@@ -183,26 +174,6 @@ def fussy(obj: str) -> Sequence[str]:
 
 def state(index: StoreIndex[str]) -> dict[str, set[str]]:
     return {value: set(index.keys(value)) for value in index.all_values()}
-
-
-def test_object_on_which_the_function_fails_is_under_no_value() -> None:
-    """Not under its former ones either; it is logged once, and counted until it fits or goes."""
-    index = StoreIndex(fussy)
-    index.change("1", None, "a")
-    index.change("2", None, "a b")
-    index.change("1", "a", "bad")
-    assert state(index) == {"a": {"2"}, "b": {"2"}}
-    assert [(key, repr(error)) for key, error in index.take_failures()] == [
-        ("1", "ArithmeticError('no value')")
-    ]
-    index.change("1", "bad", "bad")
-    assert (index.failed, index.take_failures()) == (1, [])
-    index.change("1", "bad", "b")
-    assert (index.failed, state(index)) == (0, {"a": {"2"}, "b": {"1", "2"}})
-    index.change("1", "b", "bad")
-    assert len(index.take_failures()) == 1
-    index.change("1", "bad", None)
-    assert (index.failed, state(index)) == (0, {"a": {"2"}, "b": {"2"}})
 
 
 @pytest.mark.parametrize("new", ["c", "bad", None])

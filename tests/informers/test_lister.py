@@ -45,26 +45,6 @@ class Unlabelled:
     """An object whose labels no test should read."""
 
 
-def test_list_by_label_among_many() -> None:
-    """10,000 labelled ones of 100,000. Follows TestListAll, as the next two."""
-    indexer: Indexer[Deployment] = Indexer()
-    indexer.replace(
-        (
-            deployment(f"d{number}", labels={"app": "x"} if number % 10 == 0 else None)
-            for number in range(100_000)
-        ),
-        "1",
-    )
-    lister = Lister(indexer, Deployment.resource)
-    assert len(lister.list(parse_selector("app=x"))) == 10_000
-
-
-def test_list_everything() -> None:
-    """Every object, whether or not it has labels."""
-    assert names(new_lister().list()) == ["a", "b", "c", "d"]
-    assert names(new_lister().list(everything())) == ["a", "b", "c", "d"]
-
-
 def test_everything_does_not_look_at_labels() -> None:
     """An object without metadata is listed too; only a real selector needs labels."""
     indexer: Indexer[Deployment] = Indexer(key_func=lambda _obj: "key")
@@ -75,11 +55,6 @@ def test_everything_does_not_look_at_labels() -> None:
         lister.list(parse_selector("app=x"))
 
 
-def test_list_without_a_match() -> None:
-    """Nothing matches, nothing is listed."""
-    assert new_lister().list(parse_selector("app=z")) == []
-
-
 @pytest.mark.parametrize("namespace", ["", "one"])
 def test_nothing_does_not_read_the_store(namespace: str) -> None:
     """The answer is known without it."""
@@ -88,8 +63,9 @@ def test_nothing_does_not_read_the_store(namespace: str) -> None:
 
 
 def test_get_by_namespace_and_name() -> None:
-    """The cached object itself, by each spelling of its name."""
+    """The cached object itself, by each spelling of its name; None without one, and no error of a client."""
     lister = new_lister()
+    assert lister.get("a", namespace="two") is None
     assert lister.get("a", namespace="one") is OBJECTS[0]
     assert lister.get("one/a") is lister.get("one/a", namespace="one") is OBJECTS[0]
     assert lister.get(ObjectName("one", "a")) is OBJECTS[0]
@@ -103,11 +79,6 @@ def test_a_namespace_does_not_count_for_a_cluster_scoped_kind() -> None:
     assert lister.get("d") is lister.get(ObjectName("", "d")) is OBJECTS[3]
     assert lister.get("one/d") is lister.get("d", namespace="one") is OBJECTS[3]
     assert lister.list(namespace="one") == lister.list()
-
-
-def test_get_of_a_missing_object() -> None:
-    """None; an error of the client would mean that the server was asked."""
-    assert new_lister().get("a", namespace="two") is None
 
 
 def test_a_name_that_can_be_no_objects_is_refused() -> None:
@@ -147,10 +118,15 @@ def test_objects_are_found_by_an_index() -> None:
         ("three", everything(), []),
         ("", everything(), ["a", "b", "c", "d"]),
         ("", parse_selector("app=x"), ["a", "c"]),
+        ("", parse_selector("app=z"), []),
     ],
 )
 def test_list_of_a_namespace(namespace: str, selector: Selector | str, expected: list[str]) -> None:
-    """By index, and with the same result and a warning without one; "" stands for all namespaces."""
+    """
+    By index, and with the same result and a warning without one; "" stands for all namespaces.
+
+    Follows TestListAll.
+    """
     assert names(new_lister().list(selector, namespace=namespace)) == expected
     with captured_logs() as entries:
         assert names(new_lister(indexed=False).list(selector, namespace=namespace)) == expected
