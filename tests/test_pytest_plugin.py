@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 import tomllib
 from fnmatch import fnmatch
 from importlib import import_module
 from pathlib import Path
 
 import pytest
+
+from support.checks.docs_page import run_tests
 
 ROOT = Path(__file__).parents[1]
 
@@ -115,24 +114,7 @@ def _pytest(folder: Path, **files: str) -> str:
     """Run tests with the plugin, warnings being errors; returns the report."""
     for name, text in files.items():
         (folder / f"{name}.py").write_text(text, encoding="utf-8")
-    environment = {"PATH": os.environ["PATH"], "HOME": str(folder), "PYTHONPATH": str(ROOT)}
-    environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # an installed one would be registered twice
-    options = [
-        "-p",
-        "handloop.pytest_plugin",
-        "-p",
-        "no:cacheprovider",
-        "--strict-markers",
-    ]
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-m", "pytest", "-q", "-rA", *options],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=False,
-    )
+    done = run_tests(folder, "-rA", "--strict-markers")
     return done.stdout + done.stderr
 
 

@@ -139,6 +139,18 @@ def test_deletions_of_the_first_replace_count_for_has_synced() -> None:
     assert fifo.has_synced()
 
 
+def test_a_resync_before_the_first_list_does_not_sync() -> None:
+    """Resynced keys are no list: they are handed on as initial, and the list that follows is waited for."""
+    fifo = ItemFIFO(KnownItems([FOO]))
+    fifo.resync()
+    assert fifo.pop()[1]
+    assert not fifo.has_synced()
+    fifo.relist(FOO)
+    assert not fifo.has_synced()
+    fifo.pop()
+    assert fifo.has_synced()
+
+
 def test_close_ends_all_blocked_pops(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     Every thread blocked in pop learns that the FIFO is closed.

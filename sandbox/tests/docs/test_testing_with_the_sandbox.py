@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import stat
-import subprocess
 import sys
 from pathlib import Path
 from typing import get_args
 
 from handloop_sandbox.faults.fault import AnyFault
 from handloop_sandbox.faults.faults import Faults
+from support.checks.docs_page import assert_tests_pass
 from support.servers.local_server import LocalServer
 
 ROOT = Path(__file__).parents[3]
@@ -43,32 +42,7 @@ def test_the_python_examples_pass(tmp_path: Path) -> None:
     program = tmp_path / "my-program"
     program.write_text(MY_PROGRAM, encoding="utf-8")
     program.chmod(stat.S_IRWXU)
-    environment = {
-        "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}",
-        "HOME": str(tmp_path),
-        "PYTHONPATH": str(ROOT),
-        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
-    }
-    done = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "pytest",
-            "-q",
-            "-p",
-            "handloop.pytest_plugin",
-            "-p",
-            "no:cacheprovider",
-        ],
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert f"{sum(block.count('def test_') for block in blocks)} passed" in done.stdout
+    assert_tests_pass(tmp_path, sum(block.count("def test_") for block in blocks))
 
 
 def test_the_curl_examples_are_understood() -> None:

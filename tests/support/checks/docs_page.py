@@ -36,13 +36,17 @@ def module_of(page: str, block: str, folder: Path, patch: pytest.MonkeyPatch) ->
     return module
 
 
-def assert_tests_pass(folder: Path, count: int) -> None:
-    """The tests in a folder, so many of them, pass for a user who has installed us."""
-    environment = {"PATH": os.environ["PATH"], "HOME": str(folder), "PYTHONPATH": str(DOCS.parent)}
-    environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
-    options = ("-q", "-p", "handloop.pytest_plugin", "-p", "no:cacheprovider")
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-m", "pytest", *options],
+def run_tests(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    """Run the tests in a folder as a user who has installed us; warnings are errors."""
+    environment = {
+        "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}",
+        "HOME": str(folder),
+        "PYTHONPATH": str(DOCS.parent),
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",  # an installed plugin would be registered twice
+    }
+    fixed = ("-q", "-p", "handloop.pytest_plugin", "-p", "no:cacheprovider")
+    return subprocess.run(
+        [sys.executable, "-W", "error", "-m", "pytest", *fixed, *options],
         cwd=folder,
         env=environment,
         capture_output=True,
@@ -50,5 +54,10 @@ def assert_tests_pass(folder: Path, count: int) -> None:
         timeout=100,
         check=False,
     )
+
+
+def assert_tests_pass(folder: Path, count: int) -> None:
+    """The tests in a folder, so many of them, pass for a user who has installed us."""
+    done = run_tests(folder)
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"{count} passed" in done.stdout
