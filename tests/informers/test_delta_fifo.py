@@ -279,6 +279,16 @@ def test_a_batch_is_bounded() -> None:
     assert len(fifo) == 1
 
 
+def test_a_batch_may_cross_the_end_of_the_initial_list() -> None:
+    """Each key carries its own flag: listed ones are initial, later ones are not."""
+    fifo = ItemFIFO()
+    fifo.relist(Item("1"), Item("2"))
+    fifo.update(Item("3"))
+    flags: list[bool] = []
+    fifo.pop_batch(lambda batch: flags.extend(is_initial for _, is_initial in batch))
+    assert flags == [True, True, False]
+
+
 def raise_error(_batch: Batch) -> None:
     raise ArithmeticError("processing failed")
 

@@ -120,7 +120,7 @@ def test_stopped_reflector_asks_for_nothing() -> None:
     rig = ReflectorRig()
     rig.reflector.stop()
     rig.round()
-    rig.reflector.run()
+    rig.run()
     assert rig.source.list_options == rig.source.watch_options == []
 
 
@@ -128,8 +128,7 @@ def test_stop_on_an_open_stream_is_no_error() -> None:
     """The round returns, and the stream is closed."""
     rig = ReflectorRig(listed())
     watch = rig.last_watch()
-    with capture_logs() as logs:
-        rig.round()
+    logs = rig.round()
     assert watch.is_closed
     assert logs == []
 
@@ -165,8 +164,7 @@ def test_stop_while_a_request_fails_is_no_error(request_kind: str) -> None:
 
     rig = ReflectorRig(FakeListerWatcher(lists=[page()] if request_kind == "watches" else []))
     getattr(rig.source, request_kind).append(refuse)
-    with capture_logs() as logs:
-        rig.reflector.run()
+    logs = rig.run()
     assert logs == []
 
 
@@ -395,8 +393,7 @@ def test_very_short_watch_is_opened_again_after_a_pause() -> None:
     rig = ReflectorRig(listed(rv=5))
     short = rig.watch().end()
     rig.last_watch()
-    with capture_logs() as logs:
-        rig.round()
+    logs = rig.round()
     assert short.is_closed
     assert rig.clock.slept == [1]
     assert rig.watched_versions() == ["5", "5"]
@@ -426,8 +423,7 @@ def test_events_change_the_store() -> None:
             added(deployment("baz", 32)),
         ]
     )
-    with capture_logs() as logs:
-        rig.round()
+    logs = rig.round()
     assert rig.store.versions() == {"bar": "55", "baz": "32"}
     assert rig.rv() == "32"
     assert [entry["event"] for entry in logs] == [
@@ -448,8 +444,7 @@ def test_refused_connections_are_tried_again_with_growing_pauses(
     rig = ReflectorRig(listed(rv=5), clock=clock, backoff=backoff)
     rig.source.watches += [ConnectionRefused("refused")] * count
     rig.last_watch()
-    with capture_logs():
-        rig.round()
+    rig.round()
     assert least <= sum(clock.slept) < most
     assert len(rig.source.list_options) == 1
 
@@ -460,8 +455,7 @@ def test_busy_server_makes_us_wait_without_a_list() -> None:
     rig.source.watches += [too_many_requests()] * 4
     rig.watch([error_event(too_many_requests())])
     rig.last_watch()
-    with capture_logs():
-        rig.round()
+    rig.round()
     assert rig.backoff.calls == 5
     assert rig.watched_versions() == ["5"] * 6
     assert len(rig.source.list_options) == 1
@@ -475,8 +469,7 @@ def test_trouble_is_over_once_a_watch_lasts(lasting: Exception | None) -> None:
     lasts = rig.watch().then(lambda: rig.clock.advance(75))
     _ = lasts.end() if lasting is None else lasts.fail(lasting)
     rig.last_watch()
-    with capture_logs() as logs:
-        rig.round()
+    logs = rig.round()
     said = [entry["event"] for entry in logs if entry["log_level"] != "debug"]
     assert said == ["Failed to watch", "Watching again"]
 
@@ -485,8 +478,7 @@ def test_internal_error_of_a_stream_leads_to_a_list() -> None:
     """A 500 as ERROR event ends the round, as it would upstream."""
     rig = ReflectorRig(listed())
     rig.watch([error_event(internal_error())])
-    with capture_logs():
-        rig.round()
+    rig.round()
     assert (len(rig.source.list_options), len(rig.source.watch_options)) == (1, 1)
 
 
@@ -534,8 +526,7 @@ def test_expired_stream_leads_to_a_list_at_the_last_version(error: APIError) -> 
     rig = ReflectorRig(FakeListerWatcher(lists=[page(rv=5), page(rv=9)]), watch_error_handler=handled.append)
     rig.watch([added(deployment("a", 7)), error_event(error)])
     rig.last_watch()
-    with capture_logs():
-        rig.reflector.run()
+    rig.run()
     assert rig.asked_versions() == ["", "7"]
     assert handled == []
     assert rig.clock.slept == [1]
@@ -547,8 +538,7 @@ def test_event_that_the_store_refuses_is_logged_and_passed() -> None:
     rig = ReflectorRig(listed(rv=5))
     rig.store.refuse = lambda entry: entry[0] is DeltaType.UPDATED
     rig.last_watch([modified(deployment("a", 6)), added(deployment("b", 7))], [modified(deployment("b", 8))])
-    with capture_logs() as logs:
-        rig.round()
+    logs = rig.round()
     assert rig.rv() == "8"
     assert rig.store.versions() == {"b": "7"}
     assert [entry["err"] for entry in logs] == ["refused Updated", "refused Updated"]
@@ -560,8 +550,7 @@ def test_delay_falls_back_after_two_minutes_of_failure() -> None:
     rig = ReflectorRig(listed(), clock=clock, backoff=reflector_backoff(clock, lambda: 0.5))
     rig.source.watches += [ConnectionRefused("refused")] * 16
     rig.last_watch()
-    with capture_logs():
-        rig.round()
+    rig.round()
     base = [pause / 1.5 for pause in clock.slept]
     assert base[:7] == pytest.approx([0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 30])
     starts = [number for number, pause in enumerate(base) if pause == pytest.approx(0.8)]
@@ -610,8 +599,7 @@ def cut_anywhere(error: Exception, after: int) -> ReflectorRig:
 def test_cut_stream_goes_on_after_the_last_event(error: Exception, after: int, slept: list[float]) -> None:
     """Wherever a stream is cut, the next one continues; a silent one is no failure."""
     rig = cut_anywhere(error, after)
-    with capture_logs() as logs:
-        rig.round()
+    logs = rig.round()
     assert sorted(rig.store.objects) == ["d11", "d12", "d13", "d14"]
     assert len(rig.source.list_options) == 1
     assert rig.watched_versions() == ["10", str(10 + after)]
@@ -628,8 +616,7 @@ def test_server_that_comes_back_is_not_asked_for_a_list() -> None:
     rig.watch([modified(deployment("a", 6))]).fail(ConnectionBroken("reset"))
     rig.source.watches += [ConnectionRefused("refused")] * 20
     rig.last_watch()
-    with capture_logs() as logs:
-        rig.round()
+    logs = rig.round()
     assert len(source.list_options) == 1
     assert rig.store.versions() == {"a": "6"}
     assert set(rig.watched_versions()) == {"5", "6"}
@@ -642,8 +629,7 @@ def test_failing_server_is_asked_again_without_a_list(code: int) -> None:
     rig = ReflectorRig(listed(rv=5))
     rig.source.watches.append(api_error(code, "", "unavailable"))
     rig.last_watch()
-    with capture_logs():
-        rig.round()
+    rig.round()
     assert rig.watched_versions() == ["5", "5"]
     assert len(rig.source.list_options) == 1
 
@@ -656,8 +642,7 @@ def test_thousand_short_watches_are_no_storm() -> None:
     source.every_watch = lambda _: FakeWatch(None)
     rig = ReflectorRig(source, clock=clock, backoff=reflector_backoff(clock, random.Random(1).random))
     source.watches.extend([*[lambda _: FakeWatch(None)] * 1000, _stopping(rig)])
-    with capture_logs() as logs:
-        rig.reflector.run()
+    logs = rig.run()
     requests = len(source.watch_options) + len(source.list_options)
     assert requests / clock.now() <= 0.3
     assert len(logs) / (clock.now() / 60) <= 2
@@ -670,8 +655,7 @@ def test_thousand_expired_versions_are_no_storm() -> None:
     source.every_list = page(rv=5)
     rig = ReflectorRig(source, clock=clock, backoff=reflector_backoff(clock, random.Random(1).random))
     source.watches.extend([*[lambda _: FakeWatch([error_event(expired())])] * 1000, _stopping(rig)])
-    with capture_logs() as logs:
-        rig.reflector.run()
+    logs = rig.run()
     assert len(source.list_options) / clock.now() <= 0.3
     assert len(logs) / (clock.now() / 60) <= 1.1
 
@@ -686,8 +670,7 @@ def test_unreadable_stream_leads_to_a_list_in_the_end() -> None:
     for _ in range(5):
         rig.watch().fail(DecodeError("bad line"))
     rig.last_watch()
-    with capture_logs():
-        rig.reflector.run()
+    rig.run()
     assert rig.rv() == "9"
     assert rig.reflector.statistics().relists == {"unreadable": 1}
 
@@ -722,8 +705,7 @@ def test_silence_where_bookmarks_came_leads_to_a_list() -> None:
     rig.watch().fail(DeadlineExceeded("silent"))
     rig.watch().fail(DeadlineExceeded("silent"))
     rig.last_watch()
-    with capture_logs() as logs:
-        rig.reflector.run()
+    logs = rig.run()
     assert rig.asked_versions() == ["", "", "100", ""]
     assert [options.limit for options in rig.source.list_options][1] == 1
     assert (rig.rv(), rig.store.versions()) == ("50", {"a": "40"})
@@ -746,8 +728,7 @@ def test_silence_of_an_idle_cluster_needs_no_list(newest: int) -> None:
     for _ in range(4):
         rig.watch().fail(DeadlineExceeded("silent"))
     rig.last_watch()
-    with capture_logs() as logs:
-        rig.reflector.run()
+    logs = rig.run()
     assert [(entry["log_level"], entry.get("v")) for entry in logs] == [("debug", 4)] * 5
     assert rig.metrics.made["silent_watches", NAME].count == 5
     assert [options.limit for options in rig.source.list_options][1:] == [1, 1]
@@ -765,8 +746,7 @@ def test_silence_of_a_server_that_does_not_answer_leads_to_a_list() -> None:
     for _ in range(2):
         rig.watch().fail(DeadlineExceeded("silent"))
     rig.last_watch()
-    with capture_logs():
-        rig.reflector.run()
+    rig.run()
     assert rig.store.replaces == ["100", "110"]
     assert rig.reflector.statistics().relists == {"silent": 1}
 
@@ -778,8 +758,7 @@ def test_list_from_the_past_is_not_published_before_it_lasts() -> None:
     )
     rig.expiring_watch()
     rig.last_watch()
-    with capture_logs() as logs:
-        rig.reflector.run()
+    logs = rig.run()
     assert rig.store.replaces == ["10", "12"]
     assert rig.asked_versions() == ["", "10", "", ""]
     assert "7, 10 was seen before" in logs[1]["err"]
@@ -792,8 +771,7 @@ def test_past_that_lasts_is_the_truth() -> None:
     rig = ReflectorRig(source)
     rig.expiring_watch()
     rig.last_watch()
-    with capture_logs() as logs:
-        rig.reflector.run()
+    logs = rig.run()
     assert rig.store.replaces == ["10", "7"]
     assert rig.clock.now() == pytest.approx(31)
     assert "Cluster history rewound" in [entry["event"] for entry in logs]
@@ -804,8 +782,7 @@ def test_bookmark_from_the_past_leads_to_a_list() -> None:
     rig = ReflectorRig(FakeListerWatcher(lists=[page(rv=10), page(rv=12)]))
     rig.watch([bookmark(7)])
     rig.last_watch()
-    with capture_logs():
-        rig.reflector.run()
+    rig.run()
     assert rig.asked_versions() == ["", "10"]
     assert rig.reflector.statistics().relists == {"rewound": 1}
 
@@ -820,8 +797,7 @@ def test_error_handler_takes_the_place_of_the_log() -> None:
     rig = ReflectorRig(FakeListerWatcher(lists=[denied, page(), page()]), watch_error_handler=handled.append)
     rig.source.watches.append(denied)
     rig.last_watch()
-    with capture_logs() as logs:
-        rig.reflector.run()
+    logs = rig.run()
     assert ["Access Denied" in str(error) for error in handled] == [True, True]
     assert logs == []
     assert rig.reflector.statistics().relists == {"error": 1}
@@ -836,8 +812,7 @@ def test_an_error_handler_that_raises_ends_nothing() -> None:
     denied = api_error(403, "Forbidden", "Access Denied")
     rig = ReflectorRig(FakeListerWatcher(lists=[denied, page(rv=7)]), watch_error_handler=broken)
     rig.last_watch()
-    with capture_logs() as logs:
-        rig.reflector.run()
+    logs = rig.run()
     assert rig.rv() == "7"
     assert [(entry["event"], entry["err"]) for entry in logs] == [
         ("Watch error handler failed", "ValueError('broken handler')")
@@ -856,7 +831,7 @@ def test_a_log_that_cannot_be_written_ends_nothing(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(outage_module.log, "warning", full, raising=False)
     rig = ReflectorRig(FakeListerWatcher(lists=[api_error(403, "Forbidden", "no"), page(rv=7)]))
     rig.last_watch()
-    rig.reflector.run()
+    rig.run()
     assert rig.rv() == "7"
     assert next(lines, None) is None
     assert rig.clock.slept == [UNTOLD_SECONDS]
@@ -866,8 +841,7 @@ def test_missing_permission_is_reported_at_once_and_passes_by_itself() -> None:
     """E09: one line with the fix, and one when it works; no restart."""
     rig = ReflectorRig(FakeListerWatcher(lists=[api_error(403, "Forbidden", "cannot list")] * 3 + [page()]))
     rig.last_watch()
-    with capture_logs() as logs:
-        rig.reflector.run()
+    logs = rig.run()
     assert [entry["event"] for entry in logs] == ["Failed to list", "Watching again"]
     assert logs[0]["fix"].startswith("allow list and watch of deployments.apps at cluster scope")
     assert logs[0]["retryIn"] == "1.0 s"
@@ -885,8 +859,7 @@ def test_undecodable_objects_are_quarantined_and_released() -> None:
         [modified(deployment("a", 8))],
         [WatchEvent(EventType.DELETED, Undecodable("default", "b", "9", b"{}", "does not fit"))],
     )
-    with capture_logs():
-        rig.round()
+    rig.round()
     assert rig.metrics.made["quarantined", NAME].values == [1, 2, 1, 0]
     both = ["default/a", "default/b"]
     assert held == [["default/a"], both, both, ["default/b"]]
@@ -916,8 +889,7 @@ def test_statistics_show_where_a_round_is() -> None:
         return watch
 
     rig.source.watches.append(open_again)
-    with capture_logs():
-        rig.round()
+    rig.round()
     assert (seen[0].state, seen[0].listed, seen[0].page) == (State.LISTING, 1, 1)
     assert (seen[1].state, seen[1].last_error, seen[1].last_event_at) == (State.LISTED, "reset", 0.0)
     assert (seen[2].state, seen[2].last_error, seen[2].last_event_at) == (State.WATCHING, "", 1.0)
@@ -942,8 +914,7 @@ def test_an_idle_watch_was_new_until_it_broke(error: Exception | None, heard_at:
         raise ConnectionRefused("gone")
 
     rig.source.watches.append(refuse)
-    with capture_logs():
-        rig.round()
+    rig.round()
     assert rig.reflector.statistics().last_event_at == heard_at
 
 

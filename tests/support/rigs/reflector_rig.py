@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, MutableMapping
 from typing import Any
+
+from structlog.testing import capture_logs
 
 from handloop.apis.apps_v1 import Deployment
 from handloop.client.decoding.watch_stream import EventType, WatchEvent
@@ -82,9 +84,17 @@ class ReflectorRig:
             **options,
         )
 
-    def round(self) -> None:
-        """One list_and_watch."""
-        self.reflector.list_and_watch()
+    def round(self) -> list[MutableMapping[str, Any]]:
+        """One list_and_watch. Returns: the lines that it logged."""
+        with capture_logs() as logs:
+            self.reflector.list_and_watch()
+        return logs
+
+    def run(self) -> list[MutableMapping[str, Any]]:
+        """All rounds, until it is stopped. Returns: the lines that they logged."""
+        with capture_logs() as logs:
+            self.reflector.run()
+        return logs
 
     def watch(self, *script: list[WatchEvent[Deployment]] | Exception | None) -> FakeWatch[Deployment]:
         """Script the next watch."""
