@@ -179,8 +179,7 @@ def test_store_and_handlers_see_transformed_objects(make_rig: MakeRig) -> None:
     handler = Listening()
     rig.informer.add_event_handler(handler)
     rig.informer.set_transform(shout)
-    rig.run_synced()
-    rig.until_watching()
+    rig.run_watching()
     source_of(rig).add(deployment("b"))
     source_of(rig).modify(deployment("b"))
     handler.wait_for(3)
@@ -202,8 +201,7 @@ def test_transform_runs_once_per_object(make_rig: MakeRig, supports_watch_list: 
 
     handler, _ = rig.handle()
     rig.informer.set_transform(count)
-    rig.run_synced()
-    rig.until_watching()
+    rig.run_watching()
     source_of(rig).add(deployment("c"))
     handler.wait_for(3)
     assert calls == ["a", "b", "c"]
@@ -220,8 +218,7 @@ def test_transform_that_fails_on_an_event_loses_that_event_only(make_rig: MakeRi
 
     handler, _ = rig.handle()
     rig.informer.set_transform(refuse)
-    rig.run_synced()
-    rig.until_watching()
+    rig.run_watching()
     with capture_logs() as logs:
         source_of(rig).add(deployment("bad"))
         source_of(rig).add(deployment("good"))
@@ -256,18 +253,13 @@ def test_changes_that_were_missed_are_found_by_the_next_list(make_rig: MakeRig) 
     source = FakeSource(deployment("pod-1"), deployment("pod-3"))
     rig = make_rig(source)
     handler, _ = rig.handle()
-    rig.run_synced()
-    rig.until_watching()
+    rig.run_watching()
     with source.unseen():
         source.modify(deployment("pod-1"))
         source.add(deployment("pod-2"))
         source.delete("pod-3")
-    with capture_logs():
-        source.drop_watches(expired())
-        rig.until_pausing()
-        rig.clock.advance(30)
-        changes = handler.wait_for(5)[2:]
-    assert changes == ["update pod-1 1 2", "add pod-2 3 late", "delete default/pod-3 gone"]
+    rig.expire()
+    assert handler.wait_for(5)[2:] == ["update pod-1 1 2", "add pod-2 3 late", "delete default/pod-3 gone"]
 
 
 def test_object_that_the_store_refuses_does_not_stop_the_loop(make_rig: MakeRig) -> None:
@@ -279,8 +271,7 @@ def test_object_that_the_store_refuses_does_not_stop_the_loop(make_rig: MakeRig)
 
     rig.informer.set_transform(lose_metadata)
     handler, _ = rig.handle()
-    rig.run_synced()
-    rig.until_watching()
+    rig.run_watching()
     with capture_logs() as logs:
         source_of(rig).add(deployment("bad"))
         source_of(rig).add(deployment("good"))
@@ -317,8 +308,7 @@ def test_object_on_which_an_index_function_fails_is_mirrored(
     rig = make_rig(source, indexers={"app": lambda obj: [obj.metadata.labels["app"]]})
     handler, _ = rig.handle()
     with capture_logs() as logs:
-        rig.run_synced()
-        rig.until_watching()
+        rig.run_watching()
         source.modify(web("a"))
         source.modify(deployment("b"))
         handler.wait_for(4)
@@ -341,8 +331,7 @@ def test_object_that_no_longer_fits_leaves_the_store(make_rig: MakeRig) -> None:
     handler, _ = rig.handle()
     told: list[Undecodable] = []
     rig.informer.on_undecodable(told.append)
-    rig.run_synced()
-    rig.until_watching()
+    rig.run_watching()
     broken = Undecodable("default", "pod1", "2", b"{}", "does not fit")
     (watch,) = source_of(rig).open_watches()
     with capture_logs():
@@ -391,8 +380,7 @@ def test_events_out_of_order_end_in_the_newest_state(make_rig: MakeRig, seed: in
     chance = random.Random(seed)
     source = FakeSource()
     rig = make_rig(source)
-    rig.run_synced()
-    rig.until_watching()
+    rig.run_watching()
     source.hold()
     for name in ("a", "b"):
         source.add(deployment(name, uid=f"first-{name}"))
@@ -420,8 +408,7 @@ def test_indexes_before_and_after_the_start(make_rig: MakeRig) -> None:
     """An index works from the first object on; one added while running is complete at once."""
     rig = make_rig(FakeSource(web("a"), deployment("b")), indexers={"app": by_app})
     handler, _ = rig.handle()
-    rig.run_synced()
-    rig.until_watching()
+    rig.run_watching()
     assert names(rig.informer.indexer.by_index("app", "web")) == ["a"]
     source_of(rig).add(web("c"))
     handler.wait_for(3)
@@ -615,8 +602,7 @@ def test_late_handler_gets_what_is_stored_as_initial(make_rig: MakeRig) -> None:
     """Long after the sync, the adds of its snapshot carry the initial mark."""
     rig = make_rig()
     first, _ = rig.handle()
-    rig.run_synced()
-    rig.until_watching()
+    rig.run_watching()
     source_of(rig).add(deployment("pod3"))
     first.wait_for(3)
     late, _ = rig.handle()
@@ -626,8 +612,7 @@ def test_late_handler_gets_what_is_stored_as_initial(make_rig: MakeRig) -> None:
 def test_late_handler_misses_nothing_and_sees_nothing_twice(make_rig: MakeRig) -> None:
     """Handlers that join and leave during changes see each object's history from an add on."""
     rig = make_rig(FakeSource())
-    rig.run_synced()
-    rig.until_watching()
+    rig.run_watching()
     done = threading.Event()
     histories: list[list[str]] = []
     failures: list[BaseException] = []
@@ -683,8 +668,7 @@ def test_removed_handlers_get_nothing_more(make_rig: MakeRig) -> None:
     rig = make_rig()
     first, first_registration = rig.handle()
     second, second_registration = rig.handle()
-    rig.run_synced()
-    rig.until_watching()
+    rig.run_watching()
     second.wait_for(2)
     counts = [len(rig.informer.statistics().listeners)]
     rig.informer.remove_event_handler(second_registration)
@@ -723,8 +707,7 @@ def test_same_handler_may_be_added_twice(make_rig: MakeRig) -> None:
     handler = RecordingHandler()
     first = rig.informer.add_event_handler(handler)
     rig.informer.add_event_handler(handler)
-    rig.run_synced()
-    rig.until_watching()
+    rig.run_watching()
     handler.wait_for(2)
     rig.informer.remove_event_handler(first)
     source_of(rig).add(deployment("b"))
@@ -862,8 +845,7 @@ def test_resyncs_go_to_those_who_are_due(make_rig: MakeRig, older: int) -> None:
     rig = make_rig(resync_seconds=1)
     handlers = [rig.handle(resync_seconds=period)[0] for period in (0, 2, 3)]
     rig.clock.advance(older)
-    rig.run_synced()
-    rig.until_watching()
+    rig.run_watching()
     for handler in handlers:
         assert sorted(handler.wait_for(2)) == ["add pod1 1 initial", "add pod2 1 initial"]
         handler.clear()
@@ -885,8 +867,7 @@ def test_list_after_a_loss_is_a_resync_for_those_who_are_due(make_rig: MakeRig) 
     rig = make_rig(source, resync_seconds=1)
     plain, _ = rig.handle(resync_seconds=0)
     resyncing, _ = rig.handle(resync_seconds=1)
-    rig.run_synced()
-    rig.until_watching()
+    rig.run_watching()
     for handler in (plain, resyncing):
         handler.wait_for(2)
         handler.clear()
@@ -896,13 +877,10 @@ def test_list_after_a_loss_is_a_resync_for_those_who_are_due(make_rig: MakeRig) 
     rig.pass_time(1)
     resyncing.wait_for(2)
     resyncing.clear()
-    with capture_logs():
-        source.drop_watches(expired())
-        rig.until_pausing()
-        rig.clock.advance(0.9)
-        rig.until_watching()
-        plain.wait_for(2)
-        resyncing.wait_for(lambda lines: len({line.split()[1] for line in lines}) == 3)
+    rig.expire(0.9)
+    rig.until_watching()
+    plain.wait_for(2)
+    resyncing.wait_for(lambda lines: len({line.split()[1] for line in lines}) == 3)
     assert sorted({line.split()[1] for line in plain.seen()}) == ["pod2", "pod3"]
 
 
@@ -910,17 +888,13 @@ def test_unchanged_objects_of_a_list_go_to_all_without_resyncs(make_rig: MakeRig
     """Check period 0: a list with the same objects is an update for every handler."""
     rig = make_rig()
     handlers = [rig.handle()[0] for _ in range(2)]
-    rig.run_synced()
-    rig.until_watching()
+    rig.run_watching()
     for handler in handlers:
         handler.wait_for(2)
         handler.clear()
-    with capture_logs():
-        source_of(rig).drop_watches(expired())
-        rig.until_pausing()
-        rig.clock.advance(30)
-        for handler in handlers:
-            assert sorted(handler.wait_for(2)) == ["update pod1 1 1", "update pod2 1 1"]
+    rig.expire()
+    for handler in handlers:
+        assert sorted(handler.wait_for(2)) == ["update pod1 1 1", "update pod2 1 1"]
 
 
 def test_no_listener_is_resynced_before_the_first_list(make_rig: MakeRig) -> None:
@@ -955,8 +929,7 @@ def test_resync_leaves_waiting_changes_alone(make_rig: MakeRig) -> None:
     """A resync queues the stored objects; it sends no request, and cannot fail."""
     rig = make_rig(resync_seconds=5)
     handler, _ = rig.handle()
-    rig.run_synced()
-    rig.until_watching()
+    rig.run_watching()
     handler.wait_for(2)
     for _ in range(3):
         rig.pass_time(5)
@@ -973,8 +946,7 @@ def test_statistics_are_a_snapshot_of_everything(make_rig: MakeRig) -> None:
     handler, _ = rig.handle()
     before = rig.informer.statistics()
     assert (before.started, before.synced, before.objects, before.reflector) == (False, False, 0, None)
-    rig.run_synced()
-    rig.until_watching()
+    rig.run_watching()
     handler.wait_for(2)
     now = rig.informer.statistics()
     assert (now.name, now.plural) == ("deployments.apps", "deployments")
@@ -1007,8 +979,7 @@ def test_an_informer_knows_what_it_has_seen() -> None:
     rig = InformerRig(source)
     try:
         assert not rig.informer.has_seen("1")
-        rig.run_synced()
-        rig.until_watching()
+        rig.run_watching()
         assert rig.informer.has_seen("5")
         assert not rig.informer.has_seen("6")
         source.delete("a")

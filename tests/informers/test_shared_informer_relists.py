@@ -7,14 +7,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import msgspec
 import pytest
-from structlog.testing import capture_logs
 
 from handloop.apis.apps_v1 import Deployment
 from handloop.apis.meta import FrozenMap
 from handloop.client.decoding.pages import ListPage
 from handloop.client.options import ListOptions
 from support.builders.deployments import added, bookmark, deployment
-from support.doubles.fake_lister_watcher import FakeSource, FakeWatch, expired
+from support.doubles.fake_lister_watcher import FakeSource, FakeWatch
 from support.rigs.informer_rig import InformerRig
 
 NAMES = "abcdefgh"
@@ -87,12 +86,9 @@ def relist(rig: InformerRig) -> None:
     source = rig.source
     assert isinstance(source, DecodingSource)
     source.compact()
-    with capture_logs():
-        source.drop_watches(expired())
-        rig.until_pausing()
-        rig.clock.advance(60)
-        rig.until_watching()
-        rig.until(lambda: rig.informer.has_seen(source.rv))
+    rig.expire(60)
+    rig.until_watching()
+    rig.until(lambda: rig.informer.has_seen(source.rv))
 
 
 @pytest.mark.parametrize("transform", [None, without_labels])
@@ -105,8 +101,7 @@ def test_unchanged_objects_are_kept_as_they_are(
     if transform is not None:
         rig.informer.set_transform(transform)
     handler, _ = rig.handle()
-    rig.run_synced()
-    rig.until_watching()
+    rig.run_watching()
     before = stored(rig)
     handler.wait_for(len(NAMES))
     handler.clear()
@@ -128,8 +123,7 @@ def test_no_second_copy_of_unchanged_objects_is_alive(rig: InformerRig) -> None:
     """While a list arrives there are the stored objects, one page, and the changes; ten times over."""
     source = rig.source
     assert isinstance(source, DecodingSource)
-    rig.run_synced()
-    rig.until_watching()
+    rig.run_watching()
     source.most_living = 0
     for _ in range(10):
         with source.unseen():
@@ -142,8 +136,7 @@ def test_what_changes_without_a_new_version_is_taken(rig: InformerRig) -> None:
     """As when a default or a conversion changes on the server: UID and version are those of before."""
     source = rig.source
     assert isinstance(source, DecodingSource)
-    rig.run_synced()
-    rig.until_watching()
+    rig.run_watching()
     defaulted = msgspec.structs.replace(
         source.objects()["c"].metadata, labels=FrozenMap({"defaulted": "yes"})
     )

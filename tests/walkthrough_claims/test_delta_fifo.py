@@ -78,8 +78,7 @@ def test_without_all_deltas_a_new_object_of_the_name_is_an_update(
     rig = InformerRig(source)
     handler, _ = rig.handle()
     try:
-        rig.run_synced()
-        rig.until_watching()
+        rig.run_watching()
         handler.wait_for(1)
         handler.clear()
         source.hold()

@@ -63,8 +63,7 @@ def test_without_a_list_after_410_the_cache_stays_as_it_was(monkeypatch: pytest.
     monkeypatch.setattr(reflector, "may_open_again", lambda _error: True)
     monkeypatch.setattr(RelistPolicy, "why_relist", lambda *_args, **_options: None)
     try:
-        rig.run_synced()
-        rig.until_watching()
+        rig.run_watching()
         with source.unseen():
             source.delete("goes")
         source.drop_watches(expired())
@@ -86,8 +85,7 @@ def test_without_the_last_version_a_new_watch_brings_the_past(
         monkeypatch.setattr(Reflector, "_set_last_rv", stays_at_the_first(Reflector._set_last_rv))
     handler, _ = rig.handle()
     try:
-        rig.run_synced()
-        rig.until_watching()
+        rig.run_watching()
         source.modify(deployment("a"))
         source.modify(deployment("a"))
         handler.wait_for("update a 2 3")

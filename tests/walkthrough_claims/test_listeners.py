@@ -42,8 +42,7 @@ def test_without_a_buffer_per_handler_a_slow_one_stops_all(
     rig.handle(hang)
     other, _ = rig.handle()
     try:
-        rig.run_synced()
-        rig.until_watching()
+        rig.run_watching()
         source.add(deployment("first"))
         assert begun.wait(20)
         fifo = rig.informer._fifo

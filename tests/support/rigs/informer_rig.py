@@ -6,6 +6,8 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from structlog.testing import capture_logs
+
 from handloop.apis.apps_v1 import Deployment
 from handloop.informers.indexer import Indexers
 from handloop.informers.informer_options import InformerOptions
@@ -14,7 +16,7 @@ from handloop.informers.processor import Registration
 from handloop.informers.shared_informer import SharedIndexInformer
 from handloop.seams.seams import Seams
 from handloop.testing.fake_clock import FakeClock
-from support.doubles.fake_lister_watcher import FakeListerWatcher
+from support.doubles.fake_lister_watcher import FakeListerWatcher, FakeSource, expired
 from support.doubles.recording_handler import Hook, RecordingHandler
 from support.doubles.recording_metrics import RecordingMetricsProvider
 
@@ -63,6 +65,19 @@ class InformerRig:
         """Start the informer and wait until its store is filled."""
         self.run()
         self.until(self.informer.has_synced)
+
+    def run_watching(self) -> None:
+        """Start the informer and wait until its store is filled and its watch is open."""
+        self.run_synced()
+        self.until_watching()
+
+    def expire(self, seconds: float = 30.0) -> None:
+        """Cut the watch with a 410, and let the pause before the next list pass."""
+        assert isinstance(self.source, FakeSource)
+        with capture_logs():
+            self.source.drop_watches(expired())
+            self.until_pausing()
+            self.clock.advance(seconds)
 
     def until(self, holds: Callable[[], bool]) -> None:
         """Block until something holds; raises after 30 real seconds."""
