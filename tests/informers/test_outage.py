@@ -17,7 +17,6 @@ from handloop.informers.outage import (
     Outage,
     RetryPause,
     WatchErrorHandler,
-    cause_of,
     fix_for,
     is_unanswered,
 )
@@ -281,24 +280,6 @@ def test_the_end_of_logged_trouble_is_logged_after_a_429_too() -> None:
 def _behind(cause: Exception, error: Exception) -> Exception:
     error.__cause__ = cause
     return error
-
-
-def test_behind_ours_is_theirs() -> None:
-    """A failed list failed because of the server's answer."""
-    said = api_error(403, "Forbidden")
-    assert cause_of(_behind(said, ListFailed("failed to list"))) is said
-
-
-def test_behind_theirs_is_a_detail() -> None:
-    """That a connection was refused is the cause, not the number that the system has for it."""
-    refused = _behind(ConnectionRefusedError(111, "refused"), ConnectionRefused("refused"))
-    assert cause_of(refused) is refused
-
-
-@pytest.mark.parametrize("error", [ListFailed("failed to list"), ValueError("a bug")], ids=repr)
-def test_what_has_nothing_behind_it_is_the_cause_itself(error: Exception) -> None:
-    """An error without a cause."""
-    assert cause_of(error) is error
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ from handloop.informers.history_guard import HistoryGuard
 from handloop.informers.informer_statistics import State
 from handloop.informers.listing import ListFailed
 from handloop.informers.outage import BACKOFF_INITIAL_SECONDS, BACKOFF_MAX_SECONDS, BACKOFF_RESET_SECONDS
-from handloop.informers.reflector import UNTOLD_SECONDS, Tally
+from handloop.informers.reflector import UNTOLD_SECONDS
 from handloop.informers.relist_policy import RelistReason
 from handloop.seams.seams import Seams
 from handloop.testing.fake_clock import FakeClock
@@ -63,7 +63,6 @@ from support.doubles.fake_lister_watcher import (
     too_large,
     too_many_requests,
 )
-from support.doubles.recording_metrics import RecordingMetricsProvider
 from support.rigs.reflector_rig import NAME, CountingBackoff, ReflectorRig, is_streaming
 
 
@@ -92,26 +91,16 @@ def reflector_backoff(clock: FakeClock, draw: Callable[[], float]) -> Exponentia
 # -- the round
 
 
-def test_error_event_ends_the_round() -> None:
-    """The stream is closed, and the round ends without an error of its own."""
-    rig = ReflectorRig(listed())
-    watch = rig.watch([error_event(internal_error())])
-    rig.round()
-    assert watch.is_closed
-
-
 def test_stop_ends_a_blocked_read() -> None:
     """Run returns, and the stream is closed."""
     rig = ReflectorRig(listed())
     watch = rig.watch()
-    thread = threading.Thread(target=rig.reflector.run)
     reading = threading.Event()
     watch.then(reading.set)
-    thread.start()
+    running = Background(rig.reflector.run)
     assert reading.wait(30)
     rig.reflector.stop()
-    thread.join(30)
-    assert not thread.is_alive()
+    running.result()
     assert watch.is_closed
 
 
@@ -180,17 +169,6 @@ def test_list_and_watch_options_without_streaming() -> None:
     assert rig.source.watch_options == [
         ListOptions(resource_version="1", allow_watch_bookmarks=True, timeout_seconds=300)
     ]
-
-
-def test_list_is_read_by_pages() -> None:
-    """Page size 4, 10 objects: 3 requests; all are in the store, at once."""
-    source = FakeSource(*[deployment(f"d{number}") for number in range(10)], rv=10)
-    rig = ReflectorRig(source, page_size=4)
-    rig.last_watch()
-    rig.round()
-    assert len(source.list_options) == 3
-    assert rig.store.replaces == ["10"]
-    assert len(rig.store.objects) == 10
 
 
 def test_known_version_bounds_the_next_list() -> None:
@@ -433,22 +411,6 @@ def test_events_change_the_store() -> None:
     assert guard.is_needed
 
 
-@pytest.mark.parametrize(("count", "least", "most"), [(5, 0.031, 0.062), (40, 1.763, 3.526)], ids=["5", "40"])
-def test_refused_connections_are_tried_again_with_growing_pauses(
-    count: int, least: float, most: float
-) -> None:
-    """1 ms x2 up to 50 ms, jitter 1: the time is between the sum of the steps and twice that."""
-    clock = FakeClock(moves_itself=True)
-    seeded = random.Random(7)
-    backoff = ExponentialBackoff(0.001, 0.05, 120, seams=Seams(clock=clock, random=seeded.random))
-    rig = ReflectorRig(listed(rv=5), clock=clock, backoff=backoff)
-    rig.source.watches += [ConnectionRefused("refused")] * count
-    rig.last_watch()
-    rig.round()
-    assert least <= sum(clock.slept) < most
-    assert len(rig.source.list_options) == 1
-
-
 def test_busy_server_makes_us_wait_without_a_list() -> None:
     """429 on opening, then on the stream: a pause each, the same version, no list."""
     rig = ReflectorRig(listed(rv=5))
@@ -475,10 +437,11 @@ def test_trouble_is_over_once_a_watch_lasts(lasting: Exception | None) -> None:
 
 
 def test_internal_error_of_a_stream_leads_to_a_list() -> None:
-    """A 500 as ERROR event ends the round, as it would upstream."""
+    """A 500 as ERROR event ends the round without an error of its own, as it would upstream."""
     rig = ReflectorRig(listed())
-    rig.watch([error_event(internal_error())])
+    watch = rig.watch([error_event(internal_error())])
     rig.round()
+    assert watch.is_closed
     assert (len(rig.source.list_options), len(rig.source.watch_options)) == (1, 1)
 
 
@@ -526,11 +489,13 @@ def test_expired_stream_leads_to_a_list_at_the_last_version(error: APIError) -> 
     rig = ReflectorRig(FakeListerWatcher(lists=[page(rv=5), page(rv=9)]), watch_error_handler=handled.append)
     rig.watch([added(deployment("a", 7)), error_event(error)])
     rig.last_watch()
+    before = rig.reflector.statistics()
     rig.run()
     assert rig.asked_versions() == ["", "7"]
     assert handled == []
     assert rig.clock.slept == [1]
-    assert rig.reflector.statistics().relists == {"expired": 1}
+    assert (before.relists, rig.reflector.statistics().relists) == ({}, {"expired": 1})
+    assert rig.metrics.made["relists", NAME, RelistReason.EXPIRED].count == 1
 
 
 def test_event_that_the_store_refuses_is_logged_and_passed() -> None:
@@ -686,7 +651,8 @@ def test_bookmarks_alone_keep_the_watch_alive() -> None:
     assert rig.watched_versions() == [str(rv) for rv in range(5, 30)]
     assert rig.store.replaces == ["5"]
     # the list, and of every watch its opening, its bookmark, and its end
-    assert len(rig.metrics.made["last_event_timestamp", NAME].values) == 1 + 24 * 3 + 1
+    heard = rig.metrics.made["last_event_timestamp", NAME]
+    assert (len(heard.values), heard.last) == (1 + 24 * 3 + 1, rig.clock.time())
 
 
 def test_silence_where_bookmarks_came_leads_to_a_list() -> None:
@@ -929,42 +895,3 @@ def test_restarts_of_watches_are_counted() -> None:
 
 
 # -- its counts
-
-
-class Counted:
-    """A tally with what it publishes."""
-
-    def __init__(self) -> None:
-        self.provider = RecordingMetricsProvider()
-        self.clock = FakeClock()
-        self.tally = Tally(self.provider.for_informer(NAME), self.clock)
-
-
-def test_the_first_list_is_no_relist() -> None:
-    """Lists after the first are counted by reason, here and in the metrics."""
-    counted = Counted()
-    for reason in (RelistReason.ERROR, RelistReason.EXPIRED, RelistReason.EXPIRED):
-        counted.tally.list_taken(reason)
-    assert counted.tally.relists == {RelistReason.EXPIRED: 2}
-    assert counted.provider.made["relists", NAME, RelistReason.EXPIRED].count == 2
-    assert counted.provider.made["relists", NAME, RelistReason.ERROR].count == 0
-
-
-def test_the_relists_that_were_read_are_a_copy() -> None:
-    """What a reader holds does not change under it."""
-    tally = Counted().tally
-    before = tally.relists
-    tally.list_taken(RelistReason.ERROR)
-    tally.list_taken(RelistReason.ERROR)
-    assert (before, tally.relists) == ({}, {RelistReason.ERROR: 1})
-
-
-def test_when_the_server_was_last_heard_of() -> None:
-    """Statistics count as the clock's now, the metric in Unix seconds."""
-    counted = Counted()
-    seen = [counted.tally.last_event_at]
-    counted.clock.advance(7)
-    counted.tally.heard()
-    seen.append(counted.tally.last_event_at)
-    assert seen == [None, counted.clock.now()]
-    assert counted.provider.made["last_event_timestamp", NAME].values == [counted.clock.time()]
