@@ -108,12 +108,6 @@ def bad(name: str) -> Deployment:
     return deployment(name, 1, labels={"bad": "yes"})
 
 
-def test_batch_that_succeeds_is_reported(rig: Rig) -> None:
-    """The handler gets the object, and there is no error."""
-    rig.process(Delta(ADDED, good("cm1")))
-    assert rig.told() == [AddNotification(good("cm1"), False)]
-
-
 @pytest.mark.parametrize(
     ("objects", "told", "text"),
     [
@@ -147,14 +141,6 @@ def missed(obj: Deployment) -> DeleteNotification[Deployment]:
     """A deletion that was missed, with the last known state."""
     tombstone = DeletedFinalStateUnknown(f"default/{obj.metadata.name}", obj)
     return DeleteNotification[Deployment](tombstone)
-
-
-def test_first_object_of_a_list_is_added(rig: Rig) -> None:
-    """One add, and the store has the object's version before the handler is called."""
-    versions = versions_when_told(rig)
-    replace(rig, good("pod-1", 1))
-    assert rig.told() == [AddNotification(good("pod-1", 1), True)]
-    assert versions == [["1"]]
 
 
 def test_the_store_is_at_the_version_of_each_change(rig: Rig) -> None:

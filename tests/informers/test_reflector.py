@@ -184,20 +184,10 @@ def test_known_version_bounds_the_next_list() -> None:
     assert second == ListOptions(resource_version="10", resource_version_match="NotOlderThan", limit=500)
 
 
-def test_expired_version_is_given_up() -> None:
-    """Lists at "", "10" (410), "" (there "0", "10", "")."""
-    rig = ReflectorRig(FakeListerWatcher(lists=[page(rv=10), expired(), page(rv=11)]))
-    rig.expiring_watch()
-    rig.last_watch()
-    rig.round()
-    rig.round()
-    assert rig.asked_versions() == ["", "10", ""]
-    assert rig.rv() == "11"
-
-
-def test_too_large_version_is_given_up_in_every_spelling() -> None:
-    """Lists at "", "20", "", "30", "", "40", "" (there the first is "0")."""
+def test_version_of_no_use_is_given_up_in_every_spelling() -> None:
+    """Expired or too large: lists at "", "20", "", "30", "", "40", "", "50", "" (there the first is "0")."""
     spellings = [
+        expired(),
         api_error(504, "Timeout", "any", cause="ResourceVersionTooLarge"),
         api_error(504, "Timeout", "Timeout: Too large resource version: 30, current: 25"),
         too_large(),
@@ -211,7 +201,8 @@ def test_too_large_version_is_given_up_in_every_spelling() -> None:
         rig.round()
     rig.last_watch()
     rig.round()
-    assert rig.asked_versions() == ["", "20", "", "30", "", "40", ""]
+    assert rig.asked_versions() == ["", "20", "", "30", "", "40", "", "50", ""]
+    assert rig.rv() == "60"
 
 
 def test_watch_that_may_not_be_opened_ends_the_round() -> None:
@@ -288,14 +279,6 @@ def test_events_in_the_block_that_ends_the_list_are_kept() -> None:
     assert rig.store.versions() == {"a": "4"}
 
 
-def test_stop_before_the_bookmark_publishes_nothing() -> None:
-    """A list that is not complete is not used."""
-    rig = ReflectorRig(streaming())
-    rig.last_watch([added(deployment("p1", 1))])
-    rig.round()
-    assert rig.store.replaces == []
-
-
 def test_stop_ends_a_wait_for_a_server_that_is_gone() -> None:
     """A reflector that waits for the server's return, with others, ends at once."""
     clock = FakeClock()
@@ -356,11 +339,12 @@ def test_expired_version_at_the_reopening_ends_the_round() -> None:
     ids=["nothing", "only ADDED", "ADDED and the bookmark"],
 )
 def test_version_comes_from_the_bookmark(events: list[WatchEvent[Deployment]], rv: str) -> None:
-    """Initial events do not move the version, the bookmark that ends them does."""
+    """Initial events do not move the version, the bookmark that ends them does; before it nothing is used."""
     rig = ReflectorRig(streaming())
     rig.last_watch(*([events] if events else []))
     rig.round()
     assert rig.rv() == rv
+    assert rig.store.replaces == ([rv] if rv else [])
 
 
 # -- the watch
@@ -387,6 +371,7 @@ def test_watch_that_ends_as_it_should_is_followed_at_once() -> None:
     rig.round()
     assert rig.watched_versions() == ["5", "5", "6"]
     assert (rig.clock.slept, rig.backoff.calls) == ([], 0)
+    assert rig.metrics.made["watch_restarts", NAME].count == 2
 
 
 def test_events_change_the_store() -> None:
@@ -882,16 +867,6 @@ def test_an_idle_watch_was_new_until_it_broke(error: Exception | None, heard_at:
     rig.source.watches.append(refuse)
     rig.round()
     assert rig.reflector.statistics().last_event_at == heard_at
-
-
-def test_restarts_of_watches_are_counted() -> None:
-    """The first watch is not counted."""
-    rig = ReflectorRig(listed(rv=5))
-    for rv in (6, 7):
-        rig.watch([added(deployment("a", rv))]).end()
-    rig.last_watch()
-    rig.round()
-    assert rig.metrics.made["watch_restarts", NAME].count == 2
 
 
 # -- its counts

@@ -17,6 +17,7 @@ from __future__ import annotations
 import random
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -102,11 +103,8 @@ def test_history_of_every_object_is_whole(make_rig: MakeRig, supports_watch_list
             else:
                 source_of(rig).modify(deployment(name))
 
-    workers = [threading.Thread(target=work, args=(number,)) for number in range(4)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join(30)
+    for worker in [Background(partial(work, number)) for number in range(4)]:
+        worker.result()
     source_of(rig).add(deployment("last"))
     handler.wait_for(lambda lines: any(line.startswith("add last") for line in lines))
     assert {o.metadata.name: o for o in rig.informer.indexer.list()} == source_of(rig).objects()
@@ -525,14 +523,13 @@ def test_settings_are_refused_after_the_start(make_rig: MakeRig) -> None:
         rig.informer.set_watch_error_handler(print)
 
 
-def _configure(rig: InformerRig, begin: threading.Barrier, accepted: list[bool]) -> None:
+def _accepts_transform(rig: InformerRig, begin: threading.Barrier) -> bool:
     begin.wait(30)
     try:
         rig.informer.set_transform(shout)
     except InformerStarted:
-        accepted.append(False)
-    else:
-        accepted.append(True)
+        return False
+    return True
 
 
 def test_settings_race_with_the_start(make_rig: MakeRig) -> None:
@@ -540,13 +537,10 @@ def test_settings_race_with_the_start(make_rig: MakeRig) -> None:
     for _ in range(50):
         rig = make_rig()
         begin = threading.Barrier(2)
-        accepted: list[bool] = []
-        thread = threading.Thread(target=_configure, args=(rig, begin, accepted))
-        thread.start()
+        configuring = Background(partial(_accepts_transform, rig, begin))
         begin.wait(30)
         rig.run_synced()
-        thread.join(30)
-        assert [is_loud(obj) for obj in rig.informer.indexer.list()] == accepted * 2
+        assert [is_loud(obj) for obj in rig.informer.indexer.list()] == [configuring.result()] * 2
 
 
 def test_error_handler_gets_the_error_of_a_failed_list(make_rig: MakeRig) -> None:
@@ -563,29 +557,21 @@ def test_error_handler_gets_the_error_of_a_failed_list(make_rig: MakeRig) -> Non
 # -- handlers
 
 
+def _add_three(rig: InformerRig, begin: threading.Barrier) -> list[RecordingHandler]:
+    begin.wait(30)
+    return [rig.handle()[0] for _ in range(3)]
+
+
 def test_handlers_may_be_added_while_the_informer_starts(make_rig: MakeRig) -> None:
     """Whoever comes first, each handler gets each object once; 30 rounds."""
     for _ in range(30):
         rig = make_rig()
         begin = threading.Barrier(2)
-        added: list[RecordingHandler] = []
-
-        def add(
-            rig: InformerRig = rig, begin: threading.Barrier = begin, added: list[RecordingHandler] = added
-        ) -> None:
-            begin.wait(30)
-            added.extend(rig.handle()[0] for _ in range(3))
-
-        thread = threading.Thread(target=add)
-        thread.start()
+        adding = Background(partial(_add_three, rig, begin))
         begin.wait(30)
         rig.run_synced()
-        thread.join(30)
-        for handler in added:
-            handler.wait_for(2)
-        assert [sorted(handler.seen()) for handler in added] == [
-            ["add pod1 1 initial", "add pod2 1 initial"]
-        ] * 3
+        for handler in adding.result():
+            assert sorted(handler.wait_for(2)) == ["add pod1 1 initial", "add pod2 1 initial"]
 
 
 def test_late_handler_gets_what_is_stored_as_initial(make_rig: MakeRig) -> None:
@@ -605,23 +591,17 @@ def test_late_handler_misses_nothing_and_sees_nothing_twice(make_rig: MakeRig) -
     rig.run_watching()
     done = threading.Event()
     histories: list[list[str]] = []
-    failures: list[BaseException] = []
 
     def join_and_leave() -> None:
-        try:
-            is_last = False
-            while not is_last:
-                is_last = done.is_set()
-                handler, registration = rig.handle()
-                rig.until(registration.has_synced)
-                rig.informer.shut_down_event_handler(registration)
-                histories.append(handler.seen())
-        except BaseException as error:
-            failures.append(error)
+        is_last = False
+        while not is_last:
+            is_last = done.is_set()
+            handler, registration = rig.handle()
+            rig.until(registration.has_synced)
+            rig.informer.shut_down_event_handler(registration)
+            histories.append(handler.seen())
 
-    threads = [threading.Thread(target=join_and_leave) for _ in range(10)]
-    for thread in threads:
-        thread.start()
+    threads = [Background(join_and_leave) for _ in range(10)]
     chance = random.Random(3)
     for number in range(1000):
         name = f"d{chance.randrange(20)}"
@@ -633,8 +613,7 @@ def test_late_handler_misses_nothing_and_sees_nothing_twice(make_rig: MakeRig) -
             source_of(rig).delete(name)
     done.set()
     for thread in threads:
-        thread.join(30)
-    assert failures == []
+        thread.result()
     assert len(histories) >= 10
     for lines in histories:
         for name, words in _histories(lines).items():
@@ -955,28 +934,22 @@ def test_defaults_make_a_working_informer() -> None:
     )
     handler = RecordingHandler()
     informer.add_event_handler(handler)
-    thread = threading.Thread(target=informer.run, args=(threading.Event(),))
-    thread.start()
+    running = Background(partial(informer.run, threading.Event()))
     assert handler.wait_for(1) == ["add a 1 initial"]
     informer.stop()
-    thread.join(30)
-    assert not thread.is_alive()
+    running.result()
 
 
-def test_an_informer_knows_what_it_has_seen() -> None:
+def test_an_informer_knows_what_it_has_seen(make_rig: MakeRig) -> None:
     """Nothing before it runs; then all up to the last version it heard of, and nothing beyond."""
-    source = FakeSource(deployment("a"), rv=5)
-    rig = InformerRig(source)
-    try:
-        assert not rig.informer.has_seen("1")
-        rig.run_watching()
-        assert rig.informer.has_seen("5")
-        assert not rig.informer.has_seen("6")
-        source.delete("a")
-        rig.until(lambda: rig.informer.has_seen("6"))
-        assert rig.informer.indexer.get_by_key("default/a") is None
-    finally:
-        rig.close()
+    rig = make_rig(FakeSource(deployment("a"), rv=5))
+    assert not rig.informer.has_seen("1")
+    rig.run_watching()
+    assert rig.informer.has_seen("5")
+    assert not rig.informer.has_seen("6")
+    source_of(rig).delete("a")
+    rig.until(lambda: rig.informer.has_seen("6"))
+    assert rig.informer.indexer.get_by_key("default/a") is None
 
 
 class Loose(Kind, group="example.com", version="v1"):

@@ -8,9 +8,8 @@ from handloop.seams.seams import Seams
 from handloop.testing.fake_clock import FakeClock
 from handloop.workqueue.priority_queue import LOW_PRIORITY, PriorityOrder, PriorityQueue
 from handloop.workqueue.queue import ShutDown
-from handloop.workqueue.rate_limiters import BucketRateLimiter, ItemExponentialFailureRateLimiter
+from handloop.workqueue.rate_limiters import ItemExponentialFailureRateLimiter
 from support.checks.threads import Background
-from support.doubles.fake_metrics import FakeMetricsProvider
 
 
 @pytest.fixture
@@ -192,18 +191,6 @@ def test_an_item_added_again_in_flight_waits_behind_those_that_have_not_been_out
     queue.done("hot")
 
     assert [queue.get(), queue.get()] == ["b", "hot"]
-
-
-def test_each_delayed_add_is_a_retry(clock: FakeClock) -> None:
-    """One that the limiter lets through at once is a retry still, and so is one that joins another."""
-    provider = FakeMetricsProvider()
-    limiter: BucketRateLimiter[str] = BucketRateLimiter(1, 1, clock=clock)
-    with PriorityQueue[str](limiter, name="q", metrics_provider=provider, seams=Seams(clock=clock)) as queue:
-        queue.add_rate_limited("a")
-        assert len(queue) == 1
-        queue.add_rate_limited("a")
-
-    assert provider.retries.value == 2
 
 
 def test_no_delay_is_an_add_with_the_priority(queue: PriorityQueue[str]) -> None:

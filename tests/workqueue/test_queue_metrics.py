@@ -146,16 +146,6 @@ def test_a_queue_without_a_provider_measures_nothing(new_queue: NewDelayingQueue
         assert queue._metrics is None
 
 
-@both_delaying_queues
-def test_delayed_adds_are_counted_as_retries(new_queue: NewDelayingQueue) -> None:
-    """Beside the add that follows."""
-    own = FakeMetricsProvider()
-    with new_queue(name="test", metrics_provider=own) as queue:
-        queue.add_after("foo", 0)
-
-    assert (own.retries.value, own.adds.value) == (1, 1)
-
-
 @both_queues
 def test_a_done_or_get_without_a_known_start_is_not_measured(new_queue: NewQueue) -> None:
     """An item that was never added or handed out leaves no sample behind."""
