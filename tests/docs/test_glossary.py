@@ -68,10 +68,3 @@ def test_every_row_names_its_place_upstream() -> None:
     """A type or function and its file, or that it is ours."""
     assert PAGE.count("\n| [`") == len(ROWS)
     assert [row for row in ROWS if not UPSTREAM.fullmatch(row[2])] == []
-
-
-def test_its_links_lead_somewhere() -> None:
-    """To a file."""
-    targets = set(re.findall(r"\]\(([^)#]+)", PAGE))
-    assert targets
-    assert [target for target in sorted(targets) if not (ROOT / "docs" / target).is_file()] == []

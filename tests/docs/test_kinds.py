@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import runpy
 from pathlib import Path
 from typing import Any
@@ -12,14 +11,12 @@ import pytest
 
 from handloop.apis.declaration import KindType
 from handloop.kinds import __path__ as modules
+from support.checks.docs_page import blocks_of
 from support.rigs.managed_sandbox import ManagedSandbox
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/kinds.md").read_text(encoding="utf-8")
-BLOCKS = {
-    match["name"]: match["text"]
-    for match in re.finditer(r"^```\w+ (?P<name>\S+)\n(?P<text>.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
-}
+BLOCKS = blocks_of("kinds.md")
 
 
 def run(folder: Path, name: str) -> dict[str, Any]:

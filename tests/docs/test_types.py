@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-import sys
 from pathlib import Path
 
-from support.checks.docs_page import blocks_of
+from support.checks.docs_page import blocks_of, run_python
 from support.rigs.managed_sandbox import ManagedSandbox
 
-ROOT = Path(__file__).parents[2]
 BLOCKS = blocks_of("types.md")
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
@@ -19,15 +17,7 @@ CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 def run(folder: Path, name: str) -> subprocess.CompletedProcess[str]:
     """Save a block as a file and run it, as a user who has handloop installed."""
     (folder / name).write_text(BLOCKS[name], encoding="utf-8")
-    return subprocess.run(
-        [sys.executable, name],
-        cwd=folder,
-        env={"PYTHONPATH": str(ROOT), "PATH": ""},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    return run_python(folder, name)
 
 
 def test_the_definition_is_taken(tmp_path: Path) -> None:

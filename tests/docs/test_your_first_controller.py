@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import ast
 import inspect
-import subprocess
-import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -21,10 +19,9 @@ from handloop.controller.runtime.controller import Controller
 from handloop.controller.runtime.manager import Manager
 from handloop.informers.informer_options import InformerOptions
 from handloop.testing.eventually import eventually
-from support.checks.docs_page import blocks_of, module_of
+from support.checks.docs_page import blocks_of, module_of, run_python
 from support.rigs.managed_sandbox import ManagedSandbox
 
-ROOT = Path(__file__).parents[2]
 BLOCKS = blocks_of("your-first-controller.md")
 GREETINGS = "/apis/example.org/v1/namespaces/default/greetings"
 
@@ -147,21 +144,7 @@ def test_it_is_fifteen_lines() -> None:
 def test_the_program_starts_by_itself(tmp_path: Path) -> None:
     """Run as a script, without a cluster, it ends with the words of the configuration's error."""
     (tmp_path / "greeter.py").write_text(BLOCKS["greeter.py"], encoding="utf-8")
-    ended = script(tmp_path, "greeter.py")
+    ended = run_python(tmp_path, "greeter.py")
     assert ended.returncode == 3
     assert "error: no cluster configuration found" in ended.stderr
     assert "fix: python greeter.py --sandbox   (no cluster needed)" in ended.stderr
-
-
-def script(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run Python as a user who has handloop installed, with an empty home."""
-    environment = {"PYTHONPATH": str(ROOT), "HOME": str(folder), "PATH": ""}
-    return subprocess.run(
-        [sys.executable, *arguments],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )

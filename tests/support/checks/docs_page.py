@@ -36,24 +36,26 @@ def module_of(page: str, block: str, folder: Path, patch: pytest.MonkeyPatch) ->
     return module
 
 
-def run_tests(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    """Run the tests in a folder as a user who has installed us; warnings are errors."""
-    environment = {
-        "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}",
-        "HOME": str(folder),
-        "PYTHONPATH": str(DOCS.parent),
-        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",  # an installed plugin would be registered twice
-    }
-    fixed = ("-q", "-p", "handloop.pytest_plugin", "-p", "no:cacheprovider")
+def run_python(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run Python in a folder that is also its home, as a user who has installed us."""
+    ours = {"PYTHONPATH": str(DOCS.parent), "HOME": str(folder), "PATH": ""}
     return subprocess.run(
-        [sys.executable, "-W", "error", "-m", "pytest", *fixed, *options],
+        [sys.executable, *arguments],
         cwd=folder,
-        env=environment,
+        env=ours | environment,
         capture_output=True,
         text=True,
         timeout=100,
         check=False,
     )
+
+
+def run_tests(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    """Run the tests in a folder; their programs are found there, and warnings are errors."""
+    fixed = ("-W", "error", "-m", "pytest", "-q", "-p", "handloop.pytest_plugin", "-p", "no:cacheprovider")
+    # an installed plugin would be registered twice
+    environment = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"}
+    return run_python(folder, *fixed, *options, **environment)
 
 
 def assert_tests_pass(folder: Path, count: int) -> None:
