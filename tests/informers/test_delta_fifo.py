@@ -289,6 +289,16 @@ def test_a_batch_may_cross_the_end_of_the_initial_list() -> None:
     assert flags == [True, True, False]
 
 
+def test_not_synced_while_the_last_initial_object_is_processed() -> None:
+    """has_synced is false until process has returned."""
+    fifo = ItemFIFO()
+    fifo.relist(Item("1"), Item("2"))
+    seen: list[bool] = []
+    fifo.pop_batch(lambda _batch: seen.append(fifo.has_synced()))
+    assert seen == [False]
+    assert fifo.has_synced()
+
+
 def raise_error(_batch: Batch) -> None:
     raise ArithmeticError("processing failed")
 

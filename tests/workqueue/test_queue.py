@@ -282,6 +282,18 @@ def test_add_is_ignored_while_shutting_down(new_queue: NewQueue) -> None:
 
 
 @both_queues
+def test_done_without_get_does_nothing(new_queue: NewQueue) -> None:
+    """Done of an unknown item is no error; of a waiting one it does not queue it twice."""
+    queue = new_queue()
+    queue.done("unknown")
+    assert len(queue) == 0
+    queue.add("waiting")
+    queue.done("waiting")
+
+    assert queue.statistics() == QueueStatistics(queued=1, in_flight=0, readded=0, delayed=0)
+
+
+@both_queues
 def test_shut_down_ends_blocked_getters(new_queue: NewQueue, monkeypatch: pytest.MonkeyPatch) -> None:
     """All getters that wait on an empty queue get ShutDown."""
     queue = new_queue()
