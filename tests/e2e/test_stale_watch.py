@@ -32,14 +32,14 @@ def test_nothing_is_made_for_what_is_gone(cluster: Cluster, run: Run, tmp_path: 
         make(cluster, apps)
         created = {plural: proxy.created(plural) for plural in CHILDREN}
         read = {owner: proxy.reads(owner) for owner in (f"{cluster.foos}/foo", f"{apps.apps}/app")}
-        proxy.silence("foos", "myapps")
+        proxy.transport.hold("foos", "myapps")
         cluster.delete(cluster.foos, "foo")
         cluster.delete(apps.apps, "app")
         for owner, times in read.items():
             wait_asked(cluster, proxy, owner, times)
         for collection in (cluster.deployments, apps.services, apps.autoscalers):
             cluster.wait(collection, lambda found: not NAMES & set(found), "gone")
-        proxy.silence()
+        proxy.transport.hold()
         make(cluster, apps)
         assert {plural: proxy.created(plural) for plural in CHILDREN} == {
             plural: 2 * times for plural, times in created.items()

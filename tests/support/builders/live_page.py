@@ -84,14 +84,26 @@ class PageControls:
         """Nothing was done."""
 
 
+def new_server(**options: Any) -> LiveServer:
+    """A live page on loopback, with controls unless options differ."""
+    return LiveServer("127.0.0.1", 0, **{"names": LOOPBACK_NAMES, "controls": True, **options})
+
+
 @contextmanager
-def page_with_controls(*, allowed: bool) -> Iterator[LiveServer]:
-    """A page whose program has no controllers."""
-    server = LiveServer("127.0.0.1", 0, names=LOOPBACK_NAMES, controls=allowed)
-    if allowed:
-        server.show(cast("Any", None), cast("Any", PageControls()))
+def serving(server: LiveServer) -> Iterator[LiveServer]:
+    """A live page for as long as the block lasts."""
     server.start()
     try:
         yield server
     finally:
         server.stop()
+
+
+@contextmanager
+def page_with_controls(*, allowed: bool) -> Iterator[LiveServer]:
+    """A page whose program has no controllers."""
+    server = new_server(controls=allowed)
+    if allowed:
+        server.show(cast("Any", None), cast("Any", PageControls()))
+    with serving(server):
+        yield server

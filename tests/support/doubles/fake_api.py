@@ -21,6 +21,7 @@ from handloop.apis.apps_v1 import Deployment
 from handloop.apis.meta import Kind, decode_hook
 from handloop.client.http.response import Response
 from handloop.controller.foo.types import Foo
+from handloop_sandbox.patches.merge_patches import merge_patch
 
 T = TypeVar("T", bound=Kind)
 
@@ -157,7 +158,7 @@ class FakeAPI:
 
     def _patch(self, key: Key, patch: dict[str, Any]) -> dict[str, Any]:
         self._check_version(key, patch.get("metadata", {}))
-        obj = _merge(self.objects[key], patch)
+        obj = merge_patch(self.objects[key], patch)
         return self._store(key, obj)
 
     def _check_version(self, key: Key, metadata: Mapping[str, Any]) -> None:
@@ -191,7 +192,7 @@ class FakeAPI:
         """Merge patch as another client; without effect when there is no such object."""
         key = (plural, namespace, name)
         if key in self.objects:
-            self._store(key, _merge(self.objects[key], patch))
+            self._store(key, merge_patch(self.objects[key], patch))
 
     def delete(self, plural: str, name: str, *, namespace: str = "default") -> None:
         """Delete as another client, if it is there."""
@@ -219,20 +220,6 @@ class FakeAPI:
             owners = {reference.uid for reference in deployment.metadata.owner_references}
             if owners and not owners & living:
                 self.delete("deployments", deployment.metadata.name, namespace=deployment.metadata.namespace)
-
-
-def _merge(target: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
-    """RFC 7396."""
-    result = dict(target)
-    for name, value in patch.items():
-        if value is None:
-            result.pop(name, None)
-        elif isinstance(value, dict):
-            below = result.get(name)
-            result[name] = _merge(below if isinstance(below, dict) else {}, value)
-        else:
-            result[name] = value
-    return result
 
 
 def _decode(kind: type[T], raw: dict[str, Any]) -> T:

@@ -22,6 +22,7 @@ import yaml
 
 from handloop.client.errors import TransportError
 from handloop.client.transport import Transport
+from support.doubles.held_watches import HeldWatches
 
 _DROPPED = ("host", "content-length", "authorization", "connection", "accept-encoding")
 _EVENTS = re.compile(r"/events(/[^/]+)?$")
@@ -48,20 +49,19 @@ class RecordingProxy:
     """
     Hands requests on to a transport.
 
-    State, under _lock: _writes so far, without events and reviews; _reads, how often each path; _silent, the
-    collections whose watches are held up. flowing: while it is clear, requests for leases wait.
+    State, under _lock: _writes so far, without events and reviews; _reads, how often each path. transport may
+    hold watches back. flowing: while it is clear, requests for leases wait.
     Threads: one per connection.
     """
 
     def __init__(self, who: str, transport: Transport) -> None:
         self.who = who
-        self.transport = transport
+        self.transport = HeldWatches(transport)
         self.flowing = threading.Event()
         self.flowing.set()
         self._lock = threading.Lock()
         self._writes: list[Write] = []
         self._reads: Counter[str] = Counter()
-        self._silent: tuple[str, ...] = ()
         handler = type("Handler", (_Handler,), {"proxy": self})
         self._server = _Server(("127.0.0.1", 0), handler)
         self._thread = threading.Thread(
@@ -88,16 +88,6 @@ class RecordingProxy:
         """What the server has taken so far."""
         with self._lock:
             return list(self._writes)
-
-    def silence(self, *plurals: str) -> None:
-        """From here on watches of these collections, and of no others, bring nothing, open or not."""
-        with self._lock:
-            self._silent = plurals
-
-    def is_silent(self, path: str) -> bool:
-        """Whether a watch of that path brings nothing."""
-        with self._lock:
-            return path.rpartition("/")[2] in self._silent
 
     def created(self, plural: str) -> int:
         """How many objects of a collection the server has made for it."""
@@ -194,8 +184,6 @@ class _Handler(BaseHTTPRequestHandler):
             ender.start()
             with suppress(TransportError, OSError):
                 while block := stream.read_block():
-                    while self.proxy.is_silent(path) and not self.server.over.wait(0.05):
-                        pass
                     self.wfile.write(block)
         self.close_connection = True
         self.ended.set()

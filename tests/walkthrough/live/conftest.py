@@ -14,10 +14,10 @@ from handloop.controller.foo.types import Foo
 from handloop.testing.eventually import eventually
 from handloop.walkthrough.live.cluster_acts import ClusterActs
 from handloop.walkthrough.live.controls import Controls
-from handloop.walkthrough.live.guard import LOOPBACK_NAMES
 from handloop.walkthrough.live.parts import Parts
 from handloop.walkthrough.live.recorder import Recorder, Step
 from handloop.walkthrough.live.server import LiveServer
+from support.builders.live_page import new_server, serving
 from support.rigs.managed_sandbox import ManagedSandbox
 from support.servers.live_browser import chromium
 
@@ -84,11 +84,10 @@ def program() -> Iterator[FooProgram]:
 @pytest.fixture
 def live(program: FooProgram) -> Iterator[LiveServer]:
     """The page of a running Foo controller."""
-    server = LiveServer("127.0.0.1", 0, names=LOOPBACK_NAMES, controls=True, recorder=program.recorder)
+    server = new_server(recorder=program.recorder)
     server.show(program.parts, program.controls)
-    server.start()
-    yield server
-    server.stop()
+    with serving(server):
+        yield server
 
 
 @pytest.fixture(scope="module")

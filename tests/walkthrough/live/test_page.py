@@ -16,6 +16,7 @@ from handloop.testing.eventually import eventually
 from handloop.walkthrough.live.guard import LOOPBACK_NAMES
 from handloop.walkthrough.live.recorder import Recorder
 from handloop.walkthrough.live.server import LiveServer
+from support.builders.live_page import new_server, serving
 from support.servers.live_browser import tab
 
 LONG = "a-name-that-is-as-long-as-people-make-them-in-large-organisations"
@@ -141,7 +142,7 @@ def test_three_failures_show_5_10_and_20_ms(browser: Browser, live: LiveServer, 
 
 def test_after_a_restart_the_page_has_a_new_snapshot(browser: Browser, program: Any) -> None:
     """Another process on the same port: its token, its ring, its state."""
-    first = LiveServer("127.0.0.1", 0, names=LOOPBACK_NAMES, controls=True)
+    first = new_server()
     first.show(program.parts, program.controls)
     first.start()
     with tab(browser, first.url) as opened:
@@ -271,16 +272,12 @@ def test_a_step_shows_its_source(browser: Browser, live: LiveServer) -> None:
 
 def test_skipped_steps_are_counted(browser: Browser, program: Any) -> None:
     """A ring of 8 is too small for a Foo: the page shows how many it did not see."""
-    server = LiveServer("127.0.0.1", 0, names=LOOPBACK_NAMES, controls=False, recorder=Recorder(size=8))
+    server = new_server(controls=False, recorder=Recorder(size=8))
     server.show(program.parts)
-    server.start()
-    try:
-        with tab(browser, server.url) as opened:
-            program.foo("a")
-            opened.page.wait_for_selector("#skipped:not([hidden])")
-            assert re.fullmatch(r"\+\d+ events skipped", opened.page.inner_text("#skipped"))
-    finally:
-        server.stop()
+    with serving(server), tab(browser, server.url) as opened:
+        program.foo("a")
+        opened.page.wait_for_selector("#skipped:not([hidden])")
+        assert re.fullmatch(r"\+\d+ events skipped", opened.page.inner_text("#skipped"))
 
 
 def test_a_key_that_waits_has_a_ring_that_runs_down(browser: Browser, live: LiveServer, program: Any) -> None:

@@ -9,9 +9,7 @@ import struct
 import threading
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
-from types import TracebackType
+from contextlib import ExitStack, suppress
 from typing import Any, NamedTuple, Self
 
 import pytest
@@ -22,6 +20,7 @@ from handloop.testing.eventually import eventually
 from handloop.walkthrough.live.guard import LOOPBACK_NAMES
 from handloop.walkthrough.live.recorder import Recorder
 from handloop.walkthrough.live.server import MOST_OTHERS, MOST_VIEWERS, LiveServer
+from support.builders.live_page import new_server, serving
 from support.checks.threads import Background
 
 SECONDS = 20.0
@@ -71,31 +70,12 @@ class Viewer:
             if any((step["step"], step["key"]) == (number, key) for step in found):
                 return found
 
-    def close(self) -> None:
-        """End the connection."""
-        self.answer.close()
-        self._connection.close()
-
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-
-def new_server(**options: Any) -> LiveServer:
-    return LiveServer("127.0.0.1", 0, **{"names": LOOPBACK_NAMES, "controls": True, **options})
-
-
-@contextmanager
-def serving(server: LiveServer) -> Iterator[LiveServer]:
-    server.start()
-    try:
-        yield server
-    finally:
-        server.stop()
+    def __exit__(self, *_: object) -> None:
+        self.answer.close()
+        self._connection.close()
 
 
 def fetch(live: LiveServer, path: str, *, data: bytes | None = None, **headers: str) -> tuple[int, str, Any]:
