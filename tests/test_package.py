@@ -18,6 +18,7 @@ from packaging.requirements import Requirement
 
 import handloop
 from handloop.controller.cli.own_wheel import own_wheel, sandbox_wheel
+from support.checks.docs_page import blocks_of
 
 ROOT = Path(__file__).parent.parent
 FOLDERS: Final = (
@@ -27,7 +28,6 @@ FOLDERS: Final = (
     "informers",
     "workqueue",
 )
-GUIDE = (ROOT / "docs/your-first-controller.md").read_text(encoding="utf-8")
 
 OPERATOR_TEST = """
 import json
@@ -163,9 +163,8 @@ def test_an_operator_lives_beside_folders_of_our_names(tmp_path: Path) -> None:
         (project / name / "__init__.py").write_text(
             "raise ImportError('this is not yours')\n", encoding="utf-8"
         )
-    block = re.search(r"^```python greeter.py\n(.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL)
-    assert block is not None
-    (project / "greeter.py").write_text(block[1], encoding="utf-8")
+    greeter = blocks_of("your-first-controller.md")["greeter.py"]
+    (project / "greeter.py").write_text(greeter, encoding="utf-8")
     (project / "test_operator.py").write_text(OPERATOR_TEST, encoding="utf-8")
     bin_ = environment.bin
     options = ("-q", "--assert=plain", "-p", "no:cacheprovider", "-p", "no:randomly")

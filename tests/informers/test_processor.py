@@ -38,6 +38,10 @@ def add(name: str, *, initial: bool = False) -> Notification[Deployment]:
     return AddNotification(deployment(name), initial)
 
 
+def fail(_line: str) -> None:
+    raise RuntimeError("test panic")
+
+
 def adds(count: int, *, initial: bool = False) -> list[Notification[Deployment]]:
     return [add(f"d{number}", initial=initial) for number in range(count)]
 
@@ -146,12 +150,12 @@ def test_handler_that_raises_is_counted_and_goes_on_after_a_second(rig: Rig) -> 
     """5 events, each raises: 5 panics, a second's pause after each, the next one still runs."""
     calls = threading.Semaphore(0)
 
-    def fail(_line: str) -> None:
+    def noted(line: str) -> None:
         calls.release()
-        raise RuntimeError("test panic")
+        fail(line)
 
-    _, first = rig.listen(fail)
-    _, second = rig.listen(fail)
+    _, first = rig.listen(noted)
+    _, second = rig.listen(noted)
     rig.processor.start()
     with capture_logs() as logs:
         rig.distribute(*adds(5))
@@ -189,10 +193,6 @@ def test_no_exception_ends_a_listener(rig: Rig, error: BaseException) -> None:
 
 def test_failed_tombstone_and_update_are_logged_by_key(rig: Rig) -> None:
     """The log line names the object for every type of notification."""
-
-    def fail(_line: str) -> None:
-        raise RuntimeError("test panic")
-
     _, listener = rig.listen(fail)
     rig.processor.start()
     with capture_logs() as logs:
@@ -225,12 +225,7 @@ def test_initial_adds_count_before_later_events_of_the_same_batch(rig: Rig) -> N
 
 def test_failed_initial_add_leaves_the_registration_unsynced(rig: Rig) -> None:
     """The others are handled, but this registration never reports synced."""
-
-    def fail_first(line: str) -> None:
-        if "d0" in line:
-            raise RuntimeError("test panic")
-
-    handler, listener = rig.listen(fail_first)
+    handler, listener = rig.listen(lambda line: fail(line) if "d0" in line else None)
     rig.processor.start()
     with capture_logs():
         rig.distribute(*adds(3, initial=True), initial=3)
@@ -263,10 +258,6 @@ def test_stop_discards_what_is_buffered_and_waits_for_the_running_call(rig: Rig)
 
 def test_stop_ends_the_pause_after_a_panic(rig: Rig) -> None:
     """A listener that pauses is not waited for."""
-
-    def fail(_line: str) -> None:
-        raise RuntimeError("test panic")
-
     rig.listen(fail)
     rig.processor.start()
     with capture_logs():

@@ -50,8 +50,7 @@ class Broken:
 
 def run_broken(times: int) -> None:
     """A library's manager whose reconciler raises several times."""
-    cluster, broken = ManagedSandbox(), Broken()
-    cluster.install(Greeting)
+    cluster, broken = ManagedSandbox(Greeting), Broken()
     manager: Manager = cluster.manager()
     set_up(manager, broken)
     with cluster.running(manager):

@@ -39,20 +39,13 @@ def test_nothing_is_reported_without_a_sink() -> None:
 
 def test_every_step_of_a_foo_is_reported(told: Told) -> None:
     """From the bytes to the write and back, each with the key, and with what the step's part knows."""
-    cluster = ManagedSandbox()
-    cluster.install(Foo)
+    cluster = ManagedSandbox(Foo)
     manager = cluster.manager()
     add_foo(manager, workers=1)
-    foo = {
-        "apiVersion": Foo.resource.api_version,
-        "kind": Foo.resource.kind,
-        "metadata": {"name": "a"},
-        "spec": {"deploymentName": "b", "replicas": 1},
-    }
     # refused once: so there is a retry, too
     cluster.sandbox.faults.error(500, verbs=["create"], resources=["deployments"], count=1)
     with cluster.running(manager):
-        cluster.post(Foo.resource.path(namespace="default"), foo)
+        cluster.foo("a", deployment="b")
         eventually(lambda: told_steps(told) == set(range(1, 13)), "all twelve steps")
         eventually(lambda: step(told, 10, "deployments.apps", "default/"), "the write")
         # the retry may be due before the failure is reported, so the first end may be none

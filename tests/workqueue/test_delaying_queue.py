@@ -11,9 +11,11 @@ from handloop.workqueue.queue import ShutDown
 from support.builders.queues import (
     AnyDelayingQueue,
     NewDelayingQueue,
+    assert_nothing_comes_within,
     both_delaying_queues,
     priority_queue,
     rate_limiting_queue,
+    take,
 )
 from support.checks.threads import Background
 from support.doubles.fake_metrics import FakeMetricsProvider
@@ -28,21 +30,6 @@ def clock() -> FakeClock:
 def queue(request: pytest.FixtureRequest, clock: FakeClock) -> Iterator[AnyDelayingQueue]:
     with request.param(seams=Seams(clock=clock)) as queue:
         yield queue
-
-
-def take(queue: AnyDelayingQueue) -> str:
-    """Get and done, with a deadline."""
-    item: str = Background(queue.get).result()
-    queue.done(item)
-    return item
-
-
-def assert_nothing_comes_within(queue: AnyDelayingQueue, clock: FakeClock, seconds: float) -> None:
-    """Whatever was due within that time would come before an item that is added last for its end."""
-    queue.add_after("sentinel", seconds)
-    clock.advance(seconds)
-    assert take(queue) == "sentinel"
-    assert len(queue) == 0
 
 
 def test_item_comes_when_its_time_has_come(queue: AnyDelayingQueue, clock: FakeClock) -> None:

@@ -8,7 +8,7 @@ from handloop.seams.seams import Seams
 from handloop.testing.fake_clock import FakeClock
 from handloop.workqueue.priority_queue import LOW_PRIORITY, PriorityOrder, PriorityQueue
 from handloop.workqueue.queue import ShutDown
-from handloop.workqueue.rate_limiters import ItemExponentialFailureRateLimiter
+from support.builders.queues import assert_nothing_comes_within, priority_queue
 from support.checks.threads import Background
 
 
@@ -19,10 +19,7 @@ def clock() -> FakeClock:
 
 @pytest.fixture
 def queue(clock: FakeClock) -> Iterator[PriorityQueue[str]]:
-    limiter: ItemExponentialFailureRateLimiter[str] = ItemExponentialFailureRateLimiter(1, 100)
-    with PriorityQueue[str](
-        limiter, seams=Seams(clock=clock), order=PriorityOrder(max_overtakes=100)
-    ) as queue:
+    with priority_queue(seams=Seams(clock=clock), order=PriorityOrder(max_overtakes=100)) as queue:
         yield queue
 
 
@@ -33,14 +30,6 @@ def wait_for_depths(queue: PriorityQueue[str], expected: dict[int, int]) -> None
     queue.add(item, priority=priority)
     queue.done(item)
     assert queue.depths() == expected
-
-
-def assert_nothing_comes_within(queue: PriorityQueue[str], clock: FakeClock, seconds: float) -> None:
-    """Whatever was due within that time would come before an item that is added last for its end."""
-    queue.add_after("sentinel", seconds)
-    clock.advance(seconds)
-    assert Background(queue.get).result() == "sentinel"
-    assert len(queue) == 0
 
 
 def test_the_initial_list_yields_to_fresh_events(queue: PriorityQueue[str]) -> None:
@@ -64,8 +53,7 @@ def test_a_fresh_event_raises_a_listed_item(queue: PriorityQueue[str]) -> None:
 
 def test_the_order_without_one_given_ages() -> None:
     """By default every tenth pop takes the item that waits longest."""
-    limiter: ItemExponentialFailureRateLimiter[str] = ItemExponentialFailureRateLimiter(1, 100)
-    queue: PriorityQueue[str] = PriorityQueue(limiter)
+    queue = priority_queue()
     queue.add("listed", priority=LOW_PRIORITY)
     queue.add_all(f"fresh-{n}" for n in range(20))
     popped = [queue.get() for _ in range(10)]

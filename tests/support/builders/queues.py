@@ -7,10 +7,12 @@ from typing import Any, TypeAlias
 
 import pytest
 
+from handloop.testing.fake_clock import FakeClock
 from handloop.workqueue.priority_queue import PriorityQueue
 from handloop.workqueue.queue import Queue
 from handloop.workqueue.rate_limiters import ItemExponentialFailureRateLimiter
 from handloop.workqueue.rate_limiting_queue import RateLimitingQueue
+from support.checks.threads import Background
 
 AnyQueue: TypeAlias = Queue[Any] | PriorityQueue[Any]
 NewQueue: TypeAlias = Callable[..., AnyQueue]
@@ -26,6 +28,21 @@ def rate_limiting_queue(**options: Any) -> RateLimitingQueue[Any]:
 def priority_queue(**options: Any) -> PriorityQueue[Any]:
     """The same delays."""
     return PriorityQueue(ItemExponentialFailureRateLimiter(1, 100), **options)
+
+
+def take(queue: AnyDelayingQueue) -> str:
+    """Get and done, with a deadline."""
+    item: str = Background(queue.get).result()
+    queue.done(item)
+    return item
+
+
+def assert_nothing_comes_within(queue: AnyDelayingQueue, clock: FakeClock, seconds: float) -> None:
+    """Whatever was due within that time would come before an item that is added last for its end."""
+    queue.add_after("sentinel", seconds)
+    clock.advance(seconds)
+    assert take(queue) == "sentinel"
+    assert len(queue) == 0
 
 
 both_queues = pytest.mark.parametrize("new_queue", [Queue, priority_queue], ids=["queue", "priority"])

@@ -15,6 +15,7 @@ from handloop.apis.meta import Kind
 from handloop.client.errors import ConnectionBroken, DeadlineExceeded, StreamClosed
 from handloop.client.resource_client import Client
 from handloop.client.transport import Transport
+from handloop.controller.foo.types import Foo
 from handloop.controller.runtime.manager import Manager
 from handloop_sandbox.server import Sandbox
 from support.checks.threads import Background
@@ -25,12 +26,17 @@ _CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 class ManagedSandbox:
     """One cluster; `client` is the controllers', `post` acts as another client."""
 
-    def __init__(self, *, lifelike: bool = False) -> None:
-        """Args: lifelike = with the cluster's own controllers, which work when `sandbox.tick()` is called."""
+    def __init__(self, *kinds: type[Kind], lifelike: bool = False) -> None:
+        """
+        Install CRDs.
+
+        Args: lifelike = with the cluster's own controllers, which work when `sandbox.tick()` is called.
+        """
         self.sandbox = Sandbox(token="admin", controllers=None if lifelike else (), seed=1)
         self.stop = threading.Event()
         self.registry = CollectorRegistry()
         self.client = Client(self.transport(), stop=self.stop)
+        self.install(*kinds)
 
     def transport(self) -> Transport:
         """An administrator's way in."""
@@ -54,6 +60,12 @@ class ManagedSandbox:
         """Install CRDs."""
         for kind in kinds:
             self.post(_CRDS, custom_resource_definition(kind))
+
+    def foo(self, name: str, replicas: int = 1, *, deployment: str = "", **metadata: Any) -> None:
+        """Create a Foo; its Deployment has its name unless given."""
+        head = {"apiVersion": Foo.resource.api_version, "kind": "Foo", "metadata": {"name": name, **metadata}}
+        spec = {"deploymentName": deployment or name, "replicas": replicas}
+        self.post(Foo.resource.path(namespace="default"), {**head, "spec": spec})
 
     def namespace(self, name: str) -> None:
         """Create a namespace."""

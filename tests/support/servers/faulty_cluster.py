@@ -28,6 +28,7 @@ from handloop_sandbox.server import Sandbox
 from support.checks.deadline import until
 from support.checks.threads import Background
 from support.doubles.fast_clock import FastClock
+from support.servers.cluster import foo
 
 Object = dict[str, Any]
 
@@ -92,15 +93,7 @@ class FaultyCluster:
 
     def create_foo(self, name: str, *, replicas: int = 1) -> Object:
         """Create a Foo."""
-        metadata = {"name": name, "namespace": "default"}
-        spec = {"deploymentName": name, "replicas": replicas}
-        foo = {
-            "apiVersion": "samplecontroller.k8s.io/v1alpha1",
-            "kind": "Foo",
-            "metadata": metadata,
-            "spec": spec,
-        }
-        return self.call("POST", FOOS, foo)
+        return self.call("POST", FOOS, foo(name, {"deploymentName": name, "replicas": replicas}))
 
     def change(self, collection: str, name: str, patch: Object) -> None:
         """Merge something into an object."""

@@ -21,15 +21,12 @@ from support.builders.live_page import new_server, serving
 from support.rigs.managed_sandbox import ManagedSandbox
 from support.servers.live_browser import chromium
 
-PATH = Foo.resource.path(namespace="default")
-
 
 class FooProgram:
     """A running Foo controller, its parts, its controls, and a recorder that is on."""
 
     def __init__(self) -> None:
-        self.cluster = ManagedSandbox()
-        self.cluster.install(Foo)
+        self.cluster = ManagedSandbox(Foo)
         manager = self.cluster.manager()
         self.manager = manager
         self.parts = Parts(manager, {"foo": add_foo(manager, workers=2)})
@@ -38,15 +35,7 @@ class FooProgram:
 
     def foo(self, name: str, replicas: int = 1, **metadata: Any) -> None:
         """Make a Foo, as another client would."""
-        self.cluster.post(
-            PATH,
-            {
-                "apiVersion": Foo.resource.api_version,
-                "kind": "Foo",
-                "metadata": {"name": name, **metadata},
-                "spec": {"deploymentName": name, "replicas": replicas},
-            },
-        )
+        self.cluster.foo(name, replicas, **metadata)
 
     def told(self, number: int, key: str = "default/a") -> list[Step]:
         """The steps of a number and key so far."""

@@ -13,14 +13,11 @@ from support.rigs.managed_sandbox import ManagedSandbox
 
 def test_what_was_made_is_found_again() -> None:
     """A ghost that exists already is no trouble; clean deletes what the page made and nothing else."""
-    cluster = ManagedSandbox()
-    cluster.install(Foo)
+    cluster = ManagedSandbox(Foo)
     acts = ClusterActs(cluster.transport())
     acts.make_ghost()
     acts.make_ghost()
-    spec = {"deploymentName": "b", "replicas": 1}
-    foo = {"apiVersion": Foo.resource.api_version, "kind": "Foo", "metadata": {"name": "own"}, "spec": spec}
-    cluster.post(Foo.resource.path(namespace="default"), foo)
+    cluster.foo("own")
     assert acts.clean() == 1
     left = cluster.transport().request("GET", Foo.resource.path(namespace="default")).body
     assert b'"own"' in left

@@ -16,16 +16,6 @@ from support.rigs.managed_sandbox import ManagedSandbox
 PATH = Foo.resource.path(namespace="default")
 
 
-def foo(name: str, replicas: int) -> dict[str, Any]:
-    spec = {"deploymentName": "secret-text", "replicas": replicas}
-    return {
-        "apiVersion": Foo.resource.api_version,
-        "kind": "Foo",
-        "metadata": {"name": name},
-        "spec": spec,
-    }
-
-
 def unchanged(obj: Any) -> Any:
     return obj
 
@@ -37,13 +27,12 @@ def watches(informer: SharedIndexInformer[Any]) -> bool:
 
 def test_equal_caches_have_no_difference_and_a_lagging_one_has_each() -> None:
     """While the watch is held back one Foo is changed, one deleted, one made: paths are shown, no values."""
-    cluster = ManagedSandbox()
-    cluster.install(Foo)
+    cluster = ManagedSandbox(Foo)
     manager = cluster.manager()
     manager.informer_for(Foo)
     parts = Parts(manager, {})
     for name in ("changed", "deleted"):
-        cluster.post(PATH, foo(name, 1))
+        cluster.foo(name, deployment="secret-text")
     with cluster.running(manager):
         (informer,) = parts.informers()
         eventually(lambda: watches(informer), "the first list, and a watch")
@@ -51,7 +40,7 @@ def test_equal_caches_have_no_difference_and_a_lagging_one_has_each() -> None:
         assert (equal["served"], equal["missing"], equal["only"], equal["changed"]) == (2, [], [], [])
 
         cluster.sandbox.faults.delay_watches(resources=["foos"])
-        cluster.post(PATH, foo("made", 1))
+        cluster.foo("made", deployment="secret-text")
         headers = {"Content-Type": "application/merge-patch+json"}
         body = json.dumps({"spec": {"replicas": 3}}).encode()
         cluster.transport().request("PATCH", f"{PATH}/changed", headers=headers, body=body)
@@ -66,8 +55,7 @@ def test_equal_caches_have_no_difference_and_a_lagging_one_has_each() -> None:
 
 def test_a_list_that_fails_is_reported() -> None:
     """The other kinds are compared all the same."""
-    cluster = ManagedSandbox()
-    cluster.install(Foo)
+    cluster = ManagedSandbox(Foo)
     manager = cluster.manager()
     manager.informer_for(Foo)
     cluster.sandbox.faults.error(403, verbs=["list"], resources=["foos"])

@@ -25,8 +25,7 @@ def new_queue() -> RateLimitingQueue[ObjectName]:
 
 def test_both_controllers_have_their_parts() -> None:
     """Foo by hand, MyApp on the runtime: queue and sync of each, and the listeners of a kind."""
-    cluster = ManagedSandbox()
-    cluster.install(Foo, MyApp)
+    cluster = ManagedSandbox(Foo, MyApp)
     manager = cluster.manager()
     parts = Parts(manager, {"foo": add_foo(manager, workers=1), "myapp": add_myapp(manager, workers=1)})
     assert list(parts.queues()) == ["myapp"], "the controller by hand exists once it runs"

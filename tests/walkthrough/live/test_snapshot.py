@@ -18,15 +18,6 @@ from support.rigs.managed_sandbox import ManagedSandbox
 SECRET = "not-to-be-shown"
 
 
-def foo(name: str, **spec: Any) -> dict[str, Any]:
-    return {
-        "apiVersion": Foo.resource.api_version,
-        "kind": "Foo",
-        "metadata": {"name": name, "annotations": {"note": SECRET}},
-        "spec": {"deploymentName": name, "replicas": 2, **spec},
-    }
-
-
 def available(seen: dict[str, Any]) -> list[int | None]:
     return [row["available"] for kind in seen["objects"] for row in kind["rows"]]
 
@@ -38,8 +29,7 @@ def test_before_there_are_controllers_it_is_empty() -> None:
 
 def test_it_shows_what_stands_in_the_parts() -> None:
     """Reflector, store, indexes, listeners, workers, the last sync, and the Foos; of objects no data."""
-    cluster = ManagedSandbox()
-    cluster.install(Foo)
+    cluster = ManagedSandbox(Foo)
     manager = cluster.manager()
     parts = Parts(manager, {"foo": add_foo(manager, workers=2)})
     recorder = Recorder()
@@ -54,7 +44,7 @@ def test_it_shows_what_stands_in_the_parts() -> None:
 
     try:
         with cluster.running(manager):
-            cluster.post(Foo.resource.path(namespace="default"), foo("a"))
+            cluster.foo("a", 2, annotations={"note": SECRET})
             eventually(lambda: available(snapshot(parts, ())) == [0], "a status")
             eventually(settled, "a sync")
     finally:
@@ -77,8 +67,7 @@ def test_it_shows_what_stands_in_the_parts() -> None:
 
 def test_it_shows_the_four_places_of_a_queue() -> None:
     """Queued, in processing, added again meanwhile, and waiting for its time with its failures."""
-    cluster = ManagedSandbox()
-    cluster.install(Foo)
+    cluster = ManagedSandbox(Foo)
     manager = cluster.manager()
     runnable = add_foo(manager, workers=1)
     parts = Parts(manager, {"foo": runnable})
@@ -102,8 +91,7 @@ def test_it_shows_the_four_places_of_a_queue() -> None:
 
 def test_it_stays_small() -> None:
     """Of a thousand keys fifty are listed, and all are counted."""
-    cluster = ManagedSandbox()
-    cluster.install(Foo)
+    cluster = ManagedSandbox(Foo)
     manager = cluster.manager()
     parts = Parts(manager, {"foo": add_foo(manager, workers=1)})
     with cluster.running(manager):
