@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+
 import pytest
 
 from handloop.apis.apps_v1 import Deployment
@@ -77,7 +79,7 @@ def test_without_all_deltas_a_new_object_of_the_name_is_an_update(
     source = FakeSource(deployment("a", uid="first"))
     rig = InformerRig(source)
     handler, _ = rig.handle()
-    try:
+    with closing(rig):
         rig.run_watching()
         handler.wait_for(1)
         handler.clear()
@@ -86,8 +88,6 @@ def test_without_all_deltas_a_new_object_of_the_name_is_an_update(
         source.add(deployment("a", uid="second"))
         source.release(order=lambda events: events)
         assert handler.wait_for(len(told)) == told
-    finally:
-        rig.close()
 
 
 def only_the_newest(deltas: Deltas[Deployment], delta: Delta[Deployment]) -> None:

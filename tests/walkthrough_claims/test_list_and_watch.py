@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 
 import pytest
 
@@ -21,8 +22,7 @@ from support.rigs.informer_rig import InformerRig
 
 def watching(*objects: Deployment) -> tuple[FakeSource, InformerRig]:
     source = FakeSource(*objects)
-    rig = InformerRig(source)
-    return source, rig
+    return source, InformerRig(source)
 
 
 def pass_pauses(rig: InformerRig, holds: Callable[[], bool]) -> None:
@@ -62,7 +62,7 @@ def test_without_a_list_after_410_the_cache_stays_as_it_was(monkeypatch: pytest.
     source, rig = watching(deployment("stays"), deployment("goes"))
     monkeypatch.setattr(reflector, "may_open_again", lambda _error: True)
     monkeypatch.setattr(RelistPolicy, "why_relist", lambda *_args, **_options: None)
-    try:
+    with closing(rig):
         rig.run_watching()
         with source.unseen():
             source.delete("goes")
@@ -71,8 +71,6 @@ def test_without_a_list_after_410_the_cache_stays_as_it_was(monkeypatch: pytest.
         assert sorted(rig.informer.indexer.list_keys()) == ["default/goes", "default/stays"]
         monkeypatch.undo()
         pass_pauses(rig, lambda: rig.informer.indexer.list_keys() == ["default/stays"])
-    finally:
-        rig.close()
 
 
 @pytest.mark.parametrize("moves", [True, False], ids=["whole", "without"])
@@ -84,7 +82,7 @@ def test_without_the_last_version_a_new_watch_brings_the_past(
     if not moves:
         monkeypatch.setattr(Reflector, "_set_last_rv", stays_at_the_first(Reflector._set_last_rv))
     handler, _ = rig.handle()
-    try:
+    with closing(rig):
         rig.run_watching()
         source.modify(deployment("a"))
         source.modify(deployment("a"))
@@ -95,8 +93,6 @@ def test_without_the_last_version_a_new_watch_brings_the_past(
         source.add(deployment("last"))
         lines = handler.wait_for(lambda seen: any("add last" in line for line in seen))
         assert ("update a 3 2" in lines) is not moves
-    finally:
-        rig.close()
 
 
 def stays_at_the_first(

@@ -6,6 +6,7 @@ from handloop.seams.seams import Seams
 from handloop.testing.fake_clock import FakeClock
 from handloop.workqueue.rate_limiters import ItemExponentialFailureRateLimiter
 from handloop.workqueue.rate_limiting_queue import RateLimitingQueue
+from support.builders.queues import rate_limiting_queue
 from support.checks.threads import Background
 
 MS = 0.001
@@ -54,8 +55,7 @@ def test_a_delay_may_be_asked_for() -> None:
 def test_a_failed_item_comes_back_after_its_delay() -> None:
     """Added rate limited before done, an item comes again after its delay, forgotten or not."""
     clock = FakeClock()
-    limiter: ItemExponentialFailureRateLimiter[str] = ItemExponentialFailureRateLimiter(1, 10)
-    with RateLimitingQueue[str](limiter, seams=Seams(clock=clock)) as queue:
+    with rate_limiting_queue(seams=Seams(clock=clock)) as queue:
         queue.add("foo")
         item = queue.get()
         queue.add_rate_limited(item)
@@ -69,7 +69,7 @@ def test_a_failed_item_comes_back_after_its_delay() -> None:
 
 def test_the_limiter_counts_while_shutting_down() -> None:
     """A failure after the shutdown is counted but not queued."""
-    queue: RateLimitingQueue[str] = RateLimitingQueue(ItemExponentialFailureRateLimiter(1, 10))
+    queue = rate_limiting_queue()
     queue.shut_down()
     queue.add_rate_limited("foo")
 
