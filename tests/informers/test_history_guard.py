@@ -14,14 +14,6 @@ def state(rv: int, uid: str = "u1") -> Deployment:
     return deployment("a", rv, uid=uid)
 
 
-def test_guard_is_asleep_until_disorder_was_seen() -> None:
-    """A healthy server costs no comparisons."""
-    guard: HistoryGuard[Deployment] = HistoryGuard()
-    assert not guard.is_needed
-    guard.saw_disorder()
-    assert guard.is_needed
-
-
 @pytest.mark.parametrize(
     ("delta_type", "obj", "stored", "echo"),
     [

@@ -573,17 +573,6 @@ def test_server_that_comes_back_is_not_asked_for_a_list() -> None:
     assert [entry["event"] for entry in logs] == ["Failed to watch", "Watching again"]
 
 
-@pytest.mark.parametrize("code", [500, 502, 503, 504])
-def test_failing_server_is_asked_again_without_a_list(code: int) -> None:
-    """A 5xx on opening a watch does not mean that our version is too old."""
-    rig = ReflectorRig(listed(rv=5))
-    rig.source.watches.append(api_error(code, "", "unavailable"))
-    rig.last_watch()
-    rig.round()
-    assert rig.watched_versions() == ["5", "5"]
-    assert len(rig.source.list_options) == 1
-
-
 def test_thousand_short_watches_are_no_storm() -> None:
     """Watches that end at once: the requests stay under 0.3 a second."""
     clock = FakeClock(moves_itself=True)
