@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from support.checks.resyncs import assert_idle
-from support.rigs.foo_story import is_available, wait_available, wait_deployment, wait_event
+from support.rigs.foo_story import is_available, wait_deployment, wait_event
 from support.rigs.program import running
 from support.servers.cluster import (
     Cluster,
@@ -77,18 +77,3 @@ def test_a_definition_without_status_is_reported_once(
         cluster.delete(cluster.foos, "one")
         cluster.wait(cluster.deployments, lambda found: "one" not in found, "gone")
         assert program.stop() == 0
-
-
-def test_a_missing_definition_is_waited_for(tmp_path: Path) -> None:
-    """Without the CRD it prints the fix, is not ready, and starts to work when the CRD appears."""
-    with (
-        sandbox_cluster(tmp_path, definition=None) as cluster,
-        running(*arguments_for(cluster), folder=tmp_path) as program,
-    ):
-        program.wait_line("handloop errors E07")
-        program.wait_line('Failed to (list|watch)".*manifests crd')
-        assert program.page("health", "/readyz")[0] == 500
-        cluster.install(usual_definition())
-        program.wait_ready()
-        cluster.create_foo("late")
-        wait_available(cluster, "late", 1)
