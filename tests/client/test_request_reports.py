@@ -5,10 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from handloop.client.request_reports import (
-    NO_METRICS,
-    RequestMetrics,
     ServerWarnings,
-    enabled,
     log_answer,
     log_body,
     log_headers,
@@ -16,7 +13,6 @@ from handloop.client.request_reports import (
     set_verbosity,
 )
 from support.checks.captured_logs import captured_logs
-from support.doubles.recording_metrics import RecordingRequestMetrics
 
 TOKEN = "canary-token-5f3a"
 
@@ -91,11 +87,6 @@ def test_credentials_keep_their_scheme() -> None:
     }
 
 
-def test_nothing_is_enabled_by_default() -> None:
-    """A program that never sets a level logs no requests."""
-    assert not enabled(6)
-
-
 def test_a_warning_of_the_server_is_logged_once() -> None:
     """One header may hold several, with commas and quotes in them; other answers have none."""
     warnings = ServerWarnings()
@@ -106,37 +97,3 @@ def test_a_warning_of_the_server_is_logged_once() -> None:
     texts = [entry["text"] for entry in entries]
     assert texts == ['unknown field "spec.foo", ignored', "v1 ComponentStatus is deprecated"]
     assert {(entry["log_level"], entry["resource"]) for entry in entries} == {("warning", "pods")}
-
-
-# -- metrics
-
-
-def report_everything(metrics: RequestMetrics) -> None:
-    metrics.request_total(code="200", method="GET", host="h")
-    metrics.request_duration(verb="GET", host="h", seconds=0.5)
-    metrics.request_size(verb="GET", host="h", size=1)
-    metrics.response_size(verb="GET", host="h", size=2)
-    metrics.request_retry(code="429", verb="GET", host="h")
-    metrics.rate_limiter_duration(verb="GET", host="h", seconds=0.1)
-    metrics.dns_resolution_duration(host="h", seconds=0.2)
-
-
-def test_it_is_off_by_default() -> None:
-    """The default takes every series, and returns nothing."""
-    report_everything(NO_METRICS)
-    assert isinstance(NO_METRICS, object)
-
-
-def test_a_listener_hears_every_series() -> None:
-    """The seven rest_client series each have a call."""
-    metrics = RecordingRequestMetrics()
-    report_everything(metrics)
-    assert [entry[0] for entry in metrics.seen] == [
-        "total",
-        "duration",
-        "request_size",
-        "response_size",
-        "retry",
-        "rate_limiter",
-        "dns",
-    ]
