@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from support.rigs.foo_story import events_of, tell_story, wait_available, wait_deployment, wait_event
+from support.rigs.foo_story import events_of, wait_available, wait_deployment, wait_event
 from support.rigs.program import Run
 from support.servers.cluster import Cluster, foo
 
@@ -15,14 +15,6 @@ def nobodys_deployment(name: str) -> dict[str, object]:
         "metadata": {"name": name},
         "spec": {"replicas": 1, "selector": {"matchLabels": labels}, "template": template},
     }
-
-
-def test_a_foo_lives(cluster: Cluster, run: Run) -> None:
-    """A Foo makes a Deployment, heals it, scales it, shows its available replicas, and takes it along."""
-    with run() as program:
-        program.wait_ready()
-        tell_story(cluster)
-        assert program.stop() == 0
 
 
 def test_a_foo_that_was_there_before_is_found(cluster: Cluster, run: Run) -> None:

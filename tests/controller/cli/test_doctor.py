@@ -147,15 +147,6 @@ def test_what_is_missing_is_exactly_what_is_denied(bare: SandboxCluster, tmp_pat
     assert (report["ok"], report["exitCode"]) == (False, 6)
 
 
-def test_a_configuration_that_cannot_be_used_ends_it(tmp_path: Path) -> None:
-    """Exit code 3, one cross, and no request."""
-    code, text = examined(new_options(command="doctor", kubeconfig=str(tmp_path / "nowhere")))
-    assert code == 3
-    assert text.startswith("✗ configuration")
-    assert "1 of 1 checks failed" in text
-    assert "handloop errors E02" in text
-
-
 def test_a_server_that_is_not_there_is_the_only_finding(tmp_path: Path) -> None:
     """Exit code 4 after three tries; what could not be asked is not marked as wrong."""
     master = "http://127.0.0.1:1"

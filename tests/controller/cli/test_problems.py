@@ -24,21 +24,6 @@ def test_the_shape_is_error_cause_fix_more() -> None:
     ]
 
 
-def test_e07_and_e08_distinguish_a_missing_crd_from_another_version() -> None:
-    """Both exit with 6 and print the command that installs the CRD."""
-    missing = problems.missing_resource("foos.samplecontroller.k8s.io", "v1alpha1", (), "x crd")
-    other = problems.missing_resource("foos.samplecontroller.k8s.io", "v1alpha1", ("v1beta1",), "x crd")
-    assert (missing.code, other.code) == ("E07", "E08")
-    assert missing.exit_code == other.exit_code == 6
-    assert "x crd | kubectl apply" in missing.fixes[0]
-    assert "serves v1beta1" in other.what
-
-
-def test_e08_for_a_missing_status_subresource_is_a_warning() -> None:
-    """The controller works on; the message names what may be lost."""
-    assert str(problems.no_status_subresource("foos.x", "x crd")).startswith("warning: ")
-
-
 def test_e10_names_flag_and_owner() -> None:
     """The flag that moves the port, and the owner of the port where it is known."""
     known = problems.port_in_use(PortInUseError(":8080", "metrics", "pid 1 (x)"))

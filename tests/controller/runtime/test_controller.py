@@ -69,10 +69,8 @@ def test_every_reconcile_has_an_id_in_its_log_lines() -> None:
 
     rig = ReconcileRig(script)
     with captured_logs() as logs:
-        rig.queue.add(NAME, UPDATED)
-        rig.work()
-        rig.queue.add(NAME, UPDATED)
-        rig.work()
+        rig.change()
+        rig.change()
     ids = [entry["reconcileID"] for entry in logs if entry["event"] == "step"]
     ends = [entry["reconcileID"] for entry in logs if entry["event"] == "Reconcile successful"]
     assert ids == ends == ["id-0", "id-1"]
@@ -81,8 +79,7 @@ def test_every_reconcile_has_an_id_in_its_log_lines() -> None:
 def test_success_is_forgotten_and_counted() -> None:
     """None and an empty Result are the same: settled until something changes."""
     rig = ReconcileRig(raising(ReconcileError("once")))
-    rig.queue.add(NAME, UPDATED)
-    rig.work()
+    rig.change()
     assert rig.queue.num_requeues(NAME) == 1
     rig.pass_time(0.005)
     assert rig.queue.num_requeues(NAME) == 0
@@ -100,8 +97,7 @@ def test_success_is_forgotten_and_counted() -> None:
 def test_a_failure_is_retried_with_back_off() -> None:
     """5 ms, 10 ms, 20 ms; the retry's cause has its number and the error."""
     rig = ReconcileRig(raising(ReconcileError("a"), ReconcileError("b"), ReconcileError("c")))
-    rig.queue.add(NAME, UPDATED)
-    rig.work()
+    rig.change()
     for delay in (0.005, 0.01, 0.02):
         before = len(rig.calls)
         rig.pass_time(delay * 0.99)
@@ -120,8 +116,7 @@ def test_a_failure_is_retried_with_back_off() -> None:
 def test_a_server_that_asks_for_time_gets_it() -> None:
     """After a Retry-After of 7 s the next try is no sooner, with any back-off; an event is no retry."""
     rig = ReconcileRig(raising(api_error(429, "TooManyRequests", retry_after_seconds=7)))
-    rig.queue.add(NAME, UPDATED)
-    rig.work()
+    rig.change()
     rig.pass_time(6.9)
     assert len(rig.calls) == 1
     rig.pass_time(0.2)
@@ -132,12 +127,10 @@ def test_after_a_write_without_an_answer_the_watch_gets_time() -> None:
     """The cache lacks the write, if the server has it: a watch event ends the wait, else its time does."""
     lost = ConnectionBroken("reset", outcome_unknown=True)
     rig = ReconcileRig(raising(lost, lost, ConnectionBroken("nothing was sent")))
-    rig.queue.add(NAME, UPDATED)
-    rig.work()
+    rig.change()
     rig.pass_time(UNKNOWN_OUTCOME_SECONDS - 0.01)
     assert len(rig.calls) == 1
-    rig.queue.add(NAME, UPDATED)
-    rig.work()
+    rig.change()
     assert len(rig.calls) == 2
     rig.pass_time(UNKNOWN_OUTCOME_SECONDS)
     assert len(rig.calls) == 3
@@ -149,14 +142,12 @@ def test_a_terminal_error_waits_for_a_change() -> None:
     """Neither time nor a resync leads to another reconcile; an event does."""
     rig = ReconcileRig(raising(TerminalError("no such thing"), TerminalError("still not")))
     with captured_logs() as logs:
-        rig.queue.add(NAME, UPDATED)
-        rig.work()
+        rig.change()
         rig.pass_time(10_000)
         rig.queue.add(NAME, RESYNCED, priority=LOW_PRIORITY)
         rig.work()
         assert len(rig.calls) == 1
-        rig.queue.add(NAME, UPDATED)
-        rig.work()
+        rig.change()
     assert len(rig.calls) == 2
     assert rig.metric("controller_runtime_terminal_reconcile_errors_total") == 2
     assert rig.metric("controller_runtime_reconcile_errors_total") == 2
@@ -168,10 +159,8 @@ def test_a_terminal_error_waits_for_a_change() -> None:
 def test_a_resync_reconciles_again_after_a_success() -> None:
     """What once failed for good and then worked out takes part in resyncs again."""
     rig = ReconcileRig(raising(TerminalError("no")))
-    rig.queue.add(NAME, UPDATED)
-    rig.work()
-    rig.queue.add(NAME, UPDATED)
-    rig.work()
+    rig.change()
+    rig.change()
     rig.queue.add(NAME, RESYNCED)
     rig.work()
     assert len(rig.calls) == 3
@@ -187,8 +176,7 @@ def test_a_change_during_a_terminal_reconcile_is_not_lost() -> None:
             raise TerminalError("seen too early")
 
     rig.script = script
-    rig.queue.add(NAME, UPDATED)
-    rig.work()
+    rig.change()
     assert len(rig.calls) == 2
 
 
@@ -197,8 +185,7 @@ def test_an_unexpected_exception_is_caught_counted_and_retried(error: BaseExcept
     """Whatever a reconcile raises, the worker lives on, the bug is counted, and the name comes back."""
     rig = ReconcileRig(raising(error))
     with captured_logs() as logs:
-        rig.queue.add(NAME, UPDATED)
-        rig.work()
+        rig.change()
     assert rig.metric("controller_runtime_reconcile_panics_total") == 1
     assert rig.metric("controller_runtime_reconcile_errors_total") == 1
     assert [entry["exc_info"] for entry in logs if "exc_info" in entry] == [error]
@@ -210,8 +197,7 @@ def test_an_unexpected_exception_is_caught_counted_and_retried(error: BaseExcept
 def test_what_is_no_result_is_a_bug() -> None:
     """`return True` does not pass for a success."""
     rig = ReconcileRig(lambda _name, _context: True)
-    rig.queue.add(NAME, UPDATED)
-    rig.work()
+    rig.change()
     assert rig.metric("controller_runtime_reconcile_panics_total") == 1
 
 
@@ -219,8 +205,7 @@ def test_a_lost_race_is_no_error_line() -> None:
     """A Conflict is a part of optimistic concurrency: logged without alarm, and retried."""
     rig = ReconcileRig(raising(api_error(409, "Conflict")))
     with captured_logs() as logs:
-        rig.queue.add(NAME, UPDATED)
-        rig.work()
+        rig.change()
     (line,) = [entry for entry in logs if entry["event"] == "Reconciler error"]
     assert line["log_level"] == "info"
     assert rig.calls[0][0] == NAME
@@ -260,15 +245,13 @@ def test_so_many_retries_and_no_more() -> None:
     """After the last of them the name waits for a change, as after a TerminalError, and begins anew then."""
     rig = ReconcileRig(raising(*[ReconcileError(f"{i}") for i in range(7)]), max_retries=2)
     with captured_logs() as logs:
-        rig.queue.add(NAME, UPDATED)
-        rig.work()
+        rig.change()
         rig.pass_time(1)
         rig.pass_time(10_000)
         rig.queue.add(NAME, RESYNCED)
         rig.work()
         assert len(rig.calls) == 3
-        rig.queue.add(NAME, UPDATED)
-        rig.work()
+        rig.change()
         rig.pass_time(1)
         rig.pass_time(10_000)
     assert len(rig.calls) == 6
@@ -280,8 +263,7 @@ def test_so_many_retries_and_no_more() -> None:
 def test_no_retry_is_a_limit_too() -> None:
     """0: once and no more; a negative number is a mistake."""
     rig = ReconcileRig(raising(ReconcileError("a")), max_retries=0)
-    rig.queue.add(NAME, UPDATED)
-    rig.work()
+    rig.change()
     rig.pass_time(10_000)
     assert len(rig.calls) == 1
     with pytest.raises(ValueError, match="must not be negative"):
@@ -600,13 +582,11 @@ def test_an_idle_controller_has_no_watchman() -> None:
     """The thread that looks for reconciles that block ends when it finds none, and with a stop."""
     rig = ReconcileRig()
     rig.controller._spawn = spawn_thread
-    rig.queue.add(NAME, UPDATED)
-    rig.work()
+    rig.change()
     rig.clock.wait_for_deadline(60)
     rig.clock.advance(60)
     until(lambda: rig.controller._watchman is None, "ended", seconds=SECONDS)
-    rig.queue.add(NAME, UPDATED)
-    rig.work()
+    rig.change()
     watchman = rig.controller._watchman
     assert watchman is not None
     rig.controller._stop.set()
@@ -618,8 +598,7 @@ def test_a_warning_that_is_switched_off_costs_no_thread() -> None:
     """None = no warning, without a deadline."""
     rig = ReconcileRig(blocked_after_seconds=None)
     rig.controller._spawn = lambda *_: pytest.fail("a thread")
-    rig.queue.add(NAME, UPDATED)
-    rig.work()
+    rig.change()
     assert len(rig.calls) == 1
 
 
@@ -634,8 +613,7 @@ def test_its_repr_shows_its_state() -> None:
 def test_an_error_may_put_its_retry_off() -> None:
     """A name that is taken is not polled a hundred times a second: no event shows when it is free."""
     rig = ReconcileRig(raising(NameTakenError("taken")))
-    rig.queue.add(NAME, UPDATED)
-    rig.work()
+    rig.change()
     rig.pass_time(NameTakenError.retry_seconds - 0.1)
     assert len(rig.calls) == 1
     rig.pass_time(0.2)

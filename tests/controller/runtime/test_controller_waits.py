@@ -15,8 +15,7 @@ from support.rigs.reconcile_rig import NAME, UPDATED, ReconcileRig
 def test_requeue_after_is_no_failure() -> None:
     """The name is forgotten and comes back at its time, with the reason."""
     rig = ReconcileRig(lambda _name, _context: Result(requeue_after=30))
-    rig.queue.add(NAME, UPDATED)
-    rig.work()
+    rig.change()
     assert rig.queue.num_requeues(NAME) == 0
     rig.pass_time(29.9)
     assert len(rig.calls) == 1
@@ -30,11 +29,9 @@ def test_a_later_reconcile_decides_anew_when_to_come_back() -> None:
     """A change before the time is up replaces the plan, also by a later one: no reconcile in between."""
     plans = [Result(requeue_after=10), Result(requeue_after=60), None]
     rig = ReconcileRig(lambda _name, _context: plans.pop(0))
-    rig.queue.add(NAME, UPDATED)
-    rig.work()
+    rig.change()
     rig.pass_time(5)
-    rig.queue.add(NAME, UPDATED)
-    rig.work()
+    rig.change()
     rig.pass_time(55)
     assert len(rig.calls) == 2
     rig.pass_time(5.1)
@@ -45,10 +42,8 @@ def test_a_settled_reconcile_cancels_the_plan_of_the_one_before() -> None:
     """After a change that settled everything, no worker looks again at the old time."""
     plans = [Result(requeue_after=10), None]
     rig = ReconcileRig(lambda _name, _context: plans.pop(0))
-    rig.queue.add(NAME, UPDATED)
-    rig.work()
-    rig.queue.add(NAME, UPDATED)
-    rig.work()
+    rig.change()
+    rig.change()
     rig.pass_time(100)
     assert len(rig.calls) == 2
 
@@ -65,8 +60,7 @@ def test_a_deadline_is_reported_and_counted() -> None:
         context.deadline.check()
 
     rig.script = script
-    rig.queue.add(NAME, UPDATED)
-    rig.work()
+    rig.change()
     assert seen == [10, 0]
     assert rig.metric("controller_runtime_reconcile_timeouts_total") == 1
     assert rig.metric("controller_runtime_reconcile_panics_total") == 0
@@ -86,8 +80,7 @@ def test_a_write_that_outlasts_the_deadline_is_still_waited_for() -> None:
 
     rig.script = script
     rig.mirror.put(deployment("child", 10))
-    rig.queue.add(NAME, UPDATED)
-    rig.work()
+    rig.change()
     rig.pass_time(1)
     assert len(rig.calls) == 1
     rig.mirror.put(deployment("child", 20))
@@ -108,8 +101,7 @@ def test_an_event_in_the_middle_of_a_reconcile_replaces_its_plan() -> None:
         return Result(requeue_after=30)
 
     rig.script = script
-    rig.queue.add(NAME, UPDATED)
-    rig.work()
+    rig.change()
     assert len(rig.calls) == 2
     rig.pass_time(100)
     assert len(rig.calls) == 2
@@ -127,11 +119,9 @@ def test_a_plan_that_comes_due_while_the_name_is_parked_is_kept() -> None:
 
     rig.script = script
     rig.mirror.put(deployment("child", 10))
-    rig.queue.add(NAME, UPDATED)
-    rig.work()
+    rig.change()
     rig.pass_time(2)
-    rig.queue.add(NAME, UPDATED)
-    rig.work()
+    rig.change()
     assert len(rig.calls) == 1
     rig.mirror.put(deployment("child", 20))
     rig.own_writes.observed(Deployment.resource.group_resource, ObjectName("default", "child"))
@@ -160,8 +150,7 @@ def test_without_a_deadline_nothing_times_out() -> None:
         context.deadline.check()
 
     rig.script = script
-    rig.queue.add(NAME, UPDATED)
-    rig.work()
+    rig.change()
     assert rig.metric("controller_runtime_reconcile_timeouts_total") == 0
 
 
@@ -181,16 +170,14 @@ def test_a_write_of_our_own_is_waited_for() -> None:
     """The next reconcile comes once the cache has the write, woken by its event, and gets all causes."""
     rig = writing()
     rig.mirror.put(deployment("child", 10))
-    rig.queue.add(NAME, UPDATED)
-    rig.work()
+    rig.change()
     rig.queue.add(NAME, Cause("Service", "updated", "default/s"))
     rig.work()
     assert len(rig.calls) == 1
     rig.clock.advance(0.5)
     rig.mirror.put(deployment("child", 20))
     rig.own_writes.observed(Deployment.resource.group_resource, ObjectName("default", "child"))
-    rig.queue.add(NAME, UPDATED)
-    rig.work()
+    rig.change()
     assert rig.calls[1][1].causes == ("Service default/s updated", "Deployment default/a updated")
     assert rig.metric("handloop_own_write_waits_total") == 1
     assert rig.metric("handloop_own_write_wait_seconds_sum") == 0.5
@@ -202,10 +189,8 @@ def test_a_write_of_our_own_is_waited_for() -> None:
 def test_a_write_that_the_server_no_longer_has_is_given_up() -> None:
     """After five seconds the server is asked: it has the object no more than the cache has."""
     rig = writing()
-    rig.queue.add(NAME, UPDATED)
-    rig.work()
-    rig.queue.add(NAME, UPDATED)
-    rig.work()
+    rig.change()
+    rig.change()
     rig.pass_time(4.9)
     assert len(rig.calls) == 1
     rig.pass_time(0.2)
@@ -217,10 +202,8 @@ def test_a_write_that_never_shows_up_is_given_up() -> None:
     """While the server has it the cache is behind: the reconcile waits for five minutes, not for ever."""
     rig = writing()
     rig.newest = "20"
-    rig.queue.add(NAME, UPDATED)
-    rig.work()
-    rig.queue.add(NAME, UPDATED)
-    rig.work()
+    rig.change()
+    rig.change()
     for _ in range(59):
         rig.pass_time(5)
     assert len(rig.calls) == 1
@@ -238,12 +221,10 @@ def test_a_wait_for_something_else_is_no_failure() -> None:
 
     rig.script = script
     with captured_logs() as lines:
-        rig.queue.add(NAME, UPDATED)
-        rig.work()
+        rig.change()
         rig.pass_time(29)
         assert len(rig.calls) == 1
-        rig.queue.add(NAME, UPDATED)
-        rig.work()
+        rig.change()
         rig.pass_time(30)
     assert [context.causes for _, context in rig.calls[1:]] == [
         ("Deployment default/a updated",),
@@ -257,8 +238,7 @@ def test_a_wait_for_something_else_is_no_failure() -> None:
 def test_a_parked_name_keeps_no_worker_busy() -> None:
     """Another name is reconciled meanwhile by the same worker."""
     rig = writing()
-    rig.queue.add(NAME, UPDATED)
-    rig.work()
+    rig.change()
     rig.queue.add(NAME, UPDATED)
     other = ObjectName("default", "other")
     rig.queue.add(other, UPDATED)

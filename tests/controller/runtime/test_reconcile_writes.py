@@ -47,8 +47,7 @@ def rig_that_writes(*, names: int = 1, error: bool = False) -> ReconcileRig:
 def lines(rig: ReconcileRig) -> list[str]:
     """The log's text of the writes of one reconcile."""
     with captured_logs() as logs:
-        rig.queue.add(NAME, UPDATED)
-        rig.work()
+        rig.change()
     return [entry["changes"] for entry in logs if (entry["event"], entry["log_level"]) == ("Wrote", "info")]
 
 
@@ -106,6 +105,5 @@ def test_writes_that_change_nothing_are_no_hot_loop(answered: int, slowed: int) 
     rig = ReconcileRig(script, own_write_timeout_seconds=0)
     rig.mirror.put(deployment("child", 10))
     for _ in range(HOT_WRITES):
-        rig.queue.add(NAME, UPDATED)
-        rig.work()
+        rig.change()
     assert rig.metric("handloop_hot_loops_total") == slowed

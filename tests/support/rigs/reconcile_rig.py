@@ -121,6 +121,11 @@ class ReconcileRig:
         while self.queue.statistics().queued:
             assert self.controller._process_next()
 
+    def change(self) -> None:
+        """An event of the name `a` comes, and then a worker."""
+        self.queue.add(NAME, UPDATED)
+        self.work()
+
     def pass_time(self, seconds: float) -> None:
         """Move the clock, and process the items that are due by then. Plays the thread of the queue."""
         self.clock.advance(seconds)

@@ -36,6 +36,12 @@ class Rig:
         config = LeaderElectionConfig(lock, **{**rhythm, **durations})
         return Candidacy(config, clock=self.clock, metrics=self.metrics)
 
+    def leader(self) -> Candidacy:
+        """A candidate that has taken the lease."""
+        candidate = self.candidate()
+        assert candidate.try_acquire_or_renew()
+        return candidate
+
     def held(self) -> tuple[str, int]:
         """Holder and transitions, as the server has them."""
         spec = self.api.spec(PATH)
@@ -128,8 +134,7 @@ def test_our_own_lease_is_renewed_after_a_restart(rig: Rig) -> None:
 
 def test_a_release_clears_the_holder(rig: Rig) -> None:
     """Get then update; holder "", a duration of 1 s, transitions as they were."""
-    candidate = rig.candidate()
-    candidate.try_acquire_or_renew()
+    candidate = rig.leader()
     rig.api.ops.clear()
     assert candidate.release()
     assert rig.api.ops == ["get", "update"]
@@ -151,8 +156,7 @@ def test_a_released_lease_goes_to_the_next_at_once(rig: Rig) -> None:
 
 def test_a_release_is_repeated_after_a_conflict(rig: Rig) -> None:
     """From the get."""
-    candidate = rig.candidate()
-    candidate.try_acquire_or_renew()
+    candidate = rig.leader()
     rig.api.ops.clear()
     rig.api.before = failing(1, "update", refusal(409, "Conflict"))
     assert candidate.release()
@@ -163,8 +167,7 @@ def test_a_release_is_repeated_after_a_conflict(rig: Rig) -> None:
 @pytest.mark.parametrize("on", ["get", "update"])
 def test_a_release_gives_up_on_other_errors(rig: Rig, on: str) -> None:
     """The lease then simply expires."""
-    candidate = rig.candidate()
-    candidate.try_acquire_or_renew()
+    candidate = rig.leader()
     rig.api.before = failing(1, on, refusal(500, "InternalError"))
     assert not candidate.release()
     assert rig.held() == ("baz", 0)
@@ -172,8 +175,7 @@ def test_a_release_gives_up_on_other_errors(rig: Rig, on: str) -> None:
 
 def test_a_release_whose_conflicts_never_end_is_given_up(rig: Rig) -> None:
     """At most the renew deadline is spent on it."""
-    candidate = rig.candidate()
-    candidate.try_acquire_or_renew()
+    candidate = rig.leader()
 
     def conflict(verb: str) -> Any:
         rig.clock.advance(0.5)
@@ -187,8 +189,7 @@ def test_a_release_whose_conflicts_never_end_is_given_up(rig: Rig) -> None:
 
 def test_a_lease_that_another_took_is_not_cleared(rig: Rig) -> None:
     """We think it is ours, the get shows otherwise."""
-    candidate = rig.candidate()
-    candidate.try_acquire_or_renew()
+    candidate = rig.leader()
     rig.api.put(PATH, **BING)
     assert candidate.release()
     assert rig.held() == ("bing", 0)
@@ -217,8 +218,7 @@ def test_renewals_need_no_get(rig: Rig) -> None:
 
 def test_a_renewal_keeps_when_the_term_began(rig: Rig) -> None:
     """The acquireTime stays, renewTime moves, both to the microsecond."""
-    candidate = rig.candidate()
-    candidate.try_acquire_or_renew()
+    candidate = rig.leader()
     begun = rig.api.spec(PATH)["acquireTime"]
     rig.clock.advance(2.000001)
     candidate.try_acquire_or_renew()
@@ -229,8 +229,7 @@ def test_a_renewal_keeps_when_the_term_began(rig: Rig) -> None:
 
 def test_a_conflict_on_the_fast_path_falls_back_to_the_slow_one(rig: Rig) -> None:
     """Get, create, update, update (conflict), get, update, update."""
-    candidate = rig.candidate()
-    candidate.try_acquire_or_renew()
+    candidate = rig.leader()
     candidate.try_acquire_or_renew()
     rig.api.before = failing(1, "update", refusal(409, "Conflict"))
     assert candidate.try_acquire_or_renew()
@@ -242,8 +241,7 @@ def test_a_conflict_on_the_fast_path_falls_back_to_the_slow_one(rig: Rig) -> Non
 
 def test_an_expired_lease_of_ours_is_looked_at_first(rig: Rig) -> None:
     """Another may have taken it meanwhile, so there is no fast path."""
-    candidate = rig.candidate()
-    candidate.try_acquire_or_renew()
+    candidate = rig.leader()
     rig.clock.advance(10.0)
     assert candidate.try_acquire_or_renew()
     assert rig.api.ops == ["get", "create", "get", "update"]
@@ -252,8 +250,7 @@ def test_an_expired_lease_of_ours_is_looked_at_first(rig: Rig) -> None:
 
 def test_a_lease_that_was_deleted_is_made_again(rig: Rig) -> None:
     """The leader goes on."""
-    candidate = rig.candidate()
-    candidate.try_acquire_or_renew()
+    candidate = rig.leader()
     rig.api.delete(PATH)
     assert candidate.try_acquire_or_renew()
     assert rig.api.ops == ["get", "create", "update", "get", "create"]
@@ -262,8 +259,7 @@ def test_a_lease_that_was_deleted_is_made_again(rig: Rig) -> None:
 
 def test_a_lease_that_was_emptied_is_taken_again(rig: Rig) -> None:
     """As a new term, since another might have led in between."""
-    candidate = rig.candidate()
-    candidate.try_acquire_or_renew()
+    candidate = rig.leader()
     rig.api.put(PATH, holderIdentity="", leaseDurationSeconds=10, leaseTransitions=4)
     assert candidate.try_acquire_or_renew()
     assert rig.held() == ("baz", 5)
@@ -300,8 +296,7 @@ def test_what_a_user_does_to_a_lease_frees_it_no_sooner(rig: Rig, spec: dict[str
 
 def test_a_lease_that_was_given_to_another_is_lost(rig: Rig) -> None:
     """Its new holder is respected for its whole duration."""
-    candidate = rig.candidate()
-    candidate.try_acquire_or_renew()
+    candidate = rig.leader()
     candidate.start_leading()
     rig.api.put(PATH, **BING)
     assert not candidate.try_acquire_or_renew()
@@ -361,8 +356,7 @@ def test_an_error_is_no_lease(rig: Rig, on: str) -> None:
 
 def test_a_write_whose_answer_got_lost_is_found_again(rig: Rig) -> None:
     """The stored record is ours: the slow path goes on with it."""
-    candidate = rig.candidate()
-    candidate.try_acquire_or_renew()
+    candidate = rig.leader()
     version = rig.api.lease(PATH)["metadata"]["resourceVersion"]
     spec = {**rig.api.spec(PATH), "renewTime": "2023-11-14T22:13:21.000000Z"}
     rig.api.put(PATH, **spec)  # applied, and we never heard of it
