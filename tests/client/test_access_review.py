@@ -124,12 +124,6 @@ def test_whose_a_token_is() -> None:
     }
 
 
-def test_a_token_that_is_not_accepted_has_no_user() -> None:
-    """An error in the status is a no."""
-    body = b'{"status":{"user":{},"error":"invalid bearer token"}}'
-    assert whose_token(RESTClient(ScriptedTransport([answer(201, body)])), "wrong") is None
-
-
 def test_asks_whether_a_user_may_see_a_path() -> None:
     """A SubjectAccessReview for a path that is no resource, with all that is known of the subject."""
     transport = ScriptedTransport([answer(201, b'{"status":{"allowed":true}}')])

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from handloop.client.auth.credentials import FetchedCredentials, StaticCredentials, TokenFile
+from handloop.client.auth.credentials import TokenFile
 from handloop.client.auth.tls import KeyPair, TLSOptions
 from handloop.client.config import ClientConfig, load_config
 from handloop.client.errors import ConfigError, ConfigProblem
@@ -147,12 +147,6 @@ def test_a_broken_file_is_an_error_wherever_it_is(machine: Machine) -> None:
     machine.pod()
     error = machine.problem()
     assert (error.kind, error.line) == (ConfigProblem.MALFORMED, 1)
-
-
-def test_empty_options_are_no_options(machine: Machine) -> None:
-    """Flags that default to "" mean the same as flags that were not given."""
-    machine.config("home/.kube/config", "https://home")
-    assert machine.load(kubeconfig="", master="", context="").host == "https://home"
 
 
 def test_context_chooses(machine: Machine) -> None:
@@ -365,20 +359,6 @@ def test_contradictions(machine: Machine, cluster: str, user: str, kind: ConfigP
     error = machine.problem(kubeconfig=cluster_config(machine, cluster, user))
     assert error.kind is kind
     assert words in str(error)
-
-
-def test_each_kind_of_credentials(machine: Machine) -> None:
-    """Users become what they stand for."""
-    for user, kind in (
-        ("{token: t}", StaticCredentials),
-        ("{username: u, password: p}", StaticCredentials),
-        ("{tokenFile: t}", TokenFile),
-        ("{exec: {command: c, apiVersion: v}}", FetchedCredentials),
-        ("{auth-provider: {name: oidc}}", FetchedCredentials),
-        ("{}", StaticCredentials),
-    ):
-        found = machine.load(kubeconfig=cluster_config(machine, '{server: "https://h"}', user))
-        assert type(found.credentials) is kind
 
 
 def test_a_plugin_gets_its_cluster(machine: Machine) -> None:

@@ -59,13 +59,6 @@ def test_a_group_that_is_not_served_is_empty() -> None:
     assert found.versions("samplecontroller.k8s.io") == ()
 
 
-def test_the_core_group_is_elsewhere() -> None:
-    """The group without a name is under /api."""
-    found, transport = discovery(FOOS)
-    found.resources("", "v1")
-    assert transport.sent[0].path == "/api/v1"
-
-
 def test_versions_with_the_preferred_one_first() -> None:
     """E08: which versions a CRD serves instead of ours."""
     body = (

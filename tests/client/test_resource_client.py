@@ -7,11 +7,9 @@ import msgspec
 import pytest
 
 from handloop.apis.apps_v1 import Deployment
-from handloop.apis.meta import LAST_APPLIED, FrozenMap, Kind, ObjectMeta
+from handloop.apis.meta import LAST_APPLIED, Kind, ObjectMeta
 from handloop.apis.resource import Resource
 from handloop.apis.unstructured import Unstructured
-from handloop.client.decoding.pages import Undecodable
-from handloop.client.decoding.watch_stream import EventType, WrongKind
 from handloop.client.errors import DecodeError, NotFound
 from handloop.client.options import ListOptions
 from handloop.client.resource_client import Client, PatchType, ResourceClient, codec_of
@@ -214,12 +212,6 @@ def test_a_plain_delete_has_no_body() -> None:
     assert rig.sent.body is None
 
 
-def test_an_answer_of_another_kind_is_an_error() -> None:
-    """A 200 that holds something else is not taken for an object."""
-    with pytest.raises(DecodeError):
-        Rig(answer(200, b'{"kind":"Bar","metadata":{}}')).foos.get("web", namespace="ns")
-
-
 def test_errors_name_the_object() -> None:
     """The error of every method names its request."""
     body = b'{"kind":"Status","reason":"NotFound","code":404,"message":"gone","details":{"name":"web"}}'
@@ -238,11 +230,6 @@ def test_an_untyped_kind() -> None:
     node = rig.client.for_resource(resource).get("n")
     assert rig.sent.path == "/api/v1/nodes/n"
     assert node.content()["spec"] == {"podCIDR": "10.0.0.0/24"}
-
-
-def test_a_client_knows_its_kind() -> None:
-    """Whoever holds a resource client can ask what it is about."""
-    assert Rig().foos.kind == Foo.resource
 
 
 def test_version_and_raw_paths() -> None:
@@ -297,19 +284,6 @@ def widget(name: str = "w", **fields: Any) -> dict[str, Any]:
     return {"kind": "Widget", "apiVersion": "conf.example.com/v1", "metadata": metadata} | fields
 
 
-def test_a_typed_object_survives_the_wire() -> None:
-    """An encoded object decodes to an equal one."""
-    codec = codec_of(Foo)
-    foo = Foo(
-        metadata=ObjectMeta(name="a", labels=FrozenMap({"k": "ä"})),
-        spec=FooSpec(deployment_name="d", replicas=3),
-    )
-    body = codec.encode(foo)
-    assert json.loads(body)["kind"] == "Foo"
-    assert json.loads(body)["apiVersion"] == "samplecontroller.k8s.io/v1alpha1"
-    assert codec.decode(body) == foo
-
-
 @pytest.mark.parametrize(
     "body", [b"", b"{", b"[]", b'{"kind":"Bar"}', b'{"apiVersion":"v2"}', b'{"x":"\xff"}'], ids=repr
 )
@@ -319,12 +293,6 @@ def test_what_is_not_the_kind_is_one_error(body: bytes) -> None:
         codec_of(Foo).decode(body)
     with pytest.raises(DecodeError):
         codec_of(Unstructured.of_resource(WIDGETS)).decode(body)
-
-
-def test_unknown_fields_are_skipped_and_deep_ones_too() -> None:
-    """A typed view sees its own fields only, however deep the others are."""
-    body = b'{"metadata":{"name":"d"},"spec":{"strategy":' + b"[" * 5000 + b"]" * 5000 + b"}}"
-    assert codec_of(Deployment).decode(body).metadata.name == "d"
 
 
 class SecretMeta(Kind, group="", version="v1", kind="Secret"):
@@ -363,35 +331,3 @@ def test_an_untyped_object_keeps_its_bytes() -> None:
     obj = codec.decode(body)
     assert (obj.metadata.name, obj.content()["spec"]) == ("w", {"size": 3})
     assert codec.encode(obj) == body
-
-
-def test_untyped_pages_and_events() -> None:
-    """Lists and watches of an untyped kind give objects with their bytes, and quarantine broken ones."""
-    codec = codec_of(Unstructured.of_resource(WIDGETS))
-    page = {
-        "kind": "WidgetList",
-        "apiVersion": "conf.example.com/v1",
-        "metadata": {"resourceVersion": "9"},
-        "items": [
-            widget("a", spec=1),
-            widget("b", metadata={"name": "b", "resourceVersion": "1", "labels": 5}),
-        ],
-    }
-    decoded = codec.pages.decode(json.dumps(page).encode())
-    assert [item.content()["spec"] for item in decoded.items] == [1]
-    assert [entry.key_name for entry in decoded.undecodable] == ["b"]
-    lines = b"".join(
-        json.dumps({"type": kind, "object": obj}).encode() + b"\n"
-        for kind, obj in (
-            ("ADDED", widget("a")),
-            ("MODIFIED", widget("b", metadata={"name": "b", "resourceVersion": "1", "labels": 5})),
-            ("ADDED", {**widget("c"), "kind": "Other"}),
-        )
-    )
-    events = codec.events().decode(lines).events
-    assert [type(event.object) for event in events] == [
-        Unstructured.of_resource(WIDGETS),
-        Undecodable,
-        WrongKind,
-    ]
-    assert events[0].type is EventType.ADDED

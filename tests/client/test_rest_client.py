@@ -99,13 +99,6 @@ def test_429_is_waited_for(call: Call) -> None:
     assert rig.attempts == 3
 
 
-def test_a_wait_is_capped() -> None:
-    """At most two minutes, even if the server asks for more."""
-    rig = Rig(answer(429, Retry_After="86400"), answer())
-    rig.client.send(READ)
-    assert rig.clock.slept == [120.0]
-
-
 def test_at_most_ten_retries() -> None:
     """Eleven attempts, then the last answer is raised with its wait."""
     rig = Rig(*[answer(429, Retry_After="1")] * 11)
@@ -114,24 +107,6 @@ def test_at_most_ten_retries() -> None:
     assert rig.attempts == 11
     assert len(rig.clock.slept) == 10
     assert caught.value.retry_after_seconds == 1.0
-
-
-@pytest.mark.parametrize("code", [500, 502, 503, 504])
-def test_5xx_repeats_a_read_only(code: int) -> None:
-    """A write that failed on the server may have happened, so it is never sent again."""
-    rig = Rig(answer(code, Retry_After="2"), answer(200, b"ok"))
-    assert rig.client.send(READ).body == b"ok"
-    rig = Rig(answer(code, Retry_After="2"))
-    with pytest.raises(ClientError):
-        rig.client.send(WRITE)
-    assert rig.attempts == 1
-
-
-def test_a_lost_answer_repeats_a_read_after_a_second() -> None:
-    """A connection that broke is tried again, also more than once."""
-    rig = Rig(ConnectionBroken("reset"), ConnectionBroken("reset"), answer(200, b"ok"))
-    assert rig.client.send(READ).body == b"ok"
-    assert rig.clock.slept == [1.0, 1.0]
 
 
 @pytest.mark.parametrize(
@@ -156,15 +131,6 @@ def test_a_version_from_the_future_is_raised_at_once() -> None:
     with pytest.raises(ServerTimeout):
         rig.client.send(READ)
     assert rig.attempts == 1
-
-
-def test_stop_ends_a_wait() -> None:
-    """A program that stops does not sit out a Retry-After; the answer it had is raised."""
-    rig = Rig(answer(429, Retry_After="100"))
-    rig.stop.set()
-    with pytest.raises(TooManyRequests):
-        rig.client.send(READ)
-    assert rig.clock.slept == []
 
 
 def test_stop_during_a_wait_ends_it() -> None:
@@ -204,25 +170,6 @@ def test_a_long_wait_for_the_rate_limit_is_reported() -> None:
         rig.client.send(READ)
     said = [entry for entry in entries if entry["log_level"] == "info"]
     assert [entry["reason"] for entry in said] == ["client-side throttling"]
-
-
-def test_no_rate_limit_by_default() -> None:
-    """A client without qps never waits."""
-    rig = Rig(*[answer()] * 50)
-    for _ in range(50):
-        rig.client.send(READ)
-    assert rig.clock.slept == []
-    assert rig.metrics.of("rate_limiter") == []
-
-
-def test_stop_ends_a_wait_for_the_rate_limit() -> None:
-    """Nothing is sent once the program stops."""
-    rig = Rig(answer(), qps=1, burst=1)
-    rig.client.send(READ)
-    rig.stop.set()
-    with pytest.raises(Cancelled):
-        rig.client.send(WRITE)
-    assert rig.attempts == 1
 
 
 def test_a_part_that_may_end_later_has_another_stop() -> None:
@@ -286,13 +233,6 @@ def test_metrics_of_an_attempt() -> None:
     assert rig.metrics.of("request_size") == [("POST", "test:6443", 7)] * 2
     assert rig.metrics.of("response_size") == [("POST", "test:6443", 5), ("POST", "test:6443", 2)]
     assert len(rig.metrics.of("duration")) == 3
-
-
-def test_open_returns_the_stream() -> None:
-    """A watch is handed on as it opens."""
-    rig = Rig(streams=[ScriptedStream([b"x"])])
-    assert rig.client.open(READ).read_block() == b"x"
-    assert rig.metrics.of("total") == [("200", "GET", "test:6443")]
 
 
 @pytest.mark.parametrize(
@@ -390,11 +330,6 @@ def test_warnings_of_the_server_are_heard_in_every_answer() -> None:
 def test_only_whole_seconds_count(value: str, seconds: float | None) -> None:
     """An HTTP date or garbage in Retry-After is no wait."""
     assert retry_after_seconds({"Retry-After": value}) == seconds
-
-
-def test_no_header_is_no_wait() -> None:
-    """Without Retry-After nothing is waited for."""
-    assert retry_after_seconds({}) is None
 
 
 def failed(code: int, wait: float | None) -> APIError:

@@ -23,7 +23,6 @@ from handloop.client.errors import (
     ConnectionRefused,
     CredentialsError,
     DeadlineExceeded,
-    NameResolutionError,
     ProxyError,
     TLSError,
     TLSProblem,
@@ -35,7 +34,6 @@ from handloop.seams.seams import Seams
 from handloop.testing.fake_clock import FakeClock
 from support.checks.captured_logs import captured_logs
 from support.checks.threads import Background
-from support.doubles.recording_metrics import RecordingRequestMetrics
 from support.servers.certificates import CertificateAuthority
 from support.servers.wire_server import (
     CHUNKED_HEAD,
@@ -106,15 +104,6 @@ def test_an_ipv6_server() -> None:
         assert transport.request("GET", "/").status == 200
         transport.close()
         assert server.requests[0].headers["host"] == f"[::1]:{server.port}"
-
-
-def test_connections_are_kept_alive() -> None:
-    """Requests one after the other share a connection, with any status."""
-    with WireServer(answering(response(), response(status=404), chunked([b"x"]), response())) as server:
-        transport = transport_to(server)
-        assert [transport.request("GET", "/").status for _ in range(4)] == [200, 404, 200, 200]
-        transport.close()
-        assert server.connections == 1
 
 
 def test_a_connection_that_the_server_ends_is_not_kept() -> None:
@@ -310,25 +299,6 @@ def test_a_write_on_a_dead_connection_is_not_repeated() -> None:
             transport.request("PUT", "/", body=b"x")
         assert caught.value.outcome_unknown
         assert server.connections == 1
-
-
-def test_a_read_on_a_new_connection_is_not_repeated() -> None:
-    """Only a connection that had worked before earns a second try."""
-    with WireServer(closing_after(b"")) as server:
-        with pytest.raises(ConnectionBroken):
-            transport_to(server).request("GET", "/")
-        assert server.connections == 1
-
-
-def test_an_unknown_host(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The error for a name without an address has that name."""
-
-    def getaddrinfo(*args: Any, **kwargs: Any) -> Any:
-        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
-
-    monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
-    with pytest.raises(NameResolutionError, match=r"no address for k8s\.example"):
-        HTTPTransport(ClientConfig(host="http://k8s.example:6443")).request("GET", "/")
 
 
 def test_a_name_that_hangs_ends_at_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -635,12 +605,6 @@ def test_a_proxy_that_refuses_is_named() -> None:
             HTTPTransport(config).request("GET", "/")
 
 
-def test_certificates_that_do_not_load_are_a_config_error() -> None:
-    """Nothing is sent when the configuration's files are unusable."""
-    with pytest.raises(ConfigError, match=r"/nowhere/ca\.crt"):
-        HTTPTransport(ClientConfig(host="https://127.0.0.1:1", tls=TLSOptions(ca_file="/nowhere/ca.crt")))
-
-
 @pytest.fixture
 def _headers_logged() -> Iterator[None]:
     set_verbosity(7)
@@ -664,17 +628,6 @@ def test_no_token_in_logs_errors_or_reprs() -> None:
         assert any("Bearer <masked>" in text for text in seen)
         assert "canary-7d1" not in "\n".join(seen)
         assert server.requests[0].headers["authorization"] == "Bearer canary-7d1"
-
-
-def test_resolution_time_is_measured() -> None:
-    """The dns series is fed by every new connection."""
-    metrics = RecordingRequestMetrics()
-    with WireServer(answering(response(), response())) as server:
-        transport = transport_to(server, metrics=metrics)
-        transport.request("GET", "/")
-        transport.request("GET", "/")
-        transport.close()
-    assert [entry[0] for entry in metrics.of("dns")] == ["127.0.0.1"]
 
 
 def test_an_interrupt_closes_the_connection(monkeypatch: pytest.MonkeyPatch) -> None:

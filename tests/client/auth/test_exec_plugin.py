@@ -14,11 +14,10 @@ from typing import Any
 
 import pytest
 
-from handloop.client.auth.credentials import Fetched, FetchedCredentials
+from handloop.client.auth.credentials import Fetched
 from handloop.client.auth.exec_plugin import fetch_from_plugin
 from handloop.client.auth.tls import KeyPair
 from handloop.client.errors import ConfigError, ConfigProblem
-from support.checks.deadline import until
 from support.checks.holders import Holders
 from support.checks.threads import Background
 
@@ -218,20 +217,6 @@ def test_a_plugin_that_writes_without_end_is_ended(tmp_path: Path, holders: Hold
     with pytest.raises(ConfigError, match="wrote more than 1 MiB, so it was ended"):
         fetch(section, tmp_path)
     holders.wait_gone()
-
-
-def test_after_a_hang_the_next_request_starts_the_plugin_again(tmp_path: Path, hand: Hand) -> None:
-    """The first run never ends by itself, the second one answers."""
-    section = answering(tmp_path, token="second")
-    script = tmp_path / "plugin"
-    script.write_text(script.read_text().replace("\n", "\n[ -e seen ] || { touch seen; sleep 1000; }\n", 1))
-    credentials = FetchedCredentials("p", lambda: fetch(section, tmp_path, seconds=60))
-    first = Background(credentials.authorization)
-    until((tmp_path / "seen").exists, "begun", seconds=20)
-    hand.now += 61
-    with pytest.raises(ConfigError, match="no answer in 60 s, so it was ended"):
-        first.result()
-    assert credentials.authorization() == "Bearer second"
 
 
 def test_what_a_plugin_leaves_running_is_not_waited_for(tmp_path: Path) -> None:

@@ -115,12 +115,6 @@ def test_json_is_yaml(tmp_path: Path) -> None:
     assert (cluster.server, cluster.insecure_skip_tls_verify) == ("http://h", "true")
 
 
-def test_unknown_fields_are_ignored(tmp_path: Path) -> None:
-    """A newer kubectl may have written more."""
-    text = "novel: 1\nclusters:\n- name: c\n  cluster: {server: http://h, novel: {a: [1]}, extensions: []}\n"
-    assert read_kubeconfig(write(tmp_path / "config", text)).clusters["c"].server == "http://h"
-
-
 def test_anchors_and_merge_keys_work(tmp_path: Path) -> None:
     """Hand-written files may share parts."""
     text = """

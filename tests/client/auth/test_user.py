@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from handloop.client.auth.credentials import FetchedCredentials, StaticCredentials, TokenFile
+from handloop.client.auth.credentials import FetchedCredentials, TokenFile
 from handloop.client.auth.kubeconfig import User
 from handloop.client.auth.tls import KeyPair
 from handloop.client.auth.user import (
@@ -42,13 +42,6 @@ def test_a_password() -> None:
     """User name and password are basic authentication."""
     header = credentials(User(username="u", password="pä:ss")).authorization()
     assert base64.b64decode(header.removeprefix("Basic ")).decode() == "u:pä:ss"
-
-
-def test_nobody() -> None:
-    """A user without anything is anonymous."""
-    found = credentials(User())
-    assert isinstance(found, StaticCredentials)
-    assert found.authorization() == ""
 
 
 def test_a_token_file_beats_a_token(tmp_path: Path) -> None:

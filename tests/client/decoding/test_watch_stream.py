@@ -27,7 +27,6 @@ from handloop.client.errors import (
     DeadlineExceeded,
     DecodeError,
     Expired,
-    Forbidden,
     StreamClosed,
 )
 from handloop.client.resource_client import codec_of
@@ -74,15 +73,6 @@ def names_until_the_end(stream: WatchStream[Foo]) -> tuple[list[str], ClientErro
             names.append(entry.object.metadata.name)
 
 
-def test_events_arrive_in_blocks_and_then_the_end() -> None:
-    """A block of two events is one read; the server's clean end is []."""
-    stream = watch([event(1) + event(2), event(3)])
-    assert [entry.type for entry in stream.read()] == [EventType.ADDED, EventType.ADDED]
-    assert len(stream.read()) == 1
-    assert stream.read() == []
-    assert stream.read() == []
-
-
 def test_random_cuts_give_the_same_events() -> None:
     """Many cuts at once make no difference either."""
     rng = random.Random(11)
@@ -123,12 +113,6 @@ def test_nothing_follows_an_error() -> None:
         with pytest.raises(DecodeError, match="garbage"):
             stream.read()
     assert scripted.closed.is_set()
-
-
-def test_a_bad_line_alone_is_raised_at_once() -> None:
-    """A block that begins with a bad line delivers nothing."""
-    with pytest.raises(DecodeError):
-        watch([b"garbage\n" + event(1)]).read()
 
 
 def test_blocks_without_events_are_not_the_end() -> None:
@@ -223,25 +207,6 @@ def decoder() -> EventDecoder[Foo]:
     return codec_of(Foo).events()
 
 
-def test_a_block_of_objects(decoder: EventDecoder[Foo]) -> None:
-    """Every object event comes out typed, in order."""
-    decoded = decoder.decode(
-        line("ADDED", foo("a", replicas=1)) + line("MODIFIED", foo("a", "6")) + line("DELETED", foo("a", "7"))
-    )
-    assert [(event.type, _version(event)) for event in decoded.events] == [
-        (EventType.ADDED, "5"),
-        (EventType.MODIFIED, "6"),
-        (EventType.DELETED, "7"),
-    ]
-    assert all(isinstance(event.object, Foo) for event in decoded.events)
-    assert decoded.error is None
-
-
-def _version(event: WatchEvent[Foo]) -> str:
-    assert isinstance(event.object, Foo)
-    return event.object.metadata.resource_version
-
-
 def test_an_object_without_kind_is_of_the_kind_that_is_watched() -> None:
     """Built-in kinds may come without kind and apiVersion."""
     decoder = codec_of(Deployment).events()
@@ -255,12 +220,6 @@ def test_a_bookmark(decoder: EventDecoder[Foo]) -> None:
     obj["metadata"] = {"resourceVersion": "9", "annotations": {"k8s.io/initial-events-end": "true"}}
     events = decoder.decode(GOOD + line("BOOKMARK", obj)).events
     assert events[1] == WatchEvent(EventType.BOOKMARK, Bookmark("9", {"k8s.io/initial-events-end": "true"}))
-
-
-def test_a_bookmark_with_a_whole_object_is_no_object(decoder: EventDecoder[Foo]) -> None:
-    """A bookmark that happens to look like a Foo is still only a version."""
-    (event,) = decoder.decode(line("BOOKMARK", foo("a", "9"))).events
-    assert event.object == Bookmark("9", {})
 
 
 @pytest.mark.parametrize("reason", ["Expired", "Gone"])
@@ -291,13 +250,6 @@ def test_an_error_event_that_cannot_be_read_is_one_error(decoder: EventDecoder[F
     decoded = decoder.decode(GOOD + huge)
     assert len(decoded.events) == 1
     assert isinstance(decoded.error, DecodeError)
-
-
-def test_an_error_with_an_unknown_reason_goes_by_its_code(decoder: EventDecoder[Foo]) -> None:
-    """An unknown reason leaves the code to decide."""
-    status = {"kind": "Status", "code": 403, "reason": "Novel", "message": "no"}
-    (event,) = decoder.decode(line("ERROR", status)).events
-    assert isinstance(event.object, Forbidden)
 
 
 def test_an_object_that_does_not_fit(decoder: EventDecoder[Foo]) -> None:
@@ -466,9 +418,3 @@ def test_both_paths_agree(decoder: EventDecoder[Foo]) -> None:
     block = b"".join(line("MODIFIED", foo(f"n{i}", str(i + 1), replicas=i % 10 + 1)) for i in range(50))
     slow: EventDecoder[Foo] = EventDecoder(Foo.resource, codec_of(Foo).decode)
     assert decoder.decode(block).events == slow.decode(block).events
-
-
-def test_event_types_are_the_wire_s_words() -> None:
-    """An event type compares and prints as the server spells it."""
-    assert [str(kind) for kind in EventType] == ["ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"]
-    assert EventType("ADDED") is EventType.ADDED

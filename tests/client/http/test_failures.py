@@ -120,13 +120,6 @@ def test_configuration_problems_become_credentials_errors() -> None:
     assert found.problem is problem
 
 
-def test_our_own_errors_pass_with_host_and_request() -> None:
-    """An explained failure is completed, not explained again."""
-    error = BadAnswer("too large")
-    assert explain(error, attempt(write=True)) is error
-    assert (error.host, error.request, error.outcome_unknown) == ("https://k8s.example:6443", "PUT /a", True)
-
-
 SHOWN = Certificate("kubernetes", ("a.example", "10.0.0.1"), "2026-01-01T00:00:00Z", "2027-01-01T00:00:00Z")
 
 

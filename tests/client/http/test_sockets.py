@@ -125,13 +125,6 @@ def test_a_literal_address_needs_no_resolver(host: str, family: int) -> None:
     assert address.socket_address[:2] == (host, 6443)
 
 
-def test_a_name_is_resolved() -> None:
-    """A name gives the addresses the system knows."""
-    addresses = resolve("localhost", 80, deadline=soon())
-    assert {address.socket_address[0] for address in addresses} <= {"127.0.0.1", "::1"}
-    assert addresses
-
-
 def test_every_connection_resolves_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     """A change of address is seen at the next connection; nothing is cached."""
     answers = iter(["127.0.0.1", "127.0.0.2"])

@@ -399,14 +399,6 @@ def test_json_has_the_same_content() -> None:
 PROBLEM = Problem(code="E04", exit_code=4, what="cannot reach h", causes=("c", "d"), fixes=("f",))
 
 
-@pytest.mark.parametrize("log_format", ["", "klog", "text"])
-def test_readers_get_lines(log_format: str) -> None:
-    """error, cause, fix, more: as the problem prints itself."""
-    stream = io.StringIO()
-    assert tell(PROBLEM, new_options(log_format=log_format), stream) == 4
-    assert stream.getvalue() == f"{PROBLEM}\n"
-
-
 @pytest.mark.parametrize(("severity", "level"), [("error", "error"), ("warning", "warning"), ("info", None)])
 def test_json_logs_stay_json(severity: str, level: str | None) -> None:
     """Where logs are JSON a problem is one object, too."""

@@ -13,7 +13,6 @@ from handloop.controller.cli.values import (
     duration,
     format_duration,
     ip_address_text,
-    nearest,
     not_negative,
     one_of,
     port_number,
@@ -62,35 +61,6 @@ def test_a_bad_word_is_refused(parse: Callable[[str], Any], text: str, message: 
     """Beyond the range there is an error with a text for people."""
     with pytest.raises(ValueError, match=message):
         parse(text)
-
-
-@pytest.mark.parametrize(
-    ("text", "seconds"),
-    [
-        ("30s", 30.0),
-        ("1m30s", 90.0),
-        ("500ms", 0.5),
-        ("1.5h", 5400.0),
-        ("0", 0.0),
-        ("+2s", 2.0),
-        ("10us", 1e-5),
-        ("10µs", 1e-5),
-        ("100ns", 1e-7),
-        (".5s", 0.5),
-        ("1\u03bcs", 1e-6),
-    ],
-)
-def test_go_spellings_are_read(text: str, seconds: float) -> None:
-    """Every unit of Go, sums of parts, fractions and signs mean what they mean in Go."""
-    assert duration(text) == pytest.approx(seconds)
-
-
-@pytest.mark.parametrize("text", ["30", "", "s", "1x", "1s2", "--1s", "1 s", "1h-5m", "9999999h"])
-def test_what_go_refuses_is_refused(text: str) -> None:
-    """A number without a unit, an unknown unit and an empty text are errors that show the text."""
-    with pytest.raises(ValueError, match="duration") as caught:
-        duration(text)
-    assert f'"{text}"' in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -153,9 +123,3 @@ def test_an_unknown_name_is_a_usage_error(text: str, message: str) -> None:
     with pytest.raises(UsageError) as caught:
         parse_options([f"--controllers={text}"], {})
     assert str(caught.value) == message
-
-
-def test_a_word_is_compared_with_those_that_are_known() -> None:
-    """The nearest one is named; without one like it comes the caller's text."""
-    assert nearest("fooo", NAMES, otherwise="; have: ...") == "; did you mean foo?"
-    assert nearest("zzzz", NAMES, otherwise="; have: ...") == "; have: ..."

@@ -130,23 +130,6 @@ def test_apply_creates_changes_and_leaves_the_rest_alone(cluster: ManagedSandbox
     assert [port.port for port in after.spec.ports] == [8080]
 
 
-def test_a_field_that_is_left_out_is_removed(cluster: ManagedSandbox) -> None:
-    """The server knows which fields were ours."""
-    services = cluster.client.resource(Service)
-    apply(services, wanted(a="1"), field_manager="us")
-    assert dict(apply(services, wanted(), field_manager="us").metadata.labels) == {}
-
-
-def test_an_apply_without_a_change_is_no_write(cluster: ManagedSandbox) -> None:
-    """The version stays; and is_applied returns True before."""
-    services = cluster.client.resource(Service)
-    made = apply(services, wanted(a="1"), field_manager="us")
-    assert is_applied(wanted(a="1"), made)
-    assert apply(services, wanted(a="1"), field_manager="us").metadata.resource_version == (
-        made.metadata.resource_version
-    )
-
-
 def test_anothers_field_is_taken_over_only_by_force(cluster: ManagedSandbox) -> None:
     """Without force the server names the manager that set it."""
     services = cluster.client.resource(Service)

@@ -14,7 +14,6 @@ from handloop.apis.core_v1 import Event, Service, ServicePort, ServiceSpec
 from handloop.apis.meta import Kind, ObjectMeta, is_controlled_by, new_controller_ref
 from handloop.client.decoding.pages import Undecodable
 from handloop.client.errors import NotFound
-from handloop.controller.foo.access import FOO_ACCESS
 from handloop.controller.foo.types import Foo, FooSpec
 from handloop.controller.runtime.builder import BuilderError, controller_for
 from handloop.controller.runtime.context import Context
@@ -241,18 +240,6 @@ def test_misfits_are_reported_from_the_start(cluster: ManagedSandbox) -> None:
     assert recorder.take() == [f"Warning InvalidObject does not fit {about}"] * 2
 
 
-def test_the_depths_of_the_queue_are_shown_by_priority(cluster: ManagedSandbox) -> None:
-    """The metric has the labels that dashboards of controller-runtime expect."""
-    manager = cluster.manager()
-    controller_for(manager, "exposer").for_(Foo).complete_by_name(Exposer(manager))
-    with cluster.running(manager):
-        eventually(lambda: not manager.readiness_checks()["informers-synced"](), "running")
-        labels = {"name": "exposer", "controller": "exposer"}
-        for priority in ("0", "-100"):
-            value = cluster.registry.get_sample_value("workqueue_depth", labels | {"priority": priority})
-            assert value == 0
-
-
 def test_options_reach_the_controller(cluster: ManagedSandbox) -> None:
     """Options that are left out are the manager's."""
     manager = cluster.manager(
@@ -273,21 +260,6 @@ def test_options_reach_the_controller(cluster: ManagedSandbox) -> None:
     other = own.complete_by_name(Exposer(manager))
     assert other._options.cache_sync_timeout_seconds == 3
     assert other._options.max_retries == 2
-
-
-def test_declared_access_is_kept_by_the_manager(cluster: ManagedSandbox) -> None:
-    """Each verb once, from any declaration."""
-    manager = cluster.manager()
-    for name in ("a", "b"):
-        controller_for(manager, name).for_(Foo).declares(*FOO_ACCESS).complete_by_name(Exposer(manager))
-    assert {entry.rule_resource for entry in manager.access()} == {
-        "foos",
-        "foos/status",
-        "foos/finalizers",
-        "deployments",
-        "events",
-    }
-    assert len(manager.access()) == 5
 
 
 def test_mistakes_are_named(cluster: ManagedSandbox) -> None:

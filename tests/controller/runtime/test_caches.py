@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import threading
 
 import pytest
@@ -18,7 +17,6 @@ from handloop.testing.eventually import eventually
 from handloop.testing.fake_clock import FakeClock
 from support.checks.captured_logs import captured_logs
 from support.checks.threads import Background
-from support.doubles.fast_clock import FastClock
 from support.rigs.managed_sandbox import ManagedSandbox
 
 
@@ -212,11 +210,6 @@ def test_a_kind_without_a_type_has_an_informer(cluster: ManagedSandbox) -> None:
 # -- the wait for them
 
 
-def test_filled_caches_are_not_waited_for() -> None:
-    """The answer comes at once."""
-    assert wait_for_caches("c", list, threading.Event(), timeout_seconds=0, clock=FakeClock())
-
-
 def test_the_error_has_the_kind_and_the_servers_message() -> None:
     """Whoever reads it knows which CRD or which permission is missing."""
     troubles = ["foos.example.com: the server could not find the requested resource", "services: no list yet"]
@@ -241,13 +234,3 @@ def test_it_goes_on_as_soon_as_nothing_is_wrong() -> None:
     troubles.clear()
     clock.advance(0.1)
     assert waiting.result() is True
-
-
-def test_a_stop_ends_the_wait() -> None:
-    """False, and no error: no caller waits for it any more."""
-    stop = threading.Event()
-    stop.set()
-    assert not wait_for_caches(
-        "c", lambda: ["x"], stop, timeout_seconds=math.inf, clock=FastClock(only_sleeps=True)
-    )
-    assert not wait_for_caches("c", list, stop, timeout_seconds=math.inf, clock=FastClock(only_sleeps=True))

@@ -200,16 +200,6 @@ def test_a_child_that_is_being_deleted_is_neither_written_nor_done(cached: bool,
     assert (tools.told, tools.recorder.take()) == ([], [])
 
 
-def test_without_an_owner_it_is_waited_for_too() -> None:
-    """Whose it is does not matter: it will be gone."""
-    tools = Tools()
-    tools.apply("hello")
-    end(tools)
-    tools.sync()
-    with pytest.raises(WaitError):
-        tools.context.apply(ConfigMap.named("a", namespace="default"))
-
-
 def test_a_predecessors_child_is_waited_for() -> None:
     """Its owner has our owner's name and another UID: the garbage collector is about to delete it."""
     tools = Tools()

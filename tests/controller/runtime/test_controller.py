@@ -11,7 +11,6 @@ from unittest.mock import ANY
 import pytest
 
 from handloop.client.errors import ConnectionBroken
-from handloop.controller.runtime.caches import CacheSyncTimeoutError
 from handloop.controller.runtime.context import Context, NameTakenError
 from handloop.controller.runtime.controller import (
     STUCK_SECONDS,
@@ -156,16 +155,6 @@ def test_a_terminal_error_waits_for_a_change() -> None:
     assert errors[0]["event"] == "Reconciler error, waiting for a change"
 
 
-def test_a_resync_reconciles_again_after_a_success() -> None:
-    """What once failed for good and then worked out takes part in resyncs again."""
-    rig = ReconcileRig(raising(TerminalError("no")))
-    rig.change()
-    rig.change()
-    rig.queue.add(NAME, RESYNCED)
-    rig.work()
-    assert len(rig.calls) == 3
-
-
 def test_a_change_during_a_terminal_reconcile_is_not_lost() -> None:
     """The event came while the reconcile ran on the state before it: there is another one."""
     rig = ReconcileRig()
@@ -199,46 +188,6 @@ def test_what_is_no_result_is_a_bug() -> None:
     rig = ReconcileRig(lambda _name, _context: True)
     rig.change()
     assert rig.metric("controller_runtime_reconcile_panics_total") == 1
-
-
-def test_a_lost_race_is_no_error_line() -> None:
-    """A Conflict is a part of optimistic concurrency: logged without alarm, and retried."""
-    rig = ReconcileRig(raising(api_error(409, "Conflict")))
-    with captured_logs() as logs:
-        rig.change()
-    (line,) = [entry for entry in logs if entry["event"] == "Reconciler error"]
-    assert line["log_level"] == "info"
-    assert rig.calls[0][0] == NAME
-    assert rig.metric("controller_runtime_reconcile_panics_total") == 0
-
-
-def test_fresh_events_overtake_the_initial_list() -> None:
-    """A fresh event is reconciled first, though a hundred listed objects wait."""
-    rig = ReconcileRig()
-    for i in range(100):
-        listed = Cause("Deployment", "listed", f"default/{i}")
-        rig.queue.add(ObjectName("default", f"{i}"), listed, priority=LOW_PRIORITY)
-    rig.queue.add(NAME, UPDATED)
-    assert rig.queue.depths() == {LOW_PRIORITY: 100, 0: 1}
-    rig.work()
-    assert rig.calls[0][0] == NAME
-
-
-def test_the_initial_list_is_not_starved() -> None:
-    """Under a steady stream of fresh events every tenth reconcile is one of the list."""
-    rig = ReconcileRig()
-    listed = ObjectName("default", "listed")
-    for i in range(9):
-        rig.queue.add(ObjectName("default", f"fresh-{i}"), UPDATED)
-    rig.queue.add(listed, Cause("Deployment", "listed", "default/listed"), priority=LOW_PRIORITY)
-
-    def script(name: ObjectName, _context: Context) -> None:
-        if name != listed and len(rig.calls) < 60:
-            rig.queue.add(name, UPDATED)
-
-    rig.script = script
-    rig.work()
-    assert listed in [name for name, _ in rig.calls[:31]]
 
 
 def test_so_many_retries_and_no_more() -> None:
@@ -396,19 +345,6 @@ def test_as_many_reconciles_at_once_as_were_asked_for_but_one_per_name() -> None
     assert len(rig.calls) == 6
 
 
-def test_caches_that_do_not_fill_are_named() -> None:
-    """After the timeout the error has the kind, and the server's message."""
-    rig = ReconcileRig()
-    rig.controller.watch(HandWatch("foos.example.com: the server could not find it"))  # type: ignore[arg-type]
-    controller = threaded(rig, cache_sync_timeout_seconds=0)
-    with pytest.raises(CacheSyncTimeoutError) as caught:
-        controller.run(threading.Event())
-    assert str(caught.value) == (
-        "controller rig: timed out after 0s waiting for caches to sync: "
-        "foos.example.com: the server could not find it"
-    )
-
-
 def test_a_watch_that_comes_late_starts_at_once() -> None:
     """Each starts once, whether it came before the start, while caches are waited for, or later."""
     starts: list[str] = []
@@ -437,18 +373,6 @@ def test_a_watch_that_comes_late_starts_at_once() -> None:
     stop.set()
     running.result()
     assert starts == ["early", "while it waits", "late"]
-
-
-def test_a_stop_while_it_waits_for_caches_is_a_clean_end() -> None:
-    """No worker has started, and nothing is raised."""
-    rig = ReconcileRig()
-    rig.controller.watch(HandWatch("foos: not yet"))  # type: ignore[arg-type]
-    controller = threaded(rig)
-    stop = threading.Event()
-    running = Background(lambda: controller.run(stop))
-    stop.set()
-    running.result()
-    assert controller.statistics().workers == 0
 
 
 def test_a_stop_waits_for_a_reconcile_in_flight_but_not_for_ever() -> None:

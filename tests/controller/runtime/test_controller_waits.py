@@ -38,16 +38,6 @@ def test_a_later_reconcile_decides_anew_when_to_come_back() -> None:
     assert rig.calls[2][1].causes == ("requeue after 60s",)
 
 
-def test_a_settled_reconcile_cancels_the_plan_of_the_one_before() -> None:
-    """After a change that settled everything, no worker looks again at the old time."""
-    plans = [Result(requeue_after=10), None]
-    rig = ReconcileRig(lambda _name, _context: plans.pop(0))
-    rig.change()
-    rig.change()
-    rig.pass_time(100)
-    assert len(rig.calls) == 2
-
-
 def test_a_deadline_is_reported_and_counted() -> None:
     """A reconcile that takes longer than it may can see it; it is counted however it ends, and retried."""
     rig = ReconcileRig(reconcile_timeout_seconds=10)
@@ -90,23 +80,6 @@ def test_a_write_that_outlasts_the_deadline_is_still_waited_for() -> None:
     assert rig.metric("controller_runtime_reconcile_timeouts_total") == 1
 
 
-def test_an_event_in_the_middle_of_a_reconcile_replaces_its_plan() -> None:
-    """requeue_after and a fresh event: the event leads to the next reconcile, which decides anew."""
-    rig = ReconcileRig()
-
-    def script(name: ObjectName, _context: Context) -> Result | None:
-        if len(rig.calls) > 1:
-            return None
-        rig.queue.add(name, UPDATED)
-        return Result(requeue_after=30)
-
-    rig.script = script
-    rig.change()
-    assert len(rig.calls) == 2
-    rig.pass_time(100)
-    assert len(rig.calls) == 2
-
-
 def test_a_plan_that_comes_due_while_the_name_is_parked_is_kept() -> None:
     """Waiting for our own write takes nothing away: both causes are passed on when it is over."""
     rig = ReconcileRig()
@@ -141,19 +114,6 @@ def test_a_requeue_after_zero_is_no_requeue() -> None:
     assert rig.metric("controller_runtime_reconcile_total", result="success") == 1
 
 
-def test_without_a_deadline_nothing_times_out() -> None:
-    """None by default, as in controller-runtime."""
-    rig = ReconcileRig()
-
-    def script(_name: ObjectName, context: Context) -> None:
-        rig.clock.advance(100_000)
-        context.deadline.check()
-
-    rig.script = script
-    rig.change()
-    assert rig.metric("controller_runtime_reconcile_timeouts_total") == 0
-
-
 def writing() -> ReconcileRig:
     """One whose first reconcile writes a child."""
     rig = ReconcileRig()
@@ -184,32 +144,6 @@ def test_a_write_of_our_own_is_waited_for() -> None:
     assert rig.metric("handloop_own_write_timeouts_total") == 0
     rig.pass_time(100)
     assert len(rig.calls) == 2
-
-
-def test_a_write_that_the_server_no_longer_has_is_given_up() -> None:
-    """After five seconds the server is asked: it has the object no more than the cache has."""
-    rig = writing()
-    rig.change()
-    rig.change()
-    rig.pass_time(4.9)
-    assert len(rig.calls) == 1
-    rig.pass_time(0.2)
-    assert len(rig.calls) == 2
-    assert rig.metric("handloop_own_write_timeouts_total") == 0
-
-
-def test_a_write_that_never_shows_up_is_given_up() -> None:
-    """While the server has it the cache is behind: the reconcile waits for five minutes, not for ever."""
-    rig = writing()
-    rig.newest = "20"
-    rig.change()
-    rig.change()
-    for _ in range(59):
-        rig.pass_time(5)
-    assert len(rig.calls) == 1
-    rig.pass_time(5)
-    assert len(rig.calls) == 2
-    assert rig.metric("handloop_own_write_timeouts_total") == 1
 
 
 def test_a_wait_for_something_else_is_no_failure() -> None:

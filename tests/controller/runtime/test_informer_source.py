@@ -124,18 +124,6 @@ def test_a_map_function_gets_no_tombstone_without_a_state() -> None:
     assert queue.names() == []
 
 
-def test_predicates_decide_about_all_but_the_observer() -> None:
-    """An event that is kept from the queue still reaches the waits for our own writes."""
-    queue = Queue()
-    no = PredicateFuncs(create=lambda _: False, update=lambda _o, _n: False, delete=lambda _: False)
-    source = queue.source(own_name, no)
-    source.on_add(deployment("a"), False)
-    source.on_update(deployment("a", 1), deployment("a", 2))
-    source.on_delete(deployment("a"))
-    assert queue.names() == []
-    assert queue.observed == [A, A, A]
-
-
 def test_another_object_of_the_name_is_a_deletion_and_a_creation() -> None:
     """Of what happens while no watch is open a list shows the outcome alone, and both have generation 1."""
     queue = Queue()

@@ -165,18 +165,6 @@ def test_a_stop_while_caches_are_filled_is_a_clean_end(cluster: ManagedSandbox, 
     assert informer.is_stopped()
 
 
-def test_informers_are_shared(cluster: ManagedSandbox) -> None:
-    """Two controllers of one kind are one watch."""
-    manager = cluster.manager()
-    assert manager.informer_for(Service).informers == manager.informer_for(Service).informers
-    several = ManagedSandbox().manager(namespaces=("a", "b"))
-    assert [informer.name for informer in several.informer_for(Service).informers] == [
-        "services@a",
-        "services@b",
-    ]
-    assert manager.lister_for(Service).list() == []
-
-
 # informers that are asked for after the start
 
 
@@ -263,24 +251,6 @@ def test_a_stop_ends_the_wait_for_a_late_cache(cluster: ManagedSandbox) -> None:
     assert all(error is not None and is_expected(error) for error in errors)
     with pytest.raises(DeadlineExceededError, match="the cache of deployments is not filled"):
         manager.informer_for(Deployment)
-
-
-def test_a_failing_runnable_ends_the_process_in_order(cluster: ManagedSandbox) -> None:
-    """Everything else is stopped, and run raises what it was."""
-    story: list[str] = []
-    manager = cluster.manager()
-    manager.add(Worker(story, "good"))
-
-    class Bad(Worker):
-        def run(self, stop: threading.Event) -> None:
-            eventually(lambda: story, "the other runs")
-            raise ZeroDivisionError("bad")
-
-    manager.add(Bad(story, "bad"))
-    with pytest.raises(ZeroDivisionError), captured_logs() as logs:
-        manager.run(cluster.stop)
-    assert story == ["good begins", "good ends"]
-    assert [entry["controller"] for entry in logs if entry["event"] == "Controller failed"] == ["bad"]
 
 
 def test_a_failure_asks_for_the_stop_before_it_is_reported(
@@ -378,15 +348,6 @@ class Failing(Worker):
         if not self._at_once:
             stop.wait(20)
         raise self._error
-
-
-def test_workers_left_behind_are_a_failure(cluster: ManagedSandbox) -> None:
-    """A controller that could not end its reconciles in time logs it itself."""
-    manager = cluster.manager()
-    manager.add(Failing(WorkersBusyError("busy", 1, 0), "busy"))
-    message = r"^busy: 1 workers did not end in 0s$"
-    with captured_logs(), pytest.raises(WorkersBusyError, match=message), cluster.running(manager):
-        pass
 
 
 def test_every_failure_is_raised(cluster: ManagedSandbox) -> None:
@@ -773,16 +734,6 @@ def test_after_a_lost_lease_no_wait_lasts_until_another_may_begin(
     with captured_logs():
         manager._fail("leader election", LeadershipLost("x", 10, "y"))
     assert manager._seconds_to_stop() == 2.5
-
-
-def test_a_cache_in_trouble_keeps_no_replica_from_leading(cluster: ManagedSandbox) -> None:
-    """With a CRD missing, the lease is taken and the other controller works."""
-    manager = electing(cluster, LeaseAPI(), **PATIENT)
-    services = Counting()
-    controller_for(manager, "services").for_(Service).complete_by_name(services)
-    controller_for(manager, "foos").for_(Foo).complete_by_name(Counting())
-    with cluster.running(manager), captured_logs():
-        eventually(lambda: services.names, "working")
 
 
 def test_without_election_writes_are_not_fenced(cluster: ManagedSandbox) -> None:

@@ -346,13 +346,6 @@ def test_the_last_write_of_an_object_counts() -> None:
     assert floors.wait() == 0
 
 
-def test_a_kind_without_a_cache_is_not_waited_for() -> None:
-    """Nobody would ever see the write."""
-    floors = Floors()
-    floors.wrote(Service(metadata=ObjectMeta(namespace="default", name="s", resource_version="10")))
-    assert floors.wait() == 0
-
-
 def test_floors_of_a_name_that_comes_no_more_are_dropped_in_time() -> None:
     """A write for an object that is gone, and one that a predicate hides, lead to no reconcile."""
     floors = Floors()
@@ -379,14 +372,6 @@ def test_it_can_be_turned_off() -> None:
     floors.wrote(deployment("child", 10))
     assert floors.wait() == 0
     assert not floors.writes._floors
-
-
-def test_a_version_that_compares_with_nothing_is_not_waited_for() -> None:
-    """An answer without a version, as of a fake, cannot be waited for."""
-    floors = Floors()
-    floors.mirror.put(deployment("child", 10))
-    floors.wrote(deployment("child", ""))
-    assert floors.wait() == 0
 
 
 def test_our_own_deletion_is_known_until_it_has_been_seen() -> None:

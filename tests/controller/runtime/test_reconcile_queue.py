@@ -43,14 +43,6 @@ def test_the_default_back_off_is_controller_runtimes() -> None:
     assert delays[-1] == 1000
 
 
-def test_a_cause_is_there_before_its_name() -> None:
-    """Whoever gets the name finds why."""
-    queue = new_queue()
-    queue.add(NAME, UPDATED)
-    assert queue.get() == NAME
-    assert queue.take(NAME) == (UPDATED,)
-
-
 def test_a_parked_name_keeps_its_causes() -> None:
     """Woken, it is handed out with them, and with those that came meanwhile."""
     queue = new_queue()

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from handloop.apis.coordination_v1 import Lease, LeaseSpec
 from handloop.apis.meta import FrozenMap, ObjectMeta
-from handloop.client.errors import AlreadyExists, Conflict, NotFound
+from handloop.client.errors import Conflict
 from handloop.controller.runtime.election.lease_lock import LeaseLock, LeaseNotInitializedError
 from handloop.controller.runtime.events.fake_recorder import FakeRecorder
 from support.rigs.election import LeaseAPI
@@ -77,16 +77,6 @@ def test_an_update_over_a_foreign_one_is_a_conflict(api: LeaseAPI) -> None:
         lock.update(RECORD, SECONDS)
     lock.get(SECONDS)
     lock.update(RECORD, SECONDS)
-
-
-def test_there_is_one_lease(api: LeaseAPI) -> None:
-    """No get before it is there, no create after."""
-    lock = lock_on(api)
-    with pytest.raises(NotFound):
-        lock.get(SECONDS)
-    lock.create(RECORD, SECONDS)
-    with pytest.raises(AlreadyExists):
-        lock.create(RECORD, SECONDS)
 
 
 def test_labels_of_others_stay(api: LeaseAPI) -> None:

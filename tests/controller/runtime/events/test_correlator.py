@@ -47,19 +47,6 @@ def test_events_group_by_reason_and_differ_by_message() -> None:
     assert group1 != group3
 
 
-def test_an_aggregate_is_named_in_its_message() -> None:
-    """The message begins with the prefix. Follows TestEventAggregatorByReasonMessageFunc."""
-    aggregator = EventAggregator(CorrelatorOptions(max_events=1), clock=FakeClock())
-    combined, _ = aggregator.aggregate(new_event(message="end"))
-    assert combined.message == "(combined from similar events): end"
-
-
-def test_the_first_event_has_count_one_and_no_patch() -> None:
-    """Nothing came before, so it is created. Follows TestEventCorrelator."""
-    correlation = _Stream().send(new_event())
-    assert (correlation.event.count, correlation.patch, correlation.skip) == (1, None, False)
-
-
 def test_the_second_identical_event_patches_the_first() -> None:
     """Name, first time and version are the first one's. Follows TestEventCorrelator."""
     stream = _Stream()
@@ -87,13 +74,6 @@ def test_identical_events_count_and_never_aggregate() -> None:
         stream.send(new_event(), after_seconds=30)
     event = stream.send(new_event(), after_seconds=30).event
     assert (event.count, event.message) == (11, "message")
-
-
-def test_a_burst_of_identical_events_is_skipped_at_last() -> None:
-    """25 pass, the next ones a second apart do not. Follows TestEventCorrelator."""
-    stream = _Stream()
-    passed = [not stream.send(new_event(), after_seconds=1).skip for _ in range(27)]
-    assert passed == [True] * 25 + [False] * 2
 
 
 def test_what_the_spam_filter_skips_is_still_counted() -> None:
@@ -242,16 +222,6 @@ def test_a_full_cache_forgets_the_oldest_key() -> None:
     correlator.correlate(new_event())
     correlator.correlate(new_event(object_name="other"))
     assert correlator.correlate(new_event()).event.count == 1
-
-
-def test_the_server_state_is_taken_over() -> None:
-    """update_state makes the next occurrence continue from what the server has."""
-    stream = _Stream()
-    first = stream.send(new_event()).event
-    metadata = msgspec.structs.replace(first.metadata, name="renamed", resource_version="9")
-    stream.correlator.update_state(msgspec.structs.replace(first, metadata=metadata, count=5))
-    event = stream.send(new_event()).event
-    assert (event.metadata.name, event.metadata.resource_version, event.count) == ("renamed", "9", 6)
 
 
 _events = st.lists(

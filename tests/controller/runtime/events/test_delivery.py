@@ -48,14 +48,6 @@ def test_the_answer_is_handed_on() -> None:
     assert answer.metadata.resource_version == "1"
 
 
-def test_a_refused_event_has_no_answer() -> None:
-    """It is given up with the first try."""
-    rig = _Rig(lambda _call: api_error(409, "AlreadyExists"))
-    rig.delivery.deliver(new_event(), None)
-    assert (rig.answers, len(rig.sink.calls)) == ([], 1)
-    assert rig.delivery.statistics() == SinkStatistics(abandoned=1)
-
-
 def test_an_event_that_appears_while_it_is_created_is_patched() -> None:
     """The patch finds nothing, the create finds it there: the next try patches it."""
     rig = _Rig({0: api_error(404, "NotFound"), 1: api_error(409, "AlreadyExists")}.get)
@@ -63,14 +55,6 @@ def test_an_event_that_appears_while_it_is_created_is_patched() -> None:
     rig.delivery.deliver(new_event(), _PATCH)
     assert [call.patch for call in rig.sink.calls] == [_PATCH, None, _PATCH]
     assert rig.delivery.statistics() == SinkStatistics(written=1)
-
-
-def test_what_is_not_to_be_written_is_counted() -> None:
-    """No request is made."""
-    rig = _Rig()
-    rig.delivery.skip()
-    assert rig.sink.calls == []
-    assert rig.delivery.statistics() == SinkStatistics(skipped=1)
 
 
 # -- the watcher
@@ -99,16 +83,6 @@ class _Gate:
         self.entered.set()
         assert self.open.wait(_DEADLINE_SECONDS)
         self.handled.append(event.message)
-
-
-def test_events_are_handled_in_the_order_offered() -> None:
-    """One thread hands over the offered events, first in first out."""
-    handled: list[str] = []
-    watcher = _watcher(lambda event: handled.append(event.message))
-    assert all(watcher.offer(_event(number)) for number in range(100))
-    watcher.close()
-    assert watcher.join(_DEADLINE_SECONDS)
-    assert handled == [str(number) for number in range(100)]
 
 
 def test_a_full_queue_refuses_without_waiting() -> None:
@@ -247,22 +221,6 @@ def test_an_expired_event_is_created_anew() -> None:
     assert second.event.count == 2
     assert second.event.metadata.resource_version == ""
     assert rig.writer.delivery.statistics().written == 2
-
-
-def test_the_third_time_patches_what_was_created_anew() -> None:
-    """After the re-creation the next occurrence is a patch again, with the next count."""
-    rig = _WriterRig(lambda call: api_error(404, "NotFound") if call == 1 else None)
-    for _ in range(3):
-        rig.write()
-    assert rig.sink.calls[-1].patch is not None
-    assert rig.sink.calls[-1].patch["count"] == 3
-
-
-def test_a_404_on_create_is_a_refusal() -> None:
-    """A namespace that is gone answers 404 to a create: given up."""
-    rig = _WriterRig(lambda _call: api_error(404, "NotFound"))
-    rig.write()
-    assert len(rig.sink.calls) == 1
 
 
 def test_after_shutdown_there_is_one_try_and_no_sleep() -> None:

@@ -8,7 +8,6 @@ from prometheus_client import CollectorRegistry
 from handloop.controller.runtime.metrics.controller_metrics import (
     EXCEEDED,
     MAX_PRIORITIES,
-    OwnWriteMetrics,
     QueueDepth,
     ReconcileMetrics,
     WorkqueueMetricsProvider,
@@ -80,55 +79,7 @@ def test_a_counter_counts_its_own_series(registry: CollectorRegistry, counter: s
     assert changed == [f"controller_runtime_{name}"]
 
 
-def test_workers_are_active_between_start_and_end(registry: CollectorRegistry) -> None:
-    """Up after the get, down after the done."""
-    metrics = ReconcileMetrics(registry).for_controller("foo", 2)
-    metrics.active.inc()
-    metrics.active.inc()
-    metrics.active.dec()
-    assert value(registry, "controller_runtime_active_workers") == 1
-
-
-def test_waits_for_own_writes_are_counted_and_timed(registry: CollectorRegistry) -> None:
-    """Each wait counts, those that were given up count besides."""
-    own = OwnWriteMetrics(registry).for_controller("foo")
-    assert value(registry, "handloop_own_write_waits_total") == 0
-    assert value(registry, "handloop_own_write_timeouts_total") == 0
-    own.waited(0.2)
-    own.waited(5)
-    own.timeouts.inc()
-    assert value(registry, "handloop_own_write_waits_total") == 2
-    assert value(registry, "handloop_own_write_timeouts_total") == 1
-    assert value(registry, "handloop_own_write_wait_seconds_sum") == 5.2
-
-
-def test_causes_are_counted_by_kind(registry: CollectorRegistry) -> None:
-    """One series per kind of cause."""
-    own = OwnWriteMetrics(registry).for_controller("foo")
-    own.caused_by("Deployment updated")
-    own.caused_by("Deployment updated")
-    own.caused_by("requeue")
-    assert value(registry, "handloop_reconcile_causes_total", cause="Deployment updated") == 2
-    assert value(registry, "handloop_reconcile_causes_total", cause="requeue") == 1
-
-
-def test_what_predicates_drop_is_counted_by_kind(registry: CollectorRegistry) -> None:
-    """With the labels of the causes, which it would have been."""
-    OwnWriteMetrics(registry).for_controller("foo").dropped("Deployment resynced")
-    assert value(registry, "handloop_dropped_events_total", cause="Deployment resynced") == 1
-
-
 # -- queues
-
-
-def test_name_and_controller_are_both_the_queues_name() -> None:
-    """As controller-runtime labels its queues; a plain queue has an empty priority."""
-    registry = new_registry()
-    queue = WorkqueueMetricsProvider(registry).for_queue("foo")
-    queue.depth.inc()
-    queue.adds.inc()
-    assert 'workqueue_depth{controller="foo",name="foo",priority=""} 1.0' in text_of(registry)
-    assert 'workqueue_adds_total{controller="foo",name="foo"} 1.0' in text_of(registry)
 
 
 def test_a_queue_feeds_its_seven_series() -> None:
@@ -215,12 +166,3 @@ def test_a_priority_that_was_known_keeps_its_label() -> None:
     shown(depth)
     waiting |= dict.fromkeys(range(100, 200), 1)
     assert shown(depth)["app", "5"] == 1
-
-
-@pytest.mark.parametrize("name", ["a", "b"])
-def test_queues_do_not_mix(name: str) -> None:
-    """Each queue has its own numbers."""
-    depth = QueueDepth()
-    depth.of(name).inc()
-    depth.of("other")
-    assert shown(depth) == {(name, ""): 1, ("other", ""): 0}

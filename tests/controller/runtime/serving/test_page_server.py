@@ -23,12 +23,6 @@ from support.checks.threads import Background
 from support.servers.served_pages import fetch, serving
 
 
-def test_other_paths_are_not_found() -> None:
-    """Only the pages that were given exist."""
-    with serving({"/healthz": health_page({})}) as url:
-        assert fetch(url + "/debug")[0] == 404
-
-
 def ask(server: PageServer, head: str) -> bytes:
     """The first line of the answer to a request, as it is written here."""
     with socket.create_connection(("127.0.0.1", server.port), timeout=20) as connection:
@@ -214,14 +208,6 @@ def is_open(pair: Pair) -> bool:
         assert theirs.recv(1) == b""
         return False
     return theirs.recv(1) == b"x"
-
-
-def test_as_many_as_there_may_be_stay(pairs: list[Pair]) -> None:
-    """Nobody is cut off without need."""
-    limit = ConnectionLimit(4)
-    for ours, _ in pairs:
-        limit.admit(ours)
-    assert [is_open(pair) for pair in pairs] == [True] * 4
 
 
 def test_the_oldest_goes_for_the_newest(pairs: list[Pair]) -> None:
