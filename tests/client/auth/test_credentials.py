@@ -163,6 +163,14 @@ def rig_with(*answers: tuple[str, float | None]) -> FetchRig:
     )
 
 
+def test_fetched_once_and_kept() -> None:
+    """A program runs when credentials are first needed, and not again."""
+    rig = rig_with(("one", None))
+    assert rig.fetches == 0
+    assert [rig.credentials.authorization() for _ in range(3)] == ["Bearer one"] * 3
+    assert rig.fetches == 1
+
+
 def test_fetched_again_on_expiry() -> None:
     """E06: a token that has run out is replaced before it is sent."""
     rig = rig_with(("one", 60), ("two", None))
