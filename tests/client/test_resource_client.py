@@ -295,6 +295,12 @@ def test_what_is_not_the_kind_is_one_error(body: bytes) -> None:
         codec_of(Unstructured.of_resource(WIDGETS)).decode(body)
 
 
+def test_unknown_fields_are_skipped_and_deep_ones_too() -> None:
+    """A typed view sees its own fields only, however deep the others are."""
+    body = b'{"metadata":{"name":"d"},"spec":{"strategy":' + b"[" * 5000 + b"]" * 5000 + b"}}"
+    assert codec_of(Deployment).decode(body).metadata.name == "d"
+
+
 class SecretMeta(Kind, group="", version="v1", kind="Secret"):
     """A Secret without its data."""
 

@@ -99,6 +99,13 @@ def test_429_is_waited_for(call: Call) -> None:
     assert rig.attempts == 3
 
 
+def test_a_wait_is_capped() -> None:
+    """At most two minutes, even if the server asks for more."""
+    rig = Rig(answer(429, Retry_After="86400"), answer())
+    rig.client.send(READ)
+    assert rig.clock.slept == [120.0]
+
+
 def test_at_most_ten_retries() -> None:
     """Eleven attempts, then the last answer is raised with its wait."""
     rig = Rig(*[answer(429, Retry_After="1")] * 11)
@@ -107,6 +114,17 @@ def test_at_most_ten_retries() -> None:
     assert rig.attempts == 11
     assert len(rig.clock.slept) == 10
     assert caught.value.retry_after_seconds == 1.0
+
+
+@pytest.mark.parametrize("code", [500, 502, 503, 504])
+def test_5xx_repeats_a_read_only(code: int) -> None:
+    """A write that failed on the server may have happened, so it is never sent again."""
+    rig = Rig(answer(code, Retry_After="2"), answer(200, b"ok"))
+    assert rig.client.send(READ).body == b"ok"
+    rig = Rig(answer(code, Retry_After="2"))
+    with pytest.raises(ClientError):
+        rig.client.send(WRITE)
+    assert rig.attempts == 1
 
 
 @pytest.mark.parametrize(
@@ -170,6 +188,15 @@ def test_a_long_wait_for_the_rate_limit_is_reported() -> None:
         rig.client.send(READ)
     said = [entry for entry in entries if entry["log_level"] == "info"]
     assert [entry["reason"] for entry in said] == ["client-side throttling"]
+
+
+def test_no_rate_limit_by_default() -> None:
+    """A client without qps never waits."""
+    rig = Rig(*[answer()] * 50)
+    for _ in range(50):
+        rig.client.send(READ)
+    assert rig.clock.slept == []
+    assert rig.metrics.of("rate_limiter") == []
 
 
 def test_a_part_that_may_end_later_has_another_stop() -> None:

@@ -46,3 +46,18 @@ def test_it_outlives_the_api_server(sandbox: SandboxCluster, run: Run) -> None:
         wait_available(sandbox, "before", 2)
         assert len(program.lines_with("Failed to (list|watch)")) == len(INFORMERS)
         assert program.stop() == 0
+
+
+def test_a_start_without_an_api_server_waits_for_it(sandbox: SandboxCluster, run: Run) -> None:
+    """Started too early it prints the trouble and how to check, is alive but not ready, and then works."""
+    port = sandbox.stop_serving()
+    with run() as program:
+        program.wait_line("handloop errors E04")
+        program.wait_line('Failed to (list|watch)".*foos')
+        assert program.page("health", "/healthz")[0] == 200
+        assert program.page("health", "/readyz")[0] == 500
+        sandbox.serve_again(port)
+        program.wait_ready()
+        sandbox.create_foo("late")
+        wait_available(sandbox, "late", 1)
+        assert program.page("health", "/readyz") == (200, "ok")

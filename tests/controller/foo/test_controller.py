@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from handloop.apis.apps_v1 import Deployment
 from handloop.apis.meta import OwnerReference
 from handloop.client.decoding.pages import Undecodable
-from handloop.client.errors import ConnectionBroken
+from handloop.client.errors import APIError, Conflict, ConnectionBroken, NotFound
 from handloop.controller.foo.controller import (
     CachesNotSyncedError,
     ResourceExistsError,
@@ -168,6 +168,30 @@ def test_a_deployment_of_an_earlier_foo_of_that_name_is_not_adopted() -> None:
         assert (rig.writes, rig.recorder.events) == ([], [])
         assert (rig.queue.num_requeues(EXAMPLE), rig.queue.statistics().delayed) == (0, 1)
     assert [line["event"] for line in logs if line["log_level"] != "debug"] == ["Sync waits"]
+
+
+@pytest.mark.parametrize(
+    ("interfere", "error"),
+    [
+        (
+            lambda rig: rig.api.edit("deployments", "example-foo-deployment", {"spec": {"replicas": 5}}),
+            Conflict,
+        ),
+        (lambda rig: rig.api.delete("deployments", "example-foo-deployment"), NotFound),
+        (lambda rig: rig.api.put(disowned(stored_deployment(new_foo(uid="x")))), Conflict),
+    ],
+    ids=["changed", "deleted", "re-created"],
+)
+def test_scaling_holds_only_for_the_state_that_was_seen(
+    interfere: Callable[[FooRig], None], error: type[APIError]
+) -> None:
+    """A change by another client to the Deployment since is not overwritten."""
+    with FooRig(new_foo(replicas=2), stored_deployment(new_foo())) as rig:
+        interfere(rig)
+        before = rig.api.objects.get(("deployments", "default", "example-foo-deployment"))
+        with pytest.raises(error):
+            rig.sync()
+        assert rig.api.objects.get(("deployments", "default", "example-foo-deployment")) == before
 
 
 # neither a write nor a line when nothing changed

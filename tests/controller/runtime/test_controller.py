@@ -190,6 +190,23 @@ def test_what_is_no_result_is_a_bug() -> None:
     assert rig.metric("controller_runtime_reconcile_panics_total") == 1
 
 
+def test_the_initial_list_is_not_starved() -> None:
+    """Under a steady stream of fresh events every tenth reconcile is one of the list."""
+    rig = ReconcileRig()
+    listed = ObjectName("default", "listed")
+    for i in range(9):
+        rig.queue.add(ObjectName("default", f"fresh-{i}"), UPDATED)
+    rig.queue.add(listed, Cause("Deployment", "listed", "default/listed"), priority=LOW_PRIORITY)
+
+    def script(name: ObjectName, _context: Context) -> None:
+        if name != listed and len(rig.calls) < 60:
+            rig.queue.add(name, UPDATED)
+
+    rig.script = script
+    rig.work()
+    assert listed in [name for name, _ in rig.calls[:31]]
+
+
 def test_so_many_retries_and_no_more() -> None:
     """After the last of them the name waits for a change, as after a TerminalError, and begins anew then."""
     rig = ReconcileRig(raising(*[ReconcileError(f"{i}") for i in range(7)]), max_retries=2)

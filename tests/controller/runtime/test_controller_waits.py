@@ -146,6 +146,32 @@ def test_a_write_of_our_own_is_waited_for() -> None:
     assert len(rig.calls) == 2
 
 
+def test_a_write_that_the_server_no_longer_has_is_given_up() -> None:
+    """After five seconds the server is asked: it has the object no more than the cache has."""
+    rig = writing()
+    rig.change()
+    rig.change()
+    rig.pass_time(4.9)
+    assert len(rig.calls) == 1
+    rig.pass_time(0.2)
+    assert len(rig.calls) == 2
+    assert rig.metric("handloop_own_write_timeouts_total") == 0
+
+
+def test_a_write_that_never_shows_up_is_given_up() -> None:
+    """While the server has it the cache is behind: the reconcile waits for five minutes, not for ever."""
+    rig = writing()
+    rig.newest = "20"
+    rig.change()
+    rig.change()
+    for _ in range(59):
+        rig.pass_time(5)
+    assert len(rig.calls) == 1
+    rig.pass_time(5)
+    assert len(rig.calls) == 2
+    assert rig.metric("handloop_own_write_timeouts_total") == 1
+
+
 def test_a_wait_for_something_else_is_no_failure() -> None:
     """Nothing counts up and nothing is alarming; an event, or half a minute, brings the next reconcile."""
     rig = ReconcileRig(max_retries=0)

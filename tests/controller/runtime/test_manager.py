@@ -165,6 +165,18 @@ def test_a_stop_while_caches_are_filled_is_a_clean_end(cluster: ManagedSandbox, 
     assert informer.is_stopped()
 
 
+def test_informers_are_shared(cluster: ManagedSandbox) -> None:
+    """Two controllers of one kind are one watch."""
+    manager = cluster.manager()
+    assert manager.informer_for(Service).informers == manager.informer_for(Service).informers
+    several = ManagedSandbox().manager(namespaces=("a", "b"))
+    assert [informer.name for informer in several.informer_for(Service).informers] == [
+        "services@a",
+        "services@b",
+    ]
+    assert manager.lister_for(Service).list() == []
+
+
 # informers that are asked for after the start
 
 

@@ -175,6 +175,7 @@ class _WriterRig:
         (TypeError("cannot encode"), 1),
         (UnicodeEncodeError("utf-8", "\ud800", 0, 1, "surrogates not allowed"), 1),
         (api_error(403, "Forbidden"), 1),
+        (api_error(404, "NotFound"), 1),
         (api_error(409, "AlreadyExists"), 1),
         (api_error(429, "TooManyRequests"), 1),
         (api_error(500, "InternalError"), 1),
