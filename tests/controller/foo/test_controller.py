@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from handloop.apis.apps_v1 import Deployment
 from handloop.apis.meta import OwnerReference
 from handloop.client.decoding.pages import Undecodable
-from handloop.client.errors import APIError, Conflict, ConnectionBroken, NotFound
+from handloop.client.errors import AlreadyExists, APIError, Conflict, ConnectionBroken, NotFound
 from handloop.controller.foo.controller import (
     CachesNotSyncedError,
     ResourceExistsError,
@@ -60,6 +60,14 @@ def test_a_missing_deployment_is_created() -> None:
         rig.sync()
         assert len(rig.writes) == 2
         assert rig.recorder.events == [_SYNCED]
+
+
+def test_creating_also_corrects_a_status_that_is_wrong() -> None:
+    """A status left over from an earlier Deployment is written, too."""
+    with FooRig(new_foo(available=3)) as rig:
+        rig.sync()
+        assert rig.writes == [_CREATE, _STATUS]
+        assert rig.foo().status.available_replicas == 0
 
 
 def test_a_matching_deployment_only_updates_the_status() -> None:
@@ -158,6 +166,16 @@ def test_a_foo_that_is_being_deleted_gets_no_deployment() -> None:
         assert rig.recorder.events == []
 
 
+def test_a_renamed_deployment_is_made_and_the_old_one_left() -> None:
+    """Changing spec.deploymentName creates the new one; the old one stays until its owner goes."""
+    old = stored_deployment(new_foo(), available=1)
+    with FooRig(new_foo(deployment_name="renamed", available=0), old) as rig:
+        rig.sync()
+        assert rig.writes == [_CREATE]
+        assert rig.deployment("renamed").spec.replicas == 1
+        assert rig.deployment().spec == old.spec
+
+
 def test_a_deployment_of_an_earlier_foo_of_that_name_is_not_adopted() -> None:
     """The owner's UID is compared: a re-created Foo waits until the old Deployment is collected."""
     with FooRig(new_foo(uid="new"), stored_deployment(new_foo(uid="old"))) as rig:
@@ -168,6 +186,17 @@ def test_a_deployment_of_an_earlier_foo_of_that_name_is_not_adopted() -> None:
         assert (rig.writes, rig.recorder.events) == ([], [])
         assert (rig.queue.num_requeues(EXAMPLE), rig.queue.statistics().delayed) == (0, 1)
     assert [line["event"] for line in logs if line["log_level"] != "debug"] == ["Sync waits"]
+
+
+def test_a_stale_cache_is_refused_by_the_server() -> None:
+    """The Deployment exists but the cache does not have it: AlreadyExists, to be retried."""
+    with FooRig(new_foo(available=0)) as rig:
+        rig.sync()
+        with pytest.raises(AlreadyExists):
+            rig.sync()
+        rig.sync_caches()
+        rig.sync()
+        assert rig.writes == [_CREATE, _CREATE]
 
 
 @pytest.mark.parametrize(
@@ -192,6 +221,14 @@ def test_scaling_holds_only_for_the_state_that_was_seen(
         with pytest.raises(error):
             rig.sync()
         assert rig.api.objects.get(("deployments", "default", "example-foo-deployment")) == before
+
+
+def test_a_status_is_written_only_over_the_state_that_was_seen() -> None:
+    """A Foo that changed since it was read answers Conflict."""
+    with FooRig(new_foo(), stored_deployment(new_foo(), available=1)) as rig:
+        rig.api.edit("foos", "example-foo", {"spec": {"replicas": 3}})
+        with pytest.raises(Conflict):
+            rig.sync()
 
 
 # neither a write nor a line when nothing changed

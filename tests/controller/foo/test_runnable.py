@@ -76,6 +76,21 @@ def test_foo_works_on_the_informers_of_the_manager(cluster: ManagedSandbox) -> N
     assert cluster.metric("controller_runtime_reconcile_total", result="success", **labels) >= 1
 
 
+def test_foo_works_in_several_namespaces(cluster: ManagedSandbox) -> None:
+    """In each that was chosen, and in no other."""
+    for namespace in ("one", "two", "three"):
+        cluster.namespace(namespace)
+        new_foo(cluster, "a", namespace=namespace)
+    manager = cluster.manager(namespaces=("one", "two"))
+    runnable = add_foo(manager, workers=2)
+    with cluster.running(manager):
+        eventually(
+            lambda: runnable.controller and runnable.controller.outcomes.statistics().synced >= 2, "synced"
+        )
+    found = [ns for ns in ("one", "two", "three") if has_deployment(cluster, "a", namespace=ns)]
+    assert found == ["one", "two"]
+
+
 def test_dead_workers_are_noticed(cluster: ManagedSandbox) -> None:
     """Once they run, and not before or after."""
     manager = cluster.manager()

@@ -6,26 +6,67 @@ import pytest
 from msgspec.structs import replace
 
 from handloop.apis.apps_v1 import Deployment, DeploymentSpec, LabelSelector
-from handloop.apis.core_v1 import Service
+from handloop.apis.core_v1 import EnvVar, EnvVarSource, KeySelector, ResourceAmounts, Service
 from handloop.apis.meta import FrozenMap, OwnerReference
+from handloop.client.errors import Conflict, NotFound
 from handloop.controller.myapp.children import (
     child,
     labels,
+    new_autoscaler,
     new_deployment,
+    new_service,
     owned,
+    patched,
 )
-from handloop.controller.myapp.types import MyApp
+from handloop.controller.myapp.types import AutoScaling, MyApp
 from handloop.controller.runtime.context import NameTakenError
+from handloop.controller.runtime.reconcile import WaitError
 from support.builders.myapp_builders import new_app
 from support.rigs.myapp_rig import NAMESPACE, MyAppRig
 
 TAKEN_BY = OwnerReference(api_version="apps/v1", kind="Deployment", name="theirs", uid="u", controller=True)
+KEY = {"name": "n", "key": "k"}
 
 
 def test_labels_depend_on_the_name_only() -> None:
     """Selectors are made of them, and those never change."""
     assert labels(new_app("x")) == labels(new_app("x", image="other:2", port=1, replicas=9))
     assert labels(new_app("x")) != labels(new_app("y"))
+
+
+def test_everybody_has_name_namespace_and_labels() -> None:
+    """The metadata of all children is alike."""
+    app = new_app()
+    scaling = AutoScaling(enabled=True, max_replicas=2)
+    for made in (new_deployment(app), new_service(app), new_autoscaler(app, scaling)):
+        assert (made.metadata.name, made.metadata.namespace) == ("a", "default")
+        assert made.metadata.labels == labels(app)
+
+
+def test_variables_become_those_of_a_container() -> None:
+    """In their order; one without value and source is empty."""
+    app = new_app(
+        env=[
+            {"name": "B", "value": "x"},
+            {"name": "A"},
+            {"name": "S", "valueFrom": {"secretKeyRef": KEY}},
+            {"name": "C", "valueFrom": {"configMapKeyRef": KEY}},
+        ]
+    )
+    selector = KeySelector(name="n", key="k")
+    assert new_deployment(app).spec.template.spec.containers[0].env == (
+        EnvVar(name="B", value="x"),
+        EnvVar(name="A"),
+        EnvVar(name="S", value_from=EnvVarSource(secret_key_ref=selector)),
+        EnvVar(name="C", value_from=EnvVarSource(config_map_key_ref=selector)),
+    )
+
+
+def test_resources_become_those_of_a_container() -> None:
+    """Unset fields stay unset."""
+    app = new_app(resources={"limits": {"cpu": "1"}})
+    resources = new_deployment(app).spec.template.spec.containers[0].resources
+    assert (resources.limits, resources.requests) == (ResourceAmounts(cpu="1"), ResourceAmounts())
 
 
 @pytest.mark.parametrize(
@@ -54,6 +95,17 @@ def test_a_present_deployment_keeps_its_selector() -> None:
     present = Deployment(spec=DeploymentSpec(selector=other))
     assert new_deployment(new_app(), present).spec.selector == other
     assert new_deployment(new_app()).spec.selector.match_labels == labels(new_app())
+
+
+def test_the_service_leads_to_the_named_port() -> None:
+    """Its port is the MyApp's, its target the container's port by name."""
+    app = new_app(port=9000, serviceType="LoadBalancer")
+    spec = new_service(app).spec
+    (port,) = spec.ports
+    (container_port,) = new_deployment(app).spec.template.spec.containers[0].ports
+    assert (spec.type, spec.selector) == ("LoadBalancer", labels(app))
+    assert (port.name, port.port, port.target_port) == ("http", 9000, container_port.name)
+    assert container_port.container_port == 9000
 
 
 class ChildRig:
@@ -118,3 +170,33 @@ def test_what_it_owns_without_controlling_it_is_in_the_way() -> None:
 
 def _owners(rig: ChildRig) -> tuple[OwnerReference, ...]:
     return rig.service.metadata.owner_references
+
+
+def test_a_predecessors_is_waited_for() -> None:
+    """The UID of its owner is that of an earlier MyApp of the name."""
+    rig = ChildRig()
+    successor = replace(rig.app, metadata=replace(rig.app.metadata, uid="another"))
+    with pytest.raises(WaitError, match="of an earlier MyApp of this name is not gone yet"):
+        rig.child(successor)
+    assert owned(Service, successor, rig.context) is None
+
+
+def test_what_is_being_deleted_is_waited_for() -> None:
+    """It is ours until its end."""
+    rig = ChildRig()
+    rig.cache(deletion_timestamp="2026-01-01T00:00:00Z")
+    with pytest.raises(WaitError, match='Service "a" is not gone yet'):
+        rig.child()
+    assert owned(Service, rig.app, rig.context) is not None
+
+
+def test_a_patch_holds_for_the_version_that_was_read() -> None:
+    """A state that is no more is a Conflict, and what is gone is not found."""
+    rig = ChildRig()
+    changes = {"spec": {"sessionAffinity": "ClientIP"}}
+    assert patched(rig.service, changes, rig.context).metadata.name == "a"
+    with pytest.raises(Conflict):
+        patched(rig.service, changes, rig.context)
+    rig.rig.delete(Service)
+    with pytest.raises(NotFound):
+        patched(rig.service, changes, rig.context)

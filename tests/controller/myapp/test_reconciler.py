@@ -68,6 +68,19 @@ def test_a_myapp_gets_its_children() -> None:
     assert metric["resource"] == {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}}
 
 
+def test_first_sight_is_progress() -> None:
+    """The first status has Progressing=True/Reconciling with the count, and neither Ready nor Degraded."""
+    rig = MyAppRig()
+    rig.create_app()
+    assert rig.sync() is None
+    assert rig.conditions() == {
+        "Ready": ("False", "Reconciling"),
+        "Progressing": ("True", "Reconciling"),
+        "Degraded": ("False", "Reconciling"),
+    }
+    assert rig.message("Progressing").startswith("Ready replicas: 0/2")
+
+
 def test_a_myapp_that_is_up_reports_it_and_is_looked_at_again() -> None:
     """Counts, generation, selector and conditions are those of the Deployment; the safety net is 30 s."""
     rig = settled()

@@ -102,6 +102,45 @@ def test_trap_replicas_taken_back_too_early() -> None:
     assert rig.raw(Deployment)["spec"]["replicas"] == 2
 
 
+def test_trap_an_autoscaler_begins_within_its_bounds() -> None:
+    """A Deployment made while autoscaling is on begins within the bounds, with a number above 0."""
+    rig = MyAppRig()
+    rig.create_app(replicas=1, autoScaling={"enabled": True, "minReplicas": 3, "maxReplicas": 4})
+    rig.sync()
+    assert rig.raw(Deployment)["spec"]["replicas"] == 3
+
+
+def test_trap_last_update_time_of_every_sync() -> None:
+    """It moves only together with something else in the status, so that no status begets the next."""
+    rig = settled()
+    before = rig.raw(MyApp)
+    rig.clock.advance(1000)
+    rig.settle()
+    assert rig.raw(MyApp) == before
+    rig.set_spec(replicas=3)
+    rig.settle()
+    assert rig.raw(MyApp)["status"]["lastUpdateTime"] > before["status"]["lastUpdateTime"]
+
+
+def test_trap_conditions_that_are_never_cleared() -> None:
+    """Ready, Progressing and Degraded are always there and follow the Deployment up, down and up again."""
+    rig = settled()
+    assert rig.conditions() == READY
+    rig.set_spec(replicas=4)
+    rig.sync()
+    assert rig.conditions()["Ready"] == ("False", "Reconciling")
+    assert rig.conditions()["Progressing"] == ("True", "Reconciling")
+    rig.settle()
+    assert rig.conditions() == READY
+    rig.create(Deployment, somebodys(Deployment) | {"metadata": {"name": "b"}})
+    rig.create_app("b")
+    assert isinstance(rig.sync("b"), ReconcileError)
+    assert rig.conditions("b")["Degraded"] == ("True", "ReconcileError")
+    rig.delete(Deployment, "b")
+    rig.settle("b")
+    assert rig.conditions("b") == READY
+
+
 def test_trap_a_type_that_needs_other_ports() -> None:
     """Address and node port are kept while they are valid, and the node port is cleared when it is not."""
     rig = settled(serviceType="NodePort")
@@ -233,6 +272,21 @@ def test_trap_children_of_an_earlier_myapp_adopted() -> None:
     assert not [event for event in rig.events() if event.startswith("Warning")]
 
 
+def test_trap_an_immutable_selector() -> None:
+    """No change of the spec changes the selector, and no other one is ever sent."""
+    rig = settled(**FULL)
+    begin = len(rig.transport.writes)
+    selector = rig.raw(Deployment)["spec"]["selector"]
+    rig.set_spec(
+        image="other:2", port=1234, env=None, resources=None, serviceType="ClusterIP", autoScaling=None
+    )
+    rig.settle()
+    assert rig.raw(Deployment)["spec"]["selector"] == selector
+    bodies = [write.body for write in rig.transport.writes[begin:] if write.target == "deployments/a"]
+    assert bodies
+    assert all(body["spec"].get("selector", selector) == selector for body in bodies)
+
+
 def test_trap_a_selector_of_an_earlier_release() -> None:
     """A Deployment that an earlier release made with another selector keeps it, and is corrected."""
     rig = settled()
@@ -356,6 +410,17 @@ def test_trap_a_name_taken_unseen() -> None:
         rig.reconcile()
     assert container_of(rig.raw(Deployment))["image"] == "theirs:1"
     assert rig.conditions()["Degraded"] == ("True", "ReconcileError")
+
+
+def test_a_status_is_not_written_over_a_newer_myapp() -> None:
+    """A status computed from an old spec is a Conflict."""
+    rig = settled()
+    rig.change(Deployment, {"spec": {"replicas": 1}})
+    rig.sync_caches()
+    rig.set_spec(image="nginx:2")
+    with pytest.raises(Conflict):
+        rig.reconcile()
+    assert rig.raw(MyApp)["status"]["observedGeneration"] == 1
 
 
 def test_trap_a_generation_filter_on_children() -> None:
