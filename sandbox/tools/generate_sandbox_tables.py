@@ -12,7 +12,8 @@ those of Table columns are part of every Table.
 kinds.json: `resources` (discovery order), `schemas` (OpenAPI by name without `io.k8s.`; `$ref` is such a
 name and may have siblings; `x-omit` and `x-shape` see structure.py), `columns` (per plural.group),
 `texts` (their descriptions).
-messages.json: per protobuf message, field number -> [JSON name ("" = inlined), type, label].
+messages.json: `messages`, of each protobuf message field number -> JSON name; where its schema does not tell
+the rest, [JSON name ("" = inlined), type, label].
 """
 
 from __future__ import annotations
@@ -25,9 +26,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from handloop_sandbox.kinds.kind_table import type_and_label
 from tools.api_reader import APIReader
 from tools.go_source import (
     Messages,
+    ProtoField,
     Structs,
     flat_members,
     qualify,
@@ -97,7 +100,8 @@ def main() -> None:
     with APIReader(arguments.kubeconfig) as server:
         kinds, roots = build_kinds(server, structs)
     write(TABLES / "kinds.json", kinds)
-    write(TABLES / "messages.json", build_messages(roots, structs, messages))
+    found = build_messages(roots, structs, messages, kinds["schemas"])
+    write(TABLES / "messages.json", {"messages": found})
 
 
 def go_modules() -> Path:
@@ -292,23 +296,32 @@ def column_row(column: Mapping[str, Any], texts: list[str]) -> list[Any]:
     return [column["name"], column["type"], column["format"], column["priority"], text]
 
 
-def build_messages(roots: Iterable[str], structs: Structs, messages: Messages) -> dict[str, Any]:
-    """The messages that the roots reach."""
+def build_messages(
+    roots: Iterable[str], structs: Structs, messages: Messages, schemas: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The messages that the roots reach, without those of SHAPES, which protobuf.py reads by itself."""
     found: dict[str, Any] = {}
     pending = sorted(roots)
     while pending:
         name = pending.pop()
-        if name in found or name not in messages:
+        if name in found or name in SHAPES or name not in messages:
             continue
         names = json_names(structs, name)
+        members = schemas.get(name, {}).get("properties", {})
         found[name] = {
-            str(field.number): [names.get(field.name, field.name), field.type, field.label][
-                : 3 if field.label else 2
-            ]
+            str(field.number): message_field(names.get(field.name, field.name), field, members)
             for field in messages[name]
         }
         pending += [field.type for field in messages[name]]
     return dict(sorted(found.items()))
+
+
+def message_field(json_name: str, field: ProtoField, members: Mapping[str, Any]) -> str | list[str]:
+    """The name alone where the schema of the member tells type and label."""
+    said = (field.type, field.label)
+    if json_name in members and type_and_label(members[json_name]) == said:
+        return json_name
+    return [json_name, field.type, field.label][: 3 if field.label else 2]
 
 
 def json_names(structs: Structs, name: str) -> dict[str, str]:

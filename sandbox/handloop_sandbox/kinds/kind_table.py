@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple
@@ -103,7 +104,7 @@ class MessageField(NamedTuple):
 @cache
 def _messages() -> dict[str, msgspec.Raw]:
     raw = files("handloop_sandbox.kinds").joinpath("messages.json").read_bytes()
-    return msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
+    return msgspec.json.decode(raw, type=dict[str, dict[str, msgspec.Raw]])["messages"]
 
 
 @cache
@@ -112,4 +113,27 @@ def message(name: str) -> dict[int, MessageField] | None:
     raw = _messages().get(name)
     if raw is None:
         return None
-    return msgspec.json.decode(raw, type=dict[int, MessageField])
+    members = (named_schema(name) or {}).get("properties", {})
+    return {
+        number: MessageField(row, *type_and_label(members[row]))
+        if isinstance(row, str)
+        else MessageField(*row)
+        for number, row in msgspec.json.decode(raw, type=dict[int, str | tuple[str, ...]]).items()
+    }
+
+
+def type_and_label(schema: Mapping[str, Any]) -> tuple[str, str]:
+    """How generated.proto declares a member with this schema, with few exceptions."""
+    if "$ref" in schema:
+        return schema["$ref"], ""
+    match schema["type"]:
+        case "array":
+            return type_and_label(schema["items"])[0], "repeated"
+        case "object":
+            return type_and_label(schema["additionalProperties"])[0], "map"
+        case "boolean":
+            return "bool", ""
+        case "string":
+            return "bytes" if schema.get("format") == "byte" else "string", ""
+        case _:
+            return schema["format"], ""

@@ -94,16 +94,30 @@ def test_entries_of_discovery() -> None:
 
 
 def test_messages_that_are_reached() -> None:
-    """Fields by number with JSON names; types without references are left out."""
+    """Fields by number with JSON names, and with their types where no schema tells them."""
     messages = {
-        "x.A": [ProtoField(1, "inner", "x.B", ""), ProtoField(2, "names", "string", "repeated")],
-        "x.B": [ProtoField(1, "value", "string", "")],
+        "x.A": [
+            ProtoField(1, "inner", "x.B", ""),
+            ProtoField(2, "names", "string", "repeated"),
+            ProtoField(3, "time", next(iter(generate.SHAPES)), ""),
+            ProtoField(4, "extra", "x.Extra", "map"),
+        ],
+        "x.B": [ProtoField(1, "value", "string", ""), ProtoField(2, "values", "string", "repeated")],
         "x.C": [ProtoField(1, "value", "string", "")],
+        next(iter(generate.SHAPES)): [ProtoField(1, "seconds", "int64", "")],
     }
     structs = {"x.A": [Member("Inner", "B", "theInner", "inner", frozenset())]}
-    assert generate.build_messages(["x.A"], structs, messages) == {
-        "x.A": {"1": ["theInner", "x.B"], "2": ["names", "string", "repeated"]},
-        "x.B": {"1": ["value", "string"]},
+    texts = {"type": "array", "items": {"type": "string"}}
+    extra = {"type": "object", "additionalProperties": texts}
+    schemas = {"x.A": {"properties": {"theInner": {"$ref": "x.B"}, "names": texts, "extra": extra}}}
+    assert generate.build_messages(["x.A"], structs, messages, schemas) == {
+        "x.A": {
+            "1": "theInner",
+            "2": "names",
+            "3": ["time", next(iter(generate.SHAPES))],
+            "4": ["extra", "x.Extra", "map"],
+        },
+        "x.B": {"1": ["value", "string"], "2": ["values", "string", "repeated"]},
     }
 
 

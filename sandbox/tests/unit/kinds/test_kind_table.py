@@ -55,13 +55,15 @@ def test_schemas_refer_to_schemas_that_are_there() -> None:
 
 
 def test_messages_of_protobuf() -> None:
-    """Fields by number, with their JSON names."""
+    """Fields by number, with their JSON names; the schema tells type and label, where it can."""
     fields = message("api.core.v1.ConfigMap")
-    assert fields is not None
-    assert {number: field.json for number, field in fields.items()} == {
-        1: "metadata",
-        2: "data",
-        3: "binaryData",
-        4: "immutable",
+    assert fields == {
+        1: ("metadata", "apimachinery.pkg.apis.meta.v1.ObjectMeta", ""),
+        2: ("data", "string", "map"),
+        3: ("binaryData", "bytes", "map"),
+        4: ("immutable", "bool", ""),
     }
+    volume, autoscaler = message("api.core.v1.Volume"), message("api.autoscaling.v1.ScaleSpec")
+    assert volume == {1: ("name", "string", ""), 2: ("", "api.core.v1.VolumeSource", "")}
+    assert autoscaler == {1: ("replicas", "int32", "")}
     assert message("api.core.v1.NoSuch") is None
