@@ -13,6 +13,7 @@ from typing import Any
 
 from handloop.apis.meta import format_time
 from handloop_sandbox.cluster.cluster_controller import ClusterController, Runner, View, Write, new_name
+from handloop_sandbox.cluster.lifecycle import default_controllers
 from handloop_sandbox.cluster.workloads import DEPLOYMENTS, PODS, REPLICA_SETS
 from handloop_sandbox.kinds.kinds import builtin_resources
 from handloop_sandbox.storage.catalog import Catalog
@@ -30,18 +31,25 @@ Status = dict[str, Any]
 
 
 class SimulatedCluster:
-    """Runs controllers against a store; `changes` has every change in order, `now` is the virtual time."""
+    """
+    Runs controllers, without others those of a sandbox, against a store with the namespace "default".
 
-    def __init__(self, controllers: Sequence[ClusterController], *, seed: int = 1) -> None:
+    `changes` has every change in order, `now` is the virtual time.
+    """
+
+    def __init__(
+        self, controllers: Sequence[ClusterController] | None = None, *, speed: float = 1.0, seed: int = 1
+    ) -> None:
         self.now = START
         self.store = Store()
         self.changes: list[tuple[float, Change]] = []
         self.writes: list[Write] = []
         self.catalog = Catalog(builtin_resources())
         self._random = random.Random(seed)
-        self._runner = Runner(controllers)
+        self._runner = Runner(default_controllers(speed=speed) if controllers is None else controllers)
         self._runner.start(self.store)
         self._uids = 0
+        self.create(NAMESPACES, new_namespace("default"))
 
     def restart(self, controllers: Sequence[ClusterController]) -> None:
         """Go on with other controllers, which see everything that exists as new."""

@@ -6,10 +6,9 @@ import pytest
 
 from handloop.apis.meta import format_time
 from handloop_sandbox.cluster.autoscalers import ABLE, ACTIVE, AUTOSCALERS, AutoscalerStatus
-from handloop_sandbox.cluster.lifecycle import default_controllers
 from handloop_sandbox.cluster.workloads import DEPLOYMENTS, condition
 from handloop_sandbox.storage.stored import Object
-from support.servers.simulated_cluster import NAMESPACES, SimulatedCluster, new_deployment, new_namespace
+from support.servers.simulated_cluster import SimulatedCluster, new_deployment
 
 _CPU = {
     "type": "Resource",
@@ -19,8 +18,7 @@ _CPU = {
 
 def _cluster(*, replicas: int = 1) -> SimulatedCluster:
     """A Deployment "web" and its namespace."""
-    cluster = SimulatedCluster(default_controllers(), seed=1)
-    cluster.create(NAMESPACES, new_namespace("default"))
+    cluster = SimulatedCluster()
     cluster.create(DEPLOYMENTS, new_deployment(replicas=replicas))
     return cluster
 

@@ -19,18 +19,10 @@ from handloop_sandbox.cluster.workloads import (
 from handloop_sandbox.storage.owner_references import controller_of
 from handloop_sandbox.storage.stored import Object
 from support.servers.simulated_cluster import (
-    NAMESPACES,
     SimulatedCluster,
     new_deployment,
-    new_namespace,
     with_image,
 )
-
-
-def _cluster(*, speed: float = 1.0, seed: int = 1) -> SimulatedCluster:
-    cluster = SimulatedCluster(default_controllers(speed=speed), seed=seed)
-    cluster.create(NAMESPACES, new_namespace("default"))
-    return cluster
 
 
 def _available(cluster: SimulatedCluster, name: str = "web") -> int:
@@ -57,7 +49,7 @@ def _set_image(cluster: SimulatedCluster, image: str) -> None:
 @pytest.mark.parametrize("seed", range(5))
 def test_deployment_becomes_available_within_four_seconds(seed: int) -> None:
     """Available replicas climb one by one to 3, two to four seconds after creation, and stay."""
-    cluster = _cluster(seed=seed)
+    cluster = SimulatedCluster(seed=seed)
     cluster.create(DEPLOYMENTS, new_deployment())
     seconds = cluster.run_until(lambda: _available(cluster) == 3)
     assert 2.0 <= seconds <= 4.0
@@ -71,7 +63,7 @@ def test_deployment_becomes_available_within_four_seconds(seed: int) -> None:
 
 def test_status_sequence_is_the_real_controllers() -> None:
     """The reasons of the Progressing condition follow each other as recorded from kube-controller-manager."""
-    cluster = _cluster()
+    cluster = SimulatedCluster()
     cluster.create(DEPLOYMENTS, new_deployment())
     cluster.run_for(10)
     found = [condition(obj, "Progressing") for obj in cluster.history(DEPLOYMENTS, "web")]
@@ -89,7 +81,7 @@ def test_status_sequence_is_the_real_controllers() -> None:
 
 def test_idle_cluster_is_silent() -> None:
     """Once everything runs there are no writes at all."""
-    cluster = _cluster()
+    cluster = SimulatedCluster()
     cluster.create(DEPLOYMENTS, new_deployment())
     cluster.run_for(20)
     written = len(cluster.writes)
@@ -101,7 +93,7 @@ def test_same_seed_same_history() -> None:
     """Two runs with one seed make the same changes at the same times; another seed does not."""
 
     def history(seed: int) -> list[tuple[float, str]]:
-        cluster = _cluster(seed=seed)
+        cluster = SimulatedCluster(seed=seed)
         cluster.create(DEPLOYMENTS, new_deployment())
         cluster.run_for(3)
         _set_image(cluster, "nginx:2")
@@ -114,7 +106,7 @@ def test_same_seed_same_history() -> None:
 
 def test_rolling_update_stays_within_its_bounds() -> None:
     """During a rollout never fewer than the minimum are ready, nor more than the maximum asked for."""
-    cluster = _cluster()
+    cluster = SimulatedCluster()
     cluster.create(DEPLOYMENTS, new_deployment(replicas=10))
     cluster.run_until(lambda: _available(cluster) == 10)
     _set_image(cluster, "nginx:2")
@@ -133,7 +125,7 @@ def test_rolling_update_stays_within_its_bounds() -> None:
 
 def test_rollout_and_rollback_events_and_revisions() -> None:
     """A rollout and its undo give the event texts, revisions and history that kubectl rollout reads."""
-    cluster = _cluster()
+    cluster = SimulatedCluster()
     cluster.create(DEPLOYMENTS, new_deployment(replicas=1))
     cluster.run_for(10)
     _set_image(cluster, "nginx:2")
@@ -163,7 +155,7 @@ def _revision(obj: Object) -> int:
 
 def test_stuck_rollout_exceeds_its_deadline_and_recovers() -> None:
     """With an image that cannot be pulled the deadline passes, old pods stay, and a good image ends it."""
-    cluster = _cluster()
+    cluster = SimulatedCluster()
     cluster.create(DEPLOYMENTS, new_deployment(progressDeadlineSeconds=30))
     cluster.run_until(lambda: _rolled_out(cluster))
     _set_image(cluster, "nginx:pull-fail")
@@ -177,7 +169,7 @@ def test_stuck_rollout_exceeds_its_deadline_and_recovers() -> None:
 
 def test_deadline_and_min_ready_seconds_follow_the_speed() -> None:
     """At speed 10 a deadline of 30 s passes after 3, and minReadySeconds of 20 after 2."""
-    cluster = _cluster(speed=10)
+    cluster = SimulatedCluster(speed=10)
     cluster.create(DEPLOYMENTS, new_deployment(minReadySeconds=20))
     seconds = cluster.run_until(lambda: _available(cluster) == 3)
     assert 2.0 <= seconds <= 2.6
@@ -192,7 +184,7 @@ def test_deadline_and_min_ready_seconds_follow_the_speed() -> None:
 
 def test_recreate_never_runs_two_versions() -> None:
     """With Recreate no pod of the new version exists while one of the old still terminates."""
-    cluster = _cluster()
+    cluster = SimulatedCluster()
     cluster.create(DEPLOYMENTS, new_deployment(strategy={"type": "Recreate"}))
     cluster.run_until(lambda: _rolled_out(cluster))
     _set_image(cluster, "nginx:2")
@@ -207,7 +199,7 @@ def test_recreate_never_runs_two_versions() -> None:
 
 def test_orphaned_replica_sets_are_adopted_and_strangers_let_go() -> None:
     """A Deployment made again takes over ReplicaSets its predecessor left; one relabelled is released."""
-    cluster = _cluster()
+    cluster = SimulatedCluster()
     cluster.create(DEPLOYMENTS, new_deployment())
     cluster.run_until(lambda: _rolled_out(cluster))
     (replica_set,) = cluster.replica_sets()
@@ -229,7 +221,7 @@ def test_orphaned_replica_sets_are_adopted_and_strangers_let_go() -> None:
 
 def test_deleted_replica_set_comes_back() -> None:
     """A ReplicaSet someone deletes is made again with its pods."""
-    cluster = _cluster()
+    cluster = SimulatedCluster()
     cluster.create(DEPLOYMENTS, new_deployment())
     cluster.run_until(lambda: _rolled_out(cluster))
     (before,) = cluster.replica_sets()
@@ -243,7 +235,7 @@ def test_deleted_replica_set_comes_back() -> None:
 
 def test_proportional_scaling_in_mid_rollout() -> None:
     """Scaling while a rollout is stuck grows old and new together. Follows TestScale."""
-    cluster = _cluster()
+    cluster = SimulatedCluster()
     rolling = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 3, "maxUnavailable": 2}}
     cluster.create(DEPLOYMENTS, new_deployment(replicas=10, strategy=rolling))
     cluster.run_until(lambda: _rolled_out(cluster))
@@ -259,7 +251,7 @@ def test_proportional_scaling_in_mid_rollout() -> None:
 
 def test_each_change_costs_only_what_it_touches() -> None:
     """With 200 Deployments there, one more makes about as many writes as the first one did."""
-    cluster = _cluster()
+    cluster = SimulatedCluster()
     cluster.run_for(1)
 
     def cost(name: str) -> int:
@@ -291,7 +283,6 @@ def test_unrelated_deployments_are_not_looked_at() -> None:
     counting = _CountingDeployments(Pace())
     controllers[3] = counting
     cluster = SimulatedCluster(controllers)
-    cluster.create(NAMESPACES, new_namespace("default"))
     for index in range(50):
         cluster.create(DEPLOYMENTS, new_deployment(f"d{index}"))
     cluster.run_for(20)

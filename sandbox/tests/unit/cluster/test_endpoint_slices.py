@@ -5,14 +5,11 @@ from typing import Any
 import pytest
 
 from handloop_sandbox.cluster.endpoint_slices import ENDPOINT_SLICES, SERVICES
-from handloop_sandbox.cluster.lifecycle import default_controllers
 from handloop_sandbox.cluster.workloads import DEPLOYMENTS, PODS
 from handloop_sandbox.storage.stored import Object
 from support.servers.simulated_cluster import (
-    NAMESPACES,
     SimulatedCluster,
     new_deployment,
-    new_namespace,
     new_pod,
 )
 
@@ -29,12 +26,6 @@ def _service(service: str = "web", /, *, selector: dict[str, str] | None = None,
     }
 
 
-def _cluster() -> SimulatedCluster:
-    cluster = SimulatedCluster(default_controllers())
-    cluster.create(NAMESPACES, new_namespace("default"))
-    return cluster
-
-
 def _slices(cluster: SimulatedCluster) -> list[Object]:
     return cluster.store.list(ENDPOINT_SLICES)
 
@@ -46,7 +37,7 @@ def _ready(cluster: SimulatedCluster) -> list[str]:
 
 def test_service_gets_a_slice_of_its_pods() -> None:
     """The slice is empty at first, then lists running pods with address, node and readiness."""
-    cluster = _cluster()
+    cluster = SimulatedCluster()
     made = cluster.create(SERVICES, _service(selector={"app": "web"}, targetPort=8080, name="http"))
     cluster.run_for(1)
     (empty,) = _slices(cluster)
@@ -71,7 +62,7 @@ def test_service_gets_a_slice_of_its_pods() -> None:
 
 def test_unready_and_terminating_pods_are_not_ready() -> None:
     """A pod that is not ready is listed as such; one that terminates still serves but is not ready."""
-    cluster = _cluster()
+    cluster = SimulatedCluster()
     cluster.create(SERVICES, _service(selector={"app": "web"}))
     cluster.create(PODS, new_pod("good", labels={"app": "web"}))
     cluster.create(PODS, new_pod("bad", labels={"app": "web"}, image="nginx:never-ready"))
@@ -89,7 +80,7 @@ def test_unready_and_terminating_pods_are_not_ready() -> None:
 
 def test_changed_labels_and_selectors_are_followed() -> None:
     """A pod that leaves the selector leaves the slice; a Service that selects others lists them instead."""
-    cluster = _cluster()
+    cluster = SimulatedCluster()
     cluster.create(SERVICES, _service(selector={"app": "a"}))
     for name in "ab":
         cluster.create(PODS, new_pod(name, labels={"app": name}))
@@ -106,7 +97,7 @@ def test_changed_labels_and_selectors_are_followed() -> None:
 
 def test_service_without_selector_is_left_to_others() -> None:
     """Such a Service gets no slice."""
-    cluster = _cluster()
+    cluster = SimulatedCluster()
     cluster.create(SERVICES, _service())
     cluster.run_for(1)
     assert _slices(cluster) == []
@@ -115,7 +106,7 @@ def test_service_without_selector_is_left_to_others() -> None:
 @pytest.mark.parametrize(("target", "expected"), [("web", [8080]), ("none", None), (None, [80])])
 def test_named_target_ports_are_looked_up(target: str | None, expected: list[int] | None) -> None:
     """A name is the containers' port of that name, none the Service's own; an unknown one has no port."""
-    cluster = _cluster()
+    cluster = SimulatedCluster()
     port = {"targetPort": target} if target else {}
     cluster.create(SERVICES, _service(selector={"app": "web"}, **port))
     pod = new_pod("p", labels={"app": "web"})
@@ -128,7 +119,7 @@ def test_named_target_ports_are_looked_up(target: str | None, expected: list[int
 
 def test_deleted_slice_comes_back_and_goes_with_its_service() -> None:
     """A slice someone deletes is made again; the Service takes its slice along."""
-    cluster = _cluster()
+    cluster = SimulatedCluster()
     cluster.create(SERVICES, _service(selector={"app": "web"}))
     cluster.run_for(1)
     (first,) = _slices(cluster)

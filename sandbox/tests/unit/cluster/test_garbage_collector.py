@@ -6,7 +6,6 @@ from typing import Any
 
 from handloop_sandbox.cluster.cluster_controller import Pace
 from handloop_sandbox.cluster.garbage_collector import GarbageCollector
-from handloop_sandbox.cluster.lifecycle import default_controllers
 from handloop_sandbox.cluster.workloads import DEPLOYMENTS, PODS, REPLICA_SETS, is_deleting
 from handloop_sandbox.storage.owner_references import references
 from handloop_sandbox.storage.stored import Object
@@ -24,9 +23,7 @@ _NOBODY = "11111111-1111-1111-1111-111111111111"
 
 
 def _cluster() -> SimulatedCluster:
-    cluster = SimulatedCluster([GarbageCollector(Pace())])
-    cluster.create(NAMESPACES, new_namespace("default"))
-    return cluster
+    return SimulatedCluster([GarbageCollector(Pace())])
 
 
 def _ref(owner: Object, *, block: bool = False, **changes: Any) -> dict[str, Any]:
@@ -221,8 +218,7 @@ def test_namespaced_owner_of_a_cluster_wide_object_is_ignored() -> None:
 
 def test_foreground_deletion_of_a_deployment() -> None:
     """Pods go first, then the ReplicaSet, then the Deployment; nothing is made anew meanwhile."""
-    cluster = SimulatedCluster(default_controllers())
-    cluster.create(NAMESPACES, new_namespace("default"))
+    cluster = SimulatedCluster()
     cluster.create(DEPLOYMENTS, new_deployment())
     cluster.run_for(5)
     cluster.delete(DEPLOYMENTS, "default", "web", "Foreground")

@@ -11,11 +11,9 @@ from handloop_sandbox.cluster.nodes import NODES
 from handloop_sandbox.cluster.workloads import DEPLOYMENTS
 from handloop_sandbox.server import Sandbox
 from support.servers.simulated_cluster import (
-    NAMESPACES,
     START,
     SimulatedCluster,
     new_deployment,
-    new_namespace,
 )
 
 
@@ -28,7 +26,6 @@ def test_speed_must_be_positive() -> None:
 def test_number_of_nodes() -> None:
     """As many nodes are there as asked for, and pods run on all of them."""
     cluster = SimulatedCluster(default_controllers(nodes=4))
-    cluster.create(NAMESPACES, new_namespace("default"))
     cluster.create(DEPLOYMENTS, new_deployment(replicas=8))
     cluster.run_for(10)
     assert len(cluster.store.list(NODES)) == 4
@@ -45,8 +42,7 @@ def test_thousand_deployments_cost_what_they_are() -> None:
     """Twice the Deployments make twice the writes: no controller looks at the whole state per change."""
 
     def writes(count: int) -> int:
-        cluster = SimulatedCluster(default_controllers())
-        cluster.create(NAMESPACES, new_namespace("default"))
+        cluster = SimulatedCluster()
         cluster.run_for(1)
         before = len(cluster.writes)
         for index in range(count):

@@ -3,7 +3,6 @@ from __future__ import annotations
 from typing import Any
 
 from handloop_sandbox.cluster.cluster_controller import Pace
-from handloop_sandbox.cluster.lifecycle import default_controllers
 from handloop_sandbox.cluster.namespaces import (
     CONFIG_MAPS,
     NAMESPACES,
@@ -18,7 +17,6 @@ from support.servers.simulated_cluster import SimulatedCluster, new_config_map, 
 
 def _cluster(**options: Any) -> SimulatedCluster:
     cluster = SimulatedCluster([NamespaceController(Pace(), **options)])
-    cluster.create(NAMESPACES, new_namespace("default"))
     cluster.run_for(1)
     return cluster
 
@@ -115,8 +113,7 @@ def test_held_content_keeps_the_namespace_and_is_reported() -> None:
 
 def test_deletion_of_a_busy_namespace() -> None:
     """Pods go before what made them, nothing new appears, and nothing is left."""
-    cluster = SimulatedCluster(default_controllers())
-    cluster.create(NAMESPACES, new_namespace("default"))
+    cluster = SimulatedCluster()
     cluster.create(NAMESPACES, new_namespace("other"))
     cluster.create(DEPLOYMENTS, new_deployment())
     cluster.run_for(5)

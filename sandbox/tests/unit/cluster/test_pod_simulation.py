@@ -8,18 +8,10 @@ from handloop_sandbox.cluster.pod_simulation import PodAddresses
 from handloop_sandbox.cluster.workloads import DEPLOYMENTS, PODS, is_pod_ready
 from handloop_sandbox.storage.stored import Object
 from support.servers.simulated_cluster import (
-    NAMESPACES,
     SimulatedCluster,
     new_deployment,
-    new_namespace,
     new_pod,
 )
-
-
-def _cluster(*, speed: float = 1.0) -> SimulatedCluster:
-    cluster = SimulatedCluster(default_controllers(speed=speed))
-    cluster.create(NAMESPACES, new_namespace("default"))
-    return cluster
 
 
 def _pod(cluster: SimulatedCluster, name: str = "p") -> Object:
@@ -37,7 +29,7 @@ def _all_ready(cluster: SimulatedCluster) -> bool:
 
 def test_pod_history_is_the_kubelets() -> None:
     """Pending, scheduled, creating, running, ready: a version each, and the events in their order."""
-    cluster = _cluster()
+    cluster = SimulatedCluster()
     cluster.create(PODS, new_pod("p"))
     cluster.run_for(5)
     history = cluster.history(PODS, "p")
@@ -53,14 +45,14 @@ def test_pod_history_is_the_kubelets() -> None:
 @pytest.mark.parametrize(("speed", "least", "most"), [(1.0, 1.8, 3.4), (10.0, 0.18, 0.34)])
 def test_readiness_follows_the_speed(speed: float, least: float, most: float) -> None:
     """A pod is ready after about two seconds at speed 1, and ten times sooner at speed 10."""
-    cluster = _cluster(speed=speed)
+    cluster = SimulatedCluster(speed=speed)
     cluster.create(PODS, new_pod("p"))
     assert least <= cluster.run_until(lambda: is_pod_ready(_pod(cluster))) <= most
 
 
 def test_deleted_pod_terminates_within_a_second() -> None:
     """A running pod gets its signal, stays for a second, and goes; its address is free again."""
-    cluster = _cluster()
+    cluster = SimulatedCluster()
     cluster.create(PODS, new_pod("p"))
     cluster.run_for(5)
     cluster.delete(PODS, "default", "p")
@@ -73,7 +65,7 @@ def test_deleted_pod_terminates_within_a_second() -> None:
 
 def test_finalizer_holds_a_terminated_pod() -> None:
     """A pod with a finalizer stays, ended, until someone removes it; the kubelet does nothing more."""
-    cluster = _cluster()
+    cluster = SimulatedCluster()
     pod = new_pod("p")
     pod["metadata"]["finalizers"] = ["example.com/f"]
     cluster.create(PODS, pod)
@@ -88,7 +80,7 @@ def test_finalizer_holds_a_terminated_pod() -> None:
 
 def test_pods_have_addresses_of_their_own() -> None:
     """No two pods share an address while both are there, also after a restart of the simulation."""
-    cluster = _cluster()
+    cluster = SimulatedCluster()
     cluster.create(DEPLOYMENTS, new_deployment(replicas=20))
     cluster.run_for(10)
     cluster.restart(default_controllers())
@@ -100,7 +92,7 @@ def test_pods_have_addresses_of_their_own() -> None:
 
 def test_pod_on_an_unknown_node_stays_pending() -> None:
     """A pod bound to a node that is not simulated is left alone."""
-    cluster = _cluster()
+    cluster = SimulatedCluster()
     cluster.create(PODS, new_pod("p", nodeName="elsewhere"))
     cluster.run_for(10)
     assert _pod(cluster)["status"] == {"phase": "Pending", "qosClass": "BestEffort"}
@@ -109,7 +101,7 @@ def test_pod_on_an_unknown_node_stays_pending() -> None:
 @pytest.mark.parametrize("on_owner", [True, False])
 def test_fault_on_a_running_workload_strikes_and_ends(*, on_owner: bool) -> None:
     """Annotating a Deployment or its pods with crash takes them down; removing it brings them back."""
-    cluster = _cluster()
+    cluster = SimulatedCluster()
     cluster.create(DEPLOYMENTS, new_deployment())
     cluster.run_until(lambda: _all_ready(cluster))
 
@@ -130,7 +122,7 @@ def test_fault_on_a_running_workload_strikes_and_ends(*, on_owner: bool) -> None
 
 def test_fault_of_a_custom_object_reaches_its_pods() -> None:
     """The annotation on an owner of the Deployment counts although nothing copies it."""
-    cluster = _cluster()
+    cluster = SimulatedCluster()
     cluster.create(DEPLOYMENTS, new_deployment("owner", replicas=0))
     cluster.change(DEPLOYMENTS, "default", "owner", metadata={"annotations": {FAULT_ANNOTATION: "pull-fail"}})
     owner = cluster.deployment("owner")["metadata"]
@@ -146,7 +138,7 @@ def test_fault_of_a_custom_object_reaches_its_pods() -> None:
 
 def test_readiness_gate_of_others_is_followed() -> None:
     """A pod with a gate is ready as soon as, and as long as, its condition is True."""
-    cluster = _cluster()
+    cluster = SimulatedCluster()
     cluster.create(PODS, new_pod("p", readinessGates=[{"conditionType": "example.com/g"}]))
     cluster.run_for(5)
     assert not is_pod_ready(_pod(cluster))
@@ -159,7 +151,7 @@ def test_readiness_gate_of_others_is_followed() -> None:
 
 def test_restarted_simulation_goes_on() -> None:
     """Controllers that start anew take pods over where they are: pending ones finish, ready ones stay."""
-    cluster = _cluster()
+    cluster = SimulatedCluster()
     cluster.create(PODS, new_pod("old"))
     cluster.run_for(5)
     cluster.create(PODS, new_pod("young"))

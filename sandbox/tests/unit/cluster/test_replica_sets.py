@@ -1,19 +1,18 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from handloop.apis.meta import format_time
-from handloop_sandbox.cluster.cluster_controller import ClusterController, Pace
+from handloop_sandbox.cluster.cluster_controller import Pace
 from handloop_sandbox.cluster.lifecycle import default_controllers
 from handloop_sandbox.cluster.replica_sets import DELETION_COST, ReplicaSetController, _counted, doomed
 from handloop_sandbox.cluster.workloads import PODS, REPLICA_SETS, condition, is_pod_active
 from handloop_sandbox.storage.owner_references import controller_of, controller_reference
 from handloop_sandbox.storage.stored import Object
 from handloop_sandbox.wire.resource import GroupResource
-from support.servers.simulated_cluster import NAMESPACES, START, SimulatedCluster, new_namespace, new_pod
+from support.servers.simulated_cluster import START, SimulatedCluster, new_pod
 
 
 def _replica_set(name: str = "web", *, replicas: int = 3, image: str = "nginx:1", **spec: Any) -> Object:
@@ -32,12 +31,6 @@ def _replica_set(name: str = "web", *, replicas: int = 3, image: str = "nginx:1"
     }
 
 
-def _cluster(controllers: Sequence[ClusterController] | None = None) -> SimulatedCluster:
-    cluster = SimulatedCluster(default_controllers() if controllers is None else controllers)
-    cluster.create(NAMESPACES, new_namespace("default"))
-    return cluster
-
-
 def _status(cluster: SimulatedCluster, name: str = "web") -> dict[str, Any]:
     status: dict[str, Any] = cluster.must_get(REPLICA_SETS, "default", name)["status"]
     return status
@@ -45,7 +38,7 @@ def _status(cluster: SimulatedCluster, name: str = "web") -> dict[str, Any]:
 
 def test_pods_carry_template_name_and_owner() -> None:
     """Pods get the template's labels, annotations and spec, a generated name and a controller reference."""
-    cluster = _cluster()
+    cluster = SimulatedCluster()
     made = cluster.create(REPLICA_SETS, _replica_set())
     cluster.run_for(0.2)
     assert len(cluster.pods()) == 3
@@ -64,7 +57,7 @@ def test_pods_carry_template_name_and_owner() -> None:
 
 def test_status_history_is_the_real_controllers() -> None:
     """The first status has 0 and is observed, the second counts the pods, then they become ready."""
-    cluster = _cluster()
+    cluster = SimulatedCluster()
     cluster.create(REPLICA_SETS, _replica_set())
     cluster.run_for(10)
     history = [obj["status"] for obj in cluster.history(REPLICA_SETS, "web")]
@@ -76,7 +69,7 @@ def test_status_history_is_the_real_controllers() -> None:
 
 def test_scaling_down_deletes_unready_pods_first() -> None:
     """Of four pods the one that is not ready goes first; terminating replicas are counted."""
-    cluster = _cluster()
+    cluster = SimulatedCluster()
     cluster.create(REPLICA_SETS, _replica_set(replicas=3))
     cluster.run_until(lambda: _status(cluster).get("readyReplicas") == 3)
     spec = cluster.must_get(REPLICA_SETS, "default", "web")["spec"]
@@ -98,7 +91,7 @@ def test_scaling_down_deletes_unready_pods_first() -> None:
 
 def test_lost_pod_is_replaced() -> None:
     """A pod someone deletes, and one that ran to its end, are replaced."""
-    cluster = _cluster()
+    cluster = SimulatedCluster()
     cluster.create(REPLICA_SETS, _replica_set(replicas=2))
     cluster.run_until(lambda: _status(cluster).get("readyReplicas") == 2)
     first, second = (pod["metadata"]["name"] for pod in cluster.pods())
@@ -114,7 +107,7 @@ def test_lost_pod_is_replaced() -> None:
 
 def test_matching_pod_is_adopted_and_relabelled_one_released() -> None:
     """A matching pod without an owner counts as a replica; one whose labels change is replaced."""
-    cluster = _cluster()
+    cluster = SimulatedCluster()
     cluster.create(PODS, new_pod("stray", labels={"app": "web"}))
     cluster.create(REPLICA_SETS, _replica_set(replicas=2))
     cluster.run_for(1)
@@ -130,7 +123,7 @@ def test_matching_pod_is_adopted_and_relabelled_one_released() -> None:
 
 def test_stray_pod_beyond_the_size_is_deleted() -> None:
     """A matching pod that appears when all replicas are there is one too many."""
-    cluster = _cluster()
+    cluster = SimulatedCluster()
     cluster.create(REPLICA_SETS, _replica_set(replicas=1))
     cluster.run_until(lambda: _status(cluster).get("readyReplicas") == 1)
     cluster.create(PODS, new_pod("stray", labels={"app": "web"}))
@@ -140,7 +133,7 @@ def test_stray_pod_beyond_the_size_is_deleted() -> None:
 
 def test_min_ready_seconds_delay_availability() -> None:
     """A pod is ready at once and available only after minReadySeconds without interruption."""
-    cluster = _cluster()
+    cluster = SimulatedCluster()
     cluster.create(REPLICA_SETS, _replica_set(replicas=1, minReadySeconds=15))
     cluster.run_until(lambda: _status(cluster).get("readyReplicas") == 1)
     assert "availableReplicas" not in _status(cluster)
@@ -150,7 +143,7 @@ def test_min_ready_seconds_delay_availability() -> None:
 
 def test_pods_that_were_ready_before_are_available_at_once() -> None:
     """A controller that starts later counts minReadySeconds from the condition's time."""
-    cluster = _cluster([])
+    cluster = SimulatedCluster([])
     made = cluster.create(REPLICA_SETS, _replica_set(replicas=1, minReadySeconds=5))
     pod = new_pod("p", labels={"app": "web"})
     pod["metadata"]["ownerReferences"] = [controller_reference(made)]
@@ -165,7 +158,6 @@ def test_pods_that_were_ready_before_are_available_at_once() -> None:
 def test_refused_pods_become_a_condition_and_are_retried() -> None:
     """While the API refuses pods a condition and an event report it, and attempts go on ever more rarely."""
     cluster = _Refusing(default_controllers())
-    cluster.create(NAMESPACES, new_namespace("default"))
     cluster.create(REPLICA_SETS, _replica_set(replicas=1))
     cluster.run_for(5)
     failure = condition(cluster.must_get(REPLICA_SETS, "default", "web"), "ReplicaFailure")
@@ -194,7 +186,7 @@ class _Refusing(SimulatedCluster):
 
 def test_a_deleted_replica_set_makes_no_pods() -> None:
     """A ReplicaSet that waits for its dependents neither creates nor deletes pods."""
-    cluster = _cluster([ReplicaSetController(Pace())])
+    cluster = SimulatedCluster([ReplicaSetController(Pace())])
     cluster.create(REPLICA_SETS, _replica_set())
     cluster.delete(REPLICA_SETS, "default", "web", "Foreground")
     cluster.run_for(5)

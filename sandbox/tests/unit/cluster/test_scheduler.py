@@ -8,17 +8,14 @@ from handloop_sandbox.cluster.pod_faults import FAULT_ANNOTATION
 from handloop_sandbox.cluster.scheduler import Scheduler
 from handloop_sandbox.cluster.workloads import DEPLOYMENTS, PODS, condition
 from support.servers.simulated_cluster import (
-    NAMESPACES,
     SimulatedCluster,
     new_deployment,
-    new_namespace,
     new_pod,
 )
 
 
 def _cluster(*, nodes: int = 2) -> SimulatedCluster:
     cluster = SimulatedCluster([NodeRegistrar(nodes), Scheduler(Pace())])
-    cluster.create(NAMESPACES, new_namespace("default"))
     cluster.run_for(1)
     return cluster
 
