@@ -1,7 +1,7 @@
 """
 What a real kube-apiserver answered, kept in sandbox/tests/recorded, one JSON value a line.
 
-record_kinds.py and record_stories.py ask it all again.
+record.py asks it all again.
 """
 
 from __future__ import annotations

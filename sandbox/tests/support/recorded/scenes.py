@@ -2,7 +2,7 @@
 Told scenes: sequences of requests about one subject each, every one of which is there for its answer.
 
 References and places are filled in as in the stories.
-`python -m support.recorded.record_scenes` asks a real server.
+`record.py` asks a real server.
 """
 
 from __future__ import annotations
