@@ -60,9 +60,25 @@ def _found(spec: Any) -> list[Cause]:
 
 
 _INVALID, _TYPE = "FieldValueInvalid", "FieldValueTypeInvalid"
-_ONE_OF = (
-    'Invalid value: "": "spec.one" must validate one and only one schema (oneOf). Found 2 valid alternatives'
-)
+
+
+def _said(field: str, value: str, text: str, reason: str = _INVALID) -> tuple[str, str, str]:
+    """A value in the body and what it should have been."""
+    return reason, f"Invalid value: {value}: {field} in body {text}", field
+
+
+def _misfit(field: str, wanted: str, given: str) -> tuple[str, str, str]:
+    """A value of another type; formats are named by their text."""
+    return _said(field, f'"{given}"', f'must be of type {wanted}: "{given}"', _TYPE)
+
+
+def _nowhere(text: str) -> tuple[str, str, str]:
+    """What is wrong with no field of its own."""
+    return _INVALID, f'Invalid value: "": {text}', "<nil>"
+
+
+def _missing(field: str) -> tuple[str, str, str]:
+    return "FieldValueRequired", "Required value", field
 
 
 @pytest.mark.parametrize(
@@ -72,54 +88,28 @@ _ONE_OF = (
         (
             {"i": 9},
             [
-                (_INVALID, "Invalid value: 9: spec.i in body should be a multiple of 2", "spec.i"),
-                (_INVALID, "Invalid value: 9: spec.i in body should be less than 9", "spec.i"),
+                _said("spec.i", "9", "should be a multiple of 2"),
+                _said("spec.i", "9", "should be less than 9"),
             ],
         ),
         (
             {"i": 2.5},
             [
-                (
-                    _TYPE,
-                    'Invalid value: "number": spec.i in body must be of type integer: "number"',
-                    "spec.i",
-                ),
-                (
-                    _INVALID,
-                    'Invalid value: "": Checked value must be of type integer (default format) in spec.i',
-                    "<nil>",
-                ),
-                (_INVALID, "Invalid value: 2.5: spec.i in body should be a multiple of 2", "spec.i"),
+                _misfit("spec.i", "integer", "number"),
+                _nowhere("Checked value must be of type integer (default format) in spec.i"),
+                _said("spec.i", "2.5", "should be a multiple of 2"),
             ],
         ),
         (
             {"i32": 2**31},
-            [
-                (
-                    _INVALID,
-                    'Invalid value: "": Checked value must be of type integer with format int32 in spec.i32',
-                    "<nil>",
-                )
-            ],
+            [_nowhere("Checked value must be of type integer with format int32 in spec.i32")],
         ),
         ({"n": 1}, []),
-        (
-            {"n": 0.1},
-            [
-                (
-                    _INVALID,
-                    "Invalid value: 0.1: spec.n in body should be greater than or equal to 0.5",
-                    "spec.n",
-                )
-            ],
-        ),
+        ({"n": 0.1}, [_said("spec.n", "0.1", "should be greater than or equal to 0.5")]),
         ({"s": "ab"}, []),
-        (
-            {"s": "z"},
-            [(_INVALID, 'Invalid value: "z": spec.s in body should be at least 2 chars long', "spec.s")],
-        ),
+        ({"s": "z"}, [_said("spec.s", '"z"', "should be at least 2 chars long")]),
         ({"s": "abcde"}, [("FieldValueTooLong", "Too long: may not be more than 4 bytes", "spec.s")]),
-        ({"s": "bcd"}, [(_INVALID, "Invalid value: \"bcd\": spec.s in body should match '^a'", "spec.s")]),
+        ({"s": "bcd"}, [_said("spec.s", '"bcd"', "should match '^a'")]),
         ({"s": "aééé"}, []),
         (
             {"e": "z"},
@@ -129,105 +119,41 @@ _ONE_OF = (
             {"ei": 3},
             [("FieldValueNotSupported", 'Unsupported value: 3: supported values: "1", "2"', "spec.ei")],
         ),
-        (
-            {"b": 1},
-            [
-                (
-                    _TYPE,
-                    'Invalid value: "integer": spec.b in body must be of type boolean: "integer"',
-                    "spec.b",
-                )
-            ],
-        ),
-        ({"a": []}, [(_INVALID, "Invalid value: 0: spec.a in body should have at least 1 items", "spec.a")]),
+        ({"b": 1}, [_misfit("spec.b", "boolean", "integer")]),
+        ({"a": []}, [_said("spec.a", "0", "should have at least 1 items")]),
         ({"a": [1, 2, 3]}, [("FieldValueTooMany", "Too many: 3: must have at most 2 items", "spec.a")]),
-        (
-            {"a": ["x"]},
-            [
-                (
-                    _TYPE,
-                    'Invalid value: "string": spec.a[0] in body must be of type integer: "string"',
-                    "spec.a[0]",
-                )
-            ],
-        ),
-        (
-            {"m": {}},
-            [(_INVALID, "Invalid value: 0: spec.m in body should have at least 1 properties", "spec.m")],
-        ),
-        (
-            {"m": {"a": "x"}},
-            [
-                (
-                    _TYPE,
-                    'Invalid value: "string": spec.m.a in body must be of type integer: "string"',
-                    "spec.m.a",
-                )
-            ],
-        ),
-        (
-            {"dt": "x"},
-            [(_TYPE, 'Invalid value: "x": spec.dt in body must be of type date-time: "x"', "spec.dt")],
-        ),
+        ({"a": ["x"]}, [_misfit("spec.a[0]", "integer", "string")]),
+        ({"m": {}}, [_said("spec.m", "0", "should have at least 1 properties")]),
+        ({"m": {"a": "x"}}, [_misfit("spec.m.a", "integer", "string")]),
+        ({"dt": "x"}, [_misfit("spec.dt", "date-time", "x")]),
         ({"ios": 5}, []),
         ({"ios": "x"}, []),
-        (
-            {"ios": True},
-            [
-                (
-                    _TYPE,
-                    'Invalid value: "boolean": spec.ios in body must be of type integer,string: "boolean"',
-                    "spec.ios",
-                )
-            ],
-        ),
+        ({"ios": True}, [_misfit("spec.ios", "integer,string", "boolean")]),
         ({"one": {"p": "a"}}, []),
         (
             {"one": {"p": "a", "q": "b"}},
             [
-                (
-                    _INVALID,
-                    _ONE_OF,
-                    "<nil>",
+                _nowhere(
+                    '"spec.one" must validate one and only one schema (oneOf). Found 2 valid alternatives'
                 )
             ],
         ),
         (
             {"any": {}},
-            [
-                (
-                    _INVALID,
-                    'Invalid value: "": "spec.any" must validate at least one schema (anyOf)',
-                    "<nil>",
-                ),
-                ("FieldValueRequired", "Required value", "spec.any.p"),
-            ],
+            [_nowhere('"spec.any" must validate at least one schema (anyOf)'), _missing("spec.any.p")],
         ),
         (
             {"all": {}},
             [
-                ("FieldValueRequired", "Required value", "spec.all.p"),
-                ("FieldValueRequired", "Required value", "spec.all.q"),
-                (
-                    _INVALID,
-                    'Invalid value: "": "spec.all" must validate all the schemas (allOf). None validated',
-                    "<nil>",
-                ),
+                _missing("spec.all.p"),
+                _missing("spec.all.q"),
+                _nowhere('"spec.all" must validate all the schemas (allOf). None validated'),
             ],
         ),
-        (
-            {"not": {"p": 1}},
-            [(_INVALID, 'Invalid value: "": "spec.not" must not validate the schema (not)', "<nil>")],
-        ),
-        (
-            {"emb": {}},
-            [
-                ("FieldValueRequired", "Required value", "spec.emb.apiVersion"),
-                ("FieldValueRequired", "Required value", "spec.emb.kind"),
-            ],
-        ),
-        ({"obj": {}}, [("FieldValueRequired", "Required value", "spec.obj.r")]),
-        ([], [(_TYPE, 'Invalid value: "array": spec in body must be of type object: "array"', "spec")]),
+        ({"not": {"p": 1}}, [_nowhere('"spec.not" must not validate the schema (not)')]),
+        ({"emb": {}}, [_missing("spec.emb.apiVersion"), _missing("spec.emb.kind")]),
+        ({"obj": {}}, [_missing("spec.obj.r")]),
+        ([], [_misfit("spec", "object", "array")]),
     ],
 )
 def test_the_servers_words(spec: Any, causes: list[tuple[str, str, str]]) -> None:
