@@ -9,14 +9,13 @@ notice that several autoscalers have the same pods.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from handloop.apis.meta import format_time
 from handloop_sandbox.cluster import autoscaler_metrics, scale_target
-from handloop_sandbox.cluster.cluster_controller import Pace, Step, View, Write
-from handloop_sandbox.cluster.dirty_keys import DirtyKeys
+from handloop_sandbox.cluster.cluster_controller import KeyedController, Pace, View, Write
 from handloop_sandbox.cluster.events import ComponentEventRecorder
 from handloop_sandbox.cluster.scale_target import NoScaleError, ScaleTarget
 from handloop_sandbox.storage.stored import Change, ChangeType, Object
@@ -87,31 +86,19 @@ class _Look:
     refusal: str = ""
 
 
-class AutoscalerController:
+class AutoscalerController(KeyedController[_Key]):
     """
     Looks at every HorizontalPodAutoscaler each 15 s.
 
-    State: _dirty has the (namespace, name) of autoscalers to look at. _resizing has the looks whose write is
-    under way; they end in the next step.
+    State: _resizing has the looks whose write is under way; they end in the next step.
     """
 
-    name = "kube-controller-manager"
     interests: frozenset[GroupResource] | None = frozenset({AUTOSCALERS})
 
     def __init__(self, pace: Pace) -> None:
-        self._pace = pace
-        self._dirty: DirtyKeys[_Key] = DirtyKeys()
+        super().__init__(pace)
         self._resizing: dict[_Key, _Look] = {}
         self._recorder = ComponentEventRecorder("horizontal-pod-autoscaler")
-
-    def step(self, view: View, changes: Sequence[Change], now: float) -> Step:
-        """Look at every autoscaler that is due."""
-        for change in changes:
-            self._observe(change, now)
-        writes: list[Write] = []
-        for key in self._dirty.take(now):
-            writes += self._turn(view, key, now)
-        return Step(writes, self._dirty.next_wake())
 
     def refused(self, write: Write, status: Status, now: float) -> None:
         """Note that a target may not be resized. Other refused writes wait for the next look."""
@@ -124,7 +111,8 @@ class AutoscalerController:
             if place == (write.group_resource, write.namespace, write.name):
                 look.refusal = status["message"]
 
-    def _observe(self, change: Change, now: float) -> None:
+    def _observe(self, view: View, change: Change, now: float) -> None:
+        del view
         key = (change.namespace, change.name)
         if change.type is ChangeType.DELETED:
             self._dirty.drop(key)
@@ -132,7 +120,7 @@ class AutoscalerController:
         else:
             self._dirty.mark(key, now + self._pace.seconds(_SYNC_SECONDS))
 
-    def _turn(self, view: View, key: _Key, now: float) -> Iterator[Write]:
+    def _sync(self, view: View, key: _Key, now: float) -> Iterator[Write]:
         autoscaler = view.state.get(AUTOSCALERS, *key)
         if autoscaler is None:
             return
@@ -141,9 +129,9 @@ class AutoscalerController:
         if look is not None:
             yield from self._conclude(view, look, now)
         else:
-            yield from self._sync(view, key, autoscaler, now)
+            yield from self._compared(view, key, autoscaler, now)
 
-    def _sync(self, view: View, key: _Key, autoscaler: Object, now: float) -> Iterator[Write]:
+    def _compared(self, view: View, key: _Key, autoscaler: Object, now: float) -> Iterator[Write]:
         status = AutoscalerStatus(autoscaler, now)
         try:
             target = scale_target.find(view, key[0], autoscaler["spec"]["scaleTargetRef"])

@@ -10,15 +10,19 @@ its step has read.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Generic, Literal, Protocol, TypeVar
 
+from handloop_sandbox.cluster.dirty_keys import DirtyKeys
 from handloop_sandbox.storage.catalog import Catalog
 from handloop_sandbox.storage.state import State
 from handloop_sandbox.storage.stored import Change, ChangeType, Object, Stored
 from handloop_sandbox.wire.resource import GroupResource
 from handloop_sandbox.wire.status import Status
+
+K = TypeVar("K", bound=Hashable)
 
 _LEAST = 0.9
 _MOST = 1.6  # three pods side by side are ready 2 to 4 s after their Deployment was created
@@ -136,6 +140,40 @@ class ClusterController(Protocol):
 
     def refused(self, write: Write, status: Status, now: float) -> None:
         """Learn that the API refused a write."""
+
+
+class KeyedController(ABC, Generic[K]):
+    """
+    A controller that notes which keys changes concern, and looks at each when it is due.
+
+    State: _dirty has the keys to look at.
+    """
+
+    name = "kube-controller-manager"
+
+    def __init__(self, pace: Pace) -> None:
+        self._pace = pace
+        self._dirty: DirtyKeys[K] = DirtyKeys()
+
+    def step(self, view: View, changes: Sequence[Change], now: float) -> Step:
+        """Note every change, then look at every key that is due."""
+        for change in changes:
+            self._observe(view, change, now)
+        writes: list[Write] = []
+        for key in self._dirty.take(now):
+            writes += self._sync(view, key, now)
+        return Step(writes, self._dirty.next_wake())
+
+    def refused(self, write: Write, status: Status, now: float) -> None:
+        """Nothing to do, unless a controller does more: a change of the object brings the next look."""
+
+    @abstractmethod
+    def _observe(self, view: View, change: Change, now: float) -> None:
+        """Mark the keys that a change concerns."""
+
+    @abstractmethod
+    def _sync(self, view: View, key: K, now: float) -> Iterable[Write]:
+        """Look at one key."""
 
 
 ApplyWrite = Callable[[str, Write], Status | None]

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from handloop_sandbox.cluster import deployment_status
 from handloop_sandbox.cluster.adoption import Orphans, claim, controlled
-from handloop_sandbox.cluster.cluster_controller import Pace, Step, View, Write
+from handloop_sandbox.cluster.cluster_controller import KeyedController, Pace, View, Write
 from handloop_sandbox.cluster.deployment_status import PROGRESSING
-from handloop_sandbox.cluster.dirty_keys import DirtyKeys
 from handloop_sandbox.cluster.events import ComponentEventRecorder
 from handloop_sandbox.cluster.rollout import Rollout
 from handloop_sandbox.cluster.workloads import DEPLOYMENTS, PODS, REPLICA_SETS, condition, is_pod_finished
@@ -24,32 +21,21 @@ _RETRY_SECONDS = 1.0
 _Key = tuple[str, str]
 
 
-class DeploymentController:
+class DeploymentController(KeyedController[_Key]):
     """
     Steps Deployments when they or their ReplicaSets have changed.
 
-    State: _dirty has the (namespace, name) of Deployments to look at. _progressed_at has the time of the last
-    change of each Deployment's Progressing condition, by uid, finer than the seconds in the object.
+    State: _progressed_at has the time of the last change of each Deployment's Progressing condition, by uid,
+    finer than the seconds in the object.
     """
 
-    name = "kube-controller-manager"
     interests: frozenset[GroupResource] | None = frozenset({DEPLOYMENTS, REPLICA_SETS})
 
     def __init__(self, pace: Pace) -> None:
-        self._pace = pace
-        self._dirty: DirtyKeys[_Key] = DirtyKeys()
+        super().__init__(pace)
         self._orphans = Orphans(REPLICA_SETS)
         self._progressed_at: dict[str, float] = {}
         self._recorder = ComponentEventRecorder("deployment-controller")
-
-    def step(self, view: View, changes: Sequence[Change], now: float) -> Step:
-        """Look at every Deployment that is due."""
-        for change in changes:
-            self._observe(view, change, now)
-        writes: list[Write] = []
-        for key in self._dirty.take(now):
-            writes += self._sync(view, key, now)
-        return Step(writes, self._dirty.next_wake())
 
     def refused(self, write: Write, status: Status, now: float) -> None:
         """Look again: the object has changed meanwhile, or its namespace is being deleted."""

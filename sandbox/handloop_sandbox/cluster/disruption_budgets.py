@@ -12,13 +12,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from handloop.apis.meta import format_time
-from handloop_sandbox.cluster.cluster_controller import Pace, Step, View, Write
-from handloop_sandbox.cluster.dirty_keys import DirtyKeys
+from handloop_sandbox.cluster.cluster_controller import KeyedController, View, Write
 from handloop_sandbox.cluster.workloads import PODS, condition, is_pod_active, is_pod_ready
 from handloop_sandbox.storage.stored import Change, Object
 from handloop_sandbox.wire.label_selector import matches
 from handloop_sandbox.wire.resource import GroupResource
-from handloop_sandbox.wire.status import Status
 
 BUDGETS = GroupResource("policy", "poddisruptionbudgets")
 
@@ -26,34 +24,13 @@ _REACTION_SECONDS = 0.05
 _Key = tuple[str, str]
 
 
-class DisruptionController:
-    """
-    Counts healthy pods after changes of pods or budgets.
+class DisruptionController(KeyedController[_Key]):
+    """Counts healthy pods after changes of pods or budgets."""
 
-    State: _dirty has the (namespace, name) of budgets to look at.
-    """
-
-    name = "kube-controller-manager"
     interests: frozenset[GroupResource] | None = frozenset({BUDGETS, PODS})
 
-    def __init__(self, pace: Pace) -> None:
-        self._pace = pace
-        self._dirty: DirtyKeys[_Key] = DirtyKeys()
-
-    def step(self, view: View, changes: Sequence[Change], now: float) -> Step:
-        """Look at every budget that is due."""
+    def _observe(self, view: View, change: Change, now: float) -> None:
         due = now + self._pace.seconds(_REACTION_SECONDS)
-        for change in changes:
-            self._observe(view, change, due)
-        writes: list[Write] = []
-        for key in self._dirty.take(now):
-            writes += self._sync(view, key, now)
-        return Step(writes, self._dirty.next_wake())
-
-    def refused(self, write: Write, status: Status, now: float) -> None:
-        """Nothing to do: a change of the budget brings the next look."""
-
-    def _observe(self, view: View, change: Change, due: float) -> None:
         if change.group_resource == BUDGETS:
             self._dirty.mark((change.namespace, change.name), due)
             return
@@ -63,8 +40,7 @@ class DisruptionController:
             if any(matches(selector, version["metadata"].get("labels")) for version in versions):
                 self._dirty.mark((change.namespace, budget["metadata"]["name"]), due)
 
-    @staticmethod
-    def _sync(view: View, key: _Key, now: float) -> list[Write]:
+    def _sync(self, view: View, key: _Key, now: float) -> list[Write]:
         budget = view.state.get(BUDGETS, *key)
         if budget is None:
             return []

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from handloop_sandbox.cluster.cluster_controller import Pace, Step, View, Write
-from handloop_sandbox.cluster.dirty_keys import DirtyKeys
+from handloop_sandbox.cluster.cluster_controller import KeyedController, Pace, View, Write
 from handloop_sandbox.cluster.label_indexes import LabelIndex, ServiceIndex
 from handloop_sandbox.cluster.workloads import PODS, is_deleting, is_pod_finished, is_pod_ready
 from handloop_sandbox.storage.owner_references import controller_reference
@@ -31,41 +30,30 @@ _MANAGER = "endpointslice-controller.k8s.io"
 _Key = tuple[str, str]
 
 
-class EndpointSliceController:
+class EndpointSliceController(KeyedController[_Key]):
     """
     Keeps the slice of every Service with a selector.
 
-    State: _dirty has the (namespace, name) of Services to look at. Two indexes follow every change of
-    Services and pods.
+    State: two indexes follow every change of Services and pods.
     """
 
-    name = "kube-controller-manager"
     interests: frozenset[GroupResource] | None = frozenset({SERVICES, PODS, ENDPOINT_SLICES})
 
     def __init__(self, pace: Pace) -> None:
-        self._pace = pace
-        self._dirty: DirtyKeys[_Key] = DirtyKeys()
+        super().__init__(pace)
         self._services = ServiceIndex()
         self._pods = LabelIndex()
-
-    def step(self, view: View, changes: Sequence[Change], now: float) -> Step:
-        """Look at every Service that is due."""
-        due = now + self._pace.seconds(_REACTION_SECONDS)
-        for change in changes:
-            for key in self._concerned(change):
-                self._dirty.mark(key, due)
-        writes: list[Write] = []
-        for key in self._dirty.take(now):
-            service = view.state.get(SERVICES, *key)
-            if service is not None and not is_deleting(service) and service["spec"].get("selector"):
-                writes += self._sync(view, service)
-        return Step(writes, self._dirty.next_wake())
 
     def refused(self, write: Write, status: Status, now: float) -> None:
         """Look again."""
         del status
         service = write.object["metadata"]["labels"][_SERVICE_LABEL] if write.object else ""
         self._dirty.mark((write.namespace, service), now + self._pace.seconds(_RETRY_SECONDS))
+
+    def _observe(self, view: View, change: Change, now: float) -> None:
+        del view
+        for key in self._concerned(change):
+            self._dirty.mark(key, now + self._pace.seconds(_REACTION_SECONDS))
 
     def _concerned(self, change: Change) -> Iterator[_Key]:
         obj = change.new.object
@@ -94,7 +82,11 @@ class EndpointSliceController:
                 labels = version["metadata"].get("labels") or {}
                 yield from self._services.selecting(change.namespace, labels)
 
-    def _sync(self, view: View, service: Object) -> list[Write]:
+    def _sync(self, view: View, key: _Key, now: float) -> list[Write]:
+        del now
+        service = view.state.get(SERVICES, *key)
+        if service is None or is_deleting(service) or not service["spec"].get("selector"):
+            return []
         metadata = service["metadata"]
         namespace, name = metadata["namespace"], metadata["name"]
         names = self._pods.matching(namespace, service["spec"]["selector"])

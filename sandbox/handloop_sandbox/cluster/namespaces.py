@@ -10,12 +10,11 @@ pkg/controller/certificates/rootcacertpublisher.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from handloop.apis.meta import format_time
-from handloop_sandbox.cluster.cluster_controller import Pace, Step, View, Write
-from handloop_sandbox.cluster.dirty_keys import DirtyKeys
+from handloop_sandbox.cluster.cluster_controller import KeyedController, Pace, View, Write
 from handloop_sandbox.cluster.workloads import PODS, is_deleting
 from handloop_sandbox.storage.stored import Change, ChangeType, Object
 from handloop_sandbox.wire.resource import GroupResource, ServedResource
@@ -42,36 +41,19 @@ class _Content(NamedTuple):
     objects: list[Object]
 
 
-class NamespaceController:
+class NamespaceController(KeyedController[str]):
     """
     Fills active namespaces and empties terminating ones.
 
     State: _terminating has the names of namespaces that are being deleted.
     """
 
-    name = "kube-controller-manager"
     interests: frozenset[GroupResource] | None = None
 
     def __init__(self, pace: Pace, *, root_ca: str = "") -> None:
-        self._pace = pace
+        super().__init__(pace)
         self._root_ca = root_ca
-        self._dirty: DirtyKeys[str] = DirtyKeys()
         self._terminating: set[str] = set()
-
-    def step(self, view: View, changes: Sequence[Change], now: float) -> Step:
-        """Look at every namespace that is due."""
-        for change in changes:
-            self._observe(change, now)
-        writes: list[Write] = []
-        for name in self._dirty.take(now):
-            namespace = view.state.get(NAMESPACES, "", name)
-            if namespace is None:
-                continue
-            if is_deleting(namespace):
-                writes += _empty(view, namespace, now)
-            else:
-                writes += self._equip(view, name)
-        return Step(writes, self._dirty.next_wake())
 
     def refused(self, write: Write, status: Status, now: float) -> None:
         """Look again."""
@@ -79,7 +61,14 @@ class NamespaceController:
         name = write.namespace or write.name
         self._dirty.mark(name, now + self._pace.seconds(_RETRY_SECONDS))
 
-    def _observe(self, change: Change, now: float) -> None:
+    def _sync(self, view: View, key: str, now: float) -> Iterable[Write]:
+        namespace = view.state.get(NAMESPACES, "", key)
+        if namespace is None:
+            return []
+        return _empty(view, namespace, now) if is_deleting(namespace) else self._equip(view, key)
+
+    def _observe(self, view: View, change: Change, now: float) -> None:
+        del view
         if change.group_resource == NAMESPACES:
             self._observe_namespace(change, now)
         elif change.namespace in self._terminating or _is_equipment(change):

@@ -9,17 +9,15 @@ count nothing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final
 
 from handloop.apis.quantity import parse_quantity
-from handloop_sandbox.cluster.cluster_controller import Pace, Step, View, Write
-from handloop_sandbox.cluster.dirty_keys import DirtyKeys
+from handloop_sandbox.cluster.cluster_controller import KeyedController, Pace, View, Write
 from handloop_sandbox.cluster.workloads import PODS, is_pod_finished
 from handloop_sandbox.storage.state import State
 from handloop_sandbox.storage.stored import Change, ChangeType, Object
 from handloop_sandbox.wire.resource import GroupResource
-from handloop_sandbox.wire.status import Status
 
 QUOTAS: Final = GroupResource("", "resourcequotas")
 _PREFIX: Final = "count/"
@@ -94,36 +92,21 @@ _REACTION_SECONDS = 0.1
 _Key = tuple[str, str]
 
 
-class ResourceQuotaController:
+class ResourceQuotaController(KeyedController[_Key]):
     """
     Counts again after changes in a namespace with quotas.
 
-    State: _quotas has the names of the quotas of each namespace. _dirty has the (namespace, name) of quotas
-    to look at.
+    State: _quotas has the names of the quotas of each namespace.
     """
 
-    name = "kube-controller-manager"
     interests: frozenset[GroupResource] | None = None  # a quota may count any collection
 
     def __init__(self, pace: Pace) -> None:
-        self._pace = pace
-        self._dirty: DirtyKeys[_Key] = DirtyKeys()
+        super().__init__(pace)
         self._quotas: dict[str, set[str]] = {}
 
-    def step(self, view: View, changes: Sequence[Change], now: float) -> Step:
-        """Count for every quota that is due."""
-        due = now + self._pace.seconds(_REACTION_SECONDS)
-        for change in changes:
-            self._observe(change, due)
-        writes: list[Write] = []
-        for key in self._dirty.take(now):
-            writes += self._sync(view, key)
-        return Step(writes, self._dirty.next_wake())
-
-    def refused(self, write: Write, status: Status, now: float) -> None:
-        """Nothing to do: a change of the quota brings the next look."""
-
-    def _observe(self, change: Change, due: float) -> None:
+    def _observe(self, view: View, change: Change, now: float) -> None:
+        del view
         namespace = change.namespace
         if change.group_resource == QUOTAS:
             names = self._quotas.setdefault(namespace, set())
@@ -133,10 +116,10 @@ class ResourceQuotaController:
                 names.add(change.name)
         # a pod that was changed may have finished
         for name in self._quotas.get(namespace, ()):
-            self._dirty.mark((namespace, name), due)
+            self._dirty.mark((namespace, name), now + self._pace.seconds(_REACTION_SECONDS))
 
-    @staticmethod
-    def _sync(view: View, key: _Key) -> list[Write]:
+    def _sync(self, view: View, key: _Key, now: float) -> list[Write]:
+        del now
         quota = view.state.get(QUOTAS, *key)
         if quota is None:
             return []

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from handloop.apis.meta import format_time
-from handloop_sandbox.cluster.cluster_controller import Pace, Step, View, Write
-from handloop_sandbox.cluster.dirty_keys import DirtyKeys
+from handloop_sandbox.cluster.cluster_controller import KeyedController, Pace, View, Write
 from handloop_sandbox.cluster.events import ComponentEventRecorder
 from handloop_sandbox.cluster.nodes import NODES, is_schedulable
 from handloop_sandbox.cluster.pod_faults import PodFault, concerned, fault_of_pod
@@ -28,35 +27,23 @@ _HOST = "sandbox"
 _Key = tuple[str, str]
 
 
-class Scheduler:
+class Scheduler(KeyedController[_Key]):
     """
     Binds every pod that has no node and asks for the default scheduler.
 
-    State: _unbound has the (namespace, name) of pods without a node, _dirty when to look at them. _turn
-    counts bindings, so that nodes take turns.
+    State: _unbound has the (namespace, name) of pods without a node. _turn counts bindings, so that nodes
+    take turns.
     """
 
     name = "kube-scheduler"
     interests: frozenset[GroupResource] | None = None  # any owner may carry a fault
 
     def __init__(self, pace: Pace) -> None:
-        self._pace = pace
-        self._dirty: DirtyKeys[_Key] = DirtyKeys()
+        super().__init__(pace)
         self._turn = 0
         self._unbound: set[_Key] = set()
         self._recorder = ComponentEventRecorder(_NAME, action="Binding")
         self._failures = ComponentEventRecorder(_NAME, action="Scheduling")
-
-    def step(self, view: View, changes: Sequence[Change], now: float) -> Step:
-        """Bind the pods that have waited long enough."""
-        for change in changes:
-            self._observe(view, change, now)
-        writes: list[Write] = []
-        for key in self._dirty.take(now):
-            pod = view.state.get(PODS, *key)
-            if pod is not None and _wants_node(pod):
-                writes += self._schedule(view, pod, now)
-        return Step(writes, self._dirty.next_wake())
 
     def refused(self, write: Write, status: Status, now: float) -> None:
         """Try again later."""
@@ -80,6 +67,10 @@ class Scheduler:
             pods = (pod["metadata"] for pod in concerned(view.state, change))
             keys = [(metadata["namespace"], metadata["name"]) for metadata in pods]
             self._look_again([key for key in keys if key in self._unbound], now)
+
+    def _sync(self, view: View, key: _Key, now: float) -> list[Write]:
+        pod = view.state.get(PODS, *key)
+        return self._schedule(view, pod, now) if pod is not None and _wants_node(pod) else []
 
     def _look_again(self, keys: Sequence[_Key], now: float) -> None:
         for key in sorted(keys):
