@@ -1,3 +1,5 @@
+"""Structural schemas. The scene "schemas" has what a real server makes of others."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -10,8 +12,8 @@ _NODE = "s.properties[x]"
 _EITHER = [{"type": "integer"}, {"type": "string"}]
 
 
-def _said(node: dict[str, Any], **root: Any) -> list[tuple[str, str]]:
-    schema = {"type": "object", "properties": {"x": node}, **root}
+def _said(node: dict[str, Any]) -> list[tuple[str, str]]:
+    schema = {"type": "object", "properties": {"x": node}}
     return [(cause.field, cause.message) for cause in structural_causes("s", schema)]
 
 
@@ -32,13 +34,6 @@ def test_what_is_structural(node: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("node", "where", "text"),
     [
-        ({}, ".type", "Required value: must not be empty for specified object fields"),
-        ({"type": "array"}, ".items", "Required value: must be specified"),
-        (
-            {"type": "string", "anyOf": [{"type": "string"}]},
-            ".anyOf[0].type",
-            "Forbidden: must be empty to be structural",
-        ),
         (
             {"type": "string", "allOf": [{"not": {"default": "x"}}]},
             ".allOf[0].not.default",
@@ -50,15 +45,6 @@ def test_what_is_structural(node: dict[str, Any]) -> None:
             "Forbidden: must be false to be structural",
         ),
         (
-            {
-                "type": "string",
-                "x-kubernetes-embedded-resource": True,
-                "x-kubernetes-preserve-unknown-fields": True,
-            },
-            ".type",
-            'Invalid value: "string": must be object if x-kubernetes-embedded-resource is true',
-        ),
-        (
             {"type": "object", "x-kubernetes-preserve-unknown-fields": False},
             ".x-kubernetes-preserve-unknown-fields",
             "Invalid value: false: must be true or undefined",
@@ -68,18 +54,6 @@ def test_what_is_structural(node: dict[str, Any]) -> None:
 def test_what_is_not(node: dict[str, Any], where: str, text: str) -> None:
     """Each problem is reported by its place."""
     assert _said(node) == [(f"{_NODE}{where}", text)]
-
-
-def test_the_metadata_is_the_servers() -> None:
-    """No junctor of the root speaks of it, and none of its fields but the name is declared."""
-    nested = [{"properties": {"metadata": {"minProperties": 1}}}]
-    assert _said({"type": "string"}, anyOf=nested) == [
-        ("s.anyOf[0].properties[metadata]", "Forbidden: must not be specified in a nested context"),
-        (
-            "s.properties[metadata]",
-            "Required value: because it is defined in s.anyOf[0].properties[metadata]",
-        ),
-    ]
 
 
 def test_schemas_have_places() -> None:
