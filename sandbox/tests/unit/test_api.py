@@ -26,9 +26,8 @@ def _content(outcome: Outcome) -> bytes:
     return outcome.response.content()
 
 
-def test_the_api_is_a_function() -> None:
+def test_the_api_is_a_function(store: Store) -> None:
     """The same state, request and context give the same answer and the same changes; the state stays."""
-    store = Store()
     request = Request("POST", "/api/v1/namespaces", body=b'{"metadata":{"generateName":"n-"}}')
     first, second = _outcome(request, store), _outcome(request, store)
     assert _content(first) == _content(second)
@@ -40,9 +39,8 @@ def test_the_api_is_a_function() -> None:
     assert store.count(first.changes[0].group_resource) == 1
 
 
-def test_refusals_are_answers() -> None:
+def test_refusals_are_answers(store: Store) -> None:
     """Whatever is refused is an answer without changes."""
-    store = Store()
     for path, status in (("/api/v1/namespaces/x", 404), ("/nowhere", 404), ("/api/v1/things", 404)):
         outcome = _outcome(Request("GET", path), store)
         assert isinstance(outcome.response, Response)
@@ -69,17 +67,15 @@ def test_bodies_are_bounded() -> None:
         ("GET", "/a/status", 200),
     ],
 )
-def test_paths_of_custom_resources(method: str, suffix: str, status: int) -> None:
+def test_paths_of_custom_resources(server: LocalServer, method: str, suffix: str, status: int) -> None:
     """Custom resources answer wrong subresources and methods in ways of their own."""
-    server = LocalServer()
     path = with_widgets(server)
     server.request("POST", path, widget("a"))
     assert server.request(method, f"{path}{suffix}", {} if method != "GET" else None).status == status
 
 
-def test_warnings_go_with_refusals() -> None:
+def test_warnings_go_with_refusals(server: LocalServer) -> None:
     """Warnings from before a refusal are still sent."""
-    server = LocalServer()
     path = with_widgets(server)
     refused = server.request("POST", path, widget("A", bogus=1))
     assert refused.status == 422
@@ -101,9 +97,8 @@ def test_head_is_get() -> None:
     assert LocalServer().request("HEAD", "/api/v1/namespaces").status == 405
 
 
-def test_methods_that_have_no_verb() -> None:
+def test_methods_that_have_no_verb(server: LocalServer) -> None:
     """OPTIONS on a custom resource is 405, as for every other."""
-    server = LocalServer()
     path = with_widgets(server)
     answer = server.request("OPTIONS", f"{path}/a")
     assert (answer.status, answer.message.partition(" on ")[0]) == (405, " is not supported")

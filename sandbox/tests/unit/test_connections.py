@@ -80,9 +80,8 @@ def test_the_end_of_the_watch_is_the_end_of_the_stream() -> None:
 
 
 @pytest.mark.parametrize(("broken", "end"), [("cut", "closed"), ("reset", "aborted")])
-def test_a_broken_watch_breaks_the_connection(broken: str, end: str) -> None:
+def test_a_broken_watch_breaks_the_connection(server: LocalServer, broken: str, end: str) -> None:
     """After earlier bytes."""
-    server = LocalServer()
     watch = _watch(server)
     server.request("POST", "/sandbox/faults", {"fault": "drop-watch", "how": broken})
     transport = _Transport()

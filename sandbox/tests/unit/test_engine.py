@@ -80,9 +80,8 @@ def test_controllers_get_refusals() -> None:
     assert [status["reason"] for status in copier.refusals] == ["AlreadyExists"]
 
 
-def test_listeners_hear_of_changes_only() -> None:
+def test_listeners_hear_of_changes_only(server: LocalServer) -> None:
     """A listener is called after a commit, not after reads and refusals."""
-    server = LocalServer()
     heard: list[int] = []
     server.engine.listen(lambda: heard.append(1))
     server.request("GET", _PATH)
@@ -103,9 +102,8 @@ def test_who_is_who() -> None:
     assert LocalServer().request("GET", _PATH).status == 200
 
 
-def test_due_watches_are_taken_together() -> None:
+def test_due_watches_are_taken_together(server: LocalServer) -> None:
     """One pass gives the lines of every watch that has some, and ends those whose time is over."""
-    server = LocalServer()
     first, second = server.watch(f"{_PATH}?watch=1"), server.watch(f"{_PATH}?watch=1&timeoutSeconds=5")
     engine = server.engine
     assert [lines for _, lines in engine.take_due([first, second])] == [[], []]
@@ -119,17 +117,15 @@ def test_due_watches_are_taken_together() -> None:
     assert first.ended
 
 
-def test_the_next_tick_is_known() -> None:
+def test_the_next_tick_is_known(server: LocalServer) -> None:
     """The engine returns when a watch or a controller needs it next."""
-    server = LocalServer()
     assert server.engine.tick() is None
     server.watch(f"{_PATH}?watch=1&timeoutSeconds=7")
     assert server.engine.tick() == server.clock.now + 7
 
 
-def test_the_past_can_be_taken_away() -> None:
+def test_the_past_can_be_taken_away(server: LocalServer) -> None:
     """compact() expires lists, expire() watches."""
-    server = LocalServer()
     first = server.request("POST", _PATH, {"metadata": {"name": "a"}}).body["metadata"]["resourceVersion"]
     server.request("POST", _PATH, {"metadata": {"name": "b"}})
     server.engine.compact(int(first))
@@ -142,9 +138,10 @@ def test_the_past_can_be_taken_away() -> None:
     assert event["object"]["reason"] == "Expired"
 
 
-def test_a_bug_is_an_answer(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_bug_is_an_answer(
+    server: LocalServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     """An exception in the sandbox itself is a 500 with a log entry, and the next request works."""
-    server = LocalServer()
 
     def fail(*_: object) -> Response:
         raise RuntimeError("oops")

@@ -110,10 +110,9 @@ def test_what_has_gone_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     assert held[1] < held[0] * 1.01
 
 
-def test_a_history_has_a_greatest_size_in_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_history_has_a_greatest_size_in_bytes(server: LocalServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """Large objects are remembered for fewer changes; a watch from before is Expired."""
     monkeypatch.setattr(collection, "MAX_BYTES", 100_000)
-    server = LocalServer()
     ask = server.request
     first = ask("POST", f"{_CORE}/configmaps", {"metadata": {"name": "a"}, "data": {"a": "x" * 20_000}})
     bodies = [{"metadata": {"name": "a"}, "data": {"a": "y" * size}} for size in range(20_000, 20_010)]
@@ -127,9 +126,8 @@ def test_a_history_has_a_greatest_size_in_bytes(monkeypatch: pytest.MonkeyPatch)
     assert [event["type"] for event in server.events(new)] == ["MODIFIED"] * 4
 
 
-def test_history_ends_after_some_minutes() -> None:
+def test_history_ends_after_some_minutes(server: LocalServer) -> None:
     """Versions before the last compaction but one are gone: a watch and a list from there are Expired."""
-    server = LocalServer()
     ask = server.request
     versions = []
     for name in "abcd":

@@ -6,12 +6,11 @@ from handloop_sandbox.storage.transaction import Transaction
 from handloop_sandbox.wire.resource import GroupResource
 
 
-def test_the_exposition() -> None:
+def test_the_exposition(store: Store) -> None:
     """Requests are counted by method and status, objects by kind, watches as they are."""
     counts = RequestCounts()
     for method, code in (("GET", 200), ("GET", 200), ("POST", 409)):
         counts.answered(method, code)
-    store = Store()
     transaction = Transaction(store)
     obj = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}}
     transaction.put(GroupResource("", "pods"), obj)

@@ -206,9 +206,8 @@ def test_request_heads_are_bounded(plain: Sandbox) -> None:
 
 
 @pytest.mark.parametrize("content_type", ["application/json", "application/yaml"])
-def test_depth_is_no_weapon(content_type: str) -> None:
+def test_depth_is_no_weapon(server: LocalServer, content_type: str) -> None:
     """A body that is nested a hundred thousand times is a bad request, and the server lives."""
-    server = LocalServer()
     body = b'{"apiVersion":"v1","kind":"ConfigMap","x":' + b"[" * 100_000 + b"]" * 100_000 + b"}"
     assert server.request("POST", _MAPS, body, content_type=content_type).status == 400
     assert server.request("GET", _MAPS).status == 200
@@ -228,9 +227,8 @@ def test_nested_schemas_are_no_weapon(depth: int) -> None:
     assert (answer.status, answer.body["reason"]) == (400, "BadRequest")
 
 
-def test_deep_objects_are_no_weapon() -> None:
+def test_deep_objects_are_no_weapon(server: LocalServer) -> None:
     """An object that can be stored, and is too deep for a patch or for YAML, is a bad request, too."""
-    server = LocalServer()
     assert server.request("POST", CRDS, definition("deep.example.com", "deeps", "Deep")).status == 201
     path = "/apis/deep.example.com/v1/namespaces/default/deeps"
     about = '{"apiVersion":"deep.example.com/v1","kind":"Deep","metadata":{"name":"x"},"spec":'

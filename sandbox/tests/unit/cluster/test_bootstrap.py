@@ -3,9 +3,8 @@ from __future__ import annotations
 from support.servers.local_server import LocalServer
 
 
-def test_a_new_cluster_is_not_empty() -> None:
+def test_a_new_cluster_is_not_empty(server: LocalServer) -> None:
     """Namespaces, the API's service and the administrator's role are there from the start."""
-    server = LocalServer()
     namespaces = server.request("GET", "/api/v1/namespaces").body["items"]
     assert [item["metadata"]["name"] for item in namespaces] == [
         "default",

@@ -62,9 +62,8 @@ def _run(runner: Runner, store: Store, now: float = 0.0, refusal: Status | None 
     return done
 
 
-def test_the_first_step_shows_everything_there_is() -> None:
+def test_the_first_step_shows_everything_there_is(store: Store) -> None:
     """A controller starts with an ADDED change for every object."""
-    store = Store()
     _change(store, "a")
     _change(store, "b", _OTHER)
     controller = _Recorder()
@@ -77,9 +76,8 @@ def test_the_first_step_shows_everything_there_is() -> None:
     ]
 
 
-def test_rounds_can_be_counted() -> None:
+def test_rounds_can_be_counted(store: Store) -> None:
     """One round steps each controller once, and next_wake shows that more is due."""
-    store = Store()
     controller = _Recorder()
     controller.answers = [Step(next_wake=-1.0), Step(next_wake=-1.0), Step()]
     runner = Runner([controller])
@@ -92,9 +90,8 @@ def test_rounds_can_be_counted() -> None:
     assert len(controller.steps) == 3
 
 
-def test_changes_come_in_batches_and_by_interest() -> None:
+def test_changes_come_in_batches_and_by_interest(store: Store) -> None:
     """Between steps changes collect; a controller gets those of the collections it asked for."""
-    store = Store()
     some, every = _Recorder(interests=frozenset([_OTHER])), _Recorder()
     runner = Runner([some, every])
     runner.committed(_change(store, "a"))
@@ -106,9 +103,8 @@ def test_changes_come_in_batches_and_by_interest() -> None:
     assert len(every.steps) == 1
 
 
-def test_a_controller_is_stepped_when_it_wants_to_wake() -> None:
+def test_a_controller_is_stepped_when_it_wants_to_wake(store: Store) -> None:
     """next_wake is honoured without any change, and has the time when the runner is due."""
-    store = Store()
     controller = _Recorder()
     controller.answers = [Step(next_wake=10.0)]
     runner = Runner([controller])
@@ -123,9 +119,8 @@ def test_a_controller_is_stepped_when_it_wants_to_wake() -> None:
     assert runner.next_wake() is None
 
 
-def test_writes_are_carried_out_and_refusals_come_back() -> None:
+def test_writes_are_carried_out_and_refusals_come_back(store: Store) -> None:
     """Each write is applied in order; the controller learns of each refusal."""
-    store = Store()
     controller = _Recorder()
     writes = [Write(verb="delete", group_resource=_KIND, namespace="", name=name) for name in "ab"]
     controller.answers = [Step(writes)]

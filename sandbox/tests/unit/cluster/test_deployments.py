@@ -61,9 +61,8 @@ def test_deployment_becomes_available_within_four_seconds(seed: int) -> None:
     assert _reason(cluster) == "NewReplicaSetAvailable"
 
 
-def test_status_sequence_is_the_real_controllers() -> None:
+def test_status_sequence_is_the_real_controllers(cluster: SimulatedCluster) -> None:
     """The reasons of the Progressing condition follow each other as recorded from kube-controller-manager."""
-    cluster = SimulatedCluster()
     cluster.create(DEPLOYMENTS, new_deployment())
     cluster.run_for(10)
     found = [condition(obj, "Progressing") for obj in cluster.history(DEPLOYMENTS, "web")]
@@ -79,9 +78,8 @@ def test_status_sequence_is_the_real_controllers() -> None:
     assert last["status"]["unavailableReplicas"] == 3
 
 
-def test_idle_cluster_is_silent() -> None:
+def test_idle_cluster_is_silent(cluster: SimulatedCluster) -> None:
     """Once everything runs there are no writes at all."""
-    cluster = SimulatedCluster()
     cluster.create(DEPLOYMENTS, new_deployment())
     cluster.run_for(20)
     written = len(cluster.writes)
@@ -104,9 +102,8 @@ def test_same_seed_same_history() -> None:
     assert history(7) != history(8)
 
 
-def test_rolling_update_stays_within_its_bounds() -> None:
+def test_rolling_update_stays_within_its_bounds(cluster: SimulatedCluster) -> None:
     """During a rollout never fewer than the minimum are ready, nor more than the maximum asked for."""
-    cluster = SimulatedCluster()
     cluster.create(DEPLOYMENTS, new_deployment(replicas=10))
     cluster.run_until(lambda: _available(cluster) == 10)
     _set_image(cluster, "nginx:2")
@@ -123,9 +120,8 @@ def test_rolling_update_stays_within_its_bounds() -> None:
     assert images == {"nginx:2"}
 
 
-def test_rollout_and_rollback_events_and_revisions() -> None:
+def test_rollout_and_rollback_events_and_revisions(cluster: SimulatedCluster) -> None:
     """A rollout and its undo give the event texts, revisions and history that kubectl rollout reads."""
-    cluster = SimulatedCluster()
     cluster.create(DEPLOYMENTS, new_deployment(replicas=1))
     cluster.run_for(10)
     _set_image(cluster, "nginx:2")
@@ -153,9 +149,8 @@ def _revision(obj: Object) -> int:
     return int(obj["metadata"]["annotations"]["deployment.kubernetes.io/revision"])
 
 
-def test_stuck_rollout_exceeds_its_deadline_and_recovers() -> None:
+def test_stuck_rollout_exceeds_its_deadline_and_recovers(cluster: SimulatedCluster) -> None:
     """With an image that cannot be pulled the deadline passes, old pods stay, and a good image ends it."""
-    cluster = SimulatedCluster()
     cluster.create(DEPLOYMENTS, new_deployment(progressDeadlineSeconds=30))
     cluster.run_until(lambda: _rolled_out(cluster))
     _set_image(cluster, "nginx:pull-fail")
@@ -182,9 +177,8 @@ def test_deadline_and_min_ready_seconds_follow_the_speed() -> None:
     assert 3.0 <= cluster.run_until(timed_out) <= 3.5
 
 
-def test_recreate_never_runs_two_versions() -> None:
+def test_recreate_never_runs_two_versions(cluster: SimulatedCluster) -> None:
     """With Recreate no pod of the new version exists while one of the old still terminates."""
-    cluster = SimulatedCluster()
     cluster.create(DEPLOYMENTS, new_deployment(strategy={"type": "Recreate"}))
     cluster.run_until(lambda: _rolled_out(cluster))
     _set_image(cluster, "nginx:2")
@@ -197,9 +191,8 @@ def test_recreate_never_runs_two_versions() -> None:
     cluster.run_until(done)
 
 
-def test_orphaned_replica_sets_are_adopted_and_strangers_let_go() -> None:
+def test_orphaned_replica_sets_are_adopted_and_strangers_let_go(cluster: SimulatedCluster) -> None:
     """A Deployment made again takes over ReplicaSets its predecessor left; one relabelled is released."""
-    cluster = SimulatedCluster()
     cluster.create(DEPLOYMENTS, new_deployment())
     cluster.run_until(lambda: _rolled_out(cluster))
     (replica_set,) = cluster.replica_sets()
@@ -219,9 +212,8 @@ def test_orphaned_replica_sets_are_adopted_and_strangers_let_go() -> None:
     assert len(cluster.replica_sets()) == 2
 
 
-def test_deleted_replica_set_comes_back() -> None:
+def test_deleted_replica_set_comes_back(cluster: SimulatedCluster) -> None:
     """A ReplicaSet someone deletes is made again with its pods."""
-    cluster = SimulatedCluster()
     cluster.create(DEPLOYMENTS, new_deployment())
     cluster.run_until(lambda: _rolled_out(cluster))
     (before,) = cluster.replica_sets()
@@ -233,9 +225,8 @@ def test_deleted_replica_set_comes_back() -> None:
     assert after["metadata"]["uid"] != before["metadata"]["uid"]
 
 
-def test_proportional_scaling_in_mid_rollout() -> None:
+def test_proportional_scaling_in_mid_rollout(cluster: SimulatedCluster) -> None:
     """Scaling while a rollout is stuck grows old and new together. Follows TestScale."""
-    cluster = SimulatedCluster()
     rolling = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 3, "maxUnavailable": 2}}
     cluster.create(DEPLOYMENTS, new_deployment(replicas=10, strategy=rolling))
     cluster.run_until(lambda: _rolled_out(cluster))
@@ -249,9 +240,8 @@ def test_proportional_scaling_in_mid_rollout() -> None:
     assert sorted(rs["spec"]["replicas"] for rs in cluster.replica_sets()) == [9, 14]
 
 
-def test_each_change_costs_only_what_it_touches() -> None:
+def test_each_change_costs_only_what_it_touches(cluster: SimulatedCluster) -> None:
     """With 200 Deployments there, one more makes about as many writes as the first one did."""
-    cluster = SimulatedCluster()
     cluster.run_for(1)
 
     def cost(name: str) -> int:

@@ -35,9 +35,8 @@ def _ready(cluster: SimulatedCluster) -> list[str]:
     return [e["targetRef"]["name"] for e in found["endpoints"] or () if e["conditions"]["ready"]]
 
 
-def test_service_gets_a_slice_of_its_pods() -> None:
+def test_service_gets_a_slice_of_its_pods(cluster: SimulatedCluster) -> None:
     """The slice is empty at first, then lists running pods with address, node and readiness."""
-    cluster = SimulatedCluster()
     made = cluster.create(SERVICES, _service(selector={"app": "web"}, targetPort=8080, name="http"))
     cluster.run_for(1)
     (empty,) = _slices(cluster)
@@ -60,9 +59,8 @@ def test_service_gets_a_slice_of_its_pods() -> None:
         assert endpoint["conditions"] == {"ready": True, "serving": True, "terminating": False}
 
 
-def test_unready_and_terminating_pods_are_not_ready() -> None:
+def test_unready_and_terminating_pods_are_not_ready(cluster: SimulatedCluster) -> None:
     """A pod that is not ready is listed as such; one that terminates still serves but is not ready."""
-    cluster = SimulatedCluster()
     cluster.create(SERVICES, _service(selector={"app": "web"}))
     cluster.create(PODS, new_pod("good", labels={"app": "web"}))
     cluster.create(PODS, new_pod("bad", labels={"app": "web"}, image="nginx:never-ready"))
@@ -78,9 +76,8 @@ def test_unready_and_terminating_pods_are_not_ready() -> None:
     assert [e["targetRef"]["name"] for e in found["endpoints"]] == ["bad"]
 
 
-def test_changed_labels_and_selectors_are_followed() -> None:
+def test_changed_labels_and_selectors_are_followed(cluster: SimulatedCluster) -> None:
     """A pod that leaves the selector leaves the slice; a Service that selects others lists them instead."""
-    cluster = SimulatedCluster()
     cluster.create(SERVICES, _service(selector={"app": "a"}))
     for name in "ab":
         cluster.create(PODS, new_pod(name, labels={"app": name}))
@@ -95,18 +92,18 @@ def test_changed_labels_and_selectors_are_followed() -> None:
     assert _ready(cluster) == []
 
 
-def test_service_without_selector_is_left_to_others() -> None:
+def test_service_without_selector_is_left_to_others(cluster: SimulatedCluster) -> None:
     """Such a Service gets no slice."""
-    cluster = SimulatedCluster()
     cluster.create(SERVICES, _service())
     cluster.run_for(1)
     assert _slices(cluster) == []
 
 
 @pytest.mark.parametrize(("target", "expected"), [("web", [8080]), ("none", None), (None, [80])])
-def test_named_target_ports_are_looked_up(target: str | None, expected: list[int] | None) -> None:
+def test_named_target_ports_are_looked_up(
+    cluster: SimulatedCluster, target: str | None, expected: list[int] | None
+) -> None:
     """A name is the containers' port of that name, none the Service's own; an unknown one has no port."""
-    cluster = SimulatedCluster()
     port = {"targetPort": target} if target else {}
     cluster.create(SERVICES, _service(selector={"app": "web"}, **port))
     pod = new_pod("p", labels={"app": "web"})
@@ -117,9 +114,8 @@ def test_named_target_ports_are_looked_up(target: str | None, expected: list[int
     assert (found["ports"] and [entry["port"] for entry in found["ports"]]) == expected
 
 
-def test_deleted_slice_comes_back_and_goes_with_its_service() -> None:
+def test_deleted_slice_comes_back_and_goes_with_its_service(cluster: SimulatedCluster) -> None:
     """A slice someone deletes is made again; the Service takes its slice along."""
-    cluster = SimulatedCluster()
     cluster.create(SERVICES, _service(selector={"app": "web"}))
     cluster.run_for(1)
     (first,) = _slices(cluster)

@@ -181,9 +181,8 @@ def _change(kind: ChangeType, rv: int) -> Change:
     return Change(kind, EVENTS, new=stored, old=None if kind is ChangeType.ADDED else stored)
 
 
-def test_an_event_goes_an_hour_after_it_was_written() -> None:
+def test_an_event_goes_an_hour_after_it_was_written(server: LocalServer) -> None:
     """Not before; events of both groups do."""
-    server = LocalServer()
     _created(server, "a")
     new = {
         "metadata": {"name": "b"},
@@ -202,9 +201,8 @@ def test_an_event_goes_an_hour_after_it_was_written() -> None:
     assert _names(server) == []
 
 
-def test_every_write_gives_an_event_another_hour() -> None:
+def test_every_write_gives_an_event_another_hour(server: LocalServer) -> None:
     """Also one under the name of an event that has been deleted."""
-    server = LocalServer()
     for name in ("changed", "again", "gone"):
         _created(server, name)
     _pass(server, 1800)
@@ -218,18 +216,16 @@ def test_every_write_gives_an_event_another_hour() -> None:
     assert _names(server) == []
 
 
-def test_the_hour_begins_with_the_write() -> None:
+def test_the_hour_begins_with_the_write(server: LocalServer) -> None:
     """Even if the clock is moved on before anything else happens."""
-    server = LocalServer()
     body = json.dumps({"metadata": {"name": "a"}, "involvedObject": _ABOUT, "reason": "R"}).encode()
     server.engine.handle(Request("POST", _CORE, body=body))
     _pass(server, TTL_SECONDS)
     assert _names(server) == []
 
 
-def test_watches_see_an_event_go() -> None:
+def test_watches_see_an_event_go(server: LocalServer) -> None:
     """As DELETED, with a version of its own."""
-    server = LocalServer()
     _created(server, "a")
     watcher = server.watch(f"{_CORE}?watch=1")
     (added,) = server.events(watcher)
@@ -240,9 +236,8 @@ def test_watches_see_an_event_go() -> None:
     assert versions[0] < versions[1]
 
 
-def test_the_engine_wakes_when_the_next_one_is_due() -> None:
+def test_the_engine_wakes_when_the_next_one_is_due(server: LocalServer) -> None:
     """And not at all without events."""
-    server = LocalServer()
     assert server.engine.next_wake() is None
     _created(server, "a")
     assert server.engine.next_wake() == server.clock.now + TTL_SECONDS

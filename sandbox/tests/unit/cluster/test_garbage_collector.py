@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from handloop_sandbox.cluster.cluster_controller import Pace
 from handloop_sandbox.cluster.garbage_collector import GarbageCollector
 from handloop_sandbox.cluster.workloads import DEPLOYMENTS, PODS, REPLICA_SETS, is_deleting
@@ -22,7 +24,9 @@ _HELD = ["example.com/held"]
 _NOBODY = "11111111-1111-1111-1111-111111111111"
 
 
-def _cluster() -> SimulatedCluster:
+@pytest.fixture
+def cluster() -> SimulatedCluster:
+    """One with this controller alone."""
     return SimulatedCluster([GarbageCollector(Pace())])
 
 
@@ -49,9 +53,8 @@ def _state(cluster: SimulatedCluster) -> dict[str, str]:
     }
 
 
-def test_dependent_of_an_absent_owner_goes() -> None:
+def test_dependent_of_an_absent_owner_goes(cluster: SimulatedCluster) -> None:
     """An object created or changed to refer to an owner that does not exist is deleted."""
-    cluster = _cluster()
     _make(cluster, "child", {"apiVersion": "v1", "kind": "ConfigMap", "name": "nobody", "uid": _NOBODY})
     later = _make(cluster, "later")
     cluster.run_for(1)
@@ -66,9 +69,8 @@ def test_dependent_of_an_absent_owner_goes() -> None:
     assert _state(cluster) == {}
 
 
-def test_owner_must_have_the_name_and_the_uid() -> None:
+def test_owner_must_have_the_name_and_the_uid(cluster: SimulatedCluster) -> None:
     """A reference with the right name and another UID, or the reverse, leads to no owner."""
-    cluster = _cluster()
     owner = _make(cluster, "owner")
     _make(cluster, "uid", _ref(owner, uid=_NOBODY))
     _make(cluster, "name", _ref(owner, name="other"))
@@ -77,17 +79,15 @@ def test_owner_must_have_the_name_and_the_uid() -> None:
     assert _state(cluster) == {"owner": "", "right": ""}
 
 
-def test_reference_to_an_unknown_kind_is_left_alone() -> None:
+def test_reference_to_an_unknown_kind_is_left_alone(cluster: SimulatedCluster) -> None:
     """Nothing is concluded from a kind the server does not serve."""
-    cluster = _cluster()
     _make(cluster, "child", {"apiVersion": "example.com/v1", "kind": "Gizmo", "name": "x", "uid": _NOBODY})
     cluster.run_for(5)
     assert _state(cluster) == {"child": ""}
 
 
-def test_last_of_several_owners_takes_the_dependent_along() -> None:
+def test_last_of_several_owners_takes_the_dependent_along(cluster: SimulatedCluster) -> None:
     """With one owner left the lost reference is dropped; with none the object goes."""
-    cluster = _cluster()
     first, second = _make(cluster, "first"), _make(cluster, "second")
     _make(cluster, "child", _ref(first), _ref(second))
     cluster.delete(CONFIG_MAPS, "default", "first")
@@ -99,9 +99,8 @@ def test_last_of_several_owners_takes_the_dependent_along() -> None:
     assert _state(cluster) == {}
 
 
-def test_orphaning_drops_the_reference() -> None:
+def test_orphaning_drops_the_reference(cluster: SimulatedCluster) -> None:
     """With Orphan the dependent stays without an owner, and the owner goes."""
-    cluster = _cluster()
     owner = _make(cluster, "owner")
     _make(cluster, "child", _ref(owner, block=True))
     cluster.delete(CONFIG_MAPS, "default", "owner", "Orphan")
@@ -110,9 +109,8 @@ def test_orphaning_drops_the_reference() -> None:
     assert references(cluster.must_get(CONFIG_MAPS, "default", "child")) == []
 
 
-def test_foreground_waits_for_blocking_dependents() -> None:
+def test_foreground_waits_for_blocking_dependents(cluster: SimulatedCluster) -> None:
     """The owner stays with its finalizer until a dependent that blocks it and is held has gone."""
-    cluster = _cluster()
     owner = _make(cluster, "owner")
     _make(cluster, "child", _ref(owner, block=True), held=True)
     cluster.delete(CONFIG_MAPS, "default", "owner", "Foreground")
@@ -123,9 +121,8 @@ def test_foreground_waits_for_blocking_dependents() -> None:
     assert _state(cluster) == {}
 
 
-def test_foreground_does_not_wait_for_others() -> None:
+def test_foreground_does_not_wait_for_others(cluster: SimulatedCluster) -> None:
     """A dependent without blockOwnerDeletion is deleted too, but the owner does not wait for it."""
-    cluster = _cluster()
     owner = _make(cluster, "owner")
     _make(cluster, "child", _ref(owner), held=True)
     cluster.delete(CONFIG_MAPS, "default", "owner", "Foreground")
@@ -133,9 +130,8 @@ def test_foreground_does_not_wait_for_others() -> None:
     assert _state(cluster) == {"child": "example.com/held!"}
 
 
-def test_foreground_spares_what_has_another_owner() -> None:
+def test_foreground_spares_what_has_another_owner(cluster: SimulatedCluster) -> None:
     """A dependent with a second owner that stays only loses the reference."""
-    cluster = _cluster()
     first, second = _make(cluster, "first"), _make(cluster, "second")
     _make(cluster, "child", _ref(first, block=True), _ref(second, block=True))
     cluster.delete(CONFIG_MAPS, "default", "first", "Foreground")
@@ -143,9 +139,8 @@ def test_foreground_spares_what_has_another_owner() -> None:
     assert _state(cluster) == {"second": "", "child": ""}
 
 
-def test_foreground_goes_down_the_whole_chain() -> None:
+def test_foreground_goes_down_the_whole_chain(cluster: SimulatedCluster) -> None:
     """Each level waits for the one below: the leaf goes first, the owner last."""
-    cluster = _cluster()
     top = _make(cluster, "top")
     middle = _make(cluster, "middle", _ref(top, block=True))
     _make(cluster, "leaf", _ref(middle, block=True), held=True)
@@ -159,9 +154,8 @@ def test_foreground_goes_down_the_whole_chain() -> None:
     assert gone == ["leaf", "middle", "top"]
 
 
-def test_background_takes_the_owner_at_once() -> None:
+def test_background_takes_the_owner_at_once(cluster: SimulatedCluster) -> None:
     """With Background the owner goes first, and a held dependent waits alone."""
-    cluster = _cluster()
     owner = _make(cluster, "owner")
     _make(cluster, "child", _ref(owner, block=True), held=True)
     cluster.delete(CONFIG_MAPS, "default", "owner")
@@ -169,9 +163,8 @@ def test_background_takes_the_owner_at_once() -> None:
     assert _state(cluster) == {"child": "example.com/held!"}
 
 
-def test_circle_is_broken() -> None:
+def test_circle_is_broken(cluster: SimulatedCluster) -> None:
     """Two objects that own each other do not wait for each other for ever."""
-    cluster = _cluster()
     first = _make(cluster, "first")
     second = _make(cluster, "second", _ref(first, block=True))
     cluster.change(CONFIG_MAPS, "default", "first", metadata={"ownerReferences": [_ref(second, block=True)]})
@@ -180,9 +173,8 @@ def test_circle_is_broken() -> None:
     assert _state(cluster) == {}
 
 
-def test_owner_in_another_namespace_counts_as_absent() -> None:
+def test_owner_in_another_namespace_counts_as_absent(cluster: SimulatedCluster) -> None:
     """The dependent goes, and a Warning event has the reason."""
-    cluster = _cluster()
     cluster.create(NAMESPACES, new_namespace("other"))
     owner = cluster.create(
         CONFIG_MAPS, {**new_config_map("owner"), "metadata": {"name": "owner", "namespace": "other"}}
@@ -196,18 +188,16 @@ def test_owner_in_another_namespace_counts_as_absent() -> None:
     ]
 
 
-def test_cluster_wide_owner_of_a_namespaced_object() -> None:
+def test_cluster_wide_owner_of_a_namespaced_object(cluster: SimulatedCluster) -> None:
     """A namespaced object may belong to one without a namespace, and stays as long as it is there."""
-    cluster = _cluster()
     (home,) = cluster.store.list(NAMESPACES)
     _make(cluster, "child", _ref(home))
     cluster.run_for(1)
     assert _state(cluster) == {"child": ""}
 
 
-def test_namespaced_owner_of_a_cluster_wide_object_is_ignored() -> None:
+def test_namespaced_owner_of_a_cluster_wide_object_is_ignored(cluster: SimulatedCluster) -> None:
     """Nothing is concluded from a reference that cannot be valid."""
-    cluster = _cluster()
     owner = _make(cluster, "owner")
     namespace = new_namespace("child")
     namespace["metadata"]["ownerReferences"] = [_ref(owner, uid=_NOBODY)]
@@ -227,9 +217,8 @@ def test_foreground_deletion_of_a_deployment() -> None:
     assert gone == [PODS, PODS, PODS, REPLICA_SETS, DEPLOYMENTS]
 
 
-def test_restart_finds_what_was_left_undone() -> None:
+def test_restart_finds_what_was_left_undone(cluster: SimulatedCluster) -> None:
     """A collector that starts later deletes what lost its owner before."""
-    cluster = _cluster()
     owner = _make(cluster, "owner")
     _make(cluster, "child", _ref(owner))
     cluster.restart([])

@@ -111,9 +111,8 @@ def test_held_content_keeps_the_namespace_and_is_reported() -> None:
     assert cluster.get(NAMESPACES, "", "default") is None
 
 
-def test_deletion_of_a_busy_namespace() -> None:
+def test_deletion_of_a_busy_namespace(cluster: SimulatedCluster) -> None:
     """Pods go before what made them, nothing new appears, and nothing is left."""
-    cluster = SimulatedCluster()
     cluster.create(NAMESPACES, new_namespace("other"))
     cluster.create(DEPLOYMENTS, new_deployment())
     cluster.run_for(5)

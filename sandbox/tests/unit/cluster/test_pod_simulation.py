@@ -27,9 +27,8 @@ def _all_ready(cluster: SimulatedCluster) -> bool:
     return bool(cluster.pods()) and all(is_pod_ready(pod) for pod in cluster.pods())
 
 
-def test_pod_history_is_the_kubelets() -> None:
+def test_pod_history_is_the_kubelets(cluster: SimulatedCluster) -> None:
     """Pending, scheduled, creating, running, ready: a version each, and the events in their order."""
-    cluster = SimulatedCluster()
     cluster.create(PODS, new_pod("p"))
     cluster.run_for(5)
     history = cluster.history(PODS, "p")
@@ -50,9 +49,8 @@ def test_readiness_follows_the_speed(speed: float, least: float, most: float) ->
     assert least <= cluster.run_until(lambda: is_pod_ready(_pod(cluster))) <= most
 
 
-def test_deleted_pod_terminates_within_a_second() -> None:
+def test_deleted_pod_terminates_within_a_second(cluster: SimulatedCluster) -> None:
     """A running pod gets its signal, stays for a second, and goes; its address is free again."""
-    cluster = SimulatedCluster()
     cluster.create(PODS, new_pod("p"))
     cluster.run_for(5)
     cluster.delete(PODS, "default", "p")
@@ -63,9 +61,8 @@ def test_deleted_pod_terminates_within_a_second() -> None:
     assert cluster.get(PODS, "default", "p") is None
 
 
-def test_finalizer_holds_a_terminated_pod() -> None:
+def test_finalizer_holds_a_terminated_pod(cluster: SimulatedCluster) -> None:
     """A pod with a finalizer stays, ended, until someone removes it; the kubelet does nothing more."""
-    cluster = SimulatedCluster()
     pod = new_pod("p")
     pod["metadata"]["finalizers"] = ["example.com/f"]
     cluster.create(PODS, pod)
@@ -78,9 +75,8 @@ def test_finalizer_holds_a_terminated_pod() -> None:
     assert len(cluster.writes) == written
 
 
-def test_pods_have_addresses_of_their_own() -> None:
+def test_pods_have_addresses_of_their_own(cluster: SimulatedCluster) -> None:
     """No two pods share an address while both are there, also after a restart of the simulation."""
-    cluster = SimulatedCluster()
     cluster.create(DEPLOYMENTS, new_deployment(replicas=20))
     cluster.run_for(10)
     cluster.restart(default_controllers())
@@ -90,18 +86,16 @@ def test_pods_have_addresses_of_their_own() -> None:
     assert len({pod["status"]["podIP"] for pod in cluster.pods()}) == 40
 
 
-def test_pod_on_an_unknown_node_stays_pending() -> None:
+def test_pod_on_an_unknown_node_stays_pending(cluster: SimulatedCluster) -> None:
     """A pod bound to a node that is not simulated is left alone."""
-    cluster = SimulatedCluster()
     cluster.create(PODS, new_pod("p", nodeName="elsewhere"))
     cluster.run_for(10)
     assert _pod(cluster)["status"] == {"phase": "Pending", "qosClass": "BestEffort"}
 
 
 @pytest.mark.parametrize("on_owner", [True, False])
-def test_fault_on_a_running_workload_strikes_and_ends(*, on_owner: bool) -> None:
+def test_fault_on_a_running_workload_strikes_and_ends(cluster: SimulatedCluster, *, on_owner: bool) -> None:
     """Annotating a Deployment or its pods with crash takes them down; removing it brings them back."""
-    cluster = SimulatedCluster()
     cluster.create(DEPLOYMENTS, new_deployment())
     cluster.run_until(lambda: _all_ready(cluster))
 
@@ -120,9 +114,8 @@ def test_fault_on_a_running_workload_strikes_and_ends(*, on_owner: bool) -> None
     assert cluster.run_until(lambda: _all_ready(cluster)) < 3
 
 
-def test_fault_of_a_custom_object_reaches_its_pods() -> None:
+def test_fault_of_a_custom_object_reaches_its_pods(cluster: SimulatedCluster) -> None:
     """The annotation on an owner of the Deployment counts although nothing copies it."""
-    cluster = SimulatedCluster()
     cluster.create(DEPLOYMENTS, new_deployment("owner", replicas=0))
     cluster.change(DEPLOYMENTS, "default", "owner", metadata={"annotations": {FAULT_ANNOTATION: "pull-fail"}})
     owner = cluster.deployment("owner")["metadata"]
@@ -136,9 +129,8 @@ def test_fault_of_a_custom_object_reaches_its_pods() -> None:
     assert cluster.run_until(lambda: _all_ready(cluster)) < 5
 
 
-def test_readiness_gate_of_others_is_followed() -> None:
+def test_readiness_gate_of_others_is_followed(cluster: SimulatedCluster) -> None:
     """A pod with a gate is ready as soon as, and as long as, its condition is True."""
-    cluster = SimulatedCluster()
     cluster.create(PODS, new_pod("p", readinessGates=[{"conditionType": "example.com/g"}]))
     cluster.run_for(5)
     assert not is_pod_ready(_pod(cluster))
@@ -149,9 +141,8 @@ def test_readiness_gate_of_others_is_followed() -> None:
     assert is_pod_ready(_pod(cluster))
 
 
-def test_restarted_simulation_goes_on() -> None:
+def test_restarted_simulation_goes_on(cluster: SimulatedCluster) -> None:
     """Controllers that start anew take pods over where they are: pending ones finish, ready ones stay."""
-    cluster = SimulatedCluster()
     cluster.create(PODS, new_pod("old"))
     cluster.run_for(5)
     cluster.create(PODS, new_pod("young"))

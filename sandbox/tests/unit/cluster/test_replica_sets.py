@@ -36,9 +36,8 @@ def _status(cluster: SimulatedCluster, name: str = "web") -> dict[str, Any]:
     return status
 
 
-def test_pods_carry_template_name_and_owner() -> None:
+def test_pods_carry_template_name_and_owner(cluster: SimulatedCluster) -> None:
     """Pods get the template's labels, annotations and spec, a generated name and a controller reference."""
-    cluster = SimulatedCluster()
     made = cluster.create(REPLICA_SETS, _replica_set())
     cluster.run_for(0.2)
     assert len(cluster.pods()) == 3
@@ -55,9 +54,8 @@ def test_pods_carry_template_name_and_owner() -> None:
     assert created == sorted(f"Created pod: {pod['metadata']['name']}" for pod in cluster.pods())
 
 
-def test_status_history_is_the_real_controllers() -> None:
+def test_status_history_is_the_real_controllers(cluster: SimulatedCluster) -> None:
     """The first status has 0 and is observed, the second counts the pods, then they become ready."""
-    cluster = SimulatedCluster()
     cluster.create(REPLICA_SETS, _replica_set())
     cluster.run_for(10)
     history = [obj["status"] for obj in cluster.history(REPLICA_SETS, "web")]
@@ -67,9 +65,8 @@ def test_status_history_is_the_real_controllers() -> None:
     assert history[-1] == {**history[2], "readyReplicas": 3, "availableReplicas": 3}
 
 
-def test_scaling_down_deletes_unready_pods_first() -> None:
+def test_scaling_down_deletes_unready_pods_first(cluster: SimulatedCluster) -> None:
     """Of four pods the one that is not ready goes first; terminating replicas are counted."""
-    cluster = SimulatedCluster()
     cluster.create(REPLICA_SETS, _replica_set(replicas=3))
     cluster.run_until(lambda: _status(cluster).get("readyReplicas") == 3)
     spec = cluster.must_get(REPLICA_SETS, "default", "web")["spec"]
@@ -89,9 +86,8 @@ def test_scaling_down_deletes_unready_pods_first() -> None:
     assert len(cluster.pods()) == 1
 
 
-def test_lost_pod_is_replaced() -> None:
+def test_lost_pod_is_replaced(cluster: SimulatedCluster) -> None:
     """A pod someone deletes, and one that ran to its end, are replaced."""
-    cluster = SimulatedCluster()
     cluster.create(REPLICA_SETS, _replica_set(replicas=2))
     cluster.run_until(lambda: _status(cluster).get("readyReplicas") == 2)
     first, second = (pod["metadata"]["name"] for pod in cluster.pods())
@@ -105,9 +101,8 @@ def test_lost_pod_is_replaced() -> None:
     assert not active & {first, second}
 
 
-def test_matching_pod_is_adopted_and_relabelled_one_released() -> None:
+def test_matching_pod_is_adopted_and_relabelled_one_released(cluster: SimulatedCluster) -> None:
     """A matching pod without an owner counts as a replica; one whose labels change is replaced."""
-    cluster = SimulatedCluster()
     cluster.create(PODS, new_pod("stray", labels={"app": "web"}))
     cluster.create(REPLICA_SETS, _replica_set(replicas=2))
     cluster.run_for(1)
@@ -121,9 +116,8 @@ def test_matching_pod_is_adopted_and_relabelled_one_released() -> None:
     assert len(cluster.pods()) == 3
 
 
-def test_stray_pod_beyond_the_size_is_deleted() -> None:
+def test_stray_pod_beyond_the_size_is_deleted(cluster: SimulatedCluster) -> None:
     """A matching pod that appears when all replicas are there is one too many."""
-    cluster = SimulatedCluster()
     cluster.create(REPLICA_SETS, _replica_set(replicas=1))
     cluster.run_until(lambda: _status(cluster).get("readyReplicas") == 1)
     cluster.create(PODS, new_pod("stray", labels={"app": "web"}))
@@ -131,9 +125,8 @@ def test_stray_pod_beyond_the_size_is_deleted() -> None:
     assert cluster.get(PODS, "default", "stray") is None
 
 
-def test_min_ready_seconds_delay_availability() -> None:
+def test_min_ready_seconds_delay_availability(cluster: SimulatedCluster) -> None:
     """A pod is ready at once and available only after minReadySeconds without interruption."""
-    cluster = SimulatedCluster()
     cluster.create(REPLICA_SETS, _replica_set(replicas=1, minReadySeconds=15))
     cluster.run_until(lambda: _status(cluster).get("readyReplicas") == 1)
     assert "availableReplicas" not in _status(cluster)

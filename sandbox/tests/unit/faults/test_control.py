@@ -10,9 +10,8 @@ _MAPS = "/api/v1/namespaces/default/configmaps"
 _FAULTS = "/sandbox/faults"
 
 
-def test_faults_are_added_listed_and_cleared() -> None:
+def test_faults_are_added_listed_and_cleared(server: LocalServer) -> None:
     """POST, GET and DELETE, as curl would."""
-    server = LocalServer()
     added = server.request("POST", _FAULTS, {"fault": "error", "code": 503, "verbs": ["list"]})
     assert (added.status, added.body["id"]) == (201, "f1")
     assert server.request("GET", _MAPS).status == 503
@@ -44,15 +43,13 @@ def test_nonsense_is_reported(body: object, text: str) -> None:
     assert text in answer.message
 
 
-def test_numbers_may_come_as_text() -> None:
+def test_numbers_may_come_as_text(server: LocalServer) -> None:
     """A shell script need not care."""
-    server = LocalServer()
     assert server.request("POST", _FAULTS, {"fault": "latency", "delaySeconds": "0.5"}).status == 201
 
 
-def test_compact_and_rewind() -> None:
+def test_compact_and_rewind(server: LocalServer) -> None:
     """Both act at once; a version that is forgotten is 400."""
-    server = LocalServer()
     server.request("POST", _MAPS, {"metadata": {"name": "a"}})
     before = str(server.engine.version() - 1)
     rewound = server.request("POST", "/sandbox/rewind", {"changes": 1})
@@ -66,9 +63,8 @@ def test_compact_and_rewind() -> None:
     assert server.request("POST", "/sandbox/compact", {"resourceVersion": "1"}).status == 200
 
 
-def test_other_paths_and_methods() -> None:
+def test_other_paths_and_methods(server: LocalServer) -> None:
     """404 for a missing one, 405 for a method that it does not have."""
-    server = LocalServer()
     assert server.request("GET", "/sandbox/nonsense").status == 404
     assert server.request("GET", "/sandbox").status == 404
     assert server.request("DELETE", f"{_FAULTS}/f9").status == 404

@@ -24,9 +24,8 @@ def _names(server: LocalServer, query: str = "") -> list[str]:
     return [item["metadata"]["name"] for item in server.request("GET", f"{_MAPS}{query}").body["items"]]
 
 
-def test_errors_come_instead_of_answers() -> None:
+def test_errors_come_instead_of_answers(server: LocalServer) -> None:
     """The request is not carried out; after count requests all is well again, and nothing is listed."""
-    server = LocalServer()
     faults = server.engine.faults
     error = faults.error(503, retry_after=2, verbs=["create"], count=2)
     for _ in range(2):
@@ -39,9 +38,8 @@ def test_errors_come_instead_of_answers() -> None:
     _create(server, "a")
 
 
-def test_the_first_fault_that_refuses_answers() -> None:
+def test_the_first_fault_that_refuses_answers(server: LocalServer) -> None:
     """Later ones are not used up by it."""
-    server = LocalServer()
     first, second = server.engine.faults.error(500, count=1), server.engine.faults.deny(count=1)
     assert server.request("GET", _MAPS).status == 500
     assert second.hits == 0
@@ -50,9 +48,8 @@ def test_the_first_fault_that_refuses_answers() -> None:
     assert server.request("GET", _MAPS).status == 200
 
 
-def test_conflicts_and_denials() -> None:
+def test_conflicts_and_denials(server: LocalServer) -> None:
     """An update is refused as too late, a user as without a right; reading goes on."""
-    server = LocalServer()
     _create(server, "a")
     with server.engine.faults.conflict(resources=["configmaps"]):
         refused = server.request("PUT", f"{_MAPS}/a", {"metadata": {"name": "a"}})
@@ -63,9 +60,8 @@ def test_conflicts_and_denials() -> None:
     assert 'User "sandbox-admin" cannot list resource "configmaps"' in server.request("GET", _MAPS).message
 
 
-def test_a_fault_ends_with_its_time() -> None:
+def test_a_fault_ends_with_its_time(server: LocalServer) -> None:
     """After seconds of the clock it is over, and the engine knows when that is."""
-    server = LocalServer()
     error = server.engine.faults.error(seconds=5)
     assert server.engine.tick() == server.clock.now + 5
     assert server.request("GET", _MAPS).status == 500
@@ -75,9 +71,8 @@ def test_a_fault_ends_with_its_time() -> None:
     assert server.engine.tick() is None
 
 
-def test_faults_are_listed_and_cleared() -> None:
+def test_faults_are_listed_and_cleared(server: LocalServer) -> None:
     """One by one or all together; clearing once more does nothing."""
-    server = LocalServer()
     faults = server.engine.faults
     first, second = faults.deny(), faults.inject(Error(code=500))
     assert [injection.id for injection in faults.list()] == [first.id, second.id] == ["f1", "f2"]
@@ -99,9 +94,8 @@ def test_one_name_is_a_list_of_one(name: str) -> None:
     assert faults.list() == []
 
 
-def test_lost_answers() -> None:
+def test_lost_answers(server: LocalServer) -> None:
     """The write happens, or does not, and no answer comes either way."""
-    server = LocalServer()
     heard: list[int] = []
     server.engine.listen(lambda: heard.append(1))
     server.engine.faults.lose_answer(count=1)
@@ -116,9 +110,8 @@ def test_lost_answers() -> None:
     assert _names(server) == ["a"]
 
 
-def test_answers_that_never_come() -> None:
+def test_answers_that_never_come(server: LocalServer) -> None:
     """A named verb is carried out, or not, without an answer."""
-    server = LocalServer()
     with server.engine.faults.silence(verbs=["create"]), pytest.raises(NoAnswerError):
         server.request("POST", _MAPS, {"metadata": {"name": "a"}})
     with server.engine.faults.silence(verbs=["create"], executed=False), pytest.raises(NoAnswerError):
@@ -141,9 +134,8 @@ def test_latency_is_reported_to_the_waiting_client() -> None:
     assert delays[0][3] == 2.0
 
 
-def test_a_lag_shows_the_past_to_reads_from_the_cache() -> None:
+def test_a_lag_shows_the_past_to_reads_from_the_cache(server: LocalServer) -> None:
     """Lists at version 0 and watches see the world as it was; reads without a version ask the store."""
-    server = LocalServer()
     _create(server, "a")
     lag = server.engine.faults.lag()
     newer = _create(server, "b")
@@ -159,9 +151,8 @@ def test_a_lag_shows_the_past_to_reads_from_the_cache() -> None:
     assert [event["object"]["metadata"]["name"] for event in server.events(watch)] == ["b"]
 
 
-def test_a_lag_may_show_the_past_to_all() -> None:
+def test_a_lag_may_show_the_past_to_all(server: LocalServer) -> None:
     """With consistent_reads lists and gets without a version are stale, too, some changes behind."""
-    server = LocalServer()
     for name in ("a", "b", "c"):
         _create(server, name)
     server.engine.faults.lag(2, consistent_reads=True)
@@ -172,18 +163,16 @@ def test_a_lag_may_show_the_past_to_all() -> None:
     assert int(listed) == server.engine.version() - 2
 
 
-def test_writes_are_not_behind() -> None:
+def test_writes_are_not_behind(server: LocalServer) -> None:
     """A lagging server writes to the same store: a stale version is a conflict, an old name is taken."""
-    server = LocalServer()
     server.engine.faults.lag(consistent_reads=True)
     _create(server, "a")
     assert server.request("POST", _MAPS, {"metadata": {"name": "a"}}).status == 409
     assert _names(server) == []
 
 
-def test_a_lag_with_a_count_is_for_so_many_answers() -> None:
+def test_a_lag_with_a_count_is_for_so_many_answers(server: LocalServer) -> None:
     """Watches are not held back by it."""
-    server = LocalServer()
     watch = server.watch(f"{_MAPS}?watch=1")
     server.engine.faults.lag(count=1)
     _create(server, "a")
@@ -192,9 +181,8 @@ def test_a_lag_with_a_count_is_for_so_many_answers() -> None:
     assert len(server.events(watch)) == 1
 
 
-def test_a_lists_next_page_expires() -> None:
+def test_a_lists_next_page_expires(server: LocalServer) -> None:
     """Its continue token answers 410; the list can be begun again."""
-    server = LocalServer()
     for name in ("a", "b"):
         _create(server, name)
     token = server.request("GET", f"{_MAPS}?limit=1").body["metadata"]["continue"]
@@ -204,9 +192,8 @@ def test_a_lists_next_page_expires() -> None:
     assert server.request("GET", f"{_MAPS}?limit=1&continue={token}").status == 200
 
 
-def test_a_watch_that_continues_expires() -> None:
+def test_a_watch_that_continues_expires(server: LocalServer) -> None:
     """As an event in the stream, or as the status; one that begins now is not too old."""
-    server = LocalServer()
     version = _create(server, "a")
     with server.engine.faults.expire():
         fresh = server.watch(f"{_MAPS}?watch=1")
@@ -223,9 +210,8 @@ def test_a_watch_that_continues_expires() -> None:
     assert not fresh.ended
 
 
-def test_compaction_forgets_what_was() -> None:
+def test_compaction_forgets_what_was(server: LocalServer) -> None:
     """Older versions are 410 for watches and lists; a watch that is open and up to date goes on."""
-    server = LocalServer()
     old = _create(server, "a")
     watch = server.watch(f"{_MAPS}?watch=1")
     _create(server, "b")
@@ -239,9 +225,8 @@ def test_compaction_forgets_what_was() -> None:
     assert len(server.events(watch)) == 1
 
 
-def test_a_rewind_brings_an_older_state_back() -> None:
+def test_a_rewind_brings_an_older_state_back(server: LocalServer) -> None:
     """Created objects are gone, deleted and changed ones are back, watches end, versions are reused."""
-    server = LocalServer()
     _create(server, "kept")
     version = _create(server, "gone")
     watch = server.watch(f"{_MAPS}?watch=1")
@@ -260,9 +245,8 @@ def test_a_rewind_brings_an_older_state_back() -> None:
     assert event["object"]["metadata"]["name"] == "other"
 
 
-def test_a_rewind_takes_definitions_along() -> None:
+def test_a_rewind_takes_definitions_along(server: LocalServer) -> None:
     """A CRD created since is not served any more, and can be created again."""
-    server = LocalServer()
     before = server.engine.version()
     path = with_widgets(server)
     assert server.request("GET", path).status == 200
@@ -272,9 +256,8 @@ def test_a_rewind_takes_definitions_along() -> None:
     assert server.request("GET", path).status == 200
 
 
-def test_a_rewind_needs_a_memory() -> None:
+def test_a_rewind_needs_a_memory(server: LocalServer) -> None:
     """A version that is forgotten, or in the future, is refused; and one of the two arguments is enough."""
-    server = LocalServer()
     old = _create(server, "a")
     _create(server, "b")
     server.engine.faults.compact()
@@ -290,9 +273,8 @@ def test_a_rewind_needs_a_memory() -> None:
     assert _names(server) == ["a", "b"]
 
 
-def test_faults_do_not_touch_the_sandboxs_own_paths() -> None:
+def test_faults_do_not_touch_the_sandboxs_own_paths(server: LocalServer) -> None:
     """Otherwise they could not be cleared."""
-    server = LocalServer()
     server.engine.faults.error()
     server.engine.faults.latency(100)
     assert server.request("DELETE", "/sandbox/faults").status == 200
@@ -313,9 +295,8 @@ def test_faults_know_users() -> None:
     assert server.engine.delay(Request("GET", _MAPS, headers=headers)) == 0.0
 
 
-def test_only_open_watches_are_hit_when_asked_so() -> None:
+def test_only_open_watches_are_hit_when_asked_so(server: LocalServer) -> None:
     """Those opened later are spared; the fault is over at once."""
-    server = LocalServer()
     before = server.watch(f"{_MAPS}?watch=1")
     server.events(before)
     dropped = server.engine.faults.drop_watches(only_open=True)
@@ -326,9 +307,8 @@ def test_only_open_watches_are_hit_when_asked_so() -> None:
     assert server.engine.faults.list() == []
 
 
-def test_an_answer_without_faults_is_what_it_was() -> None:
+def test_an_answer_without_faults_is_what_it_was(server: LocalServer) -> None:
     """A watch opened and read with no fault in sight is the bare stream."""
-    server = LocalServer()
     stream = server.send("GET", f"{_MAPS}?watch=1")
     assert isinstance(stream, Stream)
     _create(server, "a")

@@ -27,9 +27,8 @@ def _due(server: LocalServer, watch: WatchOutput) -> bool:
     return watch.is_due(server.clock.now)
 
 
-def test_without_faults_it_is_the_watcher() -> None:
+def test_without_faults_it_is_the_watcher(server: LocalServer) -> None:
     """Lines, end, and the next time something is due."""
-    server = LocalServer()
     watch = _watch(server, "&timeoutSeconds=7")
     assert _names(server, watch) == []
     assert watch.next_wake() == server.clock.now + 7 == watch.watcher.next_wake()
@@ -44,9 +43,8 @@ def test_without_faults_it_is_the_watcher() -> None:
 
 
 @pytest.mark.parametrize(("how", "broken"), [("end", ""), ("cut", "cut"), ("reset", "reset")])
-def test_a_watch_is_dropped(how: Literal["end", "cut", "reset"], broken: str) -> None:
+def test_a_watch_is_dropped(server: LocalServer, how: Literal["end", "cut", "reset"], broken: str) -> None:
     """Open ones at once, and the argument decides how the connection ends."""
-    server = LocalServer()
     watch = _watch(server)
     server.events(watch)
     server.engine.faults.drop_watches(how)
@@ -56,9 +54,8 @@ def test_a_watch_is_dropped(how: Literal["end", "cut", "reset"], broken: str) ->
     assert (_names(server, later), later.ended) == ([], True)
 
 
-def test_a_watch_is_dropped_after_some_events() -> None:
+def test_a_watch_is_dropped_after_some_events(server: LocalServer) -> None:
     """Counted from its beginning; later bytes are lost."""
-    server = LocalServer()
     fault = server.engine.faults.drop_watches(after_events=2, count=1)
     watch, other = _watch(server), _watch(server)
     _create(server, "a")
@@ -69,9 +66,8 @@ def test_a_watch_is_dropped_after_some_events() -> None:
     assert fault.hits == 1
 
 
-def test_a_watch_expires_in_the_stream() -> None:
+def test_a_watch_expires_in_the_stream(server: LocalServer) -> None:
     """The events before it, then the ERROR with 410, then the end."""
-    server = LocalServer()
     watch = _watch(server)
     server.engine.faults.expire(after_events=1)
     _create(server, "a", "b")
@@ -81,9 +77,8 @@ def test_a_watch_expires_in_the_stream() -> None:
     assert watch.ended
 
 
-def test_a_silent_watch_logs_nothing_and_does_not_end() -> None:
+def test_a_silent_watch_logs_nothing_and_does_not_end(server: LocalServer) -> None:
     """Not even its time ends it; cleared, it goes on where it was."""
-    server = LocalServer()
     watch = _watch(server, "&timeoutSeconds=60&allowWatchBookmarks=true")
     silence = server.engine.faults.silence(after_events=1)
     _create(server, "a", "b")
@@ -97,9 +92,8 @@ def test_a_silent_watch_logs_nothing_and_does_not_end() -> None:
     assert watch.ended
 
 
-def test_a_silence_ends_with_its_time() -> None:
+def test_a_silence_ends_with_its_time(server: LocalServer) -> None:
     """The engine wakes up when a fault is over, and the watch goes on."""
-    server = LocalServer()
     watch = _watch(server)
     server.engine.faults.silence(seconds=10)
     _create(server, "a")
@@ -109,9 +103,8 @@ def test_a_silence_ends_with_its_time() -> None:
     assert _names(server, watch) == ["a"]
 
 
-def test_events_come_later() -> None:
+def test_events_come_later(server: LocalServer) -> None:
     """Each by so many seconds; the end, too, waits for them."""
-    server = LocalServer()
     watch = _watch(server, "&timeoutSeconds=8")
     server.events(watch)
     server.engine.faults.delay_watches(5)
@@ -131,9 +124,8 @@ def test_events_come_later() -> None:
     assert (_names(server, watch), watch.ended) == (["b"], True)
 
 
-def test_a_delay_counts_from_the_change() -> None:
+def test_a_delay_counts_from_the_change(server: LocalServer) -> None:
     """At any look: after a jump of the clock the event is due, and not only held from then on."""
-    server = LocalServer()
     watch = _watch(server)
     server.events(watch)
     server.engine.faults.delay_watches(5)
@@ -143,9 +135,8 @@ def test_a_delay_counts_from_the_change() -> None:
     assert _names(server, watch) == ["a"]
 
 
-def test_events_are_held_until_cleared() -> None:
+def test_events_are_held_until_cleared(server: LocalServer) -> None:
     """Without a delay they wait for the end of the fault, in order."""
-    server = LocalServer()
     watch = _watch(server)
     held = server.engine.faults.delay_watches()
     _create(server, "a", "b")
@@ -160,18 +151,16 @@ def test_events_are_held_until_cleared() -> None:
     ("how", "expected"),
     [("repeat", ["a", "a", "b", "b", "c", "c"]), ("reverse", ["a", "c", "b"]), ("lose", ["a"])],
 )
-def test_events_are_distorted(how: Any, expected: list[str]) -> None:
+def test_events_are_distorted(server: LocalServer, how: Any, expected: list[str]) -> None:
     """Twice, the newest first, not at all; from the second one on when asked so."""
-    server = LocalServer()
     watch = _watch(server)
     server.engine.faults.distort_watches(how, after_events=0 if how == "repeat" else 1)
     _create(server, "a", "b", "c")
     assert _names(server, watch) == expected
 
 
-def test_a_burst_is_taken_whole() -> None:
+def test_a_burst_is_taken_whole(server: LocalServer) -> None:
     """More than a watch takes at a time: all of it is delayed by the same, or lost."""
-    server = LocalServer()
     watch, deaf = _watch(server), _watch(server)
     server.engine.faults.distort_watches("lose", count=1)
     assert _names(server, deaf) == []
@@ -184,9 +173,8 @@ def test_a_burst_is_taken_whole() -> None:
     assert (_names(server, deaf), _due(server, deaf)) == ([], False)
 
 
-def test_garbage_is_no_event() -> None:
+def test_garbage_is_no_event(server: LocalServer) -> None:
     """A whole line that is not JSON."""
-    server = LocalServer()
     watch = _watch(server)
     server.engine.faults.distort_watches("garble", count=1)
     _create(server, "a")
@@ -206,9 +194,8 @@ def _raw(line: bytes) -> Any:
     return _Line()
 
 
-def test_a_lag_holds_open_watches_back() -> None:
+def test_a_lag_holds_open_watches_back(server: LocalServer) -> None:
     """They see the world move on, some changes later, and bookmarks do not run ahead."""
-    server = LocalServer()
     watch = _watch(server, "&allowWatchBookmarks=true")
     server.events(watch)
     server.engine.faults.lag(1)
@@ -222,9 +209,8 @@ def test_a_lag_holds_open_watches_back() -> None:
     assert all(version < server.engine.version() for version in told)
 
 
-def test_faults_meet_in_one_stream() -> None:
+def test_faults_meet_in_one_stream(server: LocalServer) -> None:
     """Delayed and then dropped after one event."""
-    server = LocalServer()
     watch = _watch(server)
     server.engine.faults.delay_watches(5)
     server.engine.faults.drop_watches("cut", after_events=1)
@@ -234,9 +220,8 @@ def test_faults_meet_in_one_stream() -> None:
     assert (_names(server, watch), watch.ended, watch.broken) == (["a"], True, "cut")
 
 
-def test_each_watch_is_hit_once() -> None:
+def test_each_watch_is_hit_once(server: LocalServer) -> None:
     """The count is a number of watches, however often each is looked at; others are spared."""
-    server = LocalServer()
     silence = server.engine.faults.silence(count=1)
     first, second = _watch(server), _watch(server)
     for name in ("a", "b"):
@@ -248,9 +233,8 @@ def test_each_watch_is_hit_once() -> None:
     assert _names(server, first) == []
 
 
-def test_a_closed_watch_is_over() -> None:
+def test_a_closed_watch_is_over(server: LocalServer) -> None:
     """close() ends the watcher, too."""
-    server = LocalServer()
     watch = _watch(server)
     server.engine.close(watch)
     assert watch.ended

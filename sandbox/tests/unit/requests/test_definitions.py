@@ -26,9 +26,8 @@ def test_conditions_change_their_time_with_their_status() -> None:
     assert condition_status({"status": {"conditions": None}}, "A") == ""
 
 
-def test_deleting_a_definition_marks_it_first() -> None:
+def test_deleting_a_definition_marks_it_first(server: LocalServer) -> None:
     """DELETE puts the cleanup finalizer and a condition on a definition that still has resources."""
-    server = LocalServer()
     server.request("POST", CRDS, definition("example.com", "things", "Thing", scope="Cluster"))
     path = "/apis/example.com/v1/things"
     obj = {"apiVersion": "example.com/v1", "kind": "Thing", "metadata": {"name": "t", "finalizers": ["x/y"]}}
@@ -109,9 +108,8 @@ def test_deprecations(versions: list[dict[str, Any]], warning: str) -> None:
     assert warning in [resource.deprecation_warning for resource in found]
 
 
-def test_names_that_are_free_again() -> None:
+def test_names_that_are_free_again(server: LocalServer) -> None:
     """When the definition that held a name is removed, the one that waited for it is established."""
-    server = LocalServer()
     server.request("POST", CRDS, definition("example.com", "things", "Thing"))
     server.request("POST", CRDS, definition("example.com", "thingz", "Thing"))
     assert server.request("GET", "/apis/example.com/v1/namespaces/default/thingz").status == 404
@@ -122,9 +120,8 @@ def test_names_that_are_free_again() -> None:
     assert server.request("GET", "/apis/example.com/v1/namespaces/default/things").status == 404
 
 
-def test_a_definition_goes_with_its_objects() -> None:
+def test_a_definition_goes_with_its_objects(server: LocalServer) -> None:
     """Objects are deleted first; one with a finalizer holds the definition until it is let go."""
-    server = LocalServer()
     server.request("POST", CRDS, definition("example.com", "things", "Thing", scope="Cluster"))
     path = "/apis/example.com/v1/things"
     for name, finalizers in (("a", []), ("b", ["x/y"])):
@@ -140,9 +137,8 @@ def test_a_definition_goes_with_its_objects() -> None:
     assert server.request("GET", path).status == 404
 
 
-def test_which_collections_begin_again() -> None:
+def test_which_collections_begin_again(server: LocalServer) -> None:
     """A resource whose definition changed in any way is redefined, an unchanged one is not."""
-    server = LocalServer()
     server.request("POST", CRDS, definition("example.com", "things", "Thing"))
     server.request("POST", CRDS, definition("example.com", "others", "Other"))
     store = server.engine._store

@@ -8,9 +8,8 @@ _AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryL
 
 
 @pytest.mark.parametrize("name", ["healthz", "livez", "readyz"])
-def test_health(name: str) -> None:
+def test_health(server: LocalServer, name: str) -> None:
     """Health is a word, or a list of checks when asked."""
-    server = LocalServer()
     assert server.request("GET", f"/{name}").body == "ok"
     verbose = str(server.request("GET", f"/{name}?verbose").body)
     assert verbose.startswith("[+]ping ok\n")
@@ -19,9 +18,8 @@ def test_health(name: str) -> None:
     assert server.request("GET", f"/{name}/nothing").status == 404
 
 
-def test_discovery_in_both_forms() -> None:
+def test_discovery_in_both_forms(server: LocalServer) -> None:
     """Aggregated discovery has its media type and a tag; without it there are lists by group."""
-    server = LocalServer()
     with_widgets(server)
     answer = server.request("GET", "/apis", accept=_AGGREGATED)
     headers = dict(answer.headers)
@@ -49,17 +47,15 @@ def test_documents_that_are_not_there(path: str, body: str) -> None:
     assert (answer.status, answer.body) == (404, body)
 
 
-def test_known_groups_answer_otherwise() -> None:
+def test_known_groups_answer_otherwise(server: LocalServer) -> None:
     """An unknown version of a built-in group is a Status; a wrong method on a document is 405."""
-    server = LocalServer()
     assert server.request("GET", "/apis/apps/v9").body["reason"] == "NotFound"
     assert server.request("DELETE", "/version").status == 405
     assert server.request("DELETE", "/no/such/path").status == 404
 
 
-def test_open_api() -> None:
+def test_open_api(server: LocalServer) -> None:
     """The index leads to documents that may be kept when asked for by hash."""
-    server = LocalServer()
     index = server.request("GET", "/openapi/v3").body
     url = index["paths"]["apis/apps/v1"]["serverRelativeURL"]
     answer = server.request("GET", url)
@@ -67,9 +63,8 @@ def test_open_api() -> None:
     assert any(name.endswith("Deployment") for name in answer.body["components"]["schemas"])
 
 
-def test_version_and_metrics() -> None:
+def test_version_and_metrics(server: LocalServer) -> None:
     """The version names the followed Kubernetes, the metrics count."""
-    server = LocalServer()
     version = server.request("GET", "/version").body
     assert version["gitVersion"].endswith("+sandbox")
     assert 'apiserver_request_total{code="200",verb="GET"} 1\n' in str(server.request("GET", "/metrics").body)

@@ -42,9 +42,8 @@ def _names(state: PastState | Store) -> list[str]:
     return [obj["metadata"]["name"] for obj in state.list(_MAPS)]
 
 
-def test_every_version_is_seen_as_it_was() -> None:
+def test_every_version_is_seen_as_it_was(store: Store) -> None:
     """Created, changed and deleted objects are there, unchanged or gone, by the version."""
-    store = Store()
     first = _put(store, _object("a"))
     second = _put(store, {**_object("a"), "data": {"k": "v"}})
     third = _put(store, _object("b", ownerReferences=[{"uid": "uid-a"}]))
@@ -56,9 +55,8 @@ def test_every_version_is_seen_as_it_was() -> None:
     assert PastState(store, fourth).get(_MAPS, "n", "a") is None
 
 
-def test_what_follows_from_the_objects_is_of_then_too() -> None:
+def test_what_follows_from_the_objects_is_of_then_too(store: Store) -> None:
     """Counts, owners, uids, the version and the history."""
-    store = Store()
     first = _put(store, _object("a"))
     _put(store, _object("b", ownerReferences=[{"uid": "uid-a"}]))
     past, present = PastState(store, first), PastState(store, store.resource_version + 5)
@@ -75,9 +73,8 @@ def test_what_follows_from_the_objects_is_of_then_too() -> None:
     assert list(past.group_resources()) == [_MAPS]
 
 
-def test_what_is_forgotten_is_shown_as_far_back_as_it_goes() -> None:
+def test_what_is_forgotten_is_shown_as_far_back_as_it_goes(store: Store) -> None:
     """A collection without that much history is shown from where it begins."""
-    store = Store()
     _put(store, _object("a"))
     newest = _put(store, _object("b"))
     store.expire(_MAPS)

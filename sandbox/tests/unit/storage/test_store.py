@@ -32,9 +32,8 @@ def _delete(store: Store, name: str) -> None:
     store.commit(transaction.changes)
 
 
-def test_one_counter_for_every_collection() -> None:
+def test_one_counter_for_every_collection(store: Store) -> None:
     """Each commit takes the next version; a change that does not follow is refused."""
-    store = Store()
     assert store.resource_version == FIRST_RESOURCE_VERSION
     _put(store, _object("a"))
     assert store.resource_version == FIRST_RESOURCE_VERSION + 1
@@ -45,9 +44,8 @@ def test_one_counter_for_every_collection() -> None:
         store.commit(stale.changes)
 
 
-def test_reading() -> None:
+def test_reading(store: Store) -> None:
     """Objects are found by name, in lists and counted; a missing one is None, a missing list empty."""
-    store = Store()
     _put(store, _object("b"))
     _put(store, _object("a"))
     assert [obj["metadata"]["name"] for obj in store.list(_KIND)] == ["a", "b"]
@@ -60,9 +58,8 @@ def test_reading() -> None:
     assert store.get(GroupResource("", "other"), "n", "a") is None
 
 
-def test_objects_are_found_by_uid_and_by_owner() -> None:
+def test_objects_are_found_by_uid_and_by_owner(store: Store) -> None:
     """The indices follow every change of an object."""
-    store = Store()
     owner = [{"uid": "o1"}, {"uid": "o2"}]
     _put(store, _object("a", ownerReferences=owner))
     _put(store, _object("b", ownerReferences=owner[:1]))
@@ -78,9 +75,8 @@ def test_objects_are_found_by_uid_and_by_owner() -> None:
     assert store.by_owner("o2") == []
 
 
-def test_compaction_only_goes_forward() -> None:
+def test_compaction_only_goes_forward(store: Store) -> None:
     """Compacting forgets up to a version, at most the newest, and never takes that back."""
-    store = Store()
     _put(store, _object("a"))
     store.compact(10**9)
     assert store.compacted == store.resource_version
@@ -88,9 +84,8 @@ def test_compaction_only_goes_forward() -> None:
     assert store.compacted == store.resource_version
 
 
-def test_expiry_empties_histories() -> None:
+def test_expiry_empties_histories(store: Store) -> None:
     """After expire() no reader can continue from an older version."""
-    store = Store()
     _put(store, _object("a"))
     store.expire()
     history = store.collection(_KIND).history
@@ -98,9 +93,8 @@ def test_expiry_empties_histories() -> None:
     assert history.read(history.position_after(0)) == []
 
 
-def test_redefinition_starts_a_new_history() -> None:
+def test_redefinition_starts_a_new_history(store: Store) -> None:
     """redefine() replaces the history of one collection."""
-    store = Store()
     _put(store, _object("a"))
     before = store.collection(_KIND).history
     store.redefine(_KIND)

@@ -19,9 +19,8 @@ def _object(name: str, **data: str) -> Object:
     }
 
 
-def test_a_transaction_reads_its_own_writes() -> None:
+def test_a_transaction_reads_its_own_writes(store: Store) -> None:
     """A put object is there and a deleted one is gone, for the transaction alone."""
-    store = Store()
     transaction = Transaction(store)
     transaction.put(_KIND, _object("a"))
     assert transaction.get(_KIND, "n", "a") is not None
@@ -31,9 +30,8 @@ def test_a_transaction_reads_its_own_writes() -> None:
     assert [change.type for change in transaction.changes] == [ChangeType.ADDED, ChangeType.DELETED]
 
 
-def test_changes_carry_consecutive_versions() -> None:
+def test_changes_carry_consecutive_versions(store: Store) -> None:
     """The versions are those that the store will commit under; the deletion has one of its own."""
-    store = Store()
     transaction = Transaction(store)
     first = transaction.put(_KIND, _object("a", x="1"))
     second = transaction.put(_KIND, _object("a", x="2"))
@@ -54,9 +52,8 @@ def test_nothing_is_changed_in_place() -> None:
     assert stored.object["metadata"]["resourceVersion"]
 
 
-def test_a_dry_run_records_nothing() -> None:
+def test_a_dry_run_records_nothing(store: Store) -> None:
     """A dry run answers what would be, without a version of its own."""
-    store = Store()
     transaction = Transaction(store, dry_run=True)
     stored = transaction.put(_KIND, _object("a"))
     assert transaction.changes == []

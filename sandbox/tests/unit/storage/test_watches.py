@@ -62,9 +62,8 @@ def _events(watcher: Watcher, now: float = _NOW) -> list[tuple[str, str]]:
     return [(line["type"], line["object"].get("metadata", {}).get("name", "")) for line in lines]
 
 
-def test_changes_are_taken_once() -> None:
+def test_changes_are_taken_once(store: Store) -> None:
     """Each change is sent once, in order, in as many passes as it takes."""
-    store = Store()
     watcher = _watcher(store)
     _put(store, "a")
     _put(store, "a", x="1")
@@ -74,9 +73,8 @@ def test_changes_are_taken_once() -> None:
     assert _events(watcher) == [("DELETED", "a")]
 
 
-def test_many_objects_and_changes_are_taken_in_batches() -> None:
+def test_many_objects_and_changes_are_taken_in_batches(store: Store) -> None:
     """What there is and what happened comes in order and bounded; a short batch is the last one."""
-    store = Store()
     for number in range(300):
         _put(store, f"c{number:03d}")
     present = [store.stored(_KIND, "n", f"c{number:03d}") for number in range(300)]
@@ -94,9 +92,8 @@ def test_many_objects_and_changes_are_taken_in_batches() -> None:
     assert [name for _, name in seen[301:]] == [f"d{number:03d}" for number in range(300)]
 
 
-def test_what_is_not_selected_fills_no_batch() -> None:
+def test_what_is_not_selected_fills_no_batch(store: Store) -> None:
     """A selective watch looks on until it has found what it is about, however far that is."""
-    store = Store()
     watcher = _watcher(store, selective=True)
     for number in range(3 * BATCH):
         _put(store, f"c{number:03d}")
@@ -105,9 +102,8 @@ def test_what_is_not_selected_fills_no_batch() -> None:
     assert not watcher.is_due(_NOW)
 
 
-def test_a_replaced_history_is_read_to_its_end() -> None:
+def test_a_replaced_history_is_read_to_its_end(store: Store) -> None:
     """A watch whose kind goes sends all earlier events before it ends, in several batches if need be."""
-    store = Store()
     watcher = _watcher(store)
     for number in range(2 * BATCH):
         _put(store, f"c{number:03d}")
@@ -118,18 +114,16 @@ def test_a_replaced_history_is_read_to_its_end() -> None:
     assert len(seen) == 2 * BATCH
 
 
-def test_other_namespaces_are_not_seen() -> None:
+def test_other_namespaces_are_not_seen(store: Store) -> None:
     """A watch of one namespace leaves the others out."""
-    store = Store()
     watcher = _watcher(store, namespace="elsewhere")
     _put(store, "a")
     assert _events(watcher) == []
 
 
-def test_a_selection_is_always_what_a_list_would_show() -> None:
+def test_a_selection_is_always_what_a_list_would_show(store: Store) -> None:
     """Replaying the events of a selective watch gives the selected objects, for any changes."""
     source = random.Random(11)
-    store = Store()
     watcher = _watcher(store, selective=True)
     mirror: dict[str, str] = {}
     for _ in range(300):
@@ -169,9 +163,8 @@ def test_a_reader_that_is_too_slow_gets_an_error() -> None:
     assert watcher.take(_NOW) == []
 
 
-def test_bookmarks_come_when_there_is_news() -> None:
+def test_bookmarks_come_when_there_is_news(store: Store) -> None:
     """A bookmark has the versions that passed unseen, every so often and shortly before the end."""
-    store = Store()
     watcher = _watcher(store, selective=True, bookmarks=True, deadline=_NOW + 15)
     assert watcher.next_wake() == _NOW + 10
     assert _events(watcher, _NOW + 10) == []
@@ -187,9 +180,8 @@ def test_bookmarks_come_when_there_is_news() -> None:
     assert watcher.ended
 
 
-def test_nothing_new_needs_a_bookmark_a_minute() -> None:
+def test_nothing_new_needs_a_bookmark_a_minute(store: Store) -> None:
     """What the client has been sent is known to it; but it has to know that the server is there."""
-    store = Store()
     watcher = _watcher(store, bookmarks=True, deadline=_NOW + 1000)
     _put(store, "a")
     told = {seconds: _events(watcher, _NOW + seconds) for seconds in range(10, 200, 10)}
@@ -202,9 +194,8 @@ def test_nothing_new_needs_a_bookmark_a_minute() -> None:
     }
 
 
-def test_a_bookmark_is_never_older_than_a_sent_event() -> None:
+def test_a_bookmark_is_never_older_than_a_sent_event(store: Store) -> None:
     """One that is held back by a lag sends nothing, however long nothing came."""
-    store = Store()
     watcher = _watcher(store, bookmarks=True)
     lagging = store.resource_version
     _put(store, "a")
@@ -218,9 +209,8 @@ def test_without_permission_there_are_no_bookmarks() -> None:
     assert [_events(watcher, _NOW + seconds) for seconds in range(0, 100, 10)] == [[]] * 10
 
 
-def test_the_first_event_is_marked() -> None:
+def test_the_first_event_is_marked(store: Store) -> None:
     """The presentation learns which event is the first of the stream."""
-    store = Store()
     _put(store, "a")
     plain = _Plain()
     initial = [store.collection(_KIND).objects["n/a"]]
@@ -229,18 +219,16 @@ def test_the_first_event_is_marked() -> None:
     assert plain.firsts == [True, False]
 
 
-def test_the_future_is_silent() -> None:
+def test_the_future_is_silent(store: Store) -> None:
     """Nothing is sent up to the version that was asked for."""
-    store = Store()
     watcher = _watcher(store, silent_until=store.resource_version + 2)
     for name in "abc":
         _put(store, name)
     assert _events(watcher) == [("ADDED", "c")]
 
 
-def test_a_redefined_kind_ends_its_watches() -> None:
+def test_a_redefined_kind_ends_its_watches(store: Store) -> None:
     """What happened before is still sent, then the stream is over."""
-    store = Store()
     watcher = _watcher(store)
     _put(store, "a")
     store.redefine(_KIND)
@@ -250,9 +238,8 @@ def test_a_redefined_kind_ends_its_watches() -> None:
     assert watcher.ended
 
 
-def test_when_a_watch_is_due() -> None:
+def test_when_a_watch_is_due(store: Store) -> None:
     """A watch is due when it has not begun, when something changed, and when its time has come."""
-    store = Store()
     watcher = _watcher(store)
     assert watcher.is_due(_NOW)
     watcher.take(_NOW)
@@ -263,11 +250,10 @@ def test_when_a_watch_is_due() -> None:
     assert watcher.is_due(_NOW + 100)
 
 
-def test_refusals_in_a_stream() -> None:
+def test_refusals_in_a_stream(store: Store) -> None:
     """A refusal is one ERROR line."""
     status = too_old(5, 9)
     assert json.loads(error_line(status)) == {"type": "ERROR", "object": status}
-    store = Store()
     watcher = _watcher(store, refusal=status)
     (line,) = watcher.take(_NOW)
     assert json.loads(line)["object"]["message"] == "too old resource version: 5 (9)"

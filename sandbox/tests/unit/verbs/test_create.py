@@ -3,9 +3,8 @@ from __future__ import annotations
 from support.servers.local_server import LocalServer, widget, with_widgets
 
 
-def test_a_new_object_is_complete() -> None:
+def test_a_new_object_is_complete(server: LocalServer) -> None:
     """The answer to a create is the object as stored, with defaults, identity and a manager."""
-    server = LocalServer()
     path = with_widgets(server)
     created = server.request("POST", path, widget("a"))
     assert created.status == 201
@@ -26,9 +25,8 @@ def test_runs_are_a_function_of_the_seed() -> None:
     assert answers[0]["metadata"]["name"].startswith("g-")
 
 
-def test_refusals_change_nothing() -> None:
+def test_refusals_change_nothing(server: LocalServer) -> None:
     """A create that is refused leaves version and state as they were."""
-    server = LocalServer()
     path = with_widgets(server)
     before = server.request("GET", path).body["metadata"]["resourceVersion"]
     for body, code in (
@@ -43,18 +41,16 @@ def test_refusals_change_nothing() -> None:
     assert server.request("GET", path).body["metadata"]["resourceVersion"] == before
 
 
-def test_cluster_scoped_objects_lose_their_namespace() -> None:
+def test_cluster_scoped_objects_lose_their_namespace(server: LocalServer) -> None:
     """A namespace in the metadata of a cluster-scoped object is dropped."""
-    server = LocalServer()
     body = {"metadata": {"name": "pc", "namespace": "x"}, "value": 5}
     created = server.request("POST", "/apis/scheduling.k8s.io/v1/priorityclasses", body)
     assert created.status == 201
     assert "namespace" not in created.body["metadata"]
 
 
-def test_a_namespace_must_be_there_and_staying() -> None:
+def test_a_namespace_must_be_there_and_staying(server: LocalServer) -> None:
     """Creating in a missing namespace is 404, in one that is going away 403."""
-    server = LocalServer()
     path = with_widgets(server)
     assert server.request("POST", path.replace("/n/", "/m/"), widget("a")).status == 404
     server.request("DELETE", "/api/v1/namespaces/n")

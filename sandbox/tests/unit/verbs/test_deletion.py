@@ -20,9 +20,8 @@ def _delete_pod(server: LocalServer, query: str = "") -> dict[str, Any]:
     return metadata
 
 
-def test_pods_terminate_with_grace() -> None:
+def test_pods_terminate_with_grace(server: LocalServer) -> None:
     """A running pod is marked with its own grace period; later ones only shorten it; zero removes it."""
-    server = LocalServer()
     _pod(server, terminationGracePeriodSeconds=20)
     marked = _delete_pod(server)
     assert marked["deletionGracePeriodSeconds"] == 20
@@ -40,9 +39,8 @@ def test_pods_terminate_with_grace() -> None:
     assert server.request("GET", f"{_PODS}/p").status == 404
 
 
-def test_pods_that_run_nowhere_go_at_once() -> None:
+def test_pods_that_run_nowhere_go_at_once(server: LocalServer) -> None:
     """A pod without a node needs no grace; the answer is still the pod."""
-    server = LocalServer()
     _pod(server, node="")
     gone = server.request("DELETE", f"{_PODS}/p")
     assert gone.body["kind"] == "Pod"
@@ -59,9 +57,8 @@ def test_pods_that_run_nowhere_go_at_once() -> None:
         ("?orphanDependents=true", ["x/y", "orphan"]),
     ],
 )
-def test_policies_become_finalizers(query: str, finalizers: list[str]) -> None:
+def test_policies_become_finalizers(server: LocalServer, query: str, finalizers: list[str]) -> None:
     """The propagation policy decides which finalizers an object waits for."""
-    server = LocalServer()
     path = with_widgets(server)
     server.request("POST", path, widget("a", metadata={"finalizers": ["x/y"]}))
     going = server.request("DELETE", f"{path}/a{query}").body["metadata"]
@@ -69,9 +66,8 @@ def test_policies_become_finalizers(query: str, finalizers: list[str]) -> None:
     assert going["deletionGracePeriodSeconds"] == 0
 
 
-def test_the_policy_of_a_second_delete_replaces_the_first() -> None:
+def test_the_policy_of_a_second_delete_replaces_the_first(server: LocalServer) -> None:
     """Foreground gives way to Orphan, and a delete without a policy changes nothing."""
-    server = LocalServer()
     path = with_widgets(server)
     server.request("POST", path, widget("a", metadata={"finalizers": ["x/y"]}))
     server.request("DELETE", f"{path}/a?propagationPolicy=Foreground")
@@ -80,9 +76,8 @@ def test_the_policy_of_a_second_delete_replaces_the_first() -> None:
     assert server.request("DELETE", f"{path}/a").body["metadata"] == orphaned
 
 
-def test_jobs_leave_their_pods_behind_by_default() -> None:
+def test_jobs_leave_their_pods_behind_by_default(server: LocalServer) -> None:
     """A Job deleted without a policy is orphaned, as the API of batch/v1 promises."""
-    server = LocalServer()
     template = {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}
     path = "/apis/batch/v1/namespaces/default/jobs"
     assert (
@@ -96,9 +91,8 @@ def _namespace_reply(server: LocalServer) -> Reply:
     return server.request("DELETE", "/api/v1/namespaces/n")
 
 
-def test_namespaces_wait_for_their_finalizer() -> None:
+def test_namespaces_wait_for_their_finalizer(server: LocalServer) -> None:
     """A namespace is Terminating until /finalize empties its finalizers; then it is gone."""
-    server = LocalServer()
     server.request("POST", "/api/v1/namespaces", {"metadata": {"name": "n"}})
     first, second = _namespace_reply(server), _namespace_reply(server)
     assert first.body["status"]["phase"] == "Terminating"
@@ -109,9 +103,8 @@ def test_namespaces_wait_for_their_finalizer() -> None:
     assert server.request("GET", "/api/v1/namespaces/n").status == 404
 
 
-def test_collections() -> None:
+def test_collections(server: LocalServer) -> None:
     """A collection is deleted by selector, objects with finalizers are marked."""
-    server = LocalServer()
     path = with_widgets(server)
     server.request("POST", path, widget("a", metadata={"labels": {"x": "1"}}))
     server.request("POST", path, widget("b", metadata={"finalizers": ["x/y"]}))
@@ -122,9 +115,8 @@ def test_collections() -> None:
     assert left["metadata"]["deletionTimestamp"]
 
 
-def test_dry_runs_delete_nothing() -> None:
+def test_dry_runs_delete_nothing(server: LocalServer) -> None:
     """With dryRun=All the answer is as if, and the object stays."""
-    server = LocalServer()
     path = with_widgets(server)
     server.request("POST", path, widget("a"))
     assert server.request("DELETE", f"{path}/a?dryRun=All").body["status"] == "Success"
@@ -132,9 +124,8 @@ def test_dry_runs_delete_nothing() -> None:
     assert server.request("GET", f"{path}/a").status == 200
 
 
-def test_some_kinds_answer_with_the_object() -> None:
+def test_some_kinds_answer_with_the_object(server: LocalServer) -> None:
     """Deleting a service account answers with it, deleting a secret with a Status."""
-    server = LocalServer()
     base = "/api/v1/namespaces/default"
     for plural, kind in (("serviceaccounts", "ServiceAccount"), ("secrets", "Status")):
         server.request("POST", f"{base}/{plural}", {"metadata": {"name": "x"}})

@@ -56,9 +56,8 @@ def test_what_a_patch_leaves_is_decoded_strictly() -> None:
     assert strict.message.endswith('strict decoding error: unknown field "spec.bogus"')
 
 
-def test_strategic_patches_in_refusals() -> None:
+def test_strategic_patches_in_refusals(server: LocalServer) -> None:
     """A strategic patch is shown as Go prints a map."""
-    server = LocalServer()
     server.request("POST", "/api/v1/namespaces/default/configmaps", {"metadata": {"name": "c"}})
     refused = server.request(
         "PATCH",

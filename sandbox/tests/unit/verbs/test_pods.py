@@ -20,9 +20,8 @@ def _bind(server: LocalServer, node: str) -> Any:
     return server.request("POST", f"{_PODS}/p/binding", binding)
 
 
-def test_logs_are_plain_text() -> None:
+def test_logs_are_plain_text(server: LocalServer) -> None:
     """Logs are lines of text; one can ask for the last ones."""
-    server = LocalServer()
     _pod(server)
     answer = server.request("GET", f"{_PODS}/p/log")
     assert answer.headers[0] == ("Content-Type", "text/plain")
@@ -32,9 +31,8 @@ def test_logs_are_plain_text() -> None:
     assert server.request("GET", f"{_PODS}/p/log?tailLines=0").body == ""
 
 
-def test_logs_of_which_container() -> None:
+def test_logs_of_which_container(server: LocalServer) -> None:
     """Several containers need a name, an unknown one is 400, a negative tail 422."""
-    server = LocalServer()
     _pod(server, "a", "b")
     path = f"{_PODS}/p/log"
     assert server.request("GET", path).message == (
@@ -46,9 +44,8 @@ def test_logs_of_which_container() -> None:
     assert server.request("GET", f"{_PODS}/gone/log").status == 404
 
 
-def test_streams_are_not_offered() -> None:
+def test_streams_are_not_offered(server: LocalServer) -> None:
     """Requests that need a container are 501 with a reason."""
-    server = LocalServer()
     _pod(server)
     for subresource in ("exec", "attach", "portforward", "proxy"):
         refused = server.request("GET", f"{_PODS}/p/{subresource}")
@@ -56,9 +53,8 @@ def test_streams_are_not_offered() -> None:
         assert "the sandbox runs no containers" in refused.message
 
 
-def test_binding() -> None:
+def test_binding(server: LocalServer) -> None:
     """A pod is put on a node once, and is then scheduled."""
-    server = LocalServer()
     _pod(server)
     assert _bind(server, "n1").status == 201
     bound = server.request("GET", f"{_PODS}/p").body
@@ -71,9 +67,8 @@ def test_binding() -> None:
     )
 
 
-def test_bindings_that_make_no_sense() -> None:
+def test_bindings_that_make_no_sense(server: LocalServer) -> None:
     """Another name is 400; a target that is no node is 500 with its fault."""
-    server = LocalServer()
     _pod(server)
     path = f"{_PODS}/p/binding"
     other = server.request("POST", path, {"metadata": {"name": "q"}, "target": {"name": "n"}})

@@ -146,9 +146,8 @@ def test_versions_that_are_gone() -> None:
     assert watcher.ended
 
 
-def test_events_expire_with_compaction() -> None:
+def test_events_expire_with_compaction(server: LocalServer) -> None:
     """Events are read from storage: a compacted version is gone for them, with other words."""
-    server = LocalServer()
     base = "/api/v1/namespaces/default/events"
     for name in "ab":
         body = {"metadata": {"name": name}, "involvedObject": {"namespace": "default"}}
@@ -177,9 +176,8 @@ def test_one_object_can_be_watched() -> None:
     assert [event["object"]["metadata"]["name"] for event in events] == ["b"]
 
 
-def test_bookmarks_look_like_their_kind() -> None:
+def test_bookmarks_look_like_their_kind(server: LocalServer) -> None:
     """A bookmark has kind, version and the members that the kind never leaves out."""
-    server = LocalServer()
     query = "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
     (bookmark,) = server.events(server.watch(f"/api/v1/namespaces/default/pods?{query}"))
     assert bookmark["object"]["kind"] == "Pod"

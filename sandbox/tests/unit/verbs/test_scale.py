@@ -22,9 +22,8 @@ def _deployment(server: LocalServer) -> None:
     assert server.request("POST", _DEPLOYMENTS, body).status == 201
 
 
-def test_a_scale_is_made_from_the_object() -> None:
+def test_a_scale_is_made_from_the_object(server: LocalServer) -> None:
     """Replicas, status and selector come from where the kind keeps them."""
-    server = LocalServer()
     _deployment(server)
     scale = server.request("GET", f"{_DEPLOYMENTS}/d/scale").body
     assert scale["spec"] == {"replicas": 2}
@@ -32,9 +31,8 @@ def test_a_scale_is_made_from_the_object() -> None:
     assert set(scale["metadata"]) == {"name", "namespace", "uid", "resourceVersion", "creationTimestamp"}
 
 
-def test_scaling_is_a_change_of_the_object() -> None:
+def test_scaling_is_a_change_of_the_object(server: LocalServer) -> None:
     """PUT and every kind of patch set the replicas; zero is shown by absence."""
-    server = LocalServer()
     _deployment(server)
     path = f"{_DEPLOYMENTS}/d/scale"
     put = server.request("PUT", path, {"metadata": {"name": "d"}, "spec": {"replicas": 5}})
@@ -51,9 +49,8 @@ def test_scaling_is_a_change_of_the_object() -> None:
     assert server.request("GET", f"{_DEPLOYMENTS}/d").body["spec"]["replicas"] == 0
 
 
-def test_applying_a_scale() -> None:
+def test_applying_a_scale(server: LocalServer) -> None:
     """Apply sets the replicas as a manager of the Scale."""
-    server = LocalServer()
     _deployment(server)
     body = {
         "apiVersion": "autoscaling/v1",
@@ -66,9 +63,8 @@ def test_applying_a_scale() -> None:
     assert (answer.status, answer.body["spec"]) == (200, {"replicas": 9})
 
 
-def test_scales_that_are_refused() -> None:
+def test_scales_that_are_refused(server: LocalServer) -> None:
     """A stale version, another name or kind, negative and missing numbers are refused."""
-    server = LocalServer()
     _deployment(server)
     path = f"{_DEPLOYMENTS}/d/scale"
     stale = server.request(
@@ -90,9 +86,8 @@ def test_scales_that_are_refused() -> None:
     assert server.request("GET", f"{_DEPLOYMENTS}/gone/scale").status == 404
 
 
-def test_a_custom_resource_without_replicas() -> None:
+def test_a_custom_resource_without_replicas(server: LocalServer) -> None:
     """The Scale of a custom resource wants its replicas to be there."""
-    server = LocalServer()
     path = with_widgets(server)
     server.request("POST", path, widget("a"))
     scale = server.request("GET", f"{path}/a/scale").body

@@ -22,18 +22,18 @@ def _create(server: LocalServer, name: str, **spec: Any) -> dict[str, Any]:
     return created
 
 
-def test_addresses_are_unique() -> None:
+def test_addresses_are_unique(server: LocalServer) -> None:
     """Every service gets an address of its own from one range."""
-    server = LocalServer()
     addresses = [_create(server, f"s{number}")["clusterIP"] for number in range(30)]
     assert len(set(addresses)) == 30
     assert all(address.startswith("10.96.") for address in addresses)
 
 
-def test_low_node_ports_are_left_to_those_who_ask_for_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_low_node_ports_are_left_to_those_who_ask_for_one(
+    server: LocalServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """30000 to 30085 are given out only when there are no others."""
     monkeypatch.setattr(service_addresses, "_NODE_PORTS", (30_084, 30_087))
-    server = LocalServer()
     ports = [_create(server, f"s{number}", type="NodePort")["ports"][0]["nodePort"] for number in range(4)]
     assert (set(ports[:2]), set(ports[2:])) == ({30_086, 30_087}, {30_084, 30_085})
 

@@ -8,9 +8,8 @@ from support.servers.local_server import LocalServer
 _PATH = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
 
 
-def test_a_condition_keeps_the_time_of_its_status() -> None:
+def test_a_condition_keeps_the_time_of_its_status(server: LocalServer) -> None:
     """Sent without times, it was updated now, and changed when its status did."""
-    server = LocalServer()
     request = base64.b64encode(signing_request()).decode()
     spec = {"request": request, "signerName": "example.com/robots", "usages": ["any"]}
     made = server.request("POST", _PATH, {"metadata": {"name": "a"}, "spec": spec}).body

@@ -191,9 +191,8 @@ def test_qos_classes(spec: dict[str, Any], expected: str) -> None:
     assert qos_class(spec) == expected
 
 
-def test_the_token_is_mounted_once() -> None:
+def test_the_token_is_mounted_once(server: LocalServer) -> None:
     """Every container gets the service account's token, unless the pod turns it off or mounts its own."""
-    server = LocalServer()
     spec = _spec(server)
     (volume,) = spec["volumes"]
     assert volume["name"].startswith("kube-api-access-")
@@ -212,9 +211,8 @@ def test_tolerations_are_completed() -> None:
     assert [entry.get("tolerationSeconds") for entry in spec["tolerations"]] == [None, 300]
 
 
-def test_priorities() -> None:
+def test_priorities(server: LocalServer) -> None:
     """The priority comes from the class named, the default class or the system's own."""
-    server = LocalServer()
     classes = "/apis/scheduling.k8s.io/v1/priorityclasses"
     server.request("POST", classes, {"metadata": {"name": "high"}, "value": 1000})
     body = {"metadata": {"name": "usual"}, "value": 5, "globalDefault": True, "preemptionPolicy": "Never"}

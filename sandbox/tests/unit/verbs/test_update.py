@@ -11,9 +11,8 @@ def _widget(server: LocalServer) -> tuple[str, dict[str, Any]]:
     return f"{path}/a", created.body
 
 
-def test_a_put_replaces_and_counts() -> None:
+def test_a_put_replaces_and_counts(server: LocalServer) -> None:
     """A PUT with the current version is stored under a new one, with the next generation."""
-    server = LocalServer()
     path, body = _widget(server)
     changed = server.request("PUT", path, {**body, "spec": {"size": 7}})
     assert changed.status == 200
@@ -23,9 +22,8 @@ def test_a_put_replaces_and_counts() -> None:
     assert stale.status == 409
 
 
-def test_versions_that_make_no_sense() -> None:
+def test_versions_that_make_no_sense(server: LocalServer) -> None:
     """No version is 422 for a custom resource, an unparsable one 500, a missing object 404."""
-    server = LocalServer()
     path, body = _widget(server)
     assert server.request("PUT", path, widget("a")).status == 422
     bad = {**body, "metadata": {**body["metadata"], "resourceVersion": "abc"}}
@@ -33,9 +31,8 @@ def test_versions_that_make_no_sense() -> None:
     assert server.request("PUT", f"{path[:-2]}/b", widget("b")).status == 404
 
 
-def test_writing_the_same_is_no_write() -> None:
+def test_writing_the_same_is_no_write(server: LocalServer) -> None:
     """An equal object is answered as it is stored; no event is sent."""
-    server = LocalServer()
     path, body = _widget(server)
     watcher = server.watch(
         f"{path.rpartition('/')[0]}?watch=1&resourceVersion={body['metadata']['resourceVersion']}"
@@ -44,9 +41,8 @@ def test_writing_the_same_is_no_write() -> None:
     assert server.events(watcher) == []
 
 
-def test_the_last_finalizer_removes_what_is_being_deleted() -> None:
+def test_the_last_finalizer_removes_what_is_being_deleted(server: LocalServer) -> None:
     """The answer is the object without finalizers under its old version; then it is gone."""
-    server = LocalServer()
     path, _ = _widget(server)
     going = server.request("DELETE", path).body
     going["metadata"]["finalizers"] = []
@@ -56,17 +52,15 @@ def test_the_last_finalizer_removes_what_is_being_deleted() -> None:
     assert server.request("GET", path).status == 404
 
 
-def test_some_kinds_are_created_by_put() -> None:
+def test_some_kinds_are_created_by_put(server: LocalServer) -> None:
     """A Lease that is not there is created, with 201."""
-    server = LocalServer()
     path = "/apis/coordination.k8s.io/v1/namespaces/default/leases/l"
     assert server.request("PUT", path, {"metadata": {"name": "l"}, "spec": {}}).status == 201
     assert server.request("PUT", path, {"metadata": {"name": "m"}, "spec": {}}).status == 400
 
 
-def test_names_and_uids_have_to_match() -> None:
+def test_names_and_uids_have_to_match(server: LocalServer) -> None:
     """Another name or none is 400, another uid 409 with the storage's words."""
-    server = LocalServer()
     path, body = _widget(server)
     unnamed = server.request("PUT", path, {**body, "metadata": {}})
     assert unnamed.message.endswith("was undeterminable: name must be provided")
