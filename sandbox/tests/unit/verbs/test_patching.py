@@ -8,11 +8,12 @@ from handloop_sandbox.wire.status import StatusError
 from support.servers.local_server import LocalServer, widget, with_widgets
 
 
-def _server() -> tuple[LocalServer, str]:
-    server = LocalServer()
-    path = with_widgets(server)
-    assert server.request("POST", path, widget("a", tags=["x"])).status == 201
-    return server, f"{path}/a"
+@pytest.fixture
+def path(server: LocalServer) -> str:
+    """That of a widget."""
+    widgets = with_widgets(server)
+    assert server.request("POST", widgets, widget("a", tags=["x"])).status == 201
+    return f"{widgets}/a"
 
 
 @pytest.mark.parametrize(
@@ -23,16 +24,14 @@ def _server() -> tuple[LocalServer, str]:
         (f"{patching.MERGE}; charset=utf-8", {"spec": {"size": 7}}, 7),
     ],
 )
-def test_kinds_of_patches(content_type: str, body: object, size: int) -> None:
+def test_kinds_of_patches(server: LocalServer, path: str, content_type: str, body: object, size: int) -> None:
     """Merge and JSON patches change a custom resource."""
-    server, path = _server()
     patched = server.request("PATCH", path, body, content_type=content_type)
     assert (patched.status, patched.body["spec"]["size"]) == (200, size)
 
 
-def test_patches_that_are_not_taken() -> None:
+def test_patches_that_are_not_taken(server: LocalServer, path: str) -> None:
     """Strategic patches and plain JSON are 415 for a custom resource; built-in kinds word it otherwise."""
-    server, path = _server()
     for content_type in (patching.STRATEGIC, "application/json", ""):
         refused = server.request("PATCH", path, {}, content_type=content_type)
         assert refused.status == 415
@@ -41,9 +40,8 @@ def test_patches_that_are_not_taken() -> None:
     assert built_in.message == "415: Unsupported Media Type"
 
 
-def test_what_a_patch_leaves_is_decoded_strictly() -> None:
+def test_what_a_patch_leaves_is_decoded_strictly(server: LocalServer, path: str) -> None:
     """An unknown member that a patch adds is a warning, or with Strict a refusal that shows the object."""
-    server, path = _server()
     warned = server.request("PATCH", path, {"spec": {"bogus": 1}}, content_type=patching.MERGE)
     assert ("Warning", '299 - "unknown field \\"spec.bogus\\""') in warned.headers
     strict = server.request(
@@ -84,9 +82,8 @@ def test_what_is_no_patch() -> None:
     assert patching.patched({"a": 1}, b"null", patching.JSON_PATCH, None) == {"a": 1}
 
 
-def test_apply() -> None:
+def test_apply(server: LocalServer, path: str) -> None:
     """Apply creates missing objects, owns the named fields, and refuses a body that is no object."""
-    server, path = _server()
     new = f"{path[:-2]}/b"
     created = server.request("PATCH", f"{new}?fieldManager=me", widget("b"), content_type=patching.APPLY)
     assert created.status == 201
@@ -109,17 +106,15 @@ def test_apply() -> None:
         assert (bad.status, bad.message.startswith(message)) == (400, True)
 
 
-def test_a_missing_object_cannot_be_patched() -> None:
+def test_a_missing_object_cannot_be_patched(server: LocalServer, path: str) -> None:
     """A patch of nothing is 404, and so is a body that is no patch at all."""
-    server, path = _server()
     missing = f"{path[:-2]}/z"
     assert server.request("PATCH", missing, {}, content_type=patching.MERGE).status == 404
     assert server.request("PATCH", missing, b"{bad", content_type=patching.MERGE).status == 404
 
 
-def test_the_api_version_stays() -> None:
+def test_the_api_version_stays(server: LocalServer, path: str) -> None:
     """A patch that changes the apiVersion is 422."""
-    server, path = _server()
     refused = server.request("PATCH", path, {"apiVersion": "example.com/v2"}, content_type=patching.MERGE)
     assert refused.body["details"]["causes"][0]["field"] == "apiVersion"
 

@@ -41,18 +41,6 @@ def test_paging_sees_one_snapshot_in_spite_of_changes() -> None:
         assert seen == expected
 
 
-def test_a_continuation_can_expire() -> None:
-    """Once the version is compacted the answer is 410 with a token that goes on at the newest state."""
-    server, path = _filled(4)
-    token = server.request("GET", f"{path}?limit=2").body["metadata"]["continue"]
-    server.request("POST", path, widget("w2b"))
-    server.engine.compact()
-    expired = server.request("GET", f"{path}?limit=2&continue={quote(token)}")
-    assert (expired.status, expired.body["reason"]) == (410, "Expired")
-    again = quote(expired.body["metadata"]["continue"])
-    assert _names(server, f"{path}?limit=5&continue={again}") == ["w2", "w2b", "w3"]
-
-
 def test_the_history_bounds_the_past() -> None:
     """A version older than the history is 410, a version in it is shown exactly."""
     server, path = _filled(3, history_size=2)
@@ -60,15 +48,6 @@ def test_the_history_bounds_the_past() -> None:
     for back, status in ((1, 200), (2, 200), (3, 410)):
         query = f"resourceVersion={newest - back}&resourceVersionMatch=Exact"
         assert server.request("GET", f"{path}?{query}").status == status
-
-
-def test_versions_that_do_not_exist_yet() -> None:
-    """A get or list from the future is 504 with the current version."""
-    server, path = _filled(1)
-    for where in (path, f"{path}/w0"):
-        answer = server.request("GET", f"{where}?resourceVersion=99999999")
-        assert answer.status == 504
-        assert answer.message.startswith("Timeout: Too large resource version: 99999999, current: ")
 
 
 def test_limits_at_version_zero_and_with_legacy_versions() -> None:
@@ -86,23 +65,6 @@ def test_names_are_found_without_looking_at_everything() -> None:
     assert _names(server, f"{path}?fieldSelector=metadata.name%3Dw1") == ["w1"]
     assert _names(server, "/apis/example.com/v1/widgets?fieldSelector=metadata.name%3Dw1") == ["w1"]
     assert _names(server, f"{path}?fieldSelector=metadata.name%3Dnone") == []
-
-
-def test_a_continue_token_excludes_a_version() -> None:
-    """Both together are refused."""
-    server, path = _filled(3)
-    token = server.request("GET", f"{path}?limit=1").body["metadata"]["continue"]
-    refused = server.request("GET", f"{path}?limit=1&resourceVersion=5&continue={quote(token)}")
-    assert refused.message == "specifying resource version is not allowed when using continue"
-
-
-def test_an_unknown_include_is_refused() -> None:
-    """A Table's includeObject is one of four words."""
-    server, path = _filled(1)
-    accept = "application/json;as=Table;v=v1;g=meta.k8s.io"
-    refused = server.request("GET", f"{path}?includeObject=Nope", accept=accept)
-    assert refused.status == 400
-    assert "must be 'Metadata', 'Object', 'None', or empty" in refused.message
 
 
 def _server() -> tuple[LocalServer, str]:

@@ -41,14 +41,6 @@ def test_asking_about_others() -> None:
     assert nobody.message.endswith("at least one of user or group must be specified")
 
 
-def test_a_question_has_to_be_one() -> None:
-    """Neither resource nor path, or both, is 422 with a kind that is left out."""
-    server = LocalServer(users=_USERS)
-    refused = server.request("POST", f"{_AUTHORIZATION}/selfsubjectaccessreviews", {"spec": {}}, **_ALICE)
-    assert refused.status == 422
-    assert refused.message.startswith('.authorization.k8s.io "" is invalid: spec.resourceAttributes:')
-
-
 def test_who_am_i_and_what_may_i() -> None:
     """A SelfSubjectReview names the user, a rules review lists what holds."""
     server = LocalServer(users=_USERS)

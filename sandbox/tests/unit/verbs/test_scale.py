@@ -22,15 +22,6 @@ def _deployment(server: LocalServer) -> None:
     assert server.request("POST", _DEPLOYMENTS, body).status == 201
 
 
-def test_a_scale_is_made_from_the_object(server: LocalServer) -> None:
-    """Replicas, status and selector come from where the kind keeps them."""
-    _deployment(server)
-    scale = server.request("GET", f"{_DEPLOYMENTS}/d/scale").body
-    assert scale["spec"] == {"replicas": 2}
-    assert scale["status"] == {"replicas": 0, "selector": "app=d,tier in (a,b),!x"}
-    assert set(scale["metadata"]) == {"name", "namespace", "uid", "resourceVersion", "creationTimestamp"}
-
-
 def test_scaling_is_a_change_of_the_object(server: LocalServer) -> None:
     """PUT and every kind of patch set the replicas; zero is shown by absence."""
     _deployment(server)
@@ -103,27 +94,9 @@ def _entry(manager: str, fields: dict[str, Any], **more: str) -> dict[str, Any]:
     return {**about, "fieldsType": "FieldsV1", "fieldsV1": fields}
 
 
-_ONE = _entry("one", {"f:spec": {"f:paused": {}, "f:replicas": {}}})
-_TWO = _entry("two", {"f:spec": {"f:paused": {}}})
-
-
-def test_a_scale_shows_who_owns_the_replicas() -> None:
-    """Managers of other fields are not in it; the version is that of the Scale."""
-    (found,) = to_scale([_ONE, _TWO], _PATH)
-    assert (found["manager"], found["apiVersion"], found["time"]) == ("one", "autoscaling/v1", "t")
-    assert found["fieldsV1"] == _REPLICAS
+def test_entries_that_cannot_be_read() -> None:
+    """They own nothing."""
     assert to_scale([{"manager": "broken"}], _PATH) == []
-
-
-def test_replicas_change_hands() -> None:
-    """Who set them through the Scale has an entry of its own, without a time; the others keep the rest."""
-    scale = [_entry("three", _REPLICAS, apiVersion="autoscaling/v1", subresource="scale")]
-    after = {entry["manager"]: entry for entry in to_parent([_ONE, _TWO], scale, _PATH, "apps/v1")}
-    assert after["one"]["fieldsV1"] == {"f:spec": {"f:paused": {}}}
-    assert after["two"] == _TWO
-    assert after["three"]["fieldsV1"] == _REPLICAS
-    assert (after["three"]["apiVersion"], after["three"]["subresource"]) == ("apps/v1", "scale")
-    assert "time" not in after["three"]
 
 
 def test_who_owned_nothing_else_goes() -> None:

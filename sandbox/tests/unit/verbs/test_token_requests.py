@@ -2,8 +2,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from support.servers.local_server import LocalServer, Reply
 
 _ACCOUNTS = "/api/v1/namespaces/default/serviceaccounts"
@@ -43,35 +41,3 @@ def test_a_token_can_be_bound() -> None:
     assert (other.status, other.body["reason"]) == (409, "Conflict")
     server.request("POST", _ACCOUNTS, {"metadata": {"name": "other"}})
     assert _ask(server, {"boundObjectRef": reference}, "other").status == 400
-
-
-@pytest.mark.parametrize(
-    ("spec", "code", "text"),
-    [
-        ({"expirationSeconds": 5}, 422, "may not specify a duration less than 10 minutes"),
-        ({"expirationSeconds": 1 << 40}, 422, "may not specify a duration larger than 2^32 seconds"),
-        (
-            {"boundObjectRef": {"kind": "Pod", "apiVersion": "v1", "name": "zz"}},
-            404,
-            'pods "zz" not found',
-        ),
-        (
-            {"boundObjectRef": {"kind": "ConfigMap", "apiVersion": "v1", "name": "zz"}},
-            400,
-            "cannot bind token to object of type /v1, Kind=ConfigMap",
-        ),
-    ],
-)
-def test_tokens_that_cannot_be_had(spec: dict[str, Any], code: int, text: str) -> None:
-    """Durations have bounds, and what a token is bound to exists."""
-    refused = _ask(_server(), spec)
-    assert refused.status == code
-    assert refused.message.endswith(text)
-
-
-def test_names_have_to_match() -> None:
-    """A name or namespace in the body is that of the account."""
-    server = _server()
-    assert _ask(server, {}, name="robot", namespace="default").status == 201
-    assert _ask(server, {}, name="other").message.endswith("must match the service account name if specified")
-    assert _ask(server, {}, "nobody").status == 404
