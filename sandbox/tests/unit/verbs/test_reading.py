@@ -99,27 +99,6 @@ def test_initial_events_on_request() -> None:
     assert _kinds(server, declined) == []
 
 
-def test_versions_that_are_gone() -> None:
-    """A version before the history is an ERROR event, and the stream is over."""
-    server, path = _server()
-    watcher = server.watch(f"{path}?watch=1&resourceVersion=1")
-    (event,) = server.events(watcher)
-    assert (event["type"], event["object"]["code"], event["object"]["reason"]) == ("ERROR", 410, "Expired")
-    assert watcher.ended
-
-
-def test_events_expire_with_compaction(server: LocalServer) -> None:
-    """Events are read from storage: a compacted version is gone for them, with other words."""
-    base = "/api/v1/namespaces/default/events"
-    for name in "ab":
-        body = {"metadata": {"name": name}, "involvedObject": {"namespace": "default"}}
-        server.request("POST", base, body)
-    rv = server.request("GET", f"{base}/a").body["metadata"]["resourceVersion"]
-    server.engine.compact()
-    (event,) = server.events(server.watch(f"{base}?watch=1&resourceVersion={rv}"))
-    assert event["object"]["message"] == "The resourceVersion for the provided watch is too old."
-
-
 def test_how_long_a_watch_lasts() -> None:
     """A timeout is kept to; without it a stream lasts between half an hour and an hour."""
     server, path = _server()
