@@ -28,15 +28,7 @@ from typing import Any
 
 from handloop_sandbox.kinds.kind_table import type_and_label
 from tools.api_reader import APIReader
-from tools.go_source import (
-    Messages,
-    ProtoField,
-    Structs,
-    flat_members,
-    qualify,
-    read_messages,
-    read_structs,
-)
+from tools.go_source import Messages, ProtoField, Structs, flat_members, qualify, read_messages, read_structs
 
 TABLES = Path(__file__).parents[1] / "handloop_sandbox" / "kinds"
 

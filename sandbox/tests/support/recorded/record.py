@@ -1,8 +1,8 @@
 """
 Ask a real kube-apiserver once more for what is in sandbox/tests/recorded.
 
-Run as `PYTHONPATH=.:tests:sandbox:sandbox/tests TEST_KUBECONFIG=... python -m support.recorded.record PART`,
-with kinds, scenes or stories as the part.
+Run as `TEST_KUBECONFIG=... PYTHONPATH=tests:sandbox/tests python -m support.recorded.record PART`; PART is
+kinds, scenes or stories.
 """
 
 from __future__ import annotations

@@ -18,11 +18,7 @@ from handloop_sandbox.cluster.workloads import (
 )
 from handloop_sandbox.storage.owner_references import controller_of
 from handloop_sandbox.storage.stored import Object
-from support.servers.simulated_cluster import (
-    SimulatedCluster,
-    new_deployment,
-    with_image,
-)
+from support.servers.simulated_cluster import SimulatedCluster, new_deployment, with_image
 
 
 def _available(cluster: SimulatedCluster, name: str = "web") -> int:

@@ -7,11 +7,7 @@ import pytest
 from handloop_sandbox.cluster.endpoint_slices import ENDPOINT_SLICES, SERVICES
 from handloop_sandbox.cluster.workloads import DEPLOYMENTS, PODS
 from handloop_sandbox.storage.stored import Object
-from support.servers.simulated_cluster import (
-    SimulatedCluster,
-    new_deployment,
-    new_pod,
-)
+from support.servers.simulated_cluster import SimulatedCluster, new_deployment, new_pod
 
 
 def _service(service: str = "web", /, *, selector: dict[str, str] | None = None, **port: Any) -> Object:

@@ -10,11 +10,7 @@ from handloop_sandbox.cluster.lifecycle import default_controllers
 from handloop_sandbox.cluster.nodes import NODES
 from handloop_sandbox.cluster.workloads import DEPLOYMENTS
 from handloop_sandbox.server import Sandbox
-from support.servers.simulated_cluster import (
-    START,
-    SimulatedCluster,
-    new_deployment,
-)
+from support.servers.simulated_cluster import START, SimulatedCluster, new_deployment
 
 
 def test_speed_must_be_positive() -> None:

@@ -7,11 +7,7 @@ from handloop_sandbox.cluster.pod_faults import FAULT_ANNOTATION
 from handloop_sandbox.cluster.pod_simulation import PodAddresses
 from handloop_sandbox.cluster.workloads import DEPLOYMENTS, PODS, is_pod_ready
 from handloop_sandbox.storage.stored import Object
-from support.servers.simulated_cluster import (
-    SimulatedCluster,
-    new_deployment,
-    new_pod,
-)
+from support.servers.simulated_cluster import SimulatedCluster, new_deployment, new_pod
 
 
 def _pod(cluster: SimulatedCluster, name: str = "p") -> Object:

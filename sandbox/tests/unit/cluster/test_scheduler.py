@@ -7,11 +7,7 @@ from handloop_sandbox.cluster.nodes import NODES, NodeRegistrar
 from handloop_sandbox.cluster.pod_faults import FAULT_ANNOTATION
 from handloop_sandbox.cluster.scheduler import Scheduler
 from handloop_sandbox.cluster.workloads import DEPLOYMENTS, PODS, condition
-from support.servers.simulated_cluster import (
-    SimulatedCluster,
-    new_deployment,
-    new_pod,
-)
+from support.servers.simulated_cluster import SimulatedCluster, new_deployment, new_pod
 
 
 def _cluster(*, nodes: int = 2) -> SimulatedCluster:

@@ -108,15 +108,6 @@ def test_how_long_a_watch_lasts() -> None:
     assert 1800 <= long.subscription.deadline - server.clock.now <= 3600
 
 
-def test_one_object_can_be_watched() -> None:
-    """The old path of a watch on one object selects it by name."""
-    server, path = _server()
-    server.request("POST", path, widget("b"))
-    old = path.replace("/v1/", "/v1/watch/")
-    events = server.events(server.watch(f"{old}/b"))
-    assert [event["object"]["metadata"]["name"] for event in events] == ["b"]
-
-
 def test_bookmarks_look_like_their_kind(server: LocalServer) -> None:
     """A bookmark has kind, version and the members that the kind never leaves out."""
     query = "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"

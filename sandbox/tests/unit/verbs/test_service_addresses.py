@@ -5,10 +5,7 @@ from typing import Any
 import pytest
 
 from handloop_sandbox.verbs import service_addresses
-from handloop_sandbox.verbs.service_addresses import (
-    has_health_port,
-    kept,
-)
+from handloop_sandbox.verbs.service_addresses import has_health_port, kept
 from support.servers.local_server import LocalServer
 
 _SERVICES = "/api/v1/namespaces/default/services"
