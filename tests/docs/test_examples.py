@@ -6,8 +6,7 @@ import re
 from pathlib import Path
 from typing import Final
 
-from support.checks.code_lines import code_lines
-from support.checks.docs_page import DOCS
+from support.checks.docs_page import DOCS, code_lines
 
 EXAMPLES: Final = DOCS.parent / "examples"
 MODULES: Final = (("controller", "reconciler"), ("types",), ("__main__",))

@@ -24,7 +24,7 @@ import yaml
 
 from handloop.apis.meta import parse_time
 from handloop.seams.clock import REAL_CLOCK
-from support.checks.deadline import until
+from handloop.testing.eventually import eventually as until
 from support.rigs.foo_story import tell_story
 from support.rigs.program import ROOT
 from support.rigs.running_pods import Pods, complaints, pods_of

@@ -18,7 +18,7 @@ from typing import Final
 
 import pytest
 
-from support.checks.deadline import until
+from handloop.testing.eventually import eventually as until
 from support.rigs.program import Program, Run
 from support.rigs.replicas import MARGIN_SECONDS, Replicas
 from support.servers.cluster import Cluster

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from support.checks.deadline import until
+from handloop.testing.eventually import eventually as until
 from support.checks.holders import Holders
 from support.rigs.program import NO_SERVERS, SECONDS, Run, running
 from support.servers.cluster import SandboxCluster

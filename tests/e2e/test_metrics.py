@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from support.checks.deadline import until
+from handloop.testing.eventually import eventually as until
 from support.checks.metric_table import PROCESS, TABLE, exposed
 from support.rigs.foo_story import wait_available, wait_event
 from support.rigs.program import SECONDS, Program, Run

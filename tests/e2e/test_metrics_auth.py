@@ -12,7 +12,7 @@ from typing import NamedTuple
 import pytest
 import yaml
 
-from support.checks.deadline import until
+from handloop.testing.eventually import eventually as until
 from support.rigs.program import ROOT, Program, Run
 from support.servers.certificates import CertificateAuthority
 from support.servers.cluster import RBAC, Cluster

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from handloop.controller.myapp.reconciler import NAME as FIELD_MANAGER
-from support.checks.deadline import until
+from handloop.testing.eventually import eventually as until
 from support.checks.myapp_truth import observing
 from support.checks.resyncs import assert_idle
 from support.rigs.foo_story import events_of, wait_event, wait_gone

@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 import re
 
-from support.checks.deadline import until
+from handloop.testing.eventually import eventually as until
 from support.rigs.foo_story import wait_available
 from support.rigs.program import SECONDS, Program, Run
 from support.servers.cluster import SandboxCluster, foo

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from support.checks.deadline import until
+from handloop.testing.eventually import eventually as until
 from support.rigs.foo_story import wait_available
 from support.rigs.myapp_story import MyApps
 from support.rigs.program import Run

@@ -18,7 +18,7 @@ import yaml
 import handloop
 from handloop.apis.meta import Kind, decode_hook
 from handloop.controller.cli.project import Project
-from support.checks.code_lines import code_lines
+from support.checks.docs_page import code_lines
 
 ROOT: Final = Path(__file__).parents[2]
 EXAMPLES: Final = ROOT / "examples"

@@ -19,9 +19,10 @@ from typing import Any, Final
 import msgspec
 import pytest
 
+from handloop.testing.eventually import PAUSE_SECONDS
+from handloop.testing.eventually import eventually as until
 from handloop_sandbox.faults.fault import AnyFault, Fault
 from handloop_sandbox.faults.injection import Injection
-from support.checks.deadline import PAUSE_SECONDS, until
 from support.servers.faulty_cluster import (
     DEPLOYMENTS,
     FOOS,

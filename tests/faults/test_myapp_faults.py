@@ -19,10 +19,10 @@ from handloop.controller.myapp.types import MyApp
 from handloop.controller.runtime.manager import Manager
 from handloop.seams.clock import REAL_CLOCK, Clock
 from handloop.seams.seams import Seams
+from handloop.testing.eventually import eventually as until
 from handloop_sandbox.faults.injection import Injection
 from handloop_sandbox.requests.request import Request
 from support.checks.captured_logs import captured_logs
-from support.checks.deadline import until
 from support.checks.threads import Background
 from support.rigs.myapp_story import READY, statuses
 from support.servers.faulty_cluster import DEPLOYMENTS, OURS, SECONDS, FaultyCluster, Object

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from handloop.testing.eventually import eventually as until
 from handloop_sandbox.faults.injection import Injection
-from support.checks.deadline import until
 from support.servers.faulty_cluster import DEPLOYMENTS, FOOS, OURS, SECONDS, FaultyCluster, foo_process
 
 

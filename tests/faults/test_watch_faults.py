@@ -8,8 +8,8 @@ from typing import Literal
 
 import pytest
 
+from handloop.testing.eventually import eventually as until
 from handloop_sandbox.faults.injection import Injection
-from support.checks.deadline import until
 from support.servers.faulty_cluster import FOOS, OURS, SECONDS, FaultyCluster, Mirror, mirrored
 
 FAULTS: dict[str, Callable[[FaultyCluster], object]] = {

@@ -31,9 +31,9 @@ from handloop.informers.listwatch import Resources
 from handloop.kinds.apps_v1 import Deployment as CompleteDeployment
 from handloop.seams.seams import Seams
 from handloop.seams.threads import Joinable, spawn_thread
+from handloop.testing.eventually import eventually as until
 from handloop.testing.fake_clock import FakeClock
 from support.builders.deployments import deployment, names
-from support.checks.deadline import until
 from support.checks.threads import Background
 from support.doubles.fake_lister_watcher import FakeSource, FakeWatch, api_error
 from support.doubles.recording_handler import Gate, RecordingHandler

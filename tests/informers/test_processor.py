@@ -27,9 +27,9 @@ from handloop.informers.processor import (
 )
 from handloop.seams.seams import Seams
 from handloop.seams.threads import Joinable, spawn_thread
+from handloop.testing.eventually import eventually as until
 from handloop.testing.fake_clock import FakeClock
 from support.builders.deployments import deployment
-from support.checks.deadline import until
 from support.doubles.recording_handler import Gate, Hook, RecordingHandler
 from support.doubles.recording_metrics import Instrument
 

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 import yaml
 
+from handloop.testing.eventually import eventually as until
 from handloop_sandbox.server import Sandbox
 from support.builders.options import parse_options
-from support.checks.deadline import until
 from support.servers.kubectl import Kubectl
 from support.servers.turns import turn
 

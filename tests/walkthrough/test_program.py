@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from handloop.testing.eventually import eventually as until
 from handloop.walkthrough import ch03_delta_fifo, program
 from handloop.walkthrough.catalog import CHAPTERS
 from handloop.walkthrough.program import COMMAND, main
 from handloop.walkthrough.screen import Screen
 from handloop.walkthrough.waiting import NothingHappenedError
-from support.checks.deadline import until
 
 ROOT = Path(__file__).parents[2]
 WALKTHROUGH = [sys.executable, "-m", "handloop", "walkthrough"]

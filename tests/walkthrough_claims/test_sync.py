@@ -13,8 +13,8 @@ from handloop.client.errors import Conflict
 from handloop.controller.foo import controller as foo_controller
 from handloop.controller.foo.controller import ResourceExistsError
 from handloop.controller.foo.types import Foo, FooStatus
+from handloop.testing.eventually import eventually as until
 from support.builders.foo_builders import disowned, new_deployment, new_foo
-from support.checks.deadline import until
 from support.checks.threads import Background
 from support.rigs.foo_rig import EXAMPLE, FooRig
 

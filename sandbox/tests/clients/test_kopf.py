@@ -12,8 +12,8 @@ from typing import Any
 
 from handloop.apis.crd import custom_resource_definition
 from handloop.controller.foo.types import Foo
+from handloop.testing.eventually import eventually as until
 from handloop.testing.running_sandbox import RefusedError, RunningSandbox
-from support.checks.deadline import until
 
 FOO = "/apis/samplecontroller.k8s.io/v1alpha1/namespaces/default/foos/a"
 SECONDS = 40.0

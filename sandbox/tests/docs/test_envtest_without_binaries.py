@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from support.checks.deadline import until
+from handloop.testing.eventually import eventually as until
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "sandbox/docs/envtest-without-binaries.md").read_text(encoding="utf-8")

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from handloop.testing.eventually import eventually as until
 from handloop_sandbox.clock import SettableClock
 from handloop_sandbox.server import Sandbox
-from support.checks.deadline import until
 
 _MAPS = "/api/v1/namespaces/default/configmaps"
 

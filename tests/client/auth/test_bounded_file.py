@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from handloop.client.auth.bounded_file import FILE_BYTES, read_bounded, read_file
-from support.checks.deadline import until
+from handloop.testing.eventually import eventually as until
 from support.checks.threads import Background
 
 

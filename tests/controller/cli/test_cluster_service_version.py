@@ -20,8 +20,8 @@ from handloop.controller.cli.operator import Operator, Setup
 from handloop.controller.cli.options import Options
 from handloop.controller.myapp.types import MyApp
 from handloop.controller.runtime.rbac.access import Access
+from handloop.testing.eventually import eventually as until
 from support.builders.options import parse_options
-from support.checks.deadline import until
 from support.servers.cluster import CRDS, RealCluster, RequestRefusedError
 
 MANIFESTS: Final = Path(__file__).parents[3] / "manifests"

@@ -28,10 +28,10 @@ from handloop.controller.program import PROGRAM
 from handloop.controller.runtime.builder import controller_for
 from handloop.controller.runtime.manager import Manager
 from handloop.informers.keys import ObjectName
+from handloop.testing.eventually import eventually as until
 from handloop_sandbox.requests.request import User
 from handloop_sandbox.server import Sandbox
 from support.builders.options import new_options
-from support.checks.deadline import until
 from support.checks.output import WatchedText
 from support.checks.signals import terminate
 from support.checks.threads import Background

@@ -27,11 +27,11 @@ from handloop.controller.foo.access import FOO_ACCESS
 from handloop.controller.runtime.rbac.roles import roles
 from handloop.seams.clock import REAL_CLOCK, Clock
 from handloop.seams.seams import Seams
+from handloop.testing.eventually import eventually as until
 from handloop.testing.fake_clock import FakeClock
 from handloop_sandbox.requests.request import User
 from handloop_sandbox.server import Sandbox
 from support.builders.options import parse_options
-from support.checks.deadline import until
 from support.checks.output import WatchedText
 from support.checks.threads import Background
 from support.doubles.fast_clock import FastClock

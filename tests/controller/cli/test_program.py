@@ -30,6 +30,7 @@ from handloop.controller.runtime.metrics.metrics_page import new_registry
 from handloop.kinds.core_v1 import Node
 from handloop.seams.clock import REAL_CLOCK, Clock
 from handloop.seams.seams import Seams
+from handloop.testing.eventually import eventually as until
 from handloop.testing.fake_clock import FakeClock
 from handloop.testing.request_trace import RequestTrace
 from handloop_sandbox.clock import SettableClock
@@ -37,7 +38,6 @@ from handloop_sandbox.requests.request import User
 from handloop_sandbox.server import Sandbox
 from support.builders.options import new_options
 from support.checks.captured_logs import captured_logs
-from support.checks.deadline import until
 from support.checks.threads import Background
 from support.doubles.fast_clock import FastClock
 

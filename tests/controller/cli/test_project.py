@@ -22,7 +22,7 @@ from handloop.client.resource_client import Client
 from handloop.client.transport import HTTPTransport
 from handloop.controller.cli.project import IMPORT_MARK, SET_UP_MARK, Project, ProjectError, module_of
 from handloop.kinds.core_v1 import ConfigMap
-from support.checks.deadline import until
+from handloop.testing.eventually import eventually as until
 
 ROOT: Final = Path(__file__).parents[3]
 TEMPLATES: Final = ROOT / "controller/cli/templates"

@@ -19,9 +19,9 @@ from handloop.controller.cli.preflight import REQUEST_SECONDS
 from handloop.controller.cli.run import banner, run, show_banner
 from handloop.controller.runtime.election.leader_election import LeadershipLost
 from handloop.controller.runtime.runnable import StopTimeoutError, WorkersBusyError
+from handloop.testing.eventually import eventually as until
 from support.builders.options import parse_options
 from support.checks.captured_logs import captured_logs
-from support.checks.deadline import until
 from support.checks.output import WatchedText
 from support.checks.threads import Background
 from support.rigs.program import NO_SERVERS, ON_FREE_PORTS

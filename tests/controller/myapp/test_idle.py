@@ -12,11 +12,11 @@ from handloop.controller.myapp.reconciler import add_myapp
 from handloop.controller.myapp.types import MyApp
 from handloop.informers.informer_options import InformerOptions
 from handloop.seams.seams import Seams
+from handloop.testing.eventually import eventually as until
 from handloop.testing.fake_clock import FakeClock
 from handloop_sandbox.engine import Engine, Stream
 from handloop_sandbox.requests.request import Request, Response
 from support.checks.captured_logs import captured_logs
-from support.checks.deadline import until
 from support.rigs.managed_sandbox import ManagedSandbox
 from support.rigs.myapp_rig import CRDS, NAMESPACE, app
 from support.rigs.myapp_scenes import FULL

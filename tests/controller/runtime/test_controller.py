@@ -24,10 +24,10 @@ from handloop.controller.runtime.runnable import WorkersBusyError
 from handloop.informers.keys import ObjectName
 from handloop.seams.clock import REAL_CLOCK
 from handloop.seams.threads import spawn_thread
+from handloop.testing.eventually import eventually as until
 from handloop.workqueue.priority_queue import LOW_PRIORITY
 from support.checks.api_errors import api_error
 from support.checks.captured_logs import captured_logs
-from support.checks.deadline import until
 from support.checks.threads import Background
 from support.rigs.reconcile_rig import NAME, RESYNCED, UPDATED, ReconcileRig
 

@@ -16,8 +16,8 @@ from handloop.controller.runtime.reconcile_queue import Cause, ReconcileQueue
 from handloop.informers.keys import ObjectName
 from handloop.seams.clock import REAL_CLOCK
 from handloop.seams.seams import REAL_SEAMS
+from handloop.testing.eventually import eventually as until
 from support.builders.deployments import deployment
-from support.checks.deadline import until
 from support.checks.threads import Background
 from support.rigs.reconcile_rig import ReconcileRig
 

@@ -21,9 +21,9 @@ from handloop.controller.runtime.builder import controller_for
 from handloop.controller.runtime.election.election import LeaseTerms
 from handloop.controller.runtime.election.leader_election import LeadershipLost
 from handloop.controller.runtime.manager import Manager
+from handloop.testing.eventually import eventually as until
 from handloop_sandbox.server import Sandbox
 from support.checks.captured_logs import captured_logs
-from support.checks.deadline import until
 from support.checks.signals import terminate
 from support.checks.threads import Background
 from support.doubles.scripted_transport import ScriptedTransport

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 
 from handloop.controller.runtime.runnable import RunnableGroup, WorkersBusyError, needs_leader_election
-from support.checks.deadline import until
+from handloop.testing.eventually import eventually as until
 
 
 class Waiter:

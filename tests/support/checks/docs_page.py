@@ -1,12 +1,14 @@
-"""A page of the docs: its blocks by name, and a block as a module."""
+"""A page of the docs: its blocks by name, a block as a module; and how long a program is, as the docs count."""
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Final
@@ -63,3 +65,22 @@ def assert_tests_pass(folder: Path, count: int) -> None:
     done = run_tests(folder)
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"{count} passed" in done.stdout
+
+
+def code_lines(path: Path) -> int:
+    """Lines without imports, comments, docstrings and empty ones."""
+    text = path.read_text(encoding="utf-8")
+    left_out = {
+        line for node in _not_code(ast.parse(text)) for line in range(node.lineno, (node.end_lineno or 0) + 1)
+    }
+    lines = [line.strip() for n, line in enumerate(text.splitlines(), 1) if n not in left_out]
+    return sum(bool(line) and not line.startswith("#") for line in lines)
+
+
+def _not_code(tree: ast.Module) -> Iterator[ast.stmt]:
+    """The imports, and the docstrings."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            yield node
+        elif isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node):
+            yield node.body[0]

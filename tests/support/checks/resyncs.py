@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final, NamedTuple
 
-from support.checks.deadline import until
+from handloop.testing.eventually import eventually as until
 from support.rigs.program import Program
 from support.servers.cluster import Cluster, SandboxCluster
 

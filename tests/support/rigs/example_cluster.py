@@ -21,10 +21,10 @@ from handloop.controller.runtime.controller import Controller, ControllerOptions
 from handloop.controller.runtime.manager import Manager
 from handloop.controller.runtime.rbac.roles import roles
 from handloop.informers.informer_options import InformerOptions
+from handloop.testing.eventually import eventually as until
 from handloop.testing.request_trace import RequestTrace
 from handloop.testing.role_grants import grants, refused
 from handloop_sandbox.faults.faults import Faults
-from support.checks.deadline import until
 from support.checks.threads import Background
 from support.doubles.held_watches import HeldWatches
 from support.servers.cluster import CRDS, Cluster, RealCluster, SandboxCluster

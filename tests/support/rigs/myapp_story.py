@@ -9,7 +9,7 @@ from handloop.apis.autoscaling_v2 import HorizontalPodAutoscaler
 from handloop.apis.core_v1 import Service
 from handloop.apis.crd import custom_resource_definition
 from handloop.controller.myapp.types import MyApp
-from support.checks.deadline import until
+from handloop.testing.eventually import eventually as until
 from support.servers.cluster import CRDS, INSTALL_SECONDS, Cluster, Object, Objects, RequestRefusedError
 
 READY: Final = {"Ready": "True", "Progressing": "False", "Degraded": "False"}

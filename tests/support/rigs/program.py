@@ -16,7 +16,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Final, Protocol
 
-from support.checks.deadline import until
+from handloop.testing.eventually import eventually as until
 
 ROOT: Final = Path(__file__).parents[3]
 SECONDS: Final = 60.0

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from handloop.client.transport import Transport
-from support.checks.deadline import until
+from handloop.testing.eventually import eventually as until
 from support.rigs.program import Program, Run
 from support.servers.cluster import Cluster, foo
 from support.servers.recording_proxy import RecordingProxy, Write, recording, writes_without_the_lease

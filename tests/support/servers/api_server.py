@@ -203,7 +203,7 @@ class APIServer:
             with closing(endpoint.connect(_SECONDS)) as connection:
                 return ask(connection)
         # the server may have closed one that was idle
-        with suppress(IndexError, ConnectionError):
+        with suppress(IndexError, ConnectionError, ssl.SSLEOFError):
             return self._kept(self._idle.pop(), ask)
         return self._kept(endpoint.connect(_SECONDS), ask)
 

@@ -19,9 +19,9 @@ from handloop.client.config import load_config
 from handloop.client.errors import TransportError
 from handloop.client.transport import HTTPTransport
 from handloop.controller.foo.types import Foo
+from handloop.testing.eventually import eventually as until
 from handloop.testing.request_trace import RequestTrace
 from handloop_sandbox.server import Sandbox
-from support.checks.deadline import until
 from support.rigs.program import ON_FREE_PORTS
 from support.servers.turns import turn
 

@@ -24,8 +24,8 @@ from handloop.informers.handlers import ResourceEventHandlerFuncs
 from handloop.informers.informer_options import InformerOptions
 from handloop.informers.keys import DeletedFinalStateUnknown, deletion_handling_meta_namespace_key_func
 from handloop.seams.seams import Seams
+from handloop.testing.eventually import eventually as until
 from handloop_sandbox.server import Sandbox
-from support.checks.deadline import until
 from support.checks.threads import Background
 from support.doubles.fast_clock import FastClock
 from support.servers.cluster import foo

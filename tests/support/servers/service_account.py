@@ -11,7 +11,7 @@ from typing import Final
 
 import yaml
 
-from support.checks.deadline import until
+from handloop.testing.eventually import eventually as until
 from support.rigs.program import ROOT
 from support.servers.cluster import NAMESPACES, RBAC, Cluster, Object, token_kubeconfig
 

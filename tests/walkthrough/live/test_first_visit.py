@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Page
 from handloop.client.config import load_config
 from handloop.client.transport import HTTPTransport
 from handloop.controller.foo.types import Foo
-from support.checks.deadline import until
+from handloop.testing.eventually import eventually as until
 from support.rigs.program import ON_FREE_PORTS, ROOT, running, wait_ready_page
 from support.servers.live_browser import tab
 

@@ -11,10 +11,10 @@ from typing import Any
 
 from handloop.controller.cli.live_page import live_page
 from handloop.controller.runtime.serving.bind_address import BindAddress
+from handloop.testing.eventually import eventually as until
 from handloop.walkthrough.top.stream import Stream
 from support.builders.options import new_options
 from support.checks.captured_logs import captured_logs
-from support.checks.deadline import until
 from support.rigs.program import ON_FREE_PORTS, SECONDS, running, wait_ready_page
 
 

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from handloop.testing.eventually import eventually as until
 from handloop_sandbox.kinds import protobuf
 from handloop_sandbox.kinds.defaults import default_object
 from handloop_sandbox.kinds.kinds import builtin_resources
@@ -17,7 +18,6 @@ from handloop_sandbox.tables import table
 from handloop_sandbox.wire.resource import ServedResource
 from support.builders.builtin import builtin, builtin_kind
 from support.builders.kind_samples import NAMESPACE, SAMPLES
-from support.checks.deadline import until
 from support.servers.real_server import RealServer, collection
 
 Object = dict[str, Any]

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
+from handloop.testing.eventually import eventually as until
 from handloop_sandbox.wire.resource import ServedResource
 from support.builders.kind_samples import GROUP, NAMESPACE
-from support.checks.deadline import until
 from tools.api_reader import Answer, APIReader
 
 Object = dict[str, Any]
