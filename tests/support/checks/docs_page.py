@@ -1,4 +1,4 @@
-"""A page of the docs: its blocks by name, a block as a module; and how long a program is, as the docs count."""
+"""A page of the docs: its blocks by name, a block as a module; and the lines that a program counts."""
 
 from __future__ import annotations
 
