@@ -27,7 +27,7 @@ from typing import Any
 import pytest
 
 _MARKER = "sandbox(**arguments): arguments of handloop_sandbox.server.Sandbox for the fixture of that name"
-_EXTRA = ("aiohttp", "multidict", "re2")
+_EXTRA = ("handloop_sandbox", "aiohttp", "multidict", "re2")
 _NOT_INSTALLED = 'the fixture "sandbox" needs {missing}: pip install "handloop[sandbox]"'
 
 
@@ -40,9 +40,10 @@ def _running(request: pytest.FixtureRequest, folders: pytest.TempPathFactory) ->
     try:
         from handloop.testing.running_sandbox import running_sandbox  # noqa: PLC0415 - for those who ask for it
     except ModuleNotFoundError as error:
-        if error.name not in _EXTRA:
+        missing = str(error.name).partition(".")[0]
+        if missing not in _EXTRA:
             raise
-        pytest.fail(_NOT_INSTALLED.format(missing=error.name), pytrace=False)
+        pytest.fail(_NOT_INSTALLED.format(missing=missing), pytrace=False)
     marker = request.node.get_closest_marker("sandbox")
     if marker and marker.args:
         raise TypeError(f"pytest.mark.sandbox takes arguments by name, such as speed=50: {marker.args!r}")

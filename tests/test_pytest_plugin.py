@@ -191,7 +191,7 @@ def test_a_failing_test_leaves_nothing_behind(report: str) -> None:
     ]
 
 
-@pytest.mark.parametrize("missing", ["aiohttp", "multidict"])
+@pytest.mark.parametrize("missing", ["handloop_sandbox", "aiohttp", "multidict"])
 def test_without_the_extra_the_fixture_names_what_to_install(tmp_path: Path, missing: str) -> None:
     """One line for each test that asks for it, without a traceback; the other tests run."""
     conftest = f"import sys\nsys.modules['{missing}'] = None\n"

@@ -35,7 +35,7 @@ _EXTENSIONS: Final = {
     "sandbox": _Extension("the sandbox", "sandbox", ("aiohttp", "re2")),
     "walkthrough": _Extension("walkthrough", "sandbox", ("aiohttp", "re2")),
     "top": _Extension("top", "learn", ("aiohttp", "rich")),
-    "live-page": _Extension("the live page", "learn", ("aiohttp", "aiohttp_sse")),
+    "live-page": _Extension("the live page", "learn", ("handloop_sandbox", "aiohttp", "aiohttp_sse")),
 }
 
 
