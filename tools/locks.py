@@ -4,6 +4,7 @@ Pin the dependencies again, with hashes: `make lock`, in an environment with pip
     python -m tools.locks [--upgrade]
 
 A lock stands on another one and pins only what that one does not: `-r` in its first lines leads there.
+A package with its hashes is one line, so a change of a lock shows one line for each package that changed.
 Without --upgrade what is pinned stays as it is, and only new needs come in.
 """
 
@@ -32,7 +33,9 @@ _COMPILE: Final = (
     *("--quiet", "--generate-hashes", "--allow-unsafe", "--strip-extras", "--no-annotate"),
     *("--no-header", "--no-emit-index-url", "--no-emit-trusted-host", "--no-emit-find-links"),
 )
-_PIN: Final = re.compile(r"^(?P<name>[\w.-]+)==(?P<version>\S+).*\n(?:    .*\n)*", re.MULTILINE)
+_PIN: Final = re.compile(r"^(?P<name>[\w.-]+)==(?P<version>\S+).*\n", re.MULTILINE)
+_NEXT_LINE: Final = re.compile(r" *\\\n *")
+"""pip-compile writes each hash on a line of its own."""
 
 
 def main() -> None:
@@ -64,7 +67,7 @@ def layer(text: str, lock: Path, lower: list[Path]) -> str:
     Args: lower from the ground up. Raises: ValueError for a package that they pin in another version.
     """
     below = {pin["name"]: pin["version"] for path in lower for pin in _pins(path)}
-    pins = list(_PIN.finditer(text))
+    pins = list(_PIN.finditer(_NEXT_LINE.sub(" ", text)))
     if other := [pin["name"] for pin in pins if below.get(pin["name"], pin["version"]) != pin["version"]]:
         raise ValueError(f"{lock} has other versions than the locks below it: {', '.join(other)}")
     base = f"-r {os.path.relpath(lower[-1], lock.parent)}\n" if lower else ""

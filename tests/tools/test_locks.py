@@ -19,15 +19,15 @@ def test_what_is_needed_names_no_distribution_of_ours() -> None:
 def test_a_layer_leaves_out_what_is_pinned_below(tmp_path: Path) -> None:
     """With all its hashes; and it leads to the lock below it."""
     ground = tmp_path / "ground.lock"
-    ground.write_text("# made\na==1 \\\n    --hash=sha256:1 \\\n    --hash=sha256:2\n")
-    text = ground.read_text() + "b-c==2 \\\n    --hash=sha256:3\n"
+    ground.write_text("# made\na==1 --hash=sha256:1 --hash=sha256:2\n")
+    text = "# made\na==1 \\\n    --hash=sha256:1 \\\n    --hash=sha256:2\nb-c==2 \\\n    --hash=sha256:3\n"
     found = layer(text, tmp_path / "sub" / "upper.lock", [ground])
-    assert found.splitlines()[1:] == ["-r ../ground.lock", "b-c==2 \\", "    --hash=sha256:3"]
+    assert found.splitlines()[1:] == ["-r ../ground.lock", "b-c==2 --hash=sha256:3"]
 
 
 def test_a_layer_of_another_version_is_refused(tmp_path: Path) -> None:
     """Pip would find it only while it installs."""
     ground = tmp_path / "ground.lock"
-    ground.write_text("a==1 \\\n    --hash=sha256:1\n")
+    ground.write_text("a==1 --hash=sha256:1\n")
     with pytest.raises(ValueError, match="other versions than the locks below it: a"):
         layer("a==2 \\\n    --hash=sha256:2\n", tmp_path / "upper.lock", [ground])
