@@ -7,12 +7,26 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from handloop.apis.apps_v1 import Deployment
-from handloop.apis.core_v1 import PodTemplateSpec
+from handloop.apis.autoscaling_v2 import HorizontalPodAutoscaler
+from handloop.apis.core_v1 import Event, PodTemplateSpec, Service
 from handloop.apis.meta import EMPTY_MAP, controller_of
 from handloop.controller.cli.operator import Setup
 from handloop.controller.foo.access import FOO_ACCESS
 from handloop.controller.foo.types import Foo
-from handloop.controller.myapp.types import MYAPP_ACCESS, MyApp
+from handloop.controller.myapp.types import MyApp
+from handloop.controller.runtime.rbac.access import Access, owner_access
+
+_APPLY: Final = ("create", "get", "list", "patch", "watch")
+MYAPP_ACCESS: Final = (
+    Access(resource=MyApp.resource, verbs=("get", "list", "watch")),
+    Access(resource=MyApp.resource, subresource="status", verbs=("update",)),
+    owner_access(MyApp.resource),
+    Access(resource=Deployment.resource, verbs=_APPLY),
+    Access(resource=Service.resource, verbs=_APPLY),
+    Access(resource=HorizontalPodAutoscaler.resource, verbs=("delete", *_APPLY)),
+    Access(resource=Event.resource, verbs=("create", "patch")),
+)
+"""What add_myapp declares. The checks read it before the controller is imported, so they begin sooner."""
 
 SETUPS: Final = (
     Setup(

@@ -128,10 +128,8 @@ def corrections(live: apps_v1.Deployment, wanted: apps_v1.Deployment) -> dict[st
     """Changes of the live spec that an apply cannot make: our port's number, and the kinds of sources."""
     (ours,), containers = wanted.spec.template.spec.containers, live.spec.template.spec.containers
     there = next((each for each in containers if each.name == ours.name), ours)
-    ports, variables = (
-        moved(there.ports, ours.ports, "containerPort"),
-        {each.name: each for each in there.env},
-    )
+    ports = moved(there.ports, ours.ports, "containerPort")
+    variables = {each.name: each for each in there.env}
     env = [_sourced(each) for each in ours.env if _source(variables.get(each.name, each)) != _source(each)]
     changed = {"containers": [{"name": ours.name, "ports": ports, "env": env}]}
     return {"template": {"spec": changed}} if ports or env else {}

@@ -39,13 +39,11 @@ from handloop.apis.apps_v1 import Deployment
 from handloop.apis.autoscaling_v2 import HorizontalPodAutoscaler
 from handloop.apis.core_v1 import Service
 from handloop.controller.myapp import children
-from handloop.controller.myapp.children import child, moved, owned, patched
 from handloop.controller.myapp.status import new_status, report
-from handloop.controller.myapp.types import MYAPP_ACCESS, MyApp, problems
+from handloop.controller.myapp.types import MyApp, problems
 from handloop.controller.runtime.controller import Controller
 
 NAME: Final = "myapp"
-LOOK_AGAIN_SECONDS: Final = 30.0
 
 
 class Steps(NamedTuple):
@@ -78,7 +76,7 @@ def reconcile(name: ObjectName, context: Context) -> Result:
     if app is None:
         return DONE
     wrong = () if is_being_deleted(app) else problems(app)
-    steps, deployment = Steps(context, [*wrong], []), owned(Deployment, app, context)
+    steps, deployment = Steps(context, [*wrong], []), children.owned(Deployment, app, context)
     if not wrong and not is_being_deleted(app):
         deployment = steps.take("Deployment", lambda: _sync_deployment(app, context)) or deployment
         steps.take("Service", lambda: _sync_service(app, context))
@@ -86,38 +84,38 @@ def reconcile(name: ObjectName, context: Context) -> Result:
     _tell(app, deployment, steps)
     if steps.failures:
         raise (TerminalError if wrong else ReconcileError)("; ".join(steps.failures))
-    return DONE if is_being_deleted(app) else Result(requeue_after=LOOK_AGAIN_SECONDS)
+    return DONE if is_being_deleted(app) else Result(requeue_after=30.0)
 
 
 def _sync_deployment(app: MyApp, context: Context) -> Deployment:
-    before = child(Deployment, app, context)
+    before = children.child(Deployment, app, context)
     wanted = children.new_deployment(app, before)
     try:
         deployment = context.apply(wanted, owner=app)
     except Invalid:
         if before is None or not (changes := children.corrections(before, wanted)):
             raise
-        return patched(before, {"spec": changes}, context)
+        return children.patched(before, {"spec": changes}, context)
     changes, replicas, scaling = children.corrections(deployment, wanted), app.spec.replicas, app.spec.scaling
     is_new = before is None or before.metadata.uid != deployment.metadata.uid
-    is_scaled = scaling is not None or owned(HorizontalPodAutoscaler, app, context) is not None
+    is_scaled = scaling is not None or children.owned(HorizontalPodAutoscaler, app, context) is not None
     if scaling is not None:
         replicas = min(max(replicas, scaling.min_replicas), scaling.max_replicas)
     if deployment.spec.replicas != replicas and (is_new or not is_scaled):
         changes["replicas"] = replicas
     # the Deployment controller may have followed our own write already
     metadata = {} if deployment is before else {"metadata": {"uid": deployment.metadata.uid}}
-    return patched(deployment, {"spec": changes, **metadata}, context) if changes else deployment
+    return children.patched(deployment, {"spec": changes, **metadata}, context) if changes else deployment
 
 
 def _sync_service(app: MyApp, context: Context) -> None:
-    before, wanted = child(Service, app, context), children.new_service(app)
+    before, wanted = children.child(Service, app, context), children.new_service(app)
     try:
         service = context.apply(wanted, owner=app)
     except Invalid:
-        if before is None or not (ports := moved(before.spec.ports, wanted.spec.ports, "port")):
+        if before is None or not (ports := children.moved(before.spec.ports, wanted.spec.ports, "port")):
             raise
-        service = patched(before, {"spec": {"ports": ports}}, context)
+        service = children.patched(before, {"spec": {"ports": ports}}, context)
     if service is not before:
         context.event(app, "ServiceReady", f"Service is a {service.spec.type} on port {app.spec.port}")
 
@@ -128,10 +126,10 @@ def _sync_autoscaler(app: MyApp, deployment: Deployment | None, context: Context
     if namesake is not None and not is_controlled_by(namesake, app):
         scaling = None  # it would scale the Deployment of that name, whosever it is
     if scaling is None:
-        if owned(HorizontalPodAutoscaler, app, context) is not None:
+        if children.owned(HorizontalPodAutoscaler, app, context) is not None:
             context.prune(HorizontalPodAutoscaler, keep=(), owner=app)
             raise WaitError(f'HorizontalPodAutoscaler "{app.metadata.name}" is not gone yet')
-    elif child(HorizontalPodAutoscaler, app, context) is not None or deployment is not None:
+    elif children.child(HorizontalPodAutoscaler, app, context) is not None or deployment is not None:
         context.apply(children.new_autoscaler(app, scaling), owner=app)
 
 
@@ -163,11 +161,12 @@ def namesakes(apps: Lister[MyApp]) -> Callable[[Kind], tuple[ObjectName, ...]]:
 def add_myapp(manager: Manager, *, workers: int = 2) -> Controller:
     """Add the controller. A MyApp's own status must not wake it; of children all changes count."""
     builder = controller_for(manager, NAME).for_(MyApp, predicates=(GenerationChanged(),))
+    builder.writes(MyApp, "update", subresource="status").writes(HorizontalPodAutoscaler, "delete")
     find = namesakes(manager.lister_for(MyApp))
     changes_hands = PredicateFuncs(
         update=lambda old, new: old.metadata.owner_references != new.metadata.owner_references
     )
     for kind in (Deployment, Service, HorizontalPodAutoscaler):
-        builder.owns(kind).watches(kind, find, predicates=(changes_hands,))
+        builder.owns(kind).watches(kind, find, predicates=(changes_hands,)).writes(kind, "create", "patch")
     builder.with_options(max_concurrent_reconciles=workers, reconcile_timeout_seconds=60.0)
-    return builder.declares(*MYAPP_ACCESS).complete_by_name(reconcile)
+    return builder.complete_by_name(reconcile)

@@ -81,8 +81,7 @@ def _progress(deployment: Deployment | None) -> tuple[int, bool, str]:
     """The wanted replicas, whether they are all there is, of this spec and ready, and a text for people."""
     if deployment is None:
         return 0, False, "no Deployment yet"
-    status, wanted = deployment.status, deployment.spec.replicas
-    wanted = 1 if wanted is None else wanted
+    status, wanted = deployment.status, 1 if deployment.spec.replicas is None else deployment.spec.replicas
     text = f"Ready replicas: {status.ready_replicas}/{wanted}"
     if status.observed_generation < deployment.metadata.generation:
         return wanted, False, f"{text}, about to change"

@@ -12,8 +12,7 @@ from typing import Annotated, ClassVar, Final, Literal
 import msgspec
 from msgspec import Meta
 
-from handloop import Access, Amount, APIStruct, Condition, Kind, PrinterColumn, Rule, Scale, list_map
-from handloop.apis import apps_v1, autoscaling_v2, core_v1
+from handloop import Amount, APIStruct, Condition, Kind, PrinterColumn, Rule, Scale, list_map
 
 # distribution/reference: [domain[:port]/]path[:tag][@digest]
 _PATH_COMPONENT: Final = r"[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*"
@@ -146,18 +145,6 @@ class MyApp(Kind, group="example.com", version="v1"):
 
     spec: MyAppSpec
     status: MyAppStatus = MyAppStatus()
-
-
-_APPLY: Final = ("create", "get", "list", "patch", "watch")
-MYAPP_ACCESS: Final = (
-    Access(resource=MyApp.resource, verbs=("get", "list", "watch")),
-    Access(resource=MyApp.resource, subresource="status", verbs=("update",)),
-    Access(resource=MyApp.resource, subresource="finalizers", verbs=("update",)),
-    Access(resource=apps_v1.Deployment.resource, verbs=_APPLY),
-    Access(resource=core_v1.Service.resource, verbs=_APPLY),
-    Access(resource=autoscaling_v2.HorizontalPodAutoscaler.resource, verbs=("delete", *_APPLY)),
-    Access(resource=core_v1.Event.resource, verbs=("create", "patch")),
-)
 
 
 def problems(app: MyApp) -> tuple[str, ...]:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from handloop.controller.myapp.types import MYAPP_ACCESS
+from handloop import Manager
+from handloop.client.resource_client import Client
+from handloop.controller.bundled import MYAPP_ACCESS
+from handloop.controller.myapp.reconciler import add_myapp
+from handloop.controller.runtime.rbac.access import merged
+from support.doubles.scripted_transport import ScriptedTransport
 
 
 def test_it_deletes_autoscalers_only() -> None:
@@ -12,3 +17,10 @@ def test_it_deletes_autoscalers_only() -> None:
     assert not {verb for _, verb in verbs} & {"deletecollection", "*", "escalate", "bind"}
     assert {verb for resource, verb in verbs if resource == "myapps"} == {"get", "list", "watch"}
     assert not {resource for resource, _ in verbs} & {"secrets", "configmaps"}
+
+
+def test_it_is_what_the_controller_declares() -> None:
+    """The program's checks and roles know it before the controller is imported."""
+    manager = Manager(Client(ScriptedTransport()))
+    add_myapp(manager)
+    assert set(merged(manager.access())) == set(merged(MYAPP_ACCESS))
