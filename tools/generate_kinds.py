@@ -162,11 +162,11 @@ class _Modules:
         self._use(module, home, base)
         if resource is None:
             head = f"class {class_name}({base}):"
-            words = f"{self._paths.get(module, 'meta/v1')} {class_name}."
+            docstring = [] if fields else ['    """Empty."""']
         else:
             head = f"class {class_name}(Kind, {', '.join(_keywords(resource))}):"
-            words = f"`kubectl explain {_dotted(resource)}`."
-        body = [f'    """{words}"""', "", *(_line(field) for field in fields)]
+            docstring = [f'    """`kubectl explain {_dotted(resource)}`."""', ""]
+        body = [*docstring, *(_line(field) for field in fields)]
         self._classes.setdefault(module, []).append("\n".join([head, *body]).rstrip())
 
     def _fields(self, schema: Schema, class_name: str, module: str, *, is_kind: bool) -> Iterator[Field]:

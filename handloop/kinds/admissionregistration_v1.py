@@ -7,15 +7,11 @@ from handloop.kinds.meta_v1 import Condition, LabelSelector
 
 
 class MatchCondition(APIStruct):
-    """admissionregistration.k8s.io/v1 MatchCondition."""
-
     expression: str
     name: str
 
 
 class NamedRuleWithOperations(APIStruct):
-    """admissionregistration.k8s.io/v1 NamedRuleWithOperations."""
-
     api_groups: tuple[str, ...] = ()
     api_versions: tuple[str, ...] = ()
     operations: tuple[str, ...] = ()
@@ -25,8 +21,6 @@ class NamedRuleWithOperations(APIStruct):
 
 
 class MatchResources(APIStruct):
-    """admissionregistration.k8s.io/v1 MatchResources."""
-
     exclude_resource_rules: tuple[NamedRuleWithOperations, ...] = ()
     match_policy: str | None = None
     namespace_selector: LabelSelector | None = None
@@ -35,42 +29,30 @@ class MatchResources(APIStruct):
 
 
 class ApplyConfiguration(APIStruct):
-    """admissionregistration.k8s.io/v1 ApplyConfiguration."""
-
     expression: str | None = None
 
 
 class JSONPatch(APIStruct):
-    """admissionregistration.k8s.io/v1 JSONPatch."""
-
     expression: str | None = None
 
 
 class Mutation(APIStruct):
-    """admissionregistration.k8s.io/v1 Mutation."""
-
     apply_configuration: ApplyConfiguration | None = None
     json_patch: JSONPatch | None = None
     patch_type: str
 
 
 class ParamKind(APIStruct):
-    """admissionregistration.k8s.io/v1 ParamKind."""
-
     api_version: str | None = None
     kind: str | None = None
 
 
 class Variable(APIStruct):
-    """admissionregistration.k8s.io/v1 Variable."""
-
     expression: str
     name: str
 
 
 class MutatingAdmissionPolicySpec(APIStruct):
-    """admissionregistration.k8s.io/v1 MutatingAdmissionPolicySpec."""
-
     failure_policy: str | None = None
     match_conditions: tuple[MatchCondition, ...] = ()
     match_constraints: MatchResources | None = None
@@ -89,8 +71,6 @@ class MutatingAdmissionPolicy(
 
 
 class ParamRef(APIStruct):
-    """admissionregistration.k8s.io/v1 ParamRef."""
-
     name: str | None = None
     namespace: str | None = None
     parameter_not_found_action: str | None = None
@@ -98,8 +78,6 @@ class ParamRef(APIStruct):
 
 
 class MutatingAdmissionPolicyBindingSpec(APIStruct):
-    """admissionregistration.k8s.io/v1 MutatingAdmissionPolicyBindingSpec."""
-
     match_resources: MatchResources | None = None
     param_ref: ParamRef | None = None
     policy_name: str | None = None
@@ -114,8 +92,6 @@ class MutatingAdmissionPolicyBinding(
 
 
 class ServiceReference(APIStruct):
-    """admissionregistration.k8s.io/v1 ServiceReference."""
-
     name: str
     namespace: str
     path: str | None = None
@@ -123,16 +99,12 @@ class ServiceReference(APIStruct):
 
 
 class WebhookClientConfig(APIStruct):
-    """admissionregistration.k8s.io/v1 WebhookClientConfig."""
-
     ca_bundle: str | None = None
     service: ServiceReference | None = None
     url: str | None = None
 
 
 class RuleWithOperations(APIStruct):
-    """admissionregistration.k8s.io/v1 RuleWithOperations."""
-
     api_groups: tuple[str, ...] = ()
     api_versions: tuple[str, ...] = ()
     operations: tuple[str, ...] = ()
@@ -141,8 +113,6 @@ class RuleWithOperations(APIStruct):
 
 
 class MutatingWebhook(APIStruct):
-    """admissionregistration.k8s.io/v1 MutatingWebhook."""
-
     admission_review_versions: tuple[str, ...]
     client_config: WebhookClientConfig
     failure_policy: str | None = None
@@ -166,15 +136,11 @@ class MutatingWebhookConfiguration(
 
 
 class AuditAnnotation(APIStruct):
-    """admissionregistration.k8s.io/v1 AuditAnnotation."""
-
     key: str
     value_expression: str
 
 
 class Validation(APIStruct):
-    """admissionregistration.k8s.io/v1 Validation."""
-
     expression: str
     message: str | None = None
     message_expression: str | None = None
@@ -182,8 +148,6 @@ class Validation(APIStruct):
 
 
 class ValidatingAdmissionPolicySpec(APIStruct):
-    """admissionregistration.k8s.io/v1 ValidatingAdmissionPolicySpec."""
-
     audit_annotations: tuple[AuditAnnotation, ...] = ()
     failure_policy: str | None = None
     match_conditions: tuple[MatchCondition, ...] = ()
@@ -194,21 +158,15 @@ class ValidatingAdmissionPolicySpec(APIStruct):
 
 
 class ExpressionWarning(APIStruct):
-    """admissionregistration.k8s.io/v1 ExpressionWarning."""
-
     field_ref: str
     warning: str
 
 
 class TypeChecking(APIStruct):
-    """admissionregistration.k8s.io/v1 TypeChecking."""
-
     expression_warnings: tuple[ExpressionWarning, ...] = ()
 
 
 class ValidatingAdmissionPolicyStatus(APIStruct):
-    """admissionregistration.k8s.io/v1 ValidatingAdmissionPolicyStatus."""
-
     conditions: tuple[Condition, ...] = ()
     observed_generation: int | None = None
     type_checking: TypeChecking | None = None
@@ -224,8 +182,6 @@ class ValidatingAdmissionPolicy(
 
 
 class ValidatingAdmissionPolicyBindingSpec(APIStruct):
-    """admissionregistration.k8s.io/v1 ValidatingAdmissionPolicyBindingSpec."""
-
     match_resources: MatchResources | None = None
     param_ref: ParamRef | None = None
     policy_name: str
@@ -241,8 +197,6 @@ class ValidatingAdmissionPolicyBinding(
 
 
 class ValidatingWebhook(APIStruct):
-    """admissionregistration.k8s.io/v1 ValidatingWebhook."""
-
     admission_review_versions: tuple[str, ...]
     client_config: WebhookClientConfig
     failure_policy: str | None = None

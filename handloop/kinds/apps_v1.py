@@ -16,22 +16,16 @@ class ControllerRevision(Kind, group="apps", version="v1", partial=False):
 
 
 class RollingUpdateDaemonSet(APIStruct):
-    """apps/v1 RollingUpdateDaemonSet."""
-
     max_surge: int | str | None = None
     max_unavailable: int | str | None = None
 
 
 class DaemonSetUpdateStrategy(APIStruct):
-    """apps/v1 DaemonSetUpdateStrategy."""
-
     rolling_update: RollingUpdateDaemonSet | None = None
     type: str | None = None
 
 
 class DaemonSetSpec(APIStruct):
-    """apps/v1 DaemonSetSpec."""
-
     min_ready_seconds: int | None = None
     revision_history_limit: int | None = None
     selector: LabelSelector
@@ -40,8 +34,6 @@ class DaemonSetSpec(APIStruct):
 
 
 class DaemonSetCondition(APIStruct):
-    """apps/v1 DaemonSetCondition."""
-
     last_transition_time: str | None = None
     message: str | None = None
     reason: str | None = None
@@ -50,8 +42,6 @@ class DaemonSetCondition(APIStruct):
 
 
 class DaemonSetStatus(APIStruct):
-    """apps/v1 DaemonSetStatus."""
-
     collision_count: int | None = None
     conditions: tuple[DaemonSetCondition, ...] = ()
     current_number_scheduled: int
@@ -72,22 +62,16 @@ class DaemonSet(Kind, group="apps", version="v1", short_names=("ds",), partial=F
 
 
 class RollingUpdateDeployment(APIStruct):
-    """apps/v1 RollingUpdateDeployment."""
-
     max_surge: int | str | None = None
     max_unavailable: int | str | None = None
 
 
 class DeploymentStrategy(APIStruct):
-    """apps/v1 DeploymentStrategy."""
-
     rolling_update: RollingUpdateDeployment | None = None
     type: str | None = None
 
 
 class DeploymentSpec(APIStruct):
-    """apps/v1 DeploymentSpec."""
-
     min_ready_seconds: int | None = None
     paused: bool | None = None
     progress_deadline_seconds: int | None = None
@@ -99,8 +83,6 @@ class DeploymentSpec(APIStruct):
 
 
 class DeploymentCondition(APIStruct):
-    """apps/v1 DeploymentCondition."""
-
     last_transition_time: str | None = None
     last_update_time: str | None = None
     message: str | None = None
@@ -110,8 +92,6 @@ class DeploymentCondition(APIStruct):
 
 
 class DeploymentStatus(APIStruct):
-    """apps/v1 DeploymentStatus."""
-
     available_replicas: int | None = None
     collision_count: int | None = None
     conditions: tuple[DeploymentCondition, ...] = ()
@@ -131,8 +111,6 @@ class Deployment(Kind, group="apps", version="v1", short_names=("deploy",), part
 
 
 class ReplicaSetSpec(APIStruct):
-    """apps/v1 ReplicaSetSpec."""
-
     min_ready_seconds: int | None = None
     replicas: int | None = None
     selector: LabelSelector
@@ -140,8 +118,6 @@ class ReplicaSetSpec(APIStruct):
 
 
 class ReplicaSetCondition(APIStruct):
-    """apps/v1 ReplicaSetCondition."""
-
     last_transition_time: str | None = None
     message: str | None = None
     reason: str | None = None
@@ -150,8 +126,6 @@ class ReplicaSetCondition(APIStruct):
 
 
 class ReplicaSetStatus(APIStruct):
-    """apps/v1 ReplicaSetStatus."""
-
     available_replicas: int | None = None
     conditions: tuple[ReplicaSetCondition, ...] = ()
     fully_labeled_replicas: int | None = None
@@ -169,35 +143,25 @@ class ReplicaSet(Kind, group="apps", version="v1", short_names=("rs",), partial=
 
 
 class StatefulSetOrdinals(APIStruct):
-    """apps/v1 StatefulSetOrdinals."""
-
     start: int | None = None
 
 
 class StatefulSetPersistentVolumeClaimRetentionPolicy(APIStruct):
-    """apps/v1 StatefulSetPersistentVolumeClaimRetentionPolicy."""
-
     when_deleted: str | None = None
     when_scaled: str | None = None
 
 
 class RollingUpdateStatefulSetStrategy(APIStruct):
-    """apps/v1 RollingUpdateStatefulSetStrategy."""
-
     max_unavailable: int | str | None = None
     partition: int | None = None
 
 
 class StatefulSetUpdateStrategy(APIStruct):
-    """apps/v1 StatefulSetUpdateStrategy."""
-
     rolling_update: RollingUpdateStatefulSetStrategy | None = None
     type: str | None = None
 
 
 class StatefulSetSpec(APIStruct):
-    """apps/v1 StatefulSetSpec."""
-
     min_ready_seconds: int | None = None
     ordinals: StatefulSetOrdinals | None = None
     persistent_volume_claim_retention_policy: StatefulSetPersistentVolumeClaimRetentionPolicy | None = None
@@ -212,8 +176,6 @@ class StatefulSetSpec(APIStruct):
 
 
 class StatefulSetCondition(APIStruct):
-    """apps/v1 StatefulSetCondition."""
-
     last_transition_time: str | None = None
     message: str | None = None
     reason: str | None = None
@@ -222,8 +184,6 @@ class StatefulSetCondition(APIStruct):
 
 
 class StatefulSetStatus(APIStruct):
-    """apps/v1 StatefulSetStatus."""
-
     available_replicas: int | None = None
     collision_count: int | None = None
     conditions: tuple[StatefulSetCondition, ...] = ()

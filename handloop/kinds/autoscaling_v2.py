@@ -7,16 +7,12 @@ from handloop.kinds.meta_v1 import LabelSelector
 
 
 class HPAScalingPolicy(APIStruct):
-    """autoscaling/v2 HPAScalingPolicy."""
-
     period_seconds: int
     type: str
     value: int
 
 
 class HPAScalingRules(APIStruct):
-    """autoscaling/v2 HPAScalingRules."""
-
     policies: tuple[HPAScalingPolicy, ...] = ()
     select_policy: str | None = None
     stabilization_window_seconds: int | None = None
@@ -24,15 +20,11 @@ class HPAScalingRules(APIStruct):
 
 
 class HorizontalPodAutoscalerBehavior(APIStruct):
-    """autoscaling/v2 HorizontalPodAutoscalerBehavior."""
-
     scale_down: HPAScalingRules | None = None
     scale_up: HPAScalingRules | None = None
 
 
 class MetricTarget(APIStruct):
-    """autoscaling/v2 MetricTarget."""
-
     average_utilization: int | None = None
     average_value: str | None = None
     type: str
@@ -40,60 +32,44 @@ class MetricTarget(APIStruct):
 
 
 class ContainerResourceMetricSource(APIStruct):
-    """autoscaling/v2 ContainerResourceMetricSource."""
-
     container: str
     name: str
     target: MetricTarget
 
 
 class MetricIdentifier(APIStruct):
-    """autoscaling/v2 MetricIdentifier."""
-
     name: str
     selector: LabelSelector | None = None
 
 
 class ExternalMetricSource(APIStruct):
-    """autoscaling/v2 ExternalMetricSource."""
-
     metric: MetricIdentifier
     target: MetricTarget
 
 
 class CrossVersionObjectReference(APIStruct):
-    """autoscaling/v2 CrossVersionObjectReference."""
-
     api_version: str | None = None
     kind: str
     name: str
 
 
 class ObjectMetricSource(APIStruct):
-    """autoscaling/v2 ObjectMetricSource."""
-
     described_object: CrossVersionObjectReference
     metric: MetricIdentifier
     target: MetricTarget
 
 
 class PodsMetricSource(APIStruct):
-    """autoscaling/v2 PodsMetricSource."""
-
     metric: MetricIdentifier
     target: MetricTarget
 
 
 class ResourceMetricSource(APIStruct):
-    """autoscaling/v2 ResourceMetricSource."""
-
     name: str
     target: MetricTarget
 
 
 class MetricSpec(APIStruct):
-    """autoscaling/v2 MetricSpec."""
-
     container_resource: ContainerResourceMetricSource | None = None
     external: ExternalMetricSource | None = None
     object: ObjectMetricSource | None = None
@@ -103,8 +79,6 @@ class MetricSpec(APIStruct):
 
 
 class HorizontalPodAutoscalerSpec(APIStruct):
-    """autoscaling/v2 HorizontalPodAutoscalerSpec."""
-
     behavior: HorizontalPodAutoscalerBehavior | None = None
     max_replicas: int
     metrics: tuple[MetricSpec, ...] = ()
@@ -113,8 +87,6 @@ class HorizontalPodAutoscalerSpec(APIStruct):
 
 
 class HorizontalPodAutoscalerCondition(APIStruct):
-    """autoscaling/v2 HorizontalPodAutoscalerCondition."""
-
     last_transition_time: str | None = None
     message: str | None = None
     reason: str | None = None
@@ -123,53 +95,39 @@ class HorizontalPodAutoscalerCondition(APIStruct):
 
 
 class MetricValueStatus(APIStruct):
-    """autoscaling/v2 MetricValueStatus."""
-
     average_utilization: int | None = None
     average_value: str | None = None
     value: str | None = None
 
 
 class ContainerResourceMetricStatus(APIStruct):
-    """autoscaling/v2 ContainerResourceMetricStatus."""
-
     container: str
     current: MetricValueStatus
     name: str
 
 
 class ExternalMetricStatus(APIStruct):
-    """autoscaling/v2 ExternalMetricStatus."""
-
     current: MetricValueStatus
     metric: MetricIdentifier
 
 
 class ObjectMetricStatus(APIStruct):
-    """autoscaling/v2 ObjectMetricStatus."""
-
     current: MetricValueStatus
     described_object: CrossVersionObjectReference
     metric: MetricIdentifier
 
 
 class PodsMetricStatus(APIStruct):
-    """autoscaling/v2 PodsMetricStatus."""
-
     current: MetricValueStatus
     metric: MetricIdentifier
 
 
 class ResourceMetricStatus(APIStruct):
-    """autoscaling/v2 ResourceMetricStatus."""
-
     current: MetricValueStatus
     name: str
 
 
 class MetricStatus(APIStruct):
-    """autoscaling/v2 MetricStatus."""
-
     container_resource: ContainerResourceMetricStatus | None = None
     external: ExternalMetricStatus | None = None
     object: ObjectMetricStatus | None = None
@@ -179,8 +137,6 @@ class MetricStatus(APIStruct):
 
 
 class HorizontalPodAutoscalerStatus(APIStruct):
-    """autoscaling/v2 HorizontalPodAutoscalerStatus."""
-
     conditions: tuple[HorizontalPodAutoscalerCondition, ...] = ()
     current_metrics: tuple[MetricStatus, ...] = ()
     current_replicas: int | None = None

@@ -8,50 +8,36 @@ from handloop.kinds.meta_v1 import LabelSelector
 
 
 class PodFailurePolicyOnExitCodesRequirement(APIStruct):
-    """batch/v1 PodFailurePolicyOnExitCodesRequirement."""
-
     container_name: str | None = None
     operator: str
     values: tuple[int, ...]
 
 
 class PodFailurePolicyOnPodConditionsPattern(APIStruct):
-    """batch/v1 PodFailurePolicyOnPodConditionsPattern."""
-
     status: str | None = None
     type: str
 
 
 class PodFailurePolicyRule(APIStruct):
-    """batch/v1 PodFailurePolicyRule."""
-
     action: str
     on_exit_codes: PodFailurePolicyOnExitCodesRequirement | None = None
     on_pod_conditions: tuple[PodFailurePolicyOnPodConditionsPattern, ...] = ()
 
 
 class PodFailurePolicy(APIStruct):
-    """batch/v1 PodFailurePolicy."""
-
     rules: tuple[PodFailurePolicyRule, ...]
 
 
 class SuccessPolicyRule(APIStruct):
-    """batch/v1 SuccessPolicyRule."""
-
     succeeded_count: int | None = None
     succeeded_indexes: str | None = None
 
 
 class SuccessPolicy(APIStruct):
-    """batch/v1 SuccessPolicy."""
-
     rules: tuple[SuccessPolicyRule, ...]
 
 
 class JobSpec(APIStruct):
-    """batch/v1 JobSpec."""
-
     active_deadline_seconds: int | None = None
     backoff_limit: int | None = None
     backoff_limit_per_index: int | None = None
@@ -71,15 +57,11 @@ class JobSpec(APIStruct):
 
 
 class JobTemplateSpec(APIStruct):
-    """batch/v1 JobTemplateSpec."""
-
     metadata: ObjectMeta = ObjectMeta()
     spec: JobSpec
 
 
 class CronJobSpec(APIStruct):
-    """batch/v1 CronJobSpec."""
-
     concurrency_policy: str | None = None
     failed_jobs_history_limit: int | None = None
     job_template: JobTemplateSpec
@@ -91,8 +73,6 @@ class CronJobSpec(APIStruct):
 
 
 class CronJobStatus(APIStruct):
-    """batch/v1 CronJobStatus."""
-
     active: tuple[ObjectReference, ...] = ()
     last_schedule_time: str | None = None
     last_successful_time: str | None = None
@@ -106,8 +86,6 @@ class CronJob(Kind, group="batch", version="v1", short_names=("cj",), partial=Fa
 
 
 class JobCondition(APIStruct):
-    """batch/v1 JobCondition."""
-
     last_probe_time: str | None = None
     last_transition_time: str | None = None
     message: str | None = None
@@ -117,15 +95,11 @@ class JobCondition(APIStruct):
 
 
 class UncountedTerminatedPods(APIStruct):
-    """batch/v1 UncountedTerminatedPods."""
-
     failed: tuple[str, ...] = ()
     succeeded: tuple[str, ...] = ()
 
 
 class JobStatus(APIStruct):
-    """batch/v1 JobStatus."""
-
     active: int | None = None
     completed_indexes: str | None = None
     completion_time: str | None = None

@@ -6,8 +6,6 @@ from handloop.apis.meta import APIStruct, Kind, MapOf
 
 
 class CertificateSigningRequestSpec(APIStruct):
-    """certificates.k8s.io/v1 CertificateSigningRequestSpec."""
-
     expiration_seconds: int | None = None
     extra: MapOf[tuple[str, ...]] = MapOf()
     groups: tuple[str, ...] = ()
@@ -19,8 +17,6 @@ class CertificateSigningRequestSpec(APIStruct):
 
 
 class CertificateSigningRequestCondition(APIStruct):
-    """certificates.k8s.io/v1 CertificateSigningRequestCondition."""
-
     last_transition_time: str | None = None
     last_update_time: str | None = None
     message: str | None = None
@@ -30,8 +26,6 @@ class CertificateSigningRequestCondition(APIStruct):
 
 
 class CertificateSigningRequestStatus(APIStruct):
-    """certificates.k8s.io/v1 CertificateSigningRequestStatus."""
-
     certificate: str | None = None
     conditions: tuple[CertificateSigningRequestCondition, ...] = ()
 

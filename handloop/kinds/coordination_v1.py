@@ -6,8 +6,6 @@ from handloop.apis.meta import APIStruct, Kind
 
 
 class LeaseSpec(APIStruct):
-    """coordination.k8s.io/v1 LeaseSpec."""
-
     acquire_time: str | None = None
     holder_identity: str | None = None
     lease_duration_seconds: int | None = None

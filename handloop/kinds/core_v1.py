@@ -17,8 +17,6 @@ class ConfigMap(Kind, group="", version="v1", short_names=("cm",), partial=False
 
 
 class ObjectReference(APIStruct):
-    """core/v1 ObjectReference."""
-
     api_version: str | None = None
     field_path: str | None = None
     kind: str | None = None
@@ -29,8 +27,6 @@ class ObjectReference(APIStruct):
 
 
 class EndpointAddress(APIStruct):
-    """core/v1 EndpointAddress."""
-
     hostname: str | None = None
     ip: str
     node_name: str | None = None
@@ -38,8 +34,6 @@ class EndpointAddress(APIStruct):
 
 
 class EndpointPort(APIStruct):
-    """core/v1 EndpointPort."""
-
     app_protocol: str | None = None
     name: str | None = None
     port: int
@@ -47,8 +41,6 @@ class EndpointPort(APIStruct):
 
 
 class EndpointSubset(APIStruct):
-    """core/v1 EndpointSubset."""
-
     addresses: tuple[EndpointAddress, ...] = ()
     not_ready_addresses: tuple[EndpointAddress, ...] = ()
     ports: tuple[EndpointPort, ...] = ()
@@ -61,15 +53,11 @@ class Endpoints(Kind, group="", version="v1", plural="endpoints", short_names=("
 
 
 class EventSeries(APIStruct):
-    """core/v1 EventSeries."""
-
     count: int | None = None
     last_observed_time: str | None = None
 
 
 class EventSource(APIStruct):
-    """core/v1 EventSource."""
-
     component: str | None = None
     host: str | None = None
 
@@ -94,8 +82,6 @@ class Event(Kind, group="", version="v1", short_names=("ev",), partial=False):
 
 
 class LimitRangeItem(APIStruct):
-    """core/v1 LimitRangeItem."""
-
     default: FrozenMap = EMPTY_MAP
     default_request: FrozenMap = EMPTY_MAP
     max: FrozenMap = EMPTY_MAP
@@ -105,8 +91,6 @@ class LimitRangeItem(APIStruct):
 
 
 class LimitRangeSpec(APIStruct):
-    """core/v1 LimitRangeSpec."""
-
     limits: tuple[LimitRangeItem, ...]
 
 
@@ -117,14 +101,10 @@ class LimitRange(Kind, group="", version="v1", short_names=("limits",), partial=
 
 
 class NamespaceSpec(APIStruct):
-    """core/v1 NamespaceSpec."""
-
     finalizers: tuple[str, ...] = ()
 
 
 class NamespaceCondition(APIStruct):
-    """core/v1 NamespaceCondition."""
-
     last_transition_time: str | None = None
     message: str | None = None
     reason: str | None = None
@@ -133,8 +113,6 @@ class NamespaceCondition(APIStruct):
 
 
 class NamespaceStatus(APIStruct):
-    """core/v1 NamespaceStatus."""
-
     conditions: tuple[NamespaceCondition, ...] = ()
     phase: str | None = None
 
@@ -147,8 +125,6 @@ class Namespace(Kind, group="", version="v1", scope="Cluster", short_names=("ns"
 
 
 class ConfigMapNodeConfigSource(APIStruct):
-    """core/v1 ConfigMapNodeConfigSource."""
-
     kubelet_config_key: str
     name: str
     namespace: str
@@ -157,14 +133,10 @@ class ConfigMapNodeConfigSource(APIStruct):
 
 
 class NodeConfigSource(APIStruct):
-    """core/v1 NodeConfigSource."""
-
     config_map: ConfigMapNodeConfigSource | None = None
 
 
 class Taint(APIStruct):
-    """core/v1 Taint."""
-
     effect: str
     key: str
     time_added: str | None = None
@@ -172,8 +144,6 @@ class Taint(APIStruct):
 
 
 class NodeSpec(APIStruct):
-    """core/v1 NodeSpec."""
-
     config_source: NodeConfigSource | None = None
     external_id: str | None = None
     pod_cidr: str | None = None
@@ -184,15 +154,11 @@ class NodeSpec(APIStruct):
 
 
 class NodeAddress(APIStruct):
-    """core/v1 NodeAddress."""
-
     address: str
     type: str
 
 
 class NodeCondition(APIStruct):
-    """core/v1 NodeCondition."""
-
     last_heartbeat_time: str | None = None
     last_transition_time: str | None = None
     message: str | None = None
@@ -202,8 +168,6 @@ class NodeCondition(APIStruct):
 
 
 class NodeConfigStatus(APIStruct):
-    """core/v1 NodeConfigStatus."""
-
     active: NodeConfigSource | None = None
     assigned: NodeConfigSource | None = None
     error: str | None = None
@@ -211,39 +175,27 @@ class NodeConfigStatus(APIStruct):
 
 
 class DaemonEndpoint(APIStruct):
-    """core/v1 DaemonEndpoint."""
-
     port: int = msgspec.field(name="Port")
 
 
 class NodeDaemonEndpoints(APIStruct):
-    """core/v1 NodeDaemonEndpoints."""
-
     kubelet_endpoint: DaemonEndpoint | None = None
 
 
 class NodeFeatures(APIStruct):
-    """core/v1 NodeFeatures."""
-
     supplemental_groups_policy: bool | None = None
 
 
 class ContainerImage(APIStruct):
-    """core/v1 ContainerImage."""
-
     names: tuple[str, ...] = ()
     size_bytes: int | None = None
 
 
 class NodeSwapStatus(APIStruct):
-    """core/v1 NodeSwapStatus."""
-
     capacity: int | None = None
 
 
 class NodeSystemInfo(APIStruct):
-    """core/v1 NodeSystemInfo."""
-
     architecture: str
     boot_id: str
     container_runtime_version: str
@@ -258,29 +210,21 @@ class NodeSystemInfo(APIStruct):
 
 
 class NodeRuntimeHandlerFeatures(APIStruct):
-    """core/v1 NodeRuntimeHandlerFeatures."""
-
     recursive_read_only_mounts: bool | None = None
     user_namespaces: bool | None = None
 
 
 class NodeRuntimeHandler(APIStruct):
-    """core/v1 NodeRuntimeHandler."""
-
     features: NodeRuntimeHandlerFeatures | None = None
     name: str | None = None
 
 
 class AttachedVolume(APIStruct):
-    """core/v1 AttachedVolume."""
-
     device_path: str
     name: str
 
 
 class NodeStatus(APIStruct):
-    """core/v1 NodeStatus."""
-
     addresses: tuple[NodeAddress, ...] = ()
     allocatable: FrozenMap = EMPTY_MAP
     capacity: FrozenMap = EMPTY_MAP
@@ -305,16 +249,12 @@ class Node(Kind, group="", version="v1", scope="Cluster", short_names=("no",), p
 
 
 class TypedLocalObjectReference(APIStruct):
-    """core/v1 TypedLocalObjectReference."""
-
     api_group: str | None = None
     kind: str
     name: str
 
 
 class TypedObjectReference(APIStruct):
-    """core/v1 TypedObjectReference."""
-
     api_group: str | None = None
     kind: str
     name: str
@@ -322,15 +262,11 @@ class TypedObjectReference(APIStruct):
 
 
 class VolumeResourceRequirements(APIStruct):
-    """core/v1 VolumeResourceRequirements."""
-
     limits: FrozenMap = EMPTY_MAP
     requests: FrozenMap = EMPTY_MAP
 
 
 class PersistentVolumeClaimSpec(APIStruct):
-    """core/v1 PersistentVolumeClaimSpec."""
-
     access_modes: tuple[str, ...] = ()
     data_source: TypedLocalObjectReference | None = None
     data_source_ref: TypedObjectReference | None = None
@@ -343,8 +279,6 @@ class PersistentVolumeClaimSpec(APIStruct):
 
 
 class PersistentVolumeClaimCondition(APIStruct):
-    """core/v1 PersistentVolumeClaimCondition."""
-
     last_probe_time: str | None = None
     last_transition_time: str | None = None
     message: str | None = None
@@ -354,15 +288,11 @@ class PersistentVolumeClaimCondition(APIStruct):
 
 
 class ModifyVolumeStatus(APIStruct):
-    """core/v1 ModifyVolumeStatus."""
-
     status: str
     target_volume_attributes_class_name: str | None = None
 
 
 class PersistentVolumeClaimStatus(APIStruct):
-    """core/v1 PersistentVolumeClaimStatus."""
-
     access_modes: tuple[str, ...] = ()
     allocated_resource_statuses: FrozenMap = EMPTY_MAP
     allocated_resources: FrozenMap = EMPTY_MAP
@@ -381,8 +311,6 @@ class PersistentVolumeClaim(Kind, group="", version="v1", short_names=("pvc",), 
 
 
 class AWSElasticBlockStoreVolumeSource(APIStruct):
-    """core/v1 AWSElasticBlockStoreVolumeSource."""
-
     fs_type: str | None = None
     partition: int | None = None
     read_only: bool | None = None
@@ -390,8 +318,6 @@ class AWSElasticBlockStoreVolumeSource(APIStruct):
 
 
 class AzureDiskVolumeSource(APIStruct):
-    """core/v1 AzureDiskVolumeSource."""
-
     caching_mode: str | None = None
     disk_name: str
     disk_uri: str
@@ -401,8 +327,6 @@ class AzureDiskVolumeSource(APIStruct):
 
 
 class AzureFilePersistentVolumeSource(APIStruct):
-    """core/v1 AzureFilePersistentVolumeSource."""
-
     read_only: bool | None = None
     secret_name: str
     secret_namespace: str | None = None
@@ -410,15 +334,11 @@ class AzureFilePersistentVolumeSource(APIStruct):
 
 
 class SecretReference(APIStruct):
-    """core/v1 SecretReference."""
-
     name: str | None = None
     namespace: str | None = None
 
 
 class CephFSPersistentVolumeSource(APIStruct):
-    """core/v1 CephFSPersistentVolumeSource."""
-
     monitors: tuple[str, ...]
     path: str | None = None
     read_only: bool | None = None
@@ -428,8 +348,6 @@ class CephFSPersistentVolumeSource(APIStruct):
 
 
 class CinderPersistentVolumeSource(APIStruct):
-    """core/v1 CinderPersistentVolumeSource."""
-
     fs_type: str | None = None
     read_only: bool | None = None
     secret_ref: SecretReference | None = None
@@ -437,8 +355,6 @@ class CinderPersistentVolumeSource(APIStruct):
 
 
 class CSIPersistentVolumeSource(APIStruct):
-    """core/v1 CSIPersistentVolumeSource."""
-
     controller_expand_secret_ref: SecretReference | None = None
     controller_publish_secret_ref: SecretReference | None = None
     driver: str
@@ -452,8 +368,6 @@ class CSIPersistentVolumeSource(APIStruct):
 
 
 class FCVolumeSource(APIStruct):
-    """core/v1 FCVolumeSource."""
-
     fs_type: str | None = None
     lun: int | None = None
     read_only: bool | None = None
@@ -462,8 +376,6 @@ class FCVolumeSource(APIStruct):
 
 
 class FlexPersistentVolumeSource(APIStruct):
-    """core/v1 FlexPersistentVolumeSource."""
-
     driver: str
     fs_type: str | None = None
     options: FrozenMap = EMPTY_MAP
@@ -472,15 +384,11 @@ class FlexPersistentVolumeSource(APIStruct):
 
 
 class FlockerVolumeSource(APIStruct):
-    """core/v1 FlockerVolumeSource."""
-
     dataset_name: str | None = None
     dataset_uuid: str | None = None
 
 
 class GCEPersistentDiskVolumeSource(APIStruct):
-    """core/v1 GCEPersistentDiskVolumeSource."""
-
     fs_type: str | None = None
     partition: int | None = None
     pd_name: str
@@ -488,8 +396,6 @@ class GCEPersistentDiskVolumeSource(APIStruct):
 
 
 class GlusterfsPersistentVolumeSource(APIStruct):
-    """core/v1 GlusterfsPersistentVolumeSource."""
-
     endpoints: str
     endpoints_namespace: str | None = None
     path: str
@@ -497,15 +403,11 @@ class GlusterfsPersistentVolumeSource(APIStruct):
 
 
 class HostPathVolumeSource(APIStruct):
-    """core/v1 HostPathVolumeSource."""
-
     path: str
     type: str | None = None
 
 
 class ISCSIPersistentVolumeSource(APIStruct):
-    """core/v1 ISCSIPersistentVolumeSource."""
-
     chap_auth_discovery: bool | None = None
     chap_auth_session: bool | None = None
     fs_type: str | None = None
@@ -520,65 +422,47 @@ class ISCSIPersistentVolumeSource(APIStruct):
 
 
 class LocalVolumeSource(APIStruct):
-    """core/v1 LocalVolumeSource."""
-
     fs_type: str | None = None
     path: str
 
 
 class NFSVolumeSource(APIStruct):
-    """core/v1 NFSVolumeSource."""
-
     path: str
     read_only: bool | None = None
     server: str
 
 
 class NodeSelectorRequirement(APIStruct):
-    """core/v1 NodeSelectorRequirement."""
-
     key: str
     operator: str
     values: tuple[str, ...] = ()
 
 
 class NodeSelectorTerm(APIStruct):
-    """core/v1 NodeSelectorTerm."""
-
     match_expressions: tuple[NodeSelectorRequirement, ...] = ()
     match_fields: tuple[NodeSelectorRequirement, ...] = ()
 
 
 class NodeSelector(APIStruct):
-    """core/v1 NodeSelector."""
-
     node_selector_terms: tuple[NodeSelectorTerm, ...]
 
 
 class VolumeNodeAffinity(APIStruct):
-    """core/v1 VolumeNodeAffinity."""
-
     required: NodeSelector | None = None
 
 
 class PhotonPersistentDiskVolumeSource(APIStruct):
-    """core/v1 PhotonPersistentDiskVolumeSource."""
-
     fs_type: str | None = None
     pd_id: str
 
 
 class PortworxVolumeSource(APIStruct):
-    """core/v1 PortworxVolumeSource."""
-
     fs_type: str | None = None
     read_only: bool | None = None
     volume_id: str
 
 
 class QuobyteVolumeSource(APIStruct):
-    """core/v1 QuobyteVolumeSource."""
-
     group: str | None = None
     read_only: bool | None = None
     registry: str
@@ -588,8 +472,6 @@ class QuobyteVolumeSource(APIStruct):
 
 
 class RBDPersistentVolumeSource(APIStruct):
-    """core/v1 RBDPersistentVolumeSource."""
-
     fs_type: str | None = None
     image: str
     keyring: str | None = None
@@ -601,8 +483,6 @@ class RBDPersistentVolumeSource(APIStruct):
 
 
 class ScaleIOPersistentVolumeSource(APIStruct):
-    """core/v1 ScaleIOPersistentVolumeSource."""
-
     fs_type: str | None = None
     gateway: str
     protection_domain: str | None = None
@@ -616,8 +496,6 @@ class ScaleIOPersistentVolumeSource(APIStruct):
 
 
 class StorageOSPersistentVolumeSource(APIStruct):
-    """core/v1 StorageOSPersistentVolumeSource."""
-
     fs_type: str | None = None
     read_only: bool | None = None
     secret_ref: ObjectReference | None = None
@@ -626,8 +504,6 @@ class StorageOSPersistentVolumeSource(APIStruct):
 
 
 class VsphereVirtualDiskVolumeSource(APIStruct):
-    """core/v1 VsphereVirtualDiskVolumeSource."""
-
     fs_type: str | None = None
     storage_policy_id: str | None = None
     storage_policy_name: str | None = None
@@ -635,8 +511,6 @@ class VsphereVirtualDiskVolumeSource(APIStruct):
 
 
 class PersistentVolumeSpec(APIStruct):
-    """core/v1 PersistentVolumeSpec."""
-
     access_modes: tuple[str, ...] = ()
     aws_elastic_block_store: AWSElasticBlockStoreVolumeSource | None = None
     azure_disk: AzureDiskVolumeSource | None = None
@@ -671,8 +545,6 @@ class PersistentVolumeSpec(APIStruct):
 
 
 class PersistentVolumeStatus(APIStruct):
-    """core/v1 PersistentVolumeStatus."""
-
     last_phase_transition_time: str | None = None
     message: str | None = None
     phase: str | None = None
@@ -687,22 +559,16 @@ class PersistentVolume(Kind, group="", version="v1", scope="Cluster", short_name
 
 
 class PreferredSchedulingTerm(APIStruct):
-    """core/v1 PreferredSchedulingTerm."""
-
     preference: NodeSelectorTerm
     weight: int
 
 
 class NodeAffinity(APIStruct):
-    """core/v1 NodeAffinity."""
-
     preferred_during_scheduling_ignored_during_execution: tuple[PreferredSchedulingTerm, ...] = ()
     required_during_scheduling_ignored_during_execution: NodeSelector | None = None
 
 
 class PodAffinityTerm(APIStruct):
-    """core/v1 PodAffinityTerm."""
-
     label_selector: LabelSelector | None = None
     match_label_keys: tuple[str, ...] = ()
     mismatch_label_keys: tuple[str, ...] = ()
@@ -712,52 +578,38 @@ class PodAffinityTerm(APIStruct):
 
 
 class WeightedPodAffinityTerm(APIStruct):
-    """core/v1 WeightedPodAffinityTerm."""
-
     pod_affinity_term: PodAffinityTerm
     weight: int
 
 
 class PodAffinity(APIStruct):
-    """core/v1 PodAffinity."""
-
     preferred_during_scheduling_ignored_during_execution: tuple[WeightedPodAffinityTerm, ...] = ()
     required_during_scheduling_ignored_during_execution: tuple[PodAffinityTerm, ...] = ()
 
 
 class PodAntiAffinity(APIStruct):
-    """core/v1 PodAntiAffinity."""
-
     preferred_during_scheduling_ignored_during_execution: tuple[WeightedPodAffinityTerm, ...] = ()
     required_during_scheduling_ignored_during_execution: tuple[PodAffinityTerm, ...] = ()
 
 
 class Affinity(APIStruct):
-    """core/v1 Affinity."""
-
     node_affinity: NodeAffinity | None = None
     pod_affinity: PodAffinity | None = None
     pod_anti_affinity: PodAntiAffinity | None = None
 
 
 class ConfigMapKeySelector(APIStruct):
-    """core/v1 ConfigMapKeySelector."""
-
     key: str
     name: str | None = None
     optional: bool | None = None
 
 
 class ObjectFieldSelector(APIStruct):
-    """core/v1 ObjectFieldSelector."""
-
     api_version: str | None = None
     field_path: str
 
 
 class FileKeySelector(APIStruct):
-    """core/v1 FileKeySelector."""
-
     key: str
     optional: bool | None = None
     path: str
@@ -765,24 +617,18 @@ class FileKeySelector(APIStruct):
 
 
 class ResourceFieldSelector(APIStruct):
-    """core/v1 ResourceFieldSelector."""
-
     container_name: str | None = None
     divisor: str | None = None
     resource: str
 
 
 class SecretKeySelector(APIStruct):
-    """core/v1 SecretKeySelector."""
-
     key: str
     name: str | None = None
     optional: bool | None = None
 
 
 class EnvVarSource(APIStruct):
-    """core/v1 EnvVarSource."""
-
     config_map_key_ref: ConfigMapKeySelector | None = None
     field_ref: ObjectFieldSelector | None = None
     file_key_ref: FileKeySelector | None = None
@@ -791,51 +637,37 @@ class EnvVarSource(APIStruct):
 
 
 class EnvVar(APIStruct):
-    """core/v1 EnvVar."""
-
     name: str
     value: str | None = None
     value_from: EnvVarSource | None = None
 
 
 class ConfigMapEnvSource(APIStruct):
-    """core/v1 ConfigMapEnvSource."""
-
     name: str | None = None
     optional: bool | None = None
 
 
 class SecretEnvSource(APIStruct):
-    """core/v1 SecretEnvSource."""
-
     name: str | None = None
     optional: bool | None = None
 
 
 class EnvFromSource(APIStruct):
-    """core/v1 EnvFromSource."""
-
     config_map_ref: ConfigMapEnvSource | None = None
     prefix: str | None = None
     secret_ref: SecretEnvSource | None = None
 
 
 class ExecAction(APIStruct):
-    """core/v1 ExecAction."""
-
     command: tuple[str, ...] = ()
 
 
 class HTTPHeader(APIStruct):
-    """core/v1 HTTPHeader."""
-
     name: str
     value: str
 
 
 class HTTPGetAction(APIStruct):
-    """core/v1 HTTPGetAction."""
-
     host: str | None = None
     http_headers: tuple[HTTPHeader, ...] = ()
     path: str | None = None
@@ -844,21 +676,15 @@ class HTTPGetAction(APIStruct):
 
 
 class SleepAction(APIStruct):
-    """core/v1 SleepAction."""
-
     seconds: int
 
 
 class TCPSocketAction(APIStruct):
-    """core/v1 TCPSocketAction."""
-
     host: str | None = None
     port: int | str
 
 
 class LifecycleHandler(APIStruct):
-    """core/v1 LifecycleHandler."""
-
     exec: ExecAction | None = None
     http_get: HTTPGetAction | None = None
     sleep: SleepAction | None = None
@@ -866,23 +692,17 @@ class LifecycleHandler(APIStruct):
 
 
 class Lifecycle(APIStruct):
-    """core/v1 Lifecycle."""
-
     post_start: LifecycleHandler | None = None
     pre_stop: LifecycleHandler | None = None
     stop_signal: str | None = None
 
 
 class GRPCAction(APIStruct):
-    """core/v1 GRPCAction."""
-
     port: int
     service: str | None = None
 
 
 class Probe(APIStruct):
-    """core/v1 Probe."""
-
     exec: ExecAction | None = None
     failure_threshold: int | None = None
     grpc: GRPCAction | None = None
@@ -896,8 +716,6 @@ class Probe(APIStruct):
 
 
 class ContainerPort(APIStruct):
-    """core/v1 ContainerPort."""
-
     container_port: int
     host_ip: str | None = None
     host_port: int | None = None
@@ -906,58 +724,42 @@ class ContainerPort(APIStruct):
 
 
 class ContainerResizePolicy(APIStruct):
-    """core/v1 ContainerResizePolicy."""
-
     resource_name: str
     restart_policy: str
 
 
 class ResourceClaim(APIStruct):
-    """core/v1 ResourceClaim."""
-
     name: str
     request: str | None = None
 
 
 class ResourceRequirements(APIStruct):
-    """core/v1 ResourceRequirements."""
-
     claims: tuple[ResourceClaim, ...] = ()
     limits: FrozenMap = EMPTY_MAP
     requests: FrozenMap = EMPTY_MAP
 
 
 class ContainerRestartRuleOnExitCodes(APIStruct):
-    """core/v1 ContainerRestartRuleOnExitCodes."""
-
     operator: str
     values: tuple[int, ...] = ()
 
 
 class ContainerRestartRule(APIStruct):
-    """core/v1 ContainerRestartRule."""
-
     action: str
     exit_codes: ContainerRestartRuleOnExitCodes | None = None
 
 
 class AppArmorProfile(APIStruct):
-    """core/v1 AppArmorProfile."""
-
     localhost_profile: str | None = None
     type: str
 
 
 class Capabilities(APIStruct):
-    """core/v1 Capabilities."""
-
     add: tuple[str, ...] = ()
     drop: tuple[str, ...] = ()
 
 
 class SELinuxOptions(APIStruct):
-    """core/v1 SELinuxOptions."""
-
     level: str | None = None
     role: str | None = None
     type: str | None = None
@@ -965,15 +767,11 @@ class SELinuxOptions(APIStruct):
 
 
 class SeccompProfile(APIStruct):
-    """core/v1 SeccompProfile."""
-
     localhost_profile: str | None = None
     type: str
 
 
 class WindowsSecurityContextOptions(APIStruct):
-    """core/v1 WindowsSecurityContextOptions."""
-
     gmsa_credential_spec: str | None = None
     gmsa_credential_spec_name: str | None = None
     host_process: bool | None = None
@@ -981,8 +779,6 @@ class WindowsSecurityContextOptions(APIStruct):
 
 
 class SecurityContext(APIStruct):
-    """core/v1 SecurityContext."""
-
     allow_privilege_escalation: bool | None = None
     app_armor_profile: AppArmorProfile | None = None
     capabilities: Capabilities | None = None
@@ -998,15 +794,11 @@ class SecurityContext(APIStruct):
 
 
 class VolumeDevice(APIStruct):
-    """core/v1 VolumeDevice."""
-
     device_path: str
     name: str
 
 
 class VolumeMount(APIStruct):
-    """core/v1 VolumeMount."""
-
     mount_path: str
     mount_propagation: str | None = None
     name: str
@@ -1017,8 +809,6 @@ class VolumeMount(APIStruct):
 
 
 class Container(APIStruct):
-    """core/v1 Container."""
-
     args: tuple[str, ...] = ()
     command: tuple[str, ...] = ()
     env: tuple[EnvVar, ...] = ()
@@ -1047,23 +837,17 @@ class Container(APIStruct):
 
 
 class PodDNSConfigOption(APIStruct):
-    """core/v1 PodDNSConfigOption."""
-
     name: str | None = None
     value: str | None = None
 
 
 class PodDNSConfig(APIStruct):
-    """core/v1 PodDNSConfig."""
-
     nameservers: tuple[str, ...] = ()
     options: tuple[PodDNSConfigOption, ...] = ()
     searches: tuple[str, ...] = ()
 
 
 class EphemeralContainer(APIStruct):
-    """core/v1 EphemeralContainer."""
-
     args: tuple[str, ...] = ()
     command: tuple[str, ...] = ()
     env: tuple[EnvVar, ...] = ()
@@ -1093,60 +877,42 @@ class EphemeralContainer(APIStruct):
 
 
 class HostAlias(APIStruct):
-    """core/v1 HostAlias."""
-
     hostnames: tuple[str, ...] = ()
     ip: str
 
 
 class LocalObjectReference(APIStruct):
-    """core/v1 LocalObjectReference."""
-
     name: str | None = None
 
 
 class PodOS(APIStruct):
-    """core/v1 PodOS."""
-
     name: str
 
 
 class PodReadinessGate(APIStruct):
-    """core/v1 PodReadinessGate."""
-
     condition_type: str
 
 
 class PodResourceClaim(APIStruct):
-    """core/v1 PodResourceClaim."""
-
     name: str
     resource_claim_name: str | None = None
     resource_claim_template_name: str | None = None
 
 
 class PodSchedulingGate(APIStruct):
-    """core/v1 PodSchedulingGate."""
-
     name: str
 
 
 class PodSchedulingGroup(APIStruct):
-    """core/v1 PodSchedulingGroup."""
-
     pod_group_name: str | None = None
 
 
 class Sysctl(APIStruct):
-    """core/v1 Sysctl."""
-
     name: str
     value: str
 
 
 class PodSecurityContext(APIStruct):
-    """core/v1 PodSecurityContext."""
-
     app_armor_profile: AppArmorProfile | None = None
     fs_group: int | None = None
     fs_group_change_policy: str | None = None
@@ -1163,8 +929,6 @@ class PodSecurityContext(APIStruct):
 
 
 class Toleration(APIStruct):
-    """core/v1 Toleration."""
-
     effect: str | None = None
     key: str | None = None
     operator: str | None = None
@@ -1173,8 +937,6 @@ class Toleration(APIStruct):
 
 
 class TopologySpreadConstraint(APIStruct):
-    """core/v1 TopologySpreadConstraint."""
-
     label_selector: LabelSelector | None = None
     match_label_keys: tuple[str, ...] = ()
     max_skew: int
@@ -1186,16 +948,12 @@ class TopologySpreadConstraint(APIStruct):
 
 
 class AzureFileVolumeSource(APIStruct):
-    """core/v1 AzureFileVolumeSource."""
-
     read_only: bool | None = None
     secret_name: str
     share_name: str
 
 
 class CephFSVolumeSource(APIStruct):
-    """core/v1 CephFSVolumeSource."""
-
     monitors: tuple[str, ...]
     path: str | None = None
     read_only: bool | None = None
@@ -1205,8 +963,6 @@ class CephFSVolumeSource(APIStruct):
 
 
 class CinderVolumeSource(APIStruct):
-    """core/v1 CinderVolumeSource."""
-
     fs_type: str | None = None
     read_only: bool | None = None
     secret_ref: LocalObjectReference | None = None
@@ -1214,16 +970,12 @@ class CinderVolumeSource(APIStruct):
 
 
 class KeyToPath(APIStruct):
-    """core/v1 KeyToPath."""
-
     key: str
     mode: int | None = None
     path: str
 
 
 class ConfigMapVolumeSource(APIStruct):
-    """core/v1 ConfigMapVolumeSource."""
-
     default_mode: int | None = None
     items: tuple[KeyToPath, ...] = ()
     name: str | None = None
@@ -1231,8 +983,6 @@ class ConfigMapVolumeSource(APIStruct):
 
 
 class CSIVolumeSource(APIStruct):
-    """core/v1 CSIVolumeSource."""
-
     driver: str
     fs_type: str | None = None
     node_publish_secret_ref: LocalObjectReference | None = None
@@ -1241,8 +991,6 @@ class CSIVolumeSource(APIStruct):
 
 
 class DownwardAPIVolumeFile(APIStruct):
-    """core/v1 DownwardAPIVolumeFile."""
-
     field_ref: ObjectFieldSelector | None = None
     mode: int | None = None
     path: str
@@ -1250,35 +998,25 @@ class DownwardAPIVolumeFile(APIStruct):
 
 
 class DownwardAPIVolumeSource(APIStruct):
-    """core/v1 DownwardAPIVolumeSource."""
-
     default_mode: int | None = None
     items: tuple[DownwardAPIVolumeFile, ...] = ()
 
 
 class EmptyDirVolumeSource(APIStruct):
-    """core/v1 EmptyDirVolumeSource."""
-
     medium: str | None = None
     size_limit: str | None = None
 
 
 class PersistentVolumeClaimTemplate(APIStruct):
-    """core/v1 PersistentVolumeClaimTemplate."""
-
     metadata: ObjectMeta = ObjectMeta()
     spec: PersistentVolumeClaimSpec
 
 
 class EphemeralVolumeSource(APIStruct):
-    """core/v1 EphemeralVolumeSource."""
-
     volume_claim_template: PersistentVolumeClaimTemplate | None = None
 
 
 class FlexVolumeSource(APIStruct):
-    """core/v1 FlexVolumeSource."""
-
     driver: str
     fs_type: str | None = None
     options: FrozenMap = EMPTY_MAP
@@ -1287,31 +1025,23 @@ class FlexVolumeSource(APIStruct):
 
 
 class GitRepoVolumeSource(APIStruct):
-    """core/v1 GitRepoVolumeSource."""
-
     directory: str | None = None
     repository: str
     revision: str | None = None
 
 
 class GlusterfsVolumeSource(APIStruct):
-    """core/v1 GlusterfsVolumeSource."""
-
     endpoints: str
     path: str
     read_only: bool | None = None
 
 
 class ImageVolumeSource(APIStruct):
-    """core/v1 ImageVolumeSource."""
-
     pull_policy: str | None = None
     reference: str | None = None
 
 
 class ISCSIVolumeSource(APIStruct):
-    """core/v1 ISCSIVolumeSource."""
-
     chap_auth_discovery: bool | None = None
     chap_auth_session: bool | None = None
     fs_type: str | None = None
@@ -1326,15 +1056,11 @@ class ISCSIVolumeSource(APIStruct):
 
 
 class PersistentVolumeClaimVolumeSource(APIStruct):
-    """core/v1 PersistentVolumeClaimVolumeSource."""
-
     claim_name: str
     read_only: bool | None = None
 
 
 class ClusterTrustBundleProjection(APIStruct):
-    """core/v1 ClusterTrustBundleProjection."""
-
     label_selector: LabelSelector | None = None
     name: str | None = None
     optional: bool | None = None
@@ -1343,22 +1069,16 @@ class ClusterTrustBundleProjection(APIStruct):
 
 
 class ConfigMapProjection(APIStruct):
-    """core/v1 ConfigMapProjection."""
-
     items: tuple[KeyToPath, ...] = ()
     name: str | None = None
     optional: bool | None = None
 
 
 class DownwardAPIProjection(APIStruct):
-    """core/v1 DownwardAPIProjection."""
-
     items: tuple[DownwardAPIVolumeFile, ...] = ()
 
 
 class PodCertificateProjection(APIStruct):
-    """core/v1 PodCertificateProjection."""
-
     certificate_chain_path: str | None = None
     credential_bundle_path: str | None = None
     key_path: str | None = None
@@ -1369,24 +1089,18 @@ class PodCertificateProjection(APIStruct):
 
 
 class SecretProjection(APIStruct):
-    """core/v1 SecretProjection."""
-
     items: tuple[KeyToPath, ...] = ()
     name: str | None = None
     optional: bool | None = None
 
 
 class ServiceAccountTokenProjection(APIStruct):
-    """core/v1 ServiceAccountTokenProjection."""
-
     audience: str | None = None
     expiration_seconds: int | None = None
     path: str
 
 
 class VolumeProjection(APIStruct):
-    """core/v1 VolumeProjection."""
-
     cluster_trust_bundle: ClusterTrustBundleProjection | None = None
     config_map: ConfigMapProjection | None = None
     downward_api: DownwardAPIProjection | None = None
@@ -1396,15 +1110,11 @@ class VolumeProjection(APIStruct):
 
 
 class ProjectedVolumeSource(APIStruct):
-    """core/v1 ProjectedVolumeSource."""
-
     default_mode: int | None = None
     sources: tuple[VolumeProjection, ...] = ()
 
 
 class RBDVolumeSource(APIStruct):
-    """core/v1 RBDVolumeSource."""
-
     fs_type: str | None = None
     image: str
     keyring: str | None = None
@@ -1416,8 +1126,6 @@ class RBDVolumeSource(APIStruct):
 
 
 class ScaleIOVolumeSource(APIStruct):
-    """core/v1 ScaleIOVolumeSource."""
-
     fs_type: str | None = None
     gateway: str
     protection_domain: str | None = None
@@ -1431,8 +1139,6 @@ class ScaleIOVolumeSource(APIStruct):
 
 
 class SecretVolumeSource(APIStruct):
-    """core/v1 SecretVolumeSource."""
-
     default_mode: int | None = None
     items: tuple[KeyToPath, ...] = ()
     optional: bool | None = None
@@ -1440,8 +1146,6 @@ class SecretVolumeSource(APIStruct):
 
 
 class StorageOSVolumeSource(APIStruct):
-    """core/v1 StorageOSVolumeSource."""
-
     fs_type: str | None = None
     read_only: bool | None = None
     secret_ref: LocalObjectReference | None = None
@@ -1450,8 +1154,6 @@ class StorageOSVolumeSource(APIStruct):
 
 
 class Volume(APIStruct):
-    """core/v1 Volume."""
-
     aws_elastic_block_store: AWSElasticBlockStoreVolumeSource | None = None
     azure_disk: AzureDiskVolumeSource | None = None
     azure_file: AzureFileVolumeSource | None = None
@@ -1486,8 +1188,6 @@ class Volume(APIStruct):
 
 
 class PodSpec(APIStruct):
-    """core/v1 PodSpec."""
-
     active_deadline_seconds: int | None = None
     affinity: Affinity | None = None
     automount_service_account_token: bool | None = None
@@ -1533,8 +1233,6 @@ class PodSpec(APIStruct):
 
 
 class PodCondition(APIStruct):
-    """core/v1 PodCondition."""
-
     last_probe_time: str | None = None
     last_transition_time: str | None = None
     message: str | None = None
@@ -1545,29 +1243,21 @@ class PodCondition(APIStruct):
 
 
 class ResourceHealth(APIStruct):
-    """core/v1 ResourceHealth."""
-
     health: str | None = None
     message: str | None = None
     resource_id: str
 
 
 class ResourceStatus(APIStruct):
-    """core/v1 ResourceStatus."""
-
     name: str
     resources: tuple[ResourceHealth, ...] = ()
 
 
 class ContainerStateRunning(APIStruct):
-    """core/v1 ContainerStateRunning."""
-
     started_at: str | None = None
 
 
 class ContainerStateTerminated(APIStruct):
-    """core/v1 ContainerStateTerminated."""
-
     container_id: str | None = None
     exit_code: int
     finished_at: str | None = None
@@ -1578,49 +1268,35 @@ class ContainerStateTerminated(APIStruct):
 
 
 class ContainerStateWaiting(APIStruct):
-    """core/v1 ContainerStateWaiting."""
-
     message: str | None = None
     reason: str | None = None
 
 
 class ContainerState(APIStruct):
-    """core/v1 ContainerState."""
-
     running: ContainerStateRunning | None = None
     terminated: ContainerStateTerminated | None = None
     waiting: ContainerStateWaiting | None = None
 
 
 class LinuxContainerUser(APIStruct):
-    """core/v1 LinuxContainerUser."""
-
     gid: int
     supplemental_groups: tuple[int, ...] = ()
     uid: int
 
 
 class ContainerUser(APIStruct):
-    """core/v1 ContainerUser."""
-
     linux: LinuxContainerUser | None = None
 
 
 class ImageVolumeStatus(APIStruct):
-    """core/v1 ImageVolumeStatus."""
-
     image_ref: str
 
 
 class VolumeStatus(APIStruct):
-    """core/v1 VolumeStatus."""
-
     image: ImageVolumeStatus | None = None
 
 
 class VolumeMountStatus(APIStruct):
-    """core/v1 VolumeMountStatus."""
-
     mount_path: str
     name: str
     read_only: bool | None = None
@@ -1629,8 +1305,6 @@ class VolumeMountStatus(APIStruct):
 
 
 class ContainerStatus(APIStruct):
-    """core/v1 ContainerStatus."""
-
     allocated_resources: FrozenMap = EMPTY_MAP
     allocated_resources_status: tuple[ResourceStatus, ...] = ()
     container_id: str | None = None
@@ -1649,50 +1323,36 @@ class ContainerStatus(APIStruct):
 
 
 class ContainerExtendedResourceRequest(APIStruct):
-    """core/v1 ContainerExtendedResourceRequest."""
-
     container_name: str
     request_name: str
     resource_name: str
 
 
 class PodExtendedResourceClaimStatus(APIStruct):
-    """core/v1 PodExtendedResourceClaimStatus."""
-
     request_mappings: tuple[ContainerExtendedResourceRequest, ...] = ()
     resource_claim_name: str
 
 
 class HostIP(APIStruct):
-    """core/v1 HostIP."""
-
     ip: str
 
 
 class NodeAllocatableResourceClaimStatus(APIStruct):
-    """core/v1 NodeAllocatableResourceClaimStatus."""
-
     containers: tuple[str, ...] = ()
     resource_claim_name: str
     resources: FrozenMap
 
 
 class PodIP(APIStruct):
-    """core/v1 PodIP."""
-
     ip: str
 
 
 class PodResourceClaimStatus(APIStruct):
-    """core/v1 PodResourceClaimStatus."""
-
     name: str
     resource_claim_name: str | None = None
 
 
 class PodStatus(APIStruct):
-    """core/v1 PodStatus."""
-
     allocated_resources: FrozenMap = EMPTY_MAP
     conditions: tuple[PodCondition, ...] = ()
     container_statuses: tuple[ContainerStatus, ...] = ()
@@ -1724,8 +1384,6 @@ class Pod(Kind, group="", version="v1", short_names=("po",), partial=False):
 
 
 class PodTemplateSpec(APIStruct):
-    """core/v1 PodTemplateSpec."""
-
     metadata: ObjectMeta = ObjectMeta()
     spec: PodSpec
 
@@ -1737,8 +1395,6 @@ class PodTemplate(Kind, group="", version="v1", partial=False):
 
 
 class ReplicationControllerSpec(APIStruct):
-    """core/v1 ReplicationControllerSpec."""
-
     min_ready_seconds: int | None = None
     replicas: int | None = None
     selector: FrozenMap = EMPTY_MAP
@@ -1746,8 +1402,6 @@ class ReplicationControllerSpec(APIStruct):
 
 
 class ReplicationControllerCondition(APIStruct):
-    """core/v1 ReplicationControllerCondition."""
-
     last_transition_time: str | None = None
     message: str | None = None
     reason: str | None = None
@@ -1756,8 +1410,6 @@ class ReplicationControllerCondition(APIStruct):
 
 
 class ReplicationControllerStatus(APIStruct):
-    """core/v1 ReplicationControllerStatus."""
-
     available_replicas: int | None = None
     conditions: tuple[ReplicationControllerCondition, ...] = ()
     fully_labeled_replicas: int | None = None
@@ -1774,30 +1426,22 @@ class ReplicationController(Kind, group="", version="v1", short_names=("rc",), p
 
 
 class ScopedResourceSelectorRequirement(APIStruct):
-    """core/v1 ScopedResourceSelectorRequirement."""
-
     operator: str
     scope_name: str
     values: tuple[str, ...] = ()
 
 
 class ScopeSelector(APIStruct):
-    """core/v1 ScopeSelector."""
-
     match_expressions: tuple[ScopedResourceSelectorRequirement, ...] = ()
 
 
 class ResourceQuotaSpec(APIStruct):
-    """core/v1 ResourceQuotaSpec."""
-
     hard: FrozenMap = EMPTY_MAP
     scope_selector: ScopeSelector | None = None
     scopes: tuple[str, ...] = ()
 
 
 class ResourceQuotaStatus(APIStruct):
-    """core/v1 ResourceQuotaStatus."""
-
     hard: FrozenMap = EMPTY_MAP
     used: FrozenMap = EMPTY_MAP
 
@@ -1827,8 +1471,6 @@ class ServiceAccount(Kind, group="", version="v1", short_names=("sa",), partial=
 
 
 class ServicePort(APIStruct):
-    """core/v1 ServicePort."""
-
     app_protocol: str | None = None
     name: str | None = None
     node_port: int | None = None
@@ -1838,20 +1480,14 @@ class ServicePort(APIStruct):
 
 
 class ClientIPConfig(APIStruct):
-    """core/v1 ClientIPConfig."""
-
     timeout_seconds: int | None = None
 
 
 class SessionAffinityConfig(APIStruct):
-    """core/v1 SessionAffinityConfig."""
-
     client_ip: ClientIPConfig | None = None
 
 
 class ServiceSpec(APIStruct):
-    """core/v1 ServiceSpec."""
-
     allocate_load_balancer_node_ports: bool | None = None
     cluster_ip: str | None = None
     cluster_ips: tuple[str, ...] = ()
@@ -1875,16 +1511,12 @@ class ServiceSpec(APIStruct):
 
 
 class PortStatus(APIStruct):
-    """core/v1 PortStatus."""
-
     error: str | None = None
     port: int
     protocol: str
 
 
 class LoadBalancerIngress(APIStruct):
-    """core/v1 LoadBalancerIngress."""
-
     hostname: str | None = None
     ip: str | None = None
     ip_mode: str | None = None
@@ -1892,14 +1524,10 @@ class LoadBalancerIngress(APIStruct):
 
 
 class LoadBalancerStatus(APIStruct):
-    """core/v1 LoadBalancerStatus."""
-
     ingress: tuple[LoadBalancerIngress, ...] = ()
 
 
 class ServiceStatus(APIStruct):
-    """core/v1 ServiceStatus."""
-
     conditions: tuple[Condition, ...] = ()
     load_balancer: LoadBalancerStatus = LoadBalancerStatus()
 
@@ -1912,13 +1540,9 @@ class Service(Kind, group="", version="v1", short_names=("svc",), partial=False)
 
 
 class TopologySelectorLabelRequirement(APIStruct):
-    """core/v1 TopologySelectorLabelRequirement."""
-
     key: str
     values: tuple[str, ...]
 
 
 class TopologySelectorTerm(APIStruct):
-    """core/v1 TopologySelectorTerm."""
-
     match_label_expressions: tuple[TopologySelectorLabelRequirement, ...] = ()

@@ -7,35 +7,25 @@ from handloop.kinds.core_v1 import ObjectReference
 
 
 class EndpointConditions(APIStruct):
-    """discovery.k8s.io/v1 EndpointConditions."""
-
     ready: bool | None = None
     serving: bool | None = None
     terminating: bool | None = None
 
 
 class ForNode(APIStruct):
-    """discovery.k8s.io/v1 ForNode."""
-
     name: str
 
 
 class ForZone(APIStruct):
-    """discovery.k8s.io/v1 ForZone."""
-
     name: str
 
 
 class EndpointHints(APIStruct):
-    """discovery.k8s.io/v1 EndpointHints."""
-
     for_nodes: tuple[ForNode, ...] = ()
     for_zones: tuple[ForZone, ...] = ()
 
 
 class Endpoint(APIStruct):
-    """discovery.k8s.io/v1 Endpoint."""
-
     addresses: tuple[str, ...]
     conditions: EndpointConditions = EndpointConditions()
     deprecated_topology: FrozenMap = EMPTY_MAP
@@ -47,8 +37,6 @@ class Endpoint(APIStruct):
 
 
 class EndpointPort(APIStruct):
-    """discovery.k8s.io/v1 EndpointPort."""
-
     app_protocol: str | None = None
     name: str | None = None
     port: int | None = None

@@ -7,8 +7,6 @@ from handloop.kinds.core_v1 import EventSource, ObjectReference
 
 
 class EventSeries(APIStruct):
-    """events.k8s.io/v1 EventSeries."""
-
     count: int
     last_observed_time: str | None = None
 

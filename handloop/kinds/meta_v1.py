@@ -7,23 +7,17 @@ from handloop.apis.meta import EMPTY_MAP, APIStruct, FrozenMap
 
 
 class LabelSelectorRequirement(APIStruct):
-    """meta/v1 LabelSelectorRequirement."""
-
     key: str
     operator: str
     values: tuple[str, ...] = ()
 
 
 class LabelSelector(SelectingStruct):
-    """meta/v1 LabelSelector."""
-
     match_expressions: tuple[LabelSelectorRequirement, ...] = ()
     match_labels: FrozenMap = EMPTY_MAP
 
 
 class Condition(APIStruct):
-    """meta/v1 Condition."""
-
     last_transition_time: str | None = None
     message: str
     observed_generation: int | None = None

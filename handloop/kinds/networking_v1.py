@@ -8,8 +8,6 @@ from handloop.kinds.meta_v1 import Condition, LabelSelector
 
 
 class IngressClassParametersReference(APIStruct):
-    """networking.k8s.io/v1 IngressClassParametersReference."""
-
     api_group: str | None = None
     kind: str
     name: str
@@ -18,8 +16,6 @@ class IngressClassParametersReference(APIStruct):
 
 
 class IngressClassSpec(APIStruct):
-    """networking.k8s.io/v1 IngressClassSpec."""
-
     controller: str | None = None
     parameters: IngressClassParametersReference | None = None
 
@@ -31,57 +27,41 @@ class IngressClass(Kind, group="networking.k8s.io", version="v1", scope="Cluster
 
 
 class ServiceBackendPort(APIStruct):
-    """networking.k8s.io/v1 ServiceBackendPort."""
-
     name: str | None = None
     number: int | None = None
 
 
 class IngressServiceBackend(APIStruct):
-    """networking.k8s.io/v1 IngressServiceBackend."""
-
     name: str
     port: ServiceBackendPort = ServiceBackendPort()
 
 
 class IngressBackend(APIStruct):
-    """networking.k8s.io/v1 IngressBackend."""
-
     resource: TypedLocalObjectReference | None = None
     service: IngressServiceBackend | None = None
 
 
 class HTTPIngressPath(APIStruct):
-    """networking.k8s.io/v1 HTTPIngressPath."""
-
     backend: IngressBackend
     path: str | None = None
     path_type: str
 
 
 class HTTPIngressRuleValue(APIStruct):
-    """networking.k8s.io/v1 HTTPIngressRuleValue."""
-
     paths: tuple[HTTPIngressPath, ...]
 
 
 class IngressRule(APIStruct):
-    """networking.k8s.io/v1 IngressRule."""
-
     host: str | None = None
     http: HTTPIngressRuleValue | None = None
 
 
 class IngressTLS(APIStruct):
-    """networking.k8s.io/v1 IngressTLS."""
-
     hosts: tuple[str, ...] = ()
     secret_name: str | None = None
 
 
 class IngressSpec(APIStruct):
-    """networking.k8s.io/v1 IngressSpec."""
-
     default_backend: IngressBackend | None = None
     ingress_class_name: str | None = None
     rules: tuple[IngressRule, ...] = ()
@@ -89,30 +69,22 @@ class IngressSpec(APIStruct):
 
 
 class IngressPortStatus(APIStruct):
-    """networking.k8s.io/v1 IngressPortStatus."""
-
     error: str | None = None
     port: int
     protocol: str
 
 
 class IngressLoadBalancerIngress(APIStruct):
-    """networking.k8s.io/v1 IngressLoadBalancerIngress."""
-
     hostname: str | None = None
     ip: str | None = None
     ports: tuple[IngressPortStatus, ...] = ()
 
 
 class IngressLoadBalancerStatus(APIStruct):
-    """networking.k8s.io/v1 IngressLoadBalancerStatus."""
-
     ingress: tuple[IngressLoadBalancerIngress, ...] = ()
 
 
 class IngressStatus(APIStruct):
-    """networking.k8s.io/v1 IngressStatus."""
-
     load_balancer: IngressLoadBalancerStatus = IngressLoadBalancerStatus()
 
 
@@ -124,8 +96,6 @@ class Ingress(Kind, group="networking.k8s.io", version="v1", short_names=("ing",
 
 
 class ParentReference(APIStruct):
-    """networking.k8s.io/v1 ParentReference."""
-
     group: str | None = None
     name: str
     namespace: str | None = None
@@ -133,8 +103,6 @@ class ParentReference(APIStruct):
 
 
 class IPAddressSpec(APIStruct):
-    """networking.k8s.io/v1 IPAddressSpec."""
-
     parent_ref: ParentReference
 
 
@@ -147,45 +115,33 @@ class IPAddress(
 
 
 class NetworkPolicyPort(APIStruct):
-    """networking.k8s.io/v1 NetworkPolicyPort."""
-
     end_port: int | None = None
     port: int | str | None = None
     protocol: str | None = None
 
 
 class IPBlock(APIStruct):
-    """networking.k8s.io/v1 IPBlock."""
-
     cidr: str
     except_: tuple[str, ...] = ()
 
 
 class NetworkPolicyPeer(APIStruct):
-    """networking.k8s.io/v1 NetworkPolicyPeer."""
-
     ip_block: IPBlock | None = None
     namespace_selector: LabelSelector | None = None
     pod_selector: LabelSelector | None = None
 
 
 class NetworkPolicyEgressRule(APIStruct):
-    """networking.k8s.io/v1 NetworkPolicyEgressRule."""
-
     ports: tuple[NetworkPolicyPort, ...] = ()
     to: tuple[NetworkPolicyPeer, ...] = ()
 
 
 class NetworkPolicyIngressRule(APIStruct):
-    """networking.k8s.io/v1 NetworkPolicyIngressRule."""
-
     from_: tuple[NetworkPolicyPeer, ...] = ()
     ports: tuple[NetworkPolicyPort, ...] = ()
 
 
 class NetworkPolicySpec(APIStruct):
-    """networking.k8s.io/v1 NetworkPolicySpec."""
-
     egress: tuple[NetworkPolicyEgressRule, ...] = ()
     ingress: tuple[NetworkPolicyIngressRule, ...] = ()
     pod_selector: LabelSelector = LabelSelector()
@@ -199,14 +155,10 @@ class NetworkPolicy(Kind, group="networking.k8s.io", version="v1", short_names=(
 
 
 class ServiceCIDRSpec(APIStruct):
-    """networking.k8s.io/v1 ServiceCIDRSpec."""
-
     cidrs: tuple[str, ...] = ()
 
 
 class ServiceCIDRStatus(APIStruct):
-    """networking.k8s.io/v1 ServiceCIDRStatus."""
-
     conditions: tuple[Condition, ...] = ()
 
 

@@ -7,8 +7,6 @@ from handloop.kinds.meta_v1 import Condition, LabelSelector
 
 
 class PodDisruptionBudgetSpec(APIStruct):
-    """policy/v1 PodDisruptionBudgetSpec."""
-
     max_unavailable: int | str | None = None
     min_available: int | str | None = None
     selector: LabelSelector | None = None
@@ -16,8 +14,6 @@ class PodDisruptionBudgetSpec(APIStruct):
 
 
 class PodDisruptionBudgetStatus(APIStruct):
-    """policy/v1 PodDisruptionBudgetStatus."""
-
     conditions: tuple[Condition, ...] = ()
     current_healthy: int | None = None
     desired_healthy: int | None = None

@@ -7,16 +7,12 @@ from handloop.kinds.meta_v1 import LabelSelector
 
 
 class RoleRef(APIStruct):
-    """rbac.authorization.k8s.io/v1 RoleRef."""
-
     api_group: str | None = None
     kind: str
     name: str
 
 
 class Subject(APIStruct):
-    """rbac.authorization.k8s.io/v1 Subject."""
-
     api_group: str | None = None
     kind: str
     name: str
@@ -33,14 +29,10 @@ class ClusterRoleBinding(
 
 
 class AggregationRule(APIStruct):
-    """rbac.authorization.k8s.io/v1 AggregationRule."""
-
     cluster_role_selectors: tuple[LabelSelector, ...] = ()
 
 
 class PolicyRule(APIStruct):
-    """rbac.authorization.k8s.io/v1 PolicyRule."""
-
     api_groups: tuple[str, ...] = ()
     non_resource_urls: tuple[str, ...] = ()
     resource_names: tuple[str, ...] = ()

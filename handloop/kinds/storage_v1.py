@@ -8,15 +8,11 @@ from handloop.kinds.meta_v1 import LabelSelector
 
 
 class TokenRequest(APIStruct):
-    """storage.k8s.io/v1 TokenRequest."""
-
     audience: str
     expiration_seconds: int | None = None
 
 
 class CSIDriverSpec(APIStruct):
-    """storage.k8s.io/v1 CSIDriverSpec."""
-
     attach_required: bool | None = None
     fs_group_policy: str | None = None
     node_allocatable_update_period_seconds: int | None = None
@@ -37,14 +33,10 @@ class CSIDriver(Kind, group="storage.k8s.io", version="v1", scope="Cluster", par
 
 
 class VolumeNodeResources(APIStruct):
-    """storage.k8s.io/v1 VolumeNodeResources."""
-
     count: int | None = None
 
 
 class CSINodeDriver(APIStruct):
-    """storage.k8s.io/v1 CSINodeDriver."""
-
     allocatable: VolumeNodeResources | None = None
     name: str
     node_id: str
@@ -52,8 +44,6 @@ class CSINodeDriver(APIStruct):
 
 
 class CSINodeSpec(APIStruct):
-    """storage.k8s.io/v1 CSINodeSpec."""
-
     drivers: tuple[CSINodeDriver, ...]
 
 
@@ -87,31 +77,23 @@ class StorageClass(
 
 
 class VolumeAttachmentSource(APIStruct):
-    """storage.k8s.io/v1 VolumeAttachmentSource."""
-
     inline_volume_spec: PersistentVolumeSpec | None = None
     persistent_volume_name: str | None = None
 
 
 class VolumeAttachmentSpec(APIStruct):
-    """storage.k8s.io/v1 VolumeAttachmentSpec."""
-
     attacher: str
     node_name: str
     source: VolumeAttachmentSource
 
 
 class VolumeError(APIStruct):
-    """storage.k8s.io/v1 VolumeError."""
-
     error_code: int | None = None
     message: str | None = None
     time: str | None = None
 
 
 class VolumeAttachmentStatus(APIStruct):
-    """storage.k8s.io/v1 VolumeAttachmentStatus."""
-
     attach_error: VolumeError | None = None
     attached: bool
     attachment_metadata: FrozenMap = EMPTY_MAP
