@@ -25,8 +25,6 @@ SUBJECTS = {
     "handloop": "handloop_informer.py",
     "official client": "official.py",
     "lightkube": "lightkube_listwatch.py",
-    "handloop's client": "handloop_watch.py",
-    "urllib3": "urllib3_watch.py",
 }
 CLIENT_GO = "client-go"
 SLOW = {"official client": 5, "lightkube": 5}

@@ -26,71 +26,15 @@ handloop[sandbox]`). `handloop.controller.foo` is a controller by hand, `handloo
 Importing handloop imports nothing else: each name is fetched when it is first used.
 """  # noqa: E501 - a row of the table is a line
 
+import re
 from importlib import import_module
+from pathlib import Path
 
-_MODULES = {
-    "apis.crd": "ANY_FIELDS LIST_ATOMIC LIST_SET PrinterColumn Rule Scale "
-    "custom_resource_definition list_map",
-    "apis.duration_field": "Duration timedelta_of",
-    "apis.evolve": "evolve",
-    "apis.conditions": (
-        "Condition find_condition is_condition_false is_condition_true remove_condition set_condition"
-    ),
-    "apis.json_value": "JSON",
-    "apis.labels": "SelectorError",
-    "apis.quantity": "Amount",
-    "apis.secret_data": "secret_data",
-    "apis.meta": (
-        "EMPTY_MAP APIStruct FrozenMap Kind MapOf ObjectMeta controller_of format_time is_controlled_by "
-        "new_controller_ref parse_time"
-    ),
-    "apis.resource": "Resource",
-    "apis.unstructured": "Unstructured",
-    "client.config": "load_config",
-    "client.errors": (
-        "APIError AlreadyExists ClientError ConfigError Conflict Forbidden Invalid NoKindMatch NotFound "
-        "TooManyRequests TransportError seconds_asked_for"
-    ),
-    "client.options": "ListOptions",
-    "client.resource_client": "Client PatchType",
-    "client.transport": "HTTPTransport",
-    "controller.cli.main": "main",
-    "controller.runtime.rbac.access": "Access",
-    "controller.runtime.apply": "apply is_applied owned_fields",
-    "controller.runtime.builder": "controller_for",
-    "controller.runtime.controller": "ControllerOptions",
-    "controller.runtime.election.config": "LeaderElectionConfig",
-    "controller.runtime.events.recorder": "EVENT_TYPE_NORMAL EVENT_TYPE_WARNING EventRecorder",
-    "controller.runtime.finalizers": "add_finalizer has_finalizer is_being_deleted remove_finalizer",
-    "controller.runtime.manager": "Manager",
-    "controller.runtime.owner_references": "AlreadyOwnedError with_controller with_owner without_owner",
-    "controller.runtime.predicates": (
-        "AnnotationsChanged GenerationChanged LabelsChanged LabelsMatch PredicateFuncs "
-        "ResourceVersionChanged all_of any_of negate"
-    ),
-    "controller.runtime.context": "Context NameTakenError",
-    "controller.runtime.reconcile": "DONE ReconcileError Result TerminalError WaitError",
-    "controller.runtime.reconciler": "Reconciler",
-    "controller.runtime.rbac.roles": "roles",
-    "informers.factory": "SharedInformerFactory",
-    "informers.handlers": "FilteringResourceEventHandler ResourceEventHandlerFuncs",
-    "informers.informer_options": "InformerOptions",
-    "informers.keys": (
-        "DeletedFinalStateUnknown NoMetaError ObjectName deletion_handling_meta_namespace_key_func "
-        "meta_namespace_key_func object_name"
-    ),
-    "informers.lister": "Lister",
-    "informers.shared_informer": "SharedIndexInformer",
-    "informers.indexer": "Indexer",
-    "informers.sync": "wait_for_cache_sync",
-    "workqueue.queue": "ShutDown",
-    "workqueue.rate_limiters": (
-        "BucketRateLimiter ItemExponentialFailureRateLimiter MaxOfRateLimiter RateLimiter "
-        "default_controller_rate_limiter"
-    ),
-    "workqueue.rate_limiting_queue": "RateLimitingQueue",
+_STUB = Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8")
+_HOME = {
+    name: module
+    for module, name in re.findall(r"^from \w+\.(\S+) import [(\s]*(\w+) as", _STUB, re.MULTILINE)
 }
-_HOME = {name: module for module, names in _MODULES.items() for name in names.split()}
 
 __all__ = tuple(sorted(_HOME))
 

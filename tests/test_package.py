@@ -202,9 +202,7 @@ def test_the_face_is_lazy() -> None:
 
 
 def test_the_face_is_what_type_checkers_see() -> None:
-    """Each name of the face exists, is in the stub and in the docstring, and nothing else is."""
-    stub = (ROOT / "handloop/__init__.pyi").read_text(encoding="utf-8")
-    assert set(re.findall(r'^    "(\w+)",$', stub, re.MULTILINE)) == set(handloop.__all__)
+    """The face is made of the stub: each of its names exists, and the docstring has them all."""
     table = re.findall(r"^\| [a-z ]+ \| ([\w, ]+) \|$", handloop.__doc__ or "", re.MULTILINE)
     assert sorted(name for row in table[1:] for name in row.split(", ")) == sorted(handloop.__all__)
     values = {"Amount", "DONE", "Duration", "EMPTY_MAP", "ANY_FIELDS", "LIST_ATOMIC", "LIST_SET"}

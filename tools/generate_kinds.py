@@ -160,14 +160,9 @@ class _Modules:
         self._open_to_nothing[name] = not any(field.default == "" for field in fields)
         base, home = _BASES.get(name, ("Kind" if resource else "APIStruct", "handloop.apis.meta"))
         self._use(module, home, base)
-        if resource is None:
-            head = f"class {class_name}({base}):"
-            docstring = [] if fields else ['    """Empty."""']
-        else:
-            head = f"class {class_name}(Kind, {', '.join(_keywords(resource))}):"
-            docstring = [f'    """`kubectl explain {_dotted(resource)}`."""', ""]
-        body = [*docstring, *(_line(field) for field in fields)]
-        self._classes.setdefault(module, []).append("\n".join([head, *body]).rstrip())
+        head = ", ".join([base, *(_keywords(resource) if resource else ())])
+        body = [_line(field) for field in fields] or ['    """Empty."""']
+        self._classes.setdefault(module, []).append("\n".join([f"class {class_name}({head}):", *body]))
 
     def _fields(self, schema: Schema, class_name: str, module: str, *, is_kind: bool) -> Iterator[Field]:
         required = schema.get("required", ())
@@ -242,10 +237,6 @@ def _keywords(resource: Mapping[str, Any]) -> Iterator[str]:
     if resource.get("shortNames"):
         yield f"short_names={tuple(resource['shortNames'])!r}".replace("'", '"')
     yield "partial=False"
-
-
-def _dotted(resource: Mapping[str, Any]) -> str:
-    return f"{resource['name']}.{resource['group']}" if resource["group"] else str(resource["name"])
 
 
 def _line(field: Field) -> str:

@@ -65,8 +65,6 @@ class MutatingAdmissionPolicySpec(APIStruct):
 class MutatingAdmissionPolicy(
     Kind, group="admissionregistration.k8s.io", version="v1", scope="Cluster", partial=False
 ):
-    """`kubectl explain mutatingadmissionpolicies.admissionregistration.k8s.io`."""
-
     spec: MutatingAdmissionPolicySpec = MutatingAdmissionPolicySpec()
 
 
@@ -86,8 +84,6 @@ class MutatingAdmissionPolicyBindingSpec(APIStruct):
 class MutatingAdmissionPolicyBinding(
     Kind, group="admissionregistration.k8s.io", version="v1", scope="Cluster", partial=False
 ):
-    """`kubectl explain mutatingadmissionpolicybindings.admissionregistration.k8s.io`."""
-
     spec: MutatingAdmissionPolicyBindingSpec = MutatingAdmissionPolicyBindingSpec()
 
 
@@ -130,8 +126,6 @@ class MutatingWebhook(APIStruct):
 class MutatingWebhookConfiguration(
     Kind, group="admissionregistration.k8s.io", version="v1", scope="Cluster", partial=False
 ):
-    """`kubectl explain mutatingwebhookconfigurations.admissionregistration.k8s.io`."""
-
     webhooks: tuple[MutatingWebhook, ...] = ()
 
 
@@ -175,8 +169,6 @@ class ValidatingAdmissionPolicyStatus(APIStruct):
 class ValidatingAdmissionPolicy(
     Kind, group="admissionregistration.k8s.io", version="v1", scope="Cluster", partial=False
 ):
-    """`kubectl explain validatingadmissionpolicies.admissionregistration.k8s.io`."""
-
     spec: ValidatingAdmissionPolicySpec = ValidatingAdmissionPolicySpec()
     status: ValidatingAdmissionPolicyStatus = ValidatingAdmissionPolicyStatus()
 
@@ -191,8 +183,6 @@ class ValidatingAdmissionPolicyBindingSpec(APIStruct):
 class ValidatingAdmissionPolicyBinding(
     Kind, group="admissionregistration.k8s.io", version="v1", scope="Cluster", partial=False
 ):
-    """`kubectl explain validatingadmissionpolicybindings.admissionregistration.k8s.io`."""
-
     spec: ValidatingAdmissionPolicyBindingSpec
 
 
@@ -213,6 +203,4 @@ class ValidatingWebhook(APIStruct):
 class ValidatingWebhookConfiguration(
     Kind, group="admissionregistration.k8s.io", version="v1", scope="Cluster", partial=False
 ):
-    """`kubectl explain validatingwebhookconfigurations.admissionregistration.k8s.io`."""
-
     webhooks: tuple[ValidatingWebhook, ...] = ()

@@ -9,8 +9,6 @@ from handloop.kinds.meta_v1 import LabelSelector
 
 
 class ControllerRevision(Kind, group="apps", version="v1", partial=False):
-    """`kubectl explain controllerrevisions.apps`."""
-
     data: JSON | None = None
     revision: int
 
@@ -55,8 +53,6 @@ class DaemonSetStatus(APIStruct):
 
 
 class DaemonSet(Kind, group="apps", version="v1", short_names=("ds",), partial=False):
-    """`kubectl explain daemonsets.apps`."""
-
     spec: DaemonSetSpec
     status: DaemonSetStatus | None = None
 
@@ -104,8 +100,6 @@ class DeploymentStatus(APIStruct):
 
 
 class Deployment(Kind, group="apps", version="v1", short_names=("deploy",), partial=False):
-    """`kubectl explain deployments.apps`."""
-
     spec: DeploymentSpec
     status: DeploymentStatus = DeploymentStatus()
 
@@ -136,8 +130,6 @@ class ReplicaSetStatus(APIStruct):
 
 
 class ReplicaSet(Kind, group="apps", version="v1", short_names=("rs",), partial=False):
-    """`kubectl explain replicasets.apps`."""
-
     spec: ReplicaSetSpec
     status: ReplicaSetStatus | None = None
 
@@ -197,7 +189,5 @@ class StatefulSetStatus(APIStruct):
 
 
 class StatefulSet(Kind, group="apps", version="v1", short_names=("sts",), partial=False):
-    """`kubectl explain statefulsets.apps`."""
-
     spec: StatefulSetSpec
     status: StatefulSetStatus | None = None

@@ -146,7 +146,5 @@ class HorizontalPodAutoscalerStatus(APIStruct):
 
 
 class HorizontalPodAutoscaler(Kind, group="autoscaling", version="v2", short_names=("hpa",), partial=False):
-    """`kubectl explain horizontalpodautoscalers.autoscaling`."""
-
     spec: HorizontalPodAutoscalerSpec
     status: HorizontalPodAutoscalerStatus | None = None

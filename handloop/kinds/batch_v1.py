@@ -79,8 +79,6 @@ class CronJobStatus(APIStruct):
 
 
 class CronJob(Kind, group="batch", version="v1", short_names=("cj",), partial=False):
-    """`kubectl explain cronjobs.batch`."""
-
     spec: CronJobSpec
     status: CronJobStatus = CronJobStatus()
 
@@ -114,7 +112,5 @@ class JobStatus(APIStruct):
 
 
 class Job(Kind, group="batch", version="v1", partial=False):
-    """`kubectl explain jobs.batch`."""
-
     spec: JobSpec
     status: JobStatus = JobStatus()

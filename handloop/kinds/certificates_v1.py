@@ -33,7 +33,5 @@ class CertificateSigningRequestStatus(APIStruct):
 class CertificateSigningRequest(
     Kind, group="certificates.k8s.io", version="v1", scope="Cluster", short_names=("csr",), partial=False
 ):
-    """`kubectl explain certificatesigningrequests.certificates.k8s.io`."""
-
     spec: CertificateSigningRequestSpec
     status: CertificateSigningRequestStatus = CertificateSigningRequestStatus()

@@ -16,6 +16,4 @@ class LeaseSpec(APIStruct):
 
 
 class Lease(Kind, group="coordination.k8s.io", version="v1", partial=False):
-    """`kubectl explain leases.coordination.k8s.io`."""
-
     spec: LeaseSpec = LeaseSpec()

@@ -9,8 +9,6 @@ from handloop.kinds.meta_v1 import Condition, LabelSelector
 
 
 class ConfigMap(Kind, group="", version="v1", short_names=("cm",), partial=False):
-    """`kubectl explain configmaps`."""
-
     binary_data: FrozenMap = EMPTY_MAP
     data: FrozenMap = EMPTY_MAP
     immutable: bool | None = None
@@ -47,8 +45,6 @@ class EndpointSubset(APIStruct):
 
 
 class Endpoints(Kind, group="", version="v1", plural="endpoints", short_names=("ep",), partial=False):
-    """`kubectl explain endpoints`."""
-
     subsets: tuple[EndpointSubset, ...] = ()
 
 
@@ -63,8 +59,6 @@ class EventSource(APIStruct):
 
 
 class Event(Kind, group="", version="v1", short_names=("ev",), partial=False):
-    """`kubectl explain events`."""
-
     action: str | None = None
     count: int | None = None
     event_time: str | None = None
@@ -95,8 +89,6 @@ class LimitRangeSpec(APIStruct):
 
 
 class LimitRange(Kind, group="", version="v1", short_names=("limits",), partial=False):
-    """`kubectl explain limitranges`."""
-
     spec: LimitRangeSpec
 
 
@@ -118,8 +110,6 @@ class NamespaceStatus(APIStruct):
 
 
 class Namespace(Kind, group="", version="v1", scope="Cluster", short_names=("ns",), partial=False):
-    """`kubectl explain namespaces`."""
-
     spec: NamespaceSpec = NamespaceSpec()
     status: NamespaceStatus = NamespaceStatus()
 
@@ -242,8 +232,6 @@ class NodeStatus(APIStruct):
 
 
 class Node(Kind, group="", version="v1", scope="Cluster", short_names=("no",), partial=False):
-    """`kubectl explain nodes`."""
-
     spec: NodeSpec = NodeSpec()
     status: NodeStatus = NodeStatus()
 
@@ -304,8 +292,6 @@ class PersistentVolumeClaimStatus(APIStruct):
 
 
 class PersistentVolumeClaim(Kind, group="", version="v1", short_names=("pvc",), partial=False):
-    """`kubectl explain persistentvolumeclaims`."""
-
     spec: PersistentVolumeClaimSpec = PersistentVolumeClaimSpec()
     status: PersistentVolumeClaimStatus = PersistentVolumeClaimStatus()
 
@@ -552,8 +538,6 @@ class PersistentVolumeStatus(APIStruct):
 
 
 class PersistentVolume(Kind, group="", version="v1", scope="Cluster", short_names=("pv",), partial=False):
-    """`kubectl explain persistentvolumes`."""
-
     spec: PersistentVolumeSpec = PersistentVolumeSpec()
     status: PersistentVolumeStatus = PersistentVolumeStatus()
 
@@ -1377,8 +1361,6 @@ class PodStatus(APIStruct):
 
 
 class Pod(Kind, group="", version="v1", short_names=("po",), partial=False):
-    """`kubectl explain pods`."""
-
     spec: PodSpec
     status: PodStatus = PodStatus()
 
@@ -1389,8 +1371,6 @@ class PodTemplateSpec(APIStruct):
 
 
 class PodTemplate(Kind, group="", version="v1", partial=False):
-    """`kubectl explain podtemplates`."""
-
     template: PodTemplateSpec | None = None
 
 
@@ -1419,8 +1399,6 @@ class ReplicationControllerStatus(APIStruct):
 
 
 class ReplicationController(Kind, group="", version="v1", short_names=("rc",), partial=False):
-    """`kubectl explain replicationcontrollers`."""
-
     spec: ReplicationControllerSpec = ReplicationControllerSpec()
     status: ReplicationControllerStatus | None = None
 
@@ -1447,15 +1425,11 @@ class ResourceQuotaStatus(APIStruct):
 
 
 class ResourceQuota(Kind, group="", version="v1", short_names=("quota",), partial=False):
-    """`kubectl explain resourcequotas`."""
-
     spec: ResourceQuotaSpec = ResourceQuotaSpec()
     status: ResourceQuotaStatus = ResourceQuotaStatus()
 
 
 class Secret(Kind, group="", version="v1", partial=False):
-    """`kubectl explain secrets`."""
-
     data: FrozenMap = EMPTY_MAP
     immutable: bool | None = None
     string_data: FrozenMap = EMPTY_MAP
@@ -1463,8 +1437,6 @@ class Secret(Kind, group="", version="v1", partial=False):
 
 
 class ServiceAccount(Kind, group="", version="v1", short_names=("sa",), partial=False):
-    """`kubectl explain serviceaccounts`."""
-
     automount_service_account_token: bool | None = None
     image_pull_secrets: tuple[LocalObjectReference, ...] = ()
     secrets: tuple[ObjectReference, ...] = ()
@@ -1533,8 +1505,6 @@ class ServiceStatus(APIStruct):
 
 
 class Service(Kind, group="", version="v1", short_names=("svc",), partial=False):
-    """`kubectl explain services`."""
-
     spec: ServiceSpec = ServiceSpec()
     status: ServiceStatus = ServiceStatus()
 

@@ -44,8 +44,6 @@ class EndpointPort(APIStruct):
 
 
 class EndpointSlice(Kind, group="discovery.k8s.io", version="v1", partial=False):
-    """`kubectl explain endpointslices.discovery.k8s.io`."""
-
     address_type: str
     endpoints: tuple[Endpoint, ...] = ()
     ports: tuple[EndpointPort, ...] = ()

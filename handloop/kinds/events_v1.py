@@ -12,8 +12,6 @@ class EventSeries(APIStruct):
 
 
 class Event(Kind, group="events.k8s.io", version="v1", short_names=("ev",), partial=False):
-    """`kubectl explain events.events.k8s.io`."""
-
     action: str | None = None
     deprecated_count: int | None = None
     deprecated_first_timestamp: str | None = None

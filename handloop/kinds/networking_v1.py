@@ -21,8 +21,6 @@ class IngressClassSpec(APIStruct):
 
 
 class IngressClass(Kind, group="networking.k8s.io", version="v1", scope="Cluster", partial=False):
-    """`kubectl explain ingressclasses.networking.k8s.io`."""
-
     spec: IngressClassSpec = IngressClassSpec()
 
 
@@ -89,8 +87,6 @@ class IngressStatus(APIStruct):
 
 
 class Ingress(Kind, group="networking.k8s.io", version="v1", short_names=("ing",), partial=False):
-    """`kubectl explain ingresses.networking.k8s.io`."""
-
     spec: IngressSpec = IngressSpec()
     status: IngressStatus = IngressStatus()
 
@@ -109,8 +105,6 @@ class IPAddressSpec(APIStruct):
 class IPAddress(
     Kind, group="networking.k8s.io", version="v1", scope="Cluster", short_names=("ip",), partial=False
 ):
-    """`kubectl explain ipaddresses.networking.k8s.io`."""
-
     spec: IPAddressSpec
 
 
@@ -149,8 +143,6 @@ class NetworkPolicySpec(APIStruct):
 
 
 class NetworkPolicy(Kind, group="networking.k8s.io", version="v1", short_names=("netpol",), partial=False):
-    """`kubectl explain networkpolicies.networking.k8s.io`."""
-
     spec: NetworkPolicySpec = NetworkPolicySpec()
 
 
@@ -163,7 +155,5 @@ class ServiceCIDRStatus(APIStruct):
 
 
 class ServiceCIDR(Kind, group="networking.k8s.io", version="v1", scope="Cluster", partial=False):
-    """`kubectl explain servicecidrs.networking.k8s.io`."""
-
     spec: ServiceCIDRSpec = ServiceCIDRSpec()
     status: ServiceCIDRStatus = ServiceCIDRStatus()

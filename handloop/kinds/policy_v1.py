@@ -24,7 +24,5 @@ class PodDisruptionBudgetStatus(APIStruct):
 
 
 class PodDisruptionBudget(Kind, group="policy", version="v1", short_names=("pdb",), partial=False):
-    """`kubectl explain poddisruptionbudgets.policy`."""
-
     spec: PodDisruptionBudgetSpec = PodDisruptionBudgetSpec()
     status: PodDisruptionBudgetStatus = PodDisruptionBudgetStatus()

@@ -22,8 +22,6 @@ class Subject(APIStruct):
 class ClusterRoleBinding(
     Kind, group="rbac.authorization.k8s.io", version="v1", scope="Cluster", partial=False
 ):
-    """`kubectl explain clusterrolebindings.rbac.authorization.k8s.io`."""
-
     role_ref: RoleRef
     subjects: tuple[Subject, ...] = ()
 
@@ -41,20 +39,14 @@ class PolicyRule(APIStruct):
 
 
 class ClusterRole(Kind, group="rbac.authorization.k8s.io", version="v1", scope="Cluster", partial=False):
-    """`kubectl explain clusterroles.rbac.authorization.k8s.io`."""
-
     aggregation_rule: AggregationRule | None = None
     rules: tuple[PolicyRule, ...] = ()
 
 
 class RoleBinding(Kind, group="rbac.authorization.k8s.io", version="v1", partial=False):
-    """`kubectl explain rolebindings.rbac.authorization.k8s.io`."""
-
     role_ref: RoleRef
     subjects: tuple[Subject, ...] = ()
 
 
 class Role(Kind, group="rbac.authorization.k8s.io", version="v1", partial=False):
-    """`kubectl explain roles.rbac.authorization.k8s.io`."""
-
     rules: tuple[PolicyRule, ...] = ()

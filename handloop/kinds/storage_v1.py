@@ -27,8 +27,6 @@ class CSIDriverSpec(APIStruct):
 
 
 class CSIDriver(Kind, group="storage.k8s.io", version="v1", scope="Cluster", partial=False):
-    """`kubectl explain csidrivers.storage.k8s.io`."""
-
     spec: CSIDriverSpec
 
 
@@ -48,14 +46,10 @@ class CSINodeSpec(APIStruct):
 
 
 class CSINode(Kind, group="storage.k8s.io", version="v1", scope="Cluster", partial=False):
-    """`kubectl explain csinodes.storage.k8s.io`."""
-
     spec: CSINodeSpec
 
 
 class CSIStorageCapacity(Kind, group="storage.k8s.io", version="v1", partial=False):
-    """`kubectl explain csistoragecapacities.storage.k8s.io`."""
-
     capacity: str | None = None
     maximum_volume_size: str | None = None
     node_topology: LabelSelector | None = None
@@ -65,8 +59,6 @@ class CSIStorageCapacity(Kind, group="storage.k8s.io", version="v1", partial=Fal
 class StorageClass(
     Kind, group="storage.k8s.io", version="v1", scope="Cluster", short_names=("sc",), partial=False
 ):
-    """`kubectl explain storageclasses.storage.k8s.io`."""
-
     allow_volume_expansion: bool | None = None
     allowed_topologies: tuple[TopologySelectorTerm, ...] = ()
     mount_options: tuple[str, ...] = ()
@@ -101,8 +93,6 @@ class VolumeAttachmentStatus(APIStruct):
 
 
 class VolumeAttachment(Kind, group="storage.k8s.io", version="v1", scope="Cluster", partial=False):
-    """`kubectl explain volumeattachments.storage.k8s.io`."""
-
     spec: VolumeAttachmentSpec
     status: VolumeAttachmentStatus | None = None
 
@@ -110,7 +100,5 @@ class VolumeAttachment(Kind, group="storage.k8s.io", version="v1", scope="Cluste
 class VolumeAttributesClass(
     Kind, group="storage.k8s.io", version="v1", scope="Cluster", short_names=("vac",), partial=False
 ):
-    """`kubectl explain volumeattributesclasses.storage.k8s.io`."""
-
     driver_name: str
     parameters: FrozenMap = EMPTY_MAP
