@@ -2,10 +2,11 @@
 CustomResourceDefinitions generated from the types: bounds, formats, defaults and texts are written once, at
 the field.
 
-Follows: apiextensions.k8s.io/v1. A kind may add `printer_columns`, `scale`, `categories` and
-`crd_annotations`; short names come from its resource; a field `status` makes the status subresource. Any
-struct may add `crd_rules` and `crd_required` (fields that our own code can do without, as the server spells
-them). crd_schema.py makes the schema.
+Follows: apiextensions.k8s.io/v1. A kind may add `printer_columns`, `scale`, `categories`, `crd_annotations`,
+`selectable_fields` (names for field selectors, such as `spec.color`) and `deprecation_warning` (the server
+sends the text with each answer); short names come from its resource; a field `status` makes the status
+subresource. Any struct may add `crd_rules` and `crd_required` (fields that our own code can do without, as
+the server spells them). crd_schema.py makes the schema.
 """
 
 from __future__ import annotations
@@ -20,7 +21,14 @@ from handloop.apis.crd_schema import MARK_OF_ANY_FIELDS, object_schema
 from handloop.apis.meta import Kind
 
 INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
-_ADDITIONS: Final = ("printer_columns", "scale", "categories", "crd_annotations")
+_ADDITIONS: Final = (
+    "printer_columns",
+    "scale",
+    "categories",
+    "crd_annotations",
+    "selectable_fields",
+    "deprecation_warning",
+)
 _NEAR: Final = 0.8
 
 
@@ -133,6 +141,10 @@ def _version(kind: type[Kind]) -> dict[str, Any]:
     columns = [_column(column) for column in getattr(kind, "printer_columns", ())]
     if columns:
         version["additionalPrinterColumns"] = columns
+    if fields := getattr(kind, "selectable_fields", ()):
+        version["selectableFields"] = [{"jsonPath": f".{field}"} for field in fields]
+    if warning := getattr(kind, "deprecation_warning", ""):
+        version |= {"deprecated": True, "deprecationWarning": warning}
     return version
 
 

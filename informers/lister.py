@@ -19,6 +19,7 @@ from handloop.apis.meta import Object
 from handloop.apis.resource import Resource
 from handloop.informers.indexer import NAMESPACE_INDEX, IndexNotFound
 from handloop.informers.keys import ObjectName, parse_object_name
+from handloop.informers.selection import EVERYTHING, Selection
 from handloop.seams.logs import get_logger
 from handloop.seams.step_trace import TRACE
 
@@ -103,29 +104,33 @@ class MergedCache(Generic[T]):
 
 class Lister(Generic[T]):
     """
-    The objects of one kind in all namespaces that are watched.
+    The objects of one kind in all namespaces that are watched, or of them those of its selection.
 
     Threads: any. Objects are the cached ones, shared and immutable; lists are the caller's own, in no order.
     """
 
-    def __init__(self, indexer: Cache[T], resource: Resource) -> None:
-        """Read from indexer; errors name resource."""
+    def __init__(self, indexer: Cache[T], resource: Resource, selection: Selection = EVERYTHING) -> None:
+        """Read from indexer; errors name resource. Args: selection = what the indexer holds."""
         self._indexer = indexer
         self._resource = resource
+        self.selection = selection
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} of {self._resource}>"
+        return f"<{type(self).__name__} of {self._resource}{self.selection.suffix}>"
 
     def get(self, name: ObjectName | str, *, namespace: str = "") -> T | None:
         """
-        The object of that name, or None.
+        The object of that name, or None: also for one with labels or fields outside of the selection.
 
         Args: name is an ObjectName, the text "namespace/name", or a name in the given namespace, which does
         not count for a cluster-scoped kind.
-        Raises: ValueError for a name that lacks the namespace, or has two; NamespaceNotWatched.
+        Raises: ValueError for a name that lacks the namespace, or has two; NamespaceNotWatched;
+        OutsideSelection for a name that the selection excludes.
         """
         # (9) get object by key
         name = self._full_name(name, namespace)
+        if self.selection:
+            self.selection.check_name(f'get {self._resource.group_resource} "{name}"', name)
         obj = self._read().get_by_key(str(name))
         if TRACE.on:
             TRACE.tell(9, self._resource.plural, name, found=obj is not None)
@@ -142,7 +147,7 @@ class Lister(Generic[T]):
 
         Args: selector may be text, such as "app=web,tier!=cache", or a LabelSelector; namespace "" = all that
         are watched; for a cluster-scoped kind it does not count.
-        Raises: SelectorError; NamespaceNotWatched.
+        Raises: SelectorError; NamespaceNotWatched; OutsideSelection for labels that the selection excludes.
         """
         if isinstance(selector, str):
             selector = parse_selector(selector)
@@ -151,6 +156,8 @@ class Lister(Generic[T]):
         if selector.nothing:
             return []
         chosen = namespace if self._resource.namespaced else ""
+        if self.selection:
+            self.selection.check_list(f"list {self._resource.group_resource}", selector, chosen)
         objects = self._of_namespace(chosen) if chosen else self._read().list()
         return objects if selector.everything else [o for o in objects if selector.matches(o.metadata.labels)]
 

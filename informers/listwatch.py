@@ -14,6 +14,7 @@ from typing import Final, Generic, Protocol, TypeAlias, TypeVar
 from handloop.client.decoding.pages import ListPage
 from handloop.client.decoding.watch_stream import WatchEvent
 from handloop.client.options import ListOptions
+from handloop.informers.selection import EVERYTHING, Selection
 from handloop.seams.locks import new_lock
 from handloop.seams.seams import REAL_SEAMS, Seams
 
@@ -75,7 +76,7 @@ class Resources(Protocol[T]):
 
 class ListWatch(Generic[T]):
     """
-    One kind on a server, restricted by namespace and tweak, which bind list and watch alike.
+    One kind on a server, restricted by namespace, selection and tweak, which bind list and watch alike.
 
     Args: namespace "" = all, or a cluster-scoped kind. supports_watch_list False = never ask for a streaming
     list; where it is True the server may still refuse.
@@ -86,11 +87,13 @@ class ListWatch(Generic[T]):
         resources: Resources[T],
         namespace: str = "",
         *,
+        selection: Selection = EVERYTHING,
         tweak: Tweak | None = None,
         supports_watch_list: bool = True,
     ) -> None:
         self._resources = resources
         self._namespace = namespace
+        self._selection = selection
         self._tweak = tweak
         self.supports_watch_list = supports_watch_list
 
@@ -103,7 +106,8 @@ class ListWatch(Generic[T]):
         return self._resources.watch(self._namespace, options=self._tweaked(options))
 
     def _tweaked(self, options: ListOptions) -> ListOptions:
-        return options if self._tweak is None else self._tweak(options)
+        options = options if self._tweak is None else self._tweak(options)
+        return self._selection.narrowed(options) if self._selection else options
 
 
 class OpenResponse(Generic[T]):

@@ -14,6 +14,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from enum import IntEnum
+from functools import partial
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
 import msgspec
@@ -105,11 +106,18 @@ class Hints(msgspec.Struct, frozen=True):
 NO_HINTS: Final = Hints()
 
 
-def fix_for(error: Exception, resource: Resource, namespace: str = "", *, hints: Hints = NO_HINTS) -> str:
+def fix_for(
+    error: Exception,
+    resource: Resource,
+    namespace: str = "",
+    *,
+    object_name: str = "",
+    hints: Hints = NO_HINTS,
+) -> str:
     """
     The fix for a failed list or watch, for a person; "" if only waiting helps.
 
-    Args: namespace "" = all of them.
+    Args: namespace "" = all of them; object_name = the only object that is watched, "" = others, too.
     """
     cause = cause_of(error)
     if isinstance(cause, NoKindMatch):
@@ -123,8 +131,9 @@ def fix_for(error: Exception, resource: Resource, namespace: str = "", *, hints:
     if isinstance(cause, Forbidden):
         where = f'in namespace "{namespace}"' if namespace else "at cluster scope"
         scope = f" -n {namespace}" if namespace else ""
+        only = f' named "{object_name}" (a rule with resourceNames does)' if object_name else ""
         return (
-            f"allow list and watch of {resource.group_resource} {where}"
+            f"allow list and watch of {resource.group_resource}{only} {where}"
             f"{_applied(hints.rbac_command, scope)}; "
             "watching starts by itself when it is allowed"
         )
@@ -272,17 +281,18 @@ class Outage:
         resource: Resource,
         namespace: str = "",
         *,
+        object_name: str = "",
         pause: RetryPause,
         hints: Hints = NO_HINTS,
         watch_error_handler: WatchErrorHandler | None = None,
         clock: Clock = REAL_CLOCK,
     ) -> None:
-        """Args: name is the reflector's. namespace is only named in the fix."""
+        """Args: name is the reflector's. namespace and object_name are only named in the fix."""
         self.name = name
         self.pause = pause
-        self._resource = resource
-        self._namespace = namespace
-        self._hints = hints
+        self._fix_for = partial(
+            fix_for, resource=resource, namespace=namespace, object_name=object_name, hints=hints
+        )
         self._watch_error_handler = watch_error_handler
         self._clock = clock
         self._trouble: _Trouble | None = None
@@ -363,7 +373,7 @@ class Outage:
     def _say(self, repeated: str, doing: Doing, error: Exception, delay: float) -> None:
         message = f"Failed to {'list' if doing is Doing.LIST else 'watch'}{repeated}"
         facts = {"reflector": self.name, "err": str(error), "retryIn": f"{delay:.1f} s"}
-        self.fix = fix = fix_for(error, self._resource, self._namespace, hints=self._hints)
+        self.fix = fix = self._fix_for(error)
         if self._trouble is not None and self._trouble.error == _FORBIDDEN_ANEW:
             facts["hint"] = _ROLES_HINT
         elif fix:

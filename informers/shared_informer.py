@@ -46,6 +46,7 @@ from handloop.informers.processor import (
 )
 from handloop.informers.quarantine import Quarantine, UndecodableCallback
 from handloop.informers.reflector import Reflector
+from handloop.informers.selection import EVERYTHING, Selection
 from handloop.seams.locks import new_lock
 from handloop.seams.logs import get_logger
 from handloop.seams.seams import REAL_SEAMS, Seams
@@ -78,6 +79,7 @@ class SharedIndexInformer(Generic[T]):
         kind: type[T],
         *,
         namespace: str = "",
+        selection: Selection = EVERYTHING,
         indexers: Indexers[T] | None = None,
         options: InformerOptions = DEFAULT_OPTIONS,
         seams: Seams = REAL_SEAMS,
@@ -85,13 +87,15 @@ class SharedIndexInformer(Generic[T]):
         """
         Make an informer; run starts it.
 
-        Args: namespace is only named in messages. lister_watcher applies the tweak of options, if it has one.
+        Args: namespace and selection are only named: lister_watcher applies them, and the tweak of options,
+        if it has one.
         Raises: MutableKind.
         """
         if parts := mutable_parts(kind):
             raise MutableKind(kind, parts)
         self.kind = kind
-        self.name = kind.resource.group_resource + options.name_suffix
+        self.name = kind.resource.group_resource + selection.suffix + options.name_suffix
+        self.selection = selection
         self._lister_watcher = lister_watcher
         self._namespace = namespace
         self._options = options
@@ -336,6 +340,7 @@ class SharedIndexInformer(Generic[T]):
             self.name,
             self.kind.resource,
             self._namespace,
+            object_name=self.selection.name,
             pause=pause,
             hints=self._options.hints,
             watch_error_handler=self._watch_error_handler,

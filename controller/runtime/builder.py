@@ -24,12 +24,12 @@ from handloop.client.errors import Invalid
 from handloop.controller.runtime.applied_fields import AppliedFields
 from handloop.controller.runtime.context import Context
 from handloop.controller.runtime.controller import Controller
+from handloop.controller.runtime.controller_caches import ControllerCaches
 from handloop.controller.runtime.events.recorder import EVENT_TYPE_WARNING
 from handloop.controller.runtime.informer_source import InformerSource, MapFunc, OwnerNames, own_name
 from handloop.controller.runtime.manager import Manager
 from handloop.controller.runtime.metrics.controller_metrics import ControllerMetrics
 from handloop.controller.runtime.multi_namespace_informer import MultiNamespaceInformer
-from handloop.controller.runtime.own_writes import OwnWrites
 from handloop.controller.runtime.owner_recheck import OwnerRecheck
 from handloop.controller.runtime.predicates import GenerationChanged, Predicate, has_generation
 from handloop.controller.runtime.rbac.access import VERBS, Access, owner_access
@@ -40,6 +40,7 @@ from handloop.controller.runtime.reconcile_writes import ReconcileWrites, reconc
 from handloop.controller.runtime.reconciler import ByName, ByObject, ReconcileFunc, Reconciler, function_of
 from handloop.controller.runtime.repeat_backoff import HeldBackError, RepeatBackoff
 from handloop.informers.keys import ObjectName
+from handloop.informers.selection import Labels, Selection, selection_of
 from handloop.seams.clock import Clock
 from handloop.workqueue.rate_limiters import RateLimiter
 
@@ -83,6 +84,7 @@ class _WatchSpec(NamedTuple):
     """One watch as asked for; names_of None = the names of the controlling owner, or of every owner."""
 
     kind: type[Any]
+    selection: Selection
     names_of: MapFunc[Any] | None
     predicates: tuple[Predicate, ...]
     every_owner: bool = False
@@ -156,42 +158,75 @@ class ControllerBuilder(Generic[K]):
         self._written: set[Resource] = set()
         self._options = manager.controller_options
 
-    def for_(self, kind: type[T], *, predicates: Sequence[Predicate] = ()) -> ControllerBuilder[T]:
+    def for_(
+        self,
+        kind: type[T],
+        *,
+        predicates: Sequence[Predicate] = (),
+        labels: Labels = "",
+        fields: str = "",
+    ) -> ControllerBuilder[T]:
         """
         Reconcile the objects of a kind. Call it exactly once.
 
-        Raises: BuilderError; TypeError for a value that is no kind or no predicate, in owns and watches, too.
+        Args: labels and fields, in owns and watches, too: hold, read and wait for only these objects, as in
+        Manager.informer_for. An object that no longer fits looks deleted.
+        Raises: BuilderError; TypeError for a value that is no kind or no predicate, and SelectorError for a
+        selector that the server would refuse, in owns and watches, too.
         """
         if self._for is not None:
             raise BuilderError(f"controller {self._name}: for_() could only be called once")
         self._for = _checked_kind(kind)
-        self._watch_specs.insert(0, _WatchSpec(kind, own_name, _checked_predicates(kind, predicates)))
+        selection = selection_of(kind, labels=labels, fields=fields)
+        self._watch_specs.insert(
+            0, _WatchSpec(kind, selection, own_name, _checked_predicates(kind, predicates))
+        )
         return cast("ControllerBuilder[T]", self)
 
     def owns(
-        self, kind: type[Kind], *, predicates: Sequence[Predicate] = (), every_owner: bool = False
+        self,
+        kind: type[Kind],
+        *,
+        predicates: Sequence[Predicate] = (),
+        every_owner: bool = False,
+        labels: Labels = "",
+        fields: str = "",
     ) -> Self:
         """
         When an object of a kind changes, reconcile its controlling owner; access: see owner_access.
 
-        Args: every_owner = also owners that do not control the object.
+        With a selection, a child that loses its label looks deleted. Context.apply asks the server about a
+        child that the cache lacks, and makes no second one; a reconciler that creates children by itself has
+        to ask, too.
+
+        Args: every_owner = also owners that do not control the object. labels and fields as in for_.
         """
+        selection = selection_of(_checked_kind(kind), labels=labels, fields=fields)
         self._watch_specs.append(
-            _WatchSpec(_checked_kind(kind), None, _checked_predicates(kind, predicates), every_owner)
+            _WatchSpec(kind, selection, None, _checked_predicates(kind, predicates), every_owner)
         )
         return self
 
-    def watches(self, kind: type[T], map_func: MapFunc[T], *, predicates: Sequence[Predicate] = ()) -> Self:
+    def watches(
+        self,
+        kind: type[T],
+        map_func: MapFunc[T],
+        *,
+        predicates: Sequence[Predicate] = (),
+        labels: Labels = "",
+        fields: str = "",
+    ) -> Self:
         """
         When an object of a kind changes, reconcile the names that map_func makes of it.
 
+        Args: labels and fields as in for_. One object is `fields="metadata.name=settings"`: the role that is
+        printed for it names the object.
         Raises: TypeError.
         """
         if not callable(map_func):
             raise TypeError(f"a map function takes an object and returns ObjectNames, not {map_func!r}")
-        self._watch_specs.append(
-            _WatchSpec(kind, map_func, _checked_predicates(_checked_kind(kind), predicates))
-        )
+        selection = selection_of(_checked_kind(kind), labels=labels, fields=fields)
+        self._watch_specs.append(_WatchSpec(kind, selection, map_func, _checked_predicates(kind, predicates)))
         return self
 
     def with_options(
@@ -264,7 +299,7 @@ class ControllerBuilder(Generic[K]):
         """
         reconcile = function_of(reconciler, "obj")
         informers = self._informers()
-        return self._complete(ByObject(informers[self._kind()].get, reconcile).reconcile, informers)
+        return self._complete(ByObject(informers[0].get, reconcile).reconcile, informers)
 
     def complete_by_name(self, reconciler: Reconciler[ObjectName] | ReconcileFunc[ObjectName]) -> Controller:
         """
@@ -274,28 +309,34 @@ class ControllerBuilder(Generic[K]):
         """
         reconcile = function_of(reconciler, "name")
         informers = self._informers()
-        return self._complete(ByName(informers[self._kind()].is_quarantined, reconcile).reconcile, informers)
+        return self._complete(ByName(informers[0].is_quarantined, reconcile).reconcile, informers)
 
     def _kind(self) -> type[Kind]:
         if self._for is None:
             raise BuilderError(f"controller {self._name}: there are no watches configured: call for_()")
         return self._for
 
-    def _informers(self) -> dict[type[Any], MultiNamespaceInformer[Any]]:
+    def _informers(self) -> list[MultiNamespaceInformer[Any]]:
+        """Those of the watches, in their order: that of for_ comes first."""
         self._kind()
         self._manager.begin(self._name)
-        return {asked.kind: self._manager.informer_for(asked.kind) for asked in self._watch_specs}
+        made: dict[tuple[type[Any], Selection], MultiNamespaceInformer[Any]] = {}
+        for kind, selection, *_ in self._watch_specs:
+            if (kind, selection) not in made:
+                labels, fields = selection.labels, selection.field_text
+                made[kind, selection] = self._manager.informer_for(kind, labels=labels, fields=fields)
+        return [made[kind, selection] for kind, selection, *_ in self._watch_specs]
 
     def _complete(
-        self, reconcile: ReconcileFunc[ObjectName], informers: dict[type[Any], MultiNamespaceInformer[Any]]
+        self, reconcile: ReconcileFunc[ObjectName], informers: list[MultiNamespaceInformer[Any]]
     ) -> Controller:
         kind, queue, clock = self._kind(), self._new_queue(), self._manager.seams.clock
-        watched = {each.resource.group_resource: informer for each, informer in informers.items()}
+        caches = ControllerCaches(self._manager, dict.fromkeys(informers))
         writes = reconcile_writes(
             self._manager.client,
-            lambda resource: watched.get(resource) or self._manager.informer_of(resource),
+            caches.mirror,
             wake=queue.wake,
-            tells=watched.__contains__,
+            tells=caches.watches,
             metrics=self._manager.own_write_metrics.for_controller(self._name),
             timeout_seconds=self._options.own_write_timeout_seconds,
             clock=clock,
@@ -304,17 +345,21 @@ class ControllerBuilder(Generic[K]):
         owners = OwnerRecheck(
             kind,
             self._manager.client,
-            informers[kind],
+            informers[0],
             deleted_by_us=own_writes.has_deleted,
             clock=clock,
         )
-        rechecked = _Rechecked(reconcile, owners, informers[kind].get, clock=clock)
-        controller = self._new_controller(rechecked, queue, writes)
+        rechecked = _Rechecked(reconcile, owners, informers[0].get, clock=clock)
+        controller = self._new_controller(rechecked, queue, writes, caches)
         self._manager.add(controller)
         self._manager.declare_reconciled(kind)
         self._manager.declare(*self._implied_access(kind), *self._access)
-        for asked in self._watch_specs:
-            controller.watch(self._new_watch(asked, informers, queue, own_writes, owners))
+        for asked, informer in zip(self._watch_specs, informers, strict=True):
+            names_of = asked.names_of or OwnerNames(kind, informers[0], every_owner=asked.every_owner)
+            watch = self._new_watch(
+                informer, names_of, asked.predicates, writes=writes, owners=owners, queue=queue
+            )
+            controller.watch(watch)
         return controller
 
     def _implied_access(self, kind: type[Kind]) -> list[Access]:
@@ -325,11 +370,14 @@ class ControllerBuilder(Generic[K]):
         owning = (
             [owner_access(kind.resource)] if any(one.names_of is None for one in self._watch_specs) else []
         )
-        watched = [asked.kind.resource for asked in self._watch_specs]
-        looked_up = [Access(resource=each, verbs=("get",)) for each in watched if each in self._written]
+        watched = [(asked.kind.resource, asked.selection.name) for asked in self._watch_specs]
+        looked_up = [Access(resource=each, verbs=("get",)) for each, _ in watched if each in self._written]
         return [
             Access(resource=kind.resource, verbs=("get",)),
-            *(Access(resource=each, verbs=("list", "watch")) for each in watched),
+            *(
+                Access(resource=each, verbs=("list", "watch"), names=(name,) if name else ())
+                for each, name in watched
+            ),
             *looked_up,
             *owning,
             Access(resource=Event.resource, verbs=("create", "patch")),
@@ -346,7 +394,11 @@ class ControllerBuilder(Generic[K]):
         return queue
 
     def _new_controller(
-        self, reconciler: Reconciler[ObjectName], queue: ReconcileQueue, writes: ReconcileWrites
+        self,
+        reconciler: Reconciler[ObjectName],
+        queue: ReconcileQueue,
+        writes: ReconcileWrites,
+        caches: ControllerCaches,
     ) -> Controller:
         manager = self._manager
         return Controller(
@@ -361,7 +413,7 @@ class ControllerBuilder(Generic[K]):
             new_context=partial(
                 Context,
                 client=manager.client.telling(UndeclaredWrites(self._name, manager.access).accepted),
-                listers=manager,
+                listers=caches,
                 applied=AppliedFields(
                     owned=[
                         each.kind.resource.group_resource
@@ -382,26 +434,24 @@ class ControllerBuilder(Generic[K]):
 
     def _new_watch(
         self,
-        asked: _WatchSpec,
-        informers: dict[type[Any], MultiNamespaceInformer[Any]],
-        queue: ReconcileQueue,
-        own_writes: OwnWrites,
+        informer: MultiNamespaceInformer[Any],
+        names_of: MapFunc[Any],
+        predicates: Sequence[Predicate],
+        *,
+        writes: ReconcileWrites,
         owners: OwnerRecheck[Any],
+        queue: ReconcileQueue,
     ) -> InformerSource[Any]:
-        assert self._for is not None
-        names_of = asked.names_of or OwnerNames(
-            self._for, informers[self._for], every_owner=asked.every_owner
-        )
         return InformerSource(
-            informers[asked.kind],
+            informer,
             names_of,
             sink=queue,
-            predicates=asked.predicates,
-            observed=own_writes.observed,
+            predicates=predicates,
+            observed=writes.own_writes.observed,
             gone=owners.child_gone,
             panicked=self._new_metrics().panics.inc,
             dropped=self._manager.own_write_metrics.for_controller(self._name).dropped,
-            recorder=self._manager.recorder(self._name) if asked.names_of is own_name else None,
+            recorder=self._manager.recorder(self._name) if names_of is own_name else None,
         )
 
 

@@ -1,5 +1,5 @@
 """
-The informers of a process, one per kind and namespace, and how far and how fresh they are.
+The informers of a process, one per kind, selection and namespace, and how far and how fresh they are.
 
 Follows: controller-runtime pkg/cache, differs: an informer is of a kind in its one typed form.
 """
@@ -21,6 +21,7 @@ from handloop.controller.runtime.reconcile import Deadline, ReconcileError
 from handloop.informers.factory import ResourceSource, SharedInformerFactory
 from handloop.informers.informer_options import DEFAULT_OPTIONS, InformerOptions
 from handloop.informers.progress import SyncProgress
+from handloop.informers.selection import EVERYTHING, Selection
 from handloop.informers.shared_informer import SharedIndexInformer
 from handloop.informers.sync import SYNC_POLL_SECONDS
 from handloop.seams.clock import REAL_CLOCK, Clock
@@ -118,20 +119,20 @@ class Caches:
             for namespace in chosen
         }
 
-    def informer_for(self, kind: type[T]) -> MultiNamespaceInformer[T]:
-        """The shared informers of a kind; after start they are started, but not waited for."""
+    def informer_for(self, kind: type[T], selection: Selection = EVERYTHING) -> MultiNamespaceInformer[T]:
+        """The shared informers of a selection; after start they are started, but not waited for."""
         factories = self._factories
         if not kind.resource.namespaced:
             factories = {"": next(iter(factories.values()))}
-        made = {namespace: factory.informer_for(kind) for namespace, factory in factories.items()}
+        made = {space: factory.informer_of(kind, selection) for space, factory in factories.items()}
         if self._stop is not None:
             self.start(self._stop)
-        return MultiNamespaceInformer(kind, made, fill=self._fill)
+        return MultiNamespaceInformer(kind, made, selection=selection, fill=self._fill)
 
     def informer_of(self, group_resource: str) -> MultiNamespaceInformer[Any] | None:
-        """The shared informers of a kind that were made already, by its `plural.group`."""
-        kinds = (informer.kind for informer in self.informers())
-        kind = next((kind for kind in kinds if kind.resource.group_resource == group_resource), None)
+        """The shared informers of all objects of a kind that were made already, by its `plural.group`."""
+        whole = (informer.kind for informer in self.informers() if not informer.selection)
+        kind = next((kind for kind in whole if kind.resource.group_resource == group_resource), None)
         return None if kind is None else self.informer_for(kind)
 
     def informers(self) -> list[SharedIndexInformer[Any]]:

@@ -32,6 +32,7 @@ from handloop.controller.runtime.owner_references import is_of_predecessor, with
 from handloop.controller.runtime.reconcile import Deadline, ReconcileError, WaitError
 from handloop.informers.keys import object_name
 from handloop.informers.lister import Lister
+from handloop.informers.selection import Labels, OutsideSelection, SeveralSelections
 from handloop.seams.clock import REAL_CLOCK, Clock
 from handloop.seams.logs import get_logger
 
@@ -72,9 +73,9 @@ class NameTakenError(ReconcileError):
 
 
 class Listers(Protocol):
-    """The caches: a Manager."""
+    """The caches: a ControllerCaches, or a Manager."""
 
-    def lister_for(self, kind: type[K]) -> Lister[K]:
+    def lister_for(self, kind: type[K], *, labels: Labels = "", fields: str = "") -> Lister[K]:
         """The cached objects of a kind; the first call for a kind starts its cache and waits for it."""
 
 
@@ -177,17 +178,23 @@ class Context:
         """
         self.recorder.event(obj, event_type, reason, message)
 
-    def lister_for(self, kind: type[K]) -> Lister[K]:
-        """The cached objects of a kind; as Manager.lister_for."""
+    def lister_for(self, kind: type[K], *, labels: Labels = "", fields: str = "") -> Lister[K]:
+        """
+        The cached objects of a kind: those that the controller watches, else all; or those of a selection.
+
+        A name that the cache of a selection lacks may exist, with other labels or fields.
+        Raises: SeveralSelections if the controller watches several, and none is named; as Manager.lister_for.
+        """
         if self._listers is None:
             raise RuntimeError("this Context was made without caches: Context(listers=...)")
-        return self._listers.lister_for(kind)
+        selection: dict[str, Any] = {"labels": labels, "fields": fields} if labels or fields else {}
+        return self._listers.lister_for(kind, **selection)
 
     def apply(self, obj: K, *, owner: Kind | None = None) -> K:
         """
         Create an object, or correct the fields of it that differ. Fields that were applied earlier and are no
         longer in obj are removed. If nothing differs, nothing is sent, but for one read of each object that
-        an earlier process applied.
+        an earlier process applied. An object that is not in a cache of a selection is read from the server.
 
         The parts: with_controller(obj, owner), lister_for, is_controlled_by, is_applied, AppliedFields, and
         the function apply with the controller's name as field manager, which takes fields over from others.
@@ -207,7 +214,7 @@ class Context:
         wanted = obj if owner is None else with_controller(obj, owner)
         if owner is None and not obj.metadata.owner_references:
             self._tell_of_no_owner(obj, sys._getframe(1))  # noqa: SLF001 - documented
-        present = self.lister_for(type(obj)).get(object_name(obj))
+        present = self._present(wanted)
         if owner is not None and is_being_deleted(owner):
             self.log.debug("Not applied, as its owner is being deleted", object=object_name(wanted))
             return wanted if present is None else present
@@ -296,6 +303,25 @@ class Context:
             return self.client.resource(type(wanted)).get(metadata.name, namespace=metadata.namespace)
         except NotFound:
             return None
+
+    def _present(self, wanted: K) -> K | None:
+        """As the cache has it, or else, where a selection may keep it out of there, as the server has it."""
+        try:
+            lister = self.lister_for(type(wanted))
+            found = lister.get(object_name(wanted))
+        except (OutsideSelection, SeveralSelections):
+            return self._live(wanted)
+        if found is not None or not lister.selection:
+            return found
+        if not lister.selection.labels.matches(wanted.metadata.labels):
+            self.log.warning(
+                "Applied without the labels that the controller watches: its changes wake nobody",
+                object=f"{wanted.resource.group_resource} {object_name(wanted)}",
+                labels=str(lister.selection.labels),
+                fix="give it these labels",
+                once=True,
+            )
+        return self._live(wanted)
 
     def _is_as_wanted(self, wanted: Kind, present: Kind) -> bool:
         return is_applied(wanted, present) and self._applied.are_all_wanted(

@@ -64,6 +64,7 @@ from handloop.controller.runtime.serving.health import Check
 from handloop.controller.runtime.signals import SignalHandler
 from handloop.informers.informer_options import DEFAULT_OPTIONS, InformerOptions
 from handloop.informers.lister import Lister
+from handloop.informers.selection import Labels, selection_of
 from handloop.informers.shared_informer import SharedIndexInformer
 from handloop.seams.locks import new_lock
 from handloop.seams.logs import get_logger
@@ -230,30 +231,34 @@ class Manager:
 
     # for controllers
 
-    def informer_for(self, kind: type[T]) -> MultiNamespaceInformer[T]:
+    def informer_for(
+        self, kind: type[T], *, labels: Labels = "", fields: str = ""
+    ) -> MultiNamespaceInformer[T]:
         """
-        The shared informers of a kind.
+        The shared informers of a kind, or of a selection of its objects: they hold and list nothing else.
 
         Before run they are made, and empty. After run has begun they are started and filled: no caller takes
         an object that is not listed yet for gone.
 
         Informers that were made before wait, too: a runnable's or a reconcile's first get, list or by_index.
 
-        Raises: after run has begun, CacheSyncTimeoutError with the trouble; in a reconcile, as soon as their
+        Args: labels and fields as the server takes them: `app=web`, `metadata.name=settings`.
+        Raises: SelectorError for a selector that the server would refuse. After run has begun,
+        CacheSyncTimeoutError with the trouble; in a reconcile, as soon as their
         list fails, WaitError with the same; DeadlineExceededError when a stop comes first.
         Blocks: after run has begun, until they are filled, cache_sync_timeout_seconds at most.
         """
-        informer = self._caches.informer_for(kind)
+        informer = self._caches.informer_for(kind, selection_of(kind, labels=labels, fields=fields))
         self._wait_for(informer)
         return informer
 
     def informer_of(self, group_resource: str) -> MultiNamespaceInformer[Any] | None:
-        """The shared informers of a kind that are made already, by its `plural.group`; None without."""
+        """The shared informers of all objects of a kind, by its `plural.group`; None if none were made."""
         return self._caches.informer_of(group_resource)
 
-    def lister_for(self, kind: type[T]) -> Lister[T]:
+    def lister_for(self, kind: type[T], *, labels: Labels = "", fields: str = "") -> Lister[T]:
         """The same informers, to read."""
-        return self.informer_for(kind)
+        return self.informer_for(kind, labels=labels, fields=fields)
 
     def _before_read(self, informer: MultiNamespaceInformer[Any]) -> None:
         if READER.get():
@@ -264,7 +269,7 @@ class Manager:
             ran, stop = self._ran, self._stop
         if not ran or informer.has_synced():
             return
-        plural = informer.kind.resource.plural
+        plural = informer.kind.resource.plural + informer.selection.suffix
 
         def troubles() -> Sequence[str]:
             left = informer.troubles()

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeVar
 
+import msgspec
+
 from handloop.apis.meta import Kind
 from handloop.informers.handlers import ResourceEventHandler
 from handloop.informers.indexer import Indexers
@@ -16,6 +18,7 @@ from handloop.informers.informer_statistics import ReflectorStatistics
 from handloop.informers.keys import ObjectName
 from handloop.informers.lister import Cache, Lister, MergedCache
 from handloop.informers.quarantine import UndecodableCallback
+from handloop.informers.selection import EVERYTHING, Selection
 from handloop.informers.shared_informer import SharedIndexInformer
 
 T = TypeVar("T", bound=Kind)
@@ -51,6 +54,7 @@ class MultiNamespaceInformer(Lister[T]):
         kind: type[T],
         parts: dict[str, SharedIndexInformer[T]],
         *,
+        selection: Selection = EVERYTHING,
         fill: Callable[[MultiNamespaceInformer[Any]], None] = lambda _informer: None,
     ) -> None:
         """Args: fill is called before get, list and by_index while the stores are not filled."""
@@ -60,12 +64,12 @@ class MultiNamespaceInformer(Lister[T]):
         self._parts = dict(parts)
         stores = {namespace: informer.indexer for namespace, informer in parts.items()}
         self.indexer: Cache[T] = stores[""] if "" in stores else MergedCache(stores, kind.resource)
-        super().__init__(self.indexer, kind.resource)
+        super().__init__(self.indexer, kind.resource, selection)
 
     def __repr__(self) -> str:
         state = "synced" if self.has_synced() else "not synced"
         where = ", ".join(self._parts) if "" not in self._parts else "all namespaces"
-        return f"<MultiNamespaceInformer of {self.kind.resource}, {where}, {state}>"
+        return f"<MultiNamespaceInformer of {self.kind.resource}{self.selection.suffix}, {where}, {state}>"
 
     def has_synced(self) -> bool:
         """Whether every first list is completely in its store."""
@@ -106,6 +110,15 @@ class MultiNamespaceInformer(Lister[T]):
         """Whether the store has all changes of a namespace up to a version; True if it is not watched."""
         part = self._part(namespace)
         return part is None or part.has_seen(resource_version)
+
+    def would_hold(self, body: bytes) -> bool:
+        """
+        Whether the selection has an object; an object without labels, as in a deletion's Status, is none.
+
+        Args: body = the object as the server sent it.
+        Raises: msgspec.MsgspecError.
+        """
+        return not self.selection or self.selection.matches(msgspec.json.decode(body))
 
     def is_quarantined(self, name: ObjectName) -> bool:
         """Whether an object exists and the store lacks it, as it does not fit its type, or did not before."""

@@ -21,7 +21,7 @@ from typing import Final, NamedTuple, Protocol
 import msgspec
 from cachetools import TTLCache
 
-from handloop.apis.meta import Kind, Object
+from handloop.apis.meta import Kind, Object, encode_hook
 from handloop.client.decoding.json_text import pruning
 from handloop.client.errors import ClientError, Forbidden
 from handloop.client.http.response import Response
@@ -46,7 +46,11 @@ KEPT_SECONDS: Final = 600.0
 
 
 class Mirror(Protocol):
-    """The caches of one kind."""
+    """The caches of one kind, or of a part of its objects."""
+
+    @property
+    def kind(self) -> type[Kind]:
+        """That kind."""
 
     def get_by_key(self, key: str) -> Object | None:
         """The cached object with that store key."""
@@ -54,15 +58,23 @@ class Mirror(Protocol):
     def has_seen(self, namespace: str, resource_version: str) -> bool:
         """Whether all that happened up to that version in that namespace is in the cache."""
 
+    def would_hold(self, body: bytes) -> bool:
+        """Whether an object, as the server sent it, belongs in the cache."""
+
 
 class _Floor(NamedTuple):
-    """One write: the version that the cache must reach, or the UID that must be gone."""
+    """
+    One write: the version that the cache must reach, or the UID that must be gone.
+
+    outside = the written object is none of those that the cache holds, so it comes only to leave.
+    """
 
     resource: str
     name: ObjectName
     uid: str
     resource_version: str
     gone: bool
+    outside: bool = False
 
 
 _Target = tuple[str, ObjectName]
@@ -141,7 +153,8 @@ class OwnWrites:
     def note(self, name: ObjectName, obj: Kind, *, gone: bool) -> None:
         """Record a write, or a deletion, on behalf of a name."""
         resource, metadata = obj.resource.group_resource, obj.metadata
-        self._add(name, _Floor(resource, object_name(obj), metadata.uid, metadata.resource_version, gone))
+        floor = _Floor(resource, object_name(obj), metadata.uid, metadata.resource_version, gone)
+        self._add(name, floor, msgspec.json.encode(obj, enc_hook=encode_hook))
 
     def accepted(self, name: ObjectName, call: Call, response: Response) -> tuple[ObjectName, bool]:
         """
@@ -157,18 +170,21 @@ class OwnWrites:
         uid = answer.metadata.uid or answer.details.uid
         version, gone = answer.metadata.resource_version, call.method == "DELETE"
         if version or gone:
-            self._add(name, _Floor(call.resource, target, uid, version, gone))
+            self._add(name, _Floor(call.resource, target, uid, version, gone), response.body)
         return target, bool(version) and version == self._cached_version(call.resource, target)
 
-    def _add(self, name: ObjectName, floor: _Floor) -> None:
-        if self._timeout_seconds <= 0 or self._mirrors(floor.resource) is None:
+    def _add(self, name: ObjectName, floor: _Floor, body: bytes) -> None:
+        mirror = self._mirrors(floor.resource)
+        if self._timeout_seconds <= 0 or mirror is None:
             return
+        if floor.resource_version:
+            floor = floor._replace(outside=not mirror.would_hold(body))
         with self._lock:
             floors = self._floors.get(name, {})
             before = floors.get((floor.resource, floor.name))
             if before is not None and not floor.resource_version:
                 # a deletion whose answer has no version: the cache must at least have come to our last write
-                floor = floor._replace(resource_version=before.resource_version)
+                floor = floor._replace(resource_version=before.resource_version, outside=before.outside)
             floors[floor.resource, floor.name] = floor
             # written anew: kept for as long as from now on
             self._floors[name] = floors
@@ -221,7 +237,7 @@ class OwnWrites:
         if cached is None:
             # not there yet, or gone again; a deleted object may not have been there yet, either
             version = floor.resource_version
-            return not version or mirror.has_seen(floor.name.namespace, version)
+            return floor.outside or not version or mirror.has_seen(floor.name.namespace, version)
         if floor.gone:
             ending = cached.metadata.deletion_timestamp is not None
             return ending or cached.metadata.uid != floor.uid

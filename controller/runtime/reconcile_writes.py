@@ -13,7 +13,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from handloop.apis.meta import Kind
 from handloop.client.errors import NotFound
@@ -22,15 +22,11 @@ from handloop.client.resource_client import Client
 from handloop.client.rest_client import Call
 from handloop.controller.runtime.hot_loops import HotLoops, Write
 from handloop.controller.runtime.metrics.controller_metrics import ControllerOwnWrites
-from handloop.controller.runtime.multi_namespace_informer import MultiNamespaceInformer
-from handloop.controller.runtime.own_writes import OWN_WRITE_TIMEOUT_SECONDS, OwnWrites
+from handloop.controller.runtime.own_writes import OWN_WRITE_TIMEOUT_SECONDS, Mirror, OwnWrites
 from handloop.controller.runtime.repeat_backoff import HeldBackError
 from handloop.informers.keys import ObjectName
 from handloop.seams.clock import REAL_CLOCK, Clock
 from handloop.seams.locks import new_lock
-
-InformerOf = Callable[[str], MultiNamespaceInformer[Any] | None]
-"""The informer of a resource, `plural.group`."""
 
 _MOST_WRITES: Final = 5
 _CREATED: Final = 201
@@ -131,7 +127,7 @@ class NameWrites(NamedTuple):
 
 def reconcile_writes(
     client: Client,
-    informer_of: InformerOf,
+    mirrors: Callable[[str], Mirror | None],
     *,
     wake: Callable[[ObjectName], None],
     tells: Callable[[str], bool] = lambda _resource: True,
@@ -141,8 +137,8 @@ def reconcile_writes(
 ) -> ReconcileWrites:
     """The ReconcileWrites of a controller; the arguments are those of OwnWrites."""
     own_writes = OwnWrites(
-        informer_of,
-        newest=partial(_newest, client, informer_of),
+        mirrors,
+        newest=partial(_newest, client, mirrors),
         wake=wake,
         tells=tells,
         metrics=metrics,
@@ -152,13 +148,18 @@ def reconcile_writes(
     return ReconcileWrites(own_writes, HotLoops(client, slowed=metrics.hot_loops.inc, clock=clock))
 
 
-def _newest(client: Client, informer_of: InformerOf, resource: str, name: ObjectName) -> str:
-    """The resource version of an object on the server; "" without one. Raises: ClientError."""
-    informer = informer_of(resource)
-    if informer is None:
+def _newest(client: Client, mirrors: Callable[[str], Mirror | None], resource: str, name: ObjectName) -> str:
+    """
+    The resource version of an object on the server; "" without one that the cache would hold.
+
+    Raises: ClientError.
+    """
+    mirror = mirrors(resource)
+    if mirror is None:
         return ""
-    objects = client.for_resource(informer.kind.resource).within(OWN_WRITE_TIMEOUT_SECONDS)
+    objects = client.for_resource(mirror.kind.resource).within(OWN_WRITE_TIMEOUT_SECONDS)
     try:
-        return objects.get(name.name, namespace=name.namespace).metadata.resource_version
+        live = objects.get(name.name, namespace=name.namespace)
     except NotFound:
         return ""
+    return live.metadata.resource_version if mirror.would_hold(live.raw) else ""

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from handloop.apis.meta import Kind
+from msgspec import to_builtins
+
+from handloop.apis.meta import Kind, encode_hook
 from handloop.informers.indexer import NAMESPACE_INDEX, Indexer, Indexers, namespace_index_func
 from handloop.informers.lister import Lister
+from handloop.informers.selection import Labels, selection_of
 
 K = TypeVar("K", bound=Kind)
 
@@ -39,9 +42,15 @@ class FilledCaches:
         """
         self._store(kind).add_indexers(indexers)
 
-    def lister_for(self, kind: type[K]) -> Lister[K]:
-        """The objects of a kind; objects that are added later are in it, too."""
-        return Lister(self._store(kind), kind.resource)
+    def lister_for(self, kind: type[K], *, labels: Labels = "", fields: str = "") -> Lister[K]:
+        """The objects of a kind, later ones too; with labels or fields, those that are in it now."""
+        selection, store = selection_of(kind, labels=labels, fields=fields), self._store(kind)
+        if selection:
+            chosen = [
+                obj for obj in store.list() if selection.matches(to_builtins(obj, enc_hook=encode_hook))
+            ]
+            store = caches(*chosen)._store(kind)  # noqa: SLF001 - of this class
+        return Lister(store, kind.resource, selection)
 
     def _store(self, kind: type[Kind]) -> Indexer[Any]:
         made: Indexer[Any] = Indexer(indexers={NAMESPACE_INDEX: namespace_index_func})

@@ -35,12 +35,15 @@ def assert_quiet(
     began_at = quiet_since = time.monotonic()
     before = count = len(written.writes())
     pause = threading.Event()
-    while (now := time.monotonic()) - quiet_since < seconds:
-        writes = written.writes()
+    while True:
+        # in this order: what came while this thread had to wait is seen before its silence counts
+        now, writes = time.monotonic(), written.writes()
         if len(writes) > count:
             last = ", ".join(str(each) for each in writes[before:][-_SHOWN:])
             assert now - began_at < within_seconds, (
                 f"not quiet: {len(writes) - before} writes in {now - began_at:.1f} s, the last of them {last}"
             )
             count, quiet_since = len(writes), now
+        elif now - quiet_since >= seconds:
+            return
         pause.wait(_PAUSE_SECONDS)

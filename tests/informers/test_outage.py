@@ -333,6 +333,13 @@ def test_fix_names_the_namespace() -> None:
     assert 'in namespace "demo", `operator roles -n demo | kubectl apply -f -`; ' in fix
 
 
+def test_fix_names_the_object() -> None:
+    """A watch of one object is allowed by a rule with resourceNames."""
+    fix = fix_for(api_error(403, "Forbidden"), Deployment.resource, "demo", object_name="web")
+    named = 'deployments.apps named "web" (a rule with resourceNames does) in namespace "demo"'
+    assert f"allow list and watch of {named}; " in fix
+
+
 @pytest.mark.parametrize(
     ("code", "words"),
     [

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from functools import cache
 
+from handloop.apis.fields import built_in_fields
 from handloop_sandbox.kinds.kind_table import ResourceEntry, SubresourceEntry, resource_entries
 from handloop_sandbox.wire.resource import ScalePaths, ServedResource, Subresource
 
@@ -53,41 +54,6 @@ UPDATE_NEEDS_RESOURCE_VERSION = frozenset(
         ("policy", "poddisruptionbudgets"),
     }
 )
-_INVOLVED = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
-SELECTABLE_FIELDS: dict[tuple[str, str], tuple[str, ...]] = {
-    ("", "events"): (
-        *(f"involvedObject.{field}" for field in _INVOLVED),
-        "reason",
-        "reportingComponent",
-        "source",
-        "type",
-    ),
-    ("events.k8s.io", "events"): (
-        *(f"regarding.{field}" for field in _INVOLVED),
-        "reason",
-        "reportingController",
-        "source",
-        "type",
-    ),
-    ("", "namespaces"): ("status.phase",),
-    ("", "nodes"): ("spec.unschedulable",),
-    ("", "pods"): (
-        "spec.nodeName",
-        "spec.restartPolicy",
-        "spec.schedulerName",
-        "spec.serviceAccountName",
-        "spec.hostNetwork",
-        "status.phase",
-        "status.podIP",
-        "status.podIPs",
-        "status.nominatedNodeName",
-    ),
-    ("", "replicationcontrollers"): ("status.replicas",),
-    ("", "secrets"): ("type",),
-    ("", "services"): ("spec.clusterIP", "spec.type"),
-    ("batch", "jobs"): ("status.successful",),
-    ("certificates.k8s.io", "certificatesigningrequests"): ("spec.signerName",),
-}
 STORAGE_VERSIONS = {("autoscaling", "horizontalpodautoscalers"): "v2"}
 DEPRECATIONS = {
     ("", "endpoints"): "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
@@ -117,7 +83,7 @@ def _served(entry: ResourceEntry) -> ServedResource:
         subresources=tuple(_subresource(sub) for sub in entry.subresources),
         schema={"$ref": entry.schema},
         scale_paths=_scale_paths(entry),
-        selectable_fields=SELECTABLE_FIELDS.get(key, ()),
+        selectable_fields=built_in_fields(f"{entry.plural}.{entry.group}".rstrip(".")),
         has_generation=key in WITH_GENERATION,
         create_on_update=key in CREATED_BY_UPDATE,
         unconditional_update=key not in UPDATE_NEEDS_RESOURCE_VERSION,

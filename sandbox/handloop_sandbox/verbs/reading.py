@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
+from handloop.apis.fields import NAME, FieldTerm, exact, matcher
 from handloop_sandbox.cluster.events import EVENTS
 from handloop_sandbox.kinds import typed
 from handloop_sandbox.requests.call import Call
@@ -91,7 +92,7 @@ def predicate(call: Call, options: ListOptions) -> Predicate | None:
     """A function of stored objects; None when everything is selected."""
     by_labels = label_selector.predicate(options.labels)
     fields = tuple(t._replace(field=stored_field(call.resource, t.field)) for t in options.fields)
-    by_fields = field_selector.predicate(fields)
+    by_fields = matcher(fields)
     if by_labels is None:
         return by_fields
     chosen = by_labels
@@ -145,7 +146,7 @@ def _cut(call: Call, options: ListOptions, rv: int, *, start: str, limit: int | 
     """The page of the state at rv that begins at a key."""
     limit = options.limit if limit is None else limit
     keys, objects = _at(call, rv)
-    if (name := field_selector.exact(options.fields, "metadata.name")) is not None:
+    if (name := exact(options.fields, NAME)) is not None:
         keys = _named(keys, name, call.namespace)
     matches = predicate(call, options)
     first = _position(keys, start) if start else 0
@@ -211,7 +212,7 @@ def watch(call: Call) -> WatchResponse:
 def _options(call: Call) -> ListOptions:
     options = list_options(call.request.query, watch=True)
     if call.name:  # /watch/.../NAME
-        term = field_selector.FieldTerm("metadata.name", equal=True, value=call.name)
+        term = FieldTerm(NAME, equal=True, value=call.name)
         return replace(options, fields=(*options.fields, term))
     return options
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from handloop.apis.fields import FieldTerm
 from handloop.apis.labels import Requirement
 from handloop_sandbox.wire import field_selector, label_selector
 from handloop_sandbox.wire.causes import (
@@ -35,7 +36,7 @@ class ListOptions:
     """Which objects, as of when, how many, and whether to go on watching."""
 
     labels: tuple[Requirement, ...] = ()
-    fields: tuple[field_selector.FieldTerm, ...] = ()
+    fields: tuple[FieldTerm, ...] = ()
     watch: bool = False
     resource_version: str = ""
     match: str = ""

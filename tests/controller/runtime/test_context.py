@@ -25,6 +25,7 @@ from handloop.controller.runtime.owner_references import with_controller
 from handloop.controller.runtime.reconcile import ReconcileError, WaitError
 from handloop.informers.indexer import Indexer
 from handloop.informers.lister import Lister
+from handloop.informers.selection import Labels
 from handloop.kinds.core_v1 import LoadBalancerIngress, LoadBalancerStatus, Secret, ServiceStatus
 from handloop.kinds.core_v1 import Service as CompleteService
 from handloop.testing import FakeClock
@@ -79,7 +80,7 @@ class Tools:
     def deleted(self, obj: Kind) -> None:
         self.told.append(("deleted", obj.metadata.name))
 
-    def lister_for(self, kind: type[K]) -> Lister[K]:
+    def lister_for(self, kind: type[K], *, labels: Labels = "", fields: str = "") -> Lister[K]:
         """Implements handloop.controller.runtime.context.Listers."""
         return Lister(self.cache, kind.resource)
 

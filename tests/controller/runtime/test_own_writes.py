@@ -473,3 +473,28 @@ def test_a_cache_without_events_is_looked_at_again() -> None:
     assert floors.wait() == LOOK_AGAIN_SECONDS
     floors.mirror.put(deployment("child", 10))
     assert floors.wait() == 0
+
+
+def test_an_object_that_does_not_belong_in_the_cache_is_not_waited_for() -> None:
+    """A selected cache never gets it; one that was moved out of the selection is waited for to leave."""
+    floors = Floors()
+    floors.mirror.selected = set()
+    floors.wrote(deployment("child", 10))
+    assert floors.wait() == 0
+    floors.mirror.put(deployment("child", 9))
+    floors.wrote(deployment("child", 10))
+    assert floors.wait() == 5
+    floors.mirror.objects.clear()
+    assert floors.wait() == 0
+    assert floors.asked == []
+
+
+def test_a_deletion_after_a_creation_in_the_selection_waits_for_both() -> None:
+    """Its answer has no labels: what the creation told counts."""
+    floors = Floors()
+    floors.mirror.selected = {"child"}
+    floors.wrote(deployment("child", 10))
+    floors.writes.note(NAME, deployment("child", ""), gone=True)
+    assert floors.wait() > 0
+    floors.mirror.seen = 10
+    assert floors.wait() == 0

@@ -29,6 +29,7 @@ from handloop.controller.runtime.reconcile import ReconcileError, Result
 from handloop.informers.indexer import NAMESPACE_INDEX, Indexer, namespace_index_func
 from handloop.informers.keys import ObjectName
 from handloop.informers.lister import Lister
+from handloop.informers.selection import Labels
 from handloop.testing.fake_clock import FakeClock
 from handloop_sandbox.server import Sandbox
 
@@ -117,7 +118,7 @@ class MyAppRig:
         """Start a controller with an empty memory."""
         self._applied = AppliedFields()
 
-    def lister_for(self, kind: type[K]) -> Lister[K]:
+    def lister_for(self, kind: type[K], *, labels: Labels = "", fields: str = "") -> Lister[K]:
         """Implements handloop.controller.runtime.context.Listers."""
         return Lister(self.caches[kind], kind.resource)
 

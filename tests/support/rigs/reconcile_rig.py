@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 from prometheus_client import CollectorRegistry
 
 from handloop.apis.apps_v1 import Deployment
@@ -45,9 +46,11 @@ def no_thread(_name: str, _target: Callable[[], None]) -> Joinable:
 
 
 class FakeMirror:
-    """The caches of one kind, filled by hand."""
+    """The caches of one kind, filled by hand. selected = the names that belong there, None = all."""
 
-    def __init__(self) -> None:
+    def __init__(self, kind: type[Kind] = Deployment) -> None:
+        self.kind = kind
+        self.selected: set[str] | None = None
         self.objects: dict[str, Kind] = {}
         self.seen = 0
 
@@ -60,6 +63,9 @@ class FakeMirror:
 
     def has_seen(self, namespace: str, resource_version: str) -> bool:
         return self.seen >= int(resource_version)
+
+    def would_hold(self, body: bytes) -> bool:
+        return self.selected is None or msgspec.json.decode(body)["metadata"]["name"] in self.selected
 
 
 class ReconcileRig:

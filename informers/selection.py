@@ -1,0 +1,196 @@
+"""
+The part of a kind that an informer holds: objects with some labels, with some fields, or of one name.
+
+    selection_of(Pod, labels="app=web", fields="spec.nodeName=worker-1")
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final, TypeAlias
+
+from msgspec.structs import replace
+
+from handloop.apis.declaration import is_built_in
+from handloop.apis.fields import (
+    NAME,
+    NAMESPACE,
+    FieldTerm,
+    built_in_fields,
+    check_offered,
+    exact,
+    matcher,
+    offered_fields,
+    parse_fields,
+)
+from handloop.apis.label_selector import SelectingStruct
+from handloop.apis.labels import Operator, Requirement, Selector, SelectorError, parse_selector
+from handloop.apis.meta import Kind
+from handloop.apis.unstructured import Unstructured
+from handloop.client.options import ListOptions
+from handloop.informers.keys import ObjectName
+
+Labels: TypeAlias = Selector | SelectingStruct | str
+"""A label selector: its text, such as `app=web,tier!=cache`, or a LabelSelector."""
+
+
+class OutsideSelection(LookupError):  # noqa: N818 - as NamespaceNotWatched
+    """A cache of a part of a kind was asked about another part, which it knows nothing of."""
+
+    def __init__(self, what: str, selection: Selection) -> None:
+        super().__init__(
+            f"unable to {what} from the cache, which holds only objects with {selection}: "
+            "widen the selection, or ask the server with a client"
+        )
+
+
+class SeveralSelections(LookupError):  # noqa: N818 - as OutsideSelection
+    """A controller that watches several selections of a kind reads one of them, and has to say which."""
+
+    def __init__(self, kind: type[Kind], selections: Iterable[Selection]) -> None:
+        parts = ", or ".join(map(str, selections))
+        super().__init__(
+            f"this controller watches several selections of {kind.resource.plural}, objects with {parts}: "
+            f"name one, lister_for({kind.__name__}, labels=..., fields=...)"
+        )
+
+
+@dataclass(frozen=True)
+class Selection:
+    """
+    What an informer holds; without terms, all objects. selection_of orders the terms, so equals are equal.
+
+    An object that no longer fits leaves the cache, and looks deleted.
+    """
+
+    labels: Selector = Selector()  # noqa: RUF009 - immutable
+    fields: tuple[FieldTerm, ...] = ()
+
+    def __bool__(self) -> bool:
+        """Whether anything is left out."""
+        return bool(self.labels.requirements or self.fields)
+
+    def __str__(self) -> str:
+        parts = {"labels": str(self.labels), "fields": self.field_text}
+        return " and ".join(f"{name} {text}" for name, text in parts.items() if text)
+
+    @property
+    def suffix(self) -> str:
+        """What ends the name of the informer: `pods[app=web]`; "" for all objects."""
+        return f"[{','.join(filter(None, (str(self.labels), self.field_text)))}]" if self else ""
+
+    @property
+    def field_text(self) -> str:
+        """The field selector, as a query has it."""
+        return ",".join(map(str, self.fields))
+
+    @property
+    def name(self) -> str:
+        """The one name that is selected, "" = any."""
+        return exact(self.fields, NAME) or ""
+
+    def narrowed(self, options: ListOptions) -> ListOptions:
+        """The options of a list or watch, with this selection besides their own."""
+        return replace(
+            options,
+            label_selector=",".join(filter(None, (options.label_selector, str(self.labels)))),
+            field_selector=",".join(filter(None, (options.field_selector, self.field_text))),
+        )
+
+    def matches(self, obj: Mapping[str, Any]) -> bool:
+        """Whether an object, as JSON, is selected."""
+        labels = (obj.get("metadata") or {}).get("labels") or {}
+        return self.labels.matches(labels) and (self._by_fields is None or self._by_fields(obj))
+
+    @cached_property
+    def _by_fields(self) -> Any:
+        return matcher(self.fields)
+
+    def check_name(self, what: str, name: ObjectName) -> None:
+        """
+        Refuse a name that no selected object has.
+
+        Raises: OutsideSelection, which begins with `unable to {what}`.
+        """
+        if self.name not in ("", name.name):
+            raise OutsideSelection(what, self)
+        self._check_namespace(what, name.namespace)
+
+    def check_list(self, what: str, labels: Selector, namespace: str) -> None:
+        """Refuse labels and a namespace that no selected object has; "" = all. Raises: as check_name."""
+        for ours in self.labels.requirements:
+            if any(_contradict(ours, theirs) for theirs in labels.requirements):
+                raise OutsideSelection(what, self)
+        self._check_namespace(what, namespace)
+
+    def _check_namespace(self, what: str, namespace: str) -> None:
+        if namespace and exact(self.fields, NAMESPACE) not in (None, namespace):
+            raise OutsideSelection(what, self)
+
+
+EVERYTHING: Final = Selection()
+
+_ONE_OF: Final = (Operator.EQUALS, Operator.DOUBLE_EQUALS, Operator.IN)
+
+
+def _contradict(one: Requirement, other: Requirement) -> bool:
+    """Whether no value of the label meets both; only what lists of values and absence tell."""
+    if one.key != other.key:
+        return False
+    for values, rule in ((one, other), (other, one)):
+        if values.operator in _ONE_OF:
+            return not any(rule.matches({rule.key: value}) for value in values.values)
+    return {one.operator, other.operator} == {Operator.EXISTS, Operator.DOES_NOT_EXIST}
+
+
+def selection_of(kind: type[Kind], *, labels: Labels = "", fields: str = "") -> Selection:
+    """
+    A selection of a kind's objects.
+
+    Args: fields such as `metadata.name=settings` or `spec.nodeName=a,status.phase!=Failed`.
+    Raises: SelectorError for a selector that the server would refuse, and for one that selects nothing.
+    """
+    if not labels and not fields:
+        return EVERYTHING
+    return Selection(_labels(labels), _fields(kind, fields))
+
+
+def _labels(labels: Labels) -> Selector:
+    try:
+        read = parse_selector(labels) if isinstance(labels, str) else labels
+        selector = read.selector() if isinstance(read, SelectingStruct) else read
+    except SelectorError as error:
+        raise SelectorError(f"labels={labels!r}: {error}") from None
+    if selector.nothing:
+        raise SelectorError("labels select nothing: no object would ever be in the cache")
+    return Selector(tuple(sorted({_with_one_equals(each) for each in selector.requirements}, key=str)))
+
+
+def _with_one_equals(requirement: Requirement) -> Requirement:
+    if requirement.operator is not Operator.DOUBLE_EQUALS:
+        return requirement
+    return Requirement(requirement.key, Operator.EQUALS, requirement.values)
+
+
+def _fields(kind: type[Kind], text: str) -> tuple[FieldTerm, ...]:
+    try:
+        terms = parse_fields(text)
+        _check_offered(kind, terms)
+    except SelectorError as error:
+        raise SelectorError(f"fields={text!r}: {error}") from None
+    return tuple(sorted(set(terms)))
+
+
+def _check_offered(kind: type[Kind], terms: tuple[FieldTerm, ...]) -> None:
+    """Raises: SelectorError. Of a custom kind that is not ours, its CRD knows the fields, and we do not."""
+    resource, custom = kind.resource, not is_built_in(kind.resource.group)
+    if custom and (kind.partial or issubclass(kind, Unstructured)):
+        return
+    own = getattr(kind, "selectable_fields", ()) if custom else built_in_fields(resource.group_resource)
+    try:
+        check_offered(terms, own, kind=resource.kind, namespaced=resource.namespaced, custom=custom)
+    except SelectorError as error:
+        offered = ", ".join(offered_fields(own, namespaced=resource.namespaced, custom=custom))
+        raise SelectorError(f"{error}; the server offers {offered}") from None
