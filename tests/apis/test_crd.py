@@ -40,6 +40,8 @@ class Thing(Kind, group="example.com", version="v1", scope="Cluster", short_name
         spec_replicas_path=".part.count", status_replicas_path=".part.count", label_selector_path=".part.size"
     )
     categories: ClassVar[tuple[str, ...]] = ("all", "examples")
+    selectable_fields: ClassVar[tuple[str, ...]] = ("part.name",)
+    deprecation_warning: ClassVar[str] = "use v2"
     part: Part
 
 
@@ -111,6 +113,8 @@ def test_a_crd_without_status_has_no_status_subresource() -> None:
     assert version["additionalPrinterColumns"] == [
         {"name": "N", "type": "string", "jsonPath": ".part.name", "description": "the name", "priority": 1}
     ]
+    assert version["selectableFields"] == [{"jsonPath": ".part.name"}]
+    assert (version["deprecated"], version["deprecationWarning"]) == (True, "use v2")
 
 
 def test_foos_crd_keeps_sample_controllers_bounds() -> None:
