@@ -6,10 +6,10 @@ The part of a kind that an informer holds: objects with some labels, with some f
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 from msgspec.structs import replace
 
@@ -46,15 +46,22 @@ class OutsideSelection(LookupError):  # noqa: N818 - as NamespaceNotWatched
         )
 
 
-class SeveralSelections(LookupError):  # noqa: N818 - as OutsideSelection
-    """A controller that watches several selections of a kind reads one of them, and has to say which."""
+class Selected(Protocol):
+    """A cache of a part of a kind."""
 
-    def __init__(self, kind: type[Kind], selections: Iterable[Selection]) -> None:
-        parts = ", or ".join(map(str, selections))
+    selection: Selection
+
+
+class SeveralSelections(LookupError):  # noqa: N818 - as OutsideSelection
+    """A controller that watches several selections of a kind reads one of them, and has to name it."""
+
+    def __init__(self, kind: type[Kind], caches: Sequence[Selected]) -> None:
+        parts = ", or ".join(str(each.selection) for each in caches)
         super().__init__(
             f"this controller watches several selections of {kind.resource.plural}, objects with {parts}: "
             f"name one, lister_for({kind.__name__}, labels=..., fields=...)"
         )
+        self.caches = caches
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cached_property
 from types import FrameType
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar, cast
 
 from msgspec.structs import replace
 
@@ -21,7 +21,7 @@ from handloop.client.http.response import Response
 from handloop.client.resource_client import Client
 from handloop.client.rest_client import Call
 from handloop.controller.runtime.applied_fields import AppliedFields
-from handloop.controller.runtime.apply import ABSENT, NO_PRECONDITION, apply, is_applied
+from handloop.controller.runtime.apply import ABSENT, NO_PRECONDITION, apply, is_applied, owned_fields
 from handloop.controller.runtime.events.recorder import (
     EVENT_TYPE_NORMAL,
     EVENT_TYPE_WARNING,
@@ -307,9 +307,9 @@ class Context:
     def _present(self, wanted: K) -> K | None:
         """As the cache has it, or else, where a selection may keep it out of there, as the server has it."""
         try:
-            lister = self.lister_for(type(wanted))
+            lister = self._lister_of(wanted)
             found = lister.get(object_name(wanted))
-        except (OutsideSelection, SeveralSelections):
+        except OutsideSelection:
             return self._live(wanted)
         if found is not None or not lister.selection:
             return found
@@ -322,6 +322,15 @@ class Context:
                 once=True,
             )
         return self._live(wanted)
+
+    def _lister_of(self, wanted: K) -> Lister[K]:
+        """That of its kind; of several, the one that would hold it."""
+        try:
+            return self.lister_for(type(wanted))
+        except SeveralSelections as several:
+            fields = owned_fields(wanted)
+            fitting = [each for each in several.caches if each.selection.matches(fields)]
+            return cast("Lister[K]", (fitting or several.caches)[0])
 
     def _is_as_wanted(self, wanted: Kind, present: Kind) -> bool:
         return is_applied(wanted, present) and self._applied.are_all_wanted(

@@ -47,7 +47,7 @@ class ControllerCaches:
             return self._shared.lister_for(kind, labels=labels, fields=fields)
         whole = [each for each in own if not each.selection]
         if len(own) > 1 and not whole:
-            raise SeveralSelections(kind, (each.selection for each in own))
+            raise SeveralSelections(kind, own)
         return (whole or own)[0]
 
     def mirror(self, group_resource: str) -> Mirror | None:

@@ -396,6 +396,27 @@ def test_a_config_map_leads_to_the_sites_that_name_it(load: Load) -> None:
         titled("")
 
 
+def test_the_footer_comes_from_one_config_map_and_a_lost_label_comes_back(load: Load) -> None:
+    """Of all ConfigMaps of the cluster the caches hold the footer and the labelled ones."""
+    with running(load("selections", "footers.py")) as program, captured_logs() as logs:
+        site, config_maps = program.module.Site, program.of(ConfigMap)
+
+        def shown() -> tuple[str, dict[str, str]]:
+            child = config_maps.get("a", namespace="default")
+            return child.data["footer"], dict(child.metadata.labels)
+
+        program.cluster.config_map("unrelated")
+        program.make(site, "a", host="example.org")
+        eventually(lambda: not program.gone(ConfigMap, "a") and shown()[0] == "", "without a footer")
+        config_maps.create(ConfigMap.named("site-footer", namespace="default", data={"text": "Bye"}))
+        eventually(lambda: shown() == ("Bye", {"app": "site"}), "with one")
+        config_maps.patch("a", {"metadata": {"labels": {"app": None}}}, namespace="default")
+        eventually(lambda: shown() == ("Bye", {"app": "site"}), "labelled again")
+        held = {each.metadata.name for one in program.manager.informers() for each in one.indexer.list()}
+    assert held <= {"a", "site-footer"}
+    assert [line["event"] for line in logs if line["log_level"] in {"warning", "error"}] == []
+
+
 def test_the_predicates_work_as_the_page_claims(load: Load) -> None:
     """Each wanted change leads to one reconcile; the changes that were made before it, to none."""
     with captured_logs() as logs, running(load("predicates", "quiet.py")) as program:
