@@ -264,8 +264,8 @@ def _no_context(config: Kubeconfig) -> ConfigError:
 def _unknown_context(name: str, config: Kubeconfig) -> ConfigError:
     close = difflib.get_close_matches(name, sorted(config.contexts), n=1)
     cause = f"did you mean {close[0]}?" if close else ""
-    what = f'context "{name}" not in kubeconfig'
-    return _context_error(what, config, cause=cause, fix="kubectl config get-contexts")
+    fix = f"{cause} --context {close[0]}" if close else "kubectl config get-contexts"
+    return _context_error(f'context "{name}" not in kubeconfig', config, cause=cause, fix=fix)
 
 
 def _context_error(what: str, config: Kubeconfig, *, fix: str, cause: str = "") -> ConfigError:

@@ -12,11 +12,11 @@ import re
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from handloop.walkthrough import source
+
 ROOT: Final = Path(__file__).parent.parent
 README: Final = ROOT / "README.md"
 COUNT: Final = 12
-_PRODUCT: Final = ("apis", "client", "workqueue", "informers", "controller")
-_STEP: Final = re.compile(r"# \((\d+)\) (.+)$")
 _ROW: Final = re.compile(r"^\| \((\d+)\) [^|]*\| [^|]*\|", re.MULTILINE)
 
 
@@ -35,13 +35,10 @@ class Step(NamedTuple):
 
 def steps() -> list[Step]:
     """Every step that stands in the source, by number."""
-    found = []
-    for folder in _PRODUCT:
-        for path in sorted((ROOT / folder).rglob("*.py")):
-            for line, text in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-                if match := _STEP.search(text):
-                    found.append(Step(int(match[1]), match[2], str(path.relative_to(ROOT)), line))
-    return sorted(found)
+    return [
+        Step(number, words, str(Path(comment.file).relative_to(source.PACKAGE)), comment.line)
+        for number, words, comment, _ in source.steps()
+    ]
 
 
 def with_lines(readme: str) -> str:

@@ -7,7 +7,6 @@ A message names the age of expired credentials, and never shows a part of them.
 from __future__ import annotations
 
 import base64
-import difflib
 import ssl
 from typing import Final
 
@@ -49,56 +48,35 @@ def config_problem(error: ConfigError, command: str) -> Problem:
 
 
 def _no_configuration(error: ConfigError, command: str) -> Problem:
-    looked = ", ".join(f"{place} ({found})" for place, found in error.looked_in)
     return Problem(
         code="E01",
         exit_code=EXIT_CONFIG,
         what="no cluster configuration found",
-        causes=(f"looked in: {looked}",),
+        causes=(error.cause,),
         fixes=(f"{command} --sandbox   (no cluster needed)", f"{command} --kubeconfig PATH"),
     )
 
 
 def _bad_kubeconfig(error: ConfigError) -> Problem:
     unreadable = error.kind is ConfigProblem.UNREADABLE and error.message.startswith("kubeconfig ")
-    where = f"kubeconfig {error.path}: " if error.path and error.path not in error.message else ""
+    cause = "the file does not exist, is empty, or cannot be read" if unreadable else error.cause
     return Problem(
         code="E02",
         exit_code=EXIT_CONFIG,
-        what=where + (str(error) if unreadable else error.message),
-        causes=("the file does not exist, is empty, or cannot be read",)
-        if unreadable
-        else _cause_in_file(error),
-        fixes=(error.fix,) if error.fix else _usual_slips(error.path),
+        what=str(error) if unreadable else error.message,
+        causes=(cause,) if cause else (),
+        fixes=(error.fix or "kubectl config view   (what your files say)",),
     )
 
 
-def _cause_in_file(error: ConfigError) -> tuple[str, ...]:
-    if not error.cause:
-        return ()
-    numbered = error.line is None or error.cause.startswith("line ")
-    return (error.cause if numbered else f"line {error.line}: {error.cause}",)
-
-
-def _usual_slips(path: str) -> tuple[str, ...]:
-    if path.startswith("~"):
-        return (f"the shell did not expand ~: write $HOME{path[1:]}",)
-    if ":" in path:
-        return (f"--kubeconfig takes one file; for a list: export KUBECONFIG={path}",)
-    return ("kubectl config view   (what your files say)",)
-
-
 def _no_context(error: ConfigError) -> Problem:
-    wanted = error.message.split('"')[1] if error.message.count('"') >= 2 else ""  # noqa: PLR2004 - a pair
-    near = difflib.get_close_matches(wanted, error.available, n=1, cutoff=0.4) if wanted else []
     have = ", ".join(error.available) or "none"
-    fixes = [f"did you mean {near[0]}? --context {near[0]}"] if near else []
     return Problem(
         code="E03",
         exit_code=EXIT_CONFIG,
         what=error.message.partition("; have: ")[0],
         causes=(f"the kubeconfig has these contexts: {have}",),
-        fixes=(*fixes, "kubectl config get-contexts"),
+        fixes=tuple(dict.fromkeys((error.fix, "kubectl config get-contexts"))),
     )
 
 

@@ -7,7 +7,6 @@ a controller.
 
 from __future__ import annotations
 
-import os
 import sys
 import threading
 import traceback
@@ -20,7 +19,7 @@ from handloop.controller.cli.operator import Operator, SetUpError, command_of_th
 from handloop.controller.cli.options import Options
 from handloop.controller.cli.own_commands import run_own_command
 from handloop.controller.cli.problems import EXIT_FATAL, EXIT_OK, EXIT_USAGE
-from handloop.controller.cli.terminal import printable, show
+from handloop.controller.cli.terminal import drop_unwritten, printable, show
 
 SetUp: TypeAlias = Callable[[Any], object]
 """Adds controllers to the Manager that it is given."""
@@ -95,20 +94,7 @@ def run_command(operator: Operator, argv: Sequence[str] | None = None) -> int:
     try:
         return execute(options, sys.stdout, sys.stderr)
     finally:
-        _drop_unwritten(sys.stderr)
-
-
-def _drop_unwritten(stream: TextIO) -> None:
-    """Drop text that cannot be written. The interpreter would try again, and make the exit code 120."""
-    try:
-        stream.flush()
-    except ValueError:
-        # closed: nothing is left
-        return
-    except OSError:
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, stream.fileno())
-        os.close(nowhere)
+        drop_unwritten(sys.stderr)
 
 
 def execute(options: Options, out: TextIO, err: TextIO) -> int:

@@ -6,6 +6,7 @@ A terminal obeys control characters, and a reader of logs splits at all that loo
 
 from __future__ import annotations
 
+import os
 from contextlib import suppress
 from typing import TextIO
 
@@ -45,3 +46,16 @@ def show(text: str, stream: TextIO) -> None:
     with suppress(OSError, ValueError):
         stream.write(writable(text, stream))
         stream.flush()
+
+
+def drop_unwritten(stream: TextIO) -> None:
+    """Drop text that cannot be written. The interpreter would try again, and make the exit code 120."""
+    try:
+        stream.flush()
+    except ValueError:
+        # closed: nothing is left
+        return
+    except OSError:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)

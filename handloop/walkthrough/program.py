@@ -16,6 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, NoReturn, TextIO
 
+from handloop.controller.cli.terminal import drop_unwritten
 from handloop.walkthrough.catalog import CHAPTERS, Chapter
 from handloop.walkthrough.quiet_logs import quiet_logs
 from handloop.walkthrough.screen import Screen
@@ -167,12 +168,5 @@ def _run(job: Callable[[Screen], int], options: argparse.Namespace, out: TextIO,
         sys.stderr.write(f"error: {error}; is this machine very busy? Try again.\n")
         return EXIT_WRONG
     except BrokenPipeError:
-        _give_up(out)
+        drop_unwritten(out)
         return EXIT_OK
-
-
-def _give_up(out: TextIO) -> None:
-    """Drop the unread output: the interpreter would try to write it again at its end."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, out.fileno())
-    os.close(nowhere)

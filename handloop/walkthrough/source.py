@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 PACKAGE: Final = Path(__file__).parent.parent
 _STEP: Final = re.compile(r"^(?P<code>.*?)# \((?P<number>\d+)\) (?P<words>.+)$")
-_FOLDERS_WITH_STEPS: Final = ("informers", "workqueue", "controller/foo")
+_FOLDERS_OF_THE_STACK: Final = ("apis", "client", "workqueue", "informers", "controller")
 
 
 class Place(NamedTuple):
@@ -44,10 +44,11 @@ class Snippet(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A numbered step of README's picture, and the line that carries it out."""
+    """A numbered step of README's picture: its comment, such as `# (3) pop`, and the line that does it."""
 
     number: int
     words: str
+    comment: Place
     place: Place
 
 
@@ -75,12 +76,13 @@ def cut(function: Callable[..., Any], begin: str, end: str = "") -> Snippet:
 
 
 def steps() -> list[Step]:
-    """The numbered steps, in order: each is the line of its comment, or the one after it."""
+    """The numbered steps, in order: each is done by the line of its comment, or by the one after it."""
     found = []
-    for folder in _FOLDERS_WITH_STEPS:
-        for path in sorted((PACKAGE / folder).glob("*.py")):
+    for folder in _FOLDERS_OF_THE_STACK:
+        for path in sorted((PACKAGE / folder).rglob("*.py")):
             for line, text in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
                 if match := _STEP.match(text):
-                    place = Place(str(path), line if match["code"].strip() else line + 1)
-                    found.append(Step(int(match["number"]), match["words"], place))
+                    comment = Place(str(path), line)
+                    place = comment if match["code"].strip() else Place(str(path), line + 1)
+                    found.append(Step(int(match["number"]), match["words"], comment, place))
     return sorted(found)

@@ -185,7 +185,7 @@ def test_an_unknown_context(machine: Machine) -> None:
     assert error.message == 'context "prd" not in kubeconfig; have: kind-dev, prod'
     assert error.cause == "did you mean prod?"
     assert error.available == ("kind-dev", "prod")
-    assert error.fix == "kubectl config get-contexts"
+    assert error.fix == "did you mean prod? --context prod"
     assert machine.problem(context="zzz").cause == ""
 
 

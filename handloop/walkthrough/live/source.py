@@ -1,16 +1,14 @@
-"""Where the twelve steps stand in the source: each is a comment such as `# (3) pop`."""
+"""The functions in which the twelve steps stand."""
 
 from __future__ import annotations
 
 import ast
-import re
 from functools import cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
-_ROOT: Final = Path(__file__).parents[2]
-_FOLDERS: Final = ("workqueue", "informers", "controller")
-_STEP: Final = re.compile(r"# \((\d+)\) (.+)$")
+from handloop.walkthrough.source import PACKAGE, Step, steps
+
 _MOST_LINES: Final = 40
 
 
@@ -28,23 +26,18 @@ class Snippet(NamedTuple):
 @cache
 def snippets() -> dict[int, Snippet]:
     """The source of each step, by number."""
-    found = {}
-    for folder in _FOLDERS:
-        for path in sorted((_ROOT / folder).rglob("*.py")):
-            text = path.read_text(encoding="utf-8")
-            for line, code in enumerate(text.splitlines(), 1):
-                if match := _STEP.search(code):
-                    found[int(match[1])] = _snippet(path, text, line, match)
-    return dict(sorted(found.items()))
+    return {step.number: _snippet(step) for step in steps()}
 
 
-def _snippet(path: Path, text: str, line: int, match: re.Match[str]) -> Snippet:
+def _snippet(step: Step) -> Snippet:
+    path, line = Path(step.comment.file), step.comment.line
+    text = path.read_text(encoding="utf-8")
     first, last = _function_around(text, line)
     if last - first >= _MOST_LINES:
         first = max(first, line - _MOST_LINES // 2)
         last = min(last, first + _MOST_LINES - 1)
     code = "\n".join(text.splitlines()[first - 1 : last])
-    return Snippet(int(match[1]), match[2], str(path.relative_to(_ROOT)), line, first, code)
+    return Snippet(step.number, step.words, str(path.relative_to(PACKAGE)), line, first, code)
 
 
 def _function_around(text: str, line: int) -> tuple[int, int]:

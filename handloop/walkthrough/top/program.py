@@ -8,7 +8,6 @@ sense, or rich is not installed.
 from __future__ import annotations
 
 import argparse
-import os
 import signal
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,6 +15,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Final, TextIO
 
+from handloop.controller.cli.terminal import drop_unwritten
 from handloop.walkthrough.top.address import parse_address, sandbox_url
 from handloop.walkthrough.top.key_commands import KeyCommands
 from handloop.walkthrough.top.message_queue import MessageQueue
@@ -47,7 +47,7 @@ def main(arguments: Sequence[str], out: TextIO | None = None, source: Iterable[M
         except KeyboardInterrupt:
             return EXIT_OK
         except BrokenPipeError:
-            _drop_output()
+            drop_unwritten(sys.stdout)
     return EXIT_OK
 
 
@@ -118,10 +118,3 @@ def _draw(messages: Iterable[Message], out: TextIO) -> None:
                     return
                 shown = shown if commands.held else render(screen)
                 live.update(with_footer(shown, commands.footer(), live.console), refresh=True)
-
-
-def _drop_output() -> None:
-    """Drop the unread output: the interpreter would try to write it again at its end."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
-    os.close(nowhere)

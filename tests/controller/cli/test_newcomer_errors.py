@@ -148,7 +148,7 @@ def test_e01_no_configuration() -> None:
     ("content", "parts"),
     [
         (None, ("{path}: no such file", "fix: check the path: ls -l {path}")),
-        ("", ("{path}: is empty", "fix: check the path")),
+        ("", ("{path}: is empty", "cause: the file does not exist, is empty", "fix: check the path")),
         (
             "a: b\nc: d: e\n",
             ("{path} is not valid", "cause: line 2: mapping values are not allowed", "fix: "),
@@ -228,8 +228,9 @@ def test_e02_a_secret_in_a_url_is_never_shown(
 
 
 def test_e03_an_unknown_context(tmp_path: Path) -> None:
-    """The contexts there are, and the nearest one."""
-    outcome = command("--kubeconfig", kubeconfig(tmp_path / "k", "https://h"), "--context", "dve")
+    """The contexts there are, and the nearest one; without one like it, a single way to look."""
+    path = kubeconfig(tmp_path / "k", "https://h")
+    outcome = command("--kubeconfig", path, "--context", "dve")
     assert outcome.code == 3
     assert outcome.says(
         'error: context "dve" not in kubeconfig',
@@ -238,6 +239,7 @@ def test_e03_an_unknown_context(tmp_path: Path) -> None:
         "fix: kubectl config get-contexts",
         "handloop errors E03",
     )
+    assert command("--kubeconfig", path, "--context", "x").text.count("fix: ") == 1
 
 
 def test_e04_nothing_listens(tmp_path: Path, closed_port: int) -> None:
