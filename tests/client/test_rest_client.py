@@ -83,13 +83,6 @@ def test_sends_the_call_and_returns_the_answer() -> None:
     assert dict(sent.headers) == {"Accept": "application/json", "User-Agent": "test/1", "Content-Type": "x"}
 
 
-def test_a_failure_names_what_was_asked() -> None:
-    """An error answer becomes the error of its class, with verb, resource and object."""
-    with pytest.raises(Conflict) as caught:
-        Rig(answer(409, CONFLICT)).client.send(WRITE)
-    assert str(caught.value) == "create foos.g ns/x: the object has been modified (409 Conflict)"
-
-
 @pytest.mark.parametrize("call", [READ, WRITE], ids=["read", "write"])
 def test_429_is_waited_for(call: Call) -> None:
     """The server did not act, so any request comes again after the wait it asked for."""

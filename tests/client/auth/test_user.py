@@ -99,9 +99,9 @@ def test_a_plugin_gets_the_cluster_only_if_it_asks(tmp_path: Path, asks: str, ge
 
 def test_an_auth_provider_is_asked_when_needed() -> None:
     """A provider is not asked before the first request."""
-    payload = base64.urlsafe_b64encode(json.dumps({"exp": 4_000_000_000}).encode()).decode().rstrip("=")
-    provider = {"name": "oidc", "config": {"id-token": f"h.{payload}.s"}}
-    assert credentials(User(auth_provider=provider)).authorization() == f"Bearer h.{payload}.s"
+    token = id_token(4_000_000_000)
+    provider = {"name": "oidc", "config": {"id-token": token}}
+    assert credentials(User(auth_provider=provider)).authorization() == f"Bearer {token}"
 
 
 def test_a_key_pair_from_data_and_files() -> None:

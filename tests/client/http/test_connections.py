@@ -51,14 +51,6 @@ def ask(
         raise
 
 
-def test_connections_stay_alive_in_the_kernel() -> None:
-    """Keep-alive probes find a dead peer of an idle connection."""
-    with WireServer(answering(response())) as server:
-        connection, answer = ask(server.url)
-        assert answer.sock.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
-        connection.close()
-
-
 def tunnel_to(port: int, received: list[bytes]) -> Script:
     """A proxy that connects every client to port, for any host."""
 

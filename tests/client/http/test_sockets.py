@@ -158,6 +158,8 @@ def test_connects_to_the_first_address_that_answers() -> None:
         with connect(addresses, deadline=soon()) as sock:
             assert sock.getpeername()[1] == server.port
             assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+            # probes find a dead peer of an idle connection
+            assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
 
 
 def test_refused_everywhere_is_the_last_error() -> None:

@@ -196,31 +196,21 @@ def test_remembered_errors_are_bounded() -> None:
 
 def test_default_format_depends_on_where_it_runs() -> None:
     """Text on a terminal, JSON in a cluster, klog elsewhere."""
-
-    class Terminal(io.StringIO):
-        def isatty(self) -> bool:
-            return True
-
-    assert default_format(Terminal(), {}) == "text"
+    assert default_format(WatchedText(is_terminal=True), {}) == "text"
     assert default_format(io.StringIO(), {"KUBERNETES_SERVICE_HOST": "10.0.0.1"}) == "json"
     assert default_format(io.StringIO(), {}) == "klog"
 
 
 def test_colours_only_on_a_terminal_that_wants_them(monkeypatch: pytest.MonkeyPatch) -> None:
     """NO_COLOR is honoured."""
-
-    class Terminal(io.StringIO):
-        def isatty(self) -> bool:
-            return True
-
     monkeypatch.delenv("NO_COLOR", raising=False)
     for no_color, coloured in ((False, True), (True, False)):
         if no_color:
             monkeypatch.setenv("NO_COLOR", "1")
-        out = Terminal()
+        out = WatchedText(is_terminal=True)
         configure_logging("", 0, stream=out)
         structlog.get_logger("foo").warning("a", b=1)
-        assert ("\x1b[" in out.getvalue()) is coloured
+        assert ("\x1b[" in out.text()) is coloured
 
 
 def test_json_lines_name_their_logger_and_keep_shapes() -> None:

@@ -101,15 +101,6 @@ def test_the_other_commands_need_no_extra(
     assert "--sandbox" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("what", ["crd", "rbac"])
-def test_manifests_are_all_that_is_on_stdout(what: str) -> None:
-    """So that it can be piped into kubectl."""
-    out, err = io.StringIO(), io.StringIO()
-    assert execute(new_options(command="manifests", what=what), out, err) == 0
-    assert all(document["apiVersion"] for document in yaml.safe_load_all(out.getvalue()))
-    assert err.getvalue() == ""
-
-
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_a_log_whose_reader_has_gone_changes_nothing(tmp_path: Path, unbuffered: str) -> None:
     """After `2>&1 | head` the process is stopped by one signal, and its exit code is 0."""
@@ -318,8 +309,9 @@ def test_a_program_prints_the_definitions_that_it_names(greeter: Callable[..., E
 
 def test_a_program_prints_its_own_roles(greeter: Callable[..., Ended]) -> None:
     """`rbac`: under its name, for what its controllers declare, and no more."""
-    role = yaml.safe_load(greeter("rbac").out)
-    assert role["metadata"]["name"] == "greeter"
+    ended = greeter("rbac")
+    role = yaml.safe_load(ended.out)
+    assert (ended.code, ended.err, role["metadata"]["name"]) == (0, "", "greeter")
     assert {name: rule["verbs"] for rule in role["rules"] for name in rule["resources"]} == {
         "greetings": ["get", "list", "watch"],
         "configmaps": ["get", "list", "patch", "watch"],

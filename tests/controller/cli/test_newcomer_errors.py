@@ -323,6 +323,7 @@ def test_e06_a_login_program_that_is_not_installed(bare: SandboxCluster, tmp_pat
         "fix: Install it from https://example.com",
         "handloop errors E06",
     )
+    assert outcome.text.count("fix: ") == 1
 
 
 def test_e07_no_crd(bare: SandboxCluster) -> None:

@@ -45,25 +45,6 @@ def test_a_good_word_is_its_value(parse: Callable[[str], Any], text: str, value:
 
 
 @pytest.mark.parametrize(
-    ("parse", "text", "message"),
-    [
-        (duration, "-1s", "must not be negative"),
-        (workers_count, "0", "at least 1 worker"),
-        (verbosity_level, "10", "levels are 0 to 9"),
-        (one_of("a", "b"), "c", '"c" is not one of a, b'),
-        (not_negative, "nan", "must be 0 or more"),
-        (whole, "-1", "must be 0 or more"),
-        (port_number, "65536", "ports are 0 to 65535"),
-        (ip_address_text, "localhost", "is not an IP address"),
-    ],
-)
-def test_a_bad_word_is_refused(parse: Callable[[str], Any], text: str, message: str) -> None:
-    """Beyond the range there is an error with a text for people."""
-    with pytest.raises(ValueError, match=message):
-        parse(text)
-
-
-@pytest.mark.parametrize(
     ("seconds", "text"),
     [
         (30, "30s"),
@@ -100,13 +81,6 @@ def test_a_list_selects(text: str, names: tuple[str, ...]) -> None:
     """In any order of names, each once, * for all."""
     assert controller_names(text, NAMES) == names
     assert parse_options([f"--controllers={text}"], {}).controllers == names
-
-
-def test_the_environment_selects_unless_a_flag_does() -> None:
-    """CONTROLLER_CONTROLLERS, as every flag has its variable."""
-    environment = {"CONTROLLER_CONTROLLERS": "myapp"}
-    assert parse_options([], environment).controllers == ("myapp",)
-    assert parse_options(["--controllers", "foo"], environment).controllers == ("foo",)
 
 
 @pytest.mark.parametrize(
