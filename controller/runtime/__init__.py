@@ -7,7 +7,7 @@ The runtime for controllers, as controller-runtime has it. It knows no example a
     reconcile, reconciler, context           what an author writes, gets and returns
     informer_source, predicates              from watch events to names
     caches, multi_namespace_informer         the informers of a process
-    controller_caches                        those of them that one controller reads
+    controller_caches, referred_objects      those of them that one controller reads
     own_writes, owner_recheck                guards against old caches
     repeat_backoff, hot_loops                guards against fights
     reconcile_writes, applied_fields         the writes of a reconcile: counted, and remembered

@@ -38,6 +38,7 @@ from handloop.controller.runtime.reconcile import Result
 from handloop.controller.runtime.reconcile_queue import ReconcileQueue
 from handloop.controller.runtime.reconcile_writes import ReconcileWrites, reconcile_writes
 from handloop.controller.runtime.reconciler import ByName, ByObject, ReconcileFunc, Reconciler, function_of
+from handloop.controller.runtime.referred_objects import NamesFunc, ReferredObjects
 from handloop.controller.runtime.repeat_backoff import HeldBackError, RepeatBackoff
 from handloop.informers.keys import ObjectName
 from handloop.informers.selection import Labels, Selection, selection_of
@@ -88,6 +89,14 @@ class _WatchSpec(NamedTuple):
     names_of: MapFunc[Any] | None
     predicates: tuple[Predicate, ...]
     every_owner: bool = False
+
+
+class _ReferenceSpec(NamedTuple):
+    """One refers_to as asked for."""
+
+    kind: type[Any]
+    names: NamesFunc
+    allowed: tuple[str, ...]
 
 
 class _Rechecked:
@@ -154,6 +163,7 @@ class ControllerBuilder(Generic[K]):
         self._name = name
         self._for: type[Kind] | None = None
         self._watch_specs: list[_WatchSpec] = []
+        self._references: list[_ReferenceSpec] = []
         self._access: tuple[Access, ...] = ()
         self._written: set[Resource] = set()
         self._options = manager.controller_options
@@ -227,6 +237,25 @@ class ControllerBuilder(Generic[K]):
             raise TypeError(f"a map function takes an object and returns ObjectNames, not {map_func!r}")
         selection = selection_of(_checked_kind(kind), labels=labels, fields=fields)
         self._watch_specs.append(_WatchSpec(kind, selection, map_func, _checked_predicates(kind, predicates)))
+        return self
+
+    def refers_to(self, kind: type[Kind], names: NamesFunc, *, allowed: Sequence[str] = ()) -> Self:
+        """
+        Hold the objects of a kind that the reconciled objects refer to by name, and no others.
+
+        When one of them changes, appears or goes, the objects that refer to it are reconciled.
+        Context.referred reads it. Each is a watch of its own, from the first reference to the last.
+
+        Args: names makes of an object the names that it refers to: in its own namespace, or ObjectNames. It
+        is pure; "" is no name. allowed = the only names that may be referred to, () = any; the role that is
+        printed names them.
+        Raises: TypeError.
+        """
+        if not callable(names):
+            raise TypeError(f"a function takes an object and returns the names it refers to, not {names!r}")
+        if isinstance(allowed, str):
+            raise TypeError(f"allowed is a sequence of names, such as ({allowed!r},), and not a str")
+        self._references.append(_ReferenceSpec(_checked_kind(kind), names, tuple(allowed)))
         return self
 
     def with_options(
@@ -360,6 +389,12 @@ class ControllerBuilder(Generic[K]):
                 informer, names_of, asked.predicates, writes=writes, owners=owners, queue=queue
             )
             controller.watch(watch)
+        for kind, names, allowed in self._references:
+            referred = ReferredObjects(
+                kind, names, owners=informers[0], one=self._manager, sink=queue, allowed=allowed
+            )
+            caches.refer_to(referred)
+            controller.watch(referred)
         return controller
 
     def _implied_access(self, kind: type[Kind]) -> list[Access]:
@@ -379,6 +414,10 @@ class ControllerBuilder(Generic[K]):
                 for each, name in watched
             ),
             *looked_up,
+            *(
+                Access(resource=each.kind.resource, verbs=("list", "watch"), names=each.allowed)
+                for each in self._references
+            ),
             *owning,
             Access(resource=Event.resource, verbs=("create", "patch")),
         ]

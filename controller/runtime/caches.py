@@ -10,22 +10,28 @@ import math
 import threading
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
+from functools import partial
 from typing import Any, Final, TypeVar
 
 from msgspec.structs import replace
 
+from handloop.apis.fields import NAME, FieldTerm
 from handloop.apis.meta import Kind
 from handloop.controller.runtime.metrics.informer_metrics import lag_seconds
 from handloop.controller.runtime.multi_namespace_informer import MultiNamespaceInformer, failing
 from handloop.controller.runtime.reconcile import Deadline, ReconcileError
 from handloop.informers.factory import ResourceSource, SharedInformerFactory
 from handloop.informers.informer_options import DEFAULT_OPTIONS, InformerOptions
+from handloop.informers.keys import ObjectName
+from handloop.informers.listwatch import ListWatch
 from handloop.informers.progress import SyncProgress
 from handloop.informers.selection import EVERYTHING, Selection
 from handloop.informers.shared_informer import SharedIndexInformer
 from handloop.informers.sync import SYNC_POLL_SECONDS
 from handloop.seams.clock import REAL_CLOCK, Clock
+from handloop.seams.locks import new_lock
 from handloop.seams.seams import REAL_SEAMS, Seams
+from handloop.seams.threads import Joinable, join_all
 
 T = TypeVar("T", bound=Kind)
 
@@ -86,7 +92,8 @@ class Caches:
 
     A cluster-scoped kind has one informer, for any namespaces.
     State: _stop, that of start, None before. start writes it before it starts the factories, each under its
-    lock: an informer that is made too late for that start finds _stop written.
+    lock: an informer that is made too late for that start finds _stop written. Under _lock (5): _ones =
+    the informers of watch_one that may still run, and their threads.
     """
 
     def __init__(
@@ -104,10 +111,14 @@ class Caches:
         Args: fill is for every MultiNamespaceInformer.
         Raises: as chosen_namespaces.
         """
+        self._client = client
+        self._options = options
+        self._seams = seams
         self._fill = fill
-        self._progress_seconds = options.progress_seconds
         self._clock = seams.clock
         self._stop: threading.Event | None = None
+        self._lock = new_lock("Caches._lock", 5)
+        self._ones: dict[SharedIndexInformer[Any], Joinable] = {}
         chosen = chosen_namespaces(namespaces)
         self._factories = {
             namespace: SharedInformerFactory(
@@ -129,6 +140,34 @@ class Caches:
             self.start(self._stop)
         return MultiNamespaceInformer(kind, made, selection=selection, fill=self._fill)
 
+    def watch_one(self, kind: type[T], name: ObjectName) -> MultiNamespaceInformer[T]:
+        """
+        A started informer of one object, for the caller alone, who ends it; the stop of all does, too.
+
+        It has no metrics of its own, which would outlive it.
+        """
+        namespace, selection = (
+            name.namespace,
+            Selection(fields=(FieldTerm(NAME, equal=True, value=name.name),)),
+        )
+        options = replace(
+            self._options, metrics_provider=None, name_suffix=f"@{namespace}" if namespace else ""
+        )
+        objects = self._client.resource(kind)
+        informer: SharedIndexInformer[T] = SharedIndexInformer(
+            ListWatch(objects, namespace, selection=selection, tweak=options.tweak),
+            kind,
+            namespace=namespace,
+            selection=selection,
+            options=options,
+            seams=self._seams,
+        )
+        assert self._stop is not None, "caches that have not started watch nothing"
+        thread = self._seams.spawn(f"informer-{kind.resource.plural}", partial(informer.run, self._stop))
+        with self._lock:
+            self._ones = {one: its for one, its in self._ones.items() if its.is_alive()} | {informer: thread}
+        return MultiNamespaceInformer(kind, {namespace: informer}, selection=selection, fill=self._fill)
+
     def informer_of(self, group_resource: str) -> MultiNamespaceInformer[Any] | None:
         """The shared informers of all objects of a kind that were made already, by its `plural.group`."""
         whole = (informer.kind for informer in self.informers() if not informer.selection)
@@ -147,7 +186,9 @@ class Caches:
 
     def stop(self) -> None:
         """Tell all informers to end, for good; does not wait."""
-        for informer in self.informers():
+        with self._lock:
+            ones = list(self._ones)
+        for informer in [*self.informers(), *ones]:
             informer.stop()
 
     def shutdown(self, seconds: float = math.inf) -> list[str]:
@@ -159,6 +200,11 @@ class Caches:
         """
         deadline = Deadline(seconds, clock=self._clock)
         late = [kind for each in self._factories.values() for kind in each.shutdown(deadline.remaining())]
+        with self._lock:
+            ones = dict(self._ones)
+        for one in ones:
+            one.stop()
+        late += [one.kind for one in join_all(ones, deadline.remaining(), self._clock)]
         return list(dict.fromkeys(kind.resource.plural for kind in late))
 
     def warm_up(self, stop: threading.Event) -> None:
@@ -200,7 +246,9 @@ class Caches:
         return f"nothing heard of {', '.join(old)}" if old else None
 
     def _progress(self) -> SyncProgress:
-        return SyncProgress(self.informers(), interval_seconds=self._progress_seconds, clock=self._clock)
+        return SyncProgress(
+            self.informers(), interval_seconds=self._options.progress_seconds, clock=self._clock
+        )
 
 
 def chosen_namespaces(namespaces: Sequence[str]) -> list[str]:

@@ -30,7 +30,7 @@ from handloop.controller.runtime.events.recorder import (
 from handloop.controller.runtime.finalizers import is_being_deleted
 from handloop.controller.runtime.owner_references import is_of_predecessor, with_controller
 from handloop.controller.runtime.reconcile import Deadline, ReconcileError, WaitError
-from handloop.informers.keys import object_name
+from handloop.informers.keys import ObjectName, object_name
 from handloop.informers.lister import Lister
 from handloop.informers.selection import Labels, OutsideSelection, SeveralSelections
 from handloop.seams.clock import REAL_CLOCK, Clock
@@ -60,6 +60,7 @@ class Reporting(Protocol):
 
 
 NAME_TAKEN: Final = "NameTaken"
+NO_NAME: Final = ObjectName("", "")
 
 
 class NameTakenError(ReconcileError):
@@ -77,6 +78,9 @@ class Listers(Protocol):
 
     def lister_for(self, kind: type[K], *, labels: Labels = "", fields: str = "") -> Lister[K]:
         """The cached objects of a kind; the first call for a kind starts its cache and waits for it."""
+
+    def referred(self, kind: type[K], name: ObjectName, *, owner: ObjectName) -> K | None:
+        """The object of that name, to which owner refers; None without one."""
 
 
 class TrackedWrites(Protocol):
@@ -96,9 +100,10 @@ class Context:
     """
     The second argument of a reconcile, after the object or the name.
 
-    Fields: controller = its name, which is the field manager of apply. id is in every log line of this
-    reconcile. causes led to it, merged, such as ("MyApp default/a updated", "requeue after 30s"). deadline is
-    co-operative: the reconcile asks it between steps. log is bound to controller, object and id.
+    Fields: controller = its name, which is the field manager of apply. name = that of the reconciled object.
+    id is in every log line of this reconcile. causes led to it, merged, such as ("MyApp default/a updated",
+    "requeue after 30s"). deadline is co-operative: the reconcile asks it between steps. log is bound to
+    controller, object and id.
 
     Write through client. It records each accepted create, update, patch, apply and delete, so the next
     reconcile of the name does not act on a cache that lacks these writes. For a foreign client call wrote
@@ -112,6 +117,7 @@ class Context:
         self,
         *,
         controller: str = "reconcile",
+        name: ObjectName = NO_NAME,
         id: str = "",  # noqa: A002 - a keyword
         causes: tuple[str, ...] = (),
         deadline: Deadline | None = None,
@@ -128,6 +134,7 @@ class Context:
         records each write that the server accepted. A test's clock may be a FakeClock.
         """
         self.controller = controller
+        self.name = name
         self.id = id
         self.causes = causes
         self.deadline = deadline or Deadline(clock=clock)
@@ -189,6 +196,20 @@ class Context:
             raise RuntimeError("this Context was made without caches: Context(listers=...)")
         selection: dict[str, Any] = {"labels": labels, "fields": fields} if labels or fields else {}
         return self._listers.lister_for(kind, **selection)
+
+    def referred(self, kind: type[K], name: ObjectName | str) -> K | None:
+        """
+        An object that the reconciled one refers to, from its cache; None without one.
+
+        Args: a str is a name in the namespace of the reconciled object.
+        Raises: LookupError for a kind without ControllerBuilder.refers_to; NotReferredError for a name that
+        its function does not return; WaitError while we may not read it, or its list fails otherwise.
+        Blocks: a moment at first, until its first list is there.
+        """
+        if self._listers is None:
+            raise RuntimeError("this Context was made without caches: Context(listers=...)")
+        name = ObjectName(self.name.namespace, name) if isinstance(name, str) else name
+        return self._listers.referred(kind, name, owner=self.name)
 
     def apply(self, obj: K, *, owner: Kind | None = None) -> K:
         """

@@ -400,6 +400,7 @@ class Controller:
         identity = self._new_id()
         return self._new_context(
             controller=self.name,
+            name=name,
             id=identity,
             causes=tuple(str(cause) for cause in causes),
             deadline=Deadline(self._options.reconcile_timeout_seconds, stop=self._stop, clock=self._clock),

@@ -8,7 +8,9 @@ from typing import Any, Protocol, TypeVar
 from handloop.apis.meta import Kind
 from handloop.controller.runtime.multi_namespace_informer import MultiNamespaceInformer
 from handloop.controller.runtime.own_writes import Mirror
+from handloop.controller.runtime.referred_objects import ReferredObjects
 from handloop.informers.history_guard import is_older
+from handloop.informers.keys import ObjectName
 from handloop.informers.lister import Lister
 from handloop.informers.selection import Labels, SeveralSelections
 
@@ -31,6 +33,7 @@ class ControllerCaches:
     def __init__(self, shared: SharedCaches, watched: Iterable[MultiNamespaceInformer[Any]]) -> None:
         """Args: watched = one informer for each kind and selection that the controller watches."""
         self._shared = shared
+        self._referred: dict[type[Kind], ReferredObjects[Any]] = {}
         self._watched: dict[str, list[MultiNamespaceInformer[Any]]] = {}
         for informer in watched:
             self._watched.setdefault(informer.kind.resource.group_resource, []).append(informer)
@@ -49,6 +52,21 @@ class ControllerCaches:
         if len(own) > 1 and not whole:
             raise SeveralSelections(kind, own)
         return (whole or own)[0]
+
+    def refer_to(self, referred: ReferredObjects[Any]) -> None:
+        """Add a kind that the controller's objects refer to."""
+        self._referred[referred.kind] = referred
+
+    def referred(self, kind: type[K], name: ObjectName, *, owner: ObjectName) -> K | None:
+        """
+        The object of that name, to which owner refers; None without one.
+
+        Raises: LookupError for a kind without refers_to; as ReferredObjects.get. Blocks: as that.
+        """
+        found: ReferredObjects[K] | None = self._referred.get(kind)
+        if found is None:
+            raise LookupError(f"the set-up names no references: .refers_to({kind.__name__}, names)")
+        return found.get(owner, name)
 
     def mirror(self, group_resource: str) -> Mirror | None:
         """What the controller's reads of a kind are answered from; None without a cache."""

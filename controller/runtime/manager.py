@@ -63,6 +63,7 @@ from handloop.controller.runtime.serving.bind_address import parse_bind_address
 from handloop.controller.runtime.serving.health import Check
 from handloop.controller.runtime.signals import SignalHandler
 from handloop.informers.informer_options import DEFAULT_OPTIONS, InformerOptions
+from handloop.informers.keys import ObjectName
 from handloop.informers.lister import Lister
 from handloop.informers.selection import Labels, selection_of
 from handloop.informers.shared_informer import SharedIndexInformer
@@ -251,6 +252,14 @@ class Manager:
         informer = self._caches.informer_for(kind, selection_of(kind, labels=labels, fields=fields))
         self._wait_for(informer)
         return informer
+
+    def watch_one(self, kind: type[T], name: ObjectName) -> MultiNamespaceInformer[T]:
+        """
+        A started informer of one object, for the caller alone; `stop` ends it. After run has begun.
+
+        Its first get waits for it, as in informer_for.
+        """
+        return self._caches.watch_one(kind, name)
 
     def informer_of(self, group_resource: str) -> MultiNamespaceInformer[Any] | None:
         """The shared informers of all objects of a kind, by its `plural.group`; None if none were made."""

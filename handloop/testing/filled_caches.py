@@ -8,6 +8,7 @@ from msgspec import to_builtins
 
 from handloop.apis.meta import Kind, encode_hook
 from handloop.informers.indexer import NAMESPACE_INDEX, Indexer, Indexers, namespace_index_func
+from handloop.informers.keys import ObjectName
 from handloop.informers.lister import Lister
 from handloop.informers.selection import Labels, selection_of
 
@@ -51,6 +52,10 @@ class FilledCaches:
             ]
             store = caches(*chosen)._store(kind)  # noqa: SLF001 - of this class
         return Lister(store, kind.resource, selection)
+
+    def referred(self, kind: type[K], name: ObjectName, *, owner: ObjectName) -> K | None:  # noqa: ARG002
+        """The object of that name, for any owner."""
+        return self._store(kind).get_by_key(str(name))
 
     def _store(self, kind: type[Kind]) -> Indexer[Any]:
         made: Indexer[Any] = Indexer(indexers={NAMESPACE_INDEX: namespace_index_func})

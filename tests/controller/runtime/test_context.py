@@ -24,6 +24,7 @@ from handloop.controller.runtime.events.fake_recorder import FakeRecorder
 from handloop.controller.runtime.owner_references import with_controller
 from handloop.controller.runtime.reconcile import ReconcileError, WaitError
 from handloop.informers.indexer import Indexer
+from handloop.informers.keys import ObjectName
 from handloop.informers.lister import Lister
 from handloop.informers.selection import Labels
 from handloop.kinds.core_v1 import LoadBalancerIngress, LoadBalancerStatus, Secret, ServiceStatus
@@ -83,6 +84,10 @@ class Tools:
     def lister_for(self, kind: type[K], *, labels: Labels = "", fields: str = "") -> Lister[K]:
         """Implements handloop.controller.runtime.context.Listers."""
         return Lister(self.cache, kind.resource)
+
+    def referred(self, kind: type[K], name: ObjectName, *, owner: ObjectName) -> K | None:
+        """Implements handloop.controller.runtime.context.Listers."""
+        raise NotImplementedError
 
     def apply(self, text: str, *, owner: Service | None = None) -> ConfigMap:
         """Apply the ConfigMap `a`."""

@@ -122,6 +122,10 @@ class MyAppRig:
         """Implements handloop.controller.runtime.context.Listers."""
         return Lister(self.caches[kind], kind.resource)
 
+    def referred(self, kind: type[K], name: ObjectName, *, owner: ObjectName) -> K | None:
+        """Implements handloop.controller.runtime.context.Listers."""
+        raise NotImplementedError
+
     # the controller
 
     def sync_caches(self, *kinds: type[Kind]) -> None:
