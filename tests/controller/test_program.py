@@ -9,7 +9,7 @@ import pytest
 
 from handloop.controller import program
 from handloop.controller.cli.operator import typed_command
-from handloop.controller.program import NAMES, PROGRAM, main, our_command
+from handloop.controller.program import main, our_command
 
 README: Final = Path(__file__).parents[2] / "README.md"
 
@@ -66,9 +66,3 @@ def test_the_readme_gives_the_environment_before_its_commands() -> None:
     assert activates
     assert "python -m" not in before
     assert "python -m handloop walkthrough" in after
-
-
-def test_what_is_known_beforehand_is_what_is_set_up() -> None:
-    """Its two controllers are described without their code, under the names by which they run."""
-    assert tuple(setup.name for setup in PROGRAM.setups()) == NAMES == PROGRAM.names
-    assert PROGRAM.workers == 2

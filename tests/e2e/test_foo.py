@@ -2,19 +2,7 @@ from __future__ import annotations
 
 from support.rigs.foo_story import events_of, wait_available, wait_deployment, wait_event
 from support.rigs.program import Run
-from support.servers.cluster import Cluster, foo
-
-
-def nobodys_deployment(name: str) -> dict[str, object]:
-    """A Deployment that has no owner."""
-    labels = {"app": "somebody-else"}
-    template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "nginx:1"}]}}
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": name},
-        "spec": {"replicas": 1, "selector": {"matchLabels": labels}, "template": template},
-    }
+from support.servers.cluster import Cluster, foo, nobodys_deployment
 
 
 def test_a_foo_that_was_there_before_is_found(cluster: Cluster, run: Run) -> None:

@@ -58,11 +58,11 @@ def documents() -> dict[str, Any]:
     return {path: yaml.safe_load(text) for path, text in files(Path("made")).items() if path.endswith("yaml")}
 
 
-def edit_deployment(edit: Callable[[dict[str, Any]], object]) -> None:
-    """Change the container of the Deployment."""
+def edit_containers(edit: Callable[[list[dict[str, Any]]], object]) -> None:
+    """Change the containers of the Deployment; it begins with one."""
     path = Path("manifests/manager/deployment.yaml")
     document = yaml.safe_load(path.read_text(encoding="utf-8"))
-    edit(document["spec"]["template"]["spec"]["containers"][0])
+    edit(document["spec"]["template"]["spec"]["containers"])
     path.write_text(yaml.safe_dump(document), encoding="utf-8")
 
 
@@ -105,7 +105,7 @@ def test_what_the_deployment_runs_is_what_is_installed(bundle: Callable[..., End
     """With --controllers=foo in its args there is neither the kind MyApp nor its sample; an old file goes."""
     assert bundle().code == 0
     Path("made/manifests/mine.yaml").write_text("kind: Service\n", encoding="utf-8")
-    edit_deployment(lambda container: container["args"].append("--controllers=foo"))
+    edit_containers(lambda containers: containers[0]["args"].append("--controllers=foo"))
     ended = bundle()
     assert "removed: made/manifests/example.com_myapps.yaml\n" in ended.out
     made = documents()
@@ -202,7 +202,7 @@ def test_a_deployment_that_olm_cannot_place_is_refused(
     bundle: Callable[..., Ended], argument: str, message: str
 ) -> None:
     """Its args would win over OLM's choice."""
-    edit_deployment(lambda container: container["args"].append(argument))
+    edit_containers(lambda containers: containers[0]["args"].append(argument))
     ended = bundle()
     assert (ended.code, message in ended.err) == (2, True), ended.err
 
@@ -249,7 +249,8 @@ def test_a_file_that_cannot_be_read_is_named(bundle: Callable[..., Ended]) -> No
 def test_texts_stay_texts_for_the_readers_of_a_bundle(bundle: Callable[..., Ended]) -> None:
     """Go takes 1e3, y and 0o17 for a number or a bool unless they are quoted, and a time for a text."""
     texts = ["1e3", "y", "0o17", "12:30", "2026-01-01"]
-    edit_deployment(lambda container: container.update(env=[{"name": text, "value": text} for text in texts]))
+    env = [{"name": text, "value": text} for text in texts]
+    edit_containers(lambda containers: containers[0].update(env=env))
     path = Path("manifests/manager/deployment.yaml")
     path.write_text(
         path.read_text(encoding="utf-8").replace("'2026-01-01'", "2026-01-01").replace("'12:30'", "12:30"),
@@ -264,24 +265,9 @@ def test_texts_stay_texts_for_the_readers_of_a_bundle(bundle: Callable[..., Ende
 
 def test_of_several_containers_the_operator_is_named(bundle: Callable[..., Ended]) -> None:
     """The image and the namespaces are for the operator: a sidecar must not get them by its place."""
-    path = Path("manifests/manager/deployment.yaml")
-    document = yaml.safe_load(path.read_text(encoding="utf-8"))
-    containers = document["spec"]["template"]["spec"]["containers"]
-    proxy = {"name": "proxy", "image": "proxy:9"}
-    path.write_text(
-        yaml.safe_dump(document | {"spec": with_containers(document, [*containers, proxy])}), encoding="utf-8"
-    )
+    edit_containers(lambda containers: containers.append({"name": "proxy", "image": "proxy:9"}))
     assert bundle().code == 0
-    path.write_text(
-        yaml.safe_dump(document | {"spec": with_containers(document, [proxy, *containers])}), encoding="utf-8"
-    )
+    edit_containers(list.reverse)
     ended = bundle()
     assert ended.code == EXIT_USAGE
     assert "has 2 containers, and does not say which one is the operator" in ended.err
-
-
-def with_containers(document: dict[str, Any], containers: list[dict[str, Any]]) -> dict[str, Any]:
-    """The spec of a Deployment with these in place of its own."""
-    spec: dict[str, Any] = document["spec"]
-    pod = spec["template"]["spec"] | {"containers": containers}
-    return spec | {"template": spec["template"] | {"spec": pod}}

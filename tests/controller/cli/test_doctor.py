@@ -17,7 +17,8 @@ from handloop.seams.seams import Seams
 from handloop.testing.fake_clock import FakeClock
 from support.builders.options import new_options
 from support.checks.threads import Background
-from support.servers.cluster import RBAC, SandboxCluster, sandbox_cluster, token_kubeconfig, usual_definition
+from support.servers.cluster import SandboxCluster, sandbox_cluster, token_kubeconfig, usual_definition
+from support.servers.service_account import bound, create_account, token_of
 from support.servers.wire_server import Peer, WireServer, response
 
 CRD = "foos.samplecontroller.k8s.io/v1alpha1"
@@ -39,11 +40,8 @@ def examined(options: Options) -> tuple[int, str]:
 
 def account(cluster: SandboxCluster, folder: Path) -> Path:
     """The kubeconfig of a service account without any rights."""
-    accounts = f"/api/v1/namespaces/{cluster.namespace}/serviceaccounts"
-    cluster.create(accounts, {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "poor"}})
-    request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
-    token = cluster.create(f"{accounts}/poor/token", request)["status"]["token"]
-    return token_kubeconfig(cluster, token, folder / "poor.kubeconfig")
+    create_account(cluster, "poor")
+    return token_kubeconfig(cluster, token_of(cluster, "poor"), folder / "poor.kubeconfig")
 
 
 def nothing_in(folder: Path) -> Path:
@@ -128,16 +126,8 @@ def test_what_is_missing_is_exactly_what_is_denied(bare: SandboxCluster, tmp_pat
     assert denied
     assert not any(check["ok"] for check in denied)
     rules = [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["list", "watch", "create", "update", "get"]}]
-    bare.create(f"{RBAC}/clusterroles", {"metadata": {"name": "most"}, "rules": rules})
-    bare.create(
-        f"{RBAC}/clusterrolebindings",
-        {
-            "metadata": {"name": "most"},
-            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "most"},
-            "subjects": [{"kind": "ServiceAccount", "name": "poor", "namespace": bare.namespace}],
-        },
-    )
-    report = json.loads(examined(options)[1])
+    with bound(bare, {"kind": "ClusterRole", "metadata": {"name": "most"}, "rules": rules}, "poor"):
+        report = json.loads(examined(options)[1])
     left = {check["subject"].split()[0] for check in report["checks"] if check.get("code") == "E09"}
     assert left <= {"patch", "delete"}
     assert "patch" in left

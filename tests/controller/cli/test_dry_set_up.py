@@ -12,7 +12,7 @@ from handloop.apis.coordination_v1 import Lease
 from handloop.apis.meta import Kind
 from handloop.apis.unstructured import Unstructured
 from handloop.client.resource_client import Client
-from handloop.controller.cli.dry_set_up import DrySetUp, has_own_definition
+from handloop.controller.cli.dry_set_up import DrySetUp
 from handloop.controller.foo.types import Foo
 from handloop.controller.runtime.builder import controller_for
 from handloop.controller.runtime.manager import Manager
@@ -29,46 +29,31 @@ CronTab = Unstructured.of("stable.example.com/v1", "CronTab")
 
 
 @pytest.mark.parametrize(
-    ("kind", "custom"),
+    ("kind", "is_own", "is_foreign"),
     [
-        (Greeting, True),
-        (Foo, True),
-        (ConfigMap, False),
-        (Deployment, False),
-        (HorizontalPodAutoscaler, False),
-        (Lease, False),
-        (Certificate, False),
-        (CronTab, False),
+        (Greeting, True, False),
+        (Foo, True, False),
+        (Certificate, False, True),
+        (CronTab, False, True),
+        (ConfigMap, False, False),
+        (Deployment, False, False),
+        (HorizontalPodAutoscaler, False, False),
+        (Lease, False, False),
     ],
 )
-def test_only_custom_kinds_need_definitions(kind: type[Kind], custom: bool) -> None:
+def test_only_kinds_of_its_own_need_definitions(kind: type[Kind], *, is_own: bool, is_foreign: bool) -> None:
     """
     A server has its own kinds; `*.k8s.io` is not enough to be one of them.
 
-    A view would overwrite the definition of a kind of others, and an Unstructured knows no fields.
+    CRDs of other programs are not ours to print or to install: a view would overwrite the definition, and an
+    Unstructured knows no fields.
     """
-    assert has_own_definition(kind) is custom
-
-
-@pytest.mark.parametrize(
-    ("kind", "kinds", "foreign"),
-    [
-        (Greeting, (Greeting,), ()),
-        (CronTab, (), (CronTab,)),
-        (Certificate, (), (Certificate,)),
-        (Foo, (Foo,), ()),
-    ],
-)
-def test_kinds_of_other_programs_are_distinguished(
-    kind: type[Kind], kinds: tuple[type[Kind], ...], foreign: tuple[type[Kind], ...]
-) -> None:
-    """Their CRDs are not ours to print or to install."""
 
     def watching(manager: Manager) -> None:
         controller_for(manager, "x").for_(kind).complete(lambda _obj, _context: None)
 
     (setup,) = DrySetUp((watching,), None).setups()
-    assert (setup.kinds, setup.foreign) == (kinds, foreign)
+    assert (setup.kinds, setup.foreign) == ((kind,) * is_own, (kind,) * is_foreign)
 
 
 def test_a_set_up_is_tried_once() -> None:

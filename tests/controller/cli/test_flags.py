@@ -276,13 +276,6 @@ def test_durations_that_do_not_go_together_are_refused(word: str, text: str, lea
     assert str(error.value) == f"{text} ({said})"
 
 
-def test_less_than_a_second_is_refused() -> None:
-    """It would be written as 0, which expires at once, and which a server does not take."""
-    words = ["lease-duration=900ms", "renew-deadline=500ms", "retry-period=100ms"]
-    with pytest.raises(UsageError, match="leaseDuration counts as 0s for others"):
-        parse_options([f"--leader-elect-{word}" for word in words], {})
-
-
 def test_in_a_cluster_the_lease_is_in_the_programs_own_namespace(tmp_path: Path) -> None:
     """From the downward API, else from the service account, as controller-runtime."""
     assert lease_namespace(["--leader-elect"], {"POD_NAMESPACE": "one"}, tmp_path) == "one"

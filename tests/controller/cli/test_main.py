@@ -22,22 +22,21 @@ from handloop.client.config import load_config
 from handloop.client.resource_client import Client
 from handloop.client.transport import HTTPTransport
 from handloop.controller.cli.main import execute, main, run_command
-from handloop.controller.cli.version import version, version_text
+from handloop.controller.cli.version import version
 from handloop.controller.foo.types import Foo
 from handloop.controller.program import PROGRAM
 from handloop.controller.runtime.builder import controller_for
 from handloop.controller.runtime.manager import Manager
 from handloop.informers.keys import ObjectName
 from handloop.testing.eventually import eventually as until
-from handloop_sandbox.requests.request import User
-from handloop_sandbox.server import Sandbox
 from support.builders.options import new_options
 from support.checks.output import WatchedText
 from support.checks.signals import terminate
 from support.checks.threads import Background
 from support.rigs.greeter import Greeter, Greeting, set_up
 from support.rigs.program import NO_SERVERS
-from support.servers.cluster import CRDS, sandbox_cluster
+from support.servers.cluster import CRDS, sandbox_cluster, token_kubeconfig
+from support.servers.service_account import create_account, token_of
 
 ROOT = Path(__file__).parents[3]
 
@@ -63,15 +62,6 @@ def test_a_name_that_nothing_takes_is_refused(name: str, capsys: pytest.CaptureF
         capsys.readouterr().err
         == f'error: "{name}" is no name of an operator: a name such as my-operator is\n'
     )
-
-
-def test_without_arguments_the_process_ones_count(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """`python -m controller` reads sys.argv; version goes to stdout."""
-    monkeypatch.setattr("sys.argv", ["controller", "version"])
-    assert run_command(PROGRAM) == 0
-    assert capsys.readouterr().out == version_text(PROGRAM, "") + "\n"
 
 
 @pytest.mark.parametrize("missing", ["aiohttp", "handloop_sandbox"])
@@ -204,17 +194,19 @@ RUN = "handloop.controller.cli.run.run"
 
 
 def fail(*_: object) -> int:
-    """A bug."""
-    raise ValueError("a bug")
+    """A bug, with the words of others, which make no line, and which no terminal obeys."""
+    raise ValueError("a bug\x1b[2J\nfix: x")
 
 
 @pytest.mark.parametrize("verbosity", [0, 3])
-def test_a_bug_is_one_line_below_level_4(monkeypatch: pytest.MonkeyPatch, verbosity: int) -> None:
+def test_a_bug_is_two_lines_below_level_4(monkeypatch: pytest.MonkeyPatch, verbosity: int) -> None:
     """Exit code 1, no traceback, and how to get one."""
     monkeypatch.setattr(RUN, fail)
     err = io.StringIO()
     assert execute(new_options(verbosity=verbosity), io.StringIO(), err) == 1
-    assert err.getvalue() == "error: a bug\n  fix: run again with -v 4 for the traceback\n"
+    assert err.getvalue() == (
+        "error: a bug\\u001b[2J\\nfix: x\n  fix: run again with -v 4 for the traceback\n"
+    )
 
 
 def test_a_bug_shows_its_traceback_from_level_4_on(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -231,7 +223,7 @@ def test_a_bug_is_one_object_where_logs_are_json(monkeypatch: pytest.MonkeyPatch
     err = io.StringIO()
     assert execute(new_options(verbosity=verbosity, log_format="json"), io.StringIO(), err) == 1
     (line,) = (json.loads(line) for line in err.getvalue().splitlines())
-    assert (line["level"], line["msg"]) == ("error", "a bug")
+    assert (line["level"], line["msg"]) == ("error", "a bug\x1b[2J\nfix: x")
     assert line["fix"] == "run again with -v 4 for the traceback"
     assert ("ValueError: a bug" in line.get("stack", "")) is (verbosity >= 4)
 
@@ -255,18 +247,6 @@ def test_signals_stop_it_and_change_the_level(tmp_path: Path) -> None:
         ("Log level changed", 1, None),
         ("Received signal, shutting down", None, "SIGTERM"),
     ]
-
-
-def test_a_bug_in_the_words_of_others_is_two_lines(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What an error quotes makes no line, and no terminal obeys it."""
-
-    def quoting(*_: object) -> int:
-        raise ValueError("\x1b[2J\nfix: x")
-
-    monkeypatch.setattr(RUN, quoting)
-    err = io.StringIO()
-    execute(new_options(), io.StringIO(), err)
-    assert err.getvalue() == ("error: \\u001b[2J\\nfix: x\n  fix: run again with -v 4 for the traceback\n")
 
 
 class Ended(NamedTuple):
@@ -388,18 +368,10 @@ def test_a_set_up_puts_parts_together(greeter: Callable[..., Ended], wrong: obje
 
 @pytest.fixture
 def alice(tmp_path: Path) -> Iterator[str]:
-    """The kubeconfig of a user without any role, on a sandbox without definitions."""
-    sandbox = Sandbox(users={"alice": User("alice", ("system:authenticated",))}, controllers=())
-    sandbox.start()
-    try:
-        document = yaml.safe_load(sandbox.kubeconfig_text())
-        document["clusters"][0]["cluster"]["server"] = sandbox.url
-        document["users"][0]["user"] = {"token": "alice"}
-        path = tmp_path / "alice.kubeconfig"
-        path.write_text(yaml.safe_dump(document), encoding="utf-8")
-        yield str(path)
-    finally:
-        sandbox.stop()
+    """The kubeconfig of an account without any role, on a sandbox without definitions."""
+    with sandbox_cluster(tmp_path, definition=None) as cluster:
+        create_account(cluster, "alice")
+        yield str(token_kubeconfig(cluster, token_of(cluster, "alice"), tmp_path / "alice.kubeconfig"))
 
 
 def test_the_fixes_of_a_program_are_its_own(greeter: Callable[..., Ended], alice: str) -> None:
@@ -408,7 +380,8 @@ def test_the_fixes_of_a_program_are_its_own(greeter: Callable[..., Ended], alice
     assert ended.code == 6
     assert "fix: python greeter.py crd | kubectl apply -f -   (the" in ended.out
     assert "fix: python greeter.py rbac | kubectl apply -f -\n" in ended.out
-    assert "create clusterrolebinding greeter --clusterrole=greeter --user=alice" in ended.out
+    binding = "create clusterrolebinding greeter --clusterrole=greeter --serviceaccount=default:alice"
+    assert binding in ended.out
 
 
 def test_a_list_that_fails_names_the_program(

@@ -112,9 +112,3 @@ def test_a_lease_needs_a_role_in_its_namespace_only() -> None:
     ]
     named = [rule["resourceNames"] for rule in made[1]["rules"] if "update" in rule["verbs"]]
     assert named == [["mine"]]
-
-
-def test_a_namespace_makes_a_role() -> None:
-    """`manifests rbac -n demo` needs no cluster-wide rights."""
-    document = yaml.safe_load(printed("rbac", "-n", "demo"))
-    assert (document["kind"], document["metadata"]["namespace"]) == ("Role", "demo")

@@ -23,8 +23,6 @@ import yaml
 from handloop.controller.cli.logs import configure_logging
 from handloop.controller.cli.main import execute
 from handloop.controller.cli.run import run
-from handloop.controller.foo.access import FOO_ACCESS
-from handloop.controller.runtime.rbac.roles import roles
 from handloop.seams.clock import REAL_CLOCK, Clock
 from handloop.seams.seams import Seams
 from handloop.testing.eventually import eventually as until
@@ -35,12 +33,13 @@ from support.builders.options import parse_options
 from support.checks.output import WatchedText
 from support.checks.threads import Background
 from support.doubles.fast_clock import FastClock
+from support.rigs.managed_sandbox import allow_foos, post
 from support.rigs.program import NO_SERVERS
 from support.servers.certificates import CertificateAuthority
 from support.servers.cluster import (
     CRDS,
-    RBAC,
     SandboxCluster,
+    nobodys_deployment,
     sandbox_cluster,
     token_kubeconfig,
     usual_definition,
@@ -80,6 +79,14 @@ def command(*argv: str) -> Outcome:
     return Outcome(code, err.getvalue())
 
 
+def checked(path: str) -> Outcome:
+    """Check the server of a kubeconfig, and end with what is found; pauses take no time."""
+    argv = [*NO_SERVERS, "--preflight=exit", "--kubeconfig", path]
+    err, seams = io.StringIO(), Seams(clock=FakeClock(moves_itself=True))
+    code = run(parse_options(argv, {}), threading.Event(), err, seams=seams)
+    return Outcome(code, err.getvalue())
+
+
 @contextmanager
 def going_on(*argv: str, clock: Clock = REAL_CLOCK) -> Iterator[WatchedText]:
     """A controller that runs while the block does; it must end with 0 and without a traceback."""
@@ -97,11 +104,11 @@ def going_on(*argv: str, clock: Clock = REAL_CLOCK) -> Iterator[WatchedText]:
 
 
 def kubeconfig(path: Path, server: str, **parts: Any) -> str:
-    """Write a kubeconfig with one context; parts are `user`, and fields of the cluster."""
+    """Write a kubeconfig of one server; parts are `user`, and fields of the cluster."""
     user = parts.pop("user", {})
     document = {
         "current-context": "dev",
-        "contexts": [{"name": "dev", "context": {"cluster": "c", "user": "u"}}],
+        "contexts": [{"name": name, "context": {"cluster": "c", "user": "u"}} for name in ("dev", "prod")],
         "clusters": [{"name": "c", "cluster": {"server": server, **parts}}],
         "users": [{"name": "u", "user": user}],
     }
@@ -234,7 +241,7 @@ def test_e03_an_unknown_context(tmp_path: Path) -> None:
     assert outcome.code == 3
     assert outcome.says(
         'error: context "dve" not in kubeconfig',
-        "cause: the kubeconfig has these contexts: dev",
+        "cause: the kubeconfig has these contexts: dev, prod",
         "fix: did you mean dev? --context dev",
         "fix: kubectl config get-contexts",
         "handloop errors E03",
@@ -245,13 +252,9 @@ def test_e03_an_unknown_context(tmp_path: Path) -> None:
 def test_e04_nothing_listens(tmp_path: Path, closed_port: int) -> None:
     """Tried three times, and the message has the time that it took."""
     server = f"http://127.0.0.1:{closed_port}"
-    argv = [*NO_SERVERS, "--preflight=exit", "--kubeconfig", kubeconfig(tmp_path / "k", server)]
-    err = io.StringIO()
-    code = run(
-        parse_options(argv, {}), threading.Event(), err, seams=Seams(clock=FakeClock(moves_itself=True))
-    )
-    assert code == 4
-    assert Outcome(code, err.getvalue()).says(
+    outcome = checked(kubeconfig(tmp_path / "k", server))
+    assert outcome.code == 4
+    assert outcome.says(
         f"error: cannot reach {server}: connection refused (tried 3 times, 4s)",
         "cause: nothing listens there",
         "fix: kubectl cluster-info",
@@ -274,13 +277,9 @@ def test_e05_a_certificate_of_another_authority(tmp_path: Path) -> None:
     expected = CertificateAuthority(tmp_path / "b", "another-one").certificate
     with WireServer(always(response()), tls=shown.server_context()) as server:
         path = kubeconfig(tmp_path / "k", server.url, **{"certificate-authority": str(expected)})
-        argv = [*NO_SERVERS, "--preflight=exit", "--kubeconfig", path]
-        err = io.StringIO()
-        code = run(
-            parse_options(argv, {}), threading.Event(), err, seams=Seams(clock=FakeClock(moves_itself=True))
-        )
-    assert code == 4
-    assert Outcome(code, err.getvalue()).says(
+        outcome = checked(path)
+    assert outcome.code == 4
+    assert outcome.says(
         'error: certificate for 127.0.0.1 not trusted (signed by "the-real-one")',
         server.url,
         "cause: the kubeconfig's CA belongs to another cluster",
@@ -288,7 +287,7 @@ def test_e05_a_certificate_of_another_authority(tmp_path: Path) -> None:
         "fix: kubectl config view --minify",
         "handloop errors E05",
     )
-    assert "insecure" not in err.getvalue()
+    assert "insecure" not in outcome.text
 
 
 def test_e06_an_expired_token(bare: SandboxCluster, tmp_path: Path) -> None:
@@ -413,18 +412,7 @@ def test_e09_goes_on_by_itself_when_it_is_allowed(alice: Path, lax: Sandbox) -> 
     """The waiting lines contain the fix for this namespace; once it is followed the workers start."""
     with going_on("--kubeconfig", str(alice), "-n", "default") as text:
         text.wait_for(r'"Failed to list" reflector="foos.*manifests rbac -n default \| kubectl apply -f -')
-        where = f"{RBAC}/namespaces/default"
-        (made,) = roles(FOO_ACCESS, namespaces=("default",))
-        create(lax, f"{where}/roles", made)
-        create(
-            lax,
-            f"{where}/rolebindings",
-            {
-                "metadata": {"name": "handloop"},
-                "roleRef": {"kind": "Role", "name": "handloop", "apiGroup": "rbac.authorization.k8s.io"},
-                "subjects": [{"kind": "User", "name": "alice", "apiGroup": "rbac.authorization.k8s.io"}],
-            },
-        )
+        allow_foos(lax, "alice", "default")
         text.wait_for("Started workers")
 
 
@@ -470,7 +458,7 @@ def test_e10_the_sandboxs_port(tmp_path: Path, argv: list[str]) -> None:
 
 def test_e14_a_foreign_deployment(cluster: SandboxCluster) -> None:
     """Warning, owner and fix in the log; Warning event on the Foo; the Deployment is left alone."""
-    cluster.create(cluster.deployments, deployment("web"))
+    cluster.create(cluster.deployments, nobodys_deployment("web"))
     before = cluster.get(cluster.deployments, "web")["spec"]
     cluster.create_foo("example-foo", deployment="web", replicas=5)
     with going_on("--kubeconfig", str(cluster.kubeconfig)) as text:
@@ -518,7 +506,7 @@ def lax(tmp_path: Path) -> Iterator[Sandbox]:
     """A cluster with the CRD in which alice has an account and no rights."""
     users = {"alice-token": User("alice", ("system:authenticated",))}
     with Sandbox(users=users, token="admin", controllers=()) as made:
-        create(made, CRDS, usual_definition())
+        post(made, CRDS, usual_definition())
         yield made
 
 
@@ -532,13 +520,6 @@ def alice(lax: Sandbox, tmp_path: Path) -> Path:
 def real_alice(beside_real: Callable[[str], Path]) -> Path:
     """The kubeconfig of a user without rights beside that of the real server's administrator."""
     return beside_real("kubeconfig.alice")
-
-
-def create(sandbox: Sandbox, path: str, document: dict[str, Any]) -> None:
-    """Create an object as the administrator."""
-    headers = {"Content-Type": "application/json"}
-    made = sandbox.transport().request("POST", path, headers=headers, body=json.dumps(document).encode())
-    assert made.status == 201, made.body
 
 
 def install(cluster: SandboxCluster, definition: dict[str, Any]) -> None:
@@ -561,21 +542,3 @@ def warned(events: Any, reason: str) -> bool:
         == ("Warning", reason, "example-foo")
         for event in events.values()
     )
-
-
-def deployment(name: str) -> dict[str, Any]:
-    """A Deployment without an owner."""
-    labels = {"app": name}
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": name},
-        "spec": {
-            "replicas": 1,
-            "selector": {"matchLabels": labels},
-            "template": {
-                "metadata": {"labels": labels},
-                "spec": {"containers": [{"name": "main", "image": "nginx"}]},
-            },
-        },
-    }

@@ -28,11 +28,9 @@ from handloop.controller.cli.operator import Setup
 from handloop.controller.cli.permissions import needs
 from handloop.controller.cli.preflight import Preflight, Report
 from handloop.controller.cli.problems import Problem
-from handloop.controller.foo.access import FOO_ACCESS
 from handloop.controller.foo.types import Foo
 from handloop.controller.program import PROGRAM
 from handloop.controller.runtime.rbac.access import Access
-from handloop.controller.runtime.rbac.roles import roles
 from handloop.seams.clock import REAL_CLOCK, Clock
 from handloop.seams.seams import Seams
 from handloop.testing.fake_clock import FakeClock
@@ -40,10 +38,10 @@ from handloop_sandbox.requests.request import User
 from handloop_sandbox.server import Sandbox
 from support.builders.options import new_options
 from support.doubles.scripted_transport import ScriptedTransport, answer
+from support.rigs.managed_sandbox import allow_foos, post
 
 HOST = "https://10.0.0.1:6443"
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-RBAC = "/apis/rbac.authorization.k8s.io/v1"
 ALICE = User("alice", ("system:authenticated",))
 
 
@@ -53,13 +51,6 @@ def sandbox() -> Iterator[Sandbox]:
     cluster = Sandbox(token="admin", users={"alice": ALICE}, controllers=(), seed=1)
     yield cluster
     cluster.stop()
-
-
-def create(sandbox: Sandbox, path: str, document: dict[str, Any]) -> None:
-    """Create an object as the administrator."""
-    headers = {"Content-Type": "application/json"}
-    made = sandbox.transport().request("POST", path, headers=headers, body=json.dumps(document).encode())
-    assert made.status == 201, made.body
 
 
 def install(
@@ -72,18 +63,7 @@ def install(
     first |= {"name": version or first["name"], "served": served}
     if not status:
         del first["subresources"]
-    create(sandbox, CRDS, definition)
-
-
-def allow(sandbox: Sandbox, user: str, namespace: str = "") -> None:
-    """Give a user the role of `manifests rbac`."""
-    where = f"{RBAC}/namespaces/{namespace}/role" if namespace else f"{RBAC}/clusterrole"
-    (made,) = roles(FOO_ACCESS, namespaces=(namespace,) if namespace else ())
-    create(sandbox, f"{where}s", made)
-    subject = {"kind": "User", "name": user, "apiGroup": "rbac.authorization.k8s.io"}
-    reference = {"kind": made["kind"], "name": "handloop", "apiGroup": "rbac.authorization.k8s.io"}
-    binding = {"metadata": {"name": "handloop"}, "roleRef": reference, "subjects": [subject]}
-    create(sandbox, f"{where}bindings", binding)
+    post(sandbox, CRDS, definition)
 
 
 def check(sandbox: Sandbox, user: str = "admin", namespace: str = "") -> Report:
@@ -175,14 +155,14 @@ def test_e08_a_crd_of_the_other_scope(sandbox: Sandbox) -> None:
 def test_the_printed_role_is_enough(sandbox: Sandbox) -> None:
     """Whoever follows the fix of E09 passes."""
     install(sandbox)
-    allow(sandbox, "alice")
+    allow_foos(sandbox, "alice")
     assert check(sandbox, "alice").problems == ()
 
 
 def test_a_role_of_one_namespace_is_enough_there_and_nowhere_else(sandbox: Sandbox) -> None:
     """With -n the questions are about that namespace."""
     install(sandbox)
-    allow(sandbox, "alice", "default")
+    allow_foos(sandbox, "alice", "default")
     assert check(sandbox, "alice", "default").problems == ()
     elsewhere = check(sandbox, "alice")
     assert (only(elsewhere).code, elsewhere.exit_code) == ("E09", 5)
@@ -190,26 +170,20 @@ def test_a_role_of_one_namespace_is_enough_there_and_nowhere_else(sandbox: Sandb
 
 
 def test_e04_tries_three_times_and_reports_it() -> None:
-    """Two pauses of two seconds; the last answer counts."""
-    errors = [DeadlineExceeded("no complete answer in 30 s"), ConnectionRefused("connection refused")]
-    report, slept, _ = scripted(*errors, ConnectionRefused("connection refused"))
-    assert (only(report).code, report.exit_code, slept) == ("E04", 4, [2.0, 2.0])
-    assert only(report).what == f"cannot reach {HOST}: connection refused (tried 3 times, 4s)"
-    assert report.summary == "✗ reachable (E04)"
-
-
-def test_e04_shows_how_long_in_whole_seconds() -> None:
-    """The time that the answers took counts, too."""
-    clock = FakeClock(moves_itself=True)
+    """Two pauses of two seconds, and the answers' own time, in whole seconds; the last answer counts."""
+    clock, refused = FakeClock(moves_itself=True), ConnectionRefused("connection refused")
 
     class Slow(ScriptedTransport):
         def request(self, *args: Any, **kwargs: Any) -> Any:
             clock.advance(0.9)
             return super().request(*args, **kwargs)
 
-    client = Client(Slow([ConnectionRefused("refused")] * 3), seams=Seams(clock=clock))
-    problem = only(preflight(client, clock=clock).check(threading.Event()))
-    assert problem.what.endswith("(tried 3 times, 7s)")
+    transport = Slow([DeadlineExceeded("no complete answer in 30 s"), refused, refused])
+    client = Client(transport, seams=Seams(clock=clock))
+    report = preflight(client, clock=clock).check(threading.Event())
+    assert (only(report).code, report.exit_code, clock.slept) == ("E04", 4, [2.0, 2.0])
+    assert only(report).what == f"cannot reach {HOST}: connection refused (tried 3 times, 7s)"
+    assert report.summary == "✗ reachable (E04)"
 
 
 def test_a_server_that_comes_up_meanwhile_is_no_problem(sandbox: Sandbox) -> None:

@@ -82,16 +82,10 @@ def test_an_old_server_is_named_with_what_is_lost() -> None:
     assert problem.causes[0].startswith("the program goes on without streamed lists (it lists in pages)")
 
 
-def test_a_new_server_is_named() -> None:
-    """E13: nothing is known to be missing."""
-    problem = version_skew("v1.99.0")
+@pytest.mark.parametrize("version", ["v1.99.0", "v2.0.0"])
+def test_a_new_server_is_named(version: str) -> None:
+    """E13: nothing is known to be missing. Numbers are compared, not texts."""
+    problem = version_skew(version)
     assert problem is not None
     assert "is newer than the tested range" in problem.what
     assert problem.causes == ("the program goes on; no missing feature is known",)
-
-
-def test_the_next_major_version_is_newer() -> None:
-    """E13: numbers are compared, not texts."""
-    problem = version_skew("v2.0.0")
-    assert problem is not None
-    assert "newer" in problem.what

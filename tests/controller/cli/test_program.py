@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import threading
 from collections import Counter
@@ -15,6 +14,7 @@ import pytest
 from prometheus_client import generate_latest
 
 from handloop.apis.crd import custom_resource_definition
+from handloop.apis.meta import Kind
 from handloop.client.errors import DeadlineExceeded, StreamClosed
 from handloop.client.resource_client import Client
 from handloop.client.transport import READ_SECONDS
@@ -40,11 +40,12 @@ from support.builders.options import new_options
 from support.checks.captured_logs import captured_logs
 from support.checks.threads import Background
 from support.doubles.fast_clock import FastClock
+from support.rigs.managed_sandbox import allow_foos, post
+from support.servers.cluster import foo
 
 SECONDS = 60.0
 FOO = new_options(controllers=("foo",))
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-RBAC = "/apis/rbac.authorization.k8s.io/v1"
 
 
 class World:
@@ -74,23 +75,14 @@ class World:
         client = Client(transport, seams=Seams(clock=clock), stop=self.stop)  # type: ignore[arg-type] # same shapes
         self.program = Program(client, options, self.stop, registry=self.registry, seams=Seams(clock=clock))
 
-    def create(self, path: str, document: dict[str, Any]) -> None:
-        """Create an object."""
-        headers = {"Content-Type": "application/json"}
-        body = json.dumps(document).encode()
-        made = self.sandbox.transport().request("POST", path, headers=headers, body=body)
-        assert made.status == 201, made.body
-
-    def install(self) -> None:
-        """Install the CRD."""
-        self.create(CRDS, custom_resource_definition(Foo))
+    def install(self, kind: type[Kind] = Foo) -> None:
+        """Install a CRD."""
+        post(self.sandbox, CRDS, custom_resource_definition(kind))
 
     def create_foo(self, name: str) -> None:
         """Create a Foo in the namespace default."""
-        path = "/apis/samplecontroller.k8s.io/v1alpha1/namespaces/default/foos"
-        kind = {"apiVersion": "samplecontroller.k8s.io/v1alpha1", "kind": "Foo"}
-        spec = {"deploymentName": name, "replicas": 1}
-        self.create(path, {**kind, "metadata": {"name": name}, "spec": spec})
+        wanted = foo(name, {"deploymentName": name, "replicas": 1})
+        post(self.sandbox, Foo.resource.path(namespace="default"), wanted)
 
     def unwell(self, checks: str) -> dict[str, str]:
         """The trouble, by the name of the check."""
@@ -165,21 +157,11 @@ def test_a_missing_crd_stops_one_controller_only() -> None:
         only_myapps = {"informers-synced": "no complete list yet of myapps"}
         until(lambda: world.unwell("readiness") == only_myapps, "all others listed", seconds=SECONDS)
         assert world.unwell("liveness") == {}
-        world.create(CRDS, custom_resource_definition(MyApp))
+        world.install(MyApp)
         world.wait_ready()
     text = generate_latest(world.registry).decode()
     assert 'workqueue_adds_total{controller="foo",name="foo"}' in text
     assert 'informer_cached_objects{name="foos.samplecontroller.k8s.io"} 1.0' in text
-
-
-def test_only_the_chosen_namespace_is_watched() -> None:
-    """With -n a Foo elsewhere is ignored."""
-    world = World(replace(FOO, namespace="demo"))
-    world.install()
-    world.create_foo("web")
-    with world.running():
-        world.wait_ready()
-        assert world.program.manager.informers()[1].statistics().objects == 0
 
 
 def test_what_several_controllers_mirror_is_mirrored_once() -> None:
@@ -213,7 +195,7 @@ def test_with_nothing_at_all_every_kind_is_named() -> None:
     clock = _HintClock()
     world = World(new_options(), clock=clock)
     world.install()
-    world.create(CRDS, custom_resource_definition(MyApp))
+    world.install(MyApp)
     # the hint is about caches that are filled when it comes
     clock.may_hint = lambda: all(one.has_synced() for one in world.program.manager.informers())
     hint = hint_of(world)
@@ -241,15 +223,7 @@ def test_foos_that_may_not_be_counted_are_left_out() -> None:
     """A Role of one namespace is enough: no request goes to the others, to be refused."""
     world = World(replace(FOO, namespace="default"), clock=FastClock(only_sleeps=True), user="alice")
     world.install()
-    allowed = {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}
-    world.create(f"{RBAC}/namespaces/default/roles", {"metadata": {"name": "r"}, "rules": [allowed]})
-    group = "rbac.authorization.k8s.io"
-    binding = {
-        "metadata": {"name": "r"},
-        "roleRef": {"kind": "Role", "name": "r", "apiGroup": group},
-        "subjects": [{"kind": "User", "name": "alice", "apiGroup": group}],
-    }
-    world.create(f"{RBAC}/namespaces/default/rolebindings", binding)
+    allow_foos(world.sandbox, "alice", "default")
     trace = RequestTrace(world.sandbox.engine, "admin")
     assert hint_of(world)["event"] == 'no Foo in namespace "default"'
     assert {asked.namespace for asked in trace.asked() if asked.resource == "foos"} == {"default"}
@@ -313,7 +287,7 @@ def test_ten_idle_minutes_are_no_line(
     clock, server_clock = FakeClock(), SettableClock(frozen=True)
     world = World(new_options(), clock=clock, server_clock=server_clock, bookmark_seconds=bookmark_seconds)
     world.install()
-    world.create(CRDS, custom_resource_definition(MyApp))
+    world.install(MyApp)
     manager = world.program.manager
 
     def heard_at() -> set[float | None]:

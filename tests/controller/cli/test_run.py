@@ -134,16 +134,6 @@ def test_the_checks_can_be_turned_off(cluster: SandboxCluster) -> None:
         text.wait_for("Started workers")
 
 
-def test_with_a_sandbox_of_its_own(tmp_path: Path) -> None:
-    """--sandbox needs nothing else: server, CRD, kubeconfig and controller in one process."""
-    path = tmp_path / "k"
-    with running(parse_options(["--sandbox", "--sandbox-kubeconfig", str(path)], {})) as text:
-        text.wait_for("sandbox ready")
-        text.wait_for("Started workers")
-        assert path.exists()
-    assert not path.exists()
-
-
 def test_the_request_rate_defaults_its_burst_to_twice_the_rate(
     cluster: SandboxCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Iterable
+from functools import reduce
 from typing import Any, cast
 
 import pytest
@@ -21,6 +22,7 @@ from handloop.controller.runtime.controller import Controller, ControllerOptions
 from handloop.controller.runtime.events.fake_recorder import FakeRecorder
 from handloop.controller.runtime.informer_source import InformerSource, own_name
 from handloop.controller.runtime.manager import Manager
+from handloop.controller.runtime.owner_references import with_owner
 from handloop.controller.runtime.predicates import GenerationChanged, LabelsChanged, any_of
 from handloop.controller.runtime.rbac.access import Access
 from handloop.controller.runtime.rbac.roles import roles
@@ -105,23 +107,6 @@ def test_a_controller_makes_and_repairs_what_it_owns(cluster: ManagedSandbox) ->
     assert exposer.told("fresh")[0] == "Foo default/fresh added"
 
 
-def test_a_watch_maps_to_any_names(cluster: ManagedSandbox) -> None:
-    """A ConfigMap, of a kind typed by the author, leads to the Foo that its label names."""
-    manager = cluster.manager()
-    exposer = Exposer(manager)
-
-    def by_label(obj: ConfigMap) -> Iterable[ObjectName]:
-        foo = obj.metadata.labels.get("foo")
-        return [ObjectName(obj.metadata.namespace, foo)] if foo else []
-
-    builder = controller_for(manager, "exposer").for_(Foo).watches(ConfigMap, by_label)
-    controller = builder.complete_by_name(exposer)
-    with cluster.running(manager):
-        eventually(lambda: controller.statistics().workers_alive, "working")
-        cluster.config_map("settings", labels={"foo": "a"})
-        eventually(lambda: exposer.told("a") == ["ConfigMap default/settings added"], "mapped")
-
-
 def test_owners_that_do_not_control_can_be_asked_for(cluster: ManagedSandbox) -> None:
     """With every_owner, a ConfigMap that two Foos own leads to both of them."""
     manager = cluster.manager()
@@ -133,18 +118,10 @@ def test_owners_that_do_not_control_can_be_asked_for(cluster: ManagedSandbox) ->
         .complete_by_name(exposer)
     )
     foos = [new_foo(cluster, name) for name in ("a", "b")]
-    references = [
-        {
-            "apiVersion": foo.resource.api_version,
-            "kind": "Foo",
-            "name": foo.metadata.name,
-            "uid": foo.metadata.uid,
-        }
-        for foo in foos
-    ]
+    shared = reduce(with_owner, foos, ConfigMap.named("shared", namespace="default"))
     with cluster.running(manager):
         eventually(lambda: controller.statistics().succeeded >= 2, "working")
-        cluster.config_map("shared", ownerReferences=references)
+        cluster.client.resource(ConfigMap).create(shared)
         for name in ("a", "b"):
             eventually(lambda: "ConfigMap default/shared added" in exposer.told(name), name)  # noqa: B023
 
@@ -274,16 +251,8 @@ def test_mistakes_are_named(cluster: ManagedSandbox) -> None:
         controller_for(manager, "a").for_(Foo).complete_by_name(Exposer(manager))
     with pytest.raises(ValueError, match="needs a name"):
         controller_for(manager, "").for_(Foo).complete_by_name(Exposer(manager))
-
-
-@pytest.mark.parametrize(
-    ("reconciler", "message"),
-    [(None, "None has none"), ({}, "{} has none"), (Exposer, r"not a class: call Exposer\(\.\.\.\)")],
-)
-def test_what_cannot_reconcile_is_refused(cluster: ManagedSandbox, reconciler: Any, message: str) -> None:
-    """Where it is handed in, and not by the first reconcile."""
-    with pytest.raises(TypeError, match=message):
-        controller_for(cluster.manager(), "a").for_(Foo).complete_by_name(reconciler)
+    with pytest.raises(TypeError, match=r"not a class: call Exposer\(\.\.\.\)"):
+        controller_for(manager, "b").for_(Foo).complete_by_name(cast("Any", Exposer))
 
 
 def test_a_controller_is_complete_before_the_manager_runs(cluster: ManagedSandbox) -> None:

@@ -36,6 +36,7 @@ from handloop_sandbox.transport import BrokenConnectionError
 from support.builders.deployments import deployment
 from support.checks.api_errors import api_error
 from support.checks.captured_logs import captured_logs
+from support.rigs.managed_sandbox import post
 
 K = TypeVar("K", bound=Kind)
 
@@ -491,9 +492,7 @@ def test_a_status_that_the_server_does_not_keep_is_reported(
     """Without the subresource the error names it; an object that is gone is a plain NotFound."""
     tools = Tools()
     crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-    definition = msgspec.json.encode(custom_resource_definition(defined))
-    headers = {"Content-Type": "application/json"}
-    tools.sandbox.transport().request("POST", crds, headers=headers, body=definition)
+    post(tools.sandbox, crds, custom_resource_definition(defined))
     plain = tools.admin.resource(Told).create(Told.named("p", namespace="default"))
     if defined is Told:
         tools.admin.resource(Told).delete("p", namespace="default")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NoReturn
 from unittest.mock import ANY
 
@@ -112,11 +113,19 @@ def test_a_failure_is_retried_with_back_off() -> None:
     assert rig.metric("controller_runtime_reconcile_panics_total") == 0
 
 
-def test_a_server_that_asks_for_time_gets_it() -> None:
-    """After a Retry-After of 7 s the next try is no sooner, with any back-off; an event is no retry."""
-    rig = ReconcileRig(raising(api_error(429, "TooManyRequests", retry_after_seconds=7)))
+@pytest.mark.parametrize(
+    ("error", "seconds"),
+    [
+        (api_error(429, "TooManyRequests", retry_after_seconds=7), 7),
+        (NameTakenError("taken"), NameTakenError.retry_seconds),
+    ],
+    ids=["a server that asks for time", "a name that is taken"],
+)
+def test_an_error_may_put_its_retry_off(error: Exception, seconds: float) -> None:
+    """The next try is no sooner, with any back-off, for no event shows when it would succeed."""
+    rig = ReconcileRig(raising(error))
     rig.change()
-    rig.pass_time(6.9)
+    rig.pass_time(seconds - 0.1)
     assert len(rig.calls) == 1
     rig.pass_time(0.2)
     assert len(rig.calls) == 2
@@ -227,13 +236,11 @@ def test_so_many_retries_and_no_more() -> None:
 
 
 def test_no_retry_is_a_limit_too() -> None:
-    """0: once and no more; a negative number is a mistake."""
+    """0: once and no more."""
     rig = ReconcileRig(raising(ReconcileError("a")), max_retries=0)
     rig.change()
     rig.pass_time(10_000)
     assert len(rig.calls) == 1
-    with pytest.raises(ValueError, match="must not be negative"):
-        ControllerOptions(max_retries=-1)
 
 
 def test_news_from_outside_can_be_enqueued() -> None:
@@ -254,18 +261,14 @@ def test_news_from_outside_can_be_enqueued() -> None:
         ({"own_write_timeout_seconds": -1}, "own_write_timeout_seconds must not be negative"),
         ({"cache_sync_timeout_seconds": -1}, "cache_sync_timeout_seconds must not be negative"),
         ({"shutdown_timeout_seconds": -1}, "shutdown_timeout_seconds must not be negative"),
+        ({"max_retries": -1}, "must not be negative"),
+        ({"max_concurrent_reconciles": 0}, "at least 1"),
     ],
 )
-def test_a_time_that_is_over_before_it_begins_is_a_mistake(options: dict[str, Any], message: str) -> None:
-    """It would warn of every reconcile, or wait for none."""
+def test_an_option_that_makes_no_sense_is_a_mistake(options: dict[str, Any], message: str) -> None:
+    """It would warn of every reconcile, wait for none, or look like a controller without doing anything."""
     with pytest.raises(ValueError, match=message):
         ControllerOptions(**options)
-
-
-def test_at_least_one_worker() -> None:
-    """No workers is a mistake that would look like a controller."""
-    with pytest.raises(ValueError, match="at least 1"):
-        ControllerOptions(max_concurrent_reconciles=0)
 
 
 class HandWatch:
@@ -293,40 +296,45 @@ def threaded(rig: ReconcileRig, **options: Any) -> Controller:
     return rig.controller
 
 
+@contextmanager
+def running(rig: ReconcileRig, **options: Any) -> Iterator[Controller]:
+    """The rig's controller with real workers, for as long as the block lasts."""
+    controller, stop = threaded(rig, **options), threading.Event()
+    background = Background(lambda: controller.run(stop))
+    try:
+        yield controller
+    finally:
+        stop.set()
+        background.result()
+
+
 def test_workers_start_when_every_cache_is_filled() -> None:
     """Sources start at once, workers later; a stop ends all of it."""
     rig = ReconcileRig()
     watch = HandWatch("foos: no complete list yet")
     rig.controller.watch(watch)  # type: ignore[arg-type] # a Sequence will do
-    controller = threaded(rig, max_concurrent_reconciles=3)
-    stop = threading.Event()
-    running = Background(lambda: controller.run(stop))
-    assert watch.started.wait(20)
-    assert controller.statistics().workers == 0
-    assert controller.workers_check() is None
-    watch.heal()
-    until(lambda: controller.statistics().workers_alive == 3, "working", seconds=20)
-    rig.queue.add(NAME, UPDATED)
-    until(lambda: controller.statistics().succeeded, "reconciled", seconds=20)
-    stop.set()
-    running.result()
+    with running(rig, max_concurrent_reconciles=3) as controller:
+        assert watch.started.wait(20)
+        assert controller.statistics().workers == 0
+        assert controller.workers_check() is None
+        watch.heal()
+        until(lambda: controller.statistics().workers_alive == 3, "working", seconds=20)
+        rig.queue.add(NAME, UPDATED)
+        until(lambda: controller.statistics().succeeded, "reconciled", seconds=20)
     assert controller.statistics().workers_alive == 0
     assert controller.workers_check() is None
 
 
 def test_a_controller_starts_once() -> None:
     """The second start is a mistake, as after two adds; the first goes on."""
-    rig = ReconcileRig()
-    controller, stop, over = threaded(rig), threading.Event(), threading.Event()
+    rig, over = ReconcileRig(), threading.Event()
     over.set()
-    running = Background(lambda: controller.run(stop))
-    until(lambda: controller.statistics().workers_alive, "working", seconds=SECONDS)
-    with pytest.raises(RuntimeError, match="controller rig was started before"):
-        controller.run(over)
-    rig.queue.add(NAME, UPDATED)
-    until(lambda: controller.statistics().succeeded, "reconciled", seconds=SECONDS)
-    stop.set()
-    running.result()
+    with running(rig) as controller:
+        until(lambda: controller.statistics().workers_alive, "working", seconds=SECONDS)
+        with pytest.raises(RuntimeError, match="controller rig was started before"):
+            controller.run(over)
+        rig.queue.add(NAME, UPDATED)
+        until(lambda: controller.statistics().succeeded, "reconciled", seconds=SECONDS)
 
 
 def test_as_many_reconciles_at_once_as_were_asked_for_but_one_per_name() -> None:
@@ -351,12 +359,8 @@ def test_as_many_reconciles_at_once_as_were_asked_for_but_one_per_name() -> None
     rig.script = script
     for number in range(3):
         rig.queue.add(ObjectName("default", f"{number}"), UPDATED)
-    controller = threaded(rig, max_concurrent_reconciles=3)
-    stop = threading.Event()
-    running = Background(lambda: controller.run(stop))
-    until(lambda: controller.statistics().succeeded >= 6, "each twice", seconds=20)
-    stop.set()
-    running.result()
+    with running(rig, max_concurrent_reconciles=3) as controller:
+        until(lambda: controller.statistics().succeeded >= 6, "each twice", seconds=20)
     assert twice == []
     assert not all_in.broken
     assert len(rig.calls) == 6
@@ -376,19 +380,16 @@ def test_a_watch_that_comes_late_starts_at_once() -> None:
             super().start()
 
     rig = ReconcileRig()
-    early, stop = Noted("early", "foos: not yet"), threading.Event()
-    controller = threaded(rig)
-    controller.watch(early)  # type: ignore[arg-type] # a Sequence will do
+    early = Noted("early", "foos: not yet")
+    rig.controller.watch(early)  # type: ignore[arg-type] # a Sequence will do
     assert starts == []
-    running = Background(lambda: controller.run(stop))
-    assert early.started.wait(20)
-    controller.watch(Noted("while it waits"))  # type: ignore[arg-type]
-    assert starts == ["early", "while it waits"]
-    early.heal()
-    until(lambda: controller.statistics().workers, "working", seconds=20)
-    controller.watch(Noted("late"))  # type: ignore[arg-type]
-    stop.set()
-    running.result()
+    with running(rig) as controller:
+        assert early.started.wait(20)
+        controller.watch(Noted("while it waits"))  # type: ignore[arg-type]
+        assert starts == ["early", "while it waits"]
+        early.heal()
+        until(lambda: controller.statistics().workers, "working", seconds=20)
+        controller.watch(Noted("late"))  # type: ignore[arg-type]
     assert starts == ["early", "while it waits", "late"]
 
 
@@ -402,14 +403,10 @@ def test_a_stop_waits_for_a_reconcile_in_flight_but_not_for_ever() -> None:
         assert release.wait(20)
 
     rig.script = script
-    controller = threaded(rig, shutdown_timeout_seconds=0.05)
-    stop = threading.Event()
-    running = Background(lambda: controller.run(stop))
-    rig.queue.add(NAME, UPDATED)
-    assert began.wait(20)
-    stop.set()
-    with pytest.raises(WorkersBusyError, match=r"rig: 1 workers did not end in 0.05s"):
-        running.result()
+    late = pytest.raises(WorkersBusyError, match=r"rig: 1 workers did not end in 0.05s")
+    with late, running(rig, shutdown_timeout_seconds=0.05) as controller:
+        rig.queue.add(NAME, UPDATED)
+        assert began.wait(20)
     release.set()
     until(lambda: controller.statistics().workers_alive == 0, "ended", seconds=20)
 
@@ -549,13 +546,3 @@ def test_its_repr_shows_its_state() -> None:
     rig.queue.add(NAME, UPDATED)
     assert repr(rig.controller) == "<Controller rig: 0 workers, 1 queued, 0 in flight>"
     assert "RateLimitingQueue" in repr(rig.queue) or "PriorityQueue" in repr(rig.queue)
-
-
-def test_an_error_may_put_its_retry_off() -> None:
-    """A name that is taken is not polled a hundred times a second: no event shows when it is free."""
-    rig = ReconcileRig(raising(NameTakenError("taken")))
-    rig.change()
-    rig.pass_time(NameTakenError.retry_seconds - 0.1)
-    assert len(rig.calls) == 1
-    rig.pass_time(0.2)
-    assert len(rig.calls) == 2

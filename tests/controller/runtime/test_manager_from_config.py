@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +16,6 @@ from handloop.apis.meta import ObjectMeta
 from handloop.client.config import ClientConfig, load_config
 from handloop.client.errors import Cancelled
 from handloop.client.resource_client import Client, ResourceClient
-from handloop.controller.runtime.builder import controller_for
 from handloop.controller.runtime.election.election import LeaseTerms
 from handloop.controller.runtime.election.leader_election import LeadershipLost
 from handloop.controller.runtime.manager import Manager
@@ -28,6 +26,7 @@ from support.checks.signals import terminate
 from support.checks.threads import Background
 from support.doubles.scripted_transport import ScriptedTransport
 from support.rigs.greeter import Greeter, Greeting, set_up
+from support.rigs.managed_sandbox import post
 from support.servers.served_pages import fetch
 
 SECONDS = 20.0
@@ -47,9 +46,7 @@ def sandbox() -> Iterator[Sandbox]:
     sandbox = Sandbox(controllers=())
     sandbox.start()
     try:
-        body = json.dumps(custom_resource_definition(Greeting)).encode()
-        headers = {"Content-Type": "application/json"}
-        assert sandbox.transport().request("POST", CRDS, headers=headers, body=body).status == 201
+        post(sandbox, CRDS, custom_resource_definition(Greeting))
         yield sandbox
     finally:
         sandbox.stop()
@@ -170,24 +167,3 @@ def test_a_lease_needs_a_namespace_outside_a_cluster(config: ClientConfig) -> No
     """It is raised before any request to the server."""
     with pytest.raises(ValueError, match='"NAMESPACE/NAME"'):
         Manager.from_config(config, name="greeter", leader_election="greeter")
-
-
-def test_a_wrong_group_is_reported_in_the_log(config: ClientConfig) -> None:
-    """A library's manager, too, asks the server for the kind that was meant."""
-
-    class Misspelt(Greeting, group="m.example.co", version="v1", kind="Greeting"):
-        """A letter is missing."""
-
-    manager, stop = Manager.from_config(config, name="greeter"), threading.Event()
-    controller_for(manager, "greeter").for_(Misspelt).complete_by_name(Greeter())
-    with captured_logs() as logs:
-        running = Background(lambda: manager.run(stop))
-        try:
-            until(
-                lambda: [one for one in logs if one["event"] == "Failed to list"], "failed", seconds=SECONDS
-            )
-        finally:
-            stop.set()
-            running.result()
-    (failed,) = [one for one in logs if one["event"] == "Failed to list"]
-    assert "m.example.co/v1 (did you mean greetings.m.example.com/v1?): install" in failed["fix"]

@@ -107,14 +107,6 @@ def test_a_cache_that_is_new_enough_is_no_wait() -> None:
     assert floors.told("waits_total") == 0
 
 
-def test_only_the_name_that_wrote_waits() -> None:
-    """Floors are per name."""
-    floors = Floors()
-    floors.wrote(deployment("child", 10))
-    assert floors.wait(OTHER) == 0
-    assert floors.wait() == LOOK_AGAIN_SECONDS
-
-
 def test_a_deleted_object_is_waited_for_until_it_is_gone() -> None:
     """Gone, being deleted, or another one of that name: each is enough."""
     for after in (

@@ -17,7 +17,6 @@ from handloop.seams.seams import Seams
 from handloop.seams.step_trace import TRACE
 from handloop.testing.fake_clock import FakeClock
 from handloop.workqueue.priority_queue import LOW_PRIORITY
-from handloop.workqueue.queue import ShutDown
 from support.doubles.fake_metrics import FakeMetricsProvider
 from support.rigs.reconcile_rig import NAME, RESYNCED, UPDATED, no_thread
 
@@ -41,19 +40,6 @@ def test_the_default_back_off_is_controller_runtimes() -> None:
     delays = [limiter.when(NAME) for _ in range(30)]
     assert delays[:3] == [0.005, 0.01, 0.02]
     assert delays[-1] == 1000
-
-
-def test_a_parked_name_keeps_its_causes() -> None:
-    """Woken, it is handed out with them, and with those that came meanwhile."""
-    queue = new_queue()
-    queue.add(NAME, UPDATED)
-    queue.get()
-    queue.park(NAME, queue.take(NAME), 5)
-    queue.done(NAME)
-    assert queue.statistics().queued == 0
-    queue.add(NAME, Cause("b"))
-    assert queue.get() == NAME
-    assert queue.take(NAME) == (UPDATED, Cause("b"))
 
 
 def test_a_name_woken_while_its_worker_parks_it_is_not_lost() -> None:
@@ -170,14 +156,6 @@ def test_each_end_of_a_reconcile_is_reported_as_the_last_two_steps() -> None:
     ]
 
 
-def test_a_shut_down_queue_ends_its_workers() -> None:
-    """ShutDown is raised once nothing is left."""
-    queue = new_queue()
-    queue.shut_down()
-    with pytest.raises(ShutDown):
-        queue.get()
-
-
 def test_the_queue_is_measured_under_its_name() -> None:
     """The workqueue series of dashboards."""
     provider = FakeMetricsProvider()
@@ -215,15 +193,6 @@ LATER = Cause("requeue", detail="after 10s")
 def test_a_cause_in_words_and_as_a_label(cause: Cause, text: str, label: str) -> None:
     """The text names the object; the label, of which there are few, does not."""
     assert (str(cause), cause.label) == (text, label)
-
-
-def test_causes_are_taken_once() -> None:
-    """Whoever takes them has them all, in order and each once; the next finds none."""
-    causes = Causes()
-    causes.add(NAME, (UPDATED, Cause("b")))
-    causes.add(NAME, (UPDATED,))
-    assert causes.take(NAME, 0).causes == (UPDATED, Cause("b"))
-    assert causes.take(NAME, 0).causes == ()
 
 
 def test_a_flood_of_causes_is_bounded() -> None:

@@ -65,16 +65,6 @@ def mount(folder: Path, issued: Issued) -> None:
     shutil.copyfile(issued.key, folder / "tls.key")
 
 
-def test_before_there_is_a_program_it_is_alive_and_not_ready() -> None:
-    """A slow start can be probed."""
-    with serving(PLAIN) as servers:
-        assert fetch(f"http://{servers.health}/healthz") == (200, "ok")
-        assert fetch(f"http://{servers.health}/livez") == (200, "ok")
-        status, text = fetch(f"http://{servers.health}/readyz")
-        assert (status, text.splitlines()[0]) == (500, "[-]preflight failed: not finished")
-        assert fetch(f"http://{servers.metrics}/metrics")[0] == 200
-
-
 @pytest.mark.parametrize(
     ("address", "in_cluster", "status"),
     [
@@ -96,12 +86,6 @@ def test_a_name_of_a_web_page_reaches_nothing_on_loopback(
             url = f"http://127.0.0.1:{port}{path}"
             assert fetch(url)[0] == 200
             assert fetch(url, host="evil.example")[0] == status
-
-
-def test_what_is_turned_off_does_not_listen() -> None:
-    """The banner shows it."""
-    with serving(Pages(metrics=None, health=None)) as servers:
-        assert (servers.metrics, servers.health) == ("off", "off")
 
 
 def test_metrics_with_tls_and_leave(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -15,12 +15,33 @@ from handloop.apis.meta import Kind
 from handloop.client.errors import ConnectionBroken, DeadlineExceeded, StreamClosed
 from handloop.client.resource_client import Client
 from handloop.client.transport import Transport
+from handloop.controller.foo.access import FOO_ACCESS
 from handloop.controller.foo.types import Foo
 from handloop.controller.runtime.manager import Manager
+from handloop.controller.runtime.rbac.roles import roles
 from handloop_sandbox.server import Sandbox
 from support.checks.threads import Background
 
 _CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+_RBAC = "/apis/rbac.authorization.k8s.io/v1"
+
+
+def post(sandbox: Sandbox, path: str, document: Mapping[str, Any]) -> None:
+    """Create an object as the administrator."""
+    headers = {"Content-Type": "application/json"}
+    made = sandbox.transport().request("POST", path, headers=headers, body=json.dumps(document).encode())
+    assert made.status == 201, made.body
+
+
+def allow_foos(sandbox: Sandbox, user: str, namespace: str = "") -> None:
+    """Give a user the role of `manifests rbac --controllers=foo`; in a namespace, "" = everywhere."""
+    where = f"{_RBAC}/namespaces/{namespace}/role" if namespace else f"{_RBAC}/clusterrole"
+    (made,) = roles(FOO_ACCESS, namespaces=(namespace,) if namespace else ())
+    post(sandbox, f"{where}s", made)
+    subject = {"kind": "User", "name": user, "apiGroup": "rbac.authorization.k8s.io"}
+    reference = {"kind": made["kind"], "name": "handloop", "apiGroup": "rbac.authorization.k8s.io"}
+    binding = {"metadata": {"name": "handloop"}, "roleRef": reference, "subjects": [subject]}
+    post(sandbox, f"{where}bindings", binding)
 
 
 class ManagedSandbox:
@@ -51,10 +72,7 @@ class ManagedSandbox:
 
     def post(self, path: str, document: dict[str, Any]) -> None:
         """Create an object."""
-        headers = {"Content-Type": "application/json"}
-        body = json.dumps(document).encode()
-        answer = self.transport().request("POST", path, headers=headers, body=body)
-        assert answer.status == 201, answer.body
+        post(self.sandbox, path, document)
 
     def install(self, *kinds: type[Kind]) -> None:
         """Install CRDs."""

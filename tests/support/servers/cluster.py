@@ -301,6 +301,18 @@ def foo(name: str, spec: Object) -> Object:
     }
 
 
+def nobodys_deployment(name: str) -> Object:
+    """A Deployment that has no owner."""
+    labels = {"app": "somebody-else"}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "nginx:1"}]}}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name},
+        "spec": {"replicas": 1, "selector": {"matchLabels": labels}, "template": template},
+    }
+
+
 def arguments_for(cluster: Cluster, kubeconfig: Path | None = None) -> list[str]:
     """Arguments that keep the program to Foos and to our objects, on free ports; later ones win."""
     scope = ["--namespace", cluster.namespace] if isinstance(cluster, RealCluster) else []

@@ -76,8 +76,8 @@ def test_a_manager_works_under_the_lease_that_was_asked_for(config: ClientConfig
 
 @pytest.mark.parametrize("in_time", [True, False])
 def test_after_a_loss_the_process_has_a_second_to_end(config: ClientConfig, in_time: bool) -> None:
-    """It is reported at once; then an orderly end, or none."""
-    clock, said, ended = FakeClock(), list[LeadershipLost](), list[int]()
+    """Its end is certain before the loss is reported, for a log may block; then an orderly end, or none."""
+    clock, said, ended = FakeClock(), list[tuple[str, int]](), list[int]()
     threads: list[Background[None]] = []
 
     def spawn(_name: str, target: object) -> object:
@@ -86,13 +86,13 @@ def test_after_a_loss_the_process_has_a_second_to_end(config: ClientConfig, in_t
 
     election = election_on(
         config,
-        on_lost=said.append,
+        on_lost=lambda lost: said.append((lost.lease, len(threads))),
         seams=Seams(clock=clock, spawn=spawn),  # type: ignore[arg-type] # it is not joined
         end_process=ended.append,
     )
     with closing(election):
         election._lost(LeadershipLost("default/lock", 10.0, "timeout"))
-        assert [lost.lease for lost in said] == ["default/lock"]
+        assert said == [("default/lock", 1)]
         clock.wait_for_deadline(1.0)
         if not in_time:
             clock.advance(1.0)
@@ -104,24 +104,6 @@ def test_after_a_loss_the_process_has_a_second_to_end(config: ClientConfig, in_t
 def test_no_two_identities_are_equal() -> None:
     """Two programs on one host are two candidates."""
     assert len({new_identity() for _ in range(100)}) == 100
-
-
-def test_the_end_is_certain_before_the_loss_is_reported(config: ClientConfig) -> None:
-    """A log that blocks or fails puts the end of a process that lost its lease off by nothing."""
-    done: list[str] = []
-
-    def spawn(name: str, _target: object) -> None:
-        done.append(name)
-
-    election = election_on(
-        config,
-        on_lost=lambda lost: done.append(lost.lease),
-        end_process=done.append,
-        seams=Seams(clock=FakeClock(), spawn=spawn),  # type: ignore[arg-type] # it is not joined
-    )
-    with closing(election):
-        election._lost(LeadershipLost("default/lock", 10.0, "timeout"))
-    assert done == ["lost-lease", "default/lock"]
 
 
 def test_the_process_of_a_library_is_not_ended(config: ClientConfig) -> None:

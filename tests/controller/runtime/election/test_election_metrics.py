@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from prometheus_client import CollectorRegistry
 
 from handloop.controller.runtime.election.election_metrics import LeaderElectionMetrics
@@ -14,27 +13,17 @@ NAMES = (
 )
 
 
-@pytest.fixture
-def registry() -> CollectorRegistry:
-    """An empty registry."""
-    return CollectorRegistry(auto_describe=True)
-
-
 def values(registry: CollectorRegistry) -> list[float | None]:
     """The three series of the lease foo."""
     return [registry.get_sample_value(name, {"name": "foo"}) for name in NAMES]
 
 
-def test_a_standby_shows_zeros(registry: CollectorRegistry) -> None:
-    """All series are there before anything happens."""
-    LeaderElectionMetrics(registry).leader_off("foo")
-    assert values(registry) == [0, 0, 0]
-
-
-def test_each_step_moves_its_own_series(registry: CollectorRegistry) -> None:
-    """On, a slow path, a hand-over; and off again."""
+def test_each_step_moves_its_own_series() -> None:
+    """All are there at 0 before anything happens; then on, a slow path, a hand-over; and off again."""
+    registry = CollectorRegistry(auto_describe=True)
     metrics = LeaderElectionMetrics(registry)
     metrics.leader_off("foo")
+    assert values(registry) == [0, 0, 0]
     metrics.leader_on("foo")
     assert values(registry) == [1, 0, 0]
     metrics.slowpath("foo")

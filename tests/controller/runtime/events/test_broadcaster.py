@@ -93,19 +93,6 @@ def test_two_sinks_count_for_themselves() -> None:
         assert patch.patch["count"] == 2
 
 
-def test_shutdown_ends_the_threads_and_recorders_only_log() -> None:
-    """No thread is left, and an event after shutdown is logged and dropped."""
-    with _broadcaster() as broadcaster:
-        broadcaster.start_recording_to_sink(FakeEventSink())
-        broadcaster.start_structured_logging()
-        recorder = broadcaster.new_recorder("component")
-    assert not [thread.name for thread in threading.enumerate() if thread.name.startswith("events-")]
-    with captured_logs() as logs:
-        recorder.event(new_foo(), "Normal", "Synced", "late")
-    (entry,) = logs
-    assert (entry["event"], entry["err"]) == (_DROPPED, "broadcaster is shut down")
-
-
 def test_shutdown_tries_what_is_queued_once() -> None:
     """Events recorded just before the end are still written when the sink answers."""
     sink = FakeEventSink()
@@ -136,16 +123,6 @@ def test_shutdown_does_not_wait_for_a_sink_that_hangs() -> None:
     assert len(watcher) == 0
     release.set()
     assert broadcaster.shutdown(_DEADLINE_SECONDS)
-
-
-def test_a_watcher_started_after_shutdown_sees_nothing() -> None:
-    """It is closed from the start, and leaves no thread."""
-    with _broadcaster() as broadcaster:
-        pass
-    seen: list[Event] = []
-    watcher = broadcaster.start_event_watcher("late", seen.append)
-    assert watcher.join(_DEADLINE_SECONDS)
-    assert seen == []
 
 
 def test_a_full_queue_drops_with_a_log_and_without_waiting() -> None:

@@ -114,28 +114,19 @@ def _about(part: str, value: str) -> Event:
 
 
 def test_the_tenth_distinct_message_becomes_an_aggregate() -> None:
-    """9 similar and one more: an aggregate, count 1, created. Follows TestEventCorrelator."""
+    """It is created, with count 1; the next one patches it. Follows TestEventCorrelator."""
     stream = _Stream()
     for number in range(9):
         stream.send(new_event(message=f"message {number}"))
     correlation = stream.send(new_event(message="message 9"), after_seconds=1)
-    assert correlation.event.message == AGGREGATE_PREFIX + "message 9"
-    assert correlation.event.count == 1
-    assert correlation.patch is None
-    assert correlation.event.reporting_component == "component"
-    assert correlation.event.first_timestamp == format_time(stream.clock.time())
-    assert correlation.event.metadata.name.startswith("my-object.")
-
-
-def test_the_next_distinct_message_counts_the_aggregate_up() -> None:
-    """10 similar and one more: the same aggregate with count 2 and the newest message."""
-    stream = _Stream()
-    for number in range(9):
-        stream.send(new_event(message=f"message {number}"), after_seconds=1)
-    aggregate = stream.send(new_event(message="message 9"), after_seconds=1).event
+    aggregate = correlation.event
+    assert aggregate.message == AGGREGATE_PREFIX + "message 9"
+    assert (aggregate.count, correlation.patch) == (1, None)
+    assert aggregate.reporting_component == "component"
+    assert aggregate.first_timestamp == format_time(stream.clock.time())
+    assert aggregate.metadata.name.startswith("my-object.")
     correlation = stream.send(new_event(message="message 10"), after_seconds=1)
-    assert correlation.event.count == 2
-    assert correlation.event.metadata.name == aggregate.metadata.name
+    assert (correlation.event.count, correlation.event.metadata.name) == (2, aggregate.metadata.name)
     assert correlation.patch is not None
     assert correlation.patch["message"] == AGGREGATE_PREFIX + "message 10"
 

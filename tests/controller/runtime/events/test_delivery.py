@@ -12,7 +12,6 @@ from handloop.client.errors import ConnectionBroken, ConnectionRefused, DecodeEr
 from handloop.controller.runtime.events.broadcaster import EventWriter
 from handloop.controller.runtime.events.correlator import CorrelatorOptions, EventCorrelator
 from handloop.controller.runtime.events.delivery import (
-    EventDelivery,
     EventFanout,
     EventWatcher,
     SinkStatistics,
@@ -22,43 +21,6 @@ from handloop.testing.fake_clock import FakeClock
 from support.checks.api_errors import api_error
 from support.checks.captured_logs import captured_logs
 from support.doubles.event_sink import FakeEventSink, new_event
-
-_PATCH = {"count": 2, "lastTimestamp": "2023-11-14T22:13:20Z", "message": "message"}
-
-
-class _Rig:
-    """A delivery to a sink whose calls fail on command."""
-
-    def __init__(self, outcome: Callable[[int], Exception | None] = lambda _call: None) -> None:
-        self.sink = FakeEventSink(outcome)
-        self.answers: list[Event] = []
-        self.delivery = EventDelivery(
-            self.sink,
-            threading.Event(),
-            on_written=self.answers.append,
-            seams=Seams(clock=FakeClock(moves_itself=True), random=lambda: 0.5),
-        )
-
-
-def test_the_answer_is_handed_on() -> None:
-    """The server's answer to a written event goes to the correlator."""
-    rig = _Rig()
-    rig.delivery.deliver(new_event(), None)
-    (answer,) = rig.answers
-    assert answer.metadata.resource_version == "1"
-
-
-def test_an_event_that_appears_while_it_is_created_is_patched() -> None:
-    """The patch finds nothing, the create finds it there: the next try patches it."""
-    rig = _Rig({0: api_error(404, "NotFound"), 1: api_error(409, "AlreadyExists")}.get)
-    rig.sink.stored["my-object.1"] = new_event()
-    rig.delivery.deliver(new_event(), _PATCH)
-    assert [call.patch for call in rig.sink.calls] == [_PATCH, None, _PATCH]
-    assert rig.delivery.statistics() == SinkStatistics(written=1)
-
-
-# -- the watcher
-
 
 _DEADLINE_SECONDS = 20.0
 
@@ -195,19 +157,35 @@ def test_only_what_may_get_through_later_is_retried(error: Exception, attempts: 
     assert rig.writer.delivery.statistics() == SinkStatistics(abandoned=1)
 
 
-def test_one_failure_costs_one_more_try() -> None:
-    """Fails once, then succeeds: two attempts. Follows TestWriteEventError."""
-    rig = _WriterRig(lambda call: ConnectionRefused("refused") if call == 0 else None)
-    rig.write()
-    assert len(rig.sink.calls) == 2
-    assert rig.writer.delivery.statistics() == SinkStatistics(written=1)
-
-
 def test_the_first_sleep_is_random_and_the_others_ten_seconds() -> None:
-    """12 tries are 11 sleeps: a random part of 10 s, then 10 s each."""
+    """12 tries are 11 sleeps: a random part of 10 s, then 10 s each; the log has each, and the limit."""
     rig = _WriterRig(lambda _call: ConnectionRefused("refused"))
-    rig.write()
+    with captured_logs() as logs:
+        rig.write()
     assert rig.clock.slept == [2.5] + [10.0] * 10
+    assert [entry["event"] for entry in logs] == [
+        *["Unable to write event (may retry after sleeping)"] * 12,
+        "Unable to write event (retry limit exceeded!)",
+    ]
+
+
+def test_the_answer_is_handed_on() -> None:
+    """The server's answer to a written event goes to the correlator."""
+    rig = _WriterRig()
+    rig.write()
+    assert rig.writer._correlator.correlate(new_event()).event.metadata.resource_version == "1"
+
+
+def test_an_event_that_appears_while_it_is_created_is_patched() -> None:
+    """The patch finds nothing, the create finds it there: the next try patches it."""
+    rig = _WriterRig({1: api_error(404, "NotFound"), 2: api_error(409, "AlreadyExists")}.get)
+    rig.write()
+    rig.write()
+    created, first, again, second = rig.sink.calls
+    assert (created.patch, again.patch) == (None, None)
+    assert first.patch is not None
+    assert second.patch == first.patch
+    assert rig.writer.delivery.statistics() == SinkStatistics(written=2)
 
 
 def test_an_expired_event_is_created_anew() -> None:
@@ -245,17 +223,6 @@ def test_skipped_events_are_not_written() -> None:
     assert rig.writer.delivery.statistics() == SinkStatistics(written=1, skipped=1)
 
 
-def test_the_last_try_reports_it() -> None:
-    """After twelve tries the log has a line on the limit."""
-    rig = _WriterRig(lambda _call: ConnectionRefused("refused"))
-    with captured_logs() as logs:
-        rig.write()
-    assert [entry["event"] for entry in logs] == [
-        *["Unable to write event (may retry after sleeping)"] * 12,
-        "Unable to write event (retry limit exceeded!)",
-    ]
-
-
 @pytest.mark.parametrize(
     ("error", "level"),
     [
@@ -276,40 +243,6 @@ def test_expected_refusals_are_quiet(error: Exception, level: str) -> None:
 
 
 # -- fan-out
-
-
-def test_every_watcher_sees_every_event_in_one_order() -> None:
-    """From its start on."""
-    fanout: EventFanout[str] = EventFanout(seams=Seams(clock=FakeClock()))
-    first: list[str] = []
-    second: list[str] = []
-    fanout.start_event_watcher("first", first.append)
-    assert fanout.publish("a") == ""
-    fanout.start_event_watcher("second", second.append)
-    assert fanout.publish("b") == ""
-    assert fanout.shutdown(_DEADLINE_SECONDS)
-    assert (first, second) == (["a", "b"], ["b"])
-
-
-def test_a_full_watcher_is_named_and_the_others_go_on() -> None:
-    """Only the one that is behind misses the event."""
-    entered, release = threading.Event(), threading.Event()
-
-    def hang(_event: str) -> None:
-        entered.set()
-        assert release.wait(_DEADLINE_SECONDS)
-
-    fanout: EventFanout[str] = EventFanout(queue_length=1, seams=Seams(clock=FakeClock()))
-    fanout.start_event_watcher("slow", hang)
-    fanout.publish("in hand")
-    assert entered.wait(_DEADLINE_SECONDS)
-    fanout.publish("queued")
-    seen: list[str] = []
-    fanout.start_event_watcher("quick", seen.append)
-    assert fanout.publish("lost") == "too many queued events for slow"
-    release.set()
-    assert fanout.shutdown(_DEADLINE_SECONDS)
-    assert seen == ["lost"]
 
 
 def test_after_shutdown_nothing_is_taken() -> None:

@@ -79,15 +79,6 @@ def test_an_object_that_cannot_be_referred_to_is_dropped() -> None:
     assert (entry["reason"], entry["message"]) == ("Synced", "ok")
 
 
-def test_a_missed_event_is_logged() -> None:
-    """The publisher logs why a watcher missed it; the caller gets no error."""
-    with captured_logs() as logs:
-        assert len(_reported(new_foo(), missed="too many")) == 1
-    assert [(entry["event"], entry["err"]) for entry in logs] == [
-        ("Unable to record event (will not retry!)", "too many")
-    ]
-
-
 @pytest.mark.parametrize("name", ["2001:db8::1", "x" * 253])
 def test_an_object_with_an_impossible_name_still_gets_its_event(name: str) -> None:
     """The event is made, under a UUID."""

@@ -63,22 +63,6 @@ def test_a_result_counts_once_and_takes_time(registry: CollectorRegistry, result
     assert value(registry, "controller_runtime_reconcile_time_seconds_bucket", le="0.3") == 1
 
 
-@pytest.mark.parametrize(
-    ("counter", "name"),
-    [
-        ("errors", "reconcile_errors_total"),
-        ("terminal", "terminal_reconcile_errors_total"),
-        ("panics", "reconcile_panics_total"),
-        ("timeouts", "reconcile_timeouts_total"),
-    ],
-)
-def test_a_counter_counts_its_own_series(registry: CollectorRegistry, counter: str, name: str) -> None:
-    """One step, in that series and no other."""
-    getattr(ReconcileMetrics(registry).for_controller("foo", 1), counter).inc()
-    changed = [s.name for f in registry.collect() for s in f.samples if s.value == 1 and "max" not in s.name]
-    assert changed == [f"controller_runtime_{name}"]
-
-
 # -- queues
 
 

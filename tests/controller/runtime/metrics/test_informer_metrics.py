@@ -74,11 +74,6 @@ def test_the_sample_is_taken_from_everywhere() -> None:
     assert estimated_bytes(objects) == pytest.approx(exact, rel=0.1)
 
 
-def test_an_empty_cache_takes_nothing() -> None:
-    """There is nothing to divide by."""
-    assert estimated_bytes([]) == 0.0
-
-
 def test_each_informer_has_its_series() -> None:
     """Computed at the time of the scrape, from the store's content then."""
     informer = SharedIndexInformer(FakeListerWatcher(), Deployment)

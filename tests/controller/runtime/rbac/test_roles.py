@@ -42,12 +42,6 @@ def test_a_cluster_role_lists_exactly_what_was_declared() -> None:
     ]
 
 
-def test_a_namespace_makes_it_a_role() -> None:
-    """A controller of one namespace needs no cluster-wide rights."""
-    (made,) = roles(FOO_ACCESS, namespaces=("demo",), name="x")
-    assert (made["kind"], made["metadata"]) == ("Role", {"name": "x", "namespace": "demo"})
-
-
 def test_several_namespaces_make_a_role_in_each() -> None:
     """With the same rules."""
     made = roles(FOO_ACCESS, namespaces=("a", "b"), name="x")
