@@ -52,6 +52,7 @@ class ClientConfig:
     How to reach an API server, and as whom.
 
     host is `scheme://host:port` with an optional path; source names in words the origin of the configuration.
+    disable_compression asks for answers in full: without gzip, and with managedFields that nobody reads.
     The repr holds no secrets.
     """
 
@@ -59,6 +60,7 @@ class ClientConfig:
     tls: TLSOptions = field(default_factory=TLSOptions)
     tls_server_name: str = ""
     proxy_url: str = field(default="", repr=False)
+    disable_compression: bool = False
     credentials: Credentials = field(default_factory=StaticCredentials, repr=False)
     impersonate: tuple[tuple[str, str], ...] = ()
     namespace: str = "default"
@@ -169,6 +171,9 @@ def _from_kubeconfig(
         tls=tls,
         tls_server_name=cluster.tls_server_name,
         proxy_url=_proxy(cluster, server, environ),
+        disable_compression=_is_true(
+            cluster.disable_compression, f'cluster "{context.cluster}": disable-compression'
+        ),
         credentials=credentials_for(
             user,
             context.user,
@@ -208,24 +213,28 @@ def _user(config: Kubeconfig, context: str, name: str) -> User:
 
 
 def _tls(cluster: Cluster, name: str, key_pair: KeyPair) -> TLSOptions:
-    insecure = cluster.insecure_skip_tls_verify.lower()
     where = f'cluster "{name}"'
-    if insecure not in ("", "true", "false"):
-        what = f"{where}: insecure-skip-tls-verify is {insecure}, not true or false"
-        raise ConfigError(ConfigProblem.MALFORMED, what)
+    insecure = _is_true(cluster.insecure_skip_tls_verify, f"{where}: insecure-skip-tls-verify")
     given = [cluster.certificate_authority, cluster.certificate_authority_data]
     if all(given):
         cause = "certificate-authority and certificate-authority-data are both given"
         raise ConfigError(ConfigProblem.CERTIFICATE, f"{where} is ambiguous", cause=cause)
-    if insecure == "true" and any(given):
+    if insecure and any(given):
         cause = "a CA and insecure-skip-tls-verify exclude each other"
         raise ConfigError(ConfigProblem.CERTIFICATE, f"{where} is ambiguous", cause=cause)
     return TLSOptions(
         ca=decode_base64(given[1], f'clusters["{name}"].certificate-authority-data'),
         ca_file=given[0],
         key_pair=key_pair,
-        insecure_skip_verify=insecure == "true",
+        insecure_skip_verify=insecure,
     )
+
+
+def _is_true(word: str, what: str) -> bool:
+    lower = word.lower()
+    if lower not in ("", "true", "false"):
+        raise ConfigError(ConfigProblem.MALFORMED, f"{what} is {lower}, not true or false")
+    return lower == "true"
 
 
 def _proxy(cluster: Cluster, server: str, environ: Mapping[str, str]) -> str:

@@ -235,6 +235,8 @@ class ResourceClient(Generic[T]):
             namespace=namespace if resource.namespaced else "",
             name=name,
             timeout_seconds=self._timeout_seconds,
+            # an answer to a write is also read by those who look who else writes (HotLoops)
+            drop_managed_fields=method == "GET" and not self._codec.keeps_managed_fields,
         )
 
 
@@ -263,7 +265,7 @@ class Codec(Generic[T]):
     How a resource client encodes and decodes the objects of a kind.
 
     Args: encode makes an object's JSON, item reads it. page reads a whole list page at once, block whole
-    lines of a watch; without them each object is read by itself.
+    lines of a watch; without them each object is read by itself. keeps_managed_fields: its objects have them.
     Threads: any; decoders of msgspec keep no state. A decoder of events is for one watch.
     """
 
@@ -274,8 +276,11 @@ class Codec(Generic[T]):
         item: Callable[[bytes], T],
         page: Callable[[bytes], Page[T]] | None = None,
         block: Callable[[bytes], Sequence[WireEvent[T]]] | None = None,
+        *,
+        keeps_managed_fields: bool = False,
     ) -> None:
         self.resource = resource
+        self.keeps_managed_fields = keeps_managed_fields
         self.encode = encode
         self.pages: PageDecoder[T] = PageDecoder(resource, item, page)
         self._item = item
@@ -298,7 +303,9 @@ class Codec(Generic[T]):
 def codec_of(kind: type[K]) -> Codec[K]:
     """For a typed view; for an Unstructured every object keeps its own bytes."""
     if issubclass(kind, Unstructured):
-        untyped: Codec[Any] = Codec(kind.resource, lambda obj: obj.raw, kind.from_json)
+        untyped: Codec[Any] = Codec(
+            kind.resource, lambda obj: obj.raw, kind.from_json, keeps_managed_fields=True
+        )
         return untyped
     hook = decode_hook_of_views if kind.partial and not kind.keeps_last_applied else decode_hook
     item = msgspec.json.Decoder(kind, dec_hook=hook)

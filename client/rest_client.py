@@ -16,13 +16,14 @@ from collections.abc import Callable, Mapping
 from contextlib import closing
 from copy import copy
 from functools import cache
-from typing import Final, NamedTuple, Self
+from typing import Final, NamedTuple, Self, TypeVar
 
 from handloop.client.errors import (
     MAX_WAIT_SECONDS,
     APIError,
     Cancelled,
     ConnectionBroken,
+    NotAcceptable,
     TooManyRequests,
     TransportError,
     error_from_status,
@@ -47,6 +48,7 @@ from handloop.workqueue.rate_limiters import TokenBucket
 
 log = get_logger("client")
 
+A = TypeVar("A")
 _FAILED: Final = 400
 MAX_RETRIES: Final = 10
 _LOST_SECONDS: Final = 1.0
@@ -56,6 +58,7 @@ _SECONDS = re.compile(r"\d{1,9}", re.ASCII)
 _DEFAULT_BURST: Final = 10
 _SAID_WAIT_SECONDS: Final = 1.0
 _NO_ANSWER: Final = "<error>"
+_DROP: Final = ";drop=metadata.managedFields"
 
 
 class Call(NamedTuple):
@@ -63,6 +66,7 @@ class Call(NamedTuple):
     One request, and the names for messages about it.
 
     path is percent-encoded; verb, resource (`plural.group`), kind, namespace and name are for messages.
+    drop_managed_fields = nobody reads them in the answer, so the server may leave them out (KEP-5958).
     """
 
     verb: str
@@ -76,6 +80,7 @@ class Call(NamedTuple):
     namespace: str = ""
     name: str = ""
     timeout_seconds: float | None = None
+    drop_managed_fields: bool = False
 
     @property
     def subresource(self) -> str:
@@ -105,7 +110,9 @@ class RESTClient:
     Args: qps and burst limit our own requests, 0 = no limit; opening a watch is not counted. stop cancels
     waits (a Retry-After, the rate limit): pass the event that stops the program. A component that must
     outlive it uses `client.until(its_own_event)`. reachability counts answered and lost requests; clients of
-    one server may share it.
+    one server may share it. drop_managed_fields=False: managedFields come also to those who read none.
+
+    State: _whole_objects is set for good once a server has refused to leave managedFields out.
     """
 
     def __init__(
@@ -119,6 +126,7 @@ class RESTClient:
         user_agent: str = "",
         stop: threading.Event | None = None,
         reachability: Reachability | None = None,
+        drop_managed_fields: bool = True,
     ) -> None:
         self._transport = transport
         self.reachability = Reachability(clock=seams.clock) if reachability is None else reachability
@@ -130,6 +138,10 @@ class RESTClient:
         self._stop = threading.Event() if stop is None else stop
         self._warnings = ServerWarnings()
         self._patience_seconds = math.inf
+        # an event, so that copies of this client share it
+        self._whole_objects = threading.Event()
+        if not drop_managed_fields:
+            self._whole_objects.set()
         self._on_write: OnWrite | None = None
         # an in-process transport has no host
         self._host = str(getattr(transport, "host", "")).partition("://")[2]
@@ -182,6 +194,9 @@ class RESTClient:
         Raises: APIError, TransportError, after the repetitions that the server asked for.
         Blocks: for the attempts, the waits between them and the rate limit; stop ends the waits.
         """
+        return self._as_served(call, self._send)
+
+    def _send(self, call: Call) -> Response:
         patience = self._patience_seconds
         for attempt in range(MAX_RETRIES + 1):
             self._wait_for_turn(call)
@@ -209,14 +224,29 @@ class RESTClient:
         """
         An open stream whose status is not a failure.
 
-        This call neither waits nor repeats: its caller backs off by itself, and can be stopped meanwhile.
+        This call does not wait: its caller backs off by itself, and can be stopped meanwhile.
 
         Raises: APIError, TransportError.
         """
+        return self._as_served(call, self._open)
+
+    def _as_served(self, call: Call, send: Callable[[Call], A]) -> A:
+        """Send a call; after a 406, which may be about the parameter, once more and for good without it."""
+        if self._whole_objects.is_set():
+            call = call._replace(drop_managed_fields=False)
+        try:
+            return send(call)
+        except NotAcceptable:
+            if not call.drop_managed_fields:
+                raise
+            self._whole_objects.set()
+            return send(call._replace(drop_managed_fields=False))
+
+    def _open(self, call: Call) -> Stream:
         started_at = self.clock.now()
         try:
             stream = self._transport.stream(
-                call.method, call.path, query=call.query, headers={**self._headers, **call.headers}
+                call.method, call.path, query=call.query, headers=self._headers_of(call)
             )
             if stream.status >= _FAILED:
                 self._finish(call, started_at, str(stream.status))
@@ -236,7 +266,7 @@ class RESTClient:
                 call.method,
                 call.path,
                 query=call.query,
-                headers={**self._headers, **call.headers},
+                headers=self._headers_of(call),
                 body=call.body,
                 timeout_seconds=call.timeout_seconds,
             )
@@ -251,6 +281,12 @@ class RESTClient:
         if response.status >= _FAILED:
             raise self._error(call, response)
         return response
+
+    def _headers_of(self, call: Call) -> dict[str, str]:
+        headers = {**self._headers, **call.headers}
+        if call.drop_managed_fields:
+            headers["Accept"] += _DROP
+        return headers
 
     def _finish(self, call: Call, started_at: float, code: str) -> None:
         if code == _NO_ANSWER:

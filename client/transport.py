@@ -157,8 +157,8 @@ class HTTPTransport:
         """
         Prepare; nothing is sent.
 
-        Args: body_limit in bytes. Sockets keep real time; clock is for the age of credentials, and for
-        send_seconds.
+        Args: body_limit in bytes, inflated. Sockets keep real time; clock is for the age of credentials, and
+        for send_seconds.
         Raises: ConfigError when certificates do not load.
         """
         url = urlsplit(config.host)
@@ -167,6 +167,7 @@ class HTTPTransport:
         resolved = metrics.dns_resolution_duration
         self._route = Route(url, proxy, config.tls_server_name, seams.spawn, resolved)
         self._prefix = url.path.rstrip("/")
+        self._encoding = "identity" if config.disable_compression else "gzip"
         self.host = f"{url.scheme}://{url.netloc}"
         self._credentials = config.credentials
         self._impersonate = config.impersonate
@@ -232,8 +233,7 @@ class HTTPTransport:
         seconds: float,
     ) -> _Request:
         fields = HTTPHeaderDict(headers or {})
-        # any other encoding could hide a bomb: the limits count bytes on the wire
-        fields["Accept-Encoding"] = "identity"
+        fields["Accept-Encoding"] = self._encoding
         fields.extend(self._route.headers())
         fields.extend(list(self._impersonate))
         encoded = f"?{urlencode(query, quote_via=quote)}" if query else ""
@@ -304,7 +304,7 @@ class HTTPTransport:
                 answer_deadline=request.deadline,
             )
             log_headers("Response headers", request.words, answer.headers.items())
-            _require_plain(answer)
+            _require_readable(answer, self._encoding)
         except FAILURES as error:
             connection.close()
             raise self._explain(error, request, sent=sent) from error
@@ -349,12 +349,15 @@ class HTTPTransport:
         )
 
 
-def _require_plain(answer: Answer) -> None:
-    """Refuse a redirect, and an encoding that was not asked for."""
+def _require_readable(answer: Answer, asked: str) -> None:
+    """Refuse a redirect, and an encoding that was not asked for; have the other inflated."""
     if answer.status // 100 == _REDIRECTION:
         # shown in part: a redirect to a login page may carry a code in its query
         where = shown_server(answer.headers.get("Location", "nowhere")) or "another path"
         raise BadAnswer(f"redirect ({answer.status}) to {where} refused")
     encoding = answer.headers.get("Content-Encoding", "identity").lower()
-    if encoding not in ("identity", ""):
+    if encoding in ("identity", ""):
+        return
+    if encoding != asked:
         raise BadAnswer(f"the answer has Content-Encoding {encoding!r}, which was not asked for")
+    answer.inflate()

@@ -51,6 +51,7 @@ class Cluster(_Section, frozen=True):
     insecure_skip_tls_verify: str = ""
     tls_server_name: str = ""
     proxy_url: str = ""
+    disable_compression: str = ""
 
 
 class User(_Section, frozen=True):

@@ -119,7 +119,11 @@ class ProxyError(TransportError):
 
 
 class BadAnswer(TransportError):
-    """Not an answer we accept: no HTTP, a redirect, an encoding not asked for, a body above the limit."""
+    """Not an answer we accept: no HTTP, a redirect, broken gzip or none asked for, a body above the limit."""
+
+
+class DecompressionBomb(BadAnswer):
+    """A compressed answer that inflates out of proportion."""
 
 
 class StreamClosed(TransportError):

@@ -19,6 +19,7 @@ from urllib3 import HTTPHeaderDict
 from handloop.client.errors import BadAnswer, ClientError, ConnectionBroken, StreamClosed
 from handloop.client.http.connections import Connection
 from handloop.client.http.failures import FAILURES
+from handloop.client.http.inflater import Inflater
 from handloop.client.http.sockets import arm
 from handloop.seams.locks import new_lock
 
@@ -77,7 +78,7 @@ class Answer:
     The answer to one request. A cut body raises, and never looks like a whole one.
 
     status and headers are there after read_head(); keep_alive, true once the body has been read, allows
-    another request on the connection.
+    another request on the connection. A body in gzip is inflated as it is read.
     State: _blocks holds body that has arrived; _has_head and _ended are true from then on. The
     reading thread owns everything. The parser calls the methods on_...().
     """
@@ -92,6 +93,7 @@ class Answer:
         self._blocks: list[bytes] = []
         self._begun = self._has_head = self._ended = self._ends_with_connection = False
         self._without_body = 0
+        self._inflater: Inflater | None = None
         self._buffer = memoryview(bytearray(BLOCK_BYTES))
         self._parser: HttpResponseParser | None = HttpResponseParser(self)
         self._parser.set_dangerous_leniencies(lenient_spaces_after_chunk_size=True)
@@ -116,6 +118,23 @@ class Answer:
         Raises: ConnectionBroken when the connection ends first; BadAnswer; OSError.
         Blocks: for at least one byte.
         """
+        if self._inflater is None:
+            return self._receive_block()
+        while not (piece := self._inflater.take()):
+            block = self._receive_block()
+            if not block:
+                self._inflater.finish()
+                return b""
+            self._inflater.feed(block)
+        return piece
+
+    def inflate(self) -> None:
+        """Take the body for gzip; what the headers say of its encoding and length is true no more."""
+        self._inflater = Inflater()
+        for name in ("Content-Encoding", "Content-Length"):
+            self.headers.pop(name, None)
+
+    def _receive_block(self) -> bytes:
         while not self._blocks:
             if self._ended:
                 self._parser = None  # it and this answer refer to each other

@@ -157,6 +157,12 @@ class Options:
     kube_api_burst: int = _option(
         0, whole, "N", "how many requests may exceed that rate at once; 0 means twice the rate"
     )
+    disable_compression: bool = _option(
+        False,
+        boolean,
+        "BOOL",
+        "ask the API server for answers in full: without gzip, and with the managedFields that nobody reads",
+    )
     sandbox_kubeconfig: str = _option(
         ".sandbox/kubeconfig", str, "PATH", "where the sandbox writes its kubeconfig", _SANDBOX
     )

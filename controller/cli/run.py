@@ -7,6 +7,7 @@ import platform
 import threading
 from collections.abc import Mapping
 from contextlib import ExitStack, closing
+from dataclasses import replace
 from typing import Any, TextIO
 
 from handloop.client.config import ClientConfig, load_config
@@ -65,10 +66,11 @@ def _configuration(options: Options, stop: threading.Event, stack: ExitStack, st
         kubeconfig = stack.enter_context(running_sandbox(options))
         config = load_config(kubeconfig=str(kubeconfig))
         sandbox_hint(kubeconfig.resolve(), options.operator.setups(), stream)
-        return config
-    return load_config(
-        kubeconfig=options.kubeconfig, master=options.master, context=options.context, stop=stop
-    )
+    else:
+        config = load_config(
+            kubeconfig=options.kubeconfig, master=options.master, context=options.context, stop=stop
+        )
+    return replace(config, disable_compression=True) if options.disable_compression else config
 
 
 def _stopped() -> int:

@@ -81,6 +81,7 @@ class ProcessServices:
         self._burst = burst
         self._stop = stop
         self._seams = seams
+        self._drop_managed_fields = not config.disable_compression
         self._transport = HTTPTransport(config, metrics=self.client_metrics, seams=seams)
         self.client = self.client_over(self._transport)
 
@@ -95,6 +96,7 @@ class ProcessServices:
             seams=self._seams,
             stop=self._stop,
             reachability=reachability,
+            drop_managed_fields=self._drop_managed_fields,
         )
 
     def attach(self, manager: ManagerToServe, *closing: Closing) -> None:

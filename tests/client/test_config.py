@@ -311,6 +311,17 @@ def test_a_proxy_from_the_environment(machine: Machine) -> None:
     assert machine.load().proxy_url == ""
 
 
+def test_compression_is_on_unless_the_cluster_says_no(machine: Machine) -> None:
+    """`disable-compression`, as for kubectl."""
+    for more, disabled in (
+        ("", False),
+        (", disable-compression: true", True),
+        (", disable-compression: False", False),
+    ):
+        path = cluster_config(machine, f'{{server: "https://h"{more}}}')
+        assert machine.load(kubeconfig=path).disable_compression is disabled
+
+
 def test_insecure_only_when_set(machine: Machine) -> None:
     """Verification is off only for the words that turn it off."""
     for word, insecure in (("true", True), ("false", False)):
@@ -323,6 +334,12 @@ def test_insecure_only_when_set(machine: Machine) -> None:
     ("cluster", "user", "kind", "words"),
     [
         ('{server: "https://h", insecure-skip-tls-verify: maybe}', "{}", ConfigProblem.MALFORMED, "maybe"),
+        (
+            '{server: "https://h", disable-compression: yes}',
+            "{}",
+            ConfigProblem.MALFORMED,
+            'cluster "c": disable-compression is yes, not true or false',
+        ),
         (
             f'{{server: "https://h", certificate-authority: a, certificate-authority-data: {PEM}}}',
             "{}",

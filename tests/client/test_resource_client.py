@@ -32,6 +32,10 @@ BODY = json.dumps(
     }
 ).encode()
 
+PAGE = (
+    b'{"kind":"FooList","apiVersion":"samplecontroller.k8s.io/v1alpha1","metadata":{"resourceVersion":"9"}}'
+)
+
 
 class Rig:
     """A client of Foos whose every answer is a Foo."""
@@ -77,6 +81,21 @@ def test_get() -> None:
     assert (rig.sent.method, rig.sent.path) == ("GET", f"{ROOT}/namespaces/ns/foos/web")
     rig.foos.get("web", namespace="ns", subresource="status")
     assert rig.sent.path == f"{ROOT}/namespaces/ns/foos/web/status"
+
+
+def test_managed_fields_come_only_to_those_who_may_read_them() -> None:
+    """Reads of typed objects do without; an Unstructured keeps them, and a write's answer tells who wrote."""
+    rig = Rig(*[answer(200, BODY)] * 3, answer(200, PAGE), answer(200, BODY), answer(200, PAGE), streams=[
+        ScriptedStream(), ScriptedStream()])  # fmt: skip
+    rig.foos.create(FOO)
+    rig.foos.patch("web", {}, namespace="ns")
+    for foos in (rig.foos, rig.client.for_resource(Foo.resource)):
+        foos.get("web", namespace="ns")
+        foos.list("ns")
+        foos.watch("ns")
+    plain, dropping = "application/json", "application/json;drop=metadata.managedFields"
+    accepted = [sent.headers["accept"] for sent in rig.transport.sent]
+    assert accepted == [plain] * 2 + [dropping] * 3 + [plain] * 3
 
 
 def test_names_are_encoded() -> None:

@@ -17,6 +17,7 @@ from handloop.client.errors import (
     Forbidden,
     Gone,
     NoKindMatch,
+    NotAcceptable,
     ServerTimeout,
     ServiceUnavailable,
     TooManyRequests,
@@ -32,6 +33,7 @@ from handloop.client.rest_client import (
     retry_after_seconds,
     wait_before_retry,
 )
+from handloop.client.transport import ForwardingTransport
 from handloop.seams.seams import Seams
 from handloop.testing.fake_clock import FakeClock
 from support.checks.captured_logs import captured_logs
@@ -81,6 +83,65 @@ def test_sends_the_call_and_returns_the_answer() -> None:
     assert (sent.method, sent.path, sent.query) == ("POST", "/apis/g/v1/foos", {"dryRun": "All"})
     assert (sent.body, sent.timeout_seconds) == (b'{"a":1}', 5)
     assert dict(sent.headers) == {"Accept": "application/json", "User-Agent": "test/1", "Content-Type": "x"}
+
+
+DROPPING = READ._replace(drop_managed_fields=True)
+DROP = "application/json;drop=metadata.managedFields"
+
+
+def accepted(rig: Rig) -> list[str]:
+    """The Accept header of each request."""
+    return [sent.headers["Accept"] for sent in rig.transport.sent]
+
+
+def test_managed_fields_are_left_out_where_a_call_says_so() -> None:
+    """As a parameter of the accepted type; a client may have them come all the same."""
+    rig = Rig(*[answer()] * 3, streams=[ScriptedStream(), ScriptedStream()])
+    for call in (READ, DROPPING):
+        rig.client.send(call)
+        rig.client.open(call)
+    assert accepted(rig) == ["application/json"] * 2 + [DROP] * 2
+    whole = Rig(answer())
+    client = RESTClient(whole.transport, drop_managed_fields=False)
+    client.send(DROPPING)
+    assert accepted(whole) == ["application/json"]
+
+
+@pytest.mark.parametrize("verb", ["list", "watch"])
+def test_a_server_that_refuses_the_parameter_is_not_asked_again(verb: str) -> None:
+    """The request is repeated at once, without a line in the log; copies of the client know of it, too."""
+    rig = Rig(answer(406), answer(), answer())
+    if verb == "watch":
+        rig = Rig(answer(), streams=[ScriptedStream(status=406), ScriptedStream()])
+    copied = rig.client.until(rig.stop)
+    with captured_logs() as logged:
+        (rig.client.open if verb == "watch" else rig.client.send)(DROPPING)
+        copied.send(DROPPING)
+    assert accepted(rig) == [DROP, "application/json", "application/json"]
+    assert (rig.clock.slept, [each for each in logged if each["log_level"] != "debug"]) == ([], [])
+
+
+def test_a_406_that_is_not_about_the_parameter_is_raised() -> None:
+    """After one more request without it; later ones are sent once."""
+    rig = Rig(*[answer(406)] * 3)
+    for _ in range(2):
+        with pytest.raises(NotAcceptable):
+            rig.client.send(DROPPING)
+    assert accepted(rig) == [DROP, "application/json", "application/json"]
+
+
+def test_requests_that_are_refused_together_are_all_repeated() -> None:
+    """It counts what a request was sent with, and not what others have learnt meanwhile."""
+    rig = Rig(answer(406), answer(), answer(406), answer())
+
+    class Overtaken(ForwardingTransport):
+        def _before_request(self, method: str, path: str, send_seconds: float) -> float:
+            if not rig.attempts:
+                rig.client.send(DROPPING)
+            return super()._before_request(method, path, send_seconds)
+
+    assert rig.client.wrap(Overtaken).send(DROPPING).status == 200
+    assert accepted(rig) == [DROP, "application/json"] * 2
 
 
 @pytest.mark.parametrize("call", [READ, WRITE], ids=["read", "write"])

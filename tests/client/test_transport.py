@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import gzip
 import shutil
 import socket
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,6 +25,7 @@ from handloop.client.errors import (
     ConnectionRefused,
     CredentialsError,
     DeadlineExceeded,
+    DecompressionBomb,
     ProxyError,
     TLSError,
     TLSProblem,
@@ -83,7 +86,7 @@ def test_a_request_arrives_as_it_was_asked() -> None:
         assert request.method == "POST"
         assert request.target == "/apis/g%2F/v1/foos?fieldSelector=metadata.name%3Da%20b%26c&limit=5"
         assert (request.headers["x-asked"], request.body) == ("x", b"body")
-        assert request.headers["accept-encoding"] == "identity"
+        assert request.headers["accept-encoding"] == "gzip"
         assert request.headers["host"] == f"127.0.0.1:{server.port}"
         assert "authorization" not in request.headers
 
@@ -224,14 +227,54 @@ def test_a_dripping_server_does_not_outlast_the_deadline(script: Script) -> None
         assert isinstance(caught.value, DeadlineExceeded | BadAnswer)
 
 
-@pytest.mark.parametrize("encoding", ["gzip", "deflate", "br", "zstd"])
-def test_an_encoding_that_was_not_asked_for_is_refused(encoding: str) -> None:
-    """Compressed bytes are not guessed at."""
+@pytest.mark.parametrize(
+    ("encoding", "disabled"),
+    [("gzip", True), ("deflate", False), ("br", False), ("zstd", False), ("gzip, gzip", False)],
+)
+def test_an_encoding_that_was_not_asked_for_is_refused(encoding: str, disabled: bool) -> None:
+    """Compressed bytes are not guessed at; with disable_compression none are asked for."""
     answer = response(b"\x1f\x8b", headers={"Content-Encoding": encoding})
-    with (
-        WireServer(always(answer)) as server,
-        pytest.raises(BadAnswer, match=f"Content-Encoding '{encoding}'"),
-    ):
+    with WireServer(always(answer)) as server:
+        transport = HTTPTransport(ClientConfig(host=server.url, disable_compression=disabled))
+        with pytest.raises(BadAnswer, match=f"Content-Encoding '{encoding}'"):
+            transport.request("GET", "/")
+        assert server.requests[0].headers["accept-encoding"] == ("identity" if disabled else "gzip")
+
+
+@pytest.mark.parametrize("status", [200, 404])
+def test_an_answer_in_gzip_is_inflated(status: int) -> None:
+    """Of any status; its headers say what there is now, and the connection is used again."""
+    zipped = {"Content-Encoding": "GZIP", "Vary": "Accept-Encoding"}
+    with WireServer(always(response(gzip.compress(b'{"a":1}'), status=status, headers=zipped))) as server:
+        transport = transport_to(server)
+        for answered in (transport.request("GET", "/"), transport.request("GET", "/")):
+            assert (answered.status, answered.body) == (status, b'{"a":1}')
+            assert set(answered.headers) == {"Content-Type", "Vary"}
+        assert server.connections == 1
+        refused = transport.stream("GET", "/")
+        assert refused.read_all() == b'{"a":1}'
+        transport.close()
+
+
+def test_a_bomb_ends_its_request_with_one_error() -> None:
+    """The next request has a new connection; what a bomb is, is the same in a watch."""
+    bomb = gzip.compress(bytes(80 << 20))
+    with WireServer(always(response(bomb, headers={"Content-Encoding": "gzip"}))) as server:
+        transport = transport_to(server)
+        with pytest.raises(DecompressionBomb) as caught:
+            transport.request("GET", "/api/v1/pods")
+        assert str(caught.value).startswith(f"GET {server.url}/api/v1/pods: refused a gzip bomb: ")
+        stream = transport.stream("GET", "/watch")
+        with pytest.raises(DecompressionBomb, match="refused a gzip bomb"):
+            deque(iter(stream.read_block, b""), maxlen=0)
+        assert server.connections == 2
+        transport.close()
+
+
+def test_an_answer_that_is_cut_inside_its_gzip_is_a_broken_connection() -> None:
+    """Even if the message around it is whole; a read of an API client is repeated after that."""
+    cut = response(gzip.compress(b"{}" * 100)[:-1], headers={"Content-Encoding": "gzip"})
+    with WireServer(always(cut)) as server, pytest.raises(ConnectionBroken, match="inside its gzip"):
         transport_to(server).request("GET", "/")
 
 
@@ -246,6 +289,15 @@ def test_a_body_above_the_limit_is_refused() -> None:
         with pytest.raises(BadAnswer, match=r"outcome unknown"):
             transport_to(server, body_limit=2 << 20).request("POST", "/api/v1/pods", body=b"{}")
         assert len(transport_to(server, body_limit=4 << 20).request("GET", "/").body) == 40 * 65_536
+
+
+def test_the_limit_of_a_body_counts_what_gzip_hides() -> None:
+    """What fills the memory is what was inflated."""
+    zipped = response(gzip.compress(bytes(3 << 20)), headers={"Content-Encoding": "gzip"})
+    with WireServer(always(zipped)) as server:
+        with pytest.raises(BadAnswer, match="larger than the limit of 2 MiB"):
+            transport_to(server, body_limit=2 << 20).request("GET", "/")
+        assert len(transport_to(server, body_limit=3 << 20).request("GET", "/").body) == 3 << 20
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])

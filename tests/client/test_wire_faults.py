@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import threading
 from collections.abc import Iterator
@@ -18,14 +19,20 @@ from handloop.client.options import ListOptions
 from handloop.client.resource_client import Client, ResourceClient
 from handloop.client.transport import HTTPTransport
 from handloop.controller.foo.types import Foo
+from handloop.informers.listwatch import ListWatch
+from handloop.informers.shared_informer import SharedIndexInformer
 from handloop.seams.seams import Seams
+from handloop.testing.eventually import eventually
 from handloop.testing.fake_clock import FakeClock
+from support.checks.captured_logs import captured_logs
+from support.checks.threads import Background
 from support.servers.wire_server import (
     CHUNKED_HEAD,
     LAST_CHUNK,
     Peer,
     WireServer,
     chunk,
+    response,
 )
 
 
@@ -104,6 +111,52 @@ def test_a_watch_cut_at_every_byte_resumes_without_loss_or_repetition(reset: boo
                 if len(seen) == EVENTS:
                     break
             assert seen == list(range(1, EVENTS + 1))
+
+
+BOMB = gzip.compress(b"\n" * (80 << 20))
+LISTED = (
+    b'{"kind":"FooList","apiVersion":"samplecontroller.k8s.io/v1alpha1","metadata":{"resourceVersion":"1"}}'
+)
+
+
+class BombingServer:
+    """An empty list, then events, all in gzip; the first list is a bomb, and the first watch ends in one."""
+
+    def __init__(self) -> None:
+        self.bombs: list[str] = []
+
+    def __call__(self, peer: Peer) -> None:
+        zipped = {"Content-Encoding": "gzip"}
+        while True:
+            query = parse_qs(urlsplit(peer.receive().target).query)
+            what = "watch" if "watch" in query else "list"
+            bomb = what not in self.bombs
+            self.bombs += [what] if bomb else []
+            if what == "list":
+                peer.send(response(BOMB if bomb else gzip.compress(LISTED), headers=zipped))
+                continue
+            number = int(query["resourceVersion"][0]) + 1
+            head = CHUNKED_HEAD.replace(b"\r\n\r\n", b"\r\nContent-Encoding: gzip\r\n\r\n")
+            peer.send(head + chunk(gzip.compress(line(number))) + (chunk(BOMB) if bomb else b""))
+            peer.wait_for_hangup()
+
+
+def test_a_bomb_ends_its_request_and_the_watch_goes_on() -> None:
+    """One clear line for each; the list comes again, and the watch continues after its last event."""
+    serving = BombingServer()
+    with WireServer(serving) as server, captured_logs() as logged:
+        foos, clock = client_of(server)
+        source = ListWatch(foos, supports_watch_list=False)
+        informer = SharedIndexInformer(source, Foo, seams=Seams(clock=clock))
+        stop = threading.Event()
+        running = Background(lambda: informer.run(stop))
+        eventually(lambda: len(informer.indexer) == 2, "both events")
+        stop.set()
+        informer.stop()
+        running.result()
+    assert serving.bombs == ["list", "watch"]
+    told = [entry for entry in logged if "refused a gzip bomb" in str(entry)]
+    assert len(told) == 2, told
 
 
 def test_many_watches_at_once_end_together() -> None:

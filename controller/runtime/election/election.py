@@ -122,6 +122,7 @@ class Election:
         self._metrics = metrics
         self._seams = seams
         self._over = threading.Event()
+        self._drop_managed_fields = not config.disable_compression
         self._transport = HTTPTransport(config, metrics=metrics, seams=seams)
 
     def close(self) -> None:
@@ -158,6 +159,7 @@ class Election:
             seams=self._seams,
             stop=stopped,
             reachability=reachability,
+            drop_managed_fields=self._drop_managed_fields,
         )
         return client.resource(Lease)
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import gzip
 import random
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from handloop_sandbox.storage.stored import Change
 from handloop_sandbox.storage.watches import Subscription
 from handloop_sandbox.wire.query import EMPTY_QUERY, Query
 
 Headers = tuple[tuple[str, str], ...]
+# defaultGzipThresholdBytes of apiserver pkg/endpoints/handlers/responsewriters/writers.go
+_PLAIN_BYTES: Final = 128 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +44,13 @@ class Response:
     def content(self) -> bytes:
         """The whole body."""
         return b"".join(self.body)
+
+    def in_gzip(self) -> Response:
+        """The same answer in gzip; a small one as it is."""
+        if self.size <= _PLAIN_BYTES:
+            return self
+        headers = (*self.headers, ("Content-Encoding", "gzip"), ("Vary", "Accept-Encoding"))
+        return Response(self.status, headers, (gzip.compress(self.content(), compresslevel=1, mtime=0),))
 
     def blocks(self, least: int) -> Iterator[bytes]:
         """The body in pieces of at least so many bytes, but for the last one."""

@@ -152,6 +152,11 @@ def reads_only_protobuf(accept: str) -> bool:
     return not readable and any(clause.media_type == PROTOBUF for clause in wanted)
 
 
+def accepts_gzip(accept_encoding: str) -> bool:
+    """Whether the client takes large answers in gzip; a quality such as `gzip;q=1` is not understood."""
+    return "gzip" in (token.strip() for token in accept_encoding.split(","))
+
+
 def wants_aggregated(accept: str) -> str | None:
     """The version of aggregated discovery asked for, None for the plain documents."""
     for clause in clauses(accept):

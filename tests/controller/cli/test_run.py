@@ -151,6 +151,21 @@ def test_the_request_rate_defaults_its_burst_to_twice_the_rate(
     assert given == [(0.0, 0), (2.5, 5), (2.5, 7)]
 
 
+@pytest.mark.parametrize("disabled", [False, True])
+def test_answers_come_in_full_where_compression_is_disabled(cluster: SandboxCluster, disabled: bool) -> None:
+    """To every part of the program that asks: checks, caches, election."""
+    argv = ["--leader-elect", "--leader-elect-resource-namespace=default", "-v=7"]
+    options = options_for(cluster, *NO_SERVERS, *argv, *(["--disable-compression"] if disabled else []))
+    with running(options) as text:
+        text.wait_for("Started workers")
+    sent = [line for line in text.text().splitlines() if "Request headers" in line]
+    for sign in ("gzip", "drop=metadata.managedFields"):
+        assert any(sign in line for line in sent) is not disabled
+    leases = [line for line in sent if "/leases/" in line]
+    assert leases
+    assert all(("drop=" in line) is not disabled for line in leases if "GET" in line)
+
+
 @pytest.mark.parametrize("log_format", ["klog", "json", "text"])
 def test_requests_are_logged_at_the_highest_level_without_the_token(
     cluster: SandboxCluster, log_format: str

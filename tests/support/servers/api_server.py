@@ -37,11 +37,12 @@ _LONGEST_PAUSE_SECONDS = 0.25
 
 
 class Answer(NamedTuple):
-    """A server's answer; body is the decoded JSON, or the text if it is no JSON."""
+    """A server's answer; body is the decoded JSON, or the text if it is no JSON; raw, as it came."""
 
     status: int
     headers: tuple[tuple[str, str], ...]
     body: Any
+    raw: bytes
 
     @property
     def warnings(self) -> list[str]:
@@ -52,7 +53,11 @@ class Answer(NamedTuple):
     @property
     def content_type(self) -> str:
         """The Content-Type header."""
-        return next(value for name, value in self.headers if name.lower() == "content-type")
+        return self.field("Content-Type")
+
+    def field(self, name: str) -> str:
+        """A header, "" when there is none."""
+        return next((value for key, value in self.headers if key.lower() == name.lower()), "")
 
     @property
     def message(self) -> str:
@@ -223,7 +228,7 @@ class APIServer:
         self._send(connection, **request)
         response = connection.getresponse()
         raw = response.read()
-        return Answer(response.status, tuple(response.getheaders()), _decoded(raw))
+        return Answer(response.status, tuple(response.getheaders()), _decoded(raw), raw)
 
     def get(self, path: str, **options: Any) -> Answer:
         """GET."""
@@ -264,10 +269,12 @@ class APIServer:
             pause = min(1.5 * pause, _LONGEST_PAUSE_SECONDS)
 
     @contextmanager
-    def watch(self, path: str, *, accept: str = "application/json") -> Iterator[Watch]:
+    def watch(
+        self, path: str, *, accept: str = "application/json", headers: Mapping[str, str] | None = None
+    ) -> Iterator[Watch]:
         """Open a watch; it is given up at the end of the block."""
         connection = self.endpoint.connect(_SECONDS)
-        self._send(connection, method="GET", path=path, headers={"Accept": accept})
+        self._send(connection, method="GET", path=path, headers={"Accept": accept, **(headers or {})})
         response = connection.getresponse()
         watch = Watch(response.status, tuple(response.getheaders()))
         reader = threading.Thread(target=_read, args=(response, watch), name="contract-watch")

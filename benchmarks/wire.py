@@ -1,0 +1,204 @@
+"""
+What gzip costs and saves: bytes and time of first lists of 2,000 Deployments and of 2,000 ConfigMaps.
+
+    python benchmarks/wire.py --kubeconfig ~/.kube/config --pids "$(pidof kube-apiserver)"
+
+Makes the objects in a namespace of its own on a real server, and removes it at the end. An informer lists
+them in pages, with and without gzip in turn, over loopback and over slower links. The reading thread imitates
+these: it waits for as long as the link would have taken.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+import msgspec
+from load_server import deployment
+from servers import cpu_seconds_of
+
+from handloop.apis.apps_v1 import Deployment
+from handloop.apis.meta import Kind
+from handloop.apis.unstructured import Unstructured
+from handloop.client.config import ClientConfig, load_config
+from handloop.client.http.sockets import DeadlineSSLSocket
+from handloop.client.resource_client import Client, PatchType, codec_of
+from handloop.client.transport import HTTPTransport
+from handloop.controller.runtime.collector import relax_collector
+from handloop.informers.listwatch import ListWatch
+from handloop.informers.shared_informer import SharedIndexInformer
+from handloop.kinds.core_v1 import ConfigMap
+
+NAMESPACE: Final = "handloop-wire"
+PAGE: Final = 500
+KINDS: Final[tuple[type[Kind], ...]] = (Deployment, ConfigMap)
+
+
+class Link:
+    """Counts what TLS sockets receive, and waits for as long as it takes at so many Mbit/s, 0 = no wait."""
+
+    def __init__(self, mbits: float) -> None:
+        self.received = 0
+        self._seconds_each = 8e-6 / mbits if mbits else 0.0
+        self._free_at = 0.0
+
+    @contextmanager
+    def in_use(self) -> Iterator[None]:
+        """All TLS sockets of the process receive over it."""
+        receive = DeadlineSSLSocket.recv_into
+
+        def recv_into(sock: DeadlineSSLSocket, *args: Any) -> int:
+            count = receive(sock, *args)
+            self.received += count
+            now = time.perf_counter()
+            self._free_at = max(now, self._free_at) + count * self._seconds_each
+            # shorter sleeps take longer than they should
+            if self._free_at - now > 0.0005:
+                time.sleep(self._free_at - now)
+            return count
+
+        setattr(DeadlineSSLSocket, "recv_into", recv_into)  # noqa: B010 - mypy takes it for a method of this class
+        try:
+            yield
+        finally:
+            setattr(DeadlineSSLSocket, "recv_into", receive)  # noqa: B010 - as above
+
+
+def objects_of(kind: type[Kind], count: int) -> Iterator[dict[str, Any]]:
+    """The objects as a deployer applies them; a paused Deployment makes no Pods, and gets a status."""
+    for number in range(count):
+        if kind is ConfigMap:
+            metadata = {"name": f"settings-{number:06d}", "namespace": NAMESPACE, "labels": {"team": "a"}}
+            data = {f"setting-{i}": f"value {number * i} of {i}" for i in range(20)}
+            yield {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
+            continue
+        obj = deployment(number, 0)
+        metadata = {key: obj["metadata"][key] for key in ("name", "labels", "annotations")}
+        spec = {**obj["spec"], "replicas": 0, "paused": True}
+        head = {"apiVersion": obj["apiVersion"], "kind": obj["kind"]}
+        yield {**head, "metadata": {**metadata, "namespace": NAMESPACE}, "spec": spec}
+
+
+@contextmanager
+def objects(client: Client, count: int) -> Iterator[None]:
+    """All objects, until the end of the block."""
+    namespaces = client.resource(Unstructured.of("v1", "Namespace", scope="Cluster"))
+    namespaces.patch(NAMESPACE, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}},
+                     patch_type=PatchType.APPLY, field_manager="wire")  # fmt: skip
+    try:
+        for kind in KINDS:
+            for obj in objects_of(kind, count):
+                client.resource(kind).patch(
+                    obj["metadata"]["name"],
+                    obj,
+                    namespace=NAMESPACE,
+                    patch_type=PatchType.APPLY,
+                    field_manager="deployer",
+                )
+        yield
+    finally:
+        namespaces.delete(NAMESPACE)
+
+
+def first_list(
+    config: ClientConfig, kind: type[Kind], link: Link, count: int, pids: Sequence[int]
+) -> dict[str, float]:
+    """An informer from its start until it has all objects."""
+    stop = threading.Event()
+    with closing(HTTPTransport(config)) as transport, link.in_use():
+        client = Client(transport)
+        source = ListWatch(client.resource(kind), namespace=NAMESPACE, supports_watch_list=False)
+        informer = SharedIndexInformer(source, kind)
+        client.version()  # the handshake is no part of it
+        received, server = link.received, sum(map(cpu_seconds_of, pids))
+        cpu, start = time.process_time(), time.perf_counter()
+        thread = threading.Thread(target=informer.run, args=(stop,))
+        thread.start()
+        while not informer.has_synced():
+            time.sleep(0.001)
+        laps = {
+            "wall ms": (time.perf_counter() - start) * 1e3,
+            "client ms": (time.process_time() - cpu) * 1e3,
+            "server ms": (sum(map(cpu_seconds_of, pids)) - server) * 1e3,
+            "MB": (link.received - received) / 1e6,
+        }
+        stop.set()
+        informer.stop()
+        thread.join()
+        assert len(informer.indexer) >= count
+        return laps
+
+
+def without_managed_fields(body: bytes) -> bytes:
+    """A list as a server with KEP-5958 sends it."""
+    listed = msgspec.json.decode(body)
+    for item in listed["items"]:
+        item["metadata"].pop("managedFields", None)
+    return msgspec.json.encode(listed)
+
+
+def decode_us(kind: type[Kind], body: bytes, rounds: int) -> float:
+    """Microseconds of an object of a page, the best of some rounds."""
+    pages, seconds = codec_of(kind).pages, []
+    for _ in range(rounds):
+        start = time.perf_counter()
+        pages.decode(body)
+        seconds.append(time.perf_counter() - start)
+    return min(seconds) / PAGE * 1e6
+
+
+def measure(config: ClientConfig, kind: type[Kind], arguments: argparse.Namespace) -> None:
+    """Print the rows of one kind."""
+    for mbits in arguments.mbits:
+        laps: dict[bool, list[dict[str, float]]] = {False: [], True: []}
+        for _ in range(arguments.rounds):
+            for gzip, found in laps.items():
+                asked = replace(config, disable_compression=not gzip)
+                found.append(first_list(asked, kind, Link(mbits), arguments.objects, arguments.pids))
+        ratio = statistics.median(
+            zipped["wall ms"] / plain["wall ms"] for plain, zipped in zip(*laps.values(), strict=True)
+        )
+        for gzip, found in laps.items():
+            link, encoding = f"{mbits:g} Mbit/s" if mbits else "loopback", "gzip" if gzip else "plain"
+            medians = [statistics.median(each[column] for each in found) for column in found[0]]
+            row = f"{kind.__name__:12}{link:14}{encoding:8}" + "".join(f"{each:12,.2f}" for each in medians)
+            print(row + (f"{ratio:10.2f}x" if gzip else ""), flush=True)
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--kubeconfig")
+    parser.add_argument("--pids", type=int, nargs="*", default=[], help="the server's, to count its CPU time")
+    parser.add_argument("--objects", type=int, default=2000)
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--mbits", type=float, nargs="*", default=[0, 1000, 100])
+    arguments = parser.parse_args()
+    relax_collector()
+    config = load_config(kubeconfig=arguments.kubeconfig)
+    with closing(HTTPTransport(config)) as transport, objects(Client(transport), arguments.objects):
+        columns = ("wall ms", "client ms", "server ms", "MB", "gzip/plain")
+        print(" " * 34 + "".join(f"{column:>12}" for column in columns))
+        for kind in KINDS:
+            measure(config, kind, arguments)
+        for kind in KINDS:
+            page = {"limit": str(PAGE)}
+            body = transport.request("GET", kind.resource.path(namespace=NAMESPACE), query=page).body
+            for name, each in (("as sent", body), ("dropped", without_managed_fields(body))):
+                us = decode_us(kind, each, arguments.rounds)
+                size = len(each) / 1e6
+                print(f"{kind.__name__:12}managedFields {name:8}{size:10.2f} MB{us:10.2f} us to decode")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,75 @@
+"""
+Inflates a gzip body piece by piece, and refuses one that inflates out of proportion.
+
+Such a body is one member or several: of a streamed list, kube-apiserver 1.37 makes each event a member.
+"""
+
+from __future__ import annotations
+
+import zlib
+from typing import Final
+
+from handloop.client.errors import BadAnswer, ConnectionBroken, DecompressionBomb
+
+_PIECE_BYTES: Final = 1 << 20
+# lists of like objects shrink 10 to 30 times; padding of one character 650 times, so some of it is free
+_MOST_TIMES: Final = 100
+_FREE_BYTES: Final = 64 << 20
+_GZIP: Final = 16 + zlib.MAX_WBITS
+
+
+class Inflater:
+    """
+    Deflated bytes in, inflated pieces out.
+
+    A member may inflate to 64 MiB, beyond that to 100 times its size. What all members make together is for
+    the reader to limit, as of a plain body.
+    State: _input = bytes that are not inflated yet; _taken and _given = bytes of the member so far, deflated
+    and inflated. Threads: the reader's.
+    """
+
+    def __init__(self) -> None:
+        self._member = zlib.decompressobj(_GZIP)
+        self._input = b""
+        self._taken = self._given = 0
+
+    def feed(self, data: bytes) -> None:
+        """Take bytes that have arrived, after take() has returned b"" for those before."""
+        self._input = data
+
+    def take(self) -> bytes:
+        """
+        All that the input inflates to, at most 1 MiB at once; b"" when it needs more input.
+
+        Raises: DecompressionBomb; BadAnswer for bytes that are not gzip.
+        """
+        pieces: list[bytes] = []
+        left = _PIECE_BYTES
+        while left and self._input:
+            if self._member.eof:
+                self._member = zlib.decompressobj(_GZIP)
+                self._taken = self._given = 0
+            pieces.append(self._inflate(left))
+            left -= len(pieces[-1])
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+    def finish(self) -> None:
+        """The body has ended. Raises: ConnectionBroken inside a member."""
+        if self._taken and not self._member.eof:
+            raise ConnectionBroken("the answer was cut off inside its gzip")
+
+    def _inflate(self, most: int) -> bytes:
+        member, size = self._member, len(self._input)
+        try:
+            piece = member.decompress(self._input, most)
+        except zlib.error as error:
+            raise BadAnswer(f"the answer is not valid gzip: {error}") from error
+        self._input = member.unused_data if member.eof else member.unconsumed_tail
+        self._taken += size - len(self._input)
+        self._given += len(piece)
+        if self._given > _FREE_BYTES and self._given > _MOST_TIMES * self._taken:
+            raise DecompressionBomb(
+                f"refused a gzip bomb: {self._taken} bytes inflate to more than {_MOST_TIMES} times as many; "
+                "disable-compression asks for plain answers"
+            )
+        return piece
