@@ -116,9 +116,9 @@ def whose_token(rest: RESTClient, token: str) -> Identity | None:
     return status.user if status.authenticated else None
 
 
-def check_path_access(rest: RESTClient, identity: Identity, path: str, *, verb: str = "get") -> AccessAnswer:
+def check_path_access(rest: RESTClient, identity: Identity, path: str) -> AccessAnswer:
     """
-    Whether a user may do that with a path that is no resource, such as `/metrics` (SubjectAccessReview).
+    Whether a user may get a path that is no resource, such as `/metrics` (SubjectAccessReview).
 
     Raises: APIError, TransportError, DecodeError.
     """
@@ -127,7 +127,7 @@ def check_path_access(rest: RESTClient, identity: Identity, path: str, *, verb: 
         "uid": identity.uid,
         "groups": identity.groups,
         "extra": identity.extra,
-        "nonResourceAttributes": {"path": path, "verb": verb},
+        "nonResourceAttributes": {"path": path, "verb": "get"},
     }
     given = {key: value for key, value in spec.items() if value}
     return _post(rest, _SUBJECT_REVIEWS, "SubjectAccessReview", given, _Review).status

@@ -40,7 +40,7 @@ from handloop.client.auth.tls import KeyPair, TLSOptions
 from handloop.client.auth.user import credentials_for, decode_base64, impersonation_headers, key_pair_for
 from handloop.client.errors import ConfigError, ConfigProblem
 from handloop.client.server_url import proxy_flaw, proxy_from_environment, server_url, shown_server
-from handloop.seams.clock import REAL_CLOCK, Clock
+from handloop.seams.clock import REAL_CLOCK
 from handloop.seams.logs import get_logger
 
 log = get_logger("client")
@@ -79,7 +79,6 @@ def load_config(
     home: str | None = None,
     service_account: str = SERVICE_ACCOUNT,
     stop: threading.Event | None = None,
-    clock: Clock = REAL_CLOCK,
 ) -> ClientConfig:
     """
     Find the configuration.
@@ -95,9 +94,9 @@ def load_config(
     name = context or found.config.current_context
     if not name and not master:
         if in_cluster_possible(environ, service_account):
-            return _in_cluster(environ, service_account, clock)
+            return _in_cluster(environ, service_account)
         raise _no_context(found.config) if found.config.contexts else _nothing(found, service_account)
-    return _from_kubeconfig(found, name, master or "", environ, stop=stop, clock=clock)
+    return _from_kubeconfig(found, name, master or "", environ, stop)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,26 +136,20 @@ def _short(path: str, home: str) -> str:
     return "~" + path.removeprefix(home) if path.startswith(home.rstrip("/") + "/") else path
 
 
-def _in_cluster(environ: Mapping[str, str], folder: str, clock: Clock) -> ClientConfig:
+def _in_cluster(environ: Mapping[str, str], folder: str) -> ClientConfig:
     server = server_url(in_cluster_server(environ), TLSOptions())
     return ClientConfig(
         host=server,
         tls=TLSOptions(ca_file=in_cluster_ca(folder)),
         proxy_url=_proxy(Cluster(), server, environ),
-        credentials=in_cluster_token(folder, clock),
+        credentials=in_cluster_token(folder, REAL_CLOCK),
         namespace=in_cluster_namespace(environ, folder),
         source="in-cluster",
     )
 
 
 def _from_kubeconfig(
-    found: _Found,
-    name: str,
-    master: str,
-    environ: Mapping[str, str],
-    *,
-    stop: threading.Event,
-    clock: Clock,
+    found: _Found, name: str, master: str, environ: Mapping[str, str], stop: threading.Event
 ) -> ClientConfig:
     config = found.config
     if name and name not in config.contexts:
@@ -180,7 +173,7 @@ def _from_kubeconfig(
             file=config.user_files.get(context.user, ""),
             plugin_cluster=lambda: raw_cluster(config.cluster_texts[context.cluster], context.cluster),
             stop=stop,
-            clock=clock,
+            clock=REAL_CLOCK,
         ),
         impersonate=impersonation_headers(user, context.user),
         namespace=context.namespace or "default",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -50,9 +49,9 @@ from support.checks.docs_page import DOCS, assert_tests_pass, blocks_of, module_
 from support.checks.metric_table import TABLE
 from support.checks.signals import terminate
 from support.checks.threads import Background
-from support.rigs.managed_sandbox import ManagedSandbox
+from support.rigs.managed_sandbox import ManagedSandbox, post
+from support.servers.cluster import CRDS
 
-CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 Load = Callable[[str, str], ModuleType]
 PAGES = sorted(path.stem for path in (DOCS / "how-to").glob("*.md") if path.stem not in ("index", "testing"))
 
@@ -486,9 +485,7 @@ def test_a_replica_leads_and_works_and_releases_its_lease(
     try:
         monkeypatch.setenv("KUBECONFIG", str(sandbox.write_kubeconfig(tmp_path / "kubeconfig")))
         client = handloop.Client(HTTPTransport(handloop.load_config()))
-        body = json.dumps(custom_resource_definition(module.Greeting)).encode()
-        headers = {"Content-Type": "application/json"}
-        assert sandbox.transport().request("POST", CRDS, headers=headers, body=body).status == 201
+        post(sandbox, CRDS, custom_resource_definition(module.Greeting))
 
         def use() -> None:
             try:

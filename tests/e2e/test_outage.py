@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-import json
 import re
 
 from handloop.testing.eventually import eventually as until
 from support.rigs.foo_story import wait_available
+from support.rigs.managed_sandbox import post
 from support.rigs.program import SECONDS, Program, Run
 from support.servers.cluster import SandboxCluster, foo
 
@@ -33,10 +33,8 @@ def test_it_outlives_the_api_server(sandbox: SandboxCluster, run: Run) -> None:
         assert {line[0] for line in trouble} == {"W"}
         assert program.page("health", "/healthz")[0] == 200
 
-        content = json.dumps(foo("meanwhile", {"deploymentName": "meanwhile", "replicas": 2})).encode()
-        headers = {"Content-Type": "application/json"}
-        answer = sandbox.sandbox.transport().request("POST", sandbox.foos, headers=headers, body=content)
-        assert answer.status == 201
+        wanted = foo("meanwhile", {"deploymentName": "meanwhile", "replicas": 2})
+        post(sandbox.sandbox, sandbox.foos, wanted)
 
         sandbox.serve_again(port)
         wait_available(sandbox, "meanwhile", 2)

@@ -15,6 +15,7 @@ from handloop.walkthrough.catalog import CHAPTERS
 from handloop.walkthrough.program import COMMAND, main
 from handloop.walkthrough.screen import Screen
 from handloop.walkthrough.waiting import NothingHappenedError
+from support.checks.output import WatchedText
 
 ROOT = Path(__file__).parents[2]
 WALKTHROUGH = [sys.executable, "-m", "handloop", "walkthrough"]
@@ -141,15 +142,10 @@ def test_the_program_does_not_pay_for_it() -> None:
 
 def test_no_color_is_plain(monkeypatch: pytest.MonkeyPatch) -> None:
     """On a terminal there are colours, unless NO_COLOR or --plain turns them off."""
-
-    class Terminal(io.StringIO):
-        def isatty(self) -> bool:
-            return True
-
     texts = []
     for no_color, arguments in (("", []), ("1", []), ("", ["--plain"])):
         monkeypatch.setenv("NO_COLOR", no_color)
-        out = Terminal()
+        out = WatchedText(is_terminal=True)
         program.main(["7", "--no-pause", *arguments], out)
         texts.append("\x1b[" in out.getvalue())
     assert texts == [True, False, False]

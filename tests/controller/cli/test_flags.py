@@ -251,29 +251,15 @@ def test_the_environment_can_switch_it_on() -> None:
     assert not parse_options(["--leader-elect=false"], environment).leader_elect
 
 
-@pytest.mark.parametrize(
-    ("word", "text", "lease", "retry"),
-    [
-        ("lease-duration=10s", "leaseDuration must be greater than renewDeadline", "10s", "2s"),
-        ("retry-period=9s", "renewDeadline must be greater than retryPeriod*JitterFactor", "15s", "9s"),
-        ("retry-period=0s", "retryPeriod must be greater than zero", "15s", "0s"),
-        (
-            "lease-duration=10.5s",
-            "leaseDuration counts as 10s for others, which must be greater than renewDeadline",
-            "10.5s",
-            "2s",
-        ),
-    ],
-)
-def test_durations_that_do_not_go_together_are_refused(word: str, text: str, lease: str, retry: str) -> None:
-    """With client-go's words, and all values."""
+def test_durations_that_do_not_go_together_are_refused() -> None:
+    """With client-go's words, and all values as people write them."""
     with pytest.raises(UsageError) as error:
-        parse_options([f"--leader-elect-{word}"], {})
-    said = (
-        f"--leader-elect-lease-duration={lease} --leader-elect-renew-deadline=10s "
-        f"--leader-elect-retry-period={retry}"
+        parse_options(["--leader-elect-lease-duration=10.5s", "--leader-elect-retry-period=900ms"], {})
+    assert str(error.value) == (
+        "leaseDuration counts as 10s for others, which must be greater than renewDeadline "
+        "(--leader-elect-lease-duration=10.5s --leader-elect-renew-deadline=10s "
+        "--leader-elect-retry-period=900ms)"
     )
-    assert str(error.value) == f"{text} ({said})"
 
 
 def test_in_a_cluster_the_lease_is_in_the_programs_own_namespace(tmp_path: Path) -> None:

@@ -350,7 +350,9 @@ def test_e08_a_crd_of_another_version(bare: SandboxCluster) -> None:
     """The served version, and the needed one."""
     definition = usual_definition()
     definition["spec"]["versions"][0]["name"] = "v1beta1"
-    install(bare, definition)
+    bare.create(CRDS, definition)
+    group = "/apis/samplecontroller.k8s.io/v1beta1"
+    until(lambda: b'"foos"' in bare.transport.request("GET", group).body, "served", seconds=SECONDS)
     outcome = command("--kubeconfig", str(bare.kubeconfig), "--preflight=exit")
     assert outcome.code == 6
     assert outcome.says(
@@ -365,7 +367,7 @@ def test_e08_a_crd_without_the_status_subresource(bare: SandboxCluster) -> None:
     """A warning: the controller works, and the warning names what may be lost."""
     definition = usual_definition()
     del definition["spec"]["versions"][0]["subresources"]
-    install(bare, definition)
+    bare.install(definition)
     with going_on("--kubeconfig", str(bare.kubeconfig), "--preflight=exit") as text:
         text.wait_for("warning: the CRD foos.samplecontroller.k8s.io lacks subresources.status")
         text.wait_for("Started workers")
@@ -463,7 +465,7 @@ def test_e14_a_foreign_deployment(cluster: SandboxCluster) -> None:
     cluster.create_foo("example-foo", deployment="web", replicas=5)
     with going_on("--kubeconfig", str(cluster.kubeconfig)) as text:
         line = text.wait_for('W.*"default/web exists and is not managed by Foo default/example-foo".*')[0]
-        cluster.wait(cluster.events, lambda events: warned(events, "ErrResourceExists"), "an event")
+        cluster.wait(cluster.events, lambda events: ("Warning", "ErrResourceExists") in told(events), "told")
         text.wait_for('"Error syncing; requeuing for later retry"')
     assert 'code="E14" cause="owner: none" fix="delete it or change spec.deploymentName"' in line
     assert cluster.get(cluster.deployments, "web")["spec"] == before
@@ -522,23 +524,7 @@ def real_alice(beside_real: Callable[[str], Path]) -> Path:
     return beside_real("kubeconfig.alice")
 
 
-def install(cluster: SandboxCluster, definition: dict[str, Any]) -> None:
-    """Install a definition and wait until discovery knows it."""
-    cluster.create(CRDS, definition)
-    version = definition["spec"]["versions"][0]["name"]
-    until(lambda: serves(cluster, version), f"{version} served", seconds=SECONDS)
-
-
-def serves(cluster: SandboxCluster, version: str) -> bool:
-    """Whether discovery lists the group in a version."""
-    answer = cluster.transport.request("GET", f"/apis/samplecontroller.k8s.io/{version}")
-    return answer.status == 200 and b'"foos"' in answer.body
-
-
-def warned(events: Any, reason: str) -> bool:
-    """Whether there is a Warning with a reason about the example."""
-    return any(
-        (event["type"], event["reason"], event["involvedObject"]["name"])
-        == ("Warning", reason, "example-foo")
-        for event in events.values()
-    )
+def told(events: Any) -> set[tuple[str, str]]:
+    """The types and reasons of the events about the example."""
+    mine = (event for event in events.values() if event["involvedObject"]["name"] == "example-foo")
+    return {(event["type"], event["reason"]) for event in mine}

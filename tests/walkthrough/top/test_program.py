@@ -15,14 +15,10 @@ import pytest
 from handloop.walkthrough.top.program import main
 from handloop.walkthrough.top.stream import Message
 from support.builders.live_page import CONNECTED, snapshot, step
+from support.checks.output import WatchedText
 
 ROOT = Path(__file__).parents[3]
 TOP = [sys.executable, "-m", "handloop", "top", "--address=127.0.0.1:1"]
-
-
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
 
 
 def interrupted(*messages: Message) -> Iterator[Message]:
@@ -42,11 +38,11 @@ def test_without_a_terminal_it_writes_lines() -> None:
 def test_on_a_terminal_it_draws_and_leaves_it_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
     """On the alternate screen, with the cursor back at the end; --plain writes lines there, too."""
     monkeypatch.setenv("TERM", "xterm")
-    out = Terminal()
+    out = WatchedText(is_terminal=True)
     assert main([], out, interrupted(CONNECTED, snapshot())) == 0
     assert "caches synced" in out.getvalue()
     assert out.getvalue().rindex("\x1b[?25h") > out.getvalue().rindex("caches synced")
-    plain = Terminal()
+    plain = WatchedText(is_terminal=True)
     assert main(["--plain"], plain, interrupted(CONNECTED, snapshot())) == 0
     assert "\x1b" not in plain.getvalue()
 
