@@ -171,20 +171,24 @@ def test_an_update_of_a_partial_view_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("patch_type", "patch"),
+    ("patch_type", "media_type", "patch"),
     [
-        (PatchType.MERGE, {"spec": {"replicas": 3}}),
-        (PatchType.JSON, [{"op": "replace", "path": "/spec/replicas", "value": 3}]),
-        (PatchType.STRATEGIC, {"spec": {"replicas": None}}),
-        (PatchType.APPLY, {"apiVersion": "x", "kind": "Foo"}),
+        (PatchType.MERGE, "application/merge-patch+json", {"spec": {"replicas": 3}}),
+        (
+            PatchType.JSON,
+            "application/json-patch+json",
+            [{"op": "replace", "path": "/spec/replicas", "value": 3}],
+        ),
+        (PatchType.STRATEGIC, "application/strategic-merge-patch+json", {"spec": {"replicas": None}}),
+        (PatchType.APPLY, "application/apply-patch+yaml", {"apiVersion": "x", "kind": "Foo"}),
     ],
 )
-def test_each_patch_type_has_its_media_type(patch_type: PatchType, patch: Any) -> None:
+def test_each_patch_type_has_its_media_type(patch_type: PatchType, media_type: str, patch: Any) -> None:
     """The server distinguishes the four kinds of patches by Content-Type."""
     rig = Rig()
     rig.foos.patch("web", patch, namespace="ns", patch_type=patch_type)
     assert rig.sent.method == "PATCH"
-    assert rig.sent.headers["content-type"] == patch_type.value
+    assert rig.sent.headers["content-type"] == media_type
     assert rig.body() == patch
 
 

@@ -321,21 +321,16 @@ def test_what_is_not_http_is_a_bad_answer(data: bytes) -> None:
         transport_to(server).request("GET", "/")
 
 
-def closed_while_idle(closed: threading.Event) -> Script:
+def closed_while_idle(peer: Peer) -> None:
     """Answers one request; takes a second one and closes without an answer: the keep-alive race."""
-
-    def script(peer: Peer) -> None:
-        peer.receive()
-        peer.send(response(b"first"))
-        peer.receive()
-        closed.set()
-
-    return script
+    peer.receive()
+    peer.send(response(b"first"))
+    peer.receive()
 
 
 def test_a_read_on_a_dead_connection_is_repeated_once() -> None:
     """The server closed as we sent; a GET goes out again on a new connection."""
-    with WireServer(closed_while_idle(threading.Event()), always(response(b"second"))) as server:
+    with WireServer(closed_while_idle, always(response(b"second"))) as server:
         transport = transport_to(server)
         assert transport.request("GET", "/").body == b"first"
         assert transport.request("GET", "/").body == b"second"
@@ -345,7 +340,7 @@ def test_a_read_on_a_dead_connection_is_repeated_once() -> None:
 
 def test_a_write_on_a_dead_connection_is_not_repeated() -> None:
     """A write may have been taken before the connection closed, so its outcome is unknown."""
-    with WireServer(closed_while_idle(threading.Event()), always(response())) as server:
+    with WireServer(closed_while_idle, always(response())) as server:
         transport = transport_to(server)
         transport.request("GET", "/")
         with pytest.raises(ConnectionBroken) as caught:

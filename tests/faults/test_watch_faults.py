@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Literal
 
 import pytest
 
@@ -74,26 +73,27 @@ def test_a_start_under_faults(cluster: FaultyCluster, name: str) -> None:
         mirror.wait_equal()
 
 
-@pytest.mark.parametrize("how", ["end", "cut", "reset"])
-def test_a_broken_watch_is_no_reason_for_a_list(
-    cluster: FaultyCluster, mirror: Mirror, how: Literal["end", "cut", "reset"]
+@pytest.mark.parametrize(
+    "fault",
+    [
+        lambda c: c.faults.drop_watches("end", count=2, **OURS),
+        lambda c: c.faults.drop_watches("cut", count=2, **OURS),
+        lambda c: c.faults.drop_watches("reset", count=2, **OURS),
+        lambda c: c.faults.error(429, retry_after=1, verbs=["watch"], count=2, **OURS),
+        lambda c: c.faults.silence(count=2, **OURS),
+    ],
+    ids=["ended", "cut", "reset", "429", "half-open"],
+)
+def test_trouble_with_a_watch_is_no_reason_for_a_list(
+    cluster: FaultyCluster, mirror: Mirror, fault: Callable[[FaultyCluster], Injection]
 ) -> None:
-    """The next watch goes on from the last event's version."""
-    before = mirror.watches()
-    cluster.faults.drop_watches(how, count=2, **OURS)
-    until(lambda: mirror.watches() >= before + 2, "watching again", seconds=SECONDS)
-    cluster.create_foo("second")
-    mirror.wait_equal()
-    assert dict(mirror.relists()) == {}
-
-
-def test_too_many_requests_is_no_reason_for_a_list(cluster: FaultyCluster, mirror: Mirror) -> None:
-    """429 on opening a watch is waited for, and the watch goes on from where it was."""
-    limited = cluster.faults.error(429, retry_after=1, verbs=["watch"], count=2, **OURS)
+    """Broken, refused for now, or silent for longer than the read timeout: the next goes on from its end."""
+    before, injection = mirror.watches(), fault(cluster)
     cluster.faults.drop_watches(only_open=True, **OURS)
-    until(lambda: limited.hits == 2, "refused twice", seconds=SECONDS)
+    until(lambda: injection.is_spent, "met", seconds=SECONDS)
     cluster.create_foo("second")
     mirror.wait_equal()
+    assert mirror.watches() > before
     assert dict(mirror.relists()) == {}
 
 
@@ -107,17 +107,6 @@ def test_an_expired_version_leads_to_a_list(cluster: FaultyCluster, mirror: Mirr
     cluster.create_foo("second")
     mirror.wait_equal()
     assert dict(mirror.relists()) == {"expired": 1}
-
-
-def test_a_half_open_watch_is_noticed(cluster: FaultyCluster, mirror: Mirror) -> None:
-    """Silence longer than the read timeout ends the stream; missed events come with the next."""
-    before = mirror.watches()
-    silence = cluster.faults.silence(count=1, **OURS)
-    until(lambda: silence.hits, "silent", seconds=SECONDS)
-    cluster.create_foo("second")
-    mirror.wait_equal()
-    assert mirror.watches() > before
-    assert dict(mirror.relists()) == {}
 
 
 def test_a_storm_of_expiries_is_met_with_patience(cluster: FaultyCluster, mirror: Mirror) -> None:

@@ -279,16 +279,6 @@ def test_a_batch_is_bounded() -> None:
     assert len(fifo) == 1
 
 
-def test_a_batch_may_cross_the_end_of_the_initial_list() -> None:
-    """Each key carries its own flag: listed ones are initial, later ones are not."""
-    fifo = ItemFIFO()
-    fifo.relist(Item("1"), Item("2"))
-    fifo.update(Item("3"))
-    flags: list[bool] = []
-    fifo.pop_batch(lambda batch: flags.extend(is_initial for _, is_initial in batch))
-    assert flags == [True, True, False]
-
-
 def test_not_synced_while_the_last_initial_object_is_processed() -> None:
     """has_synced is false until process has returned."""
     fifo = ItemFIFO()
@@ -313,33 +303,6 @@ def test_a_processing_error_drops_the_deltas() -> None:
     assert fifo.has_synced()
 
 
-def test_replace_waits_for_the_batch_in_processing() -> None:
-    """A popped object is in the store before replace compares: it gets its tombstone, not oblivion."""
-    known = KnownItems()
-    fifo = ItemFIFO(known)
-    fifo.add(FOO)
-    in_process, replacing = threading.Event(), threading.Event()
-
-    def store(batch: Batch) -> None:
-        in_process.set()
-        assert replacing.wait(DEADLINE_SECONDS)
-        assert not replacer.has_ended()
-        for popped, _ in batch:
-            obj = popped[-1].object
-            assert isinstance(obj, Item)
-            known.items[obj.key] = obj
-
-    def replace() -> None:
-        assert in_process.wait(DEADLINE_SECONDS)
-        replacing.set()
-        fifo.relist()
-
-    replacer = Background(replace)
-    fifo.pop_batch(store)
-    replacer.result()
-    assert pop_all(fifo) == [deltas((DELETED, tombstone(FOO)))]
-
-
 def test_pop_batch_gives_up_at_its_timeout() -> None:
     """Nothing queued until then: 0, and process is not called."""
     clock = FakeClock()
@@ -350,17 +313,6 @@ def test_pop_batch_gives_up_at_its_timeout() -> None:
     clock.advance(2.0)
     assert popper.result() == 0
     assert fifo.pop_batch(raise_error, timeout_seconds=0) == 0
-
-
-def test_pop_batch_wakes_when_something_comes() -> None:
-    """An add ends the wait, and the woken thread gets it."""
-    clock = FakeClock()
-    fifo = ItemFIFO(clock=clock)
-    popper = Background(lambda: fifo.pop_batch(lambda _batch: None, timeout_seconds=2.0))
-    clock.wait_for_waiters(1)
-    clock.advance(1.0)
-    fifo.add(FOO)
-    assert popper.result() == 1
 
 
 def test_two_waiters_get_a_key_each() -> None:

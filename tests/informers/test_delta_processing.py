@@ -167,20 +167,6 @@ def versions_when_told(rig: Rig) -> list[list[str]]:
     return noted
 
 
-def test_empty_list_deletes_everything(rig: Rig) -> None:
-    """Tombstones with the last known states, and an empty store before the handler is called."""
-    replace(rig, good("pod-1", 1), good("pod-3", 3))
-    rig.processor.batches.clear()
-    left: list[int] = []
-    rig.processor.on_distribute = lambda: left.append(len(rig.indexer))
-    replace(rig)
-    assert rig.told() == [
-        missed(good("pod-1", 1)),
-        missed(good("pod-3", 3)),
-    ]
-    assert left == [0]
-
-
 def test_list_updates_adds_and_deletes(rig: Rig) -> None:
     """Against 1, 2, 3 the list 1', 2', 4 updates two, adds one, deletes one; the store is first."""
     replace(rig, good("pod-1", 1), good("pod-2", 2), good("pod-3", 3))

@@ -334,18 +334,6 @@ def test_changed_check_period_reaches_every_listener(rig: Rig) -> None:
     assert (first.resync_seconds, second.resync_seconds) == (0, 120)
 
 
-def test_statistics_count_what_was_handled(rig: Rig) -> None:
-    """A snapshot names the handler and counts calls."""
-    handler, listener = rig.listen()
-    rig.processor.start()
-    rig.distribute(*adds(3))
-    handler.wait_for(3)
-    rig.processor.stop()
-    statistics = listener.statistics()
-    assert statistics.name == "support.doubles.recording_handler.RecordingHandler"
-    assert (statistics.handled, statistics.pending, statistics.panics) == (3, 0, 0)
-
-
 # -- synced
 
 

@@ -18,7 +18,6 @@ Where upstream's list begins at resource version "0", ours asks for the newest s
 from __future__ import annotations
 
 import random
-import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -26,7 +25,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from handloop.apis.apps_v1 import Deployment
-from handloop.client.decoding.pages import ListPage, Undecodable
+from handloop.client.decoding.pages import ListPage
 from handloop.client.decoding.watch_stream import EventType, WatchEvent, WrongKind
 from handloop.client.errors import (
     APIError,
@@ -39,7 +38,6 @@ from handloop.client.options import ListOptions
 from handloop.client.rest_client import Reachability
 from handloop.informers import outage as outage_module
 from handloop.informers.backoff import ExponentialBackoff
-from handloop.informers.delta_fifo import DeltaType
 from handloop.informers.history_guard import HistoryGuard
 from handloop.informers.informer_statistics import State
 from handloop.informers.listing import ListFailed
@@ -52,13 +50,11 @@ from support.builders.deployments import added, bookmark, deleted, deployment, m
 from support.checks.threads import Background
 from support.doubles.fake_lister_watcher import (
     FakeListerWatcher,
-    FakeSource,
     FakeWatch,
     ListAnswer,
     api_error,
     expired,
     gone,
-    internal_error,
     page,
     too_large,
     too_many_requests,
@@ -89,19 +85,6 @@ def reflector_backoff(clock: FakeClock, draw: Callable[[], float]) -> Exponentia
 
 
 # -- the round
-
-
-def test_stop_ends_a_blocked_read() -> None:
-    """Run returns, and the stream is closed."""
-    rig = ReflectorRig(listed())
-    watch = rig.watch()
-    reading = threading.Event()
-    watch.then(reading.set)
-    running = Background(rig.reflector.run)
-    assert reading.wait(30)
-    rig.reflector.stop()
-    running.result()
-    assert watch.is_closed
 
 
 def test_stopped_reflector_asks_for_nothing() -> None:
@@ -421,15 +404,6 @@ def test_trouble_is_over_once_a_watch_lasts(lasting: Exception | None) -> None:
     assert said == ["Failed to watch", "Watching again"]
 
 
-def test_internal_error_of_a_stream_leads_to_a_list() -> None:
-    """A 500 as ERROR event ends the round without an error of its own, as it would upstream."""
-    rig = ReflectorRig(listed())
-    watch = rig.watch([error_event(internal_error())])
-    rig.round()
-    assert watch.is_closed
-    assert (len(rig.source.list_options), len(rig.source.watch_options)) == (1, 1)
-
-
 @pytest.mark.parametrize(("drawn", "seconds"), [(0.0, 300), (0.5, 450), (0.999, 599)])
 def test_watches_ask_to_be_ended_after_a_random_time(drawn: float, seconds: int) -> None:
     """300 to 600 s."""
@@ -483,17 +457,6 @@ def test_expired_stream_leads_to_a_list_at_the_last_version(error: APIError) -> 
     assert rig.metrics.made["relists", NAME, RelistReason.EXPIRED].count == 1
 
 
-def test_event_that_the_store_refuses_is_logged_and_passed() -> None:
-    """The version advances, and the watch goes on."""
-    rig = ReflectorRig(listed(rv=5))
-    rig.store.refuse = lambda entry: entry[0] is DeltaType.UPDATED
-    rig.last_watch([modified(deployment("a", 6)), added(deployment("b", 7))], [modified(deployment("b", 8))])
-    logs = rig.round()
-    assert rig.rv() == "8"
-    assert rig.store.versions() == {"b": "7"}
-    assert [entry["err"] for entry in logs] == ["refused Updated", "refused Updated"]
-
-
 def test_delay_falls_back_after_two_minutes_of_failure() -> None:
     """Under lasting failure the pause grows to 30 s and starts over about every two minutes."""
     clock = FakeClock(moves_itself=True)
@@ -505,16 +468,6 @@ def test_delay_falls_back_after_two_minutes_of_failure() -> None:
     assert base[:7] == pytest.approx([0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 30])
     starts = [number for number, pause in enumerate(base) if pause == pytest.approx(0.8)]
     assert starts == [0, 7, 14]
-
-
-def test_version_is_set_after_the_events_are_in_the_store() -> None:
-    """Whoever sees a version can count on everything up to it being in the FIFO."""
-    rig = ReflectorRig(listed(rv=5))
-    seen: list[str] = []
-    rig.store.on_change = lambda: seen.append(rig.rv())
-    rig.last_watch([added(deployment("a", 6))], [modified(deployment("a", 7))])
-    rig.round()
-    assert seen == ["", "5", "6"]
 
 
 # -- connections that break
@@ -557,20 +510,6 @@ def test_cut_stream_goes_on_after_the_last_event(error: Exception, after: int, s
     assert (["Failed to watch"] if slept else []) == [
         entry["event"] for entry in logs if entry["log_level"] == "warning"
     ]
-
-
-def test_server_that_comes_back_is_not_asked_for_a_list() -> None:
-    """Refused for a while: the cache stays, the watch goes on at the last version."""
-    source = FakeSource(deployment("a"), rv=5)
-    rig = ReflectorRig(source)
-    rig.watch([modified(deployment("a", 6))]).fail(ConnectionBroken("reset"))
-    rig.source.watches += [ConnectionRefused("refused")] * 20
-    rig.last_watch()
-    logs = rig.round()
-    assert len(source.list_options) == 1
-    assert rig.store.versions() == {"a": "6"}
-    assert set(rig.watched_versions()) == {"5", "6"}
-    assert [entry["event"] for entry in logs] == ["Failed to watch", "Watching again"]
 
 
 def test_thousand_short_watches_are_no_storm() -> None:
@@ -785,28 +724,6 @@ def test_missing_permission_is_reported_at_once_and_passes_by_itself() -> None:
     assert [entry["event"] for entry in logs] == ["Failed to list", "Watching again"]
     assert logs[0]["fix"].startswith("allow list and watch of deployments.apps at cluster scope")
     assert logs[0]["retryIn"] == "1.0 s"
-
-
-def test_undecodable_objects_are_quarantined_and_released() -> None:
-    """An object that does not fit leaves the store, is counted, and comes back when it fits again."""
-    broken = Undecodable("default", "a", "6", b"{}", "does not fit")
-    rig = ReflectorRig(FakeListerWatcher(lists=[ListPage([deployment("b", 5)], "5", None, None, (broken,))]))
-    held: list[list[str]] = []
-    quarantine = rig.quarantine
-    rig.store.on_change = lambda: held.append(quarantine.keys())
-    rig.last_watch(
-        [WatchEvent(EventType.MODIFIED, Undecodable("default", "b", "7", b"{}", "does not fit"))],
-        [modified(deployment("a", 8))],
-        [WatchEvent(EventType.DELETED, Undecodable("default", "b", "9", b"{}", "does not fit"))],
-    )
-    rig.round()
-    assert rig.metrics.made["quarantined", NAME].values == [1, 2, 1, 0]
-    both = ["default/a", "default/b"]
-    assert held == [["default/a"], both, both, ["default/b"]]
-    assert rig.store.tombstones == ["default/b", "default/b"]
-    assert rig.store.versions() == {"a": "8"}
-    assert quarantine.keys() == []
-    assert rig.rv() == "9"
 
 
 def test_statistics_show_where_a_round_is() -> None:

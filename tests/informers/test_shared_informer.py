@@ -5,7 +5,7 @@ INF scenarios that have no test in this form, and why:
 
     INF-04, INF-32  test_processor.py
     INF-21, INF-22, INF-25, INF-34    test_processor.py; the informer's side of INF-21 is here
-    INF-14, INF-24  test_shared_informer_interleaving.py; with real threads here
+    INF-14, INF-24  test_shared_informer_interleaving.py
     INF-26, INF-27  none; see test_sync.py
     INF-28          test_processor.py
     INF-29          none: nothing here is computed lazily
@@ -30,6 +30,7 @@ from handloop.client.decoding.pages import ListPage, Undecodable
 from handloop.client.decoding.watch_stream import EventType, WatchEvent
 from handloop.client.options import ListOptions
 from handloop.informers import shared_informer
+from handloop.informers.handlers import ResourceEventHandlerFuncs
 from handloop.informers.informer_errors import InformerStarted, InformerStopped, MutableKind
 from handloop.informers.processor import PANIC_PAUSE_SECONDS
 from handloop.informers.shared_informer import (
@@ -82,51 +83,6 @@ def web(name: str) -> Deployment:
 # -- from the server to the handlers
 
 
-@pytest.mark.parametrize("supports_watch_list", [False, True], ids=["pages", "stream"])
-def test_history_of_every_object_is_whole(make_rig: MakeRig, supports_watch_list: bool) -> None:
-    """Changes by 4 threads: per object add, updates, delete; the store equals the source."""
-    rig = make_rig(FakeSource(supports_watch_list=supports_watch_list))
-    handler, _ = rig.handle()
-    rig.run()
-
-    def work(worker: int) -> None:
-        chance = random.Random(worker)
-        mine: set[str] = set()
-        for step in range(100):
-            name = f"w{worker}-{step % 7}"
-            if name not in mine:
-                source_of(rig).add(deployment(name))
-                mine.add(name)
-            elif chance.random() < 0.3:
-                source_of(rig).delete(name)
-                mine.remove(name)
-            else:
-                source_of(rig).modify(deployment(name))
-
-    for worker in [Background(partial(work, number)) for number in range(4)]:
-        worker.result()
-    source_of(rig).add(deployment("last"))
-    handler.wait_for(lambda lines: any(line.startswith("add last") for line in lines))
-    assert {o.metadata.name: o for o in rig.informer.indexer.list()} == source_of(rig).objects()
-    for name, words in _histories(handler.seen()).items():
-        _assert_whole(name, words)
-
-
-def _histories(lines: list[str]) -> dict[str, list[str]]:
-    histories: dict[str, list[str]] = {}
-    for line in lines:
-        word, name, *_ = line.split()
-        histories.setdefault(name.removeprefix("default/"), []).append(word)
-    return histories
-
-
-def _assert_whole(name: str, words: list[str]) -> None:
-    exists = False
-    for word in words:
-        assert exists is (word != "add"), f"{name}: {words}"
-        exists = word != "delete"
-
-
 def test_change_between_list_and_watch_is_seen(make_rig: MakeRig) -> None:
     """An event between the list and the opening of the watch comes over the watch."""
     source = FakeSource(deployment("a"), deployment("b"))
@@ -160,30 +116,20 @@ def test_store_and_handlers_see_transformed_objects(make_rig: MakeRig) -> None:
     """The first list, and adds, updates and deletes after it."""
     rig = make_rig(FakeSource(deployment("a")))
     loud: list[bool] = []
-
-    class Listening(RecordingHandler):
-        def on_add(self, obj: Deployment, is_in_initial_list: bool) -> None:
-            loud.append(is_loud(obj))
-            super().on_add(obj, is_in_initial_list)
-
-        def on_update(self, old: Deployment, new: Deployment) -> None:
-            loud.extend([is_loud(old), is_loud(new)])
-            super().on_update(old, new)
-
-        def on_delete(self, obj: Any) -> None:
-            loud.append(is_loud(obj))
-            super().on_delete(obj)
-
-    handler = Listening()
-    rig.informer.add_event_handler(handler)
+    noting = ResourceEventHandlerFuncs[Deployment](
+        add_func=lambda obj: loud.append(is_loud(obj)),
+        update_func=lambda old, new: loud.extend([is_loud(old), is_loud(new)]),
+        delete_func=lambda obj: loud.append(isinstance(obj, Deployment) and is_loud(obj)),
+    )
+    rig.informer.add_event_handler(noting)
     rig.informer.set_transform(shout)
     rig.run_watching()
     source_of(rig).add(deployment("b"))
     source_of(rig).modify(deployment("b"))
-    handler.wait_for(3)
+    rig.until(lambda: len(loud) == 4)
     assert all(is_loud(obj) for obj in rig.informer.indexer.list())
     source_of(rig).delete("a")
-    handler.wait_for(4)
+    rig.until(lambda: len(loud) == 5)
     assert loud == [True] * 5
 
 
@@ -224,20 +170,6 @@ def test_transform_that_fails_on_a_list_is_tried_again(make_rig: MakeRig) -> Non
         broken.clear()
         rig.clock.advance(30)
         rig.until(rig.informer.has_synced)
-
-
-def test_changes_that_were_missed_are_found_by_the_next_list(make_rig: MakeRig) -> None:
-    """An update, an add that is not initial, and a tombstone for the object that is gone."""
-    source = FakeSource(deployment("pod-1"), deployment("pod-3"))
-    rig = make_rig(source)
-    handler, _ = rig.handle()
-    rig.run_watching()
-    with source.unseen():
-        source.modify(deployment("pod-1"))
-        source.add(deployment("pod-2"))
-        source.delete("pod-3")
-    rig.expire()
-    assert handler.wait_for(5)[2:] == ["update pod-1 1 2", "add pod-2 3 late", "delete default/pod-3 gone"]
 
 
 def refuse_bad(obj: Deployment) -> Deployment:
@@ -414,18 +346,6 @@ def test_index_cannot_be_added_after_the_stop(make_rig: MakeRig) -> None:
         rig.informer.add_indexers({"app": by_app})
 
 
-def test_index_that_fails_on_an_object_is_added_without_it(make_rig: MakeRig) -> None:
-    """As before the start: the others are indexed, and the object stays in the cache."""
-    rig = make_rig(FakeSource(deployment("a"), web("b")))
-    rig.run_synced()
-    with capture_logs() as logs:
-        rig.informer.add_indexers({"app": lambda obj: [obj.metadata.labels["app"]]})
-    assert names(rig.informer.indexer.by_index("app", "web")) == ["b"]
-    assert names(rig.informer.indexer.list()) == ["a", "b"]
-    assert rig.informer.statistics().unindexed == 1
-    assert [entry["key"] for entry in logs] == ["default/a"]
-
-
 def test_states_of_an_informer(make_rig: MakeRig) -> None:
     """Before run neither started nor stopped; running started; after the stop both."""
     rig = make_rig()
@@ -557,23 +477,6 @@ def test_error_handler_gets_the_error_of_a_failed_list(make_rig: MakeRig) -> Non
 # -- handlers
 
 
-def _add_three(rig: InformerRig, begin: threading.Barrier) -> list[RecordingHandler]:
-    begin.wait(30)
-    return [rig.handle()[0] for _ in range(3)]
-
-
-def test_handlers_may_be_added_while_the_informer_starts(make_rig: MakeRig) -> None:
-    """Whoever comes first, each handler gets each object once; 30 rounds."""
-    for _ in range(30):
-        rig = make_rig()
-        begin = threading.Barrier(2)
-        adding = Background(partial(_add_three, rig, begin))
-        begin.wait(30)
-        rig.run_synced()
-        for handler in adding.result():
-            assert sorted(handler.wait_for(2)) == ["add pod1 1 initial", "add pod2 1 initial"]
-
-
 def test_late_handler_gets_what_is_stored_as_initial(make_rig: MakeRig) -> None:
     """Long after the sync, the adds of its snapshot carry the initial mark."""
     rig = make_rig()
@@ -583,41 +486,6 @@ def test_late_handler_gets_what_is_stored_as_initial(make_rig: MakeRig) -> None:
     first.wait_for(3)
     late, _ = rig.handle()
     assert sorted(late.wait_for(3)) == ["add pod1 1 initial", "add pod2 1 initial", "add pod3 2 initial"]
-
-
-def test_late_handler_misses_nothing_and_sees_nothing_twice(make_rig: MakeRig) -> None:
-    """Handlers that join and leave during changes see each object's history from an add on."""
-    rig = make_rig(FakeSource())
-    rig.run_watching()
-    done = threading.Event()
-    histories: list[list[str]] = []
-
-    def join_and_leave() -> None:
-        is_last = False
-        while not is_last:
-            is_last = done.is_set()
-            handler, registration = rig.handle()
-            rig.until(registration.has_synced)
-            rig.informer.shut_down_event_handler(registration)
-            histories.append(handler.seen())
-
-    threads = [Background(join_and_leave) for _ in range(10)]
-    chance = random.Random(3)
-    for number in range(1000):
-        name = f"d{chance.randrange(20)}"
-        if name not in source_of(rig).objects():
-            source_of(rig).add(deployment(name))
-        elif number % 3:
-            source_of(rig).modify(deployment(name))
-        else:
-            source_of(rig).delete(name)
-    done.set()
-    for thread in threads:
-        thread.result()
-    assert len(histories) >= 10
-    for lines in histories:
-        for name, words in _histories(lines).items():
-            _assert_whole(name, words)
 
 
 def test_handler_is_not_added_to_a_stopped_informer(make_rig: MakeRig) -> None:
@@ -695,16 +563,6 @@ def test_handler_may_be_removed_after_the_stop(make_rig: MakeRig) -> None:
     rig.informer.shut_down_event_handler(registration)
 
 
-def test_handler_removed_before_run_leaves_no_thread(make_rig: MakeRig) -> None:
-    """It is never called; that no thread is left is checked for every test."""
-    rig = make_rig()
-    handler, registration = rig.handle()
-    rig.informer.remove_event_handler(registration)
-    rig.run_synced()
-    rig.close()
-    assert handler.seen() == []
-
-
 def test_registration_knows_when_its_handler_is_up_to_date(make_rig: MakeRig) -> None:
     """False before run, true after; a late one only when its adds have returned."""
     rig = make_rig()
@@ -752,25 +610,6 @@ def test_removal_does_not_wait_for_a_running_call(make_rig: MakeRig) -> None:
     assert handler.seen() == []
     gate.open()
     handler.wait_for(1)
-
-
-def test_shutting_down_a_handler_waits_for_its_running_call(make_rig: MakeRig) -> None:
-    """It returns only when the call has."""
-    rig = make_rig(FakeSource(deployment("a")))
-    gate = Gate()
-    handler, registration = rig.handle(gate)
-    rig.run_synced()
-    gate.wait()
-
-    def shut_down() -> list[str]:
-        rig.informer.shut_down_event_handler(registration)
-        return handler.seen()
-
-    shutting_down = Background(shut_down)
-    rig.until(lambda: rig.informer.statistics().listeners == ())
-    assert not shutting_down.has_ended()
-    gate.open()
-    assert shutting_down.result() == ["add a 1 initial"]
 
 
 def test_shutting_down_a_handler_that_never_ran_returns_at_once(make_rig: MakeRig) -> None:
@@ -851,19 +690,6 @@ def test_list_after_a_loss_is_a_resync_for_those_who_are_due(make_rig: MakeRig) 
     plain.wait_for(2)
     resyncing.wait_for(lambda lines: len({line.split()[1] for line in lines}) == 3)
     assert sorted({line.split()[1] for line in plain.seen()}) == ["pod2", "pod3"]
-
-
-def test_unchanged_objects_of_a_list_go_to_all_without_resyncs(make_rig: MakeRig) -> None:
-    """Check period 0: a list with the same objects is an update for every handler."""
-    rig = make_rig()
-    handlers = [rig.handle()[0] for _ in range(2)]
-    rig.run_watching()
-    for handler in handlers:
-        handler.wait_for(2)
-        handler.clear()
-    rig.expire()
-    for handler in handlers:
-        assert sorted(handler.wait_for(2)) == ["update pod1 1 1", "update pod2 1 1"]
 
 
 def test_no_listener_is_resynced_before_the_first_list(make_rig: MakeRig) -> None:

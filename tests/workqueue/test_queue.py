@@ -1,11 +1,8 @@
 from __future__ import annotations
 
 import gc
-import threading
 import weakref
-from collections.abc import Callable
 from functools import partial
-from operator import methodcaller
 
 import pytest
 
@@ -15,145 +12,6 @@ from handloop.workqueue.queue import Queue, QueueStatistics, ShutDown
 from support.builders.queues import AnyQueue, NewQueue, both_queues
 from support.checks.threads import Background, Waits
 from support.doubles.fake_metrics import FakeMetricsProvider
-
-ShutDownMethod = Callable[[AnyQueue], None]
-
-shut_down_methods = pytest.mark.parametrize(
-    "shut_down",
-    [methodcaller("shut_down"), methodcaller("shut_down_with_drain")],
-    ids=["shut_down", "drain"],
-)
-
-
-class Worker:
-    """Consumes until ShutDown; notes deliveries, and whether an item was ever with two workers."""
-
-    def __init__(self, queue: AnyQueue, in_hand: set[str], lock: threading.Lock) -> None:
-        self._queue = queue
-        self._in_hand = in_hand
-        self._lock = lock
-        self.delivered: list[str] = []
-        self.shared: list[str] = []
-
-    def run(self) -> None:
-        while True:
-            try:
-                item = self._queue.get()
-            except ShutDown:
-                return
-            self._work(item)
-            self._queue.done(item)
-
-    def _work(self, item: str) -> None:
-        with self._lock:
-            if item in self._in_hand:
-                self.shared.append(item)
-            self._in_hand.add(item)
-        self.delivered.append(item)
-        with self._lock:
-            self._in_hand.discard(item)
-
-
-class ReaddingWorker(Worker):
-    """Adds each item once more, while it has it."""
-
-    def __init__(self, queue: AnyQueue, in_hand: set[str], lock: threading.Lock, readded: set[str]) -> None:
-        super().__init__(queue, in_hand, lock)
-        self._readded = readded
-
-    def _work(self, item: str) -> None:
-        super()._work(item)
-        with self._lock:
-            is_first = item not in self._readded
-            self._readded.add(item)
-        if is_first:
-            self._queue.add(item)
-
-
-def consume(queue: AnyQueue, count: int) -> tuple[list[Worker], list[Background[None]]]:
-    in_hand: set[str] = set()
-    lock = threading.Lock()
-    workers = [Worker(queue, in_hand, lock) for _ in range(count)]
-    return workers, [Background(worker.run) for worker in workers]
-
-
-def produce(queue: AnyQueue, producer: int) -> None:
-    for _ in range(50):
-        queue.add(str(producer))
-
-
-@shut_down_methods
-@both_queues
-def test_producers_and_consumers_share_a_queue(new_queue: NewQueue, shut_down: ShutDownMethod) -> None:
-    """
-    Every item reaches a worker, none two at once, none after the shutdown.
-
-    Follows TestBasic.
-    """
-    queue = new_queue()
-    workers, threads = consume(queue, 10)
-    producers = [Background(partial(produce, queue, n)) for n in range(50)]
-    for producer in producers:
-        producer.result()
-    shut_down(queue)
-    queue.add("late")
-    for thread in threads:
-        thread.result()
-
-    delivered = {item for worker in workers for item in worker.delivered}
-    assert delivered == {str(n) for n in range(50)}
-    assert [item for worker in workers for item in worker.shared] == []
-    assert len(queue) == 0
-
-
-@shut_down_methods
-@both_queues
-def test_workers_that_add_their_items_again_come_to_an_end(
-    new_queue: NewQueue, shut_down: ShutDownMethod
-) -> None:
-    """
-    Items added again before done do not keep a shutdown from ending.
-
-    Follows TestAddWhileProcessing.
-    """
-    queue = new_queue()
-    lock = threading.Lock()
-    in_hand: set[str] = set()
-    readded: set[str] = set()
-    workers = [ReaddingWorker(queue, in_hand, lock, readded) for _ in range(5)]
-    queue.add_all(str(n) for n in range(50))
-    threads = [Background(worker.run) for worker in workers]
-    shut_down(queue)
-    for thread in threads:
-        thread.result()
-
-    delivered = [item for worker in workers for item in worker.delivered]
-    assert set(delivered) == readded == {str(n) for n in range(50)}
-    assert all(delivered.count(item) <= 2 for item in readded)
-    assert [item for worker in workers for item in worker.shared] == []
-    assert len(queue) == 0
-
-
-def test_collapse_while_processing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """
-    Adds during processing make one more delivery, which waits for done.
-
-    Follows TestCollapseWhileProcessing.
-    """
-    queue: Queue[str] = Queue()
-    waits = Waits(monkeypatch, queue._item_ready)
-    queue.add("foo")
-    assert queue.get() == "foo"
-    queue.add("foo")
-    queue.add("foo")
-    second = Background(queue.get)
-    waits.wait_for()
-    assert not second.has_ended()
-    queue.done("foo")
-
-    assert second.result() == "foo"
-    queue.done("foo")
-    assert len(queue) == 0
 
 
 def get_in_flight(queue: AnyQueue, *items: str) -> None:
@@ -322,16 +180,24 @@ def test_add_all_wakes_a_getter_per_item(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_done_wakes_a_getter_for_what_was_added_again(
     new_queue: NewQueue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A getter that waits is woken by the done that queues an item."""
+    """
+    Adds during the work make one more delivery, which the done hands to a getter that waits.
+
+    Follows TestCollapseWhileProcessing.
+    """
     queue = new_queue()
     get_in_flight(queue, "foo")
     waits = Waits(monkeypatch, queue._item_ready)
     getter = Background(queue.get)
     waits.wait_for()
     queue.add("foo")
+    queue.add("foo")
+    assert not getter.has_ended()
     queue.done("foo")
 
     assert getter.result() == "foo"
+    queue.done("foo")
+    assert len(queue) == 0
 
 
 @both_queues

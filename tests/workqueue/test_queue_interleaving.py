@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from operator import methodcaller
 
 import pytest
 
@@ -20,8 +21,9 @@ SEEDS = range(60)
 class Crew:
     """Producers and workers on one queue, and what they saw."""
 
-    def __init__(self, queue: AnyQueue, producers: int) -> None:
+    def __init__(self, queue: AnyQueue, producers: int, shut_down: Callable[[AnyQueue], None]) -> None:
         self.queue = queue
+        self._shut_down = shut_down
         self.in_hand: set[str] = set()
         self.latest: dict[str, int] = {}
         self.delivered: dict[str, int] = {}
@@ -40,7 +42,7 @@ class Crew:
                 self.queue.add_all(items)
             self._left -= 1
             if self._left == 0:
-                self.queue.shut_down_with_drain()
+                self._shut_down(self.queue)
 
         return run
 
@@ -83,13 +85,18 @@ def check_queue(queue: Queue[str]) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("shut_down", ["shut_down", "shut_down_with_drain"])
 @both_queues
-def test_no_update_is_lost_in_any_order_of_steps(new_queue: NewQueue, seed: int) -> None:
-    """Two producers and three workers: one worker per item, the last change is seen, all threads end."""
+def test_no_update_is_lost_in_any_order_of_steps(new_queue: NewQueue, shut_down: str, seed: int) -> None:
+    """
+    Two producers and three workers: one worker per item, the last change is seen, all threads end.
+
+    Follows TestBasic and TestAddWhileProcessing.
+    """
     scheduler = Scheduler(seed)
     set_lock_factory(scheduler.lock)
     queue = new_queue()
-    crew = Crew(queue, producers=2)
+    crew = Crew(queue, producers=2, shut_down=methodcaller(shut_down))
     scheduler.after_step = lambda: check(queue)
     scheduler.run(
         crew.produce("abac", batch=False), crew.produce("bbcd", batch=True), *[crew.work for _ in range(3)]

@@ -39,30 +39,11 @@ def test_a_pod_is_recognised(tmp_path: Path, environ: dict[str, str], token: str
     assert in_cluster_possible(environ, str(tmp_path)) is expected
 
 
-@pytest.mark.parametrize(
-    ("host", "url"), [("10.0.0.1", "https://10.0.0.1:443"), ("fd00::1", "https://[fd00::1]:443")]
-)
-def test_the_server_s_url(host: str, url: str) -> None:
-    """An IPv6 address is put in brackets."""
-    assert in_cluster_server({**ENVIRON, "KUBERNETES_SERVICE_HOST": host}) == url
-
-
 def test_an_invalid_port() -> None:
     """A broken environment is an error with its name, not a broken URL."""
     with pytest.raises(ConfigError, match=r"KUBERNETES_SERVICE_PORT is not a port: tcp://10") as caught:
         in_cluster_server({**ENVIRON, "KUBERNETES_SERVICE_PORT": "tcp://10.0.0.1:443"})
     assert caught.value.kind is ConfigProblem.SERVER
-
-
-def test_the_token_rotates(tmp_path: Path) -> None:
-    """The kubelet's new token is used within a minute."""
-    clock = FakeClock()
-    (tmp_path / "token").write_text("one")
-    token = in_cluster_token(str(tmp_path), clock)
-    assert token.authorization() == "Bearer one"
-    (tmp_path / "token").write_text("two")
-    clock.advance(50)
-    assert token.authorization() == "Bearer two"
 
 
 def test_an_unreadable_token_is_an_error(tmp_path: Path) -> None:

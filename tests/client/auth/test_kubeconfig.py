@@ -214,22 +214,6 @@ def test_what_cannot_be_read(tmp_path: Path) -> None:
         read_kubeconfig(str(huge))
 
 
-SMALL = "current-context: a\nclusters: [{name: c, cluster: {server: 'https://h'}}]\n"
-
-
-def test_a_kubeconfig_may_come_through_a_pipe() -> None:
-    """As `--kubeconfig <(...)` gives it: a path below /dev/fd, which is read once and to its end."""
-    reader, writer = os.pipe()
-    reading = Background(lambda: read_kubeconfig(f"/dev/fd/{reader}"))
-    try:
-        for part in (SMALL[:20], SMALL[20:]):
-            os.write(writer, part.encode())
-        os.close(writer)
-        assert reading.result().clusters["c"].server == "https://h"
-    finally:
-        os.close(reader)
-
-
 @pytest.mark.parametrize("required", [True, False])
 def test_a_kubeconfig_that_does_not_end_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, required: bool

@@ -73,16 +73,6 @@ def names_until_the_end(stream: WatchStream[Foo]) -> tuple[list[str], ClientErro
             names.append(entry.object.metadata.name)
 
 
-def test_random_cuts_give_the_same_events() -> None:
-    """Many cuts at once make no difference either."""
-    rng = random.Random(11)
-    data = b"".join(event(number) for number in range(4))
-    for _ in range(2000):
-        cuts = sorted(rng.sample(range(1, len(data)), rng.randint(1, 20)))
-        blocks = [data[start:end] for start, end in zip([0, *cuts], [*cuts, len(data)], strict=True)]
-        assert names_until_the_end(watch(blocks)) == (["n0", "n1", "n2", "n3"], None)
-
-
 def test_a_broken_connection_at_every_byte_loses_no_whole_event() -> None:
     """Whatever the offset, exactly the complete events are delivered, then the break is raised."""
     data = b"".join(event(number) for number in range(1, 21))

@@ -20,7 +20,15 @@ from handloop.client.http.sockets import arm
 from handloop.client.request_reports import NO_METRICS
 from handloop.seams.threads import spawn_thread
 from support.servers.certificates import CertificateAuthority
-from support.servers.wire_server import Peer, Script, WireServer, always, answering, response
+from support.servers.wire_server import (
+    Peer,
+    Script,
+    WireServer,
+    always,
+    answering,
+    closing_after,
+    response,
+)
 
 BODY = b'{"items":[' + b"1," * 500 + b"2]}"
 
@@ -187,14 +195,7 @@ def test_the_warmest_connection_is_lent_first() -> None:
 
 def test_a_connection_that_the_server_closed_is_not_lent() -> None:
     """A FIN that has arrived is seen before the connection is used."""
-
-    def script(peer: Peer) -> None:
-        peer.receive()
-        peer.send(response())
-        peer.finish()
-        peer.wait_for_hangup()
-
-    with WireServer(script) as server:
+    with WireServer(closing_after(response())) as server:
         connections = connections_to(server)
         connection = use(connect(connections))
         # the FIN follows the answer at once; wait until it is here

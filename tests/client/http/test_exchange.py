@@ -352,7 +352,6 @@ def test_a_cut_is_raised(served: Served, reset: bool) -> None:
             peer.reset()
         else:
             peer.finish()
-            peer.wait_for_hangup()
 
     with serve(script, served) as server:
         stream = open_stream(server, tls=served[1])

@@ -63,11 +63,15 @@ class ReflectorRig:
         self.backoff = CountingBackoff()
         self.metrics = RecordingMetricsProvider()
         metrics = self.metrics.for_informer(NAME)
-        self.quarantine = Quarantine(kind="Deployment", gauge=metrics.quarantined)
         self.reflector: Reflector[Deployment] = Reflector(
             self.source,
             Deployment,
-            EventIntake(self.store, guard=guard or HistoryGuard(), quarantine=self.quarantine, name=NAME),
+            EventIntake(
+                self.store,
+                guard=guard or HistoryGuard(),
+                quarantine=Quarantine(kind="Deployment", gauge=metrics.quarantined),
+                name=NAME,
+            ),
             Outage(
                 NAME,
                 Deployment.resource,
@@ -142,7 +146,6 @@ class RecordingStore:
     def __init__(self) -> None:
         self.objects: dict[str, Deployment] = {}
         self.replaces: list[str] = []
-        self.tombstones: list[str] = []
         self.refuse: Callable[[Entry], bool] = lambda _: False
         self.fail_replace: Exception | None = None
         self.on_change: Callable[[], None] = lambda: None
@@ -172,7 +175,6 @@ class RecordingStore:
     def _apply(self, entry: Entry) -> None:
         delta_type, obj = entry
         if isinstance(obj, DeletedFinalStateUnknown):
-            self.tombstones.append(obj.key)
             self.objects.pop(obj.key.rpartition("/")[2], None)
         elif delta_type is DeltaType.DELETED:
             self.objects.pop(obj.metadata.name, None)

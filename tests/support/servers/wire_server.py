@@ -65,8 +65,9 @@ class Peer:
             self._sock.sendall(data[index : index + 1])
 
     def finish(self) -> None:
-        """End the sending side: a FIN."""
+        """End the sending side, a FIN, and wait for the client to go."""
         self._sock.shutdown(socket.SHUT_WR)
+        self.wait_for_hangup()
 
     def reset(self) -> None:
         """End the connection with an RST."""
@@ -249,36 +250,25 @@ def always(answer: bytes) -> Script:
     return script
 
 
-def closing_after(data: bytes) -> Script:
-    """A script that answers with data and closes."""
-
+def _ending(data: bytes, end: Callable[[Peer], None]) -> Script:
     def script(peer: Peer) -> None:
         peer.receive()
         peer.send(data)
-        peer.finish()
-        peer.wait_for_hangup()
+        end(peer)
 
     return script
+
+
+def closing_after(data: bytes) -> Script:
+    """A script that answers with data and closes."""
+    return _ending(data, Peer.finish)
 
 
 def resetting_after(data: bytes) -> Script:
     """A script that answers with data and resets the connection."""
-
-    def script(peer: Peer) -> None:
-        peer.receive()
-        peer.send(data)
-        peer.reset()
-
-    return script
+    return _ending(data, Peer.reset)
 
 
 def silent_after(data: bytes) -> Script:
     """A script that answers with data and then is silent."""
-
-    def script(peer: Peer) -> None:
-        peer.receive()
-        if data:
-            peer.send(data)
-        peer.wait_for_hangup()
-
-    return script
+    return _ending(data, Peer.wait_for_hangup)

@@ -13,7 +13,7 @@ from handloop.seams.step_trace import TRACE
 from handloop.walkthrough.live.guard import LOOPBACK_NAMES
 from handloop.walkthrough.live.server import LiveServer
 from handloop.walkthrough.top.stream import Message, Stream, events
-from support.servers.wire_server import Peer, WireServer
+from support.servers.wire_server import WireServer, closing_after
 
 
 def new_server(port: int = 0) -> LiveServer:
@@ -69,13 +69,7 @@ def test_a_server_that_is_not_there_is_reported_in_one_sentence() -> None:
 )
 def test_something_else_at_the_address_is_reported(answer: bytes, says: str) -> None:
     """A page of another kind, a refusal with its reason, and a peer that does not speak HTTP."""
-
-    def script(peer: Peer) -> None:
-        peer.receive()
-        peer.send(answer)
-        peer.finish()
-
-    with WireServer(script) as server:
+    with WireServer(closing_after(answer)) as server:
         assert says in next(messages(server.url)).data
 
 
