@@ -17,6 +17,18 @@ HEADER: Final = "# made by `{generator} {what}`; do not edit\n"
 _LARGE: Final = 200_000
 
 
+class _Dumper(yaml.SafeDumper):
+    """YAML with a list of words in one line."""
+
+
+def _list(dumper: yaml.SafeDumper, values: list[object]) -> yaml.SequenceNode:
+    words = all(isinstance(value, str) for value in values)
+    return dumper.represent_sequence("tag:yaml.org,2002:seq", values, flow_style=words)
+
+
+_Dumper.add_representer(list, _list)
+
+
 def large_definitions(options: Options) -> Iterator[str]:
     """A warning for each CRD that `kubectl apply`, which keeps its JSON in an annotation, soon refuses."""
     for kind in declared_kinds(options) if options.what == "crd" else ():
@@ -38,6 +50,6 @@ def manifests(options: Options) -> str:
     else:
         access = declared_access(options)
         documents = roles(access, namespaces=options.namespaces, name=options.operator.name)
-    texts = [yaml.safe_dump(document, sort_keys=False, width=110) for document in documents]
+    texts = [yaml.dump(document, Dumper=_Dumper, sort_keys=False, width=110) for document in documents]
     generator = options.operator.generator or options.operator.name
     return HEADER.format(generator=generator, what=options.what) + "---\n".join(texts)
