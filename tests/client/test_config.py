@@ -378,8 +378,9 @@ def test_contradictions(machine: Machine, cluster: str, user: str, kind: ConfigP
     assert words in str(error)
 
 
-def test_a_plugin_gets_its_cluster(machine: Machine) -> None:
-    """The cluster's entry is read for a plugin that asks for it."""
+@pytest.mark.parametrize(("asks", "gets"), [("true", True), ("True", True), ("false", False), ('""', False)])
+def test_a_plugin_gets_its_cluster_only_if_it_asks(machine: Machine, asks: str, gets: bool) -> None:
+    """A truth value, also as a word; relative commands start at the file's folder."""
     version = "client.authentication.k8s.io/v1"
     script = Path(
         machine.write(
@@ -392,9 +393,9 @@ def test_a_plugin_gets_its_cluster(machine: Machine) -> None:
         )
     )
     script.chmod(0o755)
-    user = f"{{exec: {{command: ./plugin, apiVersion: {version}, provideClusterInfo: true}}}}"
+    user = f"{{exec: {{command: ./plugin, apiVersion: {version}, provideClusterInfo: {asks}}}}}"
     found = machine.load(kubeconfig=cluster_config(machine, '{server: "https://marker"}', user))
-    assert "marker" in found.credentials.authorization()
+    assert ("marker" in found.credentials.authorization()) is gets
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,6 @@ from support.builders.deployments import added, bookmark, deleted, deployment, m
 from support.doubles.fake_lister_watcher import (
     FakeListerWatcher,
     FakeSource,
-    api_error,
     expired,
     page,
     too_many_requests,
@@ -45,16 +44,6 @@ def test_list_is_read_by_pages_of_one_version() -> None:
     ]
 
 
-def test_list_not_older_than_is_sent() -> None:
-    """A bounded list asks for NotOlderThan; one for the newest state sends neither version nor match."""
-    source = FakeListerWatcher(lists=[page(), page()])
-    PagedList(source.list, resource_version="10", page_size=4).fetch_page()
-    PagedList(source.list, resource_version="", page_size=4).fetch_page()
-    bounded, newest = source.list_options
-    assert (bounded.resource_version, bounded.resource_version_match) == ("10", "NotOlderThan")
-    assert (newest.resource_version, newest.resource_version_match) == (None, "")
-
-
 def test_expired_token_starts_over_without_pages() -> None:
     """Versions "10", "" (token), "10" (no limit); nothing of the first list is kept."""
     old = [deployment(f"old{number}") for number in range(4)]
@@ -71,14 +60,6 @@ def test_expired_token_starts_over_without_pages() -> None:
         ("", 4),
         ("10", 0),
     ]
-
-
-@pytest.mark.parametrize("error", [expired(), too_many_requests(), api_error(500, "InternalError")])
-def test_error_of_the_first_page_is_the_callers(error: APIError) -> None:
-    """Only an expired continue token is handled here."""
-    source = FakeListerWatcher(lists=[error])
-    with pytest.raises(type(error)):
-        PagedList(source.list, resource_version="", page_size=4).fetch_page()
 
 
 def test_other_error_of_a_later_page_is_the_callers() -> None:

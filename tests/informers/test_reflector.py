@@ -143,17 +143,6 @@ def test_stop_while_a_request_fails_is_no_error(request_kind: str) -> None:
 # -- the list
 
 
-def test_list_and_watch_options_without_streaming() -> None:
-    """List "" limit 500 (there "0"); watch at the list's version, with bookmarks."""
-    rig = ReflectorRig(listed(rv=1))
-    rig.last_watch()
-    rig.round()
-    assert rig.source.list_options == [ListOptions(limit=500)]
-    assert rig.source.watch_options == [
-        ListOptions(resource_version="1", allow_watch_bookmarks=True, timeout_seconds=300)
-    ]
-
-
 def test_known_version_bounds_the_next_list() -> None:
     """Lists at "" and "10", the second not older than; both by pages."""
     answers = [page(deployment("a"), rv=10, token="C1"), page(deployment("b"), rv=10), page(rv=12)]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from handloop.client.auth.credentials import FetchedCredentials, TokenFile
+from handloop.client.auth.credentials import TokenFile
 from handloop.client.auth.kubeconfig import User
 from handloop.client.auth.tls import KeyPair
 from handloop.client.auth.user import (
@@ -76,25 +76,6 @@ def test_two_ways_to_log_in_are_one_too_many(user: User) -> None:
     with pytest.raises(ConfigError, match='user "u" has more than one way to log in') as caught:
         credentials(user)
     assert "," in caught.value.cause
-
-
-@pytest.mark.parametrize(("asks", "gets"), [("true", True), ("True", True), ("false", False), ("", False)])
-def test_a_plugin_gets_the_cluster_only_if_it_asks(tmp_path: Path, asks: str, gets: bool) -> None:
-    """A plugin's wish is a truth value, also as a word; relative commands start at the file's folder."""
-    version = "client.authentication.k8s.io/v1"
-    script = tmp_path / "plugin"
-    script.write_text(
-        "#!/bin/sh\n"
-        f'printf \'{{"kind":"ExecCredential","apiVersion":"{version}","status":{{"token":"%s"}}}}\' '
-        '"$(echo $KUBERNETES_EXEC_INFO | tr -dc a-z)"\n'
-    )
-    script.chmod(0o755)
-    section = {"command": "./plugin", "apiVersion": version, "provideClusterInfo": asks}
-    found = credentials(
-        User(exec=section), file=str(tmp_path / "config"), cluster={"server": "https://marker"}
-    )
-    assert isinstance(found, FetchedCredentials)
-    assert ("marker" in found.authorization()) is gets
 
 
 def test_an_auth_provider_is_asked_when_needed() -> None:
