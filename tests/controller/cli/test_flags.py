@@ -14,10 +14,13 @@ from support.builders.options import new_options, parse_options
 
 
 def test_without_flags_the_defaults_are_sample_controllers() -> None:
-    """Two workers, a resync of 30 s, all namespaces, no request limit."""
+    """Two workers, a resync of 30 s, all namespaces, no request limit, no election (15 s, 10 s, 2 s)."""
     options = parse_options([], {})
     assert options == new_options()
     assert (options.workers, options.resync, options.namespace, options.kube_api_qps) == (2, 30.0, "", 0.0)
+    assert not options.leader_elect
+    assert (options.leader_elect_lease_duration, options.leader_elect_renew_deadline) == (15.0, 10.0)
+    assert (options.leader_elect_retry_period, options.leader_elect_resource_name) == (2.0, "handloop")
 
 
 @pytest.mark.parametrize(
@@ -220,14 +223,6 @@ def test_the_docs_list_the_same_differences() -> None:
     assert f"\n{bullets()}" in DOCS.read_text(encoding="utf-8")
 
 
-def test_there_is_no_election_unless_asked_for() -> None:
-    """15 s, 10 s, 2 s; off unless asked for, under the program's name."""
-    options = parse_options([], {})
-    assert not options.leader_elect
-    assert (options.leader_elect_lease_duration, options.leader_elect_renew_deadline) == (15.0, 10.0)
-    assert (options.leader_elect_retry_period, options.leader_elect_resource_name) == (2.0, "handloop")
-
-
 @pytest.mark.parametrize(
     ("words", "on"),
     [
@@ -271,21 +266,19 @@ def test_in_a_cluster_the_lease_is_in_the_programs_own_namespace(tmp_path: Path)
     assert lease_namespace(given, {"POD_NAMESPACE": "one"}, tmp_path) == "three"
 
 
-def test_outside_a_cluster_the_namespace_has_to_be_given() -> None:
-    """A usage error, not a lease in an accidental namespace."""
+@pytest.mark.parametrize(
+    ("argv", "namespace"),
+    [([], ""), (["--leader-elect", "--sandbox"], "default"), (["manifests", "rbac", "--leader-elect"], "")],
+)
+def test_outside_a_cluster_the_namespace_has_to_be_given(argv: list[str], namespace: str) -> None:
+    """
+    A usage error, not a lease in an accidental namespace.
+
+    But trying things out needs no flags, and who applies a manifest chooses the namespace.
+    """
     with pytest.raises(UsageError, match="needs --leader-elect-resource-namespace=NAME"):
         lease_namespace(["--leader-elect"], {})
-    assert lease_namespace([], {}) == ""
-
-
-def test_the_sandbox_has_a_namespace_for_it() -> None:
-    """Trying things out needs no flags."""
-    assert lease_namespace(["--leader-elect", "--sandbox"], {}) == "default"
-
-
-def test_a_manifest_leaves_the_namespace_open() -> None:
-    """The namespace is chosen by the user who applies it."""
-    assert parse_options(["manifests", "rbac", "--leader-elect"], {}).leader_elect_resource_namespace == ""
+    assert lease_namespace(argv, {}) == namespace
 
 
 def lease_namespace(argv: list[str], environment: dict[str, str], account: Path = Path("/nowhere")) -> str:

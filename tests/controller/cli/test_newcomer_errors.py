@@ -33,6 +33,7 @@ from support.builders.options import parse_options
 from support.checks.output import WatchedText
 from support.checks.threads import Background
 from support.doubles.fast_clock import FastClock
+from support.rigs.foo_story import wait_event
 from support.rigs.managed_sandbox import allow_foos, post
 from support.rigs.program import NO_SERVERS
 from support.servers.certificates import CertificateAuthority
@@ -465,7 +466,7 @@ def test_e14_a_foreign_deployment(cluster: SandboxCluster) -> None:
     cluster.create_foo("example-foo", deployment="web", replicas=5)
     with going_on("--kubeconfig", str(cluster.kubeconfig)) as text:
         line = text.wait_for('W.*"default/web exists and is not managed by Foo default/example-foo".*')[0]
-        cluster.wait(cluster.events, lambda events: ("Warning", "ErrResourceExists") in told(events), "told")
+        assert wait_event(cluster, "example-foo", "ErrResourceExists")["type"] == "Warning"
         text.wait_for('"Error syncing; requeuing for later retry"')
     assert 'code="E14" cause="owner: none" fix="delete it or change spec.deploymentName"' in line
     assert cluster.get(cluster.deployments, "web")["spec"] == before
@@ -522,9 +523,3 @@ def alice(lax: Sandbox, tmp_path: Path) -> Path:
 def real_alice(beside_real: Callable[[str], Path]) -> Path:
     """The kubeconfig of a user without rights beside that of the real server's administrator."""
     return beside_real("kubeconfig.alice")
-
-
-def told(events: Any) -> set[tuple[str, str]]:
-    """The types and reasons of the events about the example."""
-    mine = (event for event in events.values() if event["involvedObject"]["name"] == "example-foo")
-    return {(event["type"], event["reason"]) for event in mine}

@@ -29,7 +29,7 @@ from handloop.testing.eventually import eventually as until
 from handloop.workqueue.priority_queue import LOW_PRIORITY
 from support.checks.api_errors import api_error
 from support.checks.captured_logs import captured_logs
-from support.checks.threads import Background
+from support.checks.threads import Background, Gate
 from support.rigs.reconcile_rig import NAME, RESYNCED, UPDATED, ReconcileRig
 
 SECONDS = 20.0
@@ -395,19 +395,13 @@ def test_a_watch_that_comes_late_starts_at_once() -> None:
 
 def test_a_stop_waits_for_a_reconcile_in_flight_but_not_for_ever() -> None:
     """A worker that does not come back is left behind and named: the holder of a lease must know."""
-    rig = ReconcileRig()
-    began, release = threading.Event(), threading.Event()
-
-    def script(_name: ObjectName, _context: Context) -> None:
-        began.set()
-        assert release.wait(20)
-
-    rig.script = script
+    hang = Gate()
+    rig = ReconcileRig(hang)
     late = pytest.raises(WorkersBusyError, match=r"rig: 1 workers did not end in 0.05s")
     with late, running(rig, shutdown_timeout_seconds=0.05) as controller:
         rig.queue.add(NAME, UPDATED)
-        assert began.wait(20)
-    release.set()
+        hang.wait_entered()
+    hang.open()
     until(lambda: controller.statistics().workers_alive == 0, "ended", seconds=20)
 
 
@@ -488,25 +482,20 @@ def test_a_reconcile_that_blocks_is_reported_while_it_blocks(
     options: dict[str, Any], after: float, stuck: str | None
 ) -> None:
     """Once, and where it is. With a deadline, liveness fails when it is five minutes late, and heals."""
-    begun, go_on = threading.Event(), threading.Event()
-
-    def script(_name: ObjectName, _context: Context) -> None:
-        begun.set()
-        go_on.wait(SECONDS)
-
-    rig = ReconcileRig(script, **options)
+    hang = Gate()
+    rig = ReconcileRig(hang, **options)
     rig.controller._spawn = spawn_thread
     rig.queue.add(NAME, UPDATED)
     with captured_logs() as logs:
         worker = Background(rig.work)
-        assert begun.wait(SECONDS)
+        hang.wait_entered()
         rig.clock.wait_for_deadline(after)
         rig.clock.advance(after + 1)
         until(lambda: rig.controller._watchman is None, "told", seconds=SECONDS)
         assert rig.controller.workers_check() is None
         rig.clock.advance(STUCK_SECONDS)
         assert rig.controller.workers_check() == stuck
-        go_on.set()
+        hang.open()
         worker.result()
     (warning,) = [entry for entry in logs if entry["event"] == "Reconcile blocks"]
     assert "threading.py" in warning["at"]

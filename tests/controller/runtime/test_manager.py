@@ -42,7 +42,7 @@ from handloop.testing.eventually import eventually
 from handloop.testing.fake_clock import FakeClock
 from support.builders.foo_builders import new_foo
 from support.checks.captured_logs import captured_logs
-from support.checks.threads import Background, StuckThread
+from support.checks.threads import Background, Gate, StuckThread
 from support.doubles.scripted_transport import ScriptedStream, ScriptedTransport, answer
 from support.rigs.election import LeaseAPI, no_answer
 from support.rigs.managed_sandbox import ManagedSandbox
@@ -392,18 +392,13 @@ def test_a_handler_that_hangs_keeps_no_stop_from_its_end(
     monkeypatch.setattr("handloop.controller.runtime.manager._GRACE_SECONDS", 0.0)
     monkeypatch.setattr("handloop.controller.runtime.manager._LEAST_SECONDS", 0.05)
     manager = cluster.manager(controller_options=ControllerOptions(shutdown_timeout_seconds=0.0))
-    entered, release = threading.Event(), threading.Event()
-
-    def hang(_obj: Service) -> None:
-        entered.set()
-        expect(release)
-
+    hang = Gate()
     manager.informer_for(Service).add_event_handler(ResourceEventHandlerFuncs(add_func=hang))
     with captured_logs() as logs, cluster.running(manager):
-        expect(entered)
+        hang.wait_entered()
     (line,) = [entry for entry in logs if entry["event"] == "Left behind at the stop"]
     assert "cache of services" in line["what"]
-    release.set()
+    hang.open()
 
 
 # requests that wait, for the rate limit or as the server asked

@@ -5,8 +5,6 @@ from __future__ import annotations
 import shutil
 import socket
 import ssl
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +19,7 @@ from handloop.controller.runtime.serving.listening import ListenError
 from handloop.seams.clock import REAL_CLOCK
 from support.doubles.scripted_transport import ScriptedTransport, answer
 from support.servers.certificates import CertificateAuthority, Issued
+from support.servers.served_pages import fetch
 
 LOOPBACK = BindAddress("127.0.0.1", 0)
 PLAIN = Pages(metrics=LOOPBACK, health=LOOPBACK)
@@ -41,21 +40,6 @@ def serving(pages: Pages) -> Iterator[Servers]:
         yield servers
     finally:
         servers.stop()
-
-
-def fetch(
-    url: str, *, context: ssl.SSLContext | None = None, token: str = "", host: str = ""
-) -> tuple[int, str]:
-    """Status and text."""
-    headers = {"Authorization": f"Bearer {token}"} if token else {}
-    headers |= {"Host": host} if host else {}
-    try:
-        request = urllib.request.Request(url, headers=headers)
-        with urllib.request.urlopen(request, timeout=20, context=context) as found:
-            return found.status, found.read().decode()
-    except urllib.error.HTTPError as error:
-        with error:
-            return error.code, error.read().decode()
 
 
 def mount(folder: Path, issued: Issued) -> None:

@@ -62,6 +62,26 @@ class Waits:
         return self._wait(timeout)
 
 
+class Gate:
+    """A function that holds each caller until it is opened."""
+
+    def __init__(self) -> None:
+        self._entered = threading.Event()
+        self._opened = threading.Event()
+
+    def __call__(self, *_: object) -> None:
+        self._entered.set()
+        assert self._opened.wait(DEADLINE_SECONDS), "nobody opens it"
+
+    def wait_entered(self) -> None:
+        """Block until somebody is held."""
+        assert self._entered.wait(DEADLINE_SECONDS), "nobody comes"
+
+    def open(self) -> None:
+        """Let all callers go, for good."""
+        self._opened.set()
+
+
 class StuckThread:
     """Implements handloop.seams.threads.Joinable: it never ends. A wait for it makes the clock go on."""
 

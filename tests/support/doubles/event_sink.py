@@ -47,6 +47,11 @@ def new_event(
     )
 
 
+def pod_reference(name: str) -> ObjectReference:
+    """What an event about a pod refers to."""
+    return ObjectReference(api_version="v1", kind="Pod", namespace="default", name=name, uid=f"uid-{name}")
+
+
 _DEADLINE_SECONDS = 30.0
 
 

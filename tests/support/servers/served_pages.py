@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -21,10 +22,15 @@ def serving(pages: dict[str, Page], host: str = "127.0.0.1") -> Iterator[str]:
         server.stop()
 
 
-def fetch(url: str) -> tuple[int, str]:
+def fetch(
+    url: str, *, context: ssl.SSLContext | None = None, token: str = "", host: str = ""
+) -> tuple[int, str]:
     """Status and body."""
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    headers |= {"Host": host} if host else {}
     try:
-        with urllib.request.urlopen(url, timeout=20) as answer:
+        request = urllib.request.Request(url, headers=headers)
+        with urllib.request.urlopen(request, timeout=20, context=context) as answer:
             return answer.status, answer.read().decode()
     except urllib.error.HTTPError as error:
         with error:

@@ -54,23 +54,6 @@ def rig() -> Rig:
     return Rig()
 
 
-def test_the_first_one_creates_the_lease(rig: Rig) -> None:
-    """Get, create, and it is ours, with no transition."""
-    candidate = rig.candidate()
-    assert candidate.try_acquire_or_renew()
-    assert rig.api.ops == ["get", "create"]
-    assert rig.held() == ("baz", 0)
-    assert candidate.is_leader()
-
-
-def test_a_released_lease_is_taken_though_its_time_is_not_over(rig: Rig) -> None:
-    """Get, update, and that is a transition; an empty holder counts, not the duration."""
-    rig.api.put(PATH, holderIdentity="", leaseDurationSeconds=1000, leaseTransitions=0)
-    assert rig.candidate().try_acquire_or_renew()
-    assert rig.api.ops == ["get", "update"]
-    assert rig.held() == ("baz", 1)
-
-
 def test_a_lease_is_taken_after_it_was_seen_unchanged_for_its_duration(rig: Rig) -> None:
     """Not at the first sight, however old its times are; the holder's own duration counts."""
     rig.api.put(PATH, **BING, renewTime="2001-01-01T00:00:00.000000Z")

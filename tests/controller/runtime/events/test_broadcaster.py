@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -13,7 +12,8 @@ from handloop.seams.seams import Seams
 from handloop.testing.fake_clock import FakeClock
 from support.builders.foo_builders import new_foo
 from support.checks.captured_logs import captured_logs
-from support.doubles.event_sink import FakeEventSink
+from support.checks.threads import Gate
+from support.doubles.event_sink import FakeEventSink, pod_reference
 
 _DEADLINE_SECONDS = 30.0
 _DROPPED = "Unable to record event (will not retry!)"
@@ -28,10 +28,6 @@ def _broadcaster(*, queue_length: int = 1000) -> Iterator[EventBroadcaster]:
         yield broadcaster
     finally:
         assert broadcaster.shutdown(_DEADLINE_SECONDS)
-
-
-def _reference(name: str) -> ObjectReference:
-    return ObjectReference(api_version="v1", kind="Pod", namespace="default", name=name, uid=f"uid-{name}")
 
 
 def _recorded(report: Callable[[EventBroadcaster], None]) -> list[Event]:
@@ -52,7 +48,7 @@ def test_a_thousand_events_survive_a_failing_sink() -> None:
         broadcaster.start_recording_to_sink(sink)
         recorder = broadcaster.new_recorder("component")
         for number in range(1000):
-            recorder.event(_reference(f"pod-{number}"), "Normal", "Started", "started")
+            recorder.event(pod_reference(f"pod-{number}"), "Normal", "Started", "started")
         sink.wait_for_calls(5000)
     assert len(sink.stored) == 1000
     assert names == [f"pod-{number}" for number in range(1000)]
@@ -100,49 +96,38 @@ def test_shutdown_tries_what_is_queued_once() -> None:
         broadcaster.start_recording_to_sink(sink)
         recorder = broadcaster.new_recorder("component")
         for number in range(20):
-            recorder.event(_reference(f"pod-{number}"), "Normal", "Started", "started")
+            recorder.event(pod_reference(f"pod-{number}"), "Normal", "Started", "started")
     assert len(sink.stored) == 20
 
 
 def test_shutdown_does_not_wait_for_a_sink_that_hangs() -> None:
     """After the timeout the event in hand is left behind, those queued are dropped, and a line reports it."""
-    entered, release = threading.Event(), threading.Event()
-
-    def hang(_event: Event) -> None:
-        entered.set()
-        release.wait(_DEADLINE_SECONDS)
-
+    hang = Gate()
     broadcaster = EventBroadcaster(seams=Seams(clock=FakeClock(moves_itself=True)))
     watcher = broadcaster.start_event_watcher("hanging", hang)
     recorder = broadcaster.new_recorder("component")
     recorder.event(new_foo(), "Normal", "Synced", "in hand")
-    assert entered.wait(_DEADLINE_SECONDS)
+    hang.wait_entered()
     recorder.event(new_foo(), "Normal", "Synced", "queued")
     assert len(watcher) == 1
     assert not broadcaster.shutdown(0.05)
     assert len(watcher) == 0
-    release.set()
+    hang.open()
     assert broadcaster.shutdown(_DEADLINE_SECONDS)
 
 
 def test_a_full_queue_drops_with_a_log_and_without_waiting() -> None:
     """The event is lost to the watcher that is behind, and to it only."""
-    entered, release = threading.Event(), threading.Event()
-    seen: list[str] = []
-
-    def hang(_event: Event) -> None:
-        entered.set()
-        release.wait(_DEADLINE_SECONDS)
-
+    hang, seen = Gate(), list[str]()
     with captured_logs() as logs, _broadcaster(queue_length=1) as broadcaster:
         broadcaster.start_event_watcher("slow", hang)
         recorder = broadcaster.new_recorder("component")
         recorder.event(new_foo(), "Normal", "Synced", "in hand")
-        assert entered.wait(_DEADLINE_SECONDS)
+        hang.wait_entered()
         recorder.event(new_foo(), "Normal", "Synced", "queued")
         broadcaster.start_event_watcher("quick", lambda event: seen.append(event.message))
         recorder.event(new_foo(), "Normal", "Synced", "dropped")
-        release.set()
+        hang.open()
     assert [(entry["event"], entry["err"]) for entry in logs] == [
         (_DROPPED, "too many queued events for slow")
     ]

@@ -20,6 +20,7 @@ from handloop.seams.seams import Seams
 from handloop.testing.fake_clock import FakeClock
 from support.checks.api_errors import api_error
 from support.checks.captured_logs import captured_logs
+from support.checks.threads import Gate
 from support.doubles.event_sink import FakeEventSink, new_event
 
 _DEADLINE_SECONDS = 20.0
@@ -33,61 +34,59 @@ def _watcher(handle: Callable[[Event], None], *, length: int = 1000) -> EventWat
     return EventWatcher("test", handle, length=length, seams=Seams(clock=FakeClock()))
 
 
-class _Gate:
-    """A handler that holds the first event until it is let go."""
+class _Handler:
+    """Notes the messages of events, once its gate is open."""
 
     def __init__(self) -> None:
-        self.entered = threading.Event()
-        self.open = threading.Event()
+        self.gate = Gate()
         self.handled: list[str] = []
 
     def __call__(self, event: Event) -> None:
-        self.entered.set()
-        assert self.open.wait(_DEADLINE_SECONDS)
+        self.gate()
         self.handled.append(event.message)
 
 
 def test_a_full_queue_refuses_without_waiting() -> None:
     """One event is in hand and two fit in the queue: the fourth is refused at once."""
-    gate = _Gate()
-    watcher = _watcher(gate, length=2)
+    handler = _Handler()
+    watcher = _watcher(handler, length=2)
     assert watcher.offer(_event(0))
-    assert gate.entered.wait(_DEADLINE_SECONDS)
+    handler.gate.wait_entered()
     assert [watcher.offer(_event(number)) for number in (1, 2, 3)] == [True, True, False]
     assert len(watcher) == 2
-    gate.open.set()
+    handler.gate.open()
     watcher.close()
     assert watcher.join(_DEADLINE_SECONDS)
-    assert gate.handled == ["0", "1", "2"]
+    assert handler.handled == ["0", "1", "2"]
 
 
 def test_a_closed_watcher_hands_over_what_it_has_and_takes_no_more() -> None:
     """Closing refuses new events, not queued ones."""
-    gate = _Gate()
-    watcher = _watcher(gate)
+    handler = _Handler()
+    watcher = _watcher(handler)
     watcher.offer(_event(0))
     watcher.offer(_event(1))
     watcher.close()
     assert not watcher.offer(_event(2))
-    gate.open.set()
+    handler.gate.open()
     assert watcher.join(_DEADLINE_SECONDS)
-    assert gate.handled == ["0", "1"]
+    assert handler.handled == ["0", "1"]
 
 
 def test_discard_leaves_only_the_event_in_hand() -> None:
     """After discard the thread ends with the event it is busy with."""
-    gate = _Gate()
-    watcher = _watcher(gate)
+    handler = _Handler()
+    watcher = _watcher(handler)
     watcher.offer(_event(0))
-    assert gate.entered.wait(_DEADLINE_SECONDS)
+    handler.gate.wait_entered()
     watcher.offer(_event(1))
     watcher.close()
     assert not watcher.join(0.0)
     watcher.discard()
     assert len(watcher) == 0
-    gate.open.set()
+    handler.gate.open()
     assert watcher.join(_DEADLINE_SECONDS)
-    assert gate.handled == ["0"]
+    assert handler.handled == ["0"]
 
 
 def test_a_handler_that_raises_gets_the_next_event() -> None:

@@ -20,6 +20,7 @@ from handloop.controller.runtime.events.recorder import (
 from handloop.testing.fake_clock import FakeClock
 from support.builders.foo_builders import new_foo
 from support.checks.captured_logs import captured_logs
+from support.doubles.event_sink import pod_reference
 
 
 def _reported(
@@ -42,10 +43,6 @@ def _reported(
     for _ in range(times):
         recorder.event(obj, event_type, "Synced", message, annotations=annotations)
     return made
-
-
-def _reference(name: str) -> ObjectReference:
-    return ObjectReference(api_version="v1", kind="Pod", namespace="default", name=name, uid=f"uid-{name}")
 
 
 def test_an_event_lives_with_its_object_or_in_default() -> None:
@@ -82,7 +79,7 @@ def test_an_object_that_cannot_be_referred_to_is_dropped() -> None:
 @pytest.mark.parametrize("name", ["2001:db8::1", "x" * 253])
 def test_an_object_with_an_impossible_name_still_gets_its_event(name: str) -> None:
     """The event is made, under a UUID."""
-    (made,) = _reported(_reference(name))
+    (made,) = _reported(pod_reference(name))
     assert made.involved_object.name == name
     assert len(made.metadata.name) == 36
 

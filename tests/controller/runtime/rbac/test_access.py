@@ -15,12 +15,6 @@ def test_foo_never_asks_for_what_could_destroy() -> None:
     assert {verb for resource, verb in verbs if resource == "foos"} == {"get", "list", "watch"}
 
 
-def test_a_subresource_is_spelled_with_a_slash() -> None:
-    """`deployments/scale`, as in a rule."""
-    entry = Access(resource=Deployment.resource, verbs=("get",), subresource="scale")
-    assert entry.rule_resource == "deployments/scale"
-
-
 def test_access_of_two_controllers_is_listed_once() -> None:
     """Verbs on the same resource come together, in the place of the first; the rest stays apart."""
     reading = Access(resource=Deployment.resource, verbs=("watch", "list"))
