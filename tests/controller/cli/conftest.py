@@ -1,4 +1,4 @@
-"""Whatever a test makes of logging and signals is undone."""
+"""Whatever a test makes of logging and signals is undone; clusters."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 import structlog
 
 from handloop.client.request_reports import set_verbosity
+from support.servers.cluster import SandboxCluster, sandbox_cluster, usual_definition
 
 
 @pytest.fixture(autouse=True)
@@ -39,3 +40,17 @@ def beside_real() -> Callable[[str], Path]:
         return path
 
     return find
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[SandboxCluster]:
+    """A sandbox with the CRD of Foo."""
+    with sandbox_cluster(tmp_path, definition=usual_definition()) as made:
+        yield made
+
+
+@pytest.fixture
+def bare(tmp_path: Path) -> Iterator[SandboxCluster]:
+    """A sandbox without CRDs."""
+    with sandbox_cluster(tmp_path, definition=None) as made:
+        yield made

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,18 +16,11 @@ from handloop.seams.seams import Seams
 from handloop.testing.fake_clock import FakeClock
 from support.builders.options import new_options
 from support.checks.threads import Background
-from support.servers.cluster import SandboxCluster, sandbox_cluster, token_kubeconfig, usual_definition
+from support.servers.cluster import SandboxCluster, token_kubeconfig, usual_definition
 from support.servers.service_account import bound, create_account, token_of
 from support.servers.wire_server import Peer, WireServer, response
 
 CRD = "foos.samplecontroller.k8s.io/v1alpha1"
-
-
-@pytest.fixture
-def bare(tmp_path: Path) -> Iterator[SandboxCluster]:
-    """A sandbox without CRDs."""
-    with sandbox_cluster(tmp_path, definition=None) as cluster:
-        yield cluster
 
 
 def examined(options: Options) -> tuple[int, str]:

@@ -8,7 +8,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -35,7 +35,7 @@ from support.checks.signals import terminate
 from support.checks.threads import Background
 from support.rigs.greeter import Greeter, Greeting, set_up
 from support.rigs.program import NO_SERVERS
-from support.servers.cluster import CRDS, sandbox_cluster, token_kubeconfig
+from support.servers.cluster import CRDS, SandboxCluster, token_kubeconfig
 from support.servers.service_account import create_account, token_of
 
 ROOT = Path(__file__).parents[3]
@@ -335,17 +335,16 @@ def test_several_set_ups_can_be_chosen(greeter: Callable[..., Ended]) -> None:
 
 @pytest.mark.parametrize("argv", [["crd"], ["doctor"], ["--sandbox", "--sandbox-kubeconfig=k"]])
 def test_a_mistake_in_a_set_up_shows_its_place(
-    greeter: Callable[..., Ended], argv: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    greeter: Callable[..., Ended], argv: list[str], bare: SandboxCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is the author's code: a traceback, one line, exit code 1."""
-    monkeypatch.chdir(tmp_path)
+    monkeypatch.chdir(bare.kubeconfig.parent)
 
     def wrong(_manager: Manager) -> None:
         raise KeyError("missing")
 
-    with sandbox_cluster(tmp_path, definition=None) as cluster:
-        monkeypatch.setenv("KUBECONFIG", str(cluster.kubeconfig))
-        ended = greeter(*argv, set_up=wrong)
+    monkeypatch.setenv("KUBECONFIG", str(bare.kubeconfig))
+    ended = greeter(*argv, set_up=wrong)
     assert ended.code == 1
     assert ended.err.endswith("error: set_up failed: KeyError('missing')\n")
     assert "in wrong" in ended.err
@@ -367,11 +366,10 @@ def test_a_set_up_puts_parts_together(greeter: Callable[..., Ended], wrong: obje
 
 
 @pytest.fixture
-def alice(tmp_path: Path) -> Iterator[str]:
+def alice(bare: SandboxCluster, tmp_path: Path) -> str:
     """The kubeconfig of an account without any role, on a sandbox without definitions."""
-    with sandbox_cluster(tmp_path, definition=None) as cluster:
-        create_account(cluster, "alice")
-        yield str(token_kubeconfig(cluster, token_of(cluster, "alice"), tmp_path / "alice.kubeconfig"))
+    create_account(bare, "alice")
+    return str(token_kubeconfig(bare, token_of(bare, "alice"), tmp_path / "alice.kubeconfig"))
 
 
 def test_the_fixes_of_a_program_are_its_own(greeter: Callable[..., Ended], alice: str) -> None:
@@ -434,7 +432,7 @@ def test_a_program_works_on_a_sandbox_of_its_own(
     assert seen.seen == [ObjectName("default", "world")]
 
 
-def test_a_wrong_group_is_reported(greeter: Callable[..., Ended], tmp_path: Path) -> None:
+def test_a_wrong_group_is_reported(greeter: Callable[..., Ended], bare: SandboxCluster) -> None:
     """`doctor` names the group that has the kind."""
 
     class Misspelt(Greeting, group="m.example.co", version="v1", kind="Greeting"):
@@ -443,8 +441,7 @@ def test_a_wrong_group_is_reported(greeter: Callable[..., Ended], tmp_path: Path
     def wrong(manager: Manager) -> None:
         controller_for(manager, "greeter").for_(Misspelt).complete_by_name(Greeter())
 
-    with sandbox_cluster(tmp_path, definition=None) as cluster:
-        cluster.create(CRDS, custom_resource_definition(Greeting))
-        ended = greeter("doctor", "--kubeconfig", str(cluster.kubeconfig), set_up=wrong)
+    bare.create(CRDS, custom_resource_definition(Greeting))
+    ended = greeter("doctor", "--kubeconfig", str(bare.kubeconfig), set_up=wrong)
     assert ended.code == 6
     assert "fix: did you mean greetings.m.example.com/v1? then the type names another group" in ended.out

@@ -41,7 +41,6 @@ from support.servers.cluster import (
     CRDS,
     SandboxCluster,
     nobodys_deployment,
-    sandbox_cluster,
     token_kubeconfig,
     usual_definition,
 )
@@ -123,20 +122,6 @@ def closed_port() -> Iterator[int]:
     with socket.socket() as held:
         held.bind(("127.0.0.1", 0))
         yield int(held.getsockname()[1])
-
-
-@pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[SandboxCluster]:
-    """A cluster with the CRD."""
-    with sandbox_cluster(tmp_path, definition=usual_definition()) as made:
-        yield made
-
-
-@pytest.fixture
-def bare(tmp_path: Path) -> Iterator[SandboxCluster]:
-    """A cluster without the CRD."""
-    with sandbox_cluster(tmp_path, definition=None) as made:
-        yield made
 
 
 def test_e01_no_configuration() -> None:

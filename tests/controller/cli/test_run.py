@@ -25,18 +25,11 @@ from support.checks.captured_logs import captured_logs
 from support.checks.output import WatchedText
 from support.checks.threads import Background
 from support.rigs.program import NO_SERVERS, ON_FREE_PORTS
-from support.servers.cluster import SandboxCluster, sandbox_cluster, usual_definition
+from support.servers.cluster import SandboxCluster
 from support.servers.served_pages import fetch
 from support.servers.wire_server import Peer, WireServer, always, response
 
 SECONDS = 20.0
-
-
-@pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[SandboxCluster]:
-    """A cluster with the CRD."""
-    with sandbox_cluster(tmp_path, definition=usual_definition()) as made:
-        yield made
 
 
 def options_for(cluster: SandboxCluster, *argv: str) -> Options:

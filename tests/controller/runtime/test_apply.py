@@ -102,12 +102,6 @@ def wanted(port: int = 80, **labels: str) -> Service:
     )
 
 
-@pytest.fixture
-def cluster() -> ManagedSandbox:
-    """A sandbox."""
-    return ManagedSandbox()
-
-
 def test_what_the_server_writes_is_not_applied() -> None:
     """Status, version and UID are not ours; kind and version of the API are there."""
     read = replace(

@@ -24,12 +24,6 @@ class Namespace(Kind, group="", version="v1", scope="Cluster"):
     """A cluster-scoped kind."""
 
 
-@pytest.fixture
-def cluster() -> ManagedSandbox:
-    """A sandbox without our CRDs."""
-    return ManagedSandbox()
-
-
 def names(caches: Caches) -> list[str]:
     """What the informers are called."""
     return [informer.name for informer in caches.informers()]

@@ -90,6 +90,11 @@ class Tools:
         """Implements handloop.controller.runtime.context.Listers."""
         raise NotImplementedError
 
+    def going_owner(self) -> Service:
+        """The owner, as its deletion has begun."""
+        metadata = replace(self.owner.metadata, deletion_timestamp="2026-01-01T00:00:00Z")
+        return replace(self.owner, metadata=metadata)
+
     def apply(self, text: str, *, owner: Service | None = None) -> ConfigMap:
         """Apply the ConfigMap `a`."""
         wanted = ConfigMap(metadata=ObjectMeta(name="a", namespace="default"), data=FrozenMap({"text": text}))
@@ -262,9 +267,7 @@ def test_children_that_are_not_wanted_any_more_go() -> None:
     maps.delete("going", namespace="default")
     tools.cache.replace(maps.list("default").items, "1")
     keep = [ConfigMap.named("kept")]
-    going = replace(
-        tools.owner, metadata=replace(tools.owner.metadata, deletion_timestamp="2026-01-01T00:00:00Z")
-    )
+    going = tools.going_owner()
     assert tools.context.prune(ConfigMap, keep=keep, owner=going) == ()
     assert tools.told == []
     (gone,) = tools.context.prune(ConfigMap, keep=keep, owner=tools.owner)
@@ -361,9 +364,7 @@ def test_a_role_without_get_leaves_an_unseen_object_alone(monkeypatch: pytest.Mo
 def test_nothing_is_made_for_an_owner_that_is_being_deleted() -> None:
     """The garbage collector would delete it, and so on."""
     tools = Tools()
-    going = replace(
-        tools.owner, metadata=replace(tools.owner.metadata, deletion_timestamp="2026-01-01T00:00:00Z")
-    )
+    going = tools.going_owner()
     with captured_logs() as lines:
         assert tools.apply("hello", owner=going).metadata.uid == ""
     assert [line["event"] for line in lines] == ["Not applied, as its owner is being deleted"]

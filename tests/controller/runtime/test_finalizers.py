@@ -18,12 +18,6 @@ from support.rigs.managed_sandbox import ManagedSandbox
 OURS = "example.com/cleanup"
 
 
-@pytest.fixture
-def cluster() -> ManagedSandbox:
-    """A sandbox."""
-    return ManagedSandbox()
-
-
 def new_service(cluster: ManagedSandbox) -> Service:
     """A Service in the cluster, with a foreign finalizer."""
     metadata = ObjectMeta(name="s", namespace="default", finalizers=("example.com/other",))
