@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import pytest
 import yaml
@@ -16,18 +16,11 @@ from handloop.controller.cli.problems import EXIT_USAGE
 from handloop.controller.foo.types import Foo
 from handloop.controller.myapp.types import MyApp
 from handloop.controller.program import PROGRAM
+from support.checks.output import Ended
 
 ROOT: Final = Path(__file__).parents[3]
 CSV: Final = "manifests/handloop.clusterserviceversion.yaml"
 FOO: Final = "apiVersion: samplecontroller.k8s.io/v1alpha1\nkind: Foo\nmetadata: {name: a}\n"
-
-
-class Ended(NamedTuple):
-    """How a command ended."""
-
-    code: int
-    out: str
-    err: str
 
 
 @pytest.fixture

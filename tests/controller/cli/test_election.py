@@ -10,7 +10,15 @@ from handloop.controller.runtime.election.candidacy import ElectionStatistics
 from handloop.controller.runtime.election.leader_election import LeadershipLost
 from handloop.testing.fake_clock import FakeClock
 
-SEEN = ElectionStatistics("demo/foo", "pod-b", "pod-a", False, 1.0, 14.0, "")
+HELD = ElectionStatistics(
+    lease="demo/handloop",
+    identity="pod-b",
+    holder="pod-a",
+    leading=False,
+    renewed_seconds_ago=1.2,
+    expires_in_seconds=13.8,
+    last_error="",
+)
 
 
 @pytest.fixture
@@ -24,7 +32,7 @@ def test_it_is_reported_once_a_minute(clock: FakeClock) -> None:
     said: list[float] = []
     report = StandbyReport(lambda _problem: said.append(clock.now()), clock)
     for _ in range(100):
-        report(SEEN)
+        report(HELD)
         clock.advance(2.5)
     assert said == [0.0, 60.0, 120.0, 180.0, 240.0]
 
@@ -33,22 +41,11 @@ def test_a_new_holder_is_news(clock: FakeClock) -> None:
     """E11: reported at once."""
     said: list[Problem] = []
     report = StandbyReport(said.append, clock)
-    report(SEEN)
-    report(SEEN._replace(holder="pod-c"))
-    report(SEEN._replace(holder="pod-c"))
+    report(HELD)
+    report(HELD._replace(holder="pod-c"))
+    report(HELD._replace(holder="pod-c"))
     assert ["pod-a" in said[0].what, "pod-c" in said[1].what] == [True, True]
     assert len(said) == 2
-
-
-HELD = ElectionStatistics(
-    lease="demo/handloop",
-    identity="pod-b",
-    holder="pod-a",
-    leading=False,
-    renewed_seconds_ago=1.2,
-    expires_in_seconds=13.8,
-    last_error="",
-)
 
 
 def test_a_standby_shows_whom_it_waits_for() -> None:

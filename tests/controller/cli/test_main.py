@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 import yaml
@@ -30,7 +30,7 @@ from handloop.controller.runtime.manager import Manager
 from handloop.informers.keys import ObjectName
 from handloop.testing.eventually import eventually as until
 from support.builders.options import new_options
-from support.checks.output import WatchedText
+from support.checks.output import Ended, WatchedText
 from support.checks.signals import terminate
 from support.checks.threads import Background
 from support.rigs.greeter import Greeter, Greeting, set_up
@@ -247,14 +247,6 @@ def test_signals_stop_it_and_change_the_level(tmp_path: Path) -> None:
         ("Log level changed", 1, None),
         ("Received signal, shutting down", None, "SIGTERM"),
     ]
-
-
-class Ended(NamedTuple):
-    """How a program ended."""
-
-    code: int
-    out: str
-    err: str
 
 
 @pytest.fixture

@@ -12,18 +12,6 @@ from handloop.controller.runtime.runnable import WorkersBusyError
 from handloop.controller.runtime.serving.listening import ListenError, PortInUseError
 
 
-def test_the_shape_is_error_cause_fix_more() -> None:
-    """One line each, in this order, and a pointer into the docs."""
-    problem = problems.Problem(code="E04", exit_code=4, what="w", causes=("c",), fixes=("f", "g"))
-    assert str(problem).splitlines() == [
-        "error: w",
-        "  cause: c",
-        "  fix: f",
-        "  fix: g",
-        "  more: handloop errors E04",
-    ]
-
-
 def test_e10_names_flag_and_owner() -> None:
     """The flag that moves the port, and the owner of the port where it is known."""
     known = problems.port_in_use(PortInUseError(":8080", "metrics", "pid 1 (x)"))

@@ -94,11 +94,6 @@ def test_a_server_that_is_gone_for_long_makes_us_unready() -> None:
     assert check() == "nothing heard of kind1 for 121s"
 
 
-def test_an_undisturbed_cache_is_fresh_for_ever() -> None:
-    """Without changes nothing is heard, and nothing is wrong."""
-    assert caches(FakeClock(start=1e6), REFLECTOR).fresh_check() is None
-
-
 def test_the_lag_is_a_series_per_informer() -> None:
     """Computed at the time of the scrape."""
     registry, clock = CollectorRegistry(auto_describe=True), FakeClock(start=HEARD_AT + 7.0)

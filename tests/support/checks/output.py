@@ -6,9 +6,17 @@ import io
 import re
 import threading
 import time
-from typing import Final
+from typing import Final, NamedTuple
 
 import pytest
+
+
+class Ended(NamedTuple):
+    """How a command ended, and its output."""
+
+    code: int
+    out: str
+    err: str
 
 
 class Printed:

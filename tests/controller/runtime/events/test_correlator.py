@@ -158,14 +158,6 @@ def test_the_window_rolls_with_the_last_event() -> None:
     assert event.message.startswith(AGGREGATE_PREFIX)
 
 
-def test_the_aggregator_keeps_at_most_nine_messages_of_a_group() -> None:
-    """However many messages pass, every one after the ninth is an aggregate under the group's key."""
-    aggregator = EventAggregator(clock=FakeClock())
-    keys = [aggregator.aggregate(new_event(message=f"message {number}"))[1] for number in range(30)]
-    group, _ = aggregate_key(new_event())
-    assert [key == group for key in keys] == [False] * 9 + [True] * 21
-
-
 def test_a_full_group_forgets_its_oldest_message() -> None:
     """The newest nine are known: one of them again is no further message, an older one is."""
     aggregator = EventAggregator(clock=FakeClock())

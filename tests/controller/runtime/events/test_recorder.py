@@ -20,7 +20,6 @@ from handloop.controller.runtime.events.recorder import (
 from handloop.testing.fake_clock import FakeClock
 from support.builders.foo_builders import new_foo
 from support.checks.captured_logs import captured_logs
-from support.doubles.event_sink import pod_reference
 
 
 def _reported(
@@ -74,14 +73,6 @@ def test_an_object_that_cannot_be_referred_to_is_dropped() -> None:
     (entry,) = logs
     assert entry["event"] == "Could not construct reference, will not report event"
     assert (entry["reason"], entry["message"]) == ("Synced", "ok")
-
-
-@pytest.mark.parametrize("name", ["2001:db8::1", "x" * 253])
-def test_an_object_with_an_impossible_name_still_gets_its_event(name: str) -> None:
-    """The event is made, under a UUID."""
-    (made,) = _reported(pod_reference(name))
-    assert made.involved_object.name == name
-    assert len(made.metadata.name) == 36
 
 
 @pytest.mark.parametrize(

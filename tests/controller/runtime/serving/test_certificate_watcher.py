@@ -96,9 +96,3 @@ def test_a_pair_that_is_gone_for_a_moment_is_waited_for(mounted: Mounted) -> Non
     mounted.clock.advance(1.0)
     assert mounted.watcher.context() is first
     assert mounted.counts() == (2, 1)
-
-
-def test_without_a_pair_there_is_no_server(tmp_path: Path) -> None:
-    """Known at the start."""
-    with pytest.raises(FileNotFoundError):
-        CertificateWatcher(tmp_path, CertificateMetrics(CollectorRegistry()), FakeClock())
