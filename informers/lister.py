@@ -10,7 +10,7 @@ of the server, and no server was asked. `list` and `get` take the namespace; the
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Generic, Protocol, TypeVar
 
 from handloop.apis.label_selector import SelectingStruct
@@ -51,29 +51,31 @@ class Cache(Protocol[S]):
 class NamespaceNotWatched(LookupError):  # noqa: N818 - as handloop.client.errors.NotFound
     """A cache of some namespaces was asked about another one, which it knows nothing of."""
 
-    def __init__(self, what: str, namespace: str, watched: Iterable[str]) -> None:
+    def __init__(self, what: str, namespace: str, watched: str) -> None:
         super().__init__(
-            f'unable to {what} from the cache: namespace "{namespace}" is not watched, but '
-            f"{', '.join(watched)}: name it among the namespaces to watch, or ask the server with a client"
+            f'unable to {what} from the cache: namespace "{namespace}" is not watched, but {watched}: '
+            "have it watched, too, or ask the server with a client"
         )
         self.namespace = namespace
 
 
 class MergedCache(Generic[T]):
     """
-    The stores of some namespaces, read as one. Threads: any.
+    The stores of some namespaces, read as one.
 
+    Fields: stores by namespace, a mapping that is never changed, but replaced. Threads: any.
     Follows: controller-runtime pkg/cache/multi_namespace_cache.go.
     """
 
-    def __init__(self, stores: Mapping[str, Cache[T]], resource: Resource) -> None:
-        """Args: stores by namespace; errors name resource."""
-        self._stores = dict(stores)
+    def __init__(self, stores: Mapping[str, Cache[T]], resource: Resource, *, watched: str = "") -> None:
+        """Args: errors name resource, and watched, which is "" for the names of the namespaces."""
+        self.stores = stores
         self._resource = resource
+        self._watched = watched
 
     def list(self) -> builtins.list[T]:
         """All objects of the namespaces that are watched."""
-        return [obj for store in self._stores.values() for obj in store.list()]
+        return [obj for store in self.stores.values() for obj in store.list()]
 
     def get_by_key(self, key: str) -> T | None:
         """
@@ -82,11 +84,7 @@ class MergedCache(Generic[T]):
         Raises: NamespaceNotWatched.
         """
         namespace = key.rpartition("/")[0]
-        store = self._stores.get(namespace)
-        if store is None:
-            what = f'get {self._resource.group_resource} "{key}"'
-            raise NamespaceNotWatched(what, namespace, self._stores)
-        return store.get_by_key(key)
+        return self._store(namespace, f'get {self._resource.group_resource} "{key}"').get_by_key(key)
 
     def by_index(self, name: str, value: str) -> builtins.list[T]:
         """
@@ -95,11 +93,14 @@ class MergedCache(Generic[T]):
         Raises: IndexNotFound; NamespaceNotWatched for the index of namespaces.
         """
         if name != NAMESPACE_INDEX:
-            return [obj for store in self._stores.values() for obj in store.by_index(name, value)]
-        store = self._stores.get(value)
-        if store is None:
-            raise NamespaceNotWatched(f"list {self._resource.group_resource}", value, self._stores)
-        return store.by_index(name, value)
+            return [obj for store in self.stores.values() for obj in store.by_index(name, value)]
+        return self._store(value, f"list {self._resource.group_resource}").by_index(name, value)
+
+    def _store(self, namespace: str, what: str) -> Cache[T]:
+        stores = self.stores
+        if namespace not in stores:
+            raise NamespaceNotWatched(what, namespace, self._watched or ", ".join(stores))
+        return stores[namespace]
 
 
 class Lister(Generic[T]):
@@ -131,7 +132,7 @@ class Lister(Generic[T]):
         name = self._full_name(name, namespace)
         if self.selection:
             self.selection.check_name(f'get {self._resource.group_resource} "{name}"', name)
-        obj = self._read().get_by_key(str(name))
+        obj = self._read(name.namespace).get_by_key(str(name))
         if TRACE.on:
             TRACE.tell(9, self._resource.plural, name, found=obj is not None)
         return obj
@@ -177,14 +178,14 @@ class Lister(Generic[T]):
         """All objects, as they are now."""
         return iter(self.list())
 
-    def _read(self) -> Cache[T]:
-        """The cache; each read asks for it."""
+    def _read(self, namespace: str = "") -> Cache[T]:  # noqa: ARG002 - for those that fill it first
+        """The cache; each read of a namespace, "" = of all, asks for it."""
         return self._indexer
 
     def _of_namespace(self, namespace: str) -> builtins.list[T]:
         """By the namespace index, else by looking at all."""
         try:
-            return self._read().by_index(NAMESPACE_INDEX, namespace)
+            return self._read(namespace).by_index(NAMESPACE_INDEX, namespace)
         except IndexNotFound as error:
             log.warning("Can not retrieve list of objects using index", err=str(error))
             return [obj for obj in self._read().list() if obj.metadata.namespace == namespace]

@@ -6,7 +6,7 @@ from typing import Any
 
 from handloop.controller.cli.options import Options
 from handloop.controller.runtime.election.lease_access import leader_election_access
-from handloop.controller.runtime.rbac.access import Access, merged
+from handloop.controller.runtime.rbac.access import FOLLOWING_NAMESPACES, Access, merged
 from handloop.controller.runtime.serving.access import METRICS_AUTH_ACCESS
 
 
@@ -22,6 +22,7 @@ def declared_access(options: Options) -> tuple[Access, ...]:
     )
     return (
         *merged(entry for setup in options.setups() for entry in setup.access),
+        *((FOLLOWING_NAMESPACES,) if options.namespace_labels else ()),
         *(lease if options.leader_elect else ()),
         *(METRICS_AUTH_ACCESS if options.metrics_auth else ()),
     )

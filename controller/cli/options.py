@@ -13,10 +13,11 @@ from handloop.controller.cli.values import (
     boolean,
     duration,
     ip_address_text,
+    is_label_selector,
     lease_name,
     listed,
     namespace_name,
-    namespace_names,
+    namespaces,
     not_negative,
     one_of,
     port_number,
@@ -98,9 +99,9 @@ class Options:
     context: str = _option("", str, "NAME", "context of the kubeconfig to use", ASKING)
     namespace: str = _option(
         "",
-        namespace_names,
+        namespaces,
         "NAME",
-        "namespace to watch, or several: a,b; empty means all (also -A)",
+        "namespace to watch, or several: a,b, or those with a label: team=a; empty means all (also -A)",
         _DECLARING,
         short="n",
     )
@@ -264,8 +265,15 @@ class Options:
         return self.operator.chosen(self.controllers)
 
     @property
+    def namespace_labels(self) -> str:
+        """The label selector of the namespaces to watch, "" = none."""
+        return self.namespace if is_label_selector(self.namespace) else ""
+
+    @property
     def namespaces(self) -> tuple[str, ...]:
-        """The namespaces to watch, each once; () = all."""
+        """The namespaces to watch, each once; () = all, or those of namespace_labels."""
+        if self.namespace_labels:
+            return ()
         return tuple(dict.fromkeys(name.strip() for name in self.namespace.split(",") if name.strip()))
 
 

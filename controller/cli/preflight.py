@@ -105,7 +105,13 @@ class Preflight:
         self._host = shown_server(config.host)
         self._operator = options.operator
         self._custom = {kind.resource: kind for kind in declared_kinds(options)}
-        self._needs = needs(declared_access(options), options.namespaces, name=self._operator.name)
+        # in namespaces that come and go, rights may be those of a RoleBinding in each: their informers ask
+        access = [
+            one
+            for one in declared_access(options)
+            if not (options.namespace_labels and one.resource.namespaced)
+        ]
+        self._needs = needs(access, options.namespaces, name=self._operator.name)
         self._rbac_command = rbac_command(options)
 
     def check(self, stop: threading.Event, *, tries: int = TRIES) -> Report:

@@ -59,11 +59,12 @@ class Program:
         self._stop = stop
         self._seams = seams
         self._namespaces = options.namespaces
+        self._labels = options.namespace_labels
         operator = options.operator
         # a missing CRD may come later: it is logged, and the controller starts when it appears
         self.manager = Manager(
             client,
-            namespaces=self._namespaces,
+            namespaces=self._labels or self._namespaces,
             informer_options=replace(
                 operator.informer_options() or DEFAULT_OPTIONS,
                 resync_seconds=options.resync,
@@ -118,7 +119,9 @@ class Program:
                 continue
             if known and not any(_holds_any(one) for _, mine in known for one in mine):
                 idle = [setup for setup, _ in known]
-                problem = nothing_to_do(idle, self._namespaces, self._count_elsewhere(idle))
+                problem = nothing_to_do(
+                    idle, self._namespaces, self._count_elsewhere(idle), labels=self._labels
+                )
                 log.info(problem.what, **problem.facts())
             return
 
@@ -145,17 +148,20 @@ def _holds_any(informer: MultiNamespaceInformer[Any]) -> bool:
     return any(one.objects or one.quarantined for one in statistics)
 
 
-def nothing_to_do(idle: Sequence[Setup], namespaces: Sequence[str], elsewhere: int | None = None) -> Problem:
+def nothing_to_do(
+    idle: Sequence[Setup], namespaces: Sequence[str], elsewhere: int | None = None, *, labels: str = ""
+) -> Problem:
     """
     E15: the program runs, and has no object to work on.
 
     Args: idle are controllers without one; namespaces () = all; elsewhere counts the objects in other
-    namespaces, None = not known.
+    namespaces, None = not known; labels of the namespaces that are watched, "" = any.
     """
     kinds = [kind.resource for setup in idle for kind in setup.kinds]
     in_namespaces = any(resource.namespaced for resource in kinds)
     namespace = ",".join(namespaces) if in_namespaces else ""
-    everywhere = "in any namespace" if in_namespaces else "in the cluster"
+    anywhere = f"in a namespace with {labels}" if labels else "in any namespace"
+    everywhere = anywhere if in_namespaces else "in the cluster"
     where = f'in namespace "{namespace}"' if namespace else everywhere
     others = f" ({elsewhere} in other namespaces)" if namespace and elsewhere is not None else ""
     there = f" -n {namespaces[0]}" if namespace else ""

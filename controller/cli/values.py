@@ -67,8 +67,21 @@ def namespace_name(text: str) -> str:
     return text
 
 
-def namespace_names(text: str) -> str:
-    """A list such as `a,b`; "" = all. An empty place in a list is no name: a variable may not be set."""
+def is_label_selector(text: str) -> bool:
+    """Whether a text is no list of names."""
+    return any(char in text for char in "=!()<>")
+
+
+def namespaces(text: str) -> str:
+    """
+    A list such as `a,b`, "" = all; or a selector of the namespaces' labels, such as `team=a`.
+
+    An empty place in a list is no name: a variable may not be set.
+    """
+    if is_label_selector(text):
+        from handloop.apis.labels import parse_selector  # noqa: PLC0415 - a version needs no library
+
+        return str(parse_selector(text))
     names = [name.strip() for name in text.split(",")] if text else []
     if not all(names):
         raise ValueError(f'"{text}" lacks the name of a namespace; all namespaces are -A')

@@ -53,6 +53,7 @@ from handloop import (
     Kind,
     Lister,
     MaxOfRateLimiter,
+    NamespaceNotWatched,
     NoMetaError,
     NotFound,
     ObjectMeta,
@@ -270,6 +271,10 @@ class FooController:
         if error is None:  # (11) forget, or add rate limited
             self._workqueue.forget(name)
             self.outcomes.succeeded(name)
+        elif isinstance(error, NamespaceNotWatched):
+            # its namespace has left, which is no end of the Foo: it is listed if the namespace comes back
+            self._workqueue.forget(name)
+            self.outcomes.waits(name, WaitError(str(error)))
         elif isinstance(error, HeldBackError | WaitError):
             # no failure: the rate limiter is not told, so that the Foo waits no longer than it has to
             self._workqueue.add_after(name, error.retry_seconds)

@@ -8,6 +8,7 @@ The runtime for controllers, as controller-runtime has it. It knows no example a
     informer_source, predicates              from watch events to names
     caches, multi_namespace_informer         the informers of a process
     controller_caches, referred_objects      those of them that one controller reads
+    namespace_fence                          no write into a namespace that is watched no longer
     own_writes, owner_recheck                guards against old caches
     repeat_backoff, hot_loops                guards against fights
     reconcile_writes, applied_fields         the writes of a reconcile: counted, and remembered

@@ -10,7 +10,7 @@ Follows: controller-runtime pkg/builder.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from difflib import get_close_matches
@@ -110,13 +110,14 @@ class _Rechecked:
         self,
         reconcile: ReconcileFunc[ObjectName],
         owners: OwnerRecheck[Any],
-        cached: Callable[[ObjectName], Kind | None],
+        informer: MultiNamespaceInformer[Any],
         *,
         clock: Clock,
     ) -> None:
         self._reconcile = reconcile
+        self._has_left = informer.has_left
         self._owners = owners
-        self._cached = cached
+        self._cached = informer.get
         self._refusals = RepeatBackoff("told already", clock=clock)
 
     def reconcile(self, name: ObjectName, context: Context) -> Result | None:
@@ -127,11 +128,17 @@ class _Rechecked:
             # no failure: it would count for max_retries
             return Result(requeue_after=error.retry_seconds)
         try:
-            return self._reconcile(name, context)
+            return None if self._has_left(name.namespace) else self._reconcile(name, context)
         except Invalid as error:
             with suppress(HeldBackError):
                 self._tell(name, context, error.status.message)
             raise
+        except Exception as error:
+            # its objects are not gone, and not ours: they are listed again if the namespace comes back
+            if not self._has_left(name.namespace):
+                raise
+            context.log.debug("Dropped, as its namespace is watched no longer", v=2, err=str(error))
+            return None
 
     def _tell(self, name: ObjectName, context: Context, message: str) -> None:
         """Once per generation and message, and ever more rarely for the retries."""
@@ -378,7 +385,7 @@ class ControllerBuilder(Generic[K]):
             deleted_by_us=own_writes.has_deleted,
             clock=clock,
         )
-        rechecked = _Rechecked(reconcile, owners, informers[0].get, clock=clock)
+        rechecked = _Rechecked(reconcile, owners, informers[0], clock=clock)
         controller = self._new_controller(rechecked, queue, writes, caches)
         self._manager.add(controller)
         self._manager.declare_reconciled(kind)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 from functools import partial
 from typing import Any, Final, TypeVar
@@ -16,13 +16,21 @@ from typing import Any, Final, TypeVar
 from msgspec.structs import replace
 
 from handloop.apis.fields import NAME, FieldTerm
+from handloop.apis.label_syntax import label_value_errors
+from handloop.apis.labels import Selector, parse_selector
 from handloop.apis.meta import Kind
 from handloop.controller.runtime.metrics.informer_metrics import lag_seconds
-from handloop.controller.runtime.multi_namespace_informer import MultiNamespaceInformer, failing
+from handloop.controller.runtime.multi_namespace_informer import (
+    ChangingNamespaces,
+    MultiNamespaceInformer,
+    failing,
+)
+from handloop.controller.runtime.rbac.access import FOLLOWING_NAMESPACES, Access
 from handloop.controller.runtime.reconcile import Deadline, ReconcileError
 from handloop.informers.factory import ResourceSource, SharedInformerFactory
+from handloop.informers.handlers import ResourceEventHandlerFuncs
 from handloop.informers.informer_options import DEFAULT_OPTIONS, InformerOptions
-from handloop.informers.keys import ObjectName
+from handloop.informers.keys import ObjectName, deletion_handling_object_to_name
 from handloop.informers.listwatch import ListWatch
 from handloop.informers.progress import SyncProgress
 from handloop.informers.selection import EVERYTHING, Selection
@@ -30,10 +38,18 @@ from handloop.informers.shared_informer import SharedIndexInformer
 from handloop.informers.sync import SYNC_POLL_SECONDS
 from handloop.seams.clock import REAL_CLOCK, Clock
 from handloop.seams.locks import new_lock
+from handloop.seams.logs import get_logger
 from handloop.seams.seams import REAL_SEAMS, Seams
 from handloop.seams.threads import Joinable, join_all
 
+log = get_logger("caches")
+
 T = TypeVar("T", bound=Kind)
+
+
+class _Namespace(Kind, group="", version="v1", kind="Namespace", scope="Cluster"):
+    """What is known of a namespace here: its name."""
+
 
 WARM_UP_SECONDS: Final = 60.0
 """How long warm_up waits for caches that are still being filled."""
@@ -90,19 +106,22 @@ class Caches:
     """
     One informer factory per namespace; one for all namespaces when none is named. Threads: any.
 
+    With a label selector in place of names, factories come and go with the namespaces that it selects. A
+    namespace that leaves is no deletion: its informers end, and no handler is called.
     A cluster-scoped kind has one informer, for any namespaces.
     State: _stop, that of start, None before. start writes it before it starts the factories, each under its
-    lock: an informer that is made too late for that start finds _stop written. Under _lock (5): _ones =
-    the informers of watch_one that may still run, and their threads.
+    lock: an informer that is made too late for that start finds _stop written. Under _lock (4): _factories, a
+    mapping that is replaced; _views = (kind, selection) -> its informers; _left = the namespaces that have
+    left; _ones = the informers of watch_one that may still run, and their threads.
     """
 
     def __init__(
         self,
         client: ResourceSource,
         *,
-        namespaces: Sequence[str] = (),
+        namespaces: Sequence[str] | str | Selector = (),
         options: InformerOptions = DEFAULT_OPTIONS,
-        fill: Callable[[MultiNamespaceInformer[Any]], None] = lambda _informer: None,
+        fill: Callable[[MultiNamespaceInformer[Any], str], None] = lambda _informer, _namespace: None,
         seams: Seams = REAL_SEAMS,
     ) -> None:
         """
@@ -117,28 +136,101 @@ class Caches:
         self._fill = fill
         self._clock = seams.clock
         self._stop: threading.Event | None = None
-        self._lock = new_lock("Caches._lock", 5)
+        self._lock = new_lock("Caches._lock", 4)
         self._ones: dict[SharedIndexInformer[Any], Joinable] = {}
+        self._views: dict[tuple[type[Kind], Selection], MultiNamespaceInformer[Any]] = {}
+        self._left: set[str] = set()
+        self._factories: dict[str, SharedInformerFactory] = {}
+        self._namespaces: SharedInformerFactory | None = None
+        self._changing: ChangingNamespaces | None = None
         chosen = chosen_namespaces(namespaces)
-        self._factories = {
-            namespace: SharedInformerFactory(
-                client,
-                namespace=namespace,
-                options=replace(options, name_suffix=f"@{namespace}" if len(chosen) > 1 else ""),
-                seams=seams,
+        if isinstance(chosen, Selector):
+            self._cluster = self._new_factory("")
+            self._follow(chosen)
+            return
+        for namespace in chosen:
+            self._factories[namespace] = self._new_factory(
+                namespace, f"@{namespace}" if len(chosen) > 1 else ""
             )
-            for namespace in chosen
-        }
+        self._cluster = next(iter(self._factories.values()))
+
+    def _new_factory(self, namespace: str, suffix: str = "") -> SharedInformerFactory:
+        options = replace(self._options, name_suffix=suffix)
+        return SharedInformerFactory(self._client, namespace=namespace, options=options, seams=self._seams)
+
+    # namespaces that come and go
+
+    def _follow(self, labels: Selector) -> None:
+        """Watch the namespaces with these labels."""
+        self._namespaces = self._new_factory("", "[watched]")
+        informer = self._namespaces.informer_for(_Namespace, labels=labels)
+        registration = informer.add_event_handler(
+            ResourceEventHandlerFuncs(
+                add_func=lambda each: self._join(each.metadata.name),
+                delete_func=lambda each: self._leave(deletion_handling_object_to_name(each).name),
+            )
+        )
+        self._changing = ChangingNamespaces(str(labels), registration.has_synced)
+
+    def _join(self, namespace: str) -> None:
+        """The listener of the namespaces."""
+        factory = self._new_factory(namespace, f"@{namespace}")
+        with self._lock:
+            self._left.discard(namespace)
+            self._factories = {**self._factories, namespace: factory}
+            for (kind, selection), view in self._views.items():
+                if kind.resource.namespaced:
+                    view.join(namespace, factory.informer_of(kind, selection))
+        assert self._stop is not None
+        factory.start(self._stop)
+        log.debug("Namespace joins", v=2, namespace=namespace)
+
+    def _leave(self, namespace: str) -> None:
+        """The listener of the namespaces."""
+        with self._lock:
+            self._left.add(namespace)
+            factory = self._factories[namespace]
+            self._factories = {name: its for name, its in self._factories.items() if name != namespace}
+            views = [view for (kind, _), view in self._views.items() if kind.resource.namespaced]
+        for view in views:
+            view.mute(namespace)
+        for view in views:
+            view.leave(namespace)
+        for informer in factory.informers():
+            informer.stop()
+        log.debug("Namespace leaves", v=2, namespace=namespace)
+
+    def access(self) -> Iterator[Access]:
+        """What following namespaces needs."""
+        if self._namespaces is not None:
+            yield FOLLOWING_NAMESPACES
+
+    def has_left(self, namespace: str) -> bool:
+        """Whether a namespace was watched, and is not now."""
+        return namespace in self._left
+
+    # informers
 
     def informer_for(self, kind: type[T], selection: Selection = EVERYTHING) -> MultiNamespaceInformer[T]:
         """The shared informers of a selection; after start they are started, but not waited for."""
-        factories = self._factories
-        if not kind.resource.namespaced:
-            factories = {"": next(iter(factories.values()))}
-        made = {space: factory.informer_of(kind, selection) for space, factory in factories.items()}
+        with self._lock:
+            view = self._views.get((kind, selection))
+            if view is None:
+                view = self._views[kind, selection] = self._new_view(kind, selection)
         if self._stop is not None:
             self.start(self._stop)
-        return MultiNamespaceInformer(kind, made, selection=selection, fill=self._fill)
+        return view
+
+    def _new_view(self, kind: type[T], selection: Selection) -> MultiNamespaceInformer[T]:
+        namespaced = kind.resource.namespaced
+        factories = self._factories if namespaced else {"": self._cluster}
+        return MultiNamespaceInformer(
+            kind,
+            {namespace: factory.informer_of(kind, selection) for namespace, factory in factories.items()},
+            selection=selection,
+            changing=self._changing if namespaced else None,
+            fill=self._fill,
+        )
 
     def watch_one(self, kind: type[T], name: ObjectName) -> MultiNamespaceInformer[T]:
         """
@@ -176,12 +268,16 @@ class Caches:
 
     def informers(self) -> list[SharedIndexInformer[Any]]:
         """All informers: by namespace, in the order of the first requests."""
-        return [informer for factory in self._factories.values() for informer in factory.informers()]
+        return [informer for factory in self._all_factories() for informer in factory.informers()]
+
+    def _all_factories(self) -> list[SharedInformerFactory]:
+        other = [] if self._namespaces is None else [self._namespaces, self._cluster]
+        return [*other, *self._factories.values()]
 
     def start(self, stop: threading.Event) -> None:
         """Start the informers made so far, and from here on new ones; does not wait."""
         self._stop = stop
-        for factory in self._factories.values():
+        for factory in self._all_factories():
             factory.start(stop)
 
     def stop(self) -> None:
@@ -199,7 +295,7 @@ class Caches:
         Blocks: until they have ended.
         """
         deadline = Deadline(seconds, clock=self._clock)
-        late = [kind for each in self._factories.values() for kind in each.shutdown(deadline.remaining())]
+        late = [kind for each in self._all_factories() for kind in each.shutdown(deadline.remaining())]
         with self._lock:
             ones = dict(self._ones)
         for one in ones:
@@ -215,7 +311,7 @@ class Caches:
         """
         progress = self._progress()
         until = self._clock.now() + WARM_UP_SECONDS
-        while self._clock.now() < until and any(map(_is_being_filled, self.informers())):
+        while self._clock.now() < until and self._is_being_filled():
             progress.tick()
             if self._clock.sleep(SYNC_POLL_SECONDS, stop):
                 return
@@ -227,7 +323,7 @@ class Caches:
         Blocks: until all are filled, or stop is set.
         """
         progress = self._progress()
-        while not all(informer.has_synced() for informer in self.informers()):
+        while self._unfilled():
             progress.tick()
             if self._clock.sleep(SYNC_POLL_SECONDS, stop):
                 return
@@ -235,8 +331,17 @@ class Caches:
 
     def synced_check(self) -> str | None:
         """A health check: every cache is filled."""
-        waiting = [one.kind.resource.plural for one in self.informers() if not one.has_synced()]
+        waiting = [view.kind.resource.plural for view in self._unfilled()]
         return f"no complete list yet of {', '.join(dict.fromkeys(waiting))}" if waiting else None
+
+    def _is_being_filled(self) -> bool:
+        unknown = self._changing is not None and not self._changing.known()
+        return unknown or any(map(_is_being_filled, self.informers()))
+
+    def _unfilled(self) -> list[MultiNamespaceInformer[Any]]:
+        with self._lock:
+            views = list(self._views.values())
+        return [view for view in views if not view.has_synced()]
 
     def fresh_check(self) -> str | None:
         """A health check: no cache may lag by more than FRESH_SECONDS, as without an API server."""
@@ -251,15 +356,21 @@ class Caches:
         )
 
 
-def chosen_namespaces(namespaces: Sequence[str]) -> list[str]:
+def chosen_namespaces(namespaces: Sequence[str] | str | Selector) -> list[str] | Selector:
     """
-    The namespaces to watch, each once; [""] for all of them.
+    The namespaces to watch, each once, [""] for all of them; or the selector of their labels, `team=a`.
 
-    Raises: TypeError for a str, whose letters would be taken for namespaces; ValueError for all namespaces
-    beside single ones, whose objects would be held twice.
+    Raises: TypeError for a str that is one name; SelectorError for one that is no selector; ValueError for
+    all namespaces beside single ones, whose objects would be held twice.
     """
+    if isinstance(namespaces, Selector):
+        return namespaces
     if isinstance(namespaces, str):
-        raise TypeError(f"namespaces is a sequence of names, such as ({namespaces!r},), and not a str")
+        if not namespaces or not label_value_errors(namespaces):
+            raise TypeError(
+                f"namespaces is a sequence of names, such as ({namespaces!r},), or a label selector"
+            )
+        return parse_selector(namespaces)
     chosen = list(dict.fromkeys(namespaces)) or [""]
     if "" in chosen and len(chosen) > 1:
         raise ValueError(

@@ -23,6 +23,7 @@ from typing import Any, Final, Self, TypeVar
 from msgspec.structs import replace
 from prometheus_client import CollectorRegistry
 
+from handloop.apis.labels import Selector
 from handloop.apis.meta import Kind
 from handloop.client.auth.in_cluster import SERVICE_ACCOUNT, in_cluster_possible
 from handloop.client.config import ClientConfig, load_config
@@ -49,6 +50,7 @@ from handloop.controller.runtime.metrics.controller_metrics import (
 from handloop.controller.runtime.metrics.informer_metrics import CacheState, InformerMetricsProvider
 from handloop.controller.runtime.metrics.metrics_page import new_registry
 from handloop.controller.runtime.multi_namespace_informer import MultiNamespaceInformer
+from handloop.controller.runtime.namespace_fence import NamespaceFence
 from handloop.controller.runtime.process_services import ProcessServices
 from handloop.controller.runtime.rbac.access import Access, merged
 from handloop.controller.runtime.reconcile import Deadline, DeadlineExceededError, WaitError
@@ -106,7 +108,7 @@ class Manager:
         self,
         client: Client,
         *,
-        namespaces: Sequence[str] = (),
+        namespaces: Sequence[str] | str | Selector = (),
         informer_options: InformerOptions = DEFAULT_OPTIONS,
         controller_options: ControllerOptions = DEFAULT_CONTROLLER_OPTIONS,
         registry: CollectorRegistry | None = None,
@@ -116,7 +118,8 @@ class Manager:
         """
         Make a manager; nothing is asked of the server before run.
 
-        Args: namespaces to watch, () = all; a read of another namespace raises NamespaceNotWatched.
+        Args: namespaces to watch, () = all, or a selector of their labels, such as "team=a": then they come
+        and go, which is no deletion of their objects. A read of another namespace raises NamespaceNotWatched.
         informer_options are those of every informer, controller_options the defaults of every controller; its
         shutdown_timeout_seconds is for all runnables.
         A registry takes one manager; None = a new one, which the manager shows as registry.
@@ -129,7 +132,8 @@ class Manager:
             raise ValueError("a rate limiter is one controller's: pass it to with_options")
         self._work_stop = threading.Event()
         self._caches_stop = threading.Event()
-        self.client = client.until(self._work_stop, patience_seconds=PATIENCE_SECONDS).wrap(
+        fenced = client.wrap(partial(NamespaceFence, has_left=self._has_left))
+        self.client = fenced.until(self._work_stop, patience_seconds=PATIENCE_SECONDS).wrap(
             partial(WriteFence, seconds_to_write=self.seconds_to_write)
         )
         self.seams = seams
@@ -144,7 +148,7 @@ class Manager:
         self.reconcile_metrics = ReconcileMetrics(registry)
         self.own_write_metrics = OwnWriteMetrics(registry)
         self._stop = threading.Event()
-        self._recorders = Recorders(client, seams=seams)
+        self._recorders = Recorders(fenced, seams=seams)
         self._caches = Caches(
             client.until(self._caches_stop),
             namespaces=namespaces,
@@ -163,7 +167,7 @@ class Manager:
         self._lock = new_lock("Manager._lock", 3)
         self._runnables: list[Runnable] = []
         self._begun: set[str] = set()
-        self._access: list[Access] = []
+        self._access: list[Access] = [*self._caches.access()]
         self._reconciled: list[type[Kind]] = []
         self._ran = False
         self._failures: list[BaseException] = []
@@ -189,7 +193,7 @@ class Manager:
         leader_election: str | LeaseTerms = "",
         metrics: str | None = None,
         health: str | None = None,
-        namespaces: Sequence[str] = (),
+        namespaces: Sequence[str] | str | Selector = (),
         registry: CollectorRegistry | None = None,
         seams: Seams = REAL_SEAMS,
         **options: Any,
@@ -269,20 +273,23 @@ class Manager:
         """The same informers, to read."""
         return self.informer_for(kind, labels=labels, fields=fields)
 
-    def _before_read(self, informer: MultiNamespaceInformer[Any]) -> None:
-        if READER.get():
-            self._wait_for(informer)
+    def _has_left(self, namespace: str) -> bool:
+        return self._caches.has_left(namespace)
 
-    def _wait_for(self, informer: MultiNamespaceInformer[Any]) -> None:
+    def _before_read(self, informer: MultiNamespaceInformer[Any], namespace: str) -> None:
+        if READER.get():
+            self._wait_for(informer, namespace)
+
+    def _wait_for(self, informer: MultiNamespaceInformer[Any], namespace: str = "") -> None:
         with self._lock:
             ran, stop = self._ran, self._stop
-        if not ran or informer.has_synced():
+        if not ran or informer.has_synced(namespace):
             return
         plural = informer.kind.resource.plural + informer.selection.suffix
 
         def troubles() -> Sequence[str]:
-            left = informer.troubles()
-            if READER.get() == "reconcile" and informer.is_failing():
+            left = informer.troubles(namespace)
+            if READER.get() == "reconcile" and informer.is_failing(namespace):
                 raise WaitError(f"the cache of {plural} is not filled: {'; '.join(left)}")
             return left
 
@@ -293,7 +300,7 @@ class Manager:
             timeout_seconds=self.controller_options.cache_sync_timeout_seconds,
             clock=self.seams.clock,
         )
-        if not informer.has_synced():
+        if not informer.has_synced(namespace):
             raise DeadlineExceededError(f"stopping: the cache of {plural} is not filled")
 
     def recorder(self, component: str) -> EventRecorder:

@@ -1,13 +1,14 @@
 """
 The informers of one kind, seen as one: of all namespaces, or of each of several.
 
-A server can watch one namespace or all. A controller of several namespaces has an informer in each.
+A server can watch one namespace or all. A controller of several namespaces has an informer in each. With a
+selector of namespaces they come and go.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, Protocol, TypeVar
+from collections.abc import Callable, Mapping
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
@@ -15,11 +16,12 @@ from handloop.apis.meta import Kind
 from handloop.informers.handlers import ResourceEventHandler
 from handloop.informers.indexer import Indexers
 from handloop.informers.informer_statistics import ReflectorStatistics
-from handloop.informers.keys import ObjectName
-from handloop.informers.lister import Cache, Lister, MergedCache
+from handloop.informers.keys import DeletedFinalStateUnknown, ObjectName
+from handloop.informers.lister import Cache, Lister, MergedCache, NamespaceNotWatched
 from handloop.informers.quarantine import UndecodableCallback
 from handloop.informers.selection import EVERYTHING, Selection
 from handloop.informers.shared_informer import SharedIndexInformer
+from handloop.seams.locks import new_lock
 
 T = TypeVar("T", bound=Kind)
 
@@ -31,39 +33,118 @@ class Synced(Protocol):
         """Whether the handler has returned from every add of the initial list."""
 
 
-class _AllSynced:
-    def __init__(self, parts: Sequence[Synced]) -> None:
-        self._parts = parts
+class ChangingNamespaces(NamedTuple):
+    """Namespaces that come and go: what they have in common, in words, and whether the first are known."""
+
+    text: str
+    known: Callable[[], bool]
+
+
+class _Gate(Generic[T]):
+    """
+    A handler of one namespace, until it leaves. Implements handloop.informers.handlers.ResourceEventHandler.
+
+    A call that is under way then may read what is watched no longer.
+    """
+
+    def __init__(self, handler: ResourceEventHandler[T]) -> None:
+        self._handler = handler
+        self.has_left = False
+
+    def on_add(self, obj: T, is_in_initial_list: bool) -> None:  # noqa: FBT001 - client-go's signature
+        self._call(self._handler.on_add, obj, is_in_initial_list)
+
+    def on_update(self, old: T, new: T) -> None:
+        self._call(self._handler.on_update, old, new)
+
+    def on_delete(self, obj: T | DeletedFinalStateUnknown[T]) -> None:
+        self._call(self._handler.on_delete, obj)
+
+    def _call(self, function: Callable[..., None], *event: Any) -> None:
+        if self.has_left:
+            return
+        try:
+            function(*event)
+        except NamespaceNotWatched:
+            if not self.has_left:
+                raise
+
+
+class _Registration(Generic[T]):
+    """A handler of all parts, also of those that come later."""
+
+    def __init__(
+        self, handler: ResourceEventHandler[T], resync_seconds: float | None, *, changing: bool
+    ) -> None:
+        """Args: changing = namespaces come and go."""
+        self._handler = handler
+        self._resync_seconds = resync_seconds
+        self._changing = changing
+        self._gates: dict[str, _Gate[T]] = {}
+        self._parts: dict[str, tuple[SharedIndexInformer[T], Synced]] = {}
+
+    def join(self, namespace: str, part: SharedIndexInformer[T]) -> None:
+        """Add the handler to a part."""
+        handler = self._handler
+        if self._changing:
+            handler = self._gates[namespace] = _Gate(handler)
+        added = part.add_event_handler(handler, resync_seconds=self._resync_seconds)
+        self._parts = {**self._parts, namespace: (part, added)}
+
+    def mute(self, namespace: str) -> None:
+        """What the part has still to tell is not passed on."""
+        self._gates[namespace].has_left = True
+
+    def leave(self, namespace: str) -> None:
+        """The part is stopped by its factory."""
+        del self._gates[namespace]
+        self._parts = {name: part for name, part in self._parts.items() if name != namespace}
 
     def has_synced(self) -> bool:
-        """Whether each part has."""
-        return all(part.has_synced() for part in self._parts)
+        """Whether each part that is waited for has."""
+        return all(added.has_synced() for part, added in self._parts.values() if not self._skips(part))
+
+    def _skips(self, part: SharedIndexInformer[T]) -> bool:
+        return self._changing and not part.has_synced() and failing(part) is not None
 
 
 class MultiNamespaceInformer(Lister[T]):
     """
     One kind's informers by namespace ("" = all namespaces, or a cluster-scoped kind): a lister to listen to.
 
-    Threads: any.
-
-    Their factories start and stop them. Fields: kind; informers; indexer, their stores, to read.
+    Their factories start and stop them. A namespace that leaves is no deletion: no handler is called, reads
+    of it raise NamespaceNotWatched, and `has_left` is True for it.
+    Fields: kind; indexer, their stores, to read.
+    State: _parts, a mapping that is replaced; under _lock (6) what parts that come later get: _indexers,
+    _callbacks and _registrations, and _on_left. Threads: any.
     """
 
     def __init__(
         self,
         kind: type[T],
-        parts: dict[str, SharedIndexInformer[T]],
+        parts: Mapping[str, SharedIndexInformer[T]],
         *,
         selection: Selection = EVERYTHING,
-        fill: Callable[[MultiNamespaceInformer[Any]], None] = lambda _informer: None,
+        changing: ChangingNamespaces | None = None,
+        fill: Callable[[MultiNamespaceInformer[Any], str], None] = lambda _informer, _namespace: None,
     ) -> None:
-        """Args: fill is called before get, list and by_index while the stores are not filled."""
+        """
+        Args: changing None = parts are all there will be. fill is called with the namespace, "" = all, before
+        get, list and by_index while the stores are not filled.
+        """
         self.kind = kind
         self._fill = fill
-        self.informers = tuple(parts.values())
+        self._changing = changing
         self._parts = dict(parts)
-        stores = {namespace: informer.indexer for namespace, informer in parts.items()}
-        self.indexer: Cache[T] = stores[""] if "" in stores else MergedCache(stores, kind.resource)
+        self._lock = new_lock("MultiNamespaceInformer._lock", 6)
+        self._indexers: list[Indexers[T]] = []
+        self._callbacks: list[UndecodableCallback] = []
+        self._registrations: list[_Registration[T]] = []
+        self._on_left: list[Callable[[str], None]] = []
+        stores = self._stores()
+        watched = f"those with {changing.text}" if changing else ""
+        self._merged = MergedCache(stores, kind.resource, watched=watched)
+        self.indexer: Cache[T] = stores.get("", self._merged)
         super().__init__(self.indexer, kind.resource, selection)
 
     def __repr__(self) -> str:
@@ -71,9 +152,61 @@ class MultiNamespaceInformer(Lister[T]):
         where = ", ".join(self._parts) if "" not in self._parts else "all namespaces"
         return f"<MultiNamespaceInformer of {self.kind.resource}{self.selection.suffix}, {where}, {state}>"
 
-    def has_synced(self) -> bool:
-        """Whether every first list is completely in its store."""
-        return all(informer.has_synced() for informer in self.informers)
+    @property
+    def informers(self) -> tuple[SharedIndexInformer[T], ...]:
+        """The parts that there are."""
+        return tuple(self._parts.values())
+
+    # namespaces that come and go
+
+    def join(self, namespace: str, part: SharedIndexInformer[T]) -> None:
+        """Take a namespace in, before its informer starts."""
+        with self._lock:
+            for indexers in self._indexers:
+                part.add_indexers(indexers)
+            for callback in self._callbacks:
+                part.on_undecodable(callback)
+            for registration in self._registrations:
+                registration.join(namespace, part)
+            self._replace_parts_locked({**self._parts, namespace: part})
+
+    def mute(self, namespace: str) -> None:
+        """Call no handler for a namespace any more, before it leaves the first kind: handlers read others."""
+        with self._lock:
+            for registration in self._registrations:
+                registration.mute(namespace)
+
+    def leave(self, namespace: str) -> None:
+        """Let a namespace go, after mute; its factory stops its informer after that."""
+        with self._lock:
+            for registration in self._registrations:
+                registration.leave(namespace)
+            self._replace_parts_locked({name: p for name, p in self._parts.items() if name != namespace})
+            callbacks = tuple(self._on_left)
+        for callback in callbacks:
+            callback(namespace)
+
+    def on_left(self, callback: Callable[[str], None]) -> None:
+        """Call callback with each namespace that leaves, after it has left."""
+        with self._lock:
+            self._on_left.append(callback)
+
+    def has_left(self, namespace: str) -> bool:
+        """Whether namespaces come and go, and this one is not watched now."""
+        return self._changing is not None and self._part(namespace) is None
+
+    def _replace_parts_locked(self, parts: dict[str, SharedIndexInformer[T]]) -> None:
+        self._parts = parts
+        self._merged.stores = self._stores()
+
+    def _stores(self) -> dict[str, Cache[T]]:
+        return {namespace: part.indexer for namespace, part in self._parts.items()}
+
+    # the informers as one
+
+    def has_synced(self, namespace: str = "") -> bool:
+        """Whether every first list that troubles waits for is completely in its store."""
+        return self._is_known() and all(part.has_synced() for part in self._awaited(namespace))
 
     def add_indexers(self, indexers: Indexers[T]) -> None:
         """
@@ -81,29 +214,37 @@ class MultiNamespaceInformer(Lister[T]):
 
         Raises: as SharedIndexInformer.
         """
-        for informer in self.informers:
-            informer.add_indexers(indexers)
+        with self._lock:
+            for informer in self.informers:
+                informer.add_indexers(indexers)
+            self._indexers.append(indexers)
 
     def on_undecodable(self, callback: UndecodableCallback) -> None:
         """Call callback for every object that does not fit its type, beginning with those known already."""
-        for informer in self.informers:
-            informer.on_undecodable(callback)
+        with self._lock:
+            for informer in self.informers:
+                informer.on_undecodable(callback)
+            self._callbacks.append(callback)
 
     def add_event_handler(
         self, handler: ResourceEventHandler[T], *, resync_seconds: float | None = None
     ) -> Synced:
         """Call handler for every change, on one thread per namespace."""
-        parts = self.informers
-        return _AllSynced([part.add_event_handler(handler, resync_seconds=resync_seconds) for part in parts])
+        registration = _Registration(handler, resync_seconds, changing=self._changing is not None)
+        with self._lock:
+            for namespace, part in self._parts.items():
+                registration.join(namespace, part)
+            self._registrations.append(registration)
+        return registration
 
     def stop(self) -> None:
         """End the informers, for good; does not wait."""
         for informer in self.informers:
             informer.stop()
 
-    def _read(self) -> Cache[T]:
-        if not self.has_synced():
-            self._fill(self)
+    def _read(self, namespace: str = "") -> Cache[T]:
+        if not self.has_synced(namespace):
+            self._fill(self, namespace)
         return self.indexer
 
     def get_by_key(self, key: str) -> T | None:
@@ -138,13 +279,32 @@ class MultiNamespaceInformer(Lister[T]):
     def _part(self, namespace: str) -> SharedIndexInformer[T] | None:
         return self._parts.get(namespace) or self._parts.get("")
 
-    def is_failing(self) -> bool:
-        """Whether a first list has failed, and is tried again."""
-        return any(failing(part) for part in self.informers if not part.has_synced())
+    def is_failing(self, namespace: str = "") -> bool:
+        """Whether a first list that troubles waits for has failed, and is tried again."""
+        return any(failing(part) for part in self._awaited(namespace) if not part.has_synced())
 
-    def troubles(self) -> list[str]:
-        """Why first lists are not complete yet, in words, one per informer that is not synced."""
-        return [_trouble(part) for part in self.informers if not part.has_synced()]
+    def troubles(self, namespace: str = "") -> list[str]:
+        """
+        Why first lists are not complete yet, in words, one per informer that is not synced.
+
+        Where namespaces come and go, one whose list fails, as before its role is bound, keeps no other
+        waiting, but the given namespace is waited for, and for no other.
+        """
+        if self._changing is not None and not self._changing.known():
+            plural = self.kind.resource.group_resource
+            return [f"{plural}: it is not known yet which namespaces have {self._changing.text}"]
+        return [_trouble(part) for part in self._awaited(namespace) if not part.has_synced()]
+
+    def _is_known(self) -> bool:
+        return self._changing is None or self._changing.known()
+
+    def _awaited(self, namespace: str) -> list[SharedIndexInformer[T]]:
+        parts = self._parts
+        if self._changing is None:
+            return list(parts.values())
+        if namespace in parts:
+            return [parts[namespace]]
+        return [part for part in parts.values() if part.has_synced() or not failing(part)]
 
 
 def failing(informer: SharedIndexInformer[Any]) -> ReflectorStatistics | None:

@@ -95,6 +95,7 @@ class ReferredObjects(Generic[T]):
             update_func=lambda _old, new: look(object_name(new)),
             delete_func=lambda obj: look(deletion_handling_object_to_name(obj)),
         )
+        self._owners.on_left(self._forget_namespace)
         self._registration = self._owners.add_event_handler(handler)
 
     def troubles(self) -> list[str]:
@@ -156,6 +157,13 @@ class ReferredObjects(Generic[T]):
         if not owners:
             del self._by[name]
         return not owners
+
+    def _forget_namespace(self, namespace: str) -> None:
+        """It is watched no longer: its objects count as unknown, and refer to nothing."""
+        with self._lock:
+            owners = [owner for owner in self._of if owner.namespace == namespace]
+        for owner in owners:
+            self._look_at(owner)
 
     def _read_locked(self, owner: ObjectName, before: frozenset[ObjectName]) -> frozenset[ObjectName]:
         obj = self._owners.get_by_key(str(owner))

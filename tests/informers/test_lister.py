@@ -187,7 +187,7 @@ def test_a_namespace_that_is_not_watched_is_not_empty() -> None:
     assert not isinstance(caught.value, NotFound)
     assert str(caught.value) == (
         'unable to get deployments.apps "three/a" from the cache: namespace "three" is not watched, '
-        "but one, two: name it among the namespaces to watch, or ask the server with a client"
+        "but one, two: have it watched, too, or ask the server with a client"
     )
 
 

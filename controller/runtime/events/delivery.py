@@ -20,7 +20,7 @@ from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 from msgspec.structs import replace
 
 from handloop.apis.core_v1 import Event
-from handloop.client.errors import AlreadyExists, APIError, NotFound
+from handloop.client.errors import AlreadyExists, APIError, Cancelled, NotFound
 from handloop.client.resource_client import PatchType
 from handloop.seams.locks import new_condition, new_lock
 from handloop.seams.logs import get_logger
@@ -267,6 +267,9 @@ class EventDelivery:
             self._log_rejection(error, event)
         except (TypeError, ValueError) as error:  # the request could not be built
             self._log_failure("Unable to construct event (will not retry!)", error, event)
+        except Cancelled as error:
+            # not sent by our own decision: its namespace is watched no longer
+            log.debug("Event dropped", v=2, err=str(error), **self._shown(event))
         except Exception as error:  # noqa: BLE001 - an Event that cannot be sent must not end the recording
             self._log_failure("Unable to write event (may retry after sleeping)", error, event)
             return False

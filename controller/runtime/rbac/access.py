@@ -49,6 +49,13 @@ def owner_access(resource: Resource) -> Access:
     return Access(resource=resource, subresource="finalizers", verbs=("update",))
 
 
+FOLLOWING_NAMESPACES: Final = Access(
+    resource=Resource("", "v1", "namespaces", "Namespace", namespaced=False, singular="namespace"),
+    verbs=("list", "watch"),
+)
+"""What a program needs whose namespaces are those with a label."""
+
+
 def merged(access: Iterable[Access]) -> tuple[Access, ...]:
     """The union of declarations: each verb on a resource once, in the order of first mention."""
     found: dict[Access, set[str]] = {}

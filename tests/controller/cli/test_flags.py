@@ -76,6 +76,15 @@ def test_namespaces_are_names_without_the_spaces_between() -> None:
     assert parse_options(["-n", ""], {}).namespaces == ()
 
 
+def test_namespaces_are_chosen_by_their_labels() -> None:
+    """No name of a namespace looks like a selector."""
+    options = parse_options(["-n", "team=x, env!=prod"], {})
+    assert (options.namespaces, options.namespace_labels) == ((), "env!=prod,team=x")
+    assert parse_options(["-n", "a,b"], {}).namespace_labels == ""
+    with pytest.raises(UsageError, match=r"expected: '\('"):
+        parse_options(["-n", "team in=x"], {})
+
+
 @pytest.mark.parametrize("text", ["a.b", "A", "../x"])
 def test_the_namespace_of_the_lease_is_checked(text: str, tmp_path: Path) -> None:
     """By flag, and as the pod's own."""

@@ -27,7 +27,8 @@ from handloop.controller.foo.types import Foo
 from handloop.controller.myapp.types import MyApp
 from handloop.controller.program import PROGRAM
 from handloop.controller.runtime.metrics.metrics_page import new_registry
-from handloop.kinds.core_v1 import Node
+from handloop.informers.keys import ObjectName
+from handloop.kinds.core_v1 import Namespace, Node
 from handloop.seams.clock import REAL_CLOCK, Clock
 from handloop.seams.seams import Seams
 from handloop.testing.eventually import eventually as until
@@ -188,6 +189,32 @@ def test_several_namespaces_are_watched_as_one() -> None:
         "deployments.apps@demo",
         "foos.samplecontroller.k8s.io@demo",
     ]
+
+
+def test_namespaces_with_a_label_come_and_go() -> None:
+    """-n team=x: a Foo in one is served; one whose namespace leaves is left alone, without an alarm."""
+    world = World(replace(FOO, namespace="team=x"))
+    world.install()
+    world.create_foo("web")
+
+    def label(team: str) -> None:
+        admin = Client(world.sandbox.transport())  # type: ignore[arg-type] # same shapes
+        admin.resource(Namespace).patch("default", {"metadata": {"labels": {"team": team}}})
+
+    def synced() -> int:
+        return foo_of(world).outcomes.statistics().synced
+
+    with captured_logs() as logs, world.running():
+        world.wait_ready()
+        assert synced() == 0
+        label("x")
+        until(lambda: synced() > 0, "served", seconds=SECONDS)
+        label("y")
+        foos = world.program.manager.informer_for(Foo)
+        until(lambda: foos.has_left("default"), "left", seconds=SECONDS)
+        foo_of(world)._workqueue.add(ObjectName("default", "web"))
+        until(lambda: any(line["event"] == "Sync waits" for line in logs), "looked at", seconds=SECONDS)
+    assert [line for line in logs if line["log_level"] in {"warning", "error"}] == []
 
 
 def test_with_nothing_at_all_every_kind_is_named() -> None:

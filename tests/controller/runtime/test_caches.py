@@ -43,8 +43,8 @@ def test_an_informer_per_namespace() -> None:
 
 
 def test_one_namespace_is_a_sequence_of_one() -> None:
-    """A str is refused: its letters would be watched, without a word."""
-    with pytest.raises(TypeError, match=r"such as \('default',\), and not a str"):
+    """A str of one name is refused: it would be taken for a label selector, without a word."""
+    with pytest.raises(TypeError, match=r"such as \('default',\), or a label selector"):
         Caches(ManagedSandbox().client, namespaces="default")
 
 

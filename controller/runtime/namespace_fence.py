@@ -1,0 +1,32 @@
+"""A fence before the transport: nothing is written into a namespace that is watched no longer."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Final
+
+from handloop.client.errors import Cancelled
+from handloop.client.transport import ForwardingTransport, Transport
+
+_READS: Final = ("GET", "HEAD")
+_NAMESPACE: Final = re.compile(r"/(?:api|apis/[^/]+)/[^/]+/namespaces/([^/]+)/.")
+
+
+class NamespaceFence(ForwardingTransport):
+    """
+    A transport that refuses writes in namespaces that have left: Cancelled, unsent.
+
+    A reconcile that began before may be in the middle of its writes.
+    """
+
+    def __init__(self, transport: Transport, has_left: Callable[[str], bool]) -> None:
+        """Args: has_left is asked for the namespace of every write."""
+        super().__init__(transport)
+        self._has_left = has_left
+
+    def _before_request(self, method: str, path: str, send_seconds: float) -> float:
+        if method not in _READS and (found := _NAMESPACE.match(path)) and self._has_left(found[1]):
+            text = f"namespace {found[1]} is watched no longer: nothing was sent"
+            raise Cancelled(text, host=self.host, request=f"{method} {path}")
+        return send_seconds
