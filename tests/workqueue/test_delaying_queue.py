@@ -57,27 +57,6 @@ def test_the_earlier_add_of_a_waiting_item_counts(
     assert_nothing_comes_within(queue, clock, 0.04)
 
 
-def test_adds_between_steps(queue: AnyDelayingQueue, clock: FakeClock) -> None:
-    """
-    Items come as their times come, also those added after others were due.
-
-    Follows TestAddTwoFireEarly.
-    """
-    queue.add_after("foo", 1)
-    queue.add_after("bar", 0.05)
-    clock.advance(0.06)
-    assert take(queue) == "bar"
-    assert len(queue) == 0
-
-    queue.add_after("baz", 2)
-    clock.advance(1)
-    assert take(queue) == "foo"
-    assert len(queue) == 0
-
-    clock.advance(2)
-    assert take(queue) == "baz"
-
-
 def test_items_due_together_come_in_order_of_time(queue: AnyDelayingQueue, clock: FakeClock) -> None:
     """One step over several times queues in the order of times. Follows TestCopyShifting."""
     queue.add_after("foo", 1)

@@ -108,7 +108,11 @@ def test_no_update_is_lost_in_any_order_of_steps(new_queue: NewQueue, shut_down:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_delayed_items_come_on_time_in_any_order_of_steps(seed: int) -> None:
-    """Delayed items come once each, in the order of their earliest times, at those times."""
+    """
+    Delayed items come once each, in the order of their earliest times, at those times.
+
+    Follows TestAddTwoFireEarly.
+    """
     scheduler = Scheduler(seed)
     set_lock_factory(scheduler.lock)
     queue: DelayingQueue[str] = DelayingQueue(seams=scheduler.seams)
