@@ -95,10 +95,8 @@ def test_every_controller_has_its_definition() -> None:
 
 
 def test_a_chosen_controller_needs_less() -> None:
-    """`--controllers=foo` asks for nothing of MyApps, Services or autoscalers, in a line for each list."""
-    text = printed("rbac", "--controllers=foo")
-    assert "\n- apiGroups: [apps]\n  resources: [deployments]\n" in text
-    document = yaml.safe_load(text)
+    """`--controllers=foo` asks for nothing of MyApps, Services or autoscalers."""
+    document = yaml.safe_load(printed("rbac", "--controllers=foo"))
     groups = {group for rule in document["rules"] for group in rule["apiGroups"]}
     assert groups == {"", "apps", "samplecontroller.k8s.io"}
     assert "services" not in {name for rule in document["rules"] for name in rule["resources"]}
