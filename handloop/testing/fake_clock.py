@@ -67,7 +67,9 @@ class FakeClock:
             if not condition.wait(_HARD_LIMIT_SECONDS):
                 raise TimeoutError("a wait on the fake clock took more than 30 real seconds")
         finally:
-            self._unregister(token, condition)
+            with self._changed:
+                self._waiting.remove(condition)
+                self._deadlines.pop(token, None)
         return self.now() < deadline
 
     def sleep(self, seconds: float, stop: threading.Event) -> bool:
@@ -140,8 +142,3 @@ class FakeClock:
             self._deadlines[self._tokens] = deadline
         self._changed.notify_all()
         return self._tokens
-
-    def _unregister(self, token: int, condition: threading.Condition) -> None:
-        with self._changed:
-            self._waiting.remove(condition)
-            self._deadlines.pop(token, None)

@@ -46,7 +46,7 @@ def _compared(parts: Parts, informer: SharedIndexInformer[Any], kept: Callable[[
             "key": key,
             "cache": _version(old),
             "server": _version(obj),
-            "fields": _paths(old, obj),
+            "fields": list(_different("", msgspec.to_builtins(old), msgspec.to_builtins(obj))),
         }
         for key, obj in server.items()
         if (old := cache.get(key)) is not None and old != obj
@@ -72,11 +72,6 @@ def _listed(parts: Parts, informer: SharedIndexInformer[Any]) -> Iterator[Kind]:
 
 def _version(obj: Any) -> str:
     return str(obj.metadata.resource_version)
-
-
-def _paths(old: Any, new: Any) -> list[str]:
-    """The paths of the fields that differ, such as `spec.replicas`."""
-    return list(_different("", msgspec.to_builtins(old), msgspec.to_builtins(new)))
 
 
 def _different(path: str, old: object, new: object) -> Iterator[str]:

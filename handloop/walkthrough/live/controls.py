@@ -119,7 +119,7 @@ class Controls:
             "many": self._many,
             "steal-lease": self._steal_lease,
             "lose-done": self._lose_done,
-            "clean": self._clean,
+            "clean": lambda _: f"{self._server.clean()} Foos were deleted",
         }
 
     def offers(self) -> list[dict[str, Any]]:
@@ -231,9 +231,6 @@ class Controls:
         self._faults.lose_done(_FOO, foo.key)
         self._parts.queues()[_FOO].add(foo.name)
         return f"the next done() of {foo.key} is left out"
-
-    def _clean(self, _wanted: Mapping[str, Any]) -> str:
-        return f"{self._server.clean()} Foos were deleted"
 
     @property
     def _server(self) -> ClusterActs:

@@ -21,7 +21,7 @@ import re
 import secrets
 import socket
 import threading
-from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from importlib.resources import files
@@ -264,7 +264,8 @@ class LiveServer:
                 await self._send_snapshot(response, cursor, batch.missed)
                 continue
             if batch.steps:
-                await response.send(self._steps_text(batch.steps), id=self._id(cursor), event="steps")
+                text = f"[{','.join(map(self._step_text, batch.steps))}]"
+                await response.send(text, id=self._id(cursor), event="steps")
             # also while steps come without an end: most experiments are observed in the state
             if (state := self._state_text()) != shown:
                 shown = state
@@ -282,9 +283,6 @@ class LiveServer:
         with suppress(TimeoutError):
             await asyncio.wait_for(self._stopping.wait(), seconds)
         return self._stopping.is_set()
-
-    def _steps_text(self, steps: Sequence[Step]) -> str:
-        return f"[{','.join(map(self._step_text, steps))}]"
 
     def _step_text(self, step: Step) -> str:
         """A step as JSON; made once for all viewers."""

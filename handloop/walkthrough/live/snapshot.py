@@ -46,7 +46,8 @@ def snapshot(parts: Parts | None, steps: Sequence[Step], *, clock: Clock = REAL_
         "queues": [_queue(name, queue) for name, queue in parts.queues().items()],
         "workers": _workers(seen, now),
         "results": [_result(sync) for sync in seen if sync.ended_at is not None][-_RESULTS:],
-        "objects": [_replicas(informer) for informer in informers if _has_replicas(informer)],
+        # of our own kinds: custom resources with replicas, wanted and available
+        "objects": [_replicas(informer) for informer in informers if hasattr(informer.kind, "scale")],
     }
 
 
@@ -141,11 +142,6 @@ def _result(sync: Sync) -> dict[str, Any]:
         "seconds": round(sync.ended_at - sync.began_at, 4),
         "retrySeconds": sync.retry_seconds,
     }
-
-
-def _has_replicas(informer: SharedIndexInformer[Any]) -> bool:
-    """Whether the kind is one of ours: a custom resource with replicas, wanted and available."""
-    return hasattr(informer.kind, "scale")
 
 
 def _replicas(informer: SharedIndexInformer[Any]) -> dict[str, Any]:
