@@ -78,9 +78,10 @@ def test_all_run_by_default() -> None:
     ],
 )
 def test_a_list_selects(text: str, names: tuple[str, ...]) -> None:
-    """In any order of names, each once, * for all."""
+    """In any order of names, each once, * for all; by its variable as by its flag."""
     assert controller_names(text, NAMES) == names
     assert parse_options([f"--controllers={text}"], {}).controllers == names
+    assert parse_options([], {"CONTROLLER_CONTROLLERS": text}).controllers == names
 
 
 @pytest.mark.parametrize(
