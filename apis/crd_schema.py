@@ -42,6 +42,8 @@ _WAYS_OUT: Final[Mapping[type[inspect.Type], str]] = {
     inspect.BytesType: "base64 is not the same to the server: write str",
     inspect.DecimalType: "write str with a pattern, or an int in a smaller unit",
 }
+UNOBSERVED: Final = {"observedGeneration": -1}
+"""The status of an object that no controller has seen: kstatus takes one without any for done."""
 _NAMES: Final[Mapping[type, str]] = {bool: "boolean", int: "integer", str: "string"}
 
 
@@ -141,6 +143,10 @@ def _field(field: inspect.Field, annotation: Any, struct: _Place, *, demanded: b
         schema = _nullable(schema, place)
     if place.told and not demanded and _says_something(default):
         schema["default"] = _told(default, annotation, place)
+    if is_top and field.encode_name == "status" and "observedGeneration" in schema.get("properties", ()):
+        if set(schema.get("required", ())) - {"observedGeneration"}:
+            raise place.refusal(f"a new object has the status {UNOBSERVED}: give its other fields a default")
+        schema["default"] = _told(UNOBSERVED, annotation, place)
     return schema
 
 

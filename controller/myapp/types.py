@@ -122,7 +122,7 @@ class MyAppStatus(APIStruct, omit_defaults=False):
     conditions: Annotated[tuple[Condition, ...], list_map("type")] = ()
     ready_replicas: Count = 0
     available_replicas: Count = 0
-    observed_generation: Annotated[int, Meta(ge=0)] = 0
+    observed_generation: Annotated[int, Meta(ge=-1)] = 0
     last_update_time: Annotated[str, Meta(description=WHEN, extra_json_schema={"format": "date-time"})] = ""
     selector: Annotated[str, Meta(description="Which pods are replicas, for autoscalers.")] = ""
 

@@ -40,6 +40,7 @@ from handloop.controller.runtime.reconcile_writes import ReconcileWrites, reconc
 from handloop.controller.runtime.reconciler import ByName, ByObject, ReconcileFunc, Reconciler, function_of
 from handloop.controller.runtime.referred_objects import NamesFunc, ReferredObjects
 from handloop.controller.runtime.repeat_backoff import HeldBackError, RepeatBackoff
+from handloop.controller.runtime.stalled import Stalling, can_stall
 from handloop.informers.keys import ObjectName
 from handloop.informers.selection import Labels, Selection, selection_of
 from handloop.seams.clock import Clock
@@ -385,6 +386,8 @@ class ControllerBuilder(Generic[K]):
             deleted_by_us=own_writes.has_deleted,
             clock=clock,
         )
+        if can_stall(kind):
+            reconcile = Stalling(informers[0].get, reconcile).reconcile
         rechecked = _Rechecked(reconcile, owners, informers[0], clock=clock)
         controller = self._new_controller(rechecked, queue, writes, caches)
         self._manager.add(controller)
@@ -406,16 +409,18 @@ class ControllerBuilder(Generic[K]):
 
     def _implied_access(self, kind: type[Kind]) -> list[Access]:
         """
-        Watches, owning, Events of the controller, and two looks at the server: at an owner whose children
-        disappear, and at an own write that a cache lacks.
+        Watches, owning, Events of the controller, the condition Stalled, and two looks at the server: at an
+        owner whose children disappear, and at an own write that a cache lacks.
         """
         owning = (
             [owner_access(kind.resource)] if any(one.names_of is None for one in self._watch_specs) else []
         )
+        stalling = [Access(resource=kind.resource, verbs=("update",), subresource="status")]
         watched = [(asked.kind.resource, asked.selection.name) for asked in self._watch_specs]
         looked_up = [Access(resource=each, verbs=("get",)) for each, _ in watched if each in self._written]
         return [
             Access(resource=kind.resource, verbs=("get",)),
+            *(stalling if can_stall(kind) else []),
             *(
                 Access(resource=each, verbs=("list", "watch"), names=(name,) if name else ())
                 for each, name in watched

@@ -362,6 +362,7 @@ class Context:
         """
         Write an object's status if it differs; an equal status costs no request.
 
+        A field observed_generation is filled in: obj's generation is the one that the status is about.
         The parts: evolve(obj, "status", status), and update_status of client.resource, with the controller's
         name as field manager.
 
@@ -370,6 +371,8 @@ class Context:
         no status of this kind, which is a NotFound for ResourceClient; as ResourceClient.update_status.
         """
         changed = evolve(obj, "status", status)
+        if hasattr(status, "observed_generation"):
+            changed = evolve(changed, "status.observed_generation", obj.metadata.generation)
         if changed == obj:
             return obj
         try:

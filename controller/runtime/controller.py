@@ -135,6 +135,7 @@ class Controller:
     """
     Implements handloop.controller.runtime.runnable.Runnable.
 
+    Fields: name; kind, that of the objects; queue.
     State, under _lock: _counts; _running, the reconciles under way by name; _told, the ids of those that the
     log shows as blocked; _watchman, the thread that looks for these, None = there is nothing to look for;
     _watches, which only grow; _started, set by run. run starts the watches that it finds; watch() starts a
@@ -166,7 +167,7 @@ class Controller:
         self.needs_leader_election = options.needs_leader_election
         self.queue = queue
         self._reconciler = reconciler
-        self._kind = kind
+        self.kind = kind
         self._writes = writes
         self._metrics = metrics
         self._own_metrics = own_metrics
@@ -209,6 +210,12 @@ class Controller:
             names = list(self._running)
         for name in names:
             self.enqueue(name, cause)
+
+    def has_work(self, name: ObjectName) -> bool:
+        """Whether a name is in work, or waits for it: not by a requeue_after alone."""
+        with self._lock:
+            runs = name in self._running
+        return runs or self.queue.has_work(name)
 
     def statistics(self) -> ReconcileStatistics:
         """A snapshot."""
@@ -380,13 +387,13 @@ class Controller:
                 result = _checked(self._reconciler.reconcile(name, context))
         except WaitError as wait:
             self._reports.waits(context, wait)
-            self._settled(name, context, Result(requeue_after=wait.retry_seconds), began_at)
+            self._settled(name, context, Result(requeue_after=wait.retry_seconds), began_at, why="wait")
         except BaseException as error:  # noqa: BLE001 - whatever a reconcile does, the worker lives on
             self._failed(name, context, error, began_at)
         else:
             self._settled(name, context, result, began_at)
         finally:
-            follows = any(cause.verb and cause.subject != self._kind for cause in causes)
+            follows = any(cause.verb and cause.subject != self.kind for cause in causes)
             if changes := self._writes.ended(name, follows=follows):
                 context.log.info("Wrote", changes=changes)
             with self._lock:
@@ -409,12 +416,14 @@ class Controller:
             writes=NameWrites(self._writes, name),
         )
 
-    def _settled(self, name: ObjectName, context: Context, result: Result, began_at: float) -> None:
+    def _settled(
+        self, name: ObjectName, context: Context, result: Result, began_at: float, why: str = "requeue"
+    ) -> None:
         after = result.requeue_after or None
         if after is None:
             self.queue.settle(name)
         else:
-            self.queue.requeue(name, after)
+            self.queue.requeue(name, after, why)
         self._metrics.observe("success" if after is None else "requeue_after", self._clock.now() - began_at)
         self._count(succeeded=1)
         self._reports.settled(context, after)

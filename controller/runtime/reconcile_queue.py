@@ -86,6 +86,12 @@ class Causes:
         with self._lock:
             self._scheduled[name] = (due_at, cause)
 
+    def have_work(self, name: ObjectName) -> bool:
+        """As ReconcileQueue.has_work."""
+        with self._lock:
+            _, scheduled = self._scheduled.get(name, (None, None))
+            return name in self._pending or (scheduled is not None and scheduled.subject != "requeue")
+
     def take(self, name: ObjectName, now: float) -> Taken:
         """
         Take over all causes of a name.
@@ -176,10 +182,10 @@ class ReconcileQueue:
         self._queue.forget(name)
         self._set_given_up(name, given_up=False)
 
-    def requeue(self, name: ObjectName, seconds: float) -> None:
-        """A reconcile succeeded, and wants another one later."""
+    def requeue(self, name: ObjectName, seconds: float, why: str = "requeue") -> None:
+        """A reconcile succeeded, and wants another one later. Args: why is "wait" after a WaitError."""
         self.settle(name)
-        self._later(name, seconds, Cause("requeue", detail=f"after {seconds:g}s"))
+        self._later(name, seconds, Cause(why, detail=f"after {seconds:g}s"))
 
     def retry(self, name: ObjectName, reason: str, *, at_least_seconds: float = 0.0) -> float:
         """
@@ -208,6 +214,10 @@ class ReconcileQueue:
     def num_requeues(self, name: ObjectName) -> int:
         """How often a name failed since its last success."""
         return self._queue.num_requeues(name)
+
+    def has_work(self, name: ObjectName) -> bool:
+        """Whether a change, an error or a WaitError leads to a reconcile, and not a requeue_after alone."""
+        return self._causes.have_work(name)
 
     def depths(self) -> Mapping[int, int]:
         """How many names need work per priority; names added again while a worker has them count."""

@@ -7,6 +7,7 @@ An AppCluster's Pods: as many as it wants, no more, no less.
 from __future__ import annotations
 
 from handloop import (
+    Condition,
     Context,
     FrozenMap,
     Manager,
@@ -37,7 +38,10 @@ def reconcile(cluster: AppCluster, context: Context) -> None:
         client.create(with_controller(_new_pod(cluster), cluster))
     for there in (pod.metadata for pod in pods if pod not in kept):
         client.delete(there.name, namespace=there.namespace, uid=there.uid)
-    context.update_status(cluster, AppClusterStatus(ready=sum(map(_is_ready, kept))))
+    ready, size = sum(map(_is_ready, kept)), cluster.spec.size
+    up = Condition(type="Ready", status="True" if ready == size else "False", reason="Counted")
+    conditions = context.set_conditions(cluster, up)
+    context.update_status(cluster, AppClusterStatus(ready=ready, conditions=conditions))
 
 
 def last_to_go_first(pod: Pod) -> tuple[bool, str, str]:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from handloop import APIStruct, Kind, PrinterColumn, Rule
+from handloop import APIStruct, Condition, Kind, PrinterColumn, Rule, list_map
 
 
 class AppClusterSpec(APIStruct):
@@ -18,7 +18,9 @@ class AppClusterSpec(APIStruct):
 class AppClusterStatus(APIStruct):
     """What the controller sees: how many of its Pods are ready."""
 
+    observed_generation: int = 0
     ready: Annotated[int, Meta(ge=0)] = 0
+    conditions: Annotated[tuple[Condition, ...], list_map("type")] = ()
 
 
 class AppCluster(Kind, group="demo.demo.io", version="v1"):

@@ -7,8 +7,6 @@ A Memcached's Deployment, status and end.
 
 from __future__ import annotations
 
-from typing import Literal
-
 from handloop import (
     Condition,
     Context,
@@ -77,9 +75,11 @@ def _new_deployment(memcached: Memcached) -> Deployment:
 
 def _tell(memcached: Memcached, context: Context, reason: str, message: str) -> None:
     pods = context.lister_for(Pod).by_index(NAME, str(object_name(memcached)))
-    ready: Literal["True", "False"] = "True" if reason == "Ready" else "False"
-    available = Condition(type="Available", status=ready, reason=reason, message=message)
-    conditions = context.set_conditions(memcached, available)
+    up = reason == "Ready"
+    available = Condition(type="Available", status="True" if up else "False", reason=reason, message=message)
+    # kstatus, and with it `helm --wait` and Flux, goes by this one
+    moves = Condition(type="Reconciling", status="False" if up else "True", reason=reason)
+    conditions = context.set_conditions(memcached, available, moves)
     nodes = tuple(sorted(pod.metadata.name for pod in pods))
     context.update_status(memcached, MemcachedStatus(nodes=nodes, conditions=conditions))
 

@@ -18,6 +18,7 @@ class MemcachedSpec(APIStruct):
 class MemcachedStatus(APIStruct):
     """What the controller sees: the names of the Pods, sorted, and whether all of them are available."""
 
+    observed_generation: int = 0
     nodes: Annotated[tuple[str, ...], LIST_SET] = ()
     conditions: Annotated[tuple[Condition, ...], list_map("type")] = ()
 

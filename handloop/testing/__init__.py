@@ -3,6 +3,7 @@ A kit for testing controllers, beside the pytest fixtures `sandbox` and `operato
 
     eventually          wait for something that sends no event
     assert_quiet        nothing is written any more
+    assert_kstatus      what kstatus takes an object for; kstatus(obj) is its word
     assert_rbac_exact   declared access equals the used one
     FakeClock           time that the test moves
     caches, FakeRecorder, RecordedWrites    parts of a Context, for a reconciler without a server
@@ -15,6 +16,7 @@ from handloop.controller.runtime.events.fake_recorder import FakeRecorder
 from handloop.testing.eventually import eventually
 from handloop.testing.fake_clock import FakeClock
 from handloop.testing.filled_caches import FilledCaches, caches
+from handloop.testing.kstatus import assert_kstatus, kstatus
 from handloop.testing.quiet import assert_quiet
 from handloop.testing.recorded_writes import RecordedWrites
 from handloop.testing.request_attributes import RequestAttributes
@@ -26,8 +28,10 @@ __all__ = [
     "FilledCaches",
     "RecordedWrites",
     "RequestAttributes",
+    "assert_kstatus",
     "assert_quiet",
     "assert_rbac_exact",
     "caches",
     "eventually",
+    "kstatus",
 ]

@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple, Protocol
 
 from handloop.controller.runtime.manager import Manager
 from handloop.controller.runtime.rbac.roles import roles
+from handloop.controller.runtime.stalled import can_stall
 from handloop.testing.request_attributes import RequestAttributes
 
 _RBAC_GROUP: Final = "rbac.authorization.k8s.io"
@@ -79,15 +80,17 @@ def assert_rbac_exact(operator: Accessing) -> None:
 
     A list that is streamed counts as list and watch, a patch that makes its object as patch and create. The
     runtime declares some access for rare cases, which may stay unused: get for the kind of the controller and
-    for kinds that are written, and Events.
+    for kinds that are written, the status of a kind with conditions, and Events.
     Raises: AssertionError with every request without a role, and every verb without a request.
     """
     asked = operator.asked()
     lists = [one._replace(verb="list", streaming_list=False) for one in asked if one.streaming_list]
     asked += lists + [one._replace(verb="create", name="") for one in asked if one.creates]
     granted = list(grants(roles(operator.manager.access(), namespaces=operator.namespaces)))
-    kinds = [kind.resource for kind in operator.manager.reconciled_kinds()]
-    rare = {("get", kind.group, kind.plural) for kind in kinds}
+    kinds = operator.manager.reconciled_kinds()
+    rare = {("get", kind.resource.group, kind.resource.plural) for kind in kinds}
+    stalling = [kind.resource for kind in kinds if can_stall(kind)]
+    rare |= {("update", kind.group, f"{kind.plural}/status") for kind in stalling}
     rare |= {("get", *one[1:3]) for one in granted if one[0] in ("create", "update", "patch", "delete")}
     rare |= {(verb, "", "events") for verb in ("create", "patch")}
     lacking = sorted({f"used, but not declared: {one}" for one in refused(asked, granted)})

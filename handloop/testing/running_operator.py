@@ -15,8 +15,10 @@ from handloop.client.config import load_config
 from handloop.controller.cli.dry_set_up import has_own_definition, needs_definition
 from handloop.controller.runtime.controller import Controller
 from handloop.controller.runtime.manager import Manager
+from handloop.informers.keys import object_name
 from handloop.seams.seams import Seams
 from handloop.testing.eventually import SECONDS, eventually
+from handloop.testing.kstatus import kstatus
 from handloop.testing.quiet import assert_quiet
 from handloop.testing.request_attributes import RequestAttributes
 from handloop.testing.running_sandbox import RunningSandbox
@@ -26,6 +28,7 @@ from handloop_sandbox.clock import SettableClock
 USER_AGENT: Final = "operator-under-test"
 _JOIN_SECONDS: Final = 60.0
 _LEAK_SECONDS: Final = SECONDS
+_LOOK_SECONDS: Final = 0.05
 _OF_ONE_TRY: Final = re.compile(r""" (reconcileID|causes)=('[^']*'|"[^"]*")| failures=\d+""")
 
 
@@ -106,11 +109,45 @@ class RunningOperator:
         slowed = any(count for _, count in self._counts("hot_loops", "controller"))
         assert not slowed, f"not quiet: {len(writes)} writes, and slowed down, the last of them {writes[-1]}"
 
+    def untold(self) -> list[str]:
+        """
+        The objects that are Current for kstatus though a reconcile is queued, other than by a requeue_after.
+
+        A kind whose status has no observed_generation cannot tell, and does not count. Blocks: for a moment,
+        if there is any: a watch event may just have come.
+        """
+        found = self._untold_now()
+        if found:
+            threading.Event().wait(_LOOK_SECONDS)
+            found = [each for each in self._untold_now() if each in found]
+        return found
+
+    def _untold_now(self) -> list[str]:
+        return [
+            f"{obj.resource.kind} {object_name(obj)}"
+            for controller in self._controllers()
+            for obj in self._reporting(controller)
+            if kstatus(obj).state == "Current" and controller.has_work(object_name(obj))
+        ]
+
+    def _controllers(self) -> list[Controller]:
+        return [each for each in self.manager.runnables().values() if isinstance(each, Controller)]
+
+    def _reporting(self, controller: Controller) -> list[Any]:
+        """The objects that a controller reconciles, and whose status says which generation it has seen."""
+        kinds = [each for each in self.manager.reconciled_kinds() if has_own_definition(each)]
+        found = [
+            obj
+            for kind in kinds
+            if kind.resource.kind == controller.kind
+            for obj in self._sandbox.client.resource(kind).list().items
+        ]
+        return [obj for obj in found if hasattr(getattr(obj, "status", None), "observed_generation")]
+
     def _reconcile_again(self) -> None:
         """A reconcile under way may have asked for the time before the move, and wait from after it."""
-        for runnable in self.manager.runnables().values():
-            if isinstance(runnable, Controller):
-                runnable.reconcile_again("the clock was moved")
+        for controller in self._controllers():
+            controller.reconcile_again("the clock was moved")
 
     def _drops(self) -> str:
         """What predicates kept from the reconciler, which may wait for just that; "" = nothing."""
@@ -148,9 +185,10 @@ def running_operator(
     """
     Run a set_up for as long as the block lasts, then check it.
 
-    The checks: it gets quiet; no line of level ERROR was logged; a second run of set_up, on the settled
-    sandbox, writes nothing, and logs no such line; neither left a thread behind. Errors come first: they are
-    often the reason for the writes. Faults are cleared before all that.
+    The checks: it gets quiet; no line of level ERROR was logged; nothing is queued for an object that kstatus
+    takes for Current; a second run of set_up, on the settled sandbox, writes nothing, and logs no such line;
+    neither left a thread behind. Errors come first: they are often the reason for the rest. Faults are
+    cleared before all that.
 
     Args: set_up is that of handloop.controller.cli.main, and called twice. expected_errors is a regular
     expression for the ERROR lines that may be there, None = none may. options are clock, as of
@@ -163,6 +201,7 @@ def running_operator(
             yield operator
             sandbox.faults.clear()
             operator.assert_quiet()
+            untold = operator.untold()
         with _run_of(sandbox, set_up, namespaces, options) as again:
             again.assert_quiet()
     lines = [line for line in errors.lines if expected_errors is None or not re.search(expected_errors, line)]
@@ -170,6 +209,10 @@ def running_operator(
         "the operator logged errors:\n"
         + "\n".join(_each_once(lines))
         + "\nA test of failures names them: operator(set_up, expected_errors=...)"
+    )
+    assert not untold, (
+        f"Current for kstatus, but a reconcile is queued, as after an error: {', '.join(untold)}\n"
+        'Tell it before you raise: context.set_conditions(...) with Ready="False", or with Reconciling="True"'
     )
     writes = [str(write) for write in again.writes()]
     assert not writes, f"nothing had changed, but a second run wrote: {', '.join(writes)}"

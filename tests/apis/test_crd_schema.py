@@ -229,6 +229,64 @@ def test_no_default_in_metadata_and_status() -> None:
     assert not [part for part in properties["template"]["properties"].values() if "default" in part]
 
 
+class Seen(APIStruct):
+    """A status that says what was observed."""
+
+    observed_generation: int = 0
+    ready: bool = False
+
+
+class Counted(APIStruct):
+    """A status whose generation has a bound that no new object keeps."""
+
+    observed_generation: Annotated[int, Meta(ge=0)] = 0
+
+
+class Demanding(APIStruct):
+    """A status that a new object does not have."""
+
+    observed_generation: int = 0
+    ready: bool
+
+
+class Insisting(APIStruct):
+    """The same by its schema alone."""
+
+    crd_required = ("ready",)
+
+    observed_generation: int = 0
+    ready: bool = False
+
+
+def reporting(status: Any) -> type[Kind]:
+    """A kind with such a status."""
+    body = {"__annotations__": {"status": status | None, "last": status | None}, "status": None, "last": None}
+    keywords = {"group": "example.org", "version": "v1"}
+    return types.new_class("Reporting", (Kind,), keywords, lambda namespace: namespace.update(body))
+
+
+def test_a_new_object_is_not_observed() -> None:
+    """By the default of its whole status, so that kstatus does not take it for done; nowhere else."""
+    properties = object_schema(reporting(Seen))["properties"]
+    assert properties["status"]["default"] == {"observedGeneration": -1}
+    assert "default" not in properties["last"]
+    assert "default" not in object_schema(Described)["properties"]["status"]
+
+
+@pytest.mark.parametrize(
+    ("status", "complaint"),
+    [
+        (Counted, r"status: the default .* does not fit .*>= -?0"),
+        (Demanding, "status: a new object has the status .*: give its other fields a default"),
+        (Insisting, "status: a new object has the status .*: give its other fields a default"),
+    ],
+)
+def test_a_status_that_refuses_its_default_is_refused(status: Any, complaint: str) -> None:
+    """The server would refuse the definition."""
+    with pytest.raises(TypeError, match=complaint):
+        object_schema(reporting(status))
+
+
 def test_a_default_is_read_in_one_place() -> None:
     """A field has a default, a factory of one, or neither."""
     (size,) = msgspec.inspect.type_info(Settings).fields  # type: ignore[attr-defined]

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from handloop.apis.conditions import Condition, Conditions
 from handloop.apis.crd import custom_resource_definition
 from handloop.apis.meta import APIStruct, Kind, parse_time
 from handloop.apis.unstructured import Unstructured
@@ -16,7 +17,8 @@ from handloop.controller.runtime.builder import controller_for
 from handloop.controller.runtime.context import Context
 from handloop.controller.runtime.manager import Manager
 from handloop.controller.runtime.predicates import LabelsMatch
-from handloop.controller.runtime.reconcile import DONE, ReconcileError, Result
+from handloop.controller.runtime.reconcile import DONE, ReconcileError, Result, WaitError
+from handloop.informers.keys import ObjectName
 from handloop.kinds.core_v1 import ConfigMap
 from handloop.testing import assert_rbac_exact, eventually
 from handloop.testing.running_operator import running_operator
@@ -209,6 +211,69 @@ def test_an_error_of_each_try_is_reported_once_and_before_what_follows_from_it(
     assert message.count("no greeting today") == 1
     assert message.count("Index function") == 1
     assert message.endswith("operator(set_up, expected_errors=...)")
+
+
+class SiteStatus(APIStruct):
+    """What a controller says."""
+
+    observed_generation: int = 0
+    conditions: Conditions = ()
+
+
+class Site(Kind, group="example.org", version="v1"):
+    """A kind whose status says what was observed."""
+
+    spec: GreetingSpec
+    status: SiteStatus = SiteStatus()
+
+
+def not_done(how: str) -> Condition | None:
+    """A condition by which kstatus sees that a Site is not done, and none else."""
+    status: dict[str, Any] = {"Ready": "False", "Reconciling": "True"}
+    return Condition(type=how, status=status[how], reason="Tried") if how in status else None
+
+
+@pytest.mark.parametrize("error", [ReconcileError("not today"), WaitError("not today"), None])
+@pytest.mark.parametrize("how", ["Ready", "Reconciling", "untold"])
+def test_an_object_that_hides_what_is_queued_is_found(
+    running: RunningSandbox, error: Exception | None, how: str
+) -> None:
+    """A retry or a wait that the status does not tell; a requeue_after of one that is done is none."""
+    condition = not_done(how)
+
+    def reconcile(site: Site, context: Context) -> Result:
+        conditions = context.set_conditions(site, *([condition] if condition else []))
+        context.update_status(site, SiteStatus(conditions=conditions))
+        if error is not None:
+            raise error
+        return Result(requeue_after=600)
+
+    def set_up(manager: Manager) -> None:
+        controller_for(manager, "sites").for_(Site).complete(reconcile)
+
+    def tell() -> None:
+        with running_operator(running, set_up, expected_errors="not today"):
+            running.apply(WORLD | {"kind": "Site"})
+            running.wait_for(Site, "world", lambda site: site.status.observed_generation == 1)
+
+    if condition or error is None:
+        tell()
+        return
+    words = "Current for kstatus, but a reconcile is queued, as after an error: Site default/world\n"
+    with pytest.raises(AssertionError, match=words):
+        tell()
+
+
+def test_a_kind_that_cannot_tell_is_not_asked(running: RunningSandbox) -> None:
+    """Without an observed_generation every object counts as Current."""
+
+    def fails(_greeting: Greeting, _context: Context) -> None:
+        raise ReconcileError("not today")
+
+    with running_operator(running, set_up_with(fails), expected_errors="not today") as operator:
+        running.apply(WORLD)
+        (greeter,) = operator._controllers()
+        eventually(lambda: greeter.has_work(ObjectName("default", "world")), "failed")
 
 
 def test_a_thread_that_stays_is_found(running: RunningSandbox, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -67,6 +67,8 @@ def store_new(call: Call, obj: Object, options: WriteOptions, *, applied: bool =
         raise internal_error("resourceVersion should not be set on objects to be created")
     if requested_version:
         obj = shallow_metadata(obj, resourceVersion=requested_version)
+    if call.resource.custom and "status" not in obj:  # a read from the storage fills it in
+        obj = object_rules.defaulted(call.resource, obj)
     transaction = call.transaction(dry_run=options.dry_run)
     existing = transaction.get(call.collection, obj["metadata"].get("namespace", ""), obj["metadata"]["name"])
     if existing is not None:

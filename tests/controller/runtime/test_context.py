@@ -29,7 +29,7 @@ from handloop.informers.lister import Lister
 from handloop.informers.selection import Labels
 from handloop.kinds.core_v1 import LoadBalancerIngress, LoadBalancerStatus, Secret, ServiceStatus
 from handloop.kinds.core_v1 import Service as CompleteService
-from handloop.testing import FakeClock
+from handloop.testing import FakeClock, RecordedWrites
 from handloop.testing.request_trace import RequestTrace
 from handloop_sandbox.server import Sandbox
 from handloop_sandbox.transport import BrokenConnectionError
@@ -478,6 +478,31 @@ def test_conditions_get_the_time_of_the_context_and_the_generation_of_the_object
     clock.advance(60)
     after = Reported(metadata=before.metadata, status=ReportedStatus(conditions=conditions))
     assert context.set_conditions(after, up, old) is conditions
+
+
+class SeenStatus(APIStruct):
+    """What was observed."""
+
+    observed_generation: int = 0
+    size: int = 0
+
+
+class Seen(Kind, group="example.org", version="v1"):
+    """A kind whose status says what was observed."""
+
+    status: SeenStatus = SeenStatus()
+
+
+def test_the_generation_that_a_status_is_about_is_filled_in() -> None:
+    """Whatever it was before; a status of an older generation differs, and one of this costs no request."""
+    metadata = ObjectMeta(name="a", namespace="default", generation=3)
+    old = Seen(metadata=metadata, status=SeenStatus(observed_generation=-1))
+    writes = RecordedWrites(old)
+    context = Context(client=writes.client())
+    told = context.update_status(old, old.status)
+    assert told.status.observed_generation == 3
+    assert context.update_status(told, SeenStatus()) is told
+    assert [each.verb for each in writes.writes] == ["update"]
 
 
 class Told(Kind, group="example.org", version="v1", kind="Plain"):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from handloop.apis.apps_v1 import Deployment
 from handloop.controller.runtime.context import Context
-from handloop.controller.runtime.reconcile import Result, WaitError
+from handloop.controller.runtime.reconcile import ReconcileError, Result, TerminalError, WaitError
 from handloop.controller.runtime.reconcile_queue import Cause
 from handloop.informers.keys import ObjectName
 from support.builders.deployments import deployment
@@ -172,6 +174,26 @@ def test_a_write_that_never_shows_up_is_given_up() -> None:
     assert rig.metric("handloop_own_write_timeouts_total") == 1
 
 
+def test_a_name_has_work_while_it_is_in_work() -> None:
+    """And after an error or a wait, but not once it is done, whatever it asked for later."""
+    ends: list[Any] = [ReconcileError(), WaitError(), Result(requeue_after=30), TerminalError()]
+    seen: list[bool] = []
+
+    def script(name: ObjectName, _context: Context) -> Any:
+        seen.append(rig.controller.has_work(name))
+        end = ends[len(seen) - 1]
+        if isinstance(end, Exception):
+            raise end
+        return end
+
+    rig = ReconcileRig(script)
+    after = []
+    for _ in ends:
+        rig.change()
+        after.append(rig.controller.has_work(NAME))
+    assert (seen, after) == ([True] * 4, [True, True, False, False])
+
+
 def test_a_wait_for_something_else_is_no_failure() -> None:
     """Nothing counts up and nothing is alarming; an event, or half a minute, brings the next reconcile."""
     rig = ReconcileRig(max_retries=0)
@@ -188,7 +210,7 @@ def test_a_wait_for_something_else_is_no_failure() -> None:
         rig.pass_time(30)
     assert [context.causes for _, context in rig.calls[1:]] == [
         ("Deployment default/a updated",),
-        ("requeue after 30s",),
+        ("wait after 30s",),
     ]
     told = [(line["log_level"], line["why"]) for line in lines if line["log_level"] != "debug"]
     assert told == [("info", "the child is not gone yet")] * 3

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -133,6 +134,29 @@ def test_only_a_retry_counts_as_a_failure(ends_with: str) -> None:
         getattr(queue, ends_with)(NAME)
     assert queue.num_requeues(NAME) == 0
     assert queue.retry(NAME, "x") == 0.005
+
+
+@pytest.mark.parametrize(
+    ("end", "expected"),
+    [
+        (lambda queue: queue.settle(NAME), False),
+        (lambda queue: queue.give_up(NAME), False),
+        (lambda queue: queue.requeue(NAME, 30), False),
+        (lambda queue: queue.requeue(NAME, 30, "wait"), True),
+        (lambda queue: queue.retry(NAME, "x"), True),
+        (lambda queue: queue.park(NAME, (UPDATED,), 30), True),
+    ],
+)
+def test_which_end_leaves_work(end: Callable[[ReconcileQueue], object], expected: bool) -> None:
+    """A name that comes back by the clock alone has none; one that was added has, until it is taken."""
+    queue = new_queue()
+    queue.add(NAME, UPDATED)
+    assert queue.has_work(NAME)
+    queue.take(queue.get())
+    assert not queue.has_work(NAME)
+    end(queue)
+    queue.done(NAME)
+    assert queue.has_work(NAME) == expected
 
 
 def test_each_end_of_a_reconcile_is_reported_as_the_last_two_steps() -> None:
