@@ -11,6 +11,7 @@ The runtime for controllers, as controller-runtime has it. It knows no example a
     namespace_fence                          no write into a namespace that is watched no longer
     own_writes, owner_recheck                guards against old caches
     repeat_backoff, hot_loops                guards against fights
+    stalled                                  the condition of an object whose reconcile gave up
     reconcile_writes, applied_fields         the writes of a reconcile: counted, and remembered
     apply, owner_references, finalizers      helpers for reconcilers
 

@@ -265,7 +265,7 @@ def reporting(status: Any) -> type[Kind]:
     return types.new_class("Reporting", (Kind,), keywords, lambda namespace: namespace.update(body))
 
 
-def test_a_new_object_is_not_observed() -> None:
+def test_a_status_with_a_generation_has_a_default() -> None:
     """By the default of its whole status, so that kstatus does not take it for done; nowhere else."""
     properties = object_schema(reporting(Seen))["properties"]
     assert properties["status"]["default"] == {"observedGeneration": -1}

@@ -132,13 +132,13 @@ def test_what_it_points_at_exists() -> None:
     assert {"max_retries", "max_concurrent_reconciles"} <= options.keys()
 
 
-def test_it_is_fifteen_lines() -> None:
+def test_it_is_twenty_lines() -> None:
     """Without imports and empty lines, as the page claims; and its output is a program."""
     lines = [line for line in BLOCKS["greeter.py"].splitlines() if line.strip()]
     imports = {
         n for i in ast.parse(BLOCKS["greeter.py"]).body[:2] for n in range(i.lineno, (i.end_lineno or 0) + 1)
     }
-    assert len(lines) - len(imports) <= 15
+    assert len(lines) - len(imports) <= 20
 
 
 def test_the_program_starts_by_itself(tmp_path: Path) -> None:
