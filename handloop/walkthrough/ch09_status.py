@@ -61,7 +61,7 @@ def chapter(screen: Screen) -> End:
         screen.table(("resourceVersion", "generation", "status.observedGeneration"), rows)
         screen.tell(
             "Each write raises the version, only a new spec raises the generation. The status says which "
-            "generation its writer had seen: if the numbers differ, it speaks of an older spec."
+            "generation its writer had seen: if the numbers differ, it speaks of an older spec; -1 is none."
         )
         screen.ask("You read a Service, another writer changes it, you update it. What of that change?")
         ways = two_writers(stage)
