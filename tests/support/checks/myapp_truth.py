@@ -98,7 +98,7 @@ def _check(name: str, versions: Sequence[Version], deployments: Sequence[Version
             continue
         specs[app["metadata"]["generation"]] = app["spec"]
         status = app.get("status") or {}
-        if status == last or not status:
+        if status == last or "conditions" not in status:  # a new one
             continue
         _check_itself(name, status, last, going="deletionTimestamp" in app["metadata"])
         spec, uid = specs[status["observedGeneration"]], app["metadata"]["uid"]

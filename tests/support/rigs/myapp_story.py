@@ -115,12 +115,14 @@ class MyApps:
 
 def statuses(status: Object) -> dict[str, str]:
     """The status of each condition by its type."""
-    return {condition["type"]: condition["status"] for condition in status["conditions"]}
+    return {condition["type"]: condition["status"] for condition in status.get("conditions", ())}
 
 
 def degraded(status: Object) -> str:
     """Why it is Degraded, "" when it is not."""
-    found = [c["message"] for c in status["conditions"] if (c["type"], c["status"]) == ("Degraded", "True")]
+    found = [
+        c["message"] for c in status.get("conditions", ()) if (c["type"], c["status"]) == ("Degraded", "True")
+    ]
     return found[0] if found else ""
 
 
