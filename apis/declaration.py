@@ -109,13 +109,15 @@ class KindType(StructType):
         short_names: tuple[str, ...] = (),
         partial: bool | None = None,
         abstract: bool = False,
+        wire: tuple[str, str] | None = None,
         **keywords: Any,
     ) -> StructType:
         """
         Args: group "" is the core group; kind is the class's name if it is not given, plural its English
         plural, singular its lower case. partial means that objects have fields which the type does not hold,
         so that an update would erase them: on for the groups of Kubernetes itself, off for others. abstract
-        makes a base of several kinds, with no names of its own.
+        makes a base of several kinds, with no names of its own. wire = apiVersion and kind of the objects
+        themselves, where these are not the names of the kind.
 
         Raises: TypeError for names that are missing, given twice, or that no server takes.
         """
@@ -131,8 +133,8 @@ class KindType(StructType):
                 _check_names(name, resource, scope, namespace, keywords)
                 namespace["resource"] = resource
                 namespace["partial"] = is_built_in(group) if partial is None else partial
-                _declare_api_version(namespace, resource.api_version)
-                keywords["tag"] = kind
+                api_version, keywords["tag"] = wire or (resource.api_version, kind)
+                _declare_api_version(namespace, api_version)
         return super().__new__(mcls, name, bases, namespace, **keywords)
 
 

@@ -15,6 +15,7 @@ from urllib.parse import quote
 import msgspec
 
 from handloop.apis.meta import Kind, Object, decode_hook, decode_hook_of_views, encode_hook
+from handloop.apis.partial_metadata import META_GROUP, META_KIND, META_VERSION, PartialObjectMetadata
 from handloop.apis.resource import Resource
 from handloop.apis.unstructured import Unstructured
 from handloop.client.decoding.json_text import null_as_absent, pruning, read, require_utf8
@@ -162,7 +163,7 @@ class ResourceClient(Generic[T]):
             query["force"] = "true" if force else "false"
         body = patch if isinstance(patch, bytes) else msgspec.json.encode(patch, enc_hook=encode_hook)
         call = self._call("patch", "PATCH", namespace, _named(name), subresource, query=query, body=body)
-        return self._object(call._replace(headers={"Content-Type": str(patch_type)}))
+        return self._object(call._replace(headers={**call.headers, "Content-Type": str(patch_type)}))
 
     def delete(
         self,
@@ -228,7 +229,8 @@ class ResourceClient(Generic[T]):
             method=method,
             path=resource.path(namespace=namespace, name=name, subresource=subresource),
             query=query or {},
-            headers={"Content-Type": "application/json"} if body is not None else {},
+            headers=self._codec.accept(verb)
+            | ({"Content-Type": "application/json"} if body is not None else {}),
             body=body,
             resource=resource.group_resource,
             kind=resource.kind,
@@ -266,6 +268,7 @@ class Codec(Generic[T]):
 
     Args: encode makes an object's JSON, item reads it. page reads a whole list page at once, block whole
     lines of a watch; without them each object is read by itself. keeps_managed_fields: its objects have them.
+    wire has the names of the objects themselves, and is asked for, None = those of the resource.
     Threads: any; decoders of msgspec keep no state. A decoder of events is for one watch.
     """
 
@@ -278,13 +281,22 @@ class Codec(Generic[T]):
         block: Callable[[bytes], Sequence[WireEvent[T]]] | None = None,
         *,
         keeps_managed_fields: bool = False,
+        wire: Resource | None = None,
     ) -> None:
         self.resource = resource
+        self._wire = resource if wire is None else wire
         self.keeps_managed_fields = keeps_managed_fields
         self.encode = encode
-        self.pages: PageDecoder[T] = PageDecoder(resource, item, page)
+        self.pages: PageDecoder[T] = PageDecoder(self._wire, item, page)
         self._item = item
         self._block = block
+
+    def accept(self, verb: str) -> dict[str, str]:
+        """The header that asks for the objects in this form."""
+        if self._wire is self.resource:
+            return {}
+        kind = f"{self._wire.kind}List" if verb == "list" else self._wire.kind
+        return {"Accept": f"application/json;as={kind};g={self._wire.group};v={self._wire.version}"}
 
     def decode(self, body: bytes) -> T:
         """
@@ -297,7 +309,7 @@ class Codec(Generic[T]):
 
     def events(self) -> EventDecoder[T]:
         """A decoder of watch events, for one watch."""
-        return EventDecoder(self.resource, self._item, self._block)
+        return EventDecoder(self._wire, self._item, self._block)
 
 
 def codec_of(kind: type[K]) -> Codec[K]:
@@ -312,4 +324,8 @@ def codec_of(kind: type[K]) -> Codec[K]:
     page = msgspec.json.Decoder(Page[kind], dec_hook=hook)  # type: ignore[valid-type]
     block = msgspec.json.Decoder(WireEvent[kind], dec_hook=hook)  # type: ignore[valid-type]
     encode = msgspec.json.Encoder(enc_hook=encode_hook).encode
-    return Codec(kind.resource, encode, pruning(null_as_absent(item.decode)), page.decode, block.decode_lines)
+    wire = None
+    if issubclass(kind, PartialObjectMetadata):
+        wire = kind.resource._replace(group=META_GROUP, version=META_VERSION, kind=META_KIND)
+    read_item = pruning(null_as_absent(item.decode))
+    return Codec(kind.resource, encode, read_item, page.decode, block.decode_lines, wire=wire)

@@ -5,7 +5,7 @@ client-go's controller machinery, written by hand in Python: what the author of 
 
 | to | names |
 |---|---|
-| describe a kind | Kind, APIStruct, FrozenMap, EMPTY_MAP, MapOf, JSON, ObjectMeta, Resource, Unstructured, Rule, Amount, PrinterColumn, Scale, list_map, LIST_SET, LIST_ATOMIC, ANY_FIELDS, custom_resource_definition |
+| describe a kind | Kind, APIStruct, FrozenMap, EMPTY_MAP, MapOf, JSON, ObjectMeta, Resource, Unstructured, PartialObjectMetadata, Rule, Amount, PrinterColumn, Scale, list_map, LIST_SET, LIST_ATOMIC, ANY_FIELDS, custom_resource_definition |
 | change an object | evolve |
 | read and write times | parse_time, format_time, Duration, timedelta_of |
 | reach a server | load_config, HTTPTransport, Client, ListOptions, PatchType |
@@ -17,7 +17,7 @@ client-go's controller machinery, written by hand in Python: what the author of 
 | tell how it goes | Condition, set_condition, remove_condition, find_condition, is_condition_true, is_condition_false, EventRecorder, EVENT_TYPE_NORMAL, EVENT_TYPE_WARNING |
 | clean up first | add_finalizer, remove_finalizer, has_finalizer, is_being_deleted |
 | do all that by hand | SharedInformerFactory, SharedIndexInformer, ResourceEventHandlerFuncs, FilteringResourceEventHandler, DeletedFinalStateUnknown, Indexer, Lister, meta_namespace_key_func, deletion_handling_meta_namespace_key_func, NoMetaError, wait_for_cache_sync, RateLimitingQueue, ShutDown, RateLimiter, default_controller_rate_limiter, ItemExponentialFailureRateLimiter, BucketRateLimiter, MaxOfRateLimiter |
-| handle errors | ClientError, APIError, NotFound, NoKindMatch, AlreadyExists, Conflict, Forbidden, Invalid, TooManyRequests, TransportError, ConfigError, SelectorError, NamespaceNotWatched, OutsideSelection, SeveralSelections, NotReferredError, seconds_asked_for |
+| handle errors | ClientError, APIError, NotFound, NoKindMatch, AlreadyExists, Conflict, Forbidden, Invalid, TooManyRequests, TransportError, ConfigError, SelectorError, NamespaceNotWatched, OutsideSelection, SeveralSelections, MetadataOnly, NotReferredError, seconds_asked_for |
 
 The parts below are packages: `handloop.apis`, `handloop.client`, `handloop.workqueue`, `handloop.informers`,
 `handloop.controller.runtime`, and `handloop_sandbox`, an API server to try things on (`pip install

@@ -118,7 +118,9 @@ from handloop.workqueue.rate_limiters import (
 from handloop.workqueue.rate_limiting_queue import RateLimitingQueue as RateLimitingQueue
 
 __all__: tuple[str, ...]  # noqa: PYI035 - made of these lines
+from handloop.apis.partial_metadata import PartialObjectMetadata as PartialObjectMetadata
 from handloop.controller.runtime.referred_objects import NotReferredError as NotReferredError
 from handloop.informers.lister import NamespaceNotWatched as NamespaceNotWatched
+from handloop.informers.selection import MetadataOnly as MetadataOnly
 from handloop.informers.selection import OutsideSelection as OutsideSelection
 from handloop.informers.selection import SeveralSelections as SeveralSelections

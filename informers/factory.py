@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
 from handloop.apis.meta import Kind
+from handloop.apis.partial_metadata import PartialObjectMetadata
 from handloop.informers.indexer import NAMESPACE_INDEX, namespace_index_func
 from handloop.informers.informer_options import DEFAULT_OPTIONS, InformerOptions
 from handloop.informers.lister import Cache, Lister, MergedCache
@@ -101,7 +102,8 @@ class SharedInformerFactory:
 
     def _refuse_second_view_locked(self, kind: type[Kind]) -> None:
         for known, _ in self._informers:
-            if known is not kind and known.resource.gvk == kind.resource.gvk:
+            metadata = any(issubclass(each, PartialObjectMetadata) for each in (known, kind))
+            if known is not kind and not metadata and known.resource.gvk == kind.resource.gvk:
                 raise ValueError(
                     f"{kind.resource} has an informer of {known.__module__}.{known.__name__} already: "
                     f"use that type, or {kind.__module__}.{kind.__name__} everywhere"

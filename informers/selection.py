@@ -64,6 +64,17 @@ class SeveralSelections(LookupError):  # noqa: N818 - as OutsideSelection
         self.caches = caches
 
 
+class MetadataOnly(LookupError):  # noqa: N818 - as OutsideSelection
+    """A cache of metadata was asked for whole objects."""
+
+    def __init__(self, kind: type[Kind]) -> None:
+        name = kind.__name__
+        super().__init__(
+            f"this controller holds only the metadata of {kind.resource.plural}: read "
+            f"lister_for(PartialObjectMetadata[{name}]), or a whole one by client.resource({name}).get(...)"
+        )
+
+
 @dataclass(frozen=True)
 class Selection:
     """

@@ -25,6 +25,7 @@ from typing import Final, Generic, TypeVar
 
 from handloop.apis.immutable import mutable_parts
 from handloop.apis.meta import Kind
+from handloop.apis.partial_metadata import PartialObjectMetadata
 from handloop.informers.delta_fifo import DeltaFIFO, FIFOClosed
 from handloop.informers.delta_processing import DeltaProcessor
 from handloop.informers.event_intake import EventIntake
@@ -94,7 +95,8 @@ class SharedIndexInformer(Generic[T]):
         if parts := mutable_parts(kind):
             raise MutableKind(kind, parts)
         self.kind = kind
-        self.name = kind.resource.group_resource + selection.suffix + options.name_suffix
+        only = "[metadata]" if issubclass(kind, PartialObjectMetadata) else ""
+        self.name = kind.resource.group_resource + only + selection.suffix + options.name_suffix
         self.selection = selection
         self._lister_watcher = lister_watcher
         self._namespace = namespace

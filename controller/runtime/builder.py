@@ -15,10 +15,11 @@ from contextlib import suppress
 from dataclasses import replace
 from difflib import get_close_matches
 from functools import partial
-from typing import Any, Final, Generic, NamedTuple, Self, TypeVar, cast
+from typing import Any, Final, Generic, Literal, NamedTuple, Self, TypeVar, cast
 
 from handloop.apis.core_v1 import Event
 from handloop.apis.meta import Kind
+from handloop.apis.partial_metadata import metadata_of
 from handloop.apis.resource import Resource
 from handloop.client.errors import Invalid
 from handloop.controller.runtime.applied_fields import AppliedFields
@@ -98,6 +99,11 @@ class _ReferenceSpec(NamedTuple):
     kind: type[Any]
     names: NamesFunc
     allowed: tuple[str, ...]
+
+    @property
+    def verbs(self) -> tuple[str, ...]:
+        """Without a list of names there may be so many that each is read from the server."""
+        return ("list", "watch") if self.allowed else ("get", "list", "watch")
 
 
 class _Rechecked:
@@ -207,6 +213,7 @@ class ControllerBuilder(Generic[K]):
         *,
         predicates: Sequence[Predicate] = (),
         every_owner: bool = False,
+        only: Literal["metadata"] | None = None,
         labels: Labels = "",
         fields: str = "",
     ) -> Self:
@@ -217,9 +224,13 @@ class ControllerBuilder(Generic[K]):
         child that the cache lacks, and makes no second one; a reconciler that creates children by itself has
         to ask, too.
 
-        Args: every_owner = also owners that do not control the object. labels and fields as in for_.
+        Args: every_owner = also owners that do not control the object. only="metadata" = hold nothing else of
+        it, as PartialObjectMetadata[kind]: then Context.apply reads the server. labels and fields as in for_.
         """
-        selection = selection_of(_checked_kind(kind), labels=labels, fields=fields)
+        if only not in (None, "metadata"):
+            raise ValueError(f'only is "metadata" or None, and not {only!r}')
+        kind = metadata_of(_checked_kind(kind)) if only else _checked_kind(kind)
+        selection = selection_of(kind, labels=labels, fields=fields)
         self._watch_specs.append(
             _WatchSpec(kind, selection, None, _checked_predicates(kind, predicates), every_owner)
         )
@@ -401,7 +412,7 @@ class ControllerBuilder(Generic[K]):
             controller.watch(watch)
         for kind, names, allowed in self._references:
             referred = ReferredObjects(
-                kind, names, owners=informers[0], one=self._manager, sink=queue, allowed=allowed
+                kind, names, owners=informers[0], watcher=self._manager, sink=queue, allowed=allowed
             )
             caches.refer_to(referred)
             controller.watch(referred)
@@ -427,7 +438,7 @@ class ControllerBuilder(Generic[K]):
             ),
             *looked_up,
             *(
-                Access(resource=each.kind.resource, verbs=("list", "watch"), names=each.allowed)
+                Access(resource=each.kind.resource, verbs=each.verbs, names=each.allowed)
                 for each in self._references
             ),
             *owning,

@@ -30,7 +30,7 @@ from handloop.controller.runtime.reconcile import Deadline, ReconcileError
 from handloop.informers.factory import ResourceSource, SharedInformerFactory
 from handloop.informers.handlers import ResourceEventHandlerFuncs
 from handloop.informers.informer_options import DEFAULT_OPTIONS, InformerOptions
-from handloop.informers.keys import ObjectName, deletion_handling_object_to_name
+from handloop.informers.keys import deletion_handling_object_to_name
 from handloop.informers.listwatch import ListWatch
 from handloop.informers.progress import SyncProgress
 from handloop.informers.selection import EVERYTHING, Selection
@@ -112,7 +112,7 @@ class Caches:
     State: _stop, that of start, None before. start writes it before it starts the factories, each under its
     lock: an informer that is made too late for that start finds _stop written. Under _lock (4): _factories, a
     mapping that is replaced; _views = (kind, selection) -> its informers; _left = the namespaces that have
-    left; _ones = the informers of watch_one that may still run, and their threads.
+    left; _ones = the informers of watch that may still run, and their threads.
     """
 
     def __init__(
@@ -232,19 +232,15 @@ class Caches:
             fill=self._fill,
         )
 
-    def watch_one(self, kind: type[T], name: ObjectName) -> MultiNamespaceInformer[T]:
+    def watch(self, kind: type[T], namespace: str, *, name: str = "") -> MultiNamespaceInformer[T]:
         """
-        A started informer of one object, for the caller alone, who ends it; the stop of all does, too.
+        A started informer of a namespace, or of one object, for the caller alone, who ends it.
 
-        It has no metrics of its own, which would outlive it.
+        The stop of all ends it, too. It has no metrics of its own, which would outlive it.
         """
-        namespace, selection = (
-            name.namespace,
-            Selection(fields=(FieldTerm(NAME, equal=True, value=name.name),)),
-        )
-        options = replace(
-            self._options, metrics_provider=None, name_suffix=f"@{namespace}" if namespace else ""
-        )
+        selection = Selection(fields=(FieldTerm(NAME, equal=True, value=name),)) if name else EVERYTHING
+        suffix = f"@{namespace}" if namespace else ""
+        options = replace(self._options, metrics_provider=None, name_suffix=suffix)
         objects = self._client.resource(kind)
         informer: SharedIndexInformer[T] = SharedIndexInformer(
             ListWatch(objects, namespace, selection=selection, tweak=options.tweak),

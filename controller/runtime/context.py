@@ -32,7 +32,7 @@ from handloop.controller.runtime.owner_references import is_of_predecessor, with
 from handloop.controller.runtime.reconcile import Deadline, ReconcileError, WaitError
 from handloop.informers.keys import ObjectName, object_name
 from handloop.informers.lister import Lister
-from handloop.informers.selection import Labels, OutsideSelection, SeveralSelections
+from handloop.informers.selection import Labels, MetadataOnly, OutsideSelection, SeveralSelections
 from handloop.seams.clock import REAL_CLOCK, Clock
 from handloop.seams.logs import get_logger
 
@@ -190,7 +190,8 @@ class Context:
         The cached objects of a kind: those that the controller watches, else all; or those of a selection.
 
         A name that the cache of a selection lacks may exist, with other labels or fields.
-        Raises: SeveralSelections if the controller watches several, and none is named; as Manager.lister_for.
+        Raises: SeveralSelections if the controller watches several, and none is named; MetadataOnly if it
+        watches no more than that; as Manager.lister_for.
         """
         if self._listers is None:
             raise RuntimeError("this Context was made without caches: Context(listers=...)")
@@ -215,7 +216,8 @@ class Context:
         """
         Create an object, or correct the fields of it that differ. Fields that were applied earlier and are no
         longer in obj are removed. If nothing differs, nothing is sent, but for one read of each object that
-        an earlier process applied. An object that is not in a cache of a selection is read from the server.
+        an earlier process applied. An object that is not in a cache of a selection, or of which the cache has
+        the metadata alone, is read from the server.
 
         The parts: with_controller(obj, owner), lister_for, is_controlled_by, is_applied, AppliedFields, and
         the function apply with the controller's name as field manager, which takes fields over from others.
@@ -330,7 +332,7 @@ class Context:
         try:
             lister = self._lister_of(wanted)
             found = lister.get(object_name(wanted))
-        except OutsideSelection:
+        except (OutsideSelection, MetadataOnly):
             return self._live(wanted)
         if found is not None or not lister.selection:
             return found

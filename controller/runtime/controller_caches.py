@@ -12,7 +12,7 @@ from handloop.controller.runtime.referred_objects import ReferredObjects
 from handloop.informers.history_guard import is_older
 from handloop.informers.keys import ObjectName
 from handloop.informers.lister import Lister
-from handloop.informers.selection import Labels, SeveralSelections
+from handloop.informers.selection import Labels, MetadataOnly, SeveralSelections
 
 K = TypeVar("K", bound=Kind)
 
@@ -42,10 +42,12 @@ class ControllerCaches:
         """
         The cached objects of a kind: those that the controller watches, or those of the given selection.
 
-        Raises: SeveralSelections; as Manager.lister_for.
+        Raises: SeveralSelections; MetadataOnly; as Manager.lister_for.
         """
         watched = self._watched.get(kind.resource.group_resource, ())
         own = [each for each in watched if each.kind is kind]
+        if not own and any(getattr(each.kind, "whole", None) is kind for each in watched):
+            raise MetadataOnly(kind)
         if labels or fields or not own:
             return self._shared.lister_for(kind, labels=labels, fields=fields)
         whole = [each for each in own if not each.selection]

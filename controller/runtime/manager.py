@@ -65,7 +65,6 @@ from handloop.controller.runtime.serving.bind_address import parse_bind_address
 from handloop.controller.runtime.serving.health import Check
 from handloop.controller.runtime.signals import SignalHandler
 from handloop.informers.informer_options import DEFAULT_OPTIONS, InformerOptions
-from handloop.informers.keys import ObjectName
 from handloop.informers.lister import Lister
 from handloop.informers.selection import Labels, selection_of
 from handloop.informers.shared_informer import SharedIndexInformer
@@ -257,13 +256,13 @@ class Manager:
         self._wait_for(informer)
         return informer
 
-    def watch_one(self, kind: type[T], name: ObjectName) -> MultiNamespaceInformer[T]:
+    def watch(self, kind: type[T], namespace: str, *, name: str = "") -> MultiNamespaceInformer[T]:
         """
-        A started informer of one object, for the caller alone; `stop` ends it. After run has begun.
+        A started informer of a namespace, or of one object in it, for the caller alone; `stop` ends it.
 
-        Its first get waits for it, as in informer_for.
+        After run has begun. Its first get waits for it, as in informer_for.
         """
-        return self._caches.watch_one(kind, name)
+        return self._caches.watch(kind, namespace, name=name)
 
     def informer_of(self, group_resource: str) -> MultiNamespaceInformer[Any] | None:
         """The shared informers of all objects of a kind, by its `plural.group`; None if none were made."""

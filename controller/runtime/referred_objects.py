@@ -5,16 +5,19 @@ The objects that a controller's objects refer to by name, each held by a watch o
     Secret default/tls updated --> Site default/a is queued
 
 A watch of one name needs a right for that name alone, and memory for one object. It begins with the first
-reference, and ends with the last.
+reference, and ends with the last. In a namespace with more than MOST_WATCHES names a single watch of the
+metadata of all its objects takes their place, and each read asks the server.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from functools import partial
-from typing import Any, Generic, Protocol, TypeAlias, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
 
 from handloop.apis.meta import Kind
+from handloop.apis.partial_metadata import metadata_of
+from handloop.client.errors import NotFound
+from handloop.client.resource_client import Client
 from handloop.controller.runtime.informer_source import ADDED, DELETED, LISTED, UPDATED, Sink
 from handloop.controller.runtime.multi_namespace_informer import MultiNamespaceInformer, Synced
 from handloop.controller.runtime.reconcile import ReconcileError
@@ -33,6 +36,10 @@ from handloop.workqueue.priority_queue import DEFAULT_PRIORITY, LOW_PRIORITY
 log = get_logger("source")
 
 T = TypeVar("T", bound=Kind)
+K = TypeVar("K", bound=Kind)
+
+MOST_WATCHES: Final = 50
+"""How many names of a namespace are watched one by one; at half as many they are again."""
 
 NamesFunc: TypeAlias = Callable[[Any], Iterable[str | ObjectName]]
 """From an object to the names that it refers to: in its own namespace, or ObjectNames; "" is none. Pure."""
@@ -42,11 +49,13 @@ class NotReferredError(ReconcileError):
     """A reconcile read a name that its object does not, or may not, refer to: no change would wake it."""
 
 
-class OneObject(Protocol):
-    """Makes the informers of single objects: a Caches."""
+class Watcher(Protocol):
+    """Makes informers for one user: a Manager."""
 
-    def watch_one(self, kind: type[T], name: ObjectName) -> MultiNamespaceInformer[T]:
-        """A started informer of that object alone; `stop` ends it."""
+    client: Client
+
+    def watch(self, kind: type[T], namespace: str, *, name: str = "") -> MultiNamespaceInformer[T]:
+        """A started informer of a namespace, or of one object; `stop` ends it."""
 
 
 class ReferredObjects(Generic[T]):
@@ -54,9 +63,10 @@ class ReferredObjects(Generic[T]):
     One `refers_to` of a controller. Implements handloop.controller.runtime.controller.Watch.
 
     State, under _lock (2): _of = owner -> the names that it refers to; _by = name -> the owners that refer to
-    it; _held = name -> its informer, for each name of _by. _registration is None before start. References are
-    read from the owners' cache under the lock: of threads that look at one owner at once none can put an
-    older answer in place of a newer one.
+    it; _in = namespace -> the names in it that are in _by; for each of these _held has an informer, or _all
+    has one of its namespace. _registration is None before start. References are read from the owners' cache
+    under the lock: of threads that look at one owner at once none can put an older answer in place of a newer
+    one.
     Threads: the listeners of the owners and of the referred objects; workers read.
     """
 
@@ -66,7 +76,7 @@ class ReferredObjects(Generic[T]):
         names: NamesFunc,
         *,
         owners: MultiNamespaceInformer[Any],
-        one: OneObject,
+        watcher: Watcher,
         sink: Sink,
         allowed: Collection[str] = (),
     ) -> None:
@@ -74,18 +84,20 @@ class ReferredObjects(Generic[T]):
         self.kind = kind
         self._names = names
         self._owners = owners
-        self._one = one
+        self._watcher = watcher
         self._sink = sink
         self._allowed = frozenset(allowed)
         self._lock = new_lock("ReferredObjects._lock", 2)
         self._of: dict[ObjectName, frozenset[ObjectName]] = {}
         self._by: dict[ObjectName, set[ObjectName]] = {}
+        self._in: dict[str, set[ObjectName]] = {}
         self._held: dict[ObjectName, MultiNamespaceInformer[T]] = {}
+        self._all: dict[str, MultiNamespaceInformer[Any]] = {}
         self._registration: Synced | None = None
 
     def __repr__(self) -> str:
         with self._lock:
-            return f"<ReferredObjects of {self.kind.resource}: {len(self._held)} held>"
+            return f"<ReferredObjects of {self.kind.resource}: {len(self._held)} held, {len(self._by)} named>"
 
     def start(self) -> None:
         """Follow the owners from here on, beginning with those in the cache."""
@@ -103,27 +115,33 @@ class ReferredObjects(Generic[T]):
         if self._registration is not None and not self._registration.has_synced():
             return [f"{self.kind.resource.group_resource}: its references are not known yet"]
         with self._lock:
-            held = list(self._held.values())
+            held = [*self._held.values(), *self._all.values()]
         return [text for each in held if not each.is_failing() for text in each.troubles()]
 
     def get(self, owner: ObjectName, name: ObjectName) -> T | None:
         """
-        A referred object from its cache; None without one.
+        A referred object from its cache, or from the server where too many are referred to; None without one.
 
-        Raises: NotReferredError; WaitError while its first list fails.
-        Blocks: until its first list is there.
+        Raises: NotReferredError; WaitError while its first list fails; as ResourceClient.get.
+        Blocks: until its first list is there, or for one request.
         """
-        with self._lock:
-            held = self._held.get(name) if name in self._of.get(owner, ()) else None
-        if held is None:
+        if not self._refers(owner, name):
             # its event may not have reached our listener yet
             self._look_at(owner)
-            with self._lock:
-                refers = name in self._of.get(owner, ())
-                held = self._held.get(name) if refers else None
-        if held is None:
-            raise NotReferredError(self._why_not(owner, name))
-        return held.get(name)
+            if not self._refers(owner, name):
+                raise NotReferredError(self._why_not(owner, name))
+        with self._lock:
+            held = self._held.get(name)
+        if held is not None:
+            return held.get(name)
+        try:
+            return self._watcher.client.resource(self.kind).get(name.name, namespace=name.namespace)
+        except NotFound:
+            return None
+
+    def _refers(self, owner: ObjectName, name: ObjectName) -> bool:
+        with self._lock:
+            return name in self._of.get(owner, ())
 
     def _why_not(self, owner: ObjectName, name: ObjectName) -> str:
         what = f"{self.kind.resource.kind} {name}"
@@ -144,19 +162,33 @@ class ReferredObjects(Generic[T]):
                 self._of.pop(owner, None)
             for name in names - before:
                 self._by.setdefault(name, set()).add(owner)
-                if name not in self._held:
-                    self._held[name] = self._begin(name)
-            ended = [self._held.pop(name) for name in before - names if self._forget_locked(name, owner)]
+                self._in.setdefault(name.namespace, set()).add(name)
+            for name in before - names:
+                self._forget_locked(name, owner)
+            changed = {name.namespace for name in names ^ before}
+            ended = [informer for namespace in changed for informer in self._arrange_locked(namespace)]
         for informer in ended:
             informer.stop()
 
-    def _forget_locked(self, name: ObjectName, owner: ObjectName) -> bool:
-        """Returns: whether that was the last reference."""
+    def _forget_locked(self, name: ObjectName, owner: ObjectName) -> None:
         owners = self._by[name]
         owners.discard(owner)
         if not owners:
             del self._by[name]
-        return not owners
+            self._in[name.namespace].discard(name)
+
+    def _arrange_locked(self, namespace: str) -> list[MultiNamespaceInformer[Any]]:
+        """Watch the names of a namespace, one by one or together. Returns: the informers to end."""
+        names = self._in.get(namespace) or set()
+        together = len(names) > (MOST_WATCHES // 2 if namespace in self._all else MOST_WATCHES)
+        if together and namespace not in self._all:
+            self._all[namespace] = self._begin(metadata_of(self.kind), namespace)
+        one_by_one = set() if together else names
+        for name in one_by_one - self._held.keys():
+            self._held[name] = self._begin(self.kind, namespace, name.name)
+        spare = [name for name in self._held if name.namespace == namespace and name not in one_by_one]
+        ended: list[MultiNamespaceInformer[Any]] = [self._held.pop(name) for name in spare]
+        return ended if together or namespace not in self._all else [*ended, self._all.pop(namespace)]
 
     def _forget_namespace(self, namespace: str) -> None:
         """It is watched no longer: its objects count as unknown, and refer to nothing."""
@@ -177,9 +209,9 @@ class ReferredObjects(Generic[T]):
             return before
         return frozenset(each for each in named if not self._allowed or each.name in self._allowed)
 
-    def _begin(self, name: ObjectName) -> MultiNamespaceInformer[T]:
-        informer = self._one.watch_one(self.kind, name)
-        informer.add_event_handler(_Wakes(partial(self._wake, name)))
+    def _begin(self, kind: type[K], namespace: str, name: str = "") -> MultiNamespaceInformer[K]:
+        informer = self._watcher.watch(kind, namespace, name=name)
+        informer.add_event_handler(_Wakes(self._wake))
         return informer
 
     def _wake(self, name: ObjectName, verb: str) -> None:
@@ -195,18 +227,18 @@ class ReferredObjects(Generic[T]):
 class _Wakes:
     """Implements handloop.informers.handlers.ResourceEventHandler; a resync wakes nobody."""
 
-    def __init__(self, wake: Callable[[str], None]) -> None:
+    def __init__(self, wake: Callable[[ObjectName, str], None]) -> None:
         self._wake = wake
 
-    def on_add(self, _obj: Kind, is_in_initial_list: bool) -> None:  # noqa: FBT001 - client-go's signature
-        self._wake(LISTED if is_in_initial_list else ADDED)
+    def on_add(self, obj: Kind, is_in_initial_list: bool) -> None:  # noqa: FBT001 - client-go's signature
+        self._wake(object_name(obj), LISTED if is_in_initial_list else ADDED)
 
     def on_update(self, old: Kind, new: Kind) -> None:
         if old.metadata.resource_version != new.metadata.resource_version:
-            self._wake(UPDATED)
+            self._wake(object_name(new), UPDATED)
 
-    def on_delete(self, _obj: Kind | DeletedFinalStateUnknown[Any]) -> None:
-        self._wake(DELETED)
+    def on_delete(self, obj: Kind | DeletedFinalStateUnknown[Any]) -> None:
+        self._wake(deletion_handling_object_to_name(obj), DELETED)
 
 
 def _full_name(name: str | ObjectName, namespace: str) -> ObjectName:

@@ -191,13 +191,13 @@ def test_pruning_leaves_out_a_namespace_that_left(world: World) -> None:
 def test_events_and_references_end_with_the_namespace(world: World) -> None:
     """Nothing is recorded there, and the watches for what its objects refer to end."""
     watched: list[Any] = []
-    watch_one = world.manager.watch_one
+    watch = world.manager.watch
 
-    def recorded(kind: type[Any], name: ObjectName) -> Any:
-        watched.append(watch_one(kind, name))
+    def recorded(kind: type[Any], namespace: str, *, name: str = "") -> Any:
+        watched.append(watch(kind, namespace, name=name))
         return watched[-1]
 
-    world.manager.watch_one = recorded  # type: ignore[method-assign] # to see what is watched
+    world.manager.watch = recorded  # type: ignore[method-assign] # to see what is watched
     contexts: list[tuple[Greeting, Context]] = []
     builder = controller_for(world.manager, "greeter").for_(Greeting)
     builder.refers_to(ConfigMap, lambda greeting: [greeting.metadata.name])

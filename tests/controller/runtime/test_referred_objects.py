@@ -36,8 +36,8 @@ class Reader:
         self.causes: list[str] = []
         self.failures: list[Exception] = []
         self.watched: dict[str, list[MultiNamespaceInformer[Any]]] = {}
-        self._watch_one = manager.watch_one
-        manager.watch_one = self.watch_one  # type: ignore[method-assign] # to see what is watched
+        self._watch = manager.watch
+        manager.watch = self.watch  # type: ignore[method-assign] # to see what is watched
         builder = controller_for(manager, "reader").for_(Foo).refers_to(Secret, secrets_of, allowed=allowed)
         self.controller = builder.complete(self.reconcile)
 
@@ -51,10 +51,10 @@ class Reader:
         texts = tuple("none" if each is None else each.data["text"] for each in found)
         self.read.setdefault(foo.metadata.name, []).append(texts)
 
-    def watch_one(self, kind: type[Any], name: ObjectName) -> MultiNamespaceInformer[Any]:
+    def watch(self, kind: type[Any], namespace: str, *, name: str = "") -> MultiNamespaceInformer[Any]:
         """As the manager's."""
-        made = self._watch_one(kind, name)
-        self.watched.setdefault(name.name, []).append(made)
+        made = self._watch(kind, namespace, name=name)
+        self.watched.setdefault(name or kind.__name__, []).append(made)
         return made
 
     def held(self) -> set[str]:
@@ -194,3 +194,25 @@ def test_what_is_no_function_and_no_sequence_of_names_is_refused(names: object, 
     builder = controller_for(ManagedSandbox(Foo).manager(), "reader").for_(Foo)
     with pytest.raises(TypeError, match=r"a function takes an object|allowed is a sequence"):
         builder.refers_to(Secret, names, allowed=allowed)  # type: ignore[arg-type]
+
+
+def test_of_many_names_the_metadata_is_watched_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each read then asks the server; a change wakes exactly those that refer. Fewer are as before."""
+    monkeypatch.setattr("handloop.controller.runtime.referred_objects.MOST_WATCHES", 4)
+    cluster = ManagedSandbox(Foo)
+    reader = Reader(cluster.manager())
+    rules = [rule for role in roles(reader.manager.access()) for rule in role["rules"]]
+    verbs = [rule["verbs"] for rule in rules if rule["resources"] == ["secrets"]]
+    assert verbs == [["get", "list", "watch"]]
+    for name in "abcd":
+        secret(cluster, name, "TVE9PQ==")
+    cluster.foo("one", deployment="a+b+c+d+none")
+    cluster.foo("two", deployment="d")
+    with cluster.running(reader.manager):
+        eventually(lambda: reader.now("one") == ("TVE9PQ==",) * 4 + ("none",), "read")
+        eventually(lambda: reader.held() == {"PartialObjectMetadata[Secret]"}, "one watch")
+        cluster.client.resource(Secret).patch("d", {"data": {"text": "TjI="}}, namespace="default")
+        eventually(lambda: reader.now("one") == ("TVE9PQ==",) * 3 + ("TjI=", "none"), "woken")
+        eventually(lambda: reader.now("two") == ("TjI=",), "woken")
+        refer(cluster, "one", "a")
+        eventually(lambda: reader.held() == {"a", "d"}, "one by one again")

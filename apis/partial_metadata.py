@@ -1,0 +1,56 @@
+"""
+Objects of a kind without anything but their metadata.
+
+    secrets = manager.lister_for(PartialObjectMetadata[Secret])
+
+The server leaves the rest out, so neither the wire nor a cache has it; a type checker knows that there is no
+spec. To read a whole object, ask the server.
+Follows: apimachinery pkg/apis/meta/v1 (PartialObjectMetadata).
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, ClassVar, Final, Generic, TypeVar
+
+from handloop.apis.declaration import KindType
+from handloop.apis.meta import Kind
+
+K = TypeVar("K", bound=Kind)
+
+META_GROUP: Final = "meta.k8s.io"
+META_VERSION: Final = "v1"
+META_KIND: Final = "PartialObjectMetadata"
+
+
+class PartialObjectMetadata(Kind, Generic[K], abstract=True):
+    """
+    See the head of this file. `PartialObjectMetadata[Secret]` is the same type each time.
+
+    Fields: whole = the kind. resource is that of the kind, too; kind and api_version are those of the wire.
+    """
+
+    whole: ClassVar[type[Kind]]
+
+    def __class_getitem__(cls, kind: type[Kind]) -> Any:
+        """The type for a kind."""
+        return metadata_of(kind)
+
+
+@cache
+def metadata_of(kind: type[K]) -> type[PartialObjectMetadata[K]]:
+    """PartialObjectMetadata[kind], for a kind that is a value."""
+    names = kind.resource
+    keywords: dict[str, Any] = {
+        "group": names.group,
+        "version": names.version,
+        "kind": names.kind,
+        "plural": names.plural,
+        "singular": names.singular,
+        "scope": "Namespaced" if names.namespaced else "Cluster",
+        "partial": True,
+        "wire": (f"{META_GROUP}/{META_VERSION}", META_KIND),
+    }
+    body = {"__doc__": f"The metadata of a {names.kind}.", "__module__": __name__, "whole": kind}
+    made: Any = KindType(f"{META_KIND}[{names.kind}]", (PartialObjectMetadata,), body, **keywords)
+    return made  # type: ignore[no-any-return] # a class of that one's
