@@ -12,7 +12,7 @@ client-go's controller machinery, written by hand in Python: what the author of 
 | make a program of it | main |
 | put a controller together | Manager, InformerOptions, ControllerOptions, controller_for, Access, roles, LeaderElectionConfig |
 | write a reconciler | Reconciler, Context, ObjectName, object_name, Result, DONE, ReconcileError, TerminalError, WaitError, NameTakenError |
-| choose what wakes it | GenerationChanged, LabelsChanged, AnnotationsChanged, ResourceVersionChanged, LabelsMatch, PredicateFuncs, all_of, any_of, negate |
+| choose what wakes it | GenerationChanged, LabelsChanged, AnnotationsChanged, ResourceVersionChanged, LabelsMatch, PredicateFuncs, all_of, any_of, negate, Wake |
 | write children | secret_data, apply, is_applied, owned_fields, with_controller, with_owner, without_owner, new_controller_ref, controller_of, is_controlled_by, AlreadyOwnedError |
 | tell how it goes | Condition, set_condition, remove_condition, find_condition, is_condition_true, is_condition_false, EventRecorder, EVENT_TYPE_NORMAL, EVENT_TYPE_WARNING |
 | clean up first | add_finalizer, remove_finalizer, has_finalizer, is_being_deleted |

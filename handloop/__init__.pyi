@@ -119,6 +119,7 @@ from handloop.workqueue.rate_limiting_queue import RateLimitingQueue as RateLimi
 
 __all__: tuple[str, ...]  # noqa: PYI035 - made of these lines
 from handloop.apis.partial_metadata import PartialObjectMetadata as PartialObjectMetadata
+from handloop.controller.runtime.external_source import Wake as Wake
 from handloop.controller.runtime.referred_objects import NotReferredError as NotReferredError
 from handloop.informers.lister import NamespaceNotWatched as NamespaceNotWatched
 from handloop.informers.selection import MetadataOnly as MetadataOnly

@@ -6,6 +6,7 @@ The runtime for controllers, as controller-runtime has it. It knows no example a
     controller, reconcile_queue, reporting   one controller: its workers, its queue, its reports
     reconcile, reconciler, context           what an author writes, gets and returns
     informer_source, predicates              from watch events to names
+    external_source                          from news of elsewhere to names
     caches, multi_namespace_informer         the informers of a process
     controller_caches, referred_objects      those of them that one controller reads
     namespace_fence                          no write into a namespace that is watched no longer

@@ -27,6 +27,7 @@ from handloop.controller.runtime.context import Context
 from handloop.controller.runtime.controller import Controller
 from handloop.controller.runtime.controller_caches import ControllerCaches
 from handloop.controller.runtime.events.recorder import EVENT_TYPE_WARNING
+from handloop.controller.runtime.external_source import ExternalSource, SourceFunc
 from handloop.controller.runtime.informer_source import InformerSource, MapFunc, OwnerNames, own_name
 from handloop.controller.runtime.manager import Manager
 from handloop.controller.runtime.metrics.controller_metrics import ControllerMetrics
@@ -178,6 +179,7 @@ class ControllerBuilder(Generic[K]):
         self._for: type[Kind] | None = None
         self._watch_specs: list[_WatchSpec] = []
         self._references: list[_ReferenceSpec] = []
+        self._sources: list[tuple[str, SourceFunc]] = []
         self._access: tuple[Access, ...] = ()
         self._written: set[Resource] = set()
         self._options = manager.controller_options
@@ -275,6 +277,19 @@ class ControllerBuilder(Generic[K]):
         if isinstance(allowed, str):
             raise TypeError(f"allowed is a sequence of names, such as ({allowed!r},), and not a str")
         self._references.append(_ReferenceSpec(_checked_kind(kind), names, tuple(allowed)))
+        return self
+
+    def source(self, name: str, function: SourceFunc) -> Self:
+        """
+        Reconcile the names that news from outside of the cluster concerns.
+
+        Args: name is for logs and causes. function is called on a thread of its own with wake, which takes an
+        ObjectName and blocks while too many wait, and a threading.Event, which is set when it has to return.
+        Raises: TypeError.
+        """
+        if not callable(function):
+            raise TypeError(f"a source is a function of wake and stop, and not {function!r}")
+        self._sources.append((name, function))
         return self
 
     def with_options(
@@ -416,6 +431,8 @@ class ControllerBuilder(Generic[K]):
             )
             caches.refer_to(referred)
             controller.watch(referred)
+        for name, function in self._sources:
+            self._manager.add(self._new_source(name, function, queue))
         return controller
 
     def _implied_access(self, kind: type[Kind]) -> list[Access]:
@@ -487,6 +504,17 @@ class ControllerBuilder(Generic[K]):
                 clock=manager.seams.clock,
             ),
             seams=manager.seams,
+        )
+
+    def _new_source(self, name: str, function: SourceFunc, queue: ReconcileQueue) -> ExternalSource:
+        return ExternalSource(
+            name,
+            function,
+            controller=self._name,
+            sink=queue,
+            queued=lambda: queue.statistics().queued,
+            needs_leader_election=self._options.needs_leader_election,
+            seams=self._manager.seams,
         )
 
     def _new_metrics(self) -> ControllerMetrics:

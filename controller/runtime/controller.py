@@ -423,7 +423,7 @@ class Controller:
         if after is None:
             self.queue.settle(name)
         else:
-            self.queue.requeue(name, after, why)
+            self.queue.requeue(name, after, why, priority=result.priority)
         self._metrics.observe("success" if after is None else "requeue_after", self._clock.now() - began_at)
         self._count(succeeded=1)
         self._reports.settled(context, after)

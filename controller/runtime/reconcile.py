@@ -110,12 +110,14 @@ class Result:
     How a reconcile settled.
 
     Args: requeue_after in seconds: reconcile again then, even without a change; None or 0 = only after a
-    change.
+    change. priority = with which the name waits for a worker then, None = as this time: higher ones come
+    first, watch events and changes have 0, objects of a first list and resyncs -100.
 
     Raises: ValueError; TypeError for a value that is no number, such as a timedelta.
     """
 
     requeue_after: float | None = None
+    priority: int | None = None
 
     def __post_init__(self) -> None:
         after: Any = self.requeue_after

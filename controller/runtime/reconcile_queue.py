@@ -182,10 +182,16 @@ class ReconcileQueue:
         self._queue.forget(name)
         self._set_given_up(name, given_up=False)
 
-    def requeue(self, name: ObjectName, seconds: float, why: str = "requeue") -> None:
-        """A reconcile succeeded, and wants another one later. Args: why is "wait" after a WaitError."""
+    def requeue(
+        self, name: ObjectName, seconds: float, why: str = "requeue", *, priority: int | None = None
+    ) -> None:
+        """
+        A reconcile succeeded, and wants another one later.
+
+        Args: why is "wait" after a WaitError. priority None = that with which the worker got the name.
+        """
         self.settle(name)
-        self._later(name, seconds, Cause(why, detail=f"after {seconds:g}s"))
+        self._later(name, seconds, Cause(why, detail=f"after {seconds:g}s"), priority)
 
     def retry(self, name: ObjectName, reason: str, *, at_least_seconds: float = 0.0) -> float:
         """
@@ -234,9 +240,9 @@ class ReconcileQueue:
         """Refuse further names, and wake blocked getters. Blocks: until the queue's threads have ended."""
         self._queue.shut_down()
 
-    def _later(self, name: ObjectName, seconds: float, cause: Cause) -> None:
+    def _later(self, name: ObjectName, seconds: float, cause: Cause, priority: int | None = None) -> None:
         self._causes.schedule(name, self._clock.now() + seconds, cause)
-        self._queue.add_after(name, seconds)
+        self._queue.add_after(name, seconds, priority=priority)
 
     def _is_idle_resync(self, name: ObjectName, cause: Cause) -> bool:
         if not cause.is_resync:

@@ -252,6 +252,23 @@ def test_a_user_outside_of_the_cluster_follows_its_object(
     assert server.role_of(uid) is None
 
 
+def test_a_change_outside_is_noticed_by_its_source(
+    load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Long before the next poll."""
+    users = load("external-systems", "database_users.py")
+    module = load("external-systems", "drift.py")
+    monkeypatch.setattr(module, "LOOK_SECONDS", 0.01)
+    server = module.Server(str(tmp_path / "users.db"))
+    with running(module) as program:
+        spec = users.DatabaseUserSpec(role="reader")
+        ann = users.DatabaseUser.named("ann", namespace="default", spec=spec)
+        uid = program.of(users.DatabaseUser).create(ann).metadata.uid
+        eventually(lambda: server.role_of(uid) == "reader", "made")
+        server.put(uid, "owner", 1)
+        eventually(lambda: server.role_of(uid) == "reader", "repaired")
+
+
 def test_a_deployment_restarts_when_the_data_of_its_secret_changes(load: Load) -> None:
     """Not for a change of the Secret's labels, and not without the annotation; no data is in the cache."""
     with running(load("foreign-kinds", "restarter.py"), lifelike=False) as program:

@@ -94,6 +94,22 @@ def test_success_is_forgotten_and_counted() -> None:
     assert rig.metric("controller_runtime_reconcile_time_seconds_count") == 2
 
 
+def test_a_result_may_set_the_priority_of_the_next_time() -> None:
+    """Else it is the one with which the worker got the name."""
+    results = [Result(requeue_after=1, priority=-50), Result(requeue_after=1), Result()]
+    had: list[int] = []
+
+    def script(name: ObjectName, _context: Context) -> Result:
+        had.append(rig.queue._queue._in_flight[name])
+        return results.pop(0)
+
+    rig = ReconcileRig(script)
+    rig.change()
+    rig.pass_time(1)
+    rig.pass_time(1)
+    assert had == [0, -50, -50]
+
+
 def test_a_failure_is_retried_with_back_off() -> None:
     """5 ms, 10 ms, 20 ms; the retry's cause has its number and the error."""
     rig = ReconcileRig(raising(ReconcileError("a"), ReconcileError("b"), ReconcileError("c")))
