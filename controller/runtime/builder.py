@@ -412,7 +412,8 @@ class ControllerBuilder(Generic[K]):
             deleted_by_us=own_writes.has_deleted,
             clock=clock,
         )
-        if can_stall(kind):
+        # the first of several of a kind, for another one's success would take its condition back
+        if can_stall(kind) and kind not in self._manager.reconciled_kinds():
             reconcile = Stalling(informers[0].get, reconcile).reconcile
         rechecked = _Rechecked(reconcile, owners, informers[0], clock=clock)
         controller = self._new_controller(rechecked, queue, writes, caches)

@@ -41,9 +41,13 @@ class TerminalError(ReconcileError):
     """
     Another try cannot help: the name waits until the object, or something it depends on, changes.
 
-    The text is the reason, for the log and for a condition; `raise TerminalError("...") from error` keeps the
-    cause.
+    The text is the reason, for the log and for the condition Stalled; `raise TerminalError("...") from error`
+    keeps the cause.
+
+    Fields: is_told = the object had that condition with that text before the reconcile, so it is no news.
     """
+
+    is_told: bool = False
 
 
 class DeadlineExceededError(ReconcileError):

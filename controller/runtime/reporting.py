@@ -153,7 +153,9 @@ class ReconcileReporter:
         Args: failures in a row so far; final = there will be no other try until something changes.
         """
         terminal = final or isinstance(error, TerminalError)
-        write = context.log.info if _is_lost_race(error, failures) and not terminal else context.log.error
+        is_lost = not terminal and _is_lost_race(error, failures)
+        is_told = isinstance(error, TerminalError) and error.is_told
+        write = context.log.info if is_lost or is_told else context.log.error
         write(
             "Reconciler error, waiting for a change" if terminal else "Reconciler error",
             err=_shown(error),

@@ -53,27 +53,35 @@ class Stalling:
         try:
             result = self._reconcile(name, context)
         except TerminalError as error:
-            _tell(seen, context, str(error))
+            error.is_told = not _tell(seen, context, str(error)) and is_stalled(seen)
             raise
         _tell(seen, context, None)
         return result
 
 
-def _tell(seen: Any, context: Context, text: str | None) -> None:
+def _tell(seen: Any, context: Context, text: str | None) -> bool:
     """
     Write the condition, or its absence, if that differs from the object before the reconcile.
 
     The reconcile may have written, so the live object decides. One of another generation has not been
     reconciled yet: its watch event brings the next reconcile.
+    Returns: whether it differs.
     """
     if seen is None or seen.status is None or told(seen, context, text) is seen.status.conditions:
-        return
+        return False
     there = seen.metadata
     with suppress(NotFound):
         live = context.client.resource(type(seen)).get(there.name, namespace=there.namespace)
         if (live.metadata.uid, live.metadata.generation) == (there.uid, there.generation):
             status = replace(live.status, conditions=told(live, context, text))
             context.update_status(live, status)
+    return True
+
+
+def is_stalled(obj: Any) -> bool:
+    """Whether our condition is there."""
+    own = None if obj is None or obj.status is None else find_condition(obj.status.conditions, STALLED)
+    return own is not None and own.reason == TERMINAL_ERROR
 
 
 def told(obj: Any, context: Context, text: str | None) -> Conditions:

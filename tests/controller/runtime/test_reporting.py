@@ -167,6 +167,14 @@ def test_a_terminal_error_counts_no_tries() -> None:
     assert line["once"]
 
 
+def test_a_terminal_error_that_its_object_tells_of_is_no_news() -> None:
+    """The status has its text already: the write of that, or another change, led to one more reconcile."""
+    error = TerminalError("bad spec")
+    error.is_told = True
+    (line,) = lines_of(error)
+    assert (line["log_level"], line["err"]) == ("info", "bad spec")
+
+
 def test_the_usual_course_is_quiet() -> None:
     """Begin and success show from -v 4 on, a missed deadline always."""
     with captured_logs() as logs:

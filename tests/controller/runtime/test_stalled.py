@@ -64,7 +64,7 @@ class Rig:
         return self.sites.get("a", namespace="default")
 
     def reconcile(self, error: Exception | None = None) -> list[str]:
-        """Reconcile what the cache has. Returns: the verbs of the requests."""
+        """Reconcile what the cache has. Returns: the requests' verbs; "told" if the error is no news."""
         before = len(self.trace.asked())
 
         def reconcile(_name: ObjectName, _context: Context) -> Any:
@@ -80,7 +80,8 @@ class Rig:
             with pytest.raises(type(error)) as raised:
                 stalling.reconcile(NAME, self.context)
             assert raised.value is error
-        return [one.verb for one in self.trace.asked()[before:]]
+        verbs = [one.verb for one in self.trace.asked()[before:]]
+        return [*verbs, "told"] if isinstance(error, TerminalError) and error.is_told else verbs
 
     def stall(self, text: str = "no such image") -> Site:
         """Let it stall, and the cache see that."""
@@ -101,7 +102,7 @@ def test_a_terminal_error_is_told_and_a_success_takes_it_back() -> None:
     assert (stalled.type, stalled.status, stalled.reason) == (STALLED, "True", TERMINAL_ERROR)
     assert (stalled.message, stalled.observed_generation, kept) == ("no such image", 1, ready)
     assert_kstatus(rig.seen, "Failed")
-    assert rig.reconcile(TerminalError("no such image")) == []
+    assert rig.reconcile(TerminalError("no such image")) == ["told"]
     for other in (ReconcileError("no such image"), WaitError("later"), ValueError()):
         assert rig.reconcile(other) == []
     assert rig.stall("x" * 40_000).status.conditions[0].message == "x" * 32_768
@@ -206,10 +207,26 @@ def test_with_a_manager_it_is_an_own_write_and_survives_a_conflict() -> None:
         eventually(lambda: not stalled(), "at work again")
         assert_kstatus(sites.get("a", namespace="default"))
     assert lost.hits == 1
-    errors = {line["err"] for line in lines if line["log_level"] == "error"}
-    assert errors == {"size is 0"}
+    assert [line["err"] for line in lines if line["log_level"] == "error"] == ["size is 0"]
     assert any("status updated" in str(line.get("changes")) for line in lines)
     assert controller.statistics().unexpected == 0
+
+
+def test_the_first_controller_of_a_kind_tells() -> None:
+    """Another one that succeeds with the same object leaves the condition alone, or they would fight."""
+    cluster = ManagedSandbox(Site)
+    sites, manager = cluster.client.resource(Site), cluster.manager()
+    controller_for(manager, "first").for_(Site).complete(lambda _site, _context: fail())
+    seen: list[Conditions] = []
+    second = controller_for(manager, "second").for_(Site)
+    second.complete(lambda site, _context: seen.append(site.status.conditions))
+    with captured_logs() as lines, cluster.running(manager):
+        sites.create(Site.named("a", namespace="default"))
+        eventually(lambda: [each for each in seen if each], "seen by both")
+        sites.patch("a", {"metadata": {"labels": {"a": "b"}}}, namespace="default")
+        eventually(lambda: len([each for each in seen if each]) > 1, "seen again")
+        assert_kstatus(sites.get("a", namespace="default"), "Failed")
+    assert {line["controller"] for line in lines if line["event"] == "Wrote"} == {"first"}
 
 
 class Plain(Kind, group="example.org", version="v1"):
