@@ -264,6 +264,16 @@ def test_an_object_that_hides_what_is_queued_is_found(
         tell()
 
 
+def test_the_right_to_tell_of_a_terminal_error_may_stay_unused(running: RunningSandbox) -> None:
+    """The runtime declares it for every kind with conditions."""
+
+    def set_up(manager: Manager) -> None:
+        controller_for(manager, "sites").for_(Site).complete(lambda _site, _context: None)
+
+    with running_operator(running, set_up) as operator:
+        assert_rbac_exact(operator)
+
+
 def test_a_kind_that_cannot_tell_is_not_asked(running: RunningSandbox) -> None:
     """Without an observed_generation every object counts as Current."""
 
