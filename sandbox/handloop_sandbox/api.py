@@ -118,7 +118,7 @@ def _handle(site: Site, request: Request, context: Context) -> Outcome:
         context = _acting(request, context, None)
         authorization.check_path(site.state, context.user, _path_verb(request.method), f"/{'/'.join(parts)}")
         return Outcome(documents.document(site, request, parts))
-    wanted = authorization.attributes(path, _verb(request, path))
+    wanted = authorization.attributes(path, _verb(request, path), request.query.get("fieldSelector") or "")
     context = _acting(request, context, wanted)
     authorization.check_resource(site.state, context.user, wanted)
     return _on_resource(site, request, context, path)

@@ -76,4 +76,4 @@ def _attributes(request: Request) -> Attributes:
     verb = path.verb(request.method)
     if verb == "list" and request.query.get("watch") in _TRUE:
         verb = "watch"
-    return attributes(path, verb)
+    return attributes(path, verb, request.query.get("fieldSelector") or "")

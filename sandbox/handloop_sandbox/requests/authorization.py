@@ -14,6 +14,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from handloop.apis.fields import NAME, exact, parse_fields
+from handloop.apis.labels import SelectorError
 from handloop_sandbox.requests.request import User
 from handloop_sandbox.requests.routes import ResourcePath
 from handloop_sandbox.storage.state import State
@@ -47,12 +49,25 @@ class Attributes:
         return f"{self.plural}/{self.subresource}" if self.subresource else self.plural
 
 
-def attributes(path: ResourcePath, verb: str) -> Attributes:
-    """The attributes of a request on a resource."""
-    namespace = path.namespace
+def attributes(path: ResourcePath, verb: str, fields: str = "") -> Attributes:
+    """
+    The attributes of a request on a resource.
+
+    Args: fields is its field selector: a list or watch of one name is allowed by a rule for that name.
+    """
+    namespace, name = path.namespace, path.name
     if (path.group, path.plural) == ("", "namespaces"):
         namespace = path.name
-    return Attributes(verb, path.group, path.plural, namespace, path.name, path.subresource)
+    if verb in ("list", "watch") and not name:
+        name = _pinned_name(fields)
+    return Attributes(verb, path.group, path.plural, namespace, name, path.subresource)
+
+
+def _pinned_name(fields: str) -> str:
+    try:
+        return exact(parse_fields(fields), NAME) or ""
+    except SelectorError:
+        return ""
 
 
 def check_resource(state: State, user: User, wanted: Attributes) -> None:

@@ -53,6 +53,7 @@ def test_a_role_grants_its_rules(widgets: Widgets, robot: str) -> None:
     rules = [
         {"apiGroups": [widgets.group], "resources": ["widgets"], "verbs": ["list"]},
         {"apiGroups": [widgets.group], "resources": ["widgets"], "resourceNames": ["a"], "verbs": ["get"]},
+        {"apiGroups": [""], "resources": ["secrets"], "resourceNames": ["a"], "verbs": ["list", "watch"]},
     ]
     widgets.server.create(f"{roles}/roles", {"metadata": {"name": "r"}, "rules": rules})
     subject = {"kind": "ServiceAccount", "name": "robot", "namespace": widgets.namespace}
@@ -73,6 +74,12 @@ def test_a_role_grants_its_rules(widgets: Widgets, robot: str) -> None:
     refused = server.patch(f"{widgets.path}/a/status", {"status": {}}, token=robot)
     assert 'cannot patch resource "widgets/status"' in refused.message
     assert server.get(f"/apis/{widgets.group}/v1/widgets", token=robot).status == 403
+    secrets = f"/api/v1/namespaces/{widgets.namespace}/secrets"
+    for query, status in {"": 403, "&fieldSelector=metadata.name%3Da": 200}.items():
+        assert server.get(f"{secrets}?limit=9{query}", token=robot).status == status
+        assert server.get(f"{secrets}?watch=1&timeoutSeconds=1{query}", token=robot).status == status
+    refused = server.get(f"{secrets}?fieldSelector=metadata.name%3Db", token=robot)
+    assert refused.message.startswith('secrets "b" is forbidden: ')
 
 
 def test_one_can_ask_who_one_is(server: APIServer, namespace: str, robot: str) -> None:
