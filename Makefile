@@ -66,7 +66,6 @@ bench: $(VENV)/.installed-bench ## measure side by side with the peers; see benc
 	$(BIN)/python benchmarks/queue_cycles.py
 	$(BIN)/python benchmarks/sandbox_start.py
 	$(BIN)/python benchmarks/api_requests.py
-	$(BIN)/python benchmarks/myapps.py
 	$(BIN)/python benchmarks/memcached_side_by_side.py
 	$(BIN)/python benchmarks/live_page.py
 

@@ -1,8 +1,8 @@
 """
-The cost of the live page for a watch event: tests compiled away, no viewer, one viewer; in turn, in one run.
+The cost of the live page for a watch event: no viewer, one viewer; in turn, in one run.
 
-The first two differ by less than such a run can show, so the test is also timed alone: twelve of them are an
-upper bound of the cost of an event without a viewer.
+Without a viewer each step is one test. That costs less than such a run can show, so the test is timed alone:
+twelve of them are an upper bound of the cost of an event.
 
     python benchmarks/live_page.py --events 30000 --rounds 15
 """
@@ -23,10 +23,10 @@ from sync_and_events import measure
 
 from handloop.seams.step_trace import TRACE
 
-SUBJECT = Path(__file__).parent / "subjects" / "traced_informer.py"
+SUBJECTS = Path(__file__).parent / "subjects"
 LOOPS = 1_000_000
 STEPS = 12
-MODES = {"tests compiled away": "without", "nobody looks": "unseen", "one viewer": "seen"}
+PROGRAMS = {"nobody looks": "handloop_informer.py", "one viewer": "viewed_informer.py"}
 
 
 def test_microseconds() -> float:
@@ -46,7 +46,7 @@ def main() -> None:
     parser.add_argument("--events", type=int, default=30_000)
     parser.add_argument("--rounds", type=int, default=15)
     options = parser.parse_args()
-    subjects = {name: [sys.executable, str(SUBJECT), mode] for name, mode in MODES.items()}
+    subjects = {name: [sys.executable, str(SUBJECTS / file)] for name, file in PROGRAMS.items()}
     results = measure(options.objects, options.events, options.rounds, subjects)
     print(
         f"{options.events} events over {options.objects} Deployments of 4 kB, {options.rounds} rounds; "
