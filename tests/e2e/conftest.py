@@ -12,6 +12,7 @@ from support.rigs.program import Program, Run, running
 from support.servers.cluster import (
     EITHER,
     Cluster,
+    Object,
     SandboxCluster,
     arguments_for,
     real_cluster,
@@ -20,10 +21,15 @@ from support.servers.cluster import (
 )
 
 
+@pytest.fixture
+def definition() -> Object:
+    """The definition of Foo: that from manifests/crd, unless a module has another one."""
+    return usual_definition()
+
+
 @pytest.fixture(params=EITHER)
-def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Cluster]:
-    """Each of the clusters, with the definition from manifests/crd."""
-    definition = usual_definition()
+def cluster(request: pytest.FixtureRequest, tmp_path: Path, definition: Object) -> Iterator[Cluster]:
+    """Each of the clusters, with the definition."""
     chosen = (
         real_cluster(definition)
         if request.param == "real"

@@ -19,11 +19,6 @@ from support.servers.cluster import NAMESPACES, RBAC, Cluster, Object, Objects, 
 from support.servers.service_account import printed_roles, role_name, service_account
 
 
-def install_myapp(cluster: Cluster) -> None:
-    """Put the definition of MyApp in place."""
-    MyApps(cluster).install()
-
-
 def tell_myapp_life(cluster: Cluster, name: str = "app") -> None:
     """
     Report it, and check what can be seen.
@@ -78,7 +73,7 @@ def test_a_service_account_with_the_printed_role_is_enough(
     cluster: Cluster, run: Run, tmp_path: Path
 ) -> None:
     """With exactly that role everything works, and nothing is refused on the way."""
-    install_myapp(cluster)
+    MyApps(cluster).install()
     with (
         service_account(cluster, tmp_path) as kubeconfig,
         run("--controllers=*", kubeconfig=kubeconfig) as program,
@@ -179,7 +174,7 @@ def test_the_printed_roles_are_what_is_asked_for_and_nothing_else(
     sandbox: SandboxCluster, run: Run, choice: Choice, tmp_path: Path
 ) -> None:
     """Both ways: no request of a whole run lacks a rule, and no rule but one is without a request."""
-    install_myapp(sandbox)
+    MyApps(sandbox).install()
     for namespace in ("home", "other"):
         sandbox.create(NAMESPACES, {"metadata": {"name": namespace}})
     # lists and watches are used one by one then, and not as one request that is allowed by either

@@ -1,22 +1,12 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 
 import pytest
 
 from support.rigs.foo_story import wait_available, wait_event
 from support.rigs.program import Run
-from support.servers.cluster import (
-    Cluster,
-    Object,
-    Objects,
-    foo,
-    real_cluster,
-    sandbox_cluster,
-    usual_definition,
-)
+from support.servers.cluster import Cluster, Object, Objects, foo, usual_definition
 
 HOPELESS: dict[str, Object] = {
     "negative": {"deploymentName": "negative", "replicas": -1},
@@ -28,25 +18,14 @@ HOPELESS: dict[str, Object] = {
 }
 
 
-def permissive_definition() -> Object:
-    """A definition that takes any field with any value; the scale subresource would look at replicas."""
+@pytest.fixture
+def definition() -> Object:
+    """One that takes any field with any value; the scale subresource would look at replicas."""
     definition = usual_definition()
     schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     version = definition["spec"]["versions"][0]
     version |= {"schema": {"openAPIV3Schema": schema}, "subresources": {"status": {}}}
     return definition
-
-
-@pytest.fixture(params=["sandbox", pytest.param("real", marks=pytest.mark.real)])
-def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Cluster]:
-    """Each cluster, with a definition that lets everything pass."""
-    definition = permissive_definition()
-    if request.param == "real":
-        with real_cluster(definition) as real:
-            yield real
-        return
-    with sandbox_cluster(tmp_path, definition=definition) as sandbox:
-        yield sandbox
 
 
 def test_an_impossible_fault_is_reported_and_does_no_harm(cluster: Cluster, run: Run) -> None:

@@ -1,28 +1,17 @@
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from functools import partial
-from pathlib import Path
 
 import pytest
 
 from support.checks.resyncs import assert_idle
 from support.rigs.foo_story import is_available, wait_deployment, wait_event
-from support.rigs.program import running
-from support.servers.cluster import (
-    Cluster,
-    Object,
-    arguments_for,
-    real_cluster,
-    sandbox_cluster,
-    usual_definition,
-)
-
-Open = Callable[[Object], Cluster]
+from support.rigs.program import Run
+from support.servers.cluster import Cluster, Object, usual_definition
 
 
-def stock_definition(*, status: bool) -> Object:
+@pytest.fixture(params=["stock", "no-status"])
+def definition(request: pytest.FixtureRequest) -> Object:
     """sample-controller's crd.yaml: no subresource, with or without status in the schema."""
     definition = usual_definition()
     spec = {
@@ -33,7 +22,7 @@ def stock_definition(*, status: bool) -> Object:
         },
     }
     parts = {"spec": spec}
-    if status:
+    if request.param == "stock":
         parts["status"] = {"type": "object", "properties": {"availableReplicas": {"type": "integer"}}}
     schema = {"openAPIV3Schema": {"type": "object", "properties": parts}}
     version = {"name": "v1alpha1", "served": True, "storage": True, "schema": schema}
@@ -41,26 +30,9 @@ def stock_definition(*, status: bool) -> Object:
     return definition
 
 
-@pytest.fixture(params=["sandbox", pytest.param("real", marks=pytest.mark.real)])
-def open_cluster(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Open]:
-    """Opens each cluster with a definition of the test's."""
-    with ExitStack() as stack:
-
-        def enter(definition: Object) -> Cluster:
-            if request.param == "real":
-                return stack.enter_context(real_cluster(definition))
-            return stack.enter_context(sandbox_cluster(tmp_path, definition=definition))
-
-        yield enter
-
-
-@pytest.mark.parametrize("status", [True, False], ids=["stock", "no-status"])
-def test_a_definition_without_status_is_reported_once(
-    open_cluster: Open, tmp_path: Path, status: bool
-) -> None:
+def test_a_definition_without_status_is_reported_once(cluster: Cluster, run: Run) -> None:
     """Where the server takes no status that is logged once and not tried for ever; all else works."""
-    cluster = open_cluster(stock_definition(status=status))
-    with running(*arguments_for(cluster), "--resync=1s", folder=tmp_path) as program:
+    with run("--resync=1s") as program:
         program.wait_line("handloop errors E08")
         program.wait_ready()
         for name in ("one", "two"):

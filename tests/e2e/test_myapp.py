@@ -18,15 +18,7 @@ from support.checks.resyncs import assert_idle
 from support.rigs.foo_story import events_of, wait_event, wait_gone
 from support.rigs.myapp_story import MyApps, container_of, degraded, statuses
 from support.rigs.program import Program, Run
-from support.servers.cluster import (
-    Cluster,
-    Object,
-    Objects,
-    RealCluster,
-    real_cluster,
-    sandbox_cluster,
-    usual_definition,
-)
+from support.servers.cluster import Cluster, Object, Objects, RealCluster
 from support.servers.service_account import service_account
 
 ONLY = "--controllers=myapp"
@@ -35,28 +27,18 @@ RESYNCS = 100
 Operate = Callable[..., AbstractContextManager[Program]]
 
 
-@pytest.fixture(params=["sandbox", pytest.param("real", marks=pytest.mark.real)])
-def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Cluster]:
-    """Each of the clusters, with the definition of MyApp."""
-    if request.param == "real":
-        with real_cluster(usual_definition()) as real:
-            MyApps(real).install()
-            yield real
-        return
-    with sandbox_cluster(tmp_path, definition=None) as sandbox:
-        MyApps(sandbox).install()
-        yield sandbox
-
-
 @pytest.fixture
 def myapps(cluster: Cluster) -> MyApps:
-    """The MyApps of the test's namespace."""
-    return MyApps(cluster)
+    """The MyApps of the test's namespace, with their definition."""
+    apps = MyApps(cluster)
+    apps.install()
+    return apps
 
 
 @pytest.fixture
-def operate(cluster: Cluster, run: Run, tmp_path: Path) -> Iterator[Operate]:
+def operate(myapps: MyApps, run: Run, tmp_path: Path) -> Iterator[Operate]:
     """Start the program under its account; workers are up, nothing is refused, and it ends in order."""
+    cluster = myapps.cluster
     flags = [ONLY, *(["--namespace", cluster.namespace] if isinstance(cluster, RealCluster) else [])]
 
     @contextmanager

@@ -9,7 +9,6 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from handloop.client.transport import Transport
 from handloop.testing.eventually import eventually as until
 from support.rigs.program import Program, Run
 from support.servers.cluster import Cluster, foo
@@ -49,30 +48,22 @@ class Replicas:
     """
     The replicas of one test, and a writer that keeps changing Foos.
 
-    Args: transport is what the proxies hand on to, None = the administrator's; flags are for each replica.
+    Args: flags are for each replica.
     """
 
     def __init__(
-        self,
-        cluster: Cluster,
-        run: Run,
-        folder: Path,
-        stack: ExitStack,
-        *,
-        transport: Transport | None = None,
-        flags: tuple[str, ...] = (),
+        self, cluster: Cluster, run: Run, folder: Path, stack: ExitStack, *, flags: tuple[str, ...] = ()
     ) -> None:
         self.cluster = cluster
         self._run = run
         self._folder = folder
         self._stack = stack
-        self._transport = transport or cluster.transport
         self._flags = flags
         self.all: list[Replica] = []
 
     def start(self, who: str, *flags: str) -> Replica:
         """A replica, once it has begun to take part."""
-        proxy = self._stack.enter_context(recording(who, self._transport))
+        proxy = self._stack.enter_context(recording(who, self.cluster.transport))
         program = self._stack.enter_context(
             self._run(
                 "--controllers=foo",
