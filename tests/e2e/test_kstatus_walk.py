@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from itertools import pairwise
@@ -19,7 +19,6 @@ from handloop.apis.apps_v1 import Deployment
 from handloop.apis.conditions import Conditions
 from handloop.apis.crd import list_map
 from handloop.apis.meta import APIStruct, Kind
-from handloop.client.errors import NotFound
 from handloop.controller.cli.project import Project
 from handloop.controller.myapp.reconciler import add_myapp
 from handloop.controller.myapp.types import MyApp, MyAppSpec
@@ -29,7 +28,7 @@ from handloop.controller.runtime.controller import Controller
 from handloop.controller.runtime.manager import Manager
 from handloop.controller.runtime.reconcile import TerminalError
 from handloop.informers.keys import ObjectName
-from handloop.kinds.core_v1 import ConfigMap, Pod
+from handloop.kinds.core_v1 import ConfigMap
 from handloop.testing.eventually import eventually
 from handloop.testing.kstatus import State, kstatus
 from support.rigs.example_cluster import ExampleCluster, example_cluster
@@ -203,7 +202,6 @@ class Walk:
 
     def look(self) -> State | None:
         """What it is now, None once it is gone. A reconcile that has told its success is about to end."""
-        self._let_pods_run()
         eventually(lambda: not self._hides(), "told that a retry is queued", seconds=5)
         obj = self.cluster.get(type(self.subject.new), NAME)
         return None if obj is None else kstatus(obj).state
@@ -232,21 +230,6 @@ class Walk:
             *_, event = [each for each in self._children.events if is_before(each["object"], obj)]
             assert event["type"] != "DELETED"
             assert self.subject.is_as_wanted(obj, event["object"]), (obj, event)
-
-    def _let_pods_run(self) -> None:
-        """Elsewhere than on the sandbox no node does it."""
-        if self.cluster.sandbox is None and self.subject.child is Deployment:
-            ready = {"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}
-            pods = self.cluster.client.resource(Pod)
-            for pod in self.cluster.all(Pod):
-                if not pod.status.conditions or pod.status.conditions[-1].type != "Ready":
-                    with suppress(NotFound):
-                        pods.patch(
-                            pod.metadata.name,
-                            {"status": {"phase": "Running", "conditions": [ready]}},
-                            namespace=self.cluster.namespace,
-                            subresource="status",
-                        )
 
 
 def is_before(child: Object, obj: Object) -> bool:
