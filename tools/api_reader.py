@@ -1,28 +1,19 @@
-"""
-Read JSON from an API server with nothing but the standard library and PyYAML: for the generator and its
-checks.
-"""
+"""Ask an API server as the user of a kubeconfig, for the generators and their checks."""
 
 from __future__ import annotations
 
-import base64
 import json
-import ssl
-import tempfile
-from http.client import HTTPConnection, HTTPSConnection
-from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
-from urllib.parse import urlsplit
 
-import yaml
+from handloop.client.config import load_config
+from handloop.client.transport import HTTPTransport
 
 
 class Answer(NamedTuple):
     """The server's answer."""
 
     status: int
-    headers: dict[str, str]
     body: bytes
 
     def json(self) -> Any:
@@ -31,31 +22,10 @@ class Answer(NamedTuple):
 
 
 class APIReader:
-    """One keep-alive connection as the user of a kubeconfig's current context (token or certificate)."""
+    """The server of a kubeconfig's current context."""
 
     def __init__(self, kubeconfig: str) -> None:
-        config = yaml.safe_load(Path(kubeconfig).read_text(encoding="utf-8"))
-        context = _named(config["contexts"], config["current-context"])["context"]
-        cluster = _named(config["clusters"], context["cluster"])["cluster"]
-        self._user = _named(config["users"], context["user"]).get("user") or {}
-        parts = urlsplit(cluster["server"])
-        host, port = parts.hostname or "", parts.port
-        self._connection = (
-            HTTPSConnection(host, port, context=self._tls(cluster), timeout=60)
-            if parts.scheme == "https"
-            else HTTPConnection(host, port, timeout=60)
-        )
-
-    def _tls(self, cluster: dict[str, str]) -> ssl.SSLContext:
-        authority = base64.b64decode(cluster["certificate-authority-data"]).decode()
-        context = ssl.create_default_context(cadata=authority)
-        if "client-certificate-data" in self._user:
-            with tempfile.NamedTemporaryFile() as pair:
-                for part in ("client-certificate-data", "client-key-data"):
-                    pair.write(base64.b64decode(self._user[part]))
-                pair.flush()
-                context.load_cert_chain(pair.name)
-        return context
+        self._transport = HTTPTransport(load_config(kubeconfig=kubeconfig))
 
     def request(
         self,
@@ -66,17 +36,13 @@ class APIReader:
         accept: str = "application/json",
         content_type: str = "",
     ) -> Answer:
-        """Send one request; a body that is not bytes is sent as JSON."""
+        """Send one request; path may have a query, and a body that is not bytes is sent as JSON."""
         headers = {"Accept": accept}
-        if "token" in self._user:
-            headers["Authorization"] = f"Bearer {self._user['token']}"
         if body is not None:
             headers["Content-Type"] = content_type or "application/json"
         data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
-        self._connection.request(method, path, data, headers)
-        response = self._connection.getresponse()
-        found = {name.lower(): value for name, value in response.getheaders()}
-        return Answer(response.status, found, response.read())
+        answer = self._transport.request(method, path, headers=headers, body=data)
+        return Answer(answer.status, answer.body)
 
     def get_json(self, path: str, accept: str = "application/json") -> Any:
         """
@@ -95,8 +61,4 @@ class APIReader:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._connection.close()
-
-
-def _named(entries: list[dict[str, Any]], name: str) -> dict[str, Any]:
-    return next(entry for entry in entries if entry["name"] == name)
+        self._transport.close()

@@ -47,34 +47,23 @@ def store_into(indexer: Indexer[Deployment]) -> ProcessBatchFunc[Deployment]:
     return process
 
 
-@pytest.mark.parametrize(
-    ("fifo_class", "left"),
-    [(DeltaFIFO, []), (WithoutTombstones, ["default/a"])],
-    ids=["whole", "without"],
-)
-def test_without_tombstones_a_deleted_object_stays_in_the_cache(
-    fifo_class: type[DeltaFIFO[Deployment]], left: list[str]
-) -> None:
+def test_without_tombstones_a_deleted_object_stays_in_the_cache(whole: bool) -> None:
     """An object that was deleted while no watch was open is missing in the list; no event shows it."""
     indexer: Indexer[Deployment] = Indexer()
-    fifo = fifo_class(indexer)
+    fifo = DeltaFIFO(indexer) if whole else WithoutTombstones(indexer)
     fifo.enqueue_batch([(DeltaType.ADDED, deployment("a"))])
     fifo.pop_batch(store_into(indexer))
     fifo.replace(Listed(), "9")
     fifo.pop_batch(store_into(indexer), timeout_seconds=0)
-    assert indexer.list_keys() == left
+    assert indexer.list_keys() == ([] if whole else ["default/a"])
 
 
-@pytest.mark.parametrize(
-    ("keeps_all", "told"),
-    [(True, ["delete a 2", "add a 3 late"]), (False, ["update a 1 3"])],
-    ids=["whole", "without"],
-)
 def test_without_all_deltas_a_new_object_of_the_name_is_an_update(
-    monkeypatch: pytest.MonkeyPatch, *, keeps_all: bool, told: list[str]
+    monkeypatch: pytest.MonkeyPatch, whole: bool
 ) -> None:
     """If only the newest delta of a key is kept, handlers never hear that the first object went."""
-    if not keeps_all:
+    told = ["delete a 2", "add a 3 late"] if whole else ["update a 1 3"]
+    if not whole:
         monkeypatch.setattr(delta_fifo, "extend", only_the_newest)
     source = FakeSource(deployment("a", uid="first"))
     rig = InformerRig(source)

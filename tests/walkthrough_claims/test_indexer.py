@@ -37,18 +37,17 @@ def test_without_taking_old_values_out_an_index_finds_what_has_changed(
         indexer.by_index(INDEX, "default/after")
 
 
-@pytest.mark.parametrize("indexed", [True, False], ids=["whole", "without"])
 def test_without_the_index_a_foo_whose_name_becomes_free_sleeps_on(
-    monkeypatch: pytest.MonkeyPatch, *, indexed: bool
+    monkeypatch: pytest.MonkeyPatch, whole: bool
 ) -> None:
     """A foreign Deployment goes: only the index knows which Foo has waited for its name."""
-    if not indexed:
+    if not whole:
         monkeypatch.setattr(foo_controller, "_index_deployment_name", lambda _foo: ())
     foo = new_foo()
     foreign = disowned(new_deployment(foo))
     with FooRig(foo, foreign) as rig:
         rig.deployments.handlers[0].on_delete(foreign)
-        assert rig.queued() == ([EXAMPLE] if indexed else [])
+        assert rig.queued() == ([EXAMPLE] if whole else [])
 
 
 class DispatchesFirst(DeltaProcessor[Foo]):
@@ -75,8 +74,7 @@ class WorksAtOnce(SharedProcessor[Foo]):
         self._rig.work()
 
 
-@pytest.mark.parametrize("whole", [True, False], ids=["whole", "without"])
-def test_without_store_before_dispatch_a_worker_finds_no_foo(*, whole: bool) -> None:
+def test_without_store_before_dispatch_a_worker_finds_no_foo(whole: bool) -> None:
     """If handlers hear of a Foo before it is stored, a fast worker takes it for deleted, and is content."""
     with FooRig() as rig:
         rig.api.put(new_foo())

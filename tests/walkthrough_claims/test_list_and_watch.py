@@ -73,13 +73,12 @@ def test_without_a_list_after_410_the_cache_stays_as_it_was(monkeypatch: pytest.
         pass_pauses(rig, lambda: rig.informer.indexer.list_keys() == ["default/stays"])
 
 
-@pytest.mark.parametrize("moves", [True, False], ids=["whole", "without"])
 def test_without_the_last_version_a_new_watch_brings_the_past(
-    monkeypatch: pytest.MonkeyPatch, *, moves: bool
+    monkeypatch: pytest.MonkeyPatch, whole: bool
 ) -> None:
     """If the version stays that of the list, each cut sends the cache back to an older state."""
     source, rig = watching(deployment("a"))
-    if not moves:
+    if not whole:
         monkeypatch.setattr(Reflector, "_set_last_rv", stays_at_the_first(Reflector._set_last_rv))
     handler, _ = rig.handle()
     with closing(rig):
@@ -92,7 +91,7 @@ def test_without_the_last_version_a_new_watch_brings_the_past(
         rig.until_watching()
         source.add(deployment("last"))
         lines = handler.wait_for(lambda seen: any("add last" in line for line in seen))
-        assert ("update a 3 2" in lines) is not moves
+        assert ("update a 3 2" in lines) is not whole
 
 
 def stays_at_the_first(

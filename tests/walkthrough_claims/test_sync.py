@@ -27,11 +27,10 @@ def settled() -> FooRig:
     return FooRig(foo, new_deployment(foo, available=1))
 
 
-@pytest.mark.parametrize("cached", [True, False], ids=["whole", "without"])
-def test_without_the_cache_each_sync_is_a_request(monkeypatch: pytest.MonkeyPatch, *, cached: bool) -> None:
+def test_without_the_cache_each_sync_is_a_request(monkeypatch: pytest.MonkeyPatch, whole: bool) -> None:
     """A hundred syncs that find nothing to do ask the server nothing, or a hundred times."""
     with settled() as rig:
-        if not cached:
+        if not whole:
             foos = rig.controller._foos
             monkeypatch.setattr(
                 rig.controller._foos_lister,
@@ -40,15 +39,14 @@ def test_without_the_cache_each_sync_is_a_request(monkeypatch: pytest.MonkeyPatc
             )
         for _ in range(SYNCS):
             rig.sync()
-        assert len(rig.api.reads) == (0 if cached else SYNCS)
+        assert len(rig.api.reads) == (0 if whole else SYNCS)
 
 
-@pytest.mark.parametrize("waits", [True, False], ids=["whole", "without"])
 def test_without_waiting_for_the_caches_a_worker_takes_them_for_the_world(
-    monkeypatch: pytest.MonkeyPatch, *, waits: bool
+    monkeypatch: pytest.MonkeyPatch, whole: bool
 ) -> None:
     """The Deployment is there, but its cache is still empty: the controller makes it once more."""
-    if not waits:
+    if not whole:
         monkeypatch.setattr(foo_controller, "wait_for_cache_sync", lambda *_args, **_options: True)
     stop = threading.Event()
     with settled() as rig:
@@ -56,7 +54,7 @@ def test_without_waiting_for_the_caches_a_worker_takes_them_for_the_world(
         rig.queue.add(EXAMPLE)
         running = Background(lambda: rig.controller.run(1, stop))
         try:
-            if waits:
+            if whole:
                 rig.clock.wait_for_waiters(1)
             else:
                 until(
@@ -64,12 +62,12 @@ def test_without_waiting_for_the_caches_a_worker_takes_them_for_the_world(
                 )
         finally:
             stop.set()
-        if waits:
+        if whole:
             with pytest.raises(foo_controller.CachesNotSyncedError):
                 running.result()
         else:
             running.result()
-        assert rig.writes == ([] if waits else [("POST", "deployments")])
+        assert rig.writes == ([] if whole else [("POST", "deployments")])
 
 
 def writes_always(
@@ -81,18 +79,15 @@ def writes_always(
     return True
 
 
-@pytest.mark.parametrize("compares", [True, False], ids=["whole", "without"])
-def test_without_comparing_first_each_sync_is_a_write(
-    monkeypatch: pytest.MonkeyPatch, *, compares: bool
-) -> None:
+def test_without_comparing_first_each_sync_is_a_write(monkeypatch: pytest.MonkeyPatch, whole: bool) -> None:
     """A hundred syncs of a settled Foo write nothing, or a hundred statuses and as many Events."""
-    if not compares:
+    if not whole:
         monkeypatch.setattr(foo_controller.FooController, "update_foo_status", writes_always)
     with settled() as rig:
         for _ in range(SYNCS):
             rig.sync()
-        assert len(rig.writes) == (0 if compares else SYNCS)
-        assert len(rig.recorder.events) == (0 if compares else SYNCS)
+        assert len(rig.writes) == (0 if whole else SYNCS)
+        assert len(rig.recorder.events) == (0 if whole else SYNCS)
 
 
 def only_the_replicas(_deployment: Deployment, replicas: int) -> dict[str, Any]:
@@ -100,12 +95,11 @@ def only_the_replicas(_deployment: Deployment, replicas: int) -> dict[str, Any]:
     return {"spec": {"replicas": replicas}}
 
 
-@pytest.mark.parametrize("guarded", [True, False], ids=["whole", "without"])
 def test_without_a_version_in_the_patch_a_stale_cache_undoes_a_change(
-    monkeypatch: pytest.MonkeyPatch, *, guarded: bool
+    monkeypatch: pytest.MonkeyPatch, whole: bool
 ) -> None:
     """The caches are behind: the Foo wants 5 by now, and has them. A sync of the past scales it to 3."""
-    if not guarded:
+    if not whole:
         monkeypatch.setattr(foo_controller, "scale_patch", only_the_replicas)
     foo = new_foo(replicas=3)
     with FooRig(foo, new_deployment(foo, replicas=1)) as rig:
@@ -114,28 +108,25 @@ def test_without_a_version_in_the_patch_a_stale_cache_undoes_a_change(
         # of the patch; without its version, of the status that follows, which is too late
         with pytest.raises(Conflict):
             rig.sync()
-        assert rig.deployment().spec.replicas == (5 if guarded else 3)
+        assert rig.deployment().spec.replicas == (5 if whole else 3)
 
 
-@pytest.mark.parametrize("owned", [True, False], ids=["whole", "without"])
-def test_without_an_owner_a_deployment_outlives_its_foo(
-    monkeypatch: pytest.MonkeyPatch, *, owned: bool
-) -> None:
+def test_without_an_owner_a_deployment_outlives_its_foo(monkeypatch: pytest.MonkeyPatch, whole: bool) -> None:
     """The garbage collector deletes what names its owner. The controller, too, takes the rest for foreign."""
-    if not owned:
+    if not whole:
         made = foo_controller.new_deployment
         monkeypatch.setattr(foo_controller, "new_deployment", lambda foo: disowned(made(foo)))
     with FooRig(new_foo()) as rig:
         rig.sync()
         rig.sync_caches()
-        if owned:
+        if whole:
             rig.sync()
         else:
             with pytest.raises(ResourceExistsError):
                 rig.sync()
         rig.api.delete("foos", "example-foo")
         rig.api.collect_garbage()
-        assert len(rig.api.list(Deployment)) == (0 if owned else 1)
+        assert len(rig.api.list(Deployment)) == (0 if whole else 1)
 
 
 def test_five_changes_and_one_sync_end_in_the_last_state() -> None:
