@@ -21,6 +21,12 @@ from support.servers.live_browser import tab
 
 LONG = "a-name-that-is-as-long-as-people-make-them-in-large-organisations"
 NASTY = "<img src=x onerror=window.hacked=1>"
+SWITCHES = ("pause", "slow-handler", "lose-done")
+SHOWN = {
+    "fail": [("results", f"again in {delay}") for delay in ("5 ms", "10 ms", "20 ms")],
+    "pause": [("queues", "queue: 1"), ("health", "workers paused")],
+}
+"""Where the boxes show the effect of an experiment."""
 
 
 def wait(page: Page, condition: str) -> None:
@@ -55,59 +61,45 @@ def choose(page: Page, key: str) -> None:
 
 
 def test_every_step_lights_up_after_a_foo(browser: Browser, live: LiveServer, program: Any) -> None:
-    """Nothing goes wrong or is loaded from elsewhere."""
+    """With a sentence; nothing goes wrong or is loaded from elsewhere. Slowed down: test_first_visit."""
     with tab(browser, live.url) as opened:
         page = opened.page
         page.select_option("#speed", "1")
         program.foo("example-foo")
         eventually(lambda: len(hits(page)) == 12 and all(hits(page)), "each of the twelve steps")
         wait(page, "document.querySelector('#objects').textContent.includes('default/example-foo')")
+        # some steps are about a kind and name no key
+        wait(page, "document.querySelector('#why').textContent.includes('default/example-foo')")
         assert opened.complaints == []
 
 
-def test_slowed_down_a_sentence_explains_the_step(browser: Browser, live: LiveServer, program: Any) -> None:
-    """At 1/100. That all steps light up, in order, is seen in test_first_visit."""
-    with tab(browser, live.url) as opened:
-        program.foo("example-foo")
-        wait(opened.page, "document.querySelector('#picture .lit') !== null")
-        # some steps are about a kind and name no key
-        wait(opened.page, "document.querySelector('#why').textContent.includes('default/example-foo')")
-
-
-def test_fifty_changes_while_the_workers_pause_are_one_key(
-    browser: Browser, live: LiveServer, program: Any
-) -> None:
-    """The experiment is ticked, and so is the one that made the changes."""
+def test_each_experiment_is_ticked_when_it_was_seen(browser: Browser, live: LiveServer, program: Any) -> None:
+    """One after the other, the last three of which are switches: they are switched back."""
     program.foo("a")
     program.wait_idle()
     with tab(browser, live.url) as opened:
         page = opened.page
         page.click("#live")
         choose(page, "default/a")
-        act(page, "pause")
-        act(page, "touch")
-        wait(page, "document.querySelector('#queues').textContent.includes('queue: 1')")
-        wait(page, "document.querySelector('[data-control=pause]').classList.contains('seen')")
-        wait(page, "document.querySelector('#health').textContent.includes('workers paused')")
-        assert program.parts.queues()["foo"].statistics().queued == 1
-        assert opened.complaints == []
-
-
-def test_each_experiment_is_ticked_when_it_was_seen(browser: Browser, live: LiveServer, program: Any) -> None:
-    """Those that the other tests leave out, one after the other; switches are switched back."""
-    program.foo("a")
-    program.wait_idle()
-    with tab(browser, live.url) as opened:
-        page = opened.page
-        choose(page, "default/a")
-        for control in ("kill-watch", "scale", "delete-deployment", "slow-handler", "lose-done"):
+        for control in (
+            "kill-watch",
+            "scale",
+            "delete-deployment",
+            "fail",
+            "pause",
+            "slow-handler",
+            "lose-done",
+        ):
             act(page, control)
-            if control in ("slow-handler", "lose-done"):
+            if control in SWITCHES:
                 act(page, "touch")
             wait(page, f"document.querySelector('[data-control={control}]').classList.contains('seen')")
-            if control in ("slow-handler", "lose-done"):
+            for place, words in SHOWN.get(control, ()):
+                wait(page, f"document.querySelector('#{place}').textContent.includes('{words}')")
+            if control in SWITCHES:
                 act(page, control)
-        assert "observed" in page.inner_text("#progress")
+        wait(page, "document.querySelector('[data-control=touch]').classList.contains('seen')")
+        assert "(8 of 12 observed)" in page.inner_text("#progress")
         assert opened.complaints == []
 
 
@@ -124,20 +116,6 @@ def test_410_shows_a_relist_and_a_tombstone(browser: Browser, live: LiveServer) 
                 break
             page.click("#next")
         assert "DeletedFinalStateUnknown" in page.inner_text("#why")
-
-
-def test_three_failures_show_5_10_and_20_ms(browser: Browser, live: LiveServer, program: Any) -> None:
-    """In the sentences and in the last syncs."""
-    program.foo("a")
-    program.wait_idle()
-    with tab(browser, live.url) as opened:
-        page = opened.page
-        choose(page, "default/a")
-        act(page, "fail")
-        wait(page, "document.querySelector('[data-control=fail]').classList.contains('seen')")
-        results = "document.querySelector('#results').textContent"
-        for delay in ("5 ms", "10 ms", "20 ms"):
-            wait(page, f"{results}.includes('again in {delay}')")
 
 
 def test_after_a_restart_the_page_has_a_new_snapshot(browser: Browser, program: Any) -> None:

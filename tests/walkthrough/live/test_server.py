@@ -161,18 +161,6 @@ def test_the_state_comes_while_steps_have_no_end(live: LiveServer) -> None:
     assert told == {"steps", "state"}
 
 
-def test_twenty_viewers_see_the_same(live: LiveServer, program: Any) -> None:
-    """Each gets each step once."""
-    with ExitStack() as stack:
-        viewers = [stack.enter_context(Viewer(live.port)) for _ in range(20)]
-        for viewer in viewers:
-            viewer.read()
-        program.foo("a")
-        told = [[step["seq"] for step in viewer.steps(12, "default/a")] for viewer in viewers]
-    shortest = min(map(len, told))
-    assert all(numbers[:shortest] == told[0][:shortest] for numbers in told)
-
-
 def test_too_many_viewers_are_refused(live: LiveServer) -> None:
     """With a sentence; the others stay."""
     with ExitStack() as stack:
@@ -253,16 +241,11 @@ def test_the_streams_end_with_the_server(program: Any) -> None:
     assert not program.controls.offers()[0]["on"], "the experiments are undone"
 
 
-def test_nothing_is_recorded_before_a_viewer_comes() -> None:
-    """The page alone costs nothing."""
+def test_before_the_controllers_start_the_pages_report_it() -> None:
+    """While the program still checks the server; and before a viewer comes the page costs nothing."""
     with serving(new_server()) as server:
         assert fetch(server, "/debug/live/")[0] == 200
         assert not TRACE.on
-
-
-def test_before_the_controllers_start_the_pages_report_it() -> None:
-    """The page can be opened while the program still checks the server."""
-    with serving(new_server()) as server:
         assert json.loads(fetch(server, "/debug/state")[1])["ready"] is False
         assert fetch(server, "/debug/compare")[:2] == (503, "the controllers have not started yet\n")
         with Viewer(server.port) as viewer:

@@ -163,11 +163,3 @@ def test_keys_act_on_the_program(terminal: tuple[int, int]) -> None:
         top.wait("not connected: ")
         top.press("q")
         assert top.end() == 0
-
-
-def test_where_the_controls_are_off_a_key_reports_it(terminal: tuple[int, int]) -> None:
-    """As on a real cluster: the footer leaves the experiments out."""
-    with page_with_controls(allowed=False) as server, top_on(terminal, server.port) as top:
-        top.wait("the experiments are off here")
-        top.press("f")
-        top.wait("the controls are off: start with --debug-controls")
