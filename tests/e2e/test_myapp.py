@@ -11,11 +11,15 @@ from typing import Any
 
 import pytest
 
+from handloop.apis.apps_v1 import Deployment
+from handloop.apis.autoscaling_v2 import HorizontalPodAutoscaler
+from handloop.apis.meta import Kind
 from handloop.controller.myapp.reconciler import NAME as FIELD_MANAGER
 from handloop.testing.eventually import eventually as until
 from support.checks.myapp_truth import observing
 from support.checks.resyncs import assert_idle
 from support.rigs.foo_story import events_of, wait_event, wait_gone
+from support.rigs.myapp_scenes import CHILDREN, somebodys
 from support.rigs.myapp_story import MyApps, container_of, degraded, statuses
 from support.rigs.program import Program, Run
 from support.servers.cluster import Cluster, Object, Objects, RealCluster
@@ -180,19 +184,6 @@ def failures(program: Program) -> float:
     return float(match[1])
 
 
-def foreign(kind: str) -> Object:
-    """An object without an owner, in the way of web's child of that kind."""
-    labels = {"app": "theirs"}
-    template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "theirs:1"}]}}
-    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "theirs"}
-    specs: dict[str, Object] = {
-        "Deployment": {"replicas": 1, "selector": {"matchLabels": labels}, "template": template},
-        "Service": {"selector": labels, "ports": [{"port": 1}]},
-        "HorizontalPodAutoscaler": {"scaleTargetRef": target, "maxReplicas": 2},
-    }
-    return {"metadata": {"name": "web", "labels": labels}, "spec": specs[kind]}
-
-
 def what_is_theirs(obj: Object) -> Object:
     """The parts of an object that only its maker may change, and its writers."""
     metadata = obj["metadata"]
@@ -203,24 +194,20 @@ def what_is_theirs(obj: Object) -> Object:
     }
 
 
-@pytest.mark.parametrize("kind", ["Deployment", "Service", "HorizontalPodAutoscaler"])
+@pytest.mark.parametrize("kind", CHILDREN)
 def test_a_name_that_is_taken_is_left_alone(
-    cluster: Cluster, myapps: MyApps, operate: Operate, kind: str
+    cluster: Cluster, myapps: MyApps, operate: Operate, kind: type[Kind]
 ) -> None:
     """A foreign object is never written, one Warning reports it; once free, the name is had."""
-    collections = {
-        "Deployment": cluster.deployments,
-        "Service": myapps.services,
-        "HorizontalPodAutoscaler": myapps.autoscalers,
-    }
+    collections = {each: each.resource.path(namespace=cluster.namespace) for each in CHILDREN}
     theirs = collections.pop(kind)
-    if kind == "Deployment":
+    if kind is Deployment:
         # an autoscaler would scale the Deployment of that name, whosever it is
-        del collections["HorizontalPodAutoscaler"]
-    before = cluster.create(theirs, foreign(kind))
+        del collections[HorizontalPodAutoscaler]
+    before = cluster.create(theirs, somebodys(kind, name="web"))
     with operate() as program, observing(cluster, myapps) as observed:
         myapps.create("web", replicas=1, autoScaling={"enabled": True, "maxReplicas": 3})
-        app = myapps.wait_degraded("web", f'{kind} "web" already exists and has no owner')
+        app = myapps.wait_degraded("web", f'{kind.resource.kind} "web" already exists and has no owner')
         for collection in collections.values():
             found = cluster.wait(collection, lambda objects: "web" in objects, f"{collection}/web")
             assert [owner["uid"] for owner in found["web"]["metadata"]["ownerReferences"]] == [
@@ -231,7 +218,7 @@ def test_a_name_that_is_taken_is_left_alone(
         assert event["type"] == "Warning"
         assert warnings_of(cluster.list(cluster.events), "web") == [1]
         assert what_is_theirs(cluster.get(theirs, "web")) == what_is_theirs(before)
-        assert kind != "Deployment" or not cluster.list(myapps.autoscalers)
+        assert kind is not Deployment or not cluster.list(myapps.autoscalers)
         cluster.delete(theirs, "web")
         last = myapps.wait_ready("web", 1)
         assert cluster.get(theirs, "web")["metadata"]["ownerReferences"][0]["name"] == "web"

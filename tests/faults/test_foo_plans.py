@@ -23,13 +23,13 @@ from handloop.testing.eventually import PAUSE_SECONDS
 from handloop.testing.eventually import eventually as until
 from handloop_sandbox.faults.fault import AnyFault, Fault
 from handloop_sandbox.faults.injection import Injection
+from support.servers.cluster import Object
 from support.servers.faulty_cluster import (
     DEPLOYMENTS,
     FOOS,
     OURS,
     SECONDS,
     FaultyCluster,
-    Object,
     faulty_cluster,
     foo_process,
 )
@@ -103,7 +103,7 @@ def _line(plan: Plan) -> str:
 
 def _is_settled(cluster: FaultyCluster) -> bool:
     """Every Foo has its Deployment, and the status equals the Deployment's."""
-    foos, deployments = cluster.objects(FOOS), cluster.objects(DEPLOYMENTS)
+    foos, deployments = cluster.list(FOOS), cluster.list(DEPLOYMENTS)
     return foos.keys() == _EXPECTED.keys() and all(
         _is_in_step(foos[name], deployments.get(wanted), replicas)
         for name, (wanted, replicas) in _EXPECTED.items()
@@ -137,7 +137,7 @@ def _run(plan: Plan) -> None:
             _let_them_happen(injections)
         until(lambda: _is_settled(cluster), "settled", seconds=SECONDS)
         # the rest of the renamed Foo's first Deployment still has its owner: nothing else is there
-        assert set(cluster.objects(DEPLOYMENTS)) <= {"scaled", "another", "renamed"}
+        assert set(cluster.list(DEPLOYMENTS)) <= {"scaled", "another", "renamed"}
 
 
 @pytest.mark.parametrize("plan", _plans())

@@ -25,7 +25,8 @@ from handloop_sandbox.requests.request import Request
 from support.checks.captured_logs import captured_logs
 from support.checks.threads import Background
 from support.rigs.myapp_story import READY, statuses
-from support.servers.faulty_cluster import DEPLOYMENTS, OURS, SECONDS, FaultyCluster, Object
+from support.servers.cluster import CRDS, Object
+from support.servers.faulty_cluster import DEPLOYMENTS, OURS, SECONDS, FaultyCluster
 
 APPS: Final = MyApp.resource.path(namespace="default")
 SERVICES: Final = Service.resource.path(namespace="default")
@@ -85,8 +86,7 @@ class MyAppProcess:
 @contextmanager
 def myapp_process(cluster: FaultyCluster, clock: Clock | None = None) -> Iterator[MyAppProcess]:
     """The controller, up and running, for as long as the context lasts."""
-    path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-    cluster.call("POST", path, custom_resource_definition(MyApp))
+    cluster.create(CRDS, custom_resource_definition(MyApp))
     process = MyAppProcess(cluster, clock or cluster.clock)
     try:
         with captured_logs():
@@ -100,14 +100,14 @@ def myapp_process(cluster: FaultyCluster, clock: Clock | None = None) -> Iterato
 def create(cluster: FaultyCluster) -> None:
     """Create a MyApp."""
     app = {"apiVersion": "example.com/v1", "kind": "MyApp", "metadata": {"name": "web"}}
-    cluster.call("POST", APPS, {**app, "spec": {"image": "nginx:1", "replicas": 2}})
+    cluster.create(APPS, {**app, "spec": {"image": "nginx:1", "replicas": 2}})
 
 
 def wait_ready(cluster: FaultyCluster, replicas: int) -> None:
     """Wait until web's status shows that it is up, for the present spec."""
 
     def is_ready() -> bool:
-        app = cluster.objects(APPS)["web"]
+        app = cluster.list(APPS)["web"]
         status: Object = app.get("status") or {}
         return (
             status.get("observedGeneration") == app["metadata"]["generation"]
@@ -115,12 +115,12 @@ def wait_ready(cluster: FaultyCluster, replicas: int) -> None:
             and status["readyReplicas"] == replicas
         )
 
-    until(is_ready, f"ready with {replicas}: {json.dumps(cluster.objects(APPS))}", seconds=SECONDS)
+    until(is_ready, f"ready with {replicas}: {json.dumps(cluster.list(APPS))}", seconds=SECONDS)
 
 
 def uids(cluster: FaultyCluster) -> dict[str, str]:
     """The UIDs of the children that live as long as the MyApp."""
-    return {path: cluster.objects(path)["web"]["metadata"]["uid"] for path in CHILDREN}
+    return {path: cluster.list(path)["web"]["metadata"]["uid"] for path in CHILDREN}
 
 
 @pytest.mark.parametrize("name", FAULTS)
@@ -135,19 +135,19 @@ def test_a_life_under_faults_ends_as_wanted(cluster: FaultyCluster, name: str) -
         faults.append(FAULTS[name](cluster))
         spec = {"image": "nginx:2", "serviceType": "NodePort", "autoScaling": SCALING}
         cluster.change(APPS, "web", {"spec": spec})
-        until(lambda: "web" in cluster.objects(AUTOSCALERS), "an autoscaler", seconds=SECONDS)
+        until(lambda: "web" in cluster.list(AUTOSCALERS), "an autoscaler", seconds=SECONDS)
         cluster.change(f"{DEPLOYMENTS}/web", "scale", {"spec": {"replicas": 3}})
         wait_ready(cluster, 3)
         faults.append(FAULTS[name](cluster))
         cluster.change(APPS, "web", {"spec": {"autoScaling": None}})
         wait_ready(cluster, 2)
-        assert "web" not in cluster.objects(AUTOSCALERS)
+        assert "web" not in cluster.list(AUTOSCALERS)
         assert uids(cluster) == before
-        assert cluster.objects(SERVICES)["web"]["spec"]["type"] == "NodePort"
+        assert cluster.list(SERVICES)["web"]["spec"]["type"] == "NodePort"
         assert any(fault.hits for fault in faults)
         cluster.delete(APPS, "web")
         for path in CHILDREN:
-            until(lambda: "web" not in cluster.objects(path), f"{path} gone", seconds=SECONDS)  # noqa: B023
+            until(lambda: "web" not in cluster.list(path), f"{path} gone", seconds=SECONDS)  # noqa: B023
 
 
 def test_a_watch_that_lags_leads_to_no_second_create(cluster: FaultyCluster) -> None:
@@ -156,7 +156,7 @@ def test_a_watch_that_lags_leads_to_no_second_create(cluster: FaultyCluster) -> 
         cluster.faults.delay_watches(LAG_SECONDS, resources=["deployments", "services"], **OURS)
         create(cluster)
         for path in CHILDREN:
-            until(lambda: "web" in cluster.objects(path), f"{path}/web", seconds=SECONDS)  # noqa: B023
+            until(lambda: "web" in cluster.list(path), f"{path}/web", seconds=SECONDS)  # noqa: B023
         cluster.change(APPS, "web", {"spec": {"image": "nginx:2"}})
         until(lambda: process.metric("handloop_own_write_waits_total"), "waited", seconds=SECONDS)
         cluster.faults.clear()

@@ -10,7 +10,7 @@ from support.servers.faulty_cluster import DEPLOYMENTS, FOOS, OURS, SECONDS, Fau
 
 
 def _is_available(cluster: FaultyCluster, name: str) -> bool:
-    foo = cluster.objects(FOOS)[name]
+    foo = cluster.list(FOOS)[name]
     return bool(foo.get("status", {}).get("availableReplicas") == foo["spec"]["replicas"])
 
 
@@ -37,11 +37,11 @@ def test_the_controller_gets_there(cluster: FaultyCluster, name: str) -> None:
         if name == "stale cache":  # before its end nothing goes on
             until(lambda: injection.hits, "met", seconds=SECONDS)
             injection.clear()
-        until(lambda: "web" in cluster.objects(DEPLOYMENTS), "a child", seconds=SECONDS)
+        until(lambda: "web" in cluster.list(DEPLOYMENTS), "a child", seconds=SECONDS)
         cluster.change(FOOS, "web", {"spec": {"replicas": 2}})
         until(lambda: injection.hits, "met", seconds=SECONDS)
         until(lambda: _is_available(cluster, "web"), "available", seconds=SECONDS)
-        deployments = cluster.objects(DEPLOYMENTS)
+        deployments = cluster.list(DEPLOYMENTS)
         assert set(deployments) == {"web"}
         owners = deployments["web"]["metadata"]["ownerReferences"]
         assert [owner["uid"] for owner in owners] == [foo["metadata"]["uid"]]

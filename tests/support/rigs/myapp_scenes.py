@@ -67,8 +67,8 @@ def new_owner(rig: MyAppRig, name: str) -> Object:
     return {"apiVersion": "v1", "kind": "ConfigMap", "name": name, "uid": uid, "controller": True}
 
 
-def somebodys(kind: type[Kind], owner: Object | None = None) -> Object:
-    """An object called a that is not the MyApp's."""
+def somebodys(kind: type[Kind], owner: Object | None = None, *, name: str = "a") -> Object:
+    """An object of that name that is not the MyApp's."""
     labels = {"app": "theirs"}
     template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "theirs:1"}]}}
     target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "theirs"}
@@ -81,7 +81,7 @@ def somebodys(kind: type[Kind], owner: Object | None = None) -> Object:
     return {
         "apiVersion": kind.resource.api_version,
         "kind": kind.resource.kind,
-        "metadata": {"name": "a", **references},
+        "metadata": {"name": name, **references},
         "spec": specs[kind],
     }
 

@@ -17,7 +17,7 @@ import yaml
 from handloop.apis.crd import custom_resource_definition
 from handloop.client.config import load_config
 from handloop.client.errors import TransportError
-from handloop.client.transport import HTTPTransport
+from handloop.client.transport import HTTPTransport, Transport
 from handloop.controller.foo.types import Foo
 from handloop.testing.eventually import eventually as until
 from handloop.testing.request_trace import RequestTrace
@@ -51,22 +51,11 @@ class RequestRefusedError(Exception):
     """The server refused."""
 
 
-class Cluster:
-    """
-    One API server and a namespace of our own in it.
+class Administrator:
+    """Asks an API server over a transport. Threads: the test's."""
 
-    Threads: the test's. seconds is how long anything that must come true may take here.
-    """
-
-    def __init__(self, kubeconfig: Path, namespace: str, *, seconds: float) -> None:
-        self.kubeconfig = kubeconfig
-        self.namespace = namespace
-        self.seconds = seconds
-        self.transport = HTTPTransport(load_config(kubeconfig=str(kubeconfig)))
-        self.foos = f"{GROUP}/namespaces/{namespace}/foos"
-        self.deployments = f"/apis/apps/v1/namespaces/{namespace}/deployments"
-        self.replica_sets = f"/apis/apps/v1/namespaces/{namespace}/replicasets"
-        self.events = f"{NAMESPACES}/{namespace}/events"
+    def __init__(self, transport: Transport) -> None:
+        self.transport = transport
 
     def call(
         self,
@@ -105,6 +94,30 @@ class Cluster:
     def list(self, collection: str) -> dict[str, Object]:
         """What a collection holds, by name."""
         return self._list(collection)[0]
+
+    def _list(self, collection: str) -> tuple[dict[str, Object], str]:
+        page = self.call("GET", collection)
+        return {o["metadata"]["name"]: o for o in page["items"]}, page["metadata"]["resourceVersion"]
+
+
+class Cluster(Administrator):
+    """
+    One API server and a namespace of our own in it.
+
+    Threads: the test's. seconds is how long anything that must come true may take here.
+    """
+
+    transport: HTTPTransport
+
+    def __init__(self, kubeconfig: Path, namespace: str, *, seconds: float) -> None:
+        super().__init__(HTTPTransport(load_config(kubeconfig=str(kubeconfig))))
+        self.kubeconfig = kubeconfig
+        self.namespace = namespace
+        self.seconds = seconds
+        self.foos = f"{GROUP}/namespaces/{namespace}/foos"
+        self.deployments = f"/apis/apps/v1/namespaces/{namespace}/deployments"
+        self.replica_sets = f"/apis/apps/v1/namespaces/{namespace}/replicasets"
+        self.events = f"{NAMESPACES}/{namespace}/events"
 
     def wait(self, collection: str, condition: Callable[[Objects], object], what: str) -> dict[str, Object]:
         """
@@ -151,10 +164,6 @@ class Cluster:
         """Remove our objects and close the connections."""
         self.delete(NAMESPACES, self.namespace)
         self.transport.close()
-
-    def _list(self, collection: str) -> tuple[dict[str, Object], str]:
-        page = self.call("GET", collection)
-        return {o["metadata"]["name"]: o for o in page["items"]}, page["metadata"]["resourceVersion"]
 
     def _events(self, collection: str, version: str, ends_at: float) -> Iterator[tuple[str, Object]]:
         """Until the stream ends, breaks or time is up."""

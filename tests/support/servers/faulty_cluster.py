@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -28,9 +27,7 @@ from handloop.testing.eventually import eventually as until
 from handloop_sandbox.server import Sandbox
 from support.checks.threads import Background
 from support.doubles.fast_clock import FastClock
-from support.servers.cluster import foo
-
-Object = dict[str, Any]
+from support.servers.cluster import CRDS, Administrator, Object, foo
 
 SECONDS: Final = 30.0
 AGENT: Final = "under-test"
@@ -39,11 +36,9 @@ OURS: Final[dict[str, Any]] = {"user_agent": f"{AGENT}*"}
 
 FOOS: Final = "/apis/samplecontroller.k8s.io/v1alpha1/namespaces/default/foos"
 DEPLOYMENTS: Final = "/apis/apps/v1/namespaces/default/deployments"
-_CRDS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-_MERGE: Final = "application/merge-patch+json"
 
 
-class FaultyCluster:
+class FaultyCluster(Administrator):
     """
     A running sandbox with Foos, and one side that reads and writes under faults.
 
@@ -56,14 +51,15 @@ class FaultyCluster:
         self.faults = self.sandbox.faults
         self.clock = FastClock()
         self.stop = threading.Event()
-        self._admin = self.sandbox.transport()
+        way_in: Any = self.sandbox.transport()
+        super().__init__(way_in)
         self._transport: HTTPTransport | None = None
 
     def open(self) -> None:
         """Serve, with the definition of Foo installed."""
         self.sandbox.start()
-        self.call("POST", _CRDS, custom_resource_definition(Foo))
-        until(lambda: self._admin.request("GET", FOOS).status == 200, "Foos served", seconds=SECONDS)
+        self.create(CRDS, custom_resource_definition(Foo))
+        until(lambda: self.transport.request("GET", FOOS).status == 200, "Foos served", seconds=SECONDS)
         config = ClientConfig(
             host=self.sandbox.url, credentials=StaticCredentials(f"Bearer {self.sandbox.token}")
         )
@@ -82,34 +78,13 @@ class FaultyCluster:
         assert self._transport is not None
         return Client(self._transport, seams=Seams(clock=self.clock), user_agent=AGENT, stop=self.stop)
 
-    def call(self, method: str, path: str, body: Object | None = None, *, media_type: str = "") -> Object:
-        """Do something as the administrator."""
-        headers = {"Content-Type": media_type or "application/json", "User-Agent": "administrator"}
-        content = None if body is None else json.dumps(body).encode()
-        answer = self._admin.request(method, path, headers=headers, body=content)
-        assert answer.status < 300, answer.body
-        document: Object = json.loads(answer.body)
-        return document
-
     def create_foo(self, name: str, *, replicas: int = 1) -> Object:
         """Create a Foo."""
-        return self.call("POST", FOOS, foo(name, {"deploymentName": name, "replicas": replicas}))
-
-    def change(self, collection: str, name: str, patch: Object) -> None:
-        """Merge something into an object."""
-        self.call("PATCH", f"{collection}/{name}", patch, media_type=_MERGE)
-
-    def delete(self, collection: str, name: str) -> None:
-        """Delete an object."""
-        self.call("DELETE", f"{collection}/{name}")
-
-    def objects(self, collection: str) -> dict[str, Object]:
-        """What a collection holds, by name."""
-        return {o["metadata"]["name"]: o for o in self.call("GET", collection)["items"]}
+        return self.create(FOOS, foo(name, {"deploymentName": name, "replicas": replicas}))
 
     def versions(self) -> dict[str, str]:
         """The resource versions of the Foos there are, by name."""
-        return {name: obj["metadata"]["resourceVersion"] for name, obj in self.objects(FOOS).items()}
+        return {name: obj["metadata"]["resourceVersion"] for name, obj in self.list(FOOS).items()}
 
 
 class Mirror:
@@ -154,41 +129,6 @@ class Mirror:
         self.deleted.append(deletion_handling_meta_namespace_key_func(obj))
 
 
-class FooProcess:
-    """The Foo controller with informers and events, on a cluster."""
-
-    def __init__(self, cluster: FaultyCluster) -> None:
-        client = cluster.client()
-        self._cluster = cluster
-        self._factory = SharedInformerFactory(
-            client, options=InformerOptions(resync_seconds=60), seams=Seams(clock=cluster.clock)
-        )
-        self._broadcaster = EventBroadcaster(seams=Seams(clock=cluster.clock))
-        self._broadcaster.start_recording_to_sink(client.resource(Event))
-        self._controller = FooController(
-            client,
-            MultiNamespaceInformer(Deployment, {"": self._factory.informer_for(Deployment)}),
-            MultiNamespaceInformer(Foo, {"": self._factory.informer_for(Foo)}),
-            self._broadcaster.new_recorder("sample-controller"),
-            seams=Seams(clock=cluster.clock),
-        )
-        self._factory.start(cluster.stop)
-        self._running = Background(self._run)
-
-    def close(self) -> None:
-        """Stop and join."""
-        self._cluster.stop.set()
-        self._running.result()
-        self._factory.shutdown()
-        self._broadcaster.shutdown()
-
-    def _run(self) -> None:
-        try:
-            self._controller.run(2, self._cluster.stop)
-        except CachesNotSyncedError:
-            assert self._cluster.stop.is_set()
-
-
 @contextmanager
 def faulty_cluster(*, seed: int = 1) -> Iterator[FaultyCluster]:
     """A cluster for as long as the context lasts."""
@@ -212,11 +152,33 @@ def mirrored(cluster: FaultyCluster) -> Iterator[Mirror]:
 
 
 @contextmanager
-def foo_process(cluster: FaultyCluster) -> Iterator[FooProcess]:
-    """The Foo controller for as long as the context lasts."""
-    process = FooProcess(cluster)
+def foo_process(cluster: FaultyCluster) -> Iterator[None]:
+    """The Foo controller with informers and events, for as long as the context lasts."""
+    client, seams = cluster.client(), Seams(clock=cluster.clock)
+    factory = SharedInformerFactory(client, options=InformerOptions(resync_seconds=60), seams=seams)
+    broadcaster = EventBroadcaster(seams=seams)
+    broadcaster.start_recording_to_sink(client.resource(Event))
+    controller = FooController(
+        client,
+        MultiNamespaceInformer(Deployment, {"": factory.informer_for(Deployment)}),
+        MultiNamespaceInformer(Foo, {"": factory.informer_for(Foo)}),
+        broadcaster.new_recorder("sample-controller"),
+        seams=seams,
+    )
+
+    def run() -> None:
+        try:
+            controller.run(2, cluster.stop)
+        except CachesNotSyncedError:
+            assert cluster.stop.is_set()
+
+    factory.start(cluster.stop)
+    running = Background(run)
     try:
-        yield process
+        yield
     finally:
         cluster.faults.clear()
-        process.close()
+        cluster.stop.set()
+        running.result()
+        factory.shutdown()
+        broadcaster.shutdown()
