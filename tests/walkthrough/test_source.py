@@ -1,11 +1,8 @@
 from __future__ import annotations
 
-import re
-from pathlib import Path
-
 import pytest
 
-from handloop.walkthrough.source import PACKAGE, cut, steps, whole
+from handloop.walkthrough.source import PACKAGE, cut, whole
 from handloop.workqueue.queue import Queue
 
 
@@ -31,17 +28,3 @@ def test_a_whole_function() -> None:
     function = whole(Queue.shutting_down)
     assert function.lines[0].strip().startswith("def shutting_down")
     assert function.lines[-1].strip() == "return self._shutting_down"
-
-
-def test_the_steps_are_those_of_the_readme() -> None:
-    """Twelve, in order, each at code and not at a comment, in the files that README links."""
-    found = steps()
-    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
-    assert [step.number for step in found] == list(range(1, 13))
-    for step in found:
-        name = str(step.place).partition(":")[0]
-        assert re.search(
-            rf"^\| \({step.number}\) {re.escape(step.words)} \| \[`{name}`\]", readme, re.MULTILINE
-        )
-        text = Path(step.place.file).read_text(encoding="utf-8").splitlines()[step.place.line - 1]
-        assert not text.strip().startswith("#")

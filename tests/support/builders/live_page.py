@@ -84,9 +84,9 @@ class PageControls:
         """Nothing was done."""
 
 
-def new_server(**options: Any) -> LiveServer:
+def new_server(*, port: int = 0, **options: Any) -> LiveServer:
     """A live page on loopback, with controls unless options differ."""
-    return LiveServer("127.0.0.1", 0, **{"names": LOOPBACK_NAMES, "controls": True, **options})
+    return LiveServer("127.0.0.1", port, **{"names": LOOPBACK_NAMES, "controls": True, **options})
 
 
 @contextmanager

@@ -13,7 +13,6 @@ from playwright.sync_api import Browser, Error, Page
 
 from handloop.informers.keys import ObjectName
 from handloop.testing.eventually import eventually
-from handloop.walkthrough.live.guard import LOOPBACK_NAMES
 from handloop.walkthrough.live.recorder import Recorder
 from handloop.walkthrough.live.server import LiveServer
 from support.builders.live_page import new_server, serving
@@ -129,7 +128,7 @@ def test_after_a_restart_the_page_has_a_new_snapshot(browser: Browser, program: 
         before = page.evaluate(token)
         first.stop()
         wait(page, "document.querySelector('#health').textContent.includes('not connected')")
-        second = LiveServer("127.0.0.1", port, names=LOOPBACK_NAMES, controls=True)
+        second = new_server(port=port)
         second.show(program.parts, program.controls)
         second.start()
         try:

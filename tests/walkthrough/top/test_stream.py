@@ -10,16 +10,9 @@ from contextlib import closing
 import pytest
 
 from handloop.seams.step_trace import TRACE
-from handloop.walkthrough.live.guard import LOOPBACK_NAMES
-from handloop.walkthrough.live.server import LiveServer
 from handloop.walkthrough.top.stream import Message, Stream, events
+from support.builders.live_page import new_server, serving
 from support.servers.wire_server import WireServer, closing_after
-
-
-def new_server(port: int = 0) -> LiveServer:
-    server = LiveServer("127.0.0.1", port, names=LOOPBACK_NAMES, controls=False)
-    server.start()
-    return server
 
 
 def messages(url: str) -> Iterator[Message]:
@@ -33,22 +26,18 @@ def next_of(told: Iterator[Message], event: str) -> Message:
 
 def test_a_program_that_goes_away_and_comes_back() -> None:
     """Each change is reported; a new process sends a snapshot."""
-    first = new_server()
-    port = first.port
-    told = messages(f"http://127.0.0.1:{port}")
-    assert next(told) == Message("connected", f"http://127.0.0.1:{port}")
-    assert next(told).data["state"]["ready"] is False
-    TRACE.tell(12, "foo", "default/a", again=False)
-    assert next_of(told, "steps").data[0]["key"] == "default/a"
-    first.stop()
+    with serving(new_server()) as first:
+        port = first.port
+        told = messages(f"http://127.0.0.1:{port}")
+        assert next(told) == Message("connected", f"http://127.0.0.1:{port}")
+        assert next(told).data["state"]["ready"] is False
+        TRACE.tell(12, "foo", "default/a", again=False)
+        assert next_of(told, "steps").data[0]["key"] == "default/a"
     assert "ended the stream" in next_of(told, "lost").data or "broke" in next_of(told, "lost").data
     assert next(told).data.startswith(f"nothing answers at 127.0.0.1:{port}: ")
-    second = new_server(port)
-    try:
+    with serving(new_server(port=port)):
         assert next_of(told, "connected")
         assert next(told).event == "snapshot"
-    finally:
-        second.stop()
 
 
 def test_a_server_that_is_not_there_is_reported_in_one_sentence() -> None:
