@@ -13,7 +13,7 @@ from handloop.apis.meta import APIStruct, Kind
 from handloop.client.errors import DecodeError
 from handloop.client.resource_client import codec_of
 from handloop.kinds.core_v1 import PodTemplateSpec
-from support.builders.widgets import CRDS, wait_until_served
+from support.builders.widgets import defined
 from support.servers.api_server import APIServer
 
 GROUP = f"any{uuid.uuid4().hex[:8]}.contract.example.com"
@@ -42,11 +42,8 @@ def test_the_server_keeps_what_stands_there_and_the_decoder_checks_it(
     server: APIServer, namespace: str
 ) -> None:
     """Known and unknown fields; a misfit is taken, too, and a text in place of the struct is not."""
-    created = server.create(CRDS, custom_resource_definition(Backup))
-    assert (created.status, created.warnings) == (201, []), created
     path = f"/apis/{GROUP}/v1/namespaces/{namespace}/backups"
-    try:
-        wait_until_served(server, GROUP, "backups")
+    with defined(server, custom_resource_definition(Backup)):
         kept = server.create(path, backup("a", {**TEMPLATE, "later": {"x": [1]}}))
         assert (kept.status, kept.body["spec"]["template"]["later"]) == (201, {"x": [1]})
         found = codec_of(Backup).decode(json.dumps(kept.body).encode())
@@ -59,5 +56,3 @@ def test_the_server_keeps_what_stands_there_and_the_decoder_checks_it(
         refused = backup("c", {})
         refused["spec"]["template"] = "a"
         assert server.create(path, refused).status == 422
-    finally:
-        server.delete(f"{CRDS}/backups.{GROUP}")

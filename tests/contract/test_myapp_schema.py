@@ -10,7 +10,7 @@ import pytest
 
 from handloop.apis.crd import custom_resource_definition
 from handloop.controller.myapp.types import MIN_MAX_RULE, NAME_RULE, ONE_SOURCE_RULE, ONE_VALUE_RULE, MyApp
-from support.builders.widgets import CRDS, wait_until_served
+from support.builders.widgets import CRDS, defined
 from support.servers.api_server import Answer, APIServer, Object
 
 DIGEST = "sha256:" + "0123456789abcdef" * 4
@@ -42,11 +42,8 @@ def group(server: APIServer) -> Iterator[str]:
     definition = custom_resource_definition(MyApp)
     definition["metadata"]["name"] = f"myapps.{group}"
     definition["spec"]["group"] = group
-    created = server.create(CRDS, definition)
-    assert (created.status, created.warnings) == (201, [])
-    wait_until_served(server, group, "myapps")
-    yield group
-    server.delete(f"{CRDS}/myapps.{group}")
+    with defined(server, definition):
+        yield group
 
 
 @pytest.fixture

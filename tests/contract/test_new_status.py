@@ -11,7 +11,7 @@ import pytest
 from handloop.apis.conditions import Condition
 from handloop.apis.crd import custom_resource_definition, list_map
 from handloop.apis.meta import APIStruct, Kind
-from support.builders.widgets import CRDS, wait_until_served
+from support.builders.widgets import defined
 from support.servers.api_server import APPLY, APIServer
 
 GROUP = f"new{uuid.uuid4().hex[:8]}.contract.example.com"
@@ -40,19 +40,14 @@ class Site(Kind, group=GROUP, version="v1"):
 
 
 @pytest.fixture(scope="module")
-def defined(server: APIServer) -> Iterator[None]:
+def served(server: APIServer) -> Iterator[None]:
     """The kind is served."""
-    created = server.create(CRDS, custom_resource_definition(Site))
-    assert (created.status, created.warnings) == (201, []), created
-    try:
-        wait_until_served(server, GROUP, "sites")
+    with defined(server, custom_resource_definition(Site)):
         yield
-    finally:
-        server.delete(f"{CRDS}/sites.{GROUP}")
 
 
 @pytest.fixture
-def sites(defined: None, namespace: str) -> str:
+def sites(served: None, namespace: str) -> str:
     """The collection of a namespace."""
     return f"/apis/{GROUP}/v1/namespaces/{namespace}/sites"
 

@@ -13,6 +13,7 @@ import os
 import types
 import uuid
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any, Final
 
 import msgspec
@@ -24,7 +25,7 @@ from handloop.apis.meta import Kind
 from handloop.client.errors import DecodeError
 from handloop.client.resource_client import Codec, codec_of
 from support.builders.random_types import JUNK, Sample, samples, struct_of
-from support.builders.widgets import CRDS, wait_until_served
+from support.builders.widgets import defined
 from support.servers.api_server import APIServer
 
 _SEED: Final = int(os.environ.get("TYPES_SEED", "1"))
@@ -93,14 +94,7 @@ def test_the_server_takes_what_decodes(server: APIServer, count: int) -> None:
     group = f"t{uuid.uuid4().hex[:8]}.contract.example.com"
     drawn = samples(_SEED, count)
     kind = _kind(group, drawn)
-    created = server.create(CRDS, custom_resource_definition(kind))
-    assert (created.status, created.warnings) == (201, []), created
-    wait_until_served(server, group, "sampleds")
-    ask = Asked(server, kind)
-    try:
+    with defined(server, custom_resource_definition(kind)), closing(Asked(server, kind)) as ask:
         found = list(_disagreements(kind, drawn, ask))
-    finally:
-        ask.close()
-        server.delete(f"{CRDS}/sampleds.{group}")
     again = f"TYPES_SEED={_SEED} python -m pytest tests/contract/test_types.py"
     assert not found, "\n".join([*found[:9], f"{len(found)} in all; again: {again}"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,6 +53,18 @@ def wait_until_served(server: APIServer, group: str, plural: str, version: str =
         f"/apis/{group}/{version}",
         lambda answer: any(entry["name"] == plural for entry in answer.body["resources"]),
     )
+
+
+@contextmanager
+def defined(server: APIServer, document: Object) -> Iterator[None]:
+    """A definition that the server takes without a warning, served for as long as the context lasts."""
+    created = server.create(CRDS, document)
+    assert (created.status, created.warnings) == (201, []), created
+    try:
+        wait_until_served(server, document["spec"]["group"], document["spec"]["names"]["plural"])
+        yield
+    finally:
+        server.delete(f"{CRDS}/{document['metadata']['name']}")
 
 
 def definition(group: str, plural: str, kind: str, **spec: Any) -> Object:
