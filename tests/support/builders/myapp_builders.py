@@ -8,7 +8,7 @@ import msgspec
 from msgspec.structs import replace
 
 from handloop.apis.apps_v1 import Deployment, DeploymentStatus
-from handloop.apis.meta import ObjectMeta, decode_hook
+from handloop.apis.meta import decode_hook
 from handloop.controller.myapp.children import new_deployment
 from handloop.controller.myapp.types import MyApp, MyAppStatus
 from handloop.controller.runtime.owner_references import with_controller
@@ -42,12 +42,12 @@ def deployment_of(
     counts = dict.fromkeys(("replicas", "updated_replicas", "ready_replicas", "available_replicas"), wanted)
     return replace(
         deployment,
-        metadata=as_stored(deployment.metadata, generation=generation),
+        metadata=replace(
+            deployment.metadata,
+            uid=f"uid-of-child-{deployment.metadata.name}",
+            resource_version="7",
+            generation=generation,
+        ),
         spec=replace(deployment.spec, replicas=wanted),
         status=DeploymentStatus(**{"observed_generation": generation, **counts, **status}),
     )
-
-
-def as_stored(metadata: ObjectMeta, *, generation: int = 1) -> ObjectMeta:
-    """Metadata with what the server adds."""
-    return replace(metadata, uid=f"uid-of-child-{metadata.name}", resource_version="7", generation=generation)

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
-from collections.abc import Callable
-from functools import partial
 from typing import Final, NamedTuple
 
 from handloop.testing.eventually import eventually as until
@@ -42,23 +39,6 @@ def wait_resyncs(program: Program, count: int, name: str = "foo") -> None:
     until(lambda: queued(program, name) >= before + count, what, seconds=count + 15.0)
 
 
-def wait_settled(look: Callable[[], Written], resync: Callable[[], None], *, seconds: float) -> Written:
-    """
-    Wait until resyncs have changed nothing: changes by others, and Events, come later than their causes.
-
-    Returns: the versions. Raises: AssertionError at the deadline.
-    """
-    ends_at = time.monotonic() + seconds
-    before = look()
-    while True:
-        resync()
-        seen = look()
-        if seen == before:
-            return seen
-        assert time.monotonic() < ends_at, f"after {seconds:g} s there still are writes: {before}, {seen}"
-        before = seen
-
-
 def written(cluster: Cluster, *collections: str) -> Written:
     """What there is in collections, and the program's events."""
     found = {collection: cluster.list(collection) for collection in (*collections, cluster.events)}
@@ -74,8 +54,15 @@ def written(cluster: Cluster, *collections: str) -> Written:
 
 def assert_idle(program: Program, cluster: Cluster, *collections: str, name: str, resyncs: int) -> Written:
     """Resyncs of a controller whose objects have settled write nothing. Returns: what there is."""
-    look = partial(written, cluster, *collections)
-    before = wait_settled(look, partial(wait_resyncs, program, 2, name), seconds=cluster.seconds)
+
+    def settled() -> Written | None:
+        # changes by others, and Events, come later than their causes
+        before = written(cluster, *collections)
+        wait_resyncs(program, 2, name)
+        return before if written(cluster, *collections) == before else None
+
+    before = until(settled, "settled", seconds=cluster.seconds)
+    assert before is not None
     wait_resyncs(program, resyncs, name)
-    assert look() == before
+    assert written(cluster, *collections) == before
     return before

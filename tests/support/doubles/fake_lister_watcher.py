@@ -168,10 +168,6 @@ class FakeListerWatcher:
     def supports_watch_list(self) -> bool:
         return self._supports_watch_list
 
-    def list_versions(self) -> list[str]:
-        """The resource versions that were asked for."""
-        return [options.resource_version or "" for options in self.list_options]
-
     def list(self, options: ListOptions) -> ListPage[Deployment]:
         self.list_options.append(options)
         answer = self.lists.popleft() if self.lists else self.every_list or self.unscripted_list

@@ -116,7 +116,7 @@ class ReflectorRig:
 
     def asked_versions(self) -> list[str]:
         """The resource versions of all lists."""
-        return self.source.list_versions()
+        return [options.resource_version or "" for options in self.source.list_options]
 
     def watched_versions(self) -> list[str]:
         """The resource versions of all watches."""

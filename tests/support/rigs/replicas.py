@@ -35,13 +35,9 @@ class Replica(NamedTuple):
         """What it wrote besides the lease."""
         return [write for write in self.proxy.writes if write.holder is None]
 
-    def has_worked(self, *, at_least: int = 1) -> bool:
-        """Whether it has held the lease, and written so much else."""
-        return bool(self.renewals) and len(self.work) >= at_least
-
-    def wait_work(self, *, at_least: int = 1, seconds: float = MARGIN_SECONDS) -> None:
-        """Wait until it has worked."""
-        until(lambda: self.has_worked(at_least=at_least), "at work", seconds=seconds)
+    def wait_work(self, *, at_least: int = 1) -> None:
+        """Wait until it has held the lease, and written so much else."""
+        until(lambda: self.renewals and len(self.work) >= at_least, "at work", seconds=MARGIN_SECONDS)
 
 
 class Replicas:

@@ -118,7 +118,7 @@ class RecordingProxy:
         self.flowing.set()
         self._server.shutdown()
         self._thread.join()
-        self._server.end_connections()
+        self._server.over.set()
         self._server.server_close()
 
 
@@ -129,9 +129,6 @@ class _Server(ThreadingHTTPServer):
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
         self.over = threading.Event()
-
-    def end_connections(self) -> None:
-        self.over.set()
 
     def handle_error(self, *_: Any) -> None:
         """A program that was killed leaves broken connections."""

@@ -15,7 +15,7 @@ from handloop.informers.keys import ObjectName
 from handloop.testing.eventually import eventually
 from handloop.walkthrough.live.recorder import Recorder
 from handloop.walkthrough.live.server import LiveServer
-from support.builders.live_page import new_server, serving
+from support.builders.live_page import new_server, serving, state, step
 from support.servers.live_browser import tab
 
 LONG = "a-name-that-is-as-long-as-people-make-them-in-large-organisations"
@@ -157,28 +157,31 @@ def test_a_name_is_text(browser: Browser, live: LiveServer, program: Any) -> Non
 
 def _nasty_stream() -> dict[str, Any]:
     """A stream of a program in which everything has the same bad name."""
+    control = {"title": "x", "lookFor": "x", "on": False, "blocked": "x"}
+    election = {"leading": False, "holder": "x"}
+    nasty = _renamed(state(election=election, controls=[control]))
+    # by these the page finds what belongs together
+    nasty["controls"][0]["name"], nasty["objects"][0]["kind"] = "pause", "Foo"
     facts = {"merged": False, "in_flight": False}
-    names = dict.fromkeys(("thread", "component", "key", "why"), NASTY)
-    step = {"seq": 1, "t": 1.0, "step": 7, "facts": facts, **names}
-    counts = dict.fromkeys(("queued", "dirty", "processing", "delayed"), 1)
-    keys = {key: [NASTY] for key in ("queued", "dirty", "processing")}
-    delayed = [{"key": NASTY, "seconds": 1, "failures": 1}]
-    informer = {"name": NASTY, "plural": NASTY, "kind": NASTY, "state": NASTY, "retryIn": None, "fifo": 0}
-    control = {"name": "pause", "title": NASTY, "lookFor": NASTY, "on": False, "blocked": NASTY}
-    state = {
-        "ready": True,
-        "synced": True,
-        "election": {"leading": False, "holder": NASTY},
-        "informers": [informer | {"objects": 1, "indexes": {NASTY: 1}, "listeners": []}],
-        "queues": [{"name": NASTY, "paused": True, "counts": counts, **keys, "delayed": delayed}],
-        "workers": [{"name": NASTY, "key": NASTY, "seconds": 1}],
-        "results": [{"key": NASTY, "outcome": "ok", "seconds": 1, "retrySeconds": None}],
-        "objects": [{"kind": "Foo", "count": 1, "rows": [{"key": NASTY, "desired": 1, "available": 1}]}],
-        "controls": [control],
-    }
-    snapshot = json.dumps({"run": "r", "missed": 0, "state": state})
-    body = f"event: snapshot\ndata: {snapshot}\n\nevent: steps\ndata: {json.dumps([step])}\n\n"
+    told = _renamed(step(7, "x") | {"thread": "x"}) | {"facts": facts}
+    snapshot = json.dumps({"run": "r", "missed": 0, "state": nasty})
+    body = f"event: snapshot\ndata: {snapshot}\n\nevent: steps\ndata: {json.dumps([told])}\n\n"
     return {"status": 200, "headers": {"Content-Type": "text/event-stream"}, "body": body}
+
+
+def _renamed(value: Any) -> Any:
+    """The same with a bad name in place of every text, and of each name of an index or a reason."""
+    match value:
+        case str():
+            return NASTY if value else ""
+        case list():
+            return [_renamed(each) for each in value]
+        case dict():
+            return {
+                name: {NASTY: 1} if name in ("indexes", "relists") else _renamed(each)
+                for name, each in value.items()
+            }
+    return value
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
