@@ -15,8 +15,8 @@ from handloop.apis.labels import SelectorError
 NAME: Final = "metadata.name"
 NAMESPACE: Final = "metadata.namespace"
 
-_ABSENT: Final = {"spec.unschedulable": "false", "spec.hostNetwork": "false", "status.successful": "0"}
-_ALIASES: Final = {"spec.host": "spec.nodeName", "name": NAME}
+_ABSENT: Final = {"spec.unschedulable": "false", "spec.hostNetwork": "false", "status.succeeded": "0"}
+_ALIASES: Final = {"spec.host": "spec.nodeName", "name": NAME, "status.successful": "status.succeeded"}
 _ESCAPABLE: Final = "\\,="
 _INVOLVED: Final = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
 # by `plural.group`, besides name and namespace

@@ -8,6 +8,7 @@ and so does `msgspec.Raw`, which keeps the whole answer alive.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Any, Final
 
 import msgspec
@@ -34,6 +35,7 @@ _PLAIN: Final = (
 )
 
 
+@cache  # each informer asks, and a Pod has many parts
 def mutable_parts(kind: type[msgspec.Struct]) -> tuple[str, ...]:
     """
     The parts of a struct type that could be changed, as paths: `spec.tags` for a list there.

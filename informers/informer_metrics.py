@@ -73,3 +73,6 @@ class MetricsProvider(Protocol):
 
     def for_informer(self, name: str) -> InformerMetrics:
         """The instruments of an informer, made once. Args: name is such as `deployments.apps`."""
+
+    def forget(self, name: str) -> None:
+        """The informer has ended, for good: its numbers are shown no longer."""

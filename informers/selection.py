@@ -96,8 +96,9 @@ class Selection:
 
     @property
     def suffix(self) -> str:
-        """What ends the name of the informer: `pods[app=web]`; "" for all objects."""
-        return f"[{','.join(filter(None, (str(self.labels), self.field_text)))}]" if self else ""
+        """What ends the name of the informer: `pods[app=web,.spec.nodeName=a]`; "" for all objects."""
+        parts = [str(self.labels)] if self.labels.requirements else []
+        return f"[{','.join(parts + [f'.{term}' for term in self.fields])}]" if self else ""
 
     @property
     def field_text(self) -> str:
@@ -132,20 +133,21 @@ class Selection:
 
         Raises: OutsideSelection, which begins with `unable to {what}`.
         """
-        if self.name not in ("", name.name):
-            raise OutsideSelection(what, self)
-        self._check_namespace(what, name.namespace)
+        self._check(what, {NAME: name.name, NAMESPACE: name.namespace})
 
     def check_list(self, what: str, labels: Selector, namespace: str) -> None:
         """Refuse labels and a namespace that no selected object has; "" = all. Raises: as check_name."""
         for ours in self.labels.requirements:
             if any(_contradict(ours, theirs) for theirs in labels.requirements):
                 raise OutsideSelection(what, self)
-        self._check_namespace(what, namespace)
+        self._check(what, {NAMESPACE: namespace})
 
-    def _check_namespace(self, what: str, namespace: str) -> None:
-        if namespace and exact(self.fields, NAMESPACE) not in (None, namespace):
-            raise OutsideSelection(what, self)
+    def _check(self, what: str, known: Mapping[str, str]) -> None:
+        """Args: known = the fields of the objects that are asked for; "" = any."""
+        for term in self.fields:
+            value = known.get(term.field, "")
+            if value and (value == term.value) is not term.equal:
+                raise OutsideSelection(what, self)
 
 
 EVERYTHING: Final = Selection()

@@ -105,11 +105,12 @@ class Preflight:
         self._host = shown_server(config.host)
         self._operator = options.operator
         self._custom = {kind.resource: kind for kind in declared_kinds(options)}
-        # in namespaces that come and go, rights may be those of a RoleBinding in each: their informers ask
+        self._labels = options.namespace_labels
+        # rights by name, and in namespaces that come and go those of a RoleBinding in each, are enough
         access = [
             one
             for one in declared_access(options)
-            if not (options.namespace_labels and one.resource.namespaced)
+            if not one.by_name and not (self._labels and one.resource.namespaced)
         ]
         self._needs = needs(access, options.namespaces, name=self._operator.name)
         self._rbac_command = rbac_command(options)
@@ -195,11 +196,17 @@ class Preflight:
                 *([Finding(check="identity", subject=user, ok=True)] if user else []),
                 *(_kind_finding(resource, found) for resource, found in kinds.items()),
                 *(_need_finding(need, ok=is_allowed) for need, is_allowed in allowed.items()),
+                *self._unchecked(),
             ),
             server_version=version,
             user=user,
             summary=self._summary(kinds, len(denied)),
         )
+
+    def _unchecked(self) -> Iterator[Finding]:
+        if self._labels:
+            subject = f"in the namespaces with {self._labels}: not checked here"
+            yield Finding(check="permissions", subject=subject, ok=True)
 
     def _summary(self, kinds: Mapping[Resource, list[Problem]], denied: int) -> str:
         names = " ".join(resource.group_resource for resource in self._custom)

@@ -79,9 +79,13 @@ def namespaces(text: str) -> str:
     An empty place in a list is no name: a variable may not be set.
     """
     if is_label_selector(text):
-        from handloop.apis.labels import parse_selector  # noqa: PLC0415 - a version needs no library
+        from handloop.apis.labels import Operator, parse_selector  # noqa: PLC0415 - a version needs no library
 
-        return str(parse_selector(text))
+        selector = parse_selector(text)
+        names = [str(each) for each in selector.requirements if each.operator == Operator.EXISTS]
+        if names:
+            raise ValueError(f'"{text}" mixes the name {names[0]} with labels: give names, or labels, alone')
+        return str(selector)
     names = [name.strip() for name in text.split(",")] if text else []
     if not all(names):
         raise ValueError(f'"{text}" lacks the name of a namespace; all namespaces are -A')

@@ -18,6 +18,7 @@ from functools import partial
 from typing import Any, Final, Generic, Literal, NamedTuple, Self, TypeVar, cast
 
 from handloop.apis.core_v1 import Event
+from handloop.apis.immutable import mutable_parts
 from handloop.apis.meta import Kind
 from handloop.apis.partial_metadata import metadata_of
 from handloop.apis.resource import Resource
@@ -31,7 +32,7 @@ from handloop.controller.runtime.external_source import ExternalSource, SourceFu
 from handloop.controller.runtime.informer_source import InformerSource, MapFunc, OwnerNames, own_name
 from handloop.controller.runtime.manager import Manager
 from handloop.controller.runtime.metrics.controller_metrics import ControllerMetrics
-from handloop.controller.runtime.multi_namespace_informer import MultiNamespaceInformer
+from handloop.controller.runtime.multi_namespace_informer import RECONCILED, MultiNamespaceInformer
 from handloop.controller.runtime.owner_recheck import OwnerRecheck
 from handloop.controller.runtime.predicates import GenerationChanged, Predicate, has_generation
 from handloop.controller.runtime.rbac.access import VERBS, Access, owner_access
@@ -43,6 +44,7 @@ from handloop.controller.runtime.reconciler import ByName, ByObject, ReconcileFu
 from handloop.controller.runtime.referred_objects import NamesFunc, ReferredObjects
 from handloop.controller.runtime.repeat_backoff import HeldBackError, RepeatBackoff
 from handloop.controller.runtime.stalled import Stalling, can_stall
+from handloop.informers.informer_errors import MutableKind
 from handloop.informers.keys import ObjectName
 from handloop.informers.selection import Labels, Selection, selection_of
 from handloop.seams.clock import Clock
@@ -99,12 +101,15 @@ class _ReferenceSpec(NamedTuple):
 
     kind: type[Any]
     names: NamesFunc
-    allowed: tuple[str, ...]
+    allowed: tuple[str, ...] | None
 
     @property
-    def verbs(self) -> tuple[str, ...]:
+    def access(self) -> Access | None:
         """Without a list of names there may be so many that each is read from the server."""
-        return ("list", "watch") if self.allowed else ("get", "list", "watch")
+        if self.allowed is None:
+            return Access(resource=self.kind.resource, verbs=("get", "list", "watch"), by_name=True)
+        names = tuple(dict.fromkeys(self.allowed))
+        return Access(resource=self.kind.resource, verbs=("list", "watch"), names=names) if names else None
 
 
 class _Rechecked:
@@ -123,27 +128,34 @@ class _Rechecked:
         clock: Clock,
     ) -> None:
         self._reconcile = reconcile
-        self._has_left = informer.has_left
+        self._watches = informer.watches
         self._owners = owners
         self._cached = informer.get
         self._refusals = RepeatBackoff("told already", clock=clock)
 
     def reconcile(self, name: ObjectName, context: Context) -> Result | None:
         """Raises: OwnerGoneError and ClientError of OwnerRecheck.check; errors of the reconciler."""
+        before = RECONCILED.set(name.namespace)
+        try:
+            return self._reconcile_in_its_namespace(name, context)
+        finally:
+            RECONCILED.reset(before)
+
+    def _reconcile_in_its_namespace(self, name: ObjectName, context: Context) -> Result | None:
         try:
             self._owners.check(name)
         except HeldBackError as error:
             # no failure: it would count for max_retries
             return Result(requeue_after=error.retry_seconds)
         try:
-            return None if self._has_left(name.namespace) else self._reconcile(name, context)
+            return self._reconcile(name, context) if self._watches(name.namespace) else None
         except Invalid as error:
             with suppress(HeldBackError):
                 self._tell(name, context, error.status.message)
             raise
         except Exception as error:
             # its objects are not gone, and not ours: they are listed again if the namespace comes back
-            if not self._has_left(name.namespace):
+            if self._watches(name.namespace):
                 raise
             context.log.debug("Dropped, as its namespace is watched no longer", v=2, err=str(error))
             return None
@@ -260,7 +272,7 @@ class ControllerBuilder(Generic[K]):
         self._watch_specs.append(_WatchSpec(kind, selection, map_func, _checked_predicates(kind, predicates)))
         return self
 
-    def refers_to(self, kind: type[Kind], names: NamesFunc, *, allowed: Sequence[str] = ()) -> Self:
+    def refers_to(self, kind: type[Kind], names: NamesFunc, *, allowed: Sequence[str] | None = None) -> Self:
         """
         Hold the objects of a kind that the reconciled objects refer to by name, and no others.
 
@@ -268,15 +280,21 @@ class ControllerBuilder(Generic[K]):
         Context.referred reads it. Each is a watch of its own, from the first reference to the last.
 
         Args: names makes of an object the names that it refers to: in its own namespace, or ObjectNames. It
-        is pure; "" is no name. allowed = the only names that may be referred to, () = any; the role that is
+        is pure; "" is no name. allowed = the only names that may be referred to, None = any; the role that is
         printed names them.
-        Raises: TypeError.
+        Raises: TypeError; MutableKind; BuilderError for a second one of a kind.
         """
         if not callable(names):
             raise TypeError(f"a function takes an object and returns the names it refers to, not {names!r}")
         if isinstance(allowed, str):
             raise TypeError(f"allowed is a sequence of names, such as ({allowed!r},), and not a str")
-        self._references.append(_ReferenceSpec(_checked_kind(kind), names, tuple(allowed)))
+        if any(each.kind is kind for each in self._references):
+            raise BuilderError(f"one refers_to({_checked_kind(kind).__name__}, ...) returns all names")
+        if parts := mutable_parts(_checked_kind(kind)):
+            raise MutableKind(kind, parts)
+        self._references.append(
+            _ReferenceSpec(_checked_kind(kind), names, None if allowed is None else tuple(allowed))
+        )
         return self
 
     def source(self, name: str, function: SourceFunc) -> Self:
@@ -428,7 +446,13 @@ class ControllerBuilder(Generic[K]):
             controller.watch(watch)
         for kind, names, allowed in self._references:
             referred = ReferredObjects(
-                kind, names, owners=informers[0], watcher=self._manager, sink=queue, allowed=allowed
+                kind,
+                names,
+                owners=informers[0],
+                watcher=self._manager,
+                sink=queue,
+                observed=own_writes.observed,
+                allowed=allowed,
             )
             caches.refer_to(referred)
             controller.watch(referred)
@@ -455,10 +479,7 @@ class ControllerBuilder(Generic[K]):
                 for each, name in watched
             ),
             *looked_up,
-            *(
-                Access(resource=each.kind.resource, verbs=each.verbs, names=each.allowed)
-                for each in self._references
-            ),
+            *(each.access for each in self._references if each.access),
             *owning,
             Access(resource=Event.resource, verbs=("create", "patch")),
         ]

@@ -17,8 +17,9 @@ from msgspec.structs import replace
 
 from handloop.apis.fields import NAME, FieldTerm
 from handloop.apis.label_syntax import label_value_errors
-from handloop.apis.labels import Selector, parse_selector
+from handloop.apis.labels import Operator, Selector, parse_selector
 from handloop.apis.meta import Kind
+from handloop.apis.partial_metadata import PartialObjectMetadata
 from handloop.controller.runtime.metrics.informer_metrics import lag_seconds
 from handloop.controller.runtime.multi_namespace_informer import (
     ChangingNamespaces,
@@ -146,6 +147,9 @@ class Caches:
         chosen = chosen_namespaces(namespaces)
         if isinstance(chosen, Selector):
             self._cluster = self._new_factory("")
+            self._model = SharedInformerFactory(
+                client, options=replace(options, metrics_provider=None), seams=seams
+            )
             self._follow(chosen)
             return
         for namespace in chosen:
@@ -162,7 +166,8 @@ class Caches:
 
     def _follow(self, labels: Selector) -> None:
         """Watch the namespaces with these labels."""
-        self._namespaces = self._new_factory("", "[watched]")
+        plain = replace(self._options, transform=None, tweak=None, name_suffix="[watched]")
+        self._namespaces = SharedInformerFactory(self._client, options=plain, seams=self._seams)
         informer = self._namespaces.informer_for(_Namespace, labels=labels)
         registration = informer.add_event_handler(
             ResourceEventHandlerFuncs(
@@ -170,7 +175,7 @@ class Caches:
                 delete_func=lambda each: self._leave(deletion_handling_object_to_name(each).name),
             )
         )
-        self._changing = ChangingNamespaces(str(labels), registration.has_synced)
+        self._changing = ChangingNamespaces(str(labels), registration.has_synced, model=None)
 
     def _join(self, namespace: str) -> None:
         """The listener of the namespaces."""
@@ -183,7 +188,9 @@ class Caches:
                     view.join(namespace, factory.informer_of(kind, selection))
         assert self._stop is not None
         factory.start(self._stop)
-        log.debug("Namespace joins", v=2, namespace=namespace)
+        # those of the first list are in the line of the start
+        say = log.info if self._changing is not None and self._changing.known() else log.debug
+        say("Namespace is watched", namespace=namespace)
 
     def _leave(self, namespace: str) -> None:
         """The listener of the namespaces."""
@@ -198,7 +205,9 @@ class Caches:
             view.leave(namespace)
         for informer in factory.informers():
             informer.stop()
-        log.debug("Namespace leaves", v=2, namespace=namespace)
+            if self._options.metrics_provider is not None:
+                self._options.metrics_provider.forget(informer.name)
+        log.info("Namespace is watched no longer", namespace=namespace)
 
     def access(self) -> Iterator[Access]:
         """What following namespaces needs."""
@@ -222,13 +231,16 @@ class Caches:
         return view
 
     def _new_view(self, kind: type[T], selection: Selection) -> MultiNamespaceInformer[T]:
-        namespaced = kind.resource.namespaced
-        factories = self._factories if namespaced else {"": self._cluster}
+        changing = self._changing if kind.resource.namespaced else None
+        factories = self._factories if kind.resource.namespaced else {"": self._cluster}
+        if changing is not None:
+            # refuses what each namespace that joins would refuse; it never starts
+            changing = changing._replace(model=self._model.informer_of(kind, selection))
         return MultiNamespaceInformer(
             kind,
             {namespace: factory.informer_of(kind, selection) for namespace, factory in factories.items()},
             selection=selection,
-            changing=self._changing if namespaced else None,
+            changing=changing,
             fill=self._fill,
         )
 
@@ -258,7 +270,11 @@ class Caches:
 
     def informer_of(self, group_resource: str) -> MultiNamespaceInformer[Any] | None:
         """The shared informers of all objects of a kind that were made already, by its `plural.group`."""
-        whole = (informer.kind for informer in self.informers() if not informer.selection)
+        whole = (
+            informer.kind
+            for informer in self.informers()
+            if not informer.selection and not issubclass(informer.kind, PartialObjectMetadata)
+        )
         kind = next((kind for kind in whole if kind.resource.group_resource == group_resource), None)
         return None if kind is None else self.informer_for(kind)
 
@@ -340,9 +356,16 @@ class Caches:
         return [view for view in views if not view.has_synced()]
 
     def fresh_check(self) -> str | None:
-        """A health check: no cache may lag by more than FRESH_SECONDS, as without an API server."""
+        """
+        A health check: no cache may lag by more than FRESH_SECONDS, as without an API server.
+
+        Of namespaces that come and go, one that refuses us has a warning, and makes nothing unready.
+        """
         now = self._clock.now()
-        lags = {each.name: lag_seconds(each, now) for each in (one.statistics() for one in self.informers())}
+        informers = self.informers()
+        if self._namespaces is not None:
+            informers = [*self._namespaces.informers(), *self._cluster.informers()]
+        lags = {each.name: lag_seconds(each, now) for each in (one.statistics() for one in informers)}
         old = [f"{name} for {lag:.0f}s" for name, lag in lags.items() if lag > FRESH_SECONDS]
         return f"nothing heard of {', '.join(old)}" if old else None
 
@@ -366,7 +389,10 @@ def chosen_namespaces(namespaces: Sequence[str] | str | Selector) -> list[str] |
             raise TypeError(
                 f"namespaces is a sequence of names, such as ({namespaces!r},), or a label selector"
             )
-        return parse_selector(namespaces)
+        selector = parse_selector(namespaces)
+        if any(each.operator is Operator.EXISTS for each in selector.requirements):
+            raise TypeError(f"namespaces={namespaces!r} is a list of names, or mixes one with labels")
+        return selector
     chosen = list(dict.fromkeys(namespaces)) or [""]
     if "" in chosen and len(chosen) > 1:
         raise ValueError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cached_property
@@ -30,6 +30,7 @@ from handloop.controller.runtime.events.recorder import (
 from handloop.controller.runtime.finalizers import is_being_deleted
 from handloop.controller.runtime.owner_references import is_of_predecessor, with_controller
 from handloop.controller.runtime.reconcile import Deadline, ReconcileError, WaitError
+from handloop.controller.runtime.referred_objects import referred_name
 from handloop.informers.keys import ObjectName, object_name
 from handloop.informers.lister import Lister
 from handloop.informers.selection import Labels, MetadataOnly, OutsideSelection, SeveralSelections
@@ -78,6 +79,9 @@ class Listers(Protocol):
 
     def lister_for(self, kind: type[K], *, labels: Labels = "", fields: str = "") -> Lister[K]:
         """The cached objects of a kind; the first call for a kind starts its cache and waits for it."""
+
+    def listers_of(self, kind: type[K]) -> Sequence[Lister[Any]]:
+        """All caches of a kind: of selections, and of metadata alone; else the one of lister_for."""
 
     def referred(self, kind: type[K], name: ObjectName, *, owner: ObjectName) -> K | None:
         """The object of that name, to which owner refers; None without one."""
@@ -200,17 +204,22 @@ class Context:
 
     def referred(self, kind: type[K], name: ObjectName | str) -> K | None:
         """
-        An object that the reconciled one refers to, from its cache; None without one.
+        An object that the reconciled one refers to, from its cache; None without one, and for the name "".
 
         Args: a str is a name in the namespace of the reconciled object.
         Raises: LookupError for a kind without ControllerBuilder.refers_to; NotReferredError for a name that
-        its function does not return; WaitError while we may not read it, or its list fails otherwise.
+        its function does not return; TerminalError for one that it does not allow; WaitError while we may not
+        read it, or its list fails otherwise.
         Blocks: a moment at first, until its first list is there.
         """
         if self._listers is None:
             raise RuntimeError("this Context was made without caches: Context(listers=...)")
-        name = ObjectName(self.name.namespace, name) if isinstance(name, str) else name
-        return self._listers.referred(kind, name, owner=self.name)
+        if self.name is NO_NAME:
+            raise RuntimeError("this Context was made without a name: Context(name=object_name(obj))")
+        if not name:
+            return None
+        full = referred_name(kind, name, self.name.namespace)
+        return self._listers.referred(kind, full, owner=self.name)
 
     def apply(self, obj: K, *, owner: Kind | None = None) -> K:
         """
@@ -262,8 +271,8 @@ class Context:
         """
         Delete the children of owner that are not wanted any more, by their owner's UID; declare `delete`.
 
-        The parts: lister_for(kind).list, is_controlled_by, and delete of client.resource(kind), in the
-        background, with the UID and version in the cache. Reads all objects of the kind in the namespace.
+        The parts: the lists of all caches of the kind, is_controlled_by, and delete of client.resource(kind),
+        in the background, with the UID and version in the cache. Reads all cached objects in the namespace.
 
         Args: keep = the wanted ones, by name, as apply takes or returns them.
         Returns: the deleted objects, as the cache has them; none while owner is being deleted.
@@ -273,10 +282,14 @@ class Context:
             return ()
         namespace = owner.metadata.namespace
         kept = {(each.metadata.namespace or namespace, each.metadata.name) for each in keep}
-        spare = tuple(
+        if self._listers is None:
+            raise RuntimeError("this Context was made without caches: Context(listers=...)")
+        caches = self._listers.listers_of(kind)
+        cached = {object_name(each): each for lister in caches for each in lister.list(namespace=namespace)}
+        spare: tuple[K, ...] = tuple(
             each
-            for each in self.lister_for(kind).list(namespace=namespace)
-            if is_controlled_by(each, owner) and object_name(each) not in kept and not is_being_deleted(each)
+            for name, each in cached.items()
+            if is_controlled_by(each, owner) and name not in kept and not is_being_deleted(each)
         )
         for there in (each.metadata for each in spare):
             with suppress(NotFound):

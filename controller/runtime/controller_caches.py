@@ -55,6 +55,11 @@ class ControllerCaches:
             raise SeveralSelections(kind, own)
         return (whole or own)[0]
 
+    def listers_of(self, kind: type[K]) -> Sequence[Lister[Any]]:
+        """All caches of a kind that the controller watches, else that of the manager."""
+        watched: Sequence[Lister[Any]] = self._watched.get(kind.resource.group_resource, ())
+        return watched or [self._shared.lister_for(kind)]
+
     def refer_to(self, referred: ReferredObjects[Any]) -> None:
         """Add a kind that the controller's objects refer to."""
         self._referred[referred.kind] = referred
@@ -74,12 +79,17 @@ class ControllerCaches:
         """What the controller's reads of a kind are answered from; None without a cache."""
         own = self._watched.get(group_resource)
         if own is None:
-            return self._shared.informer_of(group_resource)
+            named = [each for each in self._referred.values() if _is_of(each.kind, group_resource)]
+            return named[0] if named else self._shared.informer_of(group_resource)
         return own[0] if len(own) == 1 else _Several(own)
 
     def watches(self, group_resource: str) -> bool:
         """Whether watch events of a kind reach the controller."""
-        return group_resource in self._watched
+        return group_resource in self._watched or any(_is_of(kind, group_resource) for kind in self._referred)
+
+
+def _is_of(kind: type[Kind], group_resource: str) -> bool:
+    return kind.resource.group_resource == group_resource
 
 
 class _Several:

@@ -53,7 +53,7 @@ from handloop.controller.runtime.multi_namespace_informer import MultiNamespaceI
 from handloop.controller.runtime.namespace_fence import NamespaceFence
 from handloop.controller.runtime.process_services import ProcessServices
 from handloop.controller.runtime.rbac.access import Access, merged
-from handloop.controller.runtime.reconcile import Deadline, DeadlineExceededError, WaitError
+from handloop.controller.runtime.reconcile import CacheNotFilledError, Deadline, DeadlineExceededError
 from handloop.controller.runtime.runnable import (
     Runnable,
     RunnableGroup,
@@ -287,20 +287,23 @@ class Manager:
         plural = informer.kind.resource.plural + informer.selection.suffix
 
         def troubles() -> Sequence[str]:
+            if informer.has_ended:
+                raise CacheNotFilledError(f"the cache of {plural} was given up")
             left = informer.troubles(namespace)
             if READER.get() == "reconcile" and informer.is_failing(namespace):
-                raise WaitError(f"the cache of {plural} is not filled: {'; '.join(left)}")
+                raise CacheNotFilledError(f"the cache of {plural} is not filled: {'; '.join(left)}")
             return left
 
-        wait_for_caches(
-            f"informer of {plural}",
-            troubles,
-            stop,
-            timeout_seconds=self.controller_options.cache_sync_timeout_seconds,
-            clock=self.seams.clock,
-        )
-        if not informer.has_synced(namespace):
-            raise DeadlineExceededError(f"stopping: the cache of {plural} is not filled")
+        # a namespace may come between the end of the wait and the next look
+        while not informer.has_synced(namespace):
+            if not wait_for_caches(
+                f"informer of {plural}",
+                troubles,
+                stop,
+                timeout_seconds=self.controller_options.cache_sync_timeout_seconds,
+                clock=self.seams.clock,
+            ):
+                raise DeadlineExceededError(f"stopping: the cache of {plural} is not filled")
 
     def recorder(self, component: str) -> EventRecorder:
         """Records Events of core/v1, in which equal messages are counted, in the name of a component."""

@@ -8,7 +8,8 @@ selector of namespaces they come and go.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from contextvars import ContextVar
+from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
@@ -25,6 +26,9 @@ from handloop.seams.locks import new_lock
 
 T = TypeVar("T", bound=Kind)
 
+RECONCILED: Final[ContextVar[str]] = ContextVar("RECONCILED", default="")
+"""The namespace of the name that this thread reconciles, "" = none."""
+
 
 class Synced(Protocol):
     """A handler that was added."""
@@ -34,10 +38,15 @@ class Synced(Protocol):
 
 
 class ChangingNamespaces(NamedTuple):
-    """Namespaces that come and go: what they have in common, in words, and whether the first are known."""
+    """
+    Namespaces that come and go: what they have in common, in words, and whether the first are known.
+
+    model is an informer that never starts: it gets the set-up of each namespace, and refuses what they would.
+    """
 
     text: str
     known: Callable[[], bool]
+    model: SharedIndexInformer[Any] | None
 
 
 class _Gate(Generic[T]):
@@ -97,7 +106,7 @@ class _Registration(Generic[T]):
 
     def leave(self, namespace: str) -> None:
         """The part is stopped by its factory."""
-        del self._gates[namespace]
+        self._gates.pop(namespace).has_left = True
         self._parts = {name: part for name, part in self._parts.items() if name != namespace}
 
     def has_synced(self) -> bool:
@@ -135,6 +144,7 @@ class MultiNamespaceInformer(Lister[T]):
         self.kind = kind
         self._fill = fill
         self._changing = changing
+        self.has_ended = False
         self._parts = dict(parts)
         self._lock = new_lock("MultiNamespaceInformer._lock", 6)
         self._indexers: list[Indexers[T]] = []
@@ -195,6 +205,10 @@ class MultiNamespaceInformer(Lister[T]):
         """Whether namespaces come and go, and this one is not watched now."""
         return self._changing is not None and self._part(namespace) is None
 
+    def watches(self, namespace: str) -> bool:
+        """Whether the stores know of a namespace."""
+        return self._part(namespace) is not None
+
     def _replace_parts_locked(self, parts: dict[str, SharedIndexInformer[T]]) -> None:
         self._parts = parts
         self._merged.stores = self._stores()
@@ -215,7 +229,8 @@ class MultiNamespaceInformer(Lister[T]):
         Raises: as SharedIndexInformer.
         """
         with self._lock:
-            for informer in self.informers:
+            model = self._changing.model if self._changing else None
+            for informer in [model, *self.informers] if model else self.informers:
                 informer.add_indexers(indexers)
             self._indexers.append(indexers)
 
@@ -238,11 +253,18 @@ class MultiNamespaceInformer(Lister[T]):
         return registration
 
     def stop(self) -> None:
-        """End the informers, for good; does not wait."""
+        """End the informers, for good; does not wait. has_ended is True from here on."""
+        self.has_ended = True
         for informer in self.informers:
             informer.stop()
 
     def _read(self, namespace: str = "") -> Cache[T]:
+        """A read of all namespaces for an object of one needs that one, filled and watched."""
+        if self._changing is not None and not namespace:
+            namespace = RECONCILED.get()
+            if namespace and namespace not in self._parts:
+                what = f"list {self.kind.resource.group_resource}"
+                raise NamespaceNotWatched(what, namespace, f"those with {self._changing.text}")
         if not self.has_synced(namespace):
             self._fill(self, namespace)
         return self.indexer
@@ -268,6 +290,8 @@ class MultiNamespaceInformer(Lister[T]):
 
     def is_quarantined(self, name: ObjectName) -> bool:
         """Whether an object exists and the store lacks it, as it does not fit its type, or did not before."""
+        if not self.has_synced(name.namespace):
+            self._fill(self, name.namespace)
         part = self._part(name.namespace)
         return part is not None and part.quarantine.is_quarantined(str(name))
 

@@ -10,7 +10,8 @@ from handloop.client.errors import Cancelled
 from handloop.client.transport import ForwardingTransport, Transport
 
 _READS: Final = ("GET", "HEAD")
-_NAMESPACE: Final = re.compile(r"/(?:api|apis/[^/]+)/[^/]+/namespaces/([^/]+)/.")
+# the subresources of a Namespace are not in it
+_NAMESPACE: Final = re.compile(r"/(?:api|apis/[^/]+)/[^/]+/namespaces/([^/]+)/(?!(?:status|finalize)$).")
 
 
 class NamespaceFence(ForwardingTransport):

@@ -37,6 +37,12 @@ class WaitError(ReconcileError):
     retry_seconds = 30.0
 
 
+class CacheNotFilledError(WaitError):
+    """The first list of a cache fails; retried soon, as nothing tells that it works again."""
+
+    retry_seconds = 5.0
+
+
 class TerminalError(ReconcileError):
     """
     Another try cannot help: the name waits until the object, or something it depends on, changes.
@@ -130,6 +136,8 @@ class Result:
             raise TypeError(f"requeue_after is a number of seconds, not {after!r}{way}")
         if after is not None and not 0 <= after < math.inf:
             raise ValueError(f"requeue_after must be a number of seconds of 0 or more, not {after}")
+        if not isinstance(self.priority, int | None):
+            raise TypeError(f"priority is a whole number, not {self.priority!r}")
 
 
 DONE: Final = Result()

@@ -16,6 +16,7 @@ from handloop.controller.runtime.context import Context
 from handloop.controller.runtime.metrics.controller_metrics import ControllerMetrics, ReconcileResult
 from handloop.controller.runtime.rbac.undeclared import what_to_declare
 from handloop.controller.runtime.reconcile import ReconcileError, TerminalError, WaitError
+from handloop.controller.runtime.referred_objects import NotReferredError
 from handloop.controller.runtime.repeat_backoff import HeldBackError
 from handloop.informers.keys import ObjectName
 from handloop.seams.clock import REAL_CLOCK, Clock
@@ -23,6 +24,7 @@ from handloop.seams.locks import new_lock
 from handloop.seams.logs import get_logger
 
 _LOST_RACES: Final = (Conflict, AlreadyExists)
+_NAMESPACE_TERMINATING: Final = "NamespaceTerminating"
 _DENIED: Final = re.compile(r'cannot (\w+) resource "[^"/]+(?:/([^"]+))?"')
 
 
@@ -179,5 +181,13 @@ class ReconcileReporter:
 
 
 def _is_lost_race(error: BaseException, failures: int) -> bool:
-    """An object that is not found was deleted a moment ago, unless it is not found again."""
-    return isinstance(error, _LOST_RACES) or (isinstance(error, NotFound) and failures <= 1)
+    """
+    An object that is not found was deleted a moment ago, unless it is not found again.
+
+    Nothing can be created in a namespace that is being deleted; soon its objects are gone, too.
+    """
+    if isinstance(error, Forbidden):
+        return any(cause.reason == _NAMESPACE_TERMINATING for cause in error.status.details.causes)
+    # NotReferredError: the object may have been changed during the reconcile
+    is_late = isinstance(error, NotFound | NotReferredError) and failures <= 1
+    return is_late or isinstance(error, _LOST_RACES)

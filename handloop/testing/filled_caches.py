@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from msgspec import to_builtins
@@ -52,6 +53,10 @@ class FilledCaches:
             ]
             store = caches(*chosen)._store(kind)  # noqa: SLF001 - of this class
         return Lister(store, kind.resource, selection)
+
+    def listers_of(self, kind: type[K]) -> Sequence[Lister[K]]:
+        """That of lister_for."""
+        return [self.lister_for(kind)]
 
     def referred(self, kind: type[K], name: ObjectName, *, owner: ObjectName) -> K | None:  # noqa: ARG002
         """The object of that name, for any owner."""

@@ -80,7 +80,7 @@ def assert_rbac_exact(operator: Accessing) -> None:
 
     A list that is streamed counts as list and watch, a patch that makes its object as patch and create. The
     runtime declares some access for rare cases, which may stay unused: get for the kind of the controller and
-    for kinds that are written, the status of a kind with conditions, and Events.
+    for kinds that are written, the status of a kind with conditions, kinds of refers_to, and Events.
     Raises: AssertionError with every request without a role, and every verb without a request.
     """
     asked = operator.asked()
@@ -92,6 +92,12 @@ def assert_rbac_exact(operator: Accessing) -> None:
     stalling = [kind.resource for kind in kinds if can_stall(kind)]
     rare |= {("update", kind.group, f"{kind.plural}/status") for kind in stalling}
     rare |= {("get", *one[1:3]) for one in granted if one[0] in ("create", "update", "patch", "delete")}
+    rare |= {
+        (verb, one.resource.group, one.resource.plural)
+        for one in operator.manager.access()
+        if one.by_name
+        for verb in one.verbs
+    }
     rare |= {(verb, "", "events") for verb in ("create", "patch")}
     lacking = sorted({f"used, but not declared: {one}" for one in refused(asked, granted)})
     spare = sorted(f"declared, but not used: {one}" for one in unused(asked, granted) if one[:3] not in rare)

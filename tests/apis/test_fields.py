@@ -20,6 +20,7 @@ _POD = {"metadata": {"name": "p"}, "spec": {"nodeName": "n1", "count": 3, "on": 
         ("spec.on=true", True),
         ("spec.missing=", True),
         ("spec.unschedulable=false", True),
+        ("status.successful=0", True),
         (r"metadata.name=a\,b", False),
     ],
 )

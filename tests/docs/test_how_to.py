@@ -17,6 +17,7 @@ import handloop
 from handloop import Context, FrozenMap, ObjectMeta, evolve, format_time, with_controller
 from handloop.apis.crd import custom_resource_definition
 from handloop.apis.meta import LAST_APPLIED
+from handloop.apis.partial_metadata import PartialObjectMetadata
 from handloop.client.errors import NotFound
 from handloop.client.resource_client import ResourceClient
 from handloop.client.transport import HTTPTransport
@@ -295,7 +296,7 @@ def test_a_deployment_restarts_when_the_data_of_its_secret_changes(load: Load) -
         eventually(lambda: restarted_for("asks") == module.checksum_of(second), "restarted")
         assert restarted_for("other") is None
         assert program.of(Deployment).get("asks", namespace="default").metadata.generation == 3
-        assert "Mg==" not in repr(program.manager.lister_for(module.SecretMeta).list())
+        assert "Mg==" not in repr(program.manager.lister_for(PartialObjectMetadata[Secret]).list())
 
 
 def test_a_password_is_made_rotated_and_repaired_and_is_in_no_cache(load: Load) -> None:
@@ -323,7 +324,7 @@ def test_a_password_is_made_rotated_and_repaired_and_is_in_no_cache(load: Load) 
         refused = "Secret default/b exists and is not ours"
         eventually(lambda: any(entry.get("err") == refused for entry in logs), "refused")
         assert dict(secrets.get("b", namespace="default").data) == {"password": "MQ=="}
-        cached = program.manager.lister_for(module.SecretMeta).list()
+        cached = program.manager.lister_for(PartialObjectMetadata[Secret]).list()
         assert len(cached) == 2
         assert stored()["password"] not in repr(cached)
         assert "MQ==" not in repr(cached)

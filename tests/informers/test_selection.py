@@ -30,7 +30,7 @@ def test_equal_selections_are_one() -> None:
         Pod, labels="app=web,tier!=db,app=web", fields="spec.nodeName=a,status.phase=Running"
     )
     assert (one, hash(one)) == (other, hash(other))
-    assert one.suffix == "[app=web,tier!=db,spec.nodeName=a,status.phase=Running]"
+    assert one.suffix == "[app=web,tier!=db,.spec.nodeName=a,.status.phase=Running]"
     by_struct = selection_of(Pod, labels=LabelSelector(match_labels=FrozenMap({"app": "web"})))
     assert by_struct == selection_of(Pod, labels=parse_selector("app=web")) != one
     assert selection_of(Pod) is EVERYTHING
@@ -119,3 +119,8 @@ def test_names_and_namespaces_that_are_outside() -> None:
             selection.check_name("get", name)
     with pytest.raises(OutsideSelection):
         selection.check_list("list", parse_selector(""), "other")
+    others = selection_of(Pod, fields="metadata.name!=a,metadata.namespace!=demo")
+    others.check_name("get", ObjectName("other", "b"))
+    for name in (ObjectName("other", "a"), ObjectName("demo", "b")):
+        with pytest.raises(OutsideSelection):
+            others.check_name("get", name)

@@ -72,6 +72,15 @@ class InformerMetricsProvider:
             handler_panics=self._panics.labels(name),
         )
 
+    def forget(self, name: str) -> None:
+        """Take the numbers of an informer away."""
+        gauges = (self._objects, self._queued, self._version, self._last_event, self._quarantined)
+        others = (self._latency, self._watch_restarts, self._silent_watches, self._panics)
+        for instrument in (*gauges, *others):
+            instrument.remove(name)
+        for reason in RelistReason:
+            self._relists.remove(name, reason)
+
 
 class CacheState(Collector):
     """

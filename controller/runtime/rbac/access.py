@@ -23,7 +23,8 @@ class Access:
 
     Args: names limits it to some objects, () = all. namespace None = where the controllers watch, "" = the
     program's own namespace, else that one, watched or not. purpose, such as `leader-election`, separates it
-    from the controllers' access.
+    from the controllers' access. by_name = only some objects are read, whose names an admin may know: a role
+    with their names is enough, so nothing looks whether all are allowed.
     """
 
     resource: Resource
@@ -32,6 +33,7 @@ class Access:
     names: tuple[str, ...] = ()
     namespace: str | None = None
     purpose: str = ""
+    by_name: bool = False
 
     @property
     def rule_resource(self) -> str:
@@ -57,8 +59,16 @@ FOLLOWING_NAMESPACES: Final = Access(
 
 
 def merged(access: Iterable[Access]) -> tuple[Access, ...]:
-    """The union of declarations: each verb on a resource once, in the order of first mention."""
+    """
+    The union of declarations: each verb on a resource once, in the order of first mention.
+
+    A verb on some objects is left out where it is declared for all.
+    """
     found: dict[Access, set[str]] = {}
     for entry in access:
         found.setdefault(replace(entry, verbs=()), set()).update(entry.verbs)
-    return tuple(replace(entry, verbs=tuple(sorted(verbs))) for entry, verbs in found.items())
+    for entry, verbs in found.items():
+        whole = replace(entry, names=(), by_name=False)
+        if whole != entry:
+            verbs.difference_update(found.get(whole, ()))
+    return tuple(replace(entry, verbs=tuple(sorted(verbs))) for entry, verbs in found.items() if verbs)

@@ -21,6 +21,7 @@ from handloop.controller.runtime.manager import Manager
 from handloop.controller.runtime.rbac.roles import roles
 from handloop.controller.runtime.reconcile import Result
 from handloop.informers.handlers import ResourceEventHandlerFuncs
+from handloop.informers.indexer import IndexerConflict
 from handloop.informers.keys import ObjectName, deletion_handling_object_to_name
 from handloop.informers.lister import NamespaceNotWatched
 from handloop.kinds.core_v1 import ConfigMap, Namespace
@@ -248,3 +249,55 @@ def test_what_it_needs_and_what_is_no_selector() -> None:
         Caches(client, namespaces="x")
     with pytest.raises(SelectorError):
         Caches(client, namespaces="team in x")
+
+
+def test_the_set_up_is_checked_before_any_namespace_is_known(world: World) -> None:
+    """As with fixed namespaces: a namespace that joins refuses nothing."""
+    informer = world.manager.informer_for(Greeting)
+    informer.add_indexers({"by": lambda obj: [obj.metadata.name]})
+    with pytest.raises(IndexerConflict):
+        informer.add_indexers({"by": lambda obj: [obj.metadata.name]})
+
+    class View(Kind, group="m.example.com", version="v1", kind="Greeting"):
+        """Another type of the kind."""
+
+    with pytest.raises(ValueError, match="use that type"):
+        world.manager.informer_for(View)
+
+
+def test_a_reconcile_under_way_sees_no_list_without_its_namespace(world: World) -> None:
+    """An empty answer would be taken for the truth."""
+    seen: list[int] = []
+    reading, go_on = threading.Event(), threading.Event()
+
+    def reconcile(greeting: Greeting, context: Context) -> None:
+        maps = context.lister_for(ConfigMap)
+        seen.append(len([each for each in maps.list() if each.metadata.name == greeting.metadata.name]))
+        reading.set()
+        go_on.wait(30)
+        seen.append(len([each for each in maps.list() if each.metadata.name == greeting.metadata.name]))
+
+    controller_for(world.manager, "greeter").for_(Greeting).owns(ConfigMap).complete(reconcile)
+    world.cluster.config_map("one", namespace="a")
+    with captured_logs() as logs, world.cluster.running(world.manager):
+        world.greet("one")
+        eventually(reading.is_set, "in the middle of it")
+        world.leave("a")
+        go_on.set()
+    assert seen == [1]
+    assert [line for line in logs if line["log_level"] in {"warning", "error"}] == []
+
+
+def test_the_numbers_of_a_namespace_go_with_it(world: World) -> None:
+    """Else an alert on them would never end."""
+    world.manager.informer_for(Greeting)
+    name = f"{Greeting.resource.group_resource}@a"
+    with world.cluster.running(world.manager):
+        eventually(lambda: shown(world, name) is not None, "shown")
+        world.leave("a")
+        eventually(lambda: shown(world, name) is None, "gone")
+
+
+def shown(world: World, name: str) -> float | None:
+    """The objects of an informer on the page."""
+    return world.cluster.registry.get_sample_value("informer_cached_objects", {"name": name})

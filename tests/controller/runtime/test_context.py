@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from inspect import currentframe
 from typing import Any, TypeVar
 
@@ -85,6 +86,10 @@ class Tools:
     def lister_for(self, kind: type[K], *, labels: Labels = "", fields: str = "") -> Lister[K]:
         """Implements handloop.controller.runtime.context.Listers."""
         return Lister(self.cache, kind.resource)
+
+    def listers_of(self, kind: type[K]) -> Sequence[Lister[K]]:
+        """Implements handloop.controller.runtime.context.Listers."""
+        return [self.lister_for(kind)]
 
     def referred(self, kind: type[K], name: ObjectName, *, owner: ObjectName) -> K | None:
         """Implements handloop.controller.runtime.context.Listers."""

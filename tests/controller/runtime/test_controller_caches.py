@@ -133,7 +133,7 @@ def test_each_controller_reads_its_own_selection() -> None:
         with pytest.raises(OutsideSelection, match=r"list configmaps .* labels app=web"):
             web.list("app=db")
     names = [informer.name for informer in manager.informers()]
-    assert sorted(names)[:2] == ["configmaps[app=web]", "configmaps[metadata.name=settings]"]
+    assert sorted(names)[:2] == ["configmaps[.metadata.name=settings]", "configmaps[app=web]"]
 
 
 def test_a_controller_of_several_selections_names_one() -> None:

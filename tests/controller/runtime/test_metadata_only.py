@@ -15,6 +15,7 @@ from handloop.controller.runtime.context import Context
 from handloop.controller.runtime.manager import Manager
 from handloop.informers.selection import MetadataOnly
 from handloop.kinds.core_v1 import Secret
+from handloop.testing.eventually import eventually
 from support.checks.captured_logs import captured_logs
 from support.rigs.example_cluster import ExampleCluster, example_cluster
 from support.rigs.greeter import Greeting
@@ -69,6 +70,26 @@ def data(cluster: ExampleCluster) -> dict[str, str]:
     """What the Secret holds."""
     secret = cluster.get(Secret, "a")
     return {} if secret is None else dict(secret.data)
+
+
+def test_pruning_sees_all_caches_of_the_kind() -> None:
+    """Metadata is enough for it, beside a selection that holds one whole object."""
+    cluster = ManagedSandbox(Greeting)
+    manager = cluster.manager()
+    pruned: list[str] = []
+
+    def reconcile(greeting: Greeting, context: Context) -> None:
+        spare = Secret.named("spare", namespace="default")
+        if context.causes == ("Greeting default/a listed",):
+            context.apply(spare, owner=greeting)
+        pruned.extend(each.metadata.name for each in context.prune(Secret, keep=(), owner=greeting))
+
+    builder = controller_for(manager, "keeper").for_(Greeting).owns(Secret, only="metadata")
+    builder = builder.watches(Secret, lambda _secret: (), fields="metadata.name=settings")
+    builder.writes(Secret, "create", "patch", "delete").complete(reconcile)
+    cluster.client.resource(Greeting).create(Greeting.named("a", namespace="default"))
+    with cluster.running(manager):
+        eventually(lambda: pruned == ["spare"], "pruned")
 
 
 def test_whole_objects_and_metadata_are_two_caches() -> None:

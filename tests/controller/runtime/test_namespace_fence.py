@@ -34,6 +34,7 @@ def test_a_write_into_it_is_not_sent(method: str, path: str) -> None:
         ("GET", f"/api/v1/{MAPS}/a"),
         ("POST", "/api/v1/namespaces/other/configmaps"),
         ("PATCH", "/api/v1/namespaces/gone"),
+        ("PATCH", "/api/v1/namespaces/gone/status"),
         ("PATCH", "/apis/example.com/v1/teams/gone"),
     ],
 )

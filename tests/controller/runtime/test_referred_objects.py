@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable
 from typing import Any
 
@@ -9,14 +10,16 @@ import pytest
 
 from handloop.apis.meta import FrozenMap, ObjectMeta
 from handloop.controller.foo.types import Foo
-from handloop.controller.runtime.builder import controller_for
+from handloop.controller.runtime.builder import BuilderError, controller_for
+from handloop.controller.runtime.caches import READER
 from handloop.controller.runtime.context import Context
 from handloop.controller.runtime.manager import Manager
 from handloop.controller.runtime.multi_namespace_informer import MultiNamespaceInformer
 from handloop.controller.runtime.rbac.roles import roles
-from handloop.controller.runtime.referred_objects import NotReferredError
+from handloop.controller.runtime.reconcile import ReconcileError, TerminalError
+from handloop.controller.runtime.referred_objects import NotReferredError, referred_name
 from handloop.informers.keys import ObjectName
-from handloop.kinds.core_v1 import Secret
+from handloop.kinds.core_v1 import Namespace, Secret
 from handloop.testing.eventually import eventually
 from support.checks.captured_logs import captured_logs
 from support.rigs.managed_sandbox import ManagedSandbox
@@ -30,7 +33,7 @@ def secrets_of(foo: Foo) -> Iterable[str]:
 class Reader:
     """Reads the Secrets of each Foo, and remembers what it got."""
 
-    def __init__(self, manager: Manager, *, allowed: tuple[str, ...] = ()) -> None:
+    def __init__(self, manager: Manager, *, allowed: tuple[str, ...] | None = None) -> None:
         self.manager = manager
         self.read: dict[str, list[tuple[str, ...]]] = {}
         self.causes: list[str] = []
@@ -45,7 +48,7 @@ class Reader:
         self.causes += context.causes
         try:
             found = [context.referred(Secret, name) for name in secrets_of(foo) if name]
-        except NotReferredError as error:
+        except ReconcileError as error:
             self.failures.append(error)
             raise
         texts = tuple("none" if each is None else each.data["text"] for each in found)
@@ -162,33 +165,107 @@ def test_only_allowed_names_are_read_and_the_role_names_them() -> None:
     with cluster.running(reader.manager), captured_logs():
         eventually(lambda: reader.now("a") == ("TVE9PQ==",) and bool(reader.failures), "read and refused")
         assert reader.held() == {"tls"}
+    assert isinstance(reader.failures[0], TerminalError)
     assert str(reader.failures[0]) == "Secret default/root is not read: .refers_to(...) allows only tls"
 
 
-def test_a_function_that_fails_ends_nothing() -> None:
-    """The references of that object stay as they were."""
+@pytest.mark.parametrize("odd", [RuntimeError("odd"), "tls", [5], [["tls"]]], ids=str)
+def test_a_function_that_fails_ends_nothing(odd: Any) -> None:
+    """Nor one that returns what is no list of names: the references of that object stay as they were."""
     cluster = ManagedSandbox(Foo)
     manager = cluster.manager()
-    reconciled: list[str] = []
+    read: list[Secret | None] = []
 
-    def names(foo: Foo) -> list[str | ObjectName]:
-        if foo.spec.deployment_name == "odd":
-            raise RuntimeError("odd")
-        return [ObjectName("default", foo.spec.deployment_name), ""]
+    def names(foo: Foo) -> Any:
+        if foo.metadata.name != "odd":
+            return [ObjectName("default", foo.spec.deployment_name), ""]
+        if isinstance(odd, Exception):
+            raise odd
+        return odd
 
-    def reconcile(foo: Foo, _context: Context) -> None:
-        reconciled.append(foo.metadata.name)
+    def reconcile(foo: Foo, context: Context) -> None:
+        if foo.metadata.name != "odd":
+            read.extend((context.referred(Secret, "x"), context.referred(Secret, "")))
 
-    builder = controller_for(manager, "reader").for_(Foo).refers_to(Secret, names)
-    builder.complete(reconcile)
-    cluster.foo("a", deployment="odd")
+    controller_for(manager, "reader").for_(Foo).refers_to(Secret, names).complete(reconcile)
+    cluster.foo("odd")
     cluster.foo("b", deployment="x")
     with cluster.running(manager), captured_logs() as logs:
-        eventually(lambda: {"a", "b"} <= set(reconciled), "both")
+        eventually(lambda: read[:2] == [None, None], "read")
         eventually(lambda: any(each["event"] == "References of an object failed" for each in logs), "told")
 
 
-@pytest.mark.parametrize(("names", "allowed"), [("tls", ()), (secrets_of, "tls")])
+def test_a_cluster_scoped_kind_is_referred_to_by_name() -> None:
+    """Of a namespaced one, a cluster-scoped object has to say the namespace."""
+    assert referred_name(Namespace, "a", "default") == ObjectName("", "a")
+    assert referred_name(Secret, "a", "default") == ObjectName("default", "a")
+    with pytest.raises(TypeError, match=r"in which namespace is the Secret a\?"):
+        referred_name(Secret, "a", "")
+
+
+def test_one_kind_has_one_function() -> None:
+    """A second one would take the place of the first."""
+    builder = controller_for(ManagedSandbox(Foo).manager(), "reader").for_(Foo).refers_to(Secret, secrets_of)
+    with pytest.raises(BuilderError, match=r"one refers_to\(Secret, ...\) returns all names"):
+        builder.refers_to(Secret, secrets_of)
+
+
+def test_a_read_goes_on_where_its_watch_has_ended() -> None:
+    """The reference was changed while the first list was under way: the server answers, and nobody waits."""
+    cluster = ManagedSandbox(Foo)
+    manager = cluster.manager()
+    began, watch = threading.Event(), manager.watch
+
+    def troubles(_namespace: str = "") -> list[str]:
+        if READER.get() == "reconcile":
+            began.set()
+        return ["a list without an end"]
+
+    def slow(kind: type[Any], namespace: str, *, name: str = "") -> Any:
+        made: Any = watch(kind, namespace, name=name)
+        if name == "first":
+            made.has_synced, made.troubles = lambda _namespace="": False, troubles
+            made.is_failing = lambda _namespace="": not READER.get()  # the start does not wait for it
+        return made
+
+    manager.watch = slow  # type: ignore[method-assign]
+    read: list[Secret | None] = []
+    controller = controller_for(manager, "reader").for_(Foo).refers_to(Secret, secrets_of)
+    controller.complete(lambda foo, context: read.append(context.referred(Secret, foo.spec.deployment_name)))
+    secret(cluster, "first", "TVE9PQ==")
+    with cluster.running(manager), captured_logs():
+        eventually(lambda: manager.informer_for(Foo).has_synced(), "at work")
+        cluster.foo("a", deployment="first")
+        eventually(began.is_set, "waiting")
+        refer(cluster, "a", "second")
+        eventually(lambda: len(read) >= 1, "read")
+    assert [each.metadata.name if each else None for each in read[:2]] == ["first", None]
+
+
+def test_own_writes_of_a_referred_object_are_waited_for() -> None:
+    """As of any cache that a reconcile reads."""
+    cluster = ManagedSandbox(Foo)
+    manager = cluster.manager()
+    counts: list[str] = []
+
+    def count(foo: Foo, context: Context) -> None:
+        found = context.referred(Secret, "counter")
+        assert found is not None
+        counts.append(found.metadata.annotations.get("n", "0"))
+        if foo.spec.replicas is not None and len(counts) <= int(foo.spec.replicas):
+            patch = {"metadata": {"annotations": {"n": str(int(counts[-1]) + 1)}}}
+            context.client.resource(Secret).patch("counter", patch, namespace="default")
+
+    builder = controller_for(manager, "counter").for_(Foo).refers_to(Secret, lambda _foo: ["counter"])
+    builder.writes(Secret, "patch").complete(count)
+    secret(cluster, "counter", "TVE9PQ==")
+    cluster.foo("a", replicas=9)
+    with cluster.running(manager):
+        eventually(lambda: len(counts) > 9, "counted")
+    assert counts[:10] == [str(number) for number in range(10)]
+
+
+@pytest.mark.parametrize(("names", "allowed"), [("tls", None), (secrets_of, "tls")])
 def test_what_is_no_function_and_no_sequence_of_names_is_refused(names: object, allowed: object) -> None:
     """Where the builder is called."""
     builder = controller_for(ManagedSandbox(Foo).manager(), "reader").for_(Foo)

@@ -46,6 +46,9 @@ class RecordingMetricsProvider:
         relists = {reason: self.made["relists", name, reason] for reason in RelistReason}
         return InformerMetrics(relists=relists, **plain)
 
+    def forget(self, name: str) -> None:
+        raise NotImplementedError
+
 
 class RecordingRequestMetrics(RequestMetrics):
     """`seen` has (series, labels..., value) in order."""

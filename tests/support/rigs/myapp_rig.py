@@ -7,7 +7,7 @@ Time moves only with `pass_time`; the sandbox's own controllers live by it.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple, TypeVar
 
 from handloop.apis.apps_v1 import Deployment
@@ -121,6 +121,10 @@ class MyAppRig:
     def lister_for(self, kind: type[K], *, labels: Labels = "", fields: str = "") -> Lister[K]:
         """Implements handloop.controller.runtime.context.Listers."""
         return Lister(self.caches[kind], kind.resource)
+
+    def listers_of(self, kind: type[K]) -> Sequence[Lister[K]]:
+        """Implements handloop.controller.runtime.context.Listers."""
+        return [self.lister_for(kind)]
 
     def referred(self, kind: type[K], name: ObjectName, *, owner: ObjectName) -> K | None:
         """Implements handloop.controller.runtime.context.Listers."""

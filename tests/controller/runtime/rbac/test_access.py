@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from handloop.apis.apps_v1 import Deployment
 from handloop.apis.coordination_v1 import Lease
 from handloop.controller.foo.access import FOO_ACCESS
@@ -30,8 +32,16 @@ def test_names_places_and_purposes_keep_entries_apart() -> None:
     """One lease in one namespace is another thing than all leases everywhere."""
     entries = [
         Access(resource=Lease.resource, verbs=("get",)),
-        Access(resource=Lease.resource, verbs=("get",), names=("handloop",)),
+        Access(resource=Lease.resource, verbs=("update",), names=("handloop",)),
         Access(resource=Lease.resource, verbs=("get",), namespace="kube-system"),
         Access(resource=Lease.resource, verbs=("get",), purpose="leader-election"),
     ]
     assert merged([*entries, *entries]) == tuple(entries)
+
+
+def test_what_is_allowed_for_all_needs_no_rule_for_some() -> None:
+    """By name, or by names that only an admin knows."""
+    some = Access(resource=Lease.resource, verbs=("get", "list"), names=("handloop",))
+    known = Access(resource=Lease.resource, verbs=("list", "watch"), by_name=True)
+    all_of_them = Access(resource=Lease.resource, verbs=("list", "watch"))
+    assert merged([some, known, all_of_them]) == (replace(some, verbs=("get",)), all_of_them)
