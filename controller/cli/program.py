@@ -84,7 +84,7 @@ class Program:
             seams=seams,
         )
         operator.set_up(self.manager, options.controllers)
-        watched = {informer.kind for informer in self.manager.informers()}
+        watched = self.manager.cached_kinds()
         mirrored = {
             setup: [self.manager.informer_for(kind) for kind in setup.kinds if kind in watched]
             for setup in options.setups()

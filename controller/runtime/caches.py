@@ -278,6 +278,11 @@ class Caches:
         kind = next((kind for kind in whole if kind.resource.group_resource == group_resource), None)
         return None if kind is None else self.informer_for(kind)
 
+    def kinds(self) -> set[type[Kind]]:
+        """The kinds that somebody has asked for, also while no namespace is known."""
+        with self._lock:
+            return {kind for kind, _ in self._views}
+
     def informers(self) -> list[SharedIndexInformer[Any]]:
         """All informers: by namespace, in the order of the first requests."""
         return [informer for factory in self._all_factories() for informer in factory.informers()]

@@ -396,6 +396,10 @@ class Manager:
         services = self._services
         return {} if services is None else {"metrics": services.metrics, "health": services.health}
 
+    def cached_kinds(self) -> set[type[Kind]]:
+        """The kinds that somebody has asked for."""
+        return self._caches.kinds()
+
     def informers(self) -> list[SharedIndexInformer[Any]]:
         """All informers, in the order of the first requests."""
         return self._caches.informers()

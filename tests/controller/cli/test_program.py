@@ -230,6 +230,15 @@ def test_with_nothing_at_all_every_kind_is_named() -> None:
     assert "manifests/samples/myapp.yaml" in hint["fix"]
 
 
+def test_where_no_namespace_has_the_label_that_is_told() -> None:
+    """E15: nothing to do, and why."""
+    clock = _HintClock()
+    world = World(replace(FOO, namespace="team=x"), clock=clock)
+    world.install()
+    hint = hint_of(world)
+    assert hint["event"] == "no Foo in a namespace with team=x"
+
+
 def test_a_kind_without_namespaces_is_missed_in_the_cluster() -> None:
     """E15: a limit to a namespace is not the reason, and no way out."""
     idle = [Setup(name="nodes", kinds=(Node,), access=())]
