@@ -1,8 +1,8 @@
 """
 A sandbox in a process of its own, as a server to be measured.
 
-Prints its kubeconfig as one JSON string and serves until its standard input is closed. Without --controllers
-nothing moves by itself: only the API is measured.
+Prints its kubeconfig as one JSON string and serves until its standard input is closed. Nothing moves by
+itself: only the API is measured.
 """
 
 from __future__ import annotations
@@ -20,17 +20,9 @@ from handloop_sandbox.server import Sandbox
 def main() -> None:
     """Serve."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--controllers", action="store_true")
     parser.add_argument("--tls", action="store_true")
-    parser.add_argument("--speed", type=float, default=1.0)
-    parser.add_argument("--history-size", type=int, default=20_000)
     options = parser.parse_args()
-    with Sandbox(
-        controllers=None if options.controllers else (),
-        speed=options.speed,
-        history_size=options.history_size,
-        tls=options.tls,
-    ) as sandbox:
+    with Sandbox(controllers=(), history_size=20_000, tls=options.tls) as sandbox:
         print(json.dumps(sandbox.kubeconfig_text()), flush=True)
         sys.stdin.read()
 

@@ -26,7 +26,6 @@ class Server:
     name: str
     url: str
     token: str
-    kubeconfig: str
     pids: tuple[int, ...] = ()
     tls: ssl.SSLContext | None = None
 
@@ -56,11 +55,6 @@ def cpu_seconds_of(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def resident_bytes_of(pid: int) -> int:
-    """Resident memory of a process."""
-    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-
-
 def cpu_seconds(server: Server) -> float:
     """User and system time of the server's processes."""
     return sum(map(cpu_seconds_of, server.pids))
@@ -68,7 +62,8 @@ def cpu_seconds(server: Server) -> float:
 
 def resident_bytes(server: Server) -> int:
     """Resident memory of the server's processes."""
-    return sum(map(resident_bytes_of, server.pids))
+    pages = (int(Path(f"/proc/{pid}/statm").read_text().split()[1]) for pid in server.pids)
+    return sum(pages) * os.sysconf("SC_PAGE_SIZE")
 
 
 def server_of(name: str, kubeconfig: str, pids: tuple[int, ...]) -> Server:
@@ -78,7 +73,7 @@ def server_of(name: str, kubeconfig: str, pids: tuple[int, ...]) -> Server:
     tls = None
     if authority := cluster.get("certificate-authority-data"):
         tls = ssl.create_default_context(cadata=base64.b64decode(authority).decode())
-    return Server(name, cluster["server"], user["token"], kubeconfig, pids, tls)
+    return Server(name, cluster["server"], user["token"], pids, tls)
 
 
 @contextmanager

@@ -255,7 +255,7 @@ def test_unchanged_objects_are_for_syncing_listeners_only(rig: Rig) -> None:
 def test_batch_is_measured(rig: Rig) -> None:
     """Each batch leaves its time and the number of stored objects, also when a part of it failed."""
     rig.process(Delta(ADDED, good("a")), Delta(ADDED, good("b")))
-    assert rig.metrics.made["objects", "deployments.apps"].last == 2
+    assert rig.metrics.made["objects", "deployments.apps"].value == 2
     assert rig.metrics.made["processing_latency", "deployments.apps"].values == [0]
     with pytest.raises(TransactionError):
         rig.process(Delta(ADDED, bad("c")))

@@ -165,7 +165,7 @@ def test_handler_that_raises_is_counted_and_goes_on_after_a_second(rig: Rig) -> 
             rig.clock.wait_for_waiters(2)
             assert (first.statistics().panics, second.statistics().panics) == (round_number + 1,) * 2
             rig.clock.advance(PANIC_PAUSE_SECONDS)
-    assert rig.panics.count == 10
+    assert rig.panics.value == 10
     assert {entry["event"] for entry in logs} == {"Handler failed"}
     assert logs[0]["handler"] == "support.doubles.recording_handler.RecordingHandler"
     assert logs[0]["key"] == "default/d0"

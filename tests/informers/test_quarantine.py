@@ -26,7 +26,7 @@ def test_an_object_is_reported_once_per_version() -> None:
     assert logs[0]["once"]
     assert "three" not in str(logs)
     assert [one.resource_version for one in told] == ["1", "2"]
-    assert (len(quarantine), gauge.last) == (1, 1)
+    assert (len(quarantine), gauge.value) == (1, 1)
     assert quarantine.is_quarantined("default/a")
 
 
@@ -38,7 +38,7 @@ def test_released_objects_are_no_longer_held() -> None:
     quarantine.add(undecodable("node", namespace=""))
     quarantine.release(["default/a", "default/unknown"])
     assert quarantine.keys() == ["node"]
-    assert gauge.last == 1
+    assert gauge.value == 1
     quarantine.release(["default/unknown"])
     assert gauge.values == [1, 2, 1]
 

@@ -343,7 +343,7 @@ def test_watch_that_ends_as_it_should_is_followed_at_once() -> None:
     rig.round()
     assert rig.watched_versions() == ["5", "5", "6"]
     assert (rig.clock.slept, rig.backoff.calls) == ([], 0)
-    assert rig.metrics.made["watch_restarts", NAME].count == 2
+    assert rig.metrics.made["watch_restarts", NAME].value == 2
 
 
 def test_events_change_the_store() -> None:
@@ -443,7 +443,7 @@ def test_expired_stream_leads_to_a_list_at_the_last_version(error: APIError) -> 
     assert handled == []
     assert rig.clock.slept == [1]
     assert (before.relists, rig.reflector.statistics().relists) == ({}, {"expired": 1})
-    assert rig.metrics.made["relists", NAME, RelistReason.EXPIRED].count == 1
+    assert rig.metrics.made["relists", NAME, RelistReason.EXPIRED].value == 1
 
 
 def test_delay_falls_back_after_two_minutes_of_failure() -> None:
@@ -554,7 +554,7 @@ def test_bookmarks_alone_keep_the_watch_alive() -> None:
     assert rig.store.replaces == ["5"]
     # the list, and of every watch its opening, its bookmark, and its end
     heard = rig.metrics.made["last_event_timestamp", NAME]
-    assert (len(heard.values), heard.last) == (1 + 24 * 3 + 1, rig.clock.time())
+    assert (len(heard.values), heard.value) == (1 + 24 * 3 + 1, rig.clock.time())
 
 
 def test_silence_where_bookmarks_came_leads_to_a_list() -> None:
@@ -598,7 +598,7 @@ def test_silence_of_an_idle_cluster_needs_no_list(newest: int) -> None:
     rig.last_watch()
     logs = rig.run()
     assert [(entry["log_level"], entry.get("v")) for entry in logs] == [("debug", 4)] * 5
-    assert rig.metrics.made["silent_watches", NAME].count == 5
+    assert rig.metrics.made["silent_watches", NAME].value == 5
     assert [options.limit for options in rig.source.list_options][1:] == [1, 1]
     assert rig.store.replaces == ["100"]
     assert rig.watched_versions() == ["100"] * 6

@@ -596,7 +596,7 @@ def test_handler_that_fails_does_not_keep_the_informer_from_syncing(make_rig: Ma
         rig.until(lambda: rig.informer.statistics().listeners[0].panics == 2)
         assert not registration.has_synced()
         rig.close()
-    assert rig.metrics.made["handler_panics", "deployments.apps"].count == 2
+    assert rig.metrics.made["handler_panics", "deployments.apps"].value == 2
 
 
 def test_removal_does_not_wait_for_a_running_call(make_rig: MakeRig) -> None:
@@ -748,7 +748,7 @@ def test_statistics_are_a_snapshot_of_everything(make_rig: MakeRig) -> None:
     assert (now.started, now.stopped, now.synced, now.objects, now.queued) == (True, False, True, 2, 0)
     assert now.reflector is not None
     assert now.reflector.last_sync_resource_version == "1"
-    assert rig.metrics.made["objects", "deployments.apps"].last == 2
+    assert rig.metrics.made["objects", "deployments.apps"].value == 2
     # set after the batch whose handlers were called
     rig.until(lambda: rig.metrics.made["queued_items", "deployments.apps"].values[-1:] == [0])
 

@@ -18,7 +18,7 @@ from support.builders.queues import (
     take,
 )
 from support.checks.threads import Background
-from support.doubles.fake_metrics import FakeMetricsProvider
+from support.doubles.recording_metrics import QueueMetricsProvider
 
 
 @pytest.fixture
@@ -89,7 +89,7 @@ def test_no_delay_is_an_add(queue: AnyDelayingQueue, delay: float) -> None:
 @both_delaying_queues
 def test_shut_down_ends_delayed_adds(new_queue: NewDelayingQueue, clock: FakeClock) -> None:
     """A delayed add after the shutdown neither comes nor counts as a retry."""
-    provider = FakeMetricsProvider()
+    provider = QueueMetricsProvider()
     queue = new_queue(name="test", metrics_provider=provider, seams=Seams(clock=clock))
     queue.add_after("before", 1)
     queue.shut_down()
@@ -105,7 +105,7 @@ def test_shut_down_ends_delayed_adds(new_queue: NewDelayingQueue, clock: FakeClo
 @both_delaying_queues
 def test_retries_count_every_delayed_add(new_queue: NewDelayingQueue, clock: FakeClock) -> None:
     """The retry metric counts calls, with and without a delay, also those that change nothing."""
-    provider = FakeMetricsProvider()
+    provider = QueueMetricsProvider()
     with new_queue(name="test", metrics_provider=provider, seams=Seams(clock=clock)) as queue:
         for delay in (1, 2, 0, -1):
             queue.add_after("x", delay)
@@ -168,7 +168,7 @@ def test_a_shutdown_waits_for_the_threads(
             return False
 
     seams = Seams(clock=clock, spawn=lambda name, _target: NoThread(name))
-    with new_queue(name=name, metrics_provider=FakeMetricsProvider(), seams=seams) as queue:
+    with new_queue(name=name, metrics_provider=QueueMetricsProvider(), seams=seams) as queue:
         queue.add("now")
         queue.add_after("later", 1)
         queue.add_after("even later", 2)

@@ -11,7 +11,7 @@ from handloop.workqueue.priority_queue import PriorityQueue
 from handloop.workqueue.queue import Queue, QueueStatistics, ShutDown
 from support.builders.queues import AnyQueue, NewQueue, both_queues
 from support.checks.threads import Background, Waits
-from support.doubles.fake_metrics import FakeMetricsProvider
+from support.doubles.recording_metrics import QueueMetricsProvider
 
 
 def get_in_flight(queue: AnyQueue, *items: str) -> None:
@@ -127,7 +127,7 @@ def test_a_done_item_can_be_collected(new_queue: NewQueue) -> None:
 @both_queues
 def test_add_is_ignored_while_shutting_down(new_queue: NewQueue) -> None:
     """An add after the shutdown changes neither the queue nor a metric."""
-    provider = FakeMetricsProvider()
+    provider = QueueMetricsProvider()
     queue = new_queue(name="test", metrics_provider=provider)
     queue.add("before")
     queue.shut_down()

@@ -15,7 +15,7 @@ from handloop.seams.threads import Joinable, spawn_thread
 from handloop.testing.fake_clock import FakeClock
 from handloop.workqueue import queue_metrics as metrics
 from support.builders.queues import NewDelayingQueue, NewQueue, both_delaying_queues, both_queues
-from support.doubles.fake_metrics import FakeMetricsProvider
+from support.doubles.recording_metrics import QueueMetricsProvider
 
 US = 1e-6
 MS = 1e-3
@@ -25,24 +25,24 @@ MS = 1e-3
 def test_updates_end_at_shutdown(new_queue: NewQueue, monkeypatch: pytest.MonkeyPatch) -> None:
     """One update per tick; none after shut_down. Follows TestMetricShutdown."""
     monkeypatch.setattr(metrics, "UNFINISHED_WORK_UPDATE_SECONDS", 1 * MS)
-    clock, provider = FakeClock(), FakeMetricsProvider()
+    clock, provider = FakeClock(), QueueMetricsProvider()
     queue = new_queue(name="test", metrics_provider=provider, seams=Seams(clock=clock))
     queue.add("foo")
     assert queue.get() == "foo"
     clock.wait_for_deadline(1 * MS)
     clock.advance(1 * MS)
-    provider.longest_running_processor.wait_for_sets(1)
+    provider.longest_running_processor.wait_for_values(1)
     queue.shut_down()
     clock.advance(3600)
 
-    assert provider.unfinished_work.set_count == 1
-    assert provider.longest_running_processor.set_count == 1
+    assert len(provider.unfinished_work.values) == 1
+    assert len(provider.longest_running_processor.values) == 1
 
 
 @both_queues
 def test_a_queue_without_workers_has_no_thread(new_queue: NewQueue) -> None:
     """Whatever is added, the thread starts with the first get, once; after shut_down none does."""
-    provider, names = FakeMetricsProvider(), list[str]()
+    provider, names = QueueMetricsProvider(), list[str]()
 
     def spawn(name: str, target: Callable[[], None]) -> Joinable:
         names.append(name)
@@ -70,7 +70,7 @@ def test_what_is_recorded_when(new_queue: NewQueue, monkeypatch: pytest.MonkeyPa
     Follows TestMetrics.
     """
     monkeypatch.setattr(metrics, "UNFINISHED_WORK_UPDATE_SECONDS", 1 * MS)
-    clock, provider = FakeClock(), FakeMetricsProvider()
+    clock, provider = FakeClock(), QueueMetricsProvider()
     queue = new_queue(name="test", metrics_provider=provider, seams=Seams(clock=clock))
 
     queue.add("foo")
@@ -78,7 +78,7 @@ def test_what_is_recorded_when(new_queue: NewQueue, monkeypatch: pytest.MonkeyPa
 
     clock.advance(50 * US)
     assert queue.get() == "foo"
-    assert provider.latency.observed == pytest.approx([50 * US])
+    assert provider.latency.values == pytest.approx([50 * US])
     assert provider.depth.value == 0
 
     for _ in range(5):
@@ -87,19 +87,19 @@ def test_what_is_recorded_when(new_queue: NewQueue, monkeypatch: pytest.MonkeyPa
 
     clock.advance(25 * US)
     queue.done("foo")
-    assert provider.work_duration.observed == pytest.approx([25 * US])
+    assert provider.work_duration.values == pytest.approx([25 * US])
     assert provider.depth.value == 1
 
     assert queue.get() == "foo"
-    assert provider.latency.observed == pytest.approx([50 * US, 25 * US])
+    assert provider.latency.values == pytest.approx([50 * US, 25 * US])
 
     clock.advance(1 * MS)
-    provider.longest_running_processor.wait_for_sets(1)
+    provider.longest_running_processor.wait_for_values(1)
     assert provider.unfinished_work.value == pytest.approx(1 * MS)
     assert provider.longest_running_processor.value == pytest.approx(1 * MS)
 
     queue.done("foo")
-    assert provider.work_duration.observed == pytest.approx([25 * US, 1 * MS])
+    assert provider.work_duration.values == pytest.approx([25 * US, 1 * MS])
     assert provider.depth.value == 0
     queue.shut_down()
 
@@ -107,28 +107,28 @@ def test_what_is_recorded_when(new_queue: NewQueue, monkeypatch: pytest.MonkeyPa
 @both_queues
 def test_unfinished_work_is_the_sum_of_ages_every_half_second(new_queue: NewQueue) -> None:
     """Two items in flight: the sum and the maximum of their ages at each tick, 0 when all is done."""
-    clock, provider = FakeClock(), FakeMetricsProvider()
+    clock, provider = FakeClock(), QueueMetricsProvider()
     with new_queue(name="test", metrics_provider=provider, seams=Seams(clock=clock)) as queue:
         queue.add_all(["a", "b"])
         assert queue.get() == "a"
         clock.advance(0.25)
         assert queue.get() == "b"
         clock.advance(0.25)
-        provider.longest_running_processor.wait_for_sets(1)
+        provider.longest_running_processor.wait_for_values(1)
         assert (provider.unfinished_work.value, provider.longest_running_processor.value) == (0.75, 0.5)
 
         queue.done("a")
         queue.done("b")
         clock.wait_for_deadline(1)
         clock.advance(0.5)
-        provider.longest_running_processor.wait_for_sets(2)
+        provider.longest_running_processor.wait_for_values(2)
         assert (provider.unfinished_work.value, provider.longest_running_processor.value) == (0, 0)
 
 
 @both_delaying_queues
 def test_a_queue_without_a_name_measures_nothing(new_queue: NewDelayingQueue) -> None:
     """The provider of an unnamed queue is never asked for instruments."""
-    provider = FakeMetricsProvider()
+    provider = QueueMetricsProvider()
     with new_queue(metrics_provider=provider, seams=Seams(clock=FakeClock())) as queue:
         queue.add("foo")
         queue.add_after("bar", 1)
@@ -149,12 +149,12 @@ def test_a_queue_without_a_provider_measures_nothing(new_queue: NewDelayingQueue
 @both_queues
 def test_a_done_or_get_without_a_known_start_is_not_measured(new_queue: NewQueue) -> None:
     """An item that was never added or handed out leaves no sample behind."""
-    provider = FakeMetricsProvider()
+    provider = QueueMetricsProvider()
     with new_queue(name="test", metrics_provider=provider) as queue:
         queue.done("never got")
         assert queue._metrics is not None
         queue._metrics.get("never added")
         queue._metrics.done("never got")
 
-    assert provider.latency.observed == []
-    assert provider.work_duration.observed == []
+    assert provider.latency.values == []
+    assert provider.work_duration.values == []

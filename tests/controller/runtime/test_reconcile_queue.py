@@ -18,7 +18,7 @@ from handloop.seams.seams import Seams
 from handloop.seams.step_trace import TRACE
 from handloop.testing.fake_clock import FakeClock
 from handloop.workqueue.priority_queue import LOW_PRIORITY
-from support.doubles.fake_metrics import FakeMetricsProvider
+from support.doubles.recording_metrics import QueueMetricsProvider
 from support.rigs.reconcile_rig import NAME, RESYNCED, UPDATED, no_thread
 
 
@@ -182,7 +182,7 @@ def test_each_end_of_a_reconcile_is_reported_as_the_last_two_steps() -> None:
 
 def test_the_queue_is_measured_under_its_name() -> None:
     """The workqueue series of dashboards."""
-    provider = FakeMetricsProvider()
+    provider = QueueMetricsProvider()
     queue = ReconcileQueue("q", metrics_provider=provider, seams=Seams(clock=FakeClock()))
     queue.add(NAME, UPDATED)
     queue.shut_down()

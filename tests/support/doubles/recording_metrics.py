@@ -1,34 +1,46 @@
-"""Informer instruments that remember."""
+"""Metrics of informers, queues and requests that remember."""
 
 from __future__ import annotations
 
+import threading
 from collections import defaultdict
 
 from handloop.client.request_reports import RequestMetrics
 from handloop.informers.informer_metrics import InformerMetrics
 from handloop.informers.relist_policy import RelistReason
+from handloop.workqueue.queue_metrics import QueueInstruments
+from support.checks.threads import DEADLINE_SECONDS
 
 
 class Instrument:
-    """Gauge, counter and histogram in one: `values` has the set or observed ones, `count` the increments."""
+    """Gauge, counter and histogram in one: `values` has all, `value` the newest, with the increments since."""
 
     def __init__(self) -> None:
+        self.value = 0.0
         self.values: list[float] = []
-        self.count = 0
-
-    @property
-    def last(self) -> float:
-        """The newest value."""
-        return self.values[-1]
-
-    def set(self, value: float) -> None:
-        self.values.append(value)
-
-    def observe(self, value: float) -> None:
-        self.values.append(value)
+        self._changed = threading.Condition()
 
     def inc(self) -> None:
-        self.count += 1
+        with self._changed:
+            self.value += 1
+
+    def dec(self) -> None:
+        with self._changed:
+            self.value -= 1
+
+    def observe(self, value: float) -> None:
+        with self._changed:
+            self.value = value
+            self.values.append(value)
+            self._changed.notify_all()
+
+    def set(self, value: float) -> None:
+        self.observe(value)
+
+    def wait_for_values(self, count: int) -> None:
+        """Block until the value was set count times in all."""
+        with self._changed:
+            assert self._changed.wait_for(lambda: len(self.values) >= count, DEADLINE_SECONDS), self.values
 
 
 class RecordingMetricsProvider:
@@ -48,6 +60,32 @@ class RecordingMetricsProvider:
 
     def forget(self, name: str) -> None:
         raise NotImplementedError
+
+
+class QueueMetricsProvider:
+    """Implements handloop.workqueue.queue_metrics.MetricsProvider; `names` are the queues that asked."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self.depth = Instrument()
+        self.adds = Instrument()
+        self.latency = Instrument()
+        self.work_duration = Instrument()
+        self.unfinished_work = Instrument()
+        self.longest_running_processor = Instrument()
+        self.retries = Instrument()
+
+    def for_queue(self, name: str) -> QueueInstruments:
+        self.names.append(name)
+        return QueueInstruments(
+            depth=self.depth,
+            adds=self.adds,
+            latency=self.latency,
+            work_duration=self.work_duration,
+            unfinished_work_seconds=self.unfinished_work,
+            longest_running_processor_seconds=self.longest_running_processor,
+            retries=self.retries,
+        )
 
 
 class RecordingRequestMetrics(RequestMetrics):
