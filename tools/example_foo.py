@@ -23,10 +23,8 @@ import yaml
 from handloop.apis.apps_v1 import Deployment
 from handloop.apis.crd import custom_resource_definition
 from handloop.apis.meta import decode_hook
-from handloop.apis.resource import Resource
 from handloop.client.config import ClientConfig
 from handloop.client.resource_client import Client
-from handloop.client.rest_client import Call
 from handloop.client.transport import HTTPTransport
 from handloop.controller.foo.controller import FooController
 from handloop.controller.foo.types import Foo
@@ -43,9 +41,7 @@ EXAMPLE: Final = ROOT / "manifests/samples/foo.yaml"
 START: Final = 1_700_000_000.0
 FAILURES: Final = 3
 PATIENCE_SECONDS: Final = 30.0
-_DEFINITIONS: Final = Resource(
-    "apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False
-)
+_DEFINITIONS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
 def _name(obj: Any) -> str:
@@ -265,25 +261,15 @@ def sightings() -> list[Sighting]:
     """
     clock = SettableClock(START, frozen=True)
     with Sandbox(token="", clock=clock, seed=1, controllers=()) as sandbox, noted_locks():
+        definition = msgspec.json.encode(custom_resource_definition(Foo))
+        headers = {"Content-Type": "application/json"}
+        sandbox.transport().request("POST", _DEFINITIONS, headers=headers, body=definition)
         run = Run(sandbox.url)
-        Client(run.transport).send(_definition_call())
         with run.running():
             run.create()
             sandbox.faults.error(500, verbs=["patch"], resources=["deployments.apps"], count=FAILURES)
             run.scale(3)
     return sorted(run.tracer.sightings, key=lambda seen: seen.step)
-
-
-def _definition_call() -> Call:
-    """The request that installs the Foos."""
-    return Call(
-        verb="create",
-        method="POST",
-        path=_DEFINITIONS.path(),
-        headers={"Content-Type": "application/json"},
-        body=msgspec.json.encode(custom_resource_definition(Foo)),
-        resource=_DEFINITIONS.group_resource,
-    )
 
 
 def mute() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import inspect
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -44,11 +46,14 @@ def installed(greeter: ModuleType, capsys: pytest.CaptureFixture[str]) -> Manage
     return cluster
 
 
-def set_up(greeter: ModuleType, manager: Manager) -> Controller:
-    """Set up as the page does; returns the controller that is in the manager then."""
+@contextmanager
+def at_work(greeter: ModuleType, cluster: ManagedSandbox) -> Iterator[Controller]:
+    """The page's controller at work on resyncs each second, for as long as the context lasts."""
+    manager: Manager = cluster.manager(informer_options=InformerOptions(resync_seconds=1))
     greeter.set_up(manager)
     (controller,) = (each for each in manager.runnables().values() if isinstance(each, Controller))
-    return controller
+    with cluster.running(manager):
+        yield controller
 
 
 def text_of(cluster: ManagedSandbox, greeter: ModuleType) -> str | None:
@@ -67,9 +72,7 @@ def test_it_works_as_the_page_claims(greeter: ModuleType, capsys: pytest.Capture
     cluster = installed(greeter, capsys)
     greetings = cluster.client.resource(greeter.Greeting)
     config_maps = cluster.client.resource(greeter.ConfigMap)
-    manager: Manager = cluster.manager(informer_options=InformerOptions(resync_seconds=1))
-    controller = set_up(greeter, manager)
-    with cluster.running(manager):
+    with at_work(greeter, cluster) as controller:
         cluster.post(GREETINGS, yaml.safe_load(BLOCKS["greeting"]))
         eventually(lambda: text_of(cluster, greeter) == "Hello, World!", "greeted")
         greetings.patch("world", {"spec": {"name": "you"}}, namespace="default")
@@ -95,9 +98,7 @@ def test_it_does_not_fight_a_deletion(greeter: ModuleType, capsys: pytest.Captur
     """In a foreground deletion the ConfigMap goes first, and is not made anew while its Greeting is there."""
     cluster = installed(greeter, capsys)
     greetings = cluster.client.resource(greeter.Greeting)
-    manager: Manager = cluster.manager(informer_options=InformerOptions(resync_seconds=1))
-    controller = set_up(greeter, manager)
-    with cluster.running(manager):
+    with at_work(greeter, cluster) as controller:
         cluster.post(GREETINGS, greeting("world", "example.org/held"))
         eventually(lambda: text_of(cluster, greeter) == "Hello, World!", "greeted")
         greetings.delete("world", namespace="default", propagation_policy="Foreground")
@@ -114,9 +115,7 @@ def test_it_does_not_take_a_foreign_object(greeter: ModuleType, capsys: pytest.C
     cluster = installed(greeter, capsys)
     config_maps = cluster.client.resource(greeter.ConfigMap)
     theirs = config_maps.get("kube-root-ca.crt", namespace="default")
-    manager: Manager = cluster.manager(informer_options=InformerOptions(resync_seconds=1))
-    controller = set_up(greeter, manager)
-    with cluster.running(manager):
+    with at_work(greeter, cluster) as controller:
         cluster.post(GREETINGS, greeting("kube-root-ca.crt"))
         eventually(lambda: controller.statistics().failed > 1, "reconciled")
         assert config_maps.get("kube-root-ca.crt", namespace="default") == theirs

@@ -13,7 +13,7 @@ from support.checks.threads import DEADLINE_SECONDS
 
 
 class Instrument:
-    """Gauge, counter and histogram in one: `values` has all, `value` the newest, with the increments since."""
+    """Gauge, counter and histogram in one: `values` has all, `value` the newest with the increments since."""
 
     def __init__(self) -> None:
         self.value = 0.0

@@ -11,6 +11,7 @@ from playwright.sync_api import Browser
 
 from handloop.controller.foo.runnable import add_foo
 from handloop.controller.foo.types import Foo
+from handloop.informers.shared_informer import SharedIndexInformer
 from handloop.testing.eventually import eventually
 from handloop.walkthrough.live.cluster_acts import ClusterActs
 from handloop.walkthrough.live.controls import Controls
@@ -36,6 +37,10 @@ class FooProgram:
     def foo(self, name: str, replicas: int = 1, **metadata: Any) -> None:
         """Make a Foo, as another client would."""
         self.cluster.foo(name, replicas, **metadata)
+
+    def foos(self) -> SharedIndexInformer[Foo]:
+        """The informer of Foos."""
+        return next(one for one in self.parts.informers() if one.kind is Foo)
 
     def told(self, number: int, key: str = "default/a") -> list[Step]:
         """The steps of a number and key so far."""

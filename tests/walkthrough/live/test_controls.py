@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from handloop.controller.foo.types import Foo
 from handloop.testing.eventually import eventually
 from handloop.walkthrough.live.control_error import ControlError
 from handloop.walkthrough.live.controls import CONTROLS, Controls
@@ -48,7 +47,7 @@ def test_three_failures_back_off_twice_as_long_each(program: Any) -> None:
 
 def test_a_killed_watch_goes_on_without_a_relist(program: Any) -> None:
     """One watch more, and a Foo that is made after it arrives."""
-    foos = next(one for one in program.parts.informers() if one.kind is Foo)
+    foos = program.foos()
     before = foos.statistics().reflector.watches
     program.controls.act("kill-watch", {})
     program.foo("a")
@@ -63,7 +62,7 @@ def test_410_is_a_relist_and_a_tombstone(program: Any) -> None:
     eventually(
         lambda: any(s.facts["tombstone"] for s in program.told(2, "default/live-ghost")), "a tombstone"
     )
-    foos = next(one for one in program.parts.informers() if one.kind is Foo)
+    foos = program.foos()
     eventually(lambda: sum(foos.statistics().reflector.relists.values()) == 1, "the count")
     assert program.cluster.sandbox.faults.list() == []
 
@@ -90,7 +89,7 @@ def test_a_deleted_deployment_comes_back(program: Any) -> None:
 def test_a_slow_handler_keeps_its_own_buffer_waiting_and_nothing_else(program: Any) -> None:
     """The store has every Foo, the listener has handled less; the end of the experiment wakes it."""
     program.controls.act("slow-handler", {})
-    foos = next(one for one in program.parts.informers() if one.kind is Foo)
+    foos = program.foos()
     for name in "abc":
         program.foo(name)
     eventually(lambda: len(foos.indexer) == 3, "the store")
@@ -117,7 +116,7 @@ def test_a_missing_done_keeps_the_key_from_every_worker(program: Any) -> None:
 def test_a_thousand_foos_come_and_go(program: Any) -> None:
     """All are in the cache, and clean deletes them again."""
     program.controls.act("many", {})
-    foos = next(one for one in program.parts.informers() if one.kind is Foo)
+    foos = program.foos()
     eventually(lambda: len(foos.indexer) == 1000, "a thousand")
     assert program.controls.act("clean", {}) == "1000 Foos were deleted"
     eventually(lambda: len(foos.indexer) == 0, "none")
