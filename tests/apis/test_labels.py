@@ -7,7 +7,6 @@ The tables are what kube-apiserver 1.36 answers; the last tests ask a real one.
 from __future__ import annotations
 
 import json
-import os
 import random
 import uuid
 from collections.abc import Iterator
@@ -28,6 +27,7 @@ from handloop.apis.labels import (
 )
 from handloop.client.config import load_config
 from handloop.client.transport import HTTPTransport
+from support.servers.turns import real_kubeconfig
 
 IN, NOT_IN, EXISTS = Operator.IN, Operator.NOT_IN, Operator.EXISTS
 
@@ -305,9 +305,7 @@ class LabelledConfigMaps:
 
 @pytest.fixture
 def server() -> Iterator[LabelledConfigMaps]:
-    kubeconfig = os.environ.get("TEST_KUBECONFIG")
-    if not kubeconfig:
-        pytest.skip("TEST_KUBECONFIG is not set")
+    kubeconfig = str(real_kubeconfig())
     seen = [labels for _, selected, others in MEANINGS for labels in (*selected, *others)]
     unique = [dict(items) for items in sorted({tuple(sorted(labels.items())) for labels in seen})]
     config_maps = LabelledConfigMaps(HTTPTransport(load_config(kubeconfig=kubeconfig)), unique)

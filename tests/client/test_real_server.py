@@ -44,6 +44,7 @@ from handloop.client.resource_client import Client, ResourceClient
 from handloop.client.transport import HTTPTransport
 from handloop.testing.eventually import eventually
 from support.checks.threads import Background
+from support.servers.turns import real_kubeconfig
 
 pytestmark = pytest.mark.real
 
@@ -97,10 +98,7 @@ def untyped(resource: Resource, body: object) -> Unstructured:
 
 @pytest.fixture(scope="module")
 def config() -> ClientConfig:
-    path = os.environ.get("TEST_KUBECONFIG")
-    if not path:
-        pytest.skip("TEST_KUBECONFIG names no server")
-    return load_config(kubeconfig=path)
+    return load_config(kubeconfig=str(real_kubeconfig()))
 
 
 @pytest.fixture(scope="module")

@@ -33,6 +33,7 @@ from handloop_sandbox.kinds.structure import (
     type_of,
     value_of,
 )
+from support.servers.turns import real_kubeconfig
 from tools.api_reader import APIReader
 from tools.generate_kinds import KINDS as KINDS_FOLDER
 from tools.generate_kinds import render, write
@@ -153,10 +154,7 @@ def test_recorded_objects_survive() -> None:
 
 @pytest.fixture
 def client() -> Iterator[Client]:
-    path = os.environ.get("TEST_KUBECONFIG")
-    if not path:
-        pytest.skip("TEST_KUBECONFIG names no server")
-    with closing(HTTPTransport(load_config(kubeconfig=path))) as transport:
+    with closing(HTTPTransport(load_config(kubeconfig=str(real_kubeconfig())))) as transport:
         yield Client(transport)
 
 

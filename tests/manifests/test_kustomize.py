@@ -15,7 +15,7 @@ from handloop.testing.eventually import eventually as until
 from handloop_sandbox.server import Sandbox
 from support.builders.options import parse_options
 from support.servers.kubectl import Kubectl
-from support.servers.turns import turn
+from support.servers.turns import real_kubeconfig, turn
 
 ROOT = Path(__file__).parents[2]
 MANIFESTS = ROOT / "manifests"
@@ -57,10 +57,7 @@ def server(
             _prepare(kubectl, home)
             yield kubectl
         return
-    kubeconfig = os.environ.get("TEST_KUBECONFIG")
-    if not kubeconfig:
-        pytest.skip("TEST_KUBECONFIG names no cluster")
-    path = Path(kubeconfig)
+    path = real_kubeconfig()
     kubectl = Kubectl(binary, path, home, SYSTEM)
     with turn(path, SYSTEM, alone=True), turn(path, "foos", alone=False):
         _prepare(kubectl, home)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,6 +11,7 @@ import structlog
 
 from handloop.client.request_reports import set_verbosity
 from support.servers.cluster import SandboxCluster, sandbox_cluster, usual_definition
+from support.servers.turns import real_kubeconfig
 
 
 @pytest.fixture(autouse=True)
@@ -31,10 +31,7 @@ def beside_real() -> Callable[[str], Path]:
     """Finds a file beside the kubeconfig of the real server; skips the test without one."""
 
     def find(name: str) -> Path:
-        admin = os.environ.get("TEST_KUBECONFIG")
-        if not admin:
-            pytest.skip("TEST_KUBECONFIG names no cluster")
-        path = Path(admin).with_name(name)
+        path = real_kubeconfig().with_name(name)
         if not path.exists():
             pytest.skip(f"there is no {path}")
         return path

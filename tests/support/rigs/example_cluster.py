@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Final, TypeVar
-
-import pytest
 
 from handloop.apis.crd import custom_resource_definition
 from handloop.apis.meta import Kind
@@ -28,6 +25,7 @@ from handloop_sandbox.faults.faults import Faults
 from support.checks.threads import Background
 from support.doubles.held_watches import HeldWatches
 from support.servers.cluster import CRDS, Cluster, RealCluster, SandboxCluster
+from support.servers.turns import real_kubeconfig
 
 K = TypeVar("K", bound=Kind)
 
@@ -205,12 +203,7 @@ def example_cluster(server: str, folder: Path, *kinds: type[Kind]) -> Iterator[E
 
     Args: server is "sandbox", or "real" for the one that TEST_KUBECONFIG names; skips the test without it.
     """
-    if server == "real" and not os.environ.get("TEST_KUBECONFIG"):
-        pytest.skip("TEST_KUBECONFIG names no cluster")
-    real = server == "real"
-    with closing(
-        RealCluster(Path(os.environ["TEST_KUBECONFIG"])) if real else SandboxCluster(folder)
-    ) as cluster:
+    with closing(RealCluster(real_kubeconfig()) if server == "real" else SandboxCluster(folder)) as cluster:
         example = ExampleCluster(cluster)
         for kind in kinds:
             example.install(kind)

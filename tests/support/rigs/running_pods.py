@@ -76,43 +76,6 @@ class ProcessPods:
         return first
 
 
-class KindPods:
-    """Pods of a kind cluster: its nodes are containers of docker."""
-
-    def __init__(self, kubectl: Kubectl) -> None:
-        self._kubectl = kubectl
-
-    def process(self, pod: str) -> Mapping[str, str]:
-        """Read the account of the node's kernel."""
-        pid = self._pid(pod)
-        return _facts(
-            self._on_node(pod, "cat", f"/proc/{pid}/status"), self._on_node(pod, "cat", f"/proc/{pid}/mounts")
-        )
-
-    def kill(self, pod: str) -> None:
-        """From the node: inside the container its first process cannot be killed."""
-        self._on_node(pod, "kill", "-9", self._pid(pod))
-
-    def page(self, pod: str, port: int, path: str) -> str:
-        """Through the API server."""
-        return proxied(self._kubectl, pod, port, path)
-
-    def logs(self) -> dict[str, list[str]]:
-        """Of the pods there are, their previous containers included."""
-        return kept_logs(self._kubectl)
-
-    def _pid(self, pod: str) -> str:
-        label = f"io.kubernetes.pod.name={pod}"
-        container = self._on_node(pod, "crictl", "ps", "--quiet", "--label", label).split()[0]
-        return str(json.loads(self._on_node(pod, "crictl", "inspect", container))["info"]["pid"])
-
-    def _on_node(self, pod: str, *command: str) -> str:
-        node = self._kubectl.value(".spec.nodeName", "pod", pod)
-        return subprocess.run(
-            ["docker", "exec", node, *command], check=True, capture_output=True, text=True, timeout=30
-        ).stdout
-
-
 class ForeignPods:
     """Pods on nodes that are not ours to enter."""
 
@@ -134,6 +97,32 @@ class ForeignPods:
     def logs(self) -> dict[str, list[str]]:
         """Of the pods there are, their previous containers included."""
         return kept_logs(self._kubectl)
+
+
+class KindPods(ForeignPods):
+    """Pods of a kind cluster: its nodes are containers of docker."""
+
+    def process(self, pod: str) -> Mapping[str, str]:
+        """Read the account of the node's kernel."""
+        pid = self._pid(pod)
+        return _facts(
+            self._on_node(pod, "cat", f"/proc/{pid}/status"), self._on_node(pod, "cat", f"/proc/{pid}/mounts")
+        )
+
+    def kill(self, pod: str) -> None:
+        """From the node: inside the container its first process cannot be killed."""
+        self._on_node(pod, "kill", "-9", self._pid(pod))
+
+    def _pid(self, pod: str) -> str:
+        label = f"io.kubernetes.pod.name={pod}"
+        container = self._on_node(pod, "crictl", "ps", "--quiet", "--label", label).split()[0]
+        return str(json.loads(self._on_node(pod, "crictl", "inspect", container))["info"]["pid"])
+
+    def _on_node(self, pod: str, *command: str) -> str:
+        node = self._kubectl.value(".spec.nodeName", "pod", pod)
+        return subprocess.run(
+            ["docker", "exec", node, *command], check=True, capture_output=True, text=True, timeout=30
+        ).stdout
 
 
 def pods_of(kubectl: Kubectl, environment: Mapping[str, str] = os.environ) -> Pods:

@@ -6,25 +6,21 @@ Every test has a namespace of its own.
 
 from __future__ import annotations
 
-import os
 import uuid
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from handloop_sandbox.server import Sandbox
 from support.servers.api_server import APIServer, Endpoint, endpoint_of
+from support.servers.turns import real_kubeconfig
 
 
 @pytest.fixture(scope="session", params=["sandbox", pytest.param("real", marks=pytest.mark.real)])
 def server(request: pytest.FixtureRequest) -> Iterator[APIServer]:
     """One of the servers."""
     if request.param == "real":
-        path = os.environ.get("TEST_KUBECONFIG")
-        if not path:
-            pytest.skip("TEST_KUBECONFIG names no real server")
-        with APIServer(endpoint_of(Path(path)), real=True) as server:
+        with APIServer(endpoint_of(real_kubeconfig()), real=True) as server:
             yield server
         return
     with (

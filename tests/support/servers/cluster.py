@@ -23,7 +23,7 @@ from handloop.testing.eventually import eventually as until
 from handloop.testing.request_trace import RequestTrace
 from handloop_sandbox.server import Sandbox
 from support.rigs.program import ON_FREE_PORTS
-from support.servers.turns import turn
+from support.servers.turns import real_kubeconfig, turn
 
 Object = dict[str, Any]
 Objects = Mapping[str, Object]
@@ -278,12 +278,9 @@ def sandbox_cluster(folder: Path, *, definition: Object | None) -> Iterator[Sand
 @contextmanager
 def real_cluster(definition: Object) -> Iterator[RealCluster]:
     """A namespace in the real cluster; a definition that is not the usual one is put back at the end."""
-    kubeconfig = os.environ.get("TEST_KUBECONFIG")
-    if not kubeconfig:
-        pytest.skip("TEST_KUBECONFIG names no cluster")
-    usual = usual_definition()
-    with turn(Path(kubeconfig), "foos", alone=definition != usual):
-        cluster = RealCluster(Path(kubeconfig))
+    kubeconfig, usual = real_kubeconfig(), usual_definition()
+    with turn(kubeconfig, "foos", alone=definition != usual):
+        cluster = RealCluster(kubeconfig)
         try:
             if definition != usual and cluster.has_foreign_foos():
                 pytest.skip("somebody else's Foos live in this cluster")

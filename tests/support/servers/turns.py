@@ -1,4 +1,8 @@
-"""Turns on the real server: many tests may rely on what it has only once, or one alone may change it."""
+"""
+The real server that TEST_KUBECONFIG names, and turns on it.
+
+Many tests may rely on what it has only once, or one alone may change it.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,16 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+import pytest
+
+
+def real_kubeconfig() -> Path:
+    """The kubeconfig of the real server; skips the test without one."""
+    path = os.environ.get("TEST_KUBECONFIG")
+    if not path:
+        pytest.skip("TEST_KUBECONFIG names no real server")
+    return Path(path)
 
 
 @contextmanager

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import pytest
-
 from handloop.testing.eventually import eventually as until
 from handloop_sandbox.wire.resource import ServedResource
 from support.builders.kind_samples import GROUP, NAMESPACE
+from support.servers.turns import real_kubeconfig
 from tools.api_reader import Answer, APIReader
 
 Object = dict[str, Any]
@@ -80,10 +78,7 @@ def collection(resource: ServedResource) -> str:
 @contextmanager
 def real_server() -> Iterator[RealServer]:
     """The server for one test or recording; skips the test without one."""
-    kubeconfig = os.environ.get("TEST_KUBECONFIG")
-    if not kubeconfig:
-        pytest.skip("TEST_KUBECONFIG names no real server")
-    with APIReader(kubeconfig) as reader:
+    with APIReader(str(real_kubeconfig())) as reader:
         server = RealServer(reader)
         try:
             assert server.request("POST", NAMESPACES, {"metadata": {"name": NAMESPACE}}).status == 201
