@@ -34,8 +34,9 @@ from handloop.seams.threads import Joinable, spawn_thread
 from handloop.testing.eventually import eventually as until
 from handloop.testing.fake_clock import FakeClock
 from support.builders.deployments import deployment, names
+from support.checks.api_errors import api_error
 from support.checks.threads import Background
-from support.doubles.fake_lister_watcher import FakeSource, FakeWatch, api_error
+from support.doubles.fake_lister_watcher import FakeSource, FakeWatch
 from support.doubles.recording_handler import Gate, RecordingHandler
 
 

@@ -18,12 +18,12 @@ from handloop.informers.outage import Outage, RetryPause
 from handloop.seams.seams import Seams
 from handloop.testing.fake_clock import FakeClock
 from support.builders.deployments import added, bookmark, deployment, names
+from support.checks.api_errors import api_error
 from support.doubles.fake_lister_watcher import (
     FakeListerWatcher,
     FakeWatch,
     ListAnswer,
     WatchAnswer,
-    api_error,
     expired,
     page,
     too_large,

@@ -22,13 +22,9 @@ from handloop.informers.outage import (
 )
 from handloop.seams.seams import Seams
 from handloop.testing.fake_clock import FakeClock
+from support.checks.api_errors import api_error
 from support.checks.threads import Background
-from support.doubles.fake_lister_watcher import (
-    api_error,
-    expired,
-    internal_error,
-    too_many_requests,
-)
+from support.doubles.fake_lister_watcher import expired, internal_error, too_many_requests
 from support.rigs.reflector_rig import CountingBackoff
 
 Entry = MutableMapping[str, Any]

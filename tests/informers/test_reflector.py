@@ -47,12 +47,12 @@ from handloop.informers.relist_policy import RelistReason
 from handloop.seams.seams import Seams
 from handloop.testing.fake_clock import FakeClock
 from support.builders.deployments import added, bookmark, deleted, deployment, modified
+from support.checks.api_errors import api_error
 from support.checks.threads import Background
 from support.doubles.fake_lister_watcher import (
     FakeListerWatcher,
     FakeWatch,
     ListAnswer,
-    api_error,
     expired,
     gone,
     page,

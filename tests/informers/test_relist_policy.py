@@ -18,14 +18,8 @@ from handloop.informers.relist_policy import (
     may_open_again,
     relist_reason,
 )
-from support.doubles.fake_lister_watcher import (
-    api_error,
-    expired,
-    gone,
-    internal_error,
-    too_large,
-    too_many_requests,
-)
+from support.checks.api_errors import api_error
+from support.doubles.fake_lister_watcher import expired, gone, internal_error, too_large, too_many_requests
 
 
 @pytest.mark.parametrize(

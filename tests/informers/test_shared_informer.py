@@ -37,15 +37,9 @@ from handloop.informers.shared_informer import (
     SharedIndexInformer,
 )
 from support.builders.deployments import added, at_version, deployment, names
+from support.checks.api_errors import api_error
 from support.checks.threads import Background
-from support.doubles.fake_lister_watcher import (
-    FakeListerWatcher,
-    FakeSource,
-    FakeWatch,
-    api_error,
-    expired,
-    page,
-)
+from support.doubles.fake_lister_watcher import FakeListerWatcher, FakeSource, FakeWatch, expired, page
 from support.doubles.recording_handler import Gate, RecordingHandler
 from support.rigs.informer_rig import InformerRig
 

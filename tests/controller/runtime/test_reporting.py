@@ -155,7 +155,7 @@ def test_a_failure_names_why_it_was_tried_at_all() -> None:
 )
 def test_a_lost_race_of_a_reconcile_is_no_error(code: int, reason: str, failures: int, level: str) -> None:
     """An object that was just deleted is not found once; one that is not found again is an error."""
-    (line,) = lines_of(api_error(code, reason), failures)
+    (line,) = lines_of(api_error(code, reason, name="a"), failures)
     assert line["log_level"] == level
 
 

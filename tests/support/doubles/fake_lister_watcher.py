@@ -16,25 +16,16 @@ from typing import Generic, TypeAlias, TypeVar
 from handloop.apis.apps_v1 import Deployment
 from handloop.client.decoding.pages import ListPage
 from handloop.client.decoding.watch_stream import EventType, WatchEvent
-from handloop.client.errors import APIError, ConnectionBroken, StreamClosed, error_from_status
-from handloop.client.errors.status import Status, StatusCause, StatusDetails
+from handloop.client.errors import APIError, ConnectionBroken, StreamClosed
 from handloop.client.options import ListOptions
 from support.builders.deployments import added, at_version, bookmark
+from support.checks.api_errors import api_error
 
 T = TypeVar("T")
 
 _HARD_LIMIT_SECONDS = 30.0
 
 Action: TypeAlias = Callable[[], None]
-
-
-def api_error(
-    code: int, reason: str, message: str = "", *, retry_after: float | None = None, cause: str = ""
-) -> APIError:
-    """The error of a Status with that code and reason."""
-    causes = (StatusCause(reason=cause, message=cause),) if cause else ()
-    status = Status(code=code, reason=reason, message=message or reason, details=StatusDetails(causes=causes))
-    return error_from_status(status, retry_after_seconds=retry_after)
 
 
 def expired() -> APIError:
@@ -54,7 +45,7 @@ def too_large() -> APIError:
 
 def too_many_requests(*, retry_after: float | None = None) -> APIError:
     """429."""
-    return api_error(429, "TooManyRequests", "too many requests", retry_after=retry_after)
+    return api_error(429, "TooManyRequests", "too many requests", retry_after_seconds=retry_after)
 
 
 def internal_error() -> APIError:

@@ -92,11 +92,18 @@ class ForeignPods:
 
     def page(self, pod: str, port: int, path: str) -> str:
         """Through the API server."""
-        return proxied(self._kubectl, pod, port, path)
+        where = f"/api/v1/namespaces/{self._kubectl.namespace}/pods/{pod}:{port}/proxy{path}"
+        return self._kubectl("get", "--raw", where).out
 
     def logs(self) -> dict[str, list[str]]:
         """Of the pods there are, their previous containers included."""
-        return kept_logs(self._kubectl)
+        return {
+            name.removeprefix("pod/"): [
+                *self._kubectl.run("logs", name, "--previous").out.splitlines(),
+                *self._kubectl.run("logs", name).out.splitlines(),
+            ]
+            for name in self._kubectl("get", "pods", "-o", "name").lines
+        }
 
 
 class KindPods(ForeignPods):
@@ -131,25 +138,6 @@ def pods_of(kubectl: Kubectl, environment: Mapping[str, str] = os.environ) -> Po
     if nodes == "processes":
         return ProcessPods(kubectl.namespace, Path(environment["TEST_POD_LOGS"]))
     return KindPods(kubectl) if nodes == "kind" else ForeignPods(kubectl)
-
-
-def kept_logs(kubectl: Kubectl) -> dict[str, list[str]]:
-    """What the server still has."""
-    names = kubectl("get", "pods", "-o", "name").lines
-    return {
-        name.removeprefix("pod/"): [
-            *kubectl.run("logs", name, "--previous").out.splitlines(),
-            *kubectl.run("logs", name).out.splitlines(),
-        ]
-        for name in names
-    }
-
-
-def proxied(kubectl: Kubectl, pod: str, port: int, path: str) -> str:
-    """A page of a pod, fetched by the API server."""
-    return kubectl(
-        "get", "--raw", f"/api/v1/namespaces/{kubectl.namespace}/pods/{pod}:{port}/proxy{path}"
-    ).out
 
 
 def complaints(lines: list[str]) -> Iterator[dict[str, Any]]:

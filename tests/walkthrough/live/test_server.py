@@ -20,6 +20,7 @@ from handloop.testing.eventually import eventually
 from handloop.walkthrough.live.guard import LOOPBACK_NAMES
 from handloop.walkthrough.live.recorder import Recorder
 from handloop.walkthrough.live.server import MOST_OTHERS, MOST_VIEWERS, LiveServer
+from handloop.walkthrough.top.stream import events
 from support.builders.live_page import new_server, serving
 from support.checks.threads import Background
 
@@ -42,18 +43,12 @@ class Viewer:
         headers = {"Last-Event-ID": last_event_id} if last_event_id else {}
         self._connection.request("GET", "/debug/live/events", headers=headers)
         self.answer = self._connection.getresponse()
-        assert isinstance(self._connection.sock, socket.socket) or self.answer.status != 200
+        self._events = events(self.answer)
 
     def read(self) -> Message:
         """The next message. Raises: EOFError at the end of the stream."""
-        fields: dict[str, str] = {}
-        while line := self.answer.readline():
-            text = line.decode().rstrip("\r\n")
-            name, _, value = text.partition(": ")
-            if text and name:
-                fields[name] = value
-            elif "data" in fields:
-                return Message(fields.get("event", ""), fields.get("id", ""), json.loads(fields["data"]))
+        for event, number, data in self._events:
+            return Message(event, number, json.loads(data))
         raise EOFError
 
     def wait(self, event: str) -> Message:

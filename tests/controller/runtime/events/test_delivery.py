@@ -177,7 +177,7 @@ def test_the_answer_is_handed_on() -> None:
 
 def test_an_event_that_appears_while_it_is_created_is_patched() -> None:
     """The patch finds nothing, the create finds it there: the next try patches it."""
-    rig = _WriterRig({1: api_error(404, "NotFound"), 2: api_error(409, "AlreadyExists")}.get)
+    rig = _WriterRig({1: api_error(404, "NotFound", name="a"), 2: api_error(409, "AlreadyExists")}.get)
     rig.write()
     rig.write()
     created, first, again, second = rig.sink.calls
@@ -189,7 +189,7 @@ def test_an_event_that_appears_while_it_is_created_is_patched() -> None:
 
 def test_an_expired_event_is_created_anew() -> None:
     """Patch answers 404: created under its name with its count and no resource version."""
-    rig = _WriterRig(lambda call: api_error(404, "NotFound") if call == 1 else None)
+    rig = _WriterRig(lambda call: api_error(404, "NotFound", name="a") if call == 1 else None)
     rig.write()
     rig.write()
     first, patch, second = rig.sink.calls
