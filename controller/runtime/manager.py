@@ -248,8 +248,8 @@ class Manager:
 
         Args: labels and fields as the server takes them: `app=web`, `metadata.name=settings`.
         Raises: SelectorError for a selector that the server would refuse. After run has begun,
-        CacheSyncTimeoutError with the trouble; in a reconcile, as soon as their
-        list fails, WaitError with the same; DeadlineExceededError when a stop comes first.
+        CacheSyncTimeoutError with the trouble; DeadlineExceededError when a stop comes first. In a reconcile
+        WaitError, as soon as their list fails, or at a stop.
         Blocks: after run has begun, until they are filled, cache_sync_timeout_seconds at most.
         """
         informer = self._caches.informer_for(kind, selection_of(kind, labels=labels, fields=fields))
@@ -303,7 +303,9 @@ class Manager:
                 timeout_seconds=self.controller_options.cache_sync_timeout_seconds,
                 clock=self.seams.clock,
             ):
-                raise DeadlineExceededError(f"stopping: the cache of {plural} is not filled")
+                why = f"stopping: the cache of {plural} is not filled"
+                # a reconcile is no failure because of a stop
+                raise CacheNotFilledError(why) if READER.get() == "reconcile" else DeadlineExceededError(why)
 
     def recorder(self, component: str) -> EventRecorder:
         """Records Events of core/v1, in which equal messages are counted, in the name of a component."""
