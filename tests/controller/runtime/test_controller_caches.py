@@ -66,7 +66,7 @@ def test_a_child_that_lost_its_label_is_mended_and_made_no_second_time() -> None
     manager = cluster.manager()
     kept = keeper(manager, LABELS)
     cluster.foo("a")
-    with cluster.running(manager), captured_logs() as logs:
+    with captured_logs() as logs, cluster.running(manager):
         eventually(lambda: live(cluster, "a") is not None, "made")
         made = live(cluster, "a")
         assert made is not None
@@ -87,7 +87,7 @@ def test_a_child_without_the_label_is_applied_once_and_reported() -> None:
     manager = cluster.manager()
     kept = keeper(manager, {"app": "other"})
     cluster.foo("a")
-    with cluster.running(manager), captured_logs() as logs:
+    with captured_logs() as logs, cluster.running(manager):
         eventually(lambda: live(cluster, "a") is not None, "made")
         before = live(cluster, "a")
         cluster.client.resource(Foo).patch("a", {"spec": {"replicas": 3}}, namespace="default")

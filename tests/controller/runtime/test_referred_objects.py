@@ -190,7 +190,7 @@ def test_a_function_that_fails_ends_nothing(odd: Any) -> None:
     controller_for(manager, "reader").for_(Foo).refers_to(Secret, names).complete(reconcile)
     cluster.foo("odd")
     cluster.foo("b", deployment="x")
-    with cluster.running(manager), captured_logs() as logs:
+    with captured_logs() as logs, cluster.running(manager):
         eventually(lambda: read[:2] == [None, None], "read")
         eventually(lambda: any(each["event"] == "References of an object failed" for each in logs), "told")
 
