@@ -70,6 +70,11 @@ def listed(*items: Deployment, rv: int = 1) -> FakeListerWatcher:
     return FakeListerWatcher(lists=[page(*items, rv=rv)])
 
 
+def rig_of(*lists: ListAnswer, **options: Any) -> ReflectorRig:
+    """A reflector whose lists are answered so, in turn."""
+    return ReflectorRig(FakeListerWatcher(lists=lists), **options)
+
+
 def streaming() -> FakeListerWatcher:
     return FakeListerWatcher(supports_watch_list=True)
 
@@ -121,7 +126,7 @@ def test_stop_while_listing_drops_the_list() -> None:
         rig.reflector.stop()
         return page(deployment("a"))
 
-    rig = ReflectorRig(FakeListerWatcher(lists=[answer]))
+    rig = rig_of(answer)
     rig.round()
     assert rig.store.replaces == []
 
@@ -146,10 +151,9 @@ def test_stop_while_a_request_fails_is_no_error(request_kind: str) -> None:
 def test_known_version_bounds_the_next_list() -> None:
     """Lists at "" and "10", the second not older than; both by pages."""
     answers = [page(deployment("a"), rv=10, token="C1"), page(deployment("b"), rv=10), page(rv=12)]
-    rig = ReflectorRig(FakeListerWatcher(lists=answers))
+    rig = rig_of(*answers)
     rig.expiring_watch()
-    rig.last_watch()
-    rig.round()
+    rig.last_round()
     rig.round()
     first, _, second = rig.source.list_options
     assert first == ListOptions(limit=500)
@@ -167,12 +171,11 @@ def test_version_of_no_use_is_given_up_in_every_spelling() -> None:
     lists: list[ListAnswer] = [page(rv=20)]
     for number, error in enumerate(spellings):
         lists += [error, page(rv=30 + 10 * number)]
-    rig = ReflectorRig(FakeListerWatcher(lists=lists))
+    rig = rig_of(*lists)
     for _ in spellings:
         rig.expiring_watch()
         rig.round()
-    rig.last_watch()
-    rig.round()
+    rig.last_round()
     assert rig.asked_versions() == ["", "20", "", "30", "", "40", "", "50", ""]
     assert rig.rv() == "60"
 
@@ -190,14 +193,13 @@ def test_watch_that_may_not_be_opened_ends_the_round() -> None:
 
 def test_list_that_the_store_does_not_take_fails() -> None:
     """The version is not taken either; the next round asks for the newest state again."""
-    rig = ReflectorRig(FakeListerWatcher(lists=[page(rv=5), page(rv=5)]))
+    rig = rig_of(page(rv=5), page(rv=5))
     rig.store.fail_replace = ValueError("no key")
     with pytest.raises(ListFailed, match="unable to sync list result: no key"):
         rig.round()
     assert rig.rv() == ""
     rig.store.fail_replace = None
-    rig.last_watch()
-    rig.round()
+    rig.last_round()
     assert rig.asked_versions() == ["", ""]
 
 
@@ -205,18 +207,13 @@ def test_list_that_the_store_does_not_take_fails() -> None:
 def test_list_that_breaks_at_any_page_publishes_nothing(broken_page: int) -> None:
     """The old content is kept, and the whole list is asked for again."""
     answers: list[ListAnswer] = [page(deployment(f"d{n}"), rv=5, token=f"C{n}") for n in range(broken_page)]
-    rig = ReflectorRig(
-        FakeListerWatcher(
-            lists=[page(deployment("old"), rv=4), *answers, ConnectionBroken("reset"), page(rv=6)]
-        )
-    )
+    rig = rig_of(page(deployment("old"), rv=4), *answers, ConnectionBroken("reset"), page(rv=6))
     rig.expiring_watch()
     rig.round()
     with pytest.raises(ListFailed):
         rig.round()
     assert sorted(rig.store.objects) == ["old"]
-    rig.last_watch()
-    rig.round()
+    rig.last_round()
     assert rig.store.replaces == ["4", "6"]
 
 
@@ -226,8 +223,7 @@ def test_list_that_breaks_at_any_page_publishes_nothing(broken_page: int) -> Non
 def test_streaming_list_is_one_request() -> None:
     """Version "" NotOlderThan, initial events, bookmarks; later events come on the same stream; no list."""
     rig = ReflectorRig(streaming())
-    rig.last_watch([added(deployment("a", 1)), bookmark(2, ends_list=True)], [added(deployment("b", 3))])
-    rig.round()
+    rig.last_round([added(deployment("a", 1)), bookmark(2, ends_list=True)], [added(deployment("b", 3))])
     assert rig.source.watch_options == [
         ListOptions(
             resource_version_match="NotOlderThan",
@@ -245,8 +241,7 @@ def test_events_in_the_block_that_ends_the_list_are_kept() -> None:
     """Events after the bookmark in the same block are applied after the list."""
     rig = ReflectorRig(streaming())
     block = [added(deployment("a", 1)), bookmark(2, ends_list=True), modified(deployment("a", 4))]
-    rig.last_watch(block)
-    rig.round()
+    rig.last_round(block)
     assert rig.store.replaces == ["2"]
     assert rig.store.versions() == {"a": "4"}
 
@@ -275,8 +270,7 @@ def test_refused_streaming_falls_back_to_pages_for_this_round() -> None:
     assert rig.source.list_options == [ListOptions(limit=500)]
     assert rig.watched_versions() == ["", "1"]
     assert sorted(rig.store.objects) == ["p1", "p2"]
-    rig.last_watch([bookmark(9, ends_list=True)])
-    rig.round()
+    rig.last_round([bookmark(9, ends_list=True)])
     assert [is_streaming(options) for options in rig.source.watch_options] == [True, False, True]
 
 
@@ -284,8 +278,7 @@ def test_watch_after_a_streaming_list_is_a_plain_one() -> None:
     """The stream ends after the list at "3": the next is a watch at "3" without initial events."""
     rig = ReflectorRig(streaming())
     rig.watch([added(deployment("p1", 1)), bookmark(3, ends_list=True)]).end()
-    rig.last_watch()
-    rig.round()
+    rig.last_round()
     assert rig.source.watch_options[1] == ListOptions(
         resource_version="3", allow_watch_bookmarks=True, timeout_seconds=300
     )
@@ -313,8 +306,7 @@ def test_expired_version_at_the_reopening_ends_the_round() -> None:
 def test_version_comes_from_the_bookmark(events: list[WatchEvent[Deployment]], rv: str) -> None:
     """Initial events do not move the version, the bookmark that ends them does; before it nothing is used."""
     rig = ReflectorRig(streaming())
-    rig.last_watch(*([events] if events else []))
-    rig.round()
+    rig.last_round(*([events] if events else []))
     assert rig.rv() == rv
     assert rig.store.replaces == ([rv] if rv else [])
 
@@ -326,8 +318,7 @@ def test_very_short_watch_is_opened_again_after_a_pause() -> None:
     """Closed at once without an event: a pause, then a new watch, no list (there a list)."""
     rig = ReflectorRig(listed(rv=5))
     short = rig.watch().end()
-    rig.last_watch()
-    logs = rig.round()
+    logs = rig.last_round()
     assert short.is_closed
     assert rig.clock.slept == [1]
     assert rig.watched_versions() == ["5", "5"]
@@ -339,8 +330,7 @@ def test_watch_that_ends_as_it_should_is_followed_at_once() -> None:
     rig = ReflectorRig(listed(rv=5))
     rig.watch().then(lambda: rig.clock.advance(1)).end()
     rig.watch([added(deployment("a", 6))]).end()
-    rig.last_watch()
-    rig.round()
+    rig.last_round()
     assert rig.watched_versions() == ["5", "5", "6"]
     assert (rig.clock.slept, rig.backoff.calls) == ([], 0)
     assert rig.metrics.made["watch_restarts", NAME].value == 2
@@ -373,8 +363,7 @@ def test_busy_server_makes_us_wait_without_a_list() -> None:
     rig = ReflectorRig(listed(rv=5))
     rig.source.watches += [too_many_requests()] * 4
     rig.watch([error_event(too_many_requests())])
-    rig.last_watch()
-    rig.round()
+    rig.last_round()
     assert rig.backoff.calls == 5
     assert rig.watched_versions() == ["5"] * 6
     assert len(rig.source.list_options) == 1
@@ -387,8 +376,7 @@ def test_trouble_is_over_once_a_watch_lasts(lasting: Exception | None) -> None:
     rig.watch().fail(ConnectionBroken("reset"))
     lasts = rig.watch().then(lambda: rig.clock.advance(75))
     _ = lasts.end() if lasting is None else lasts.fail(lasting)
-    rig.last_watch()
-    logs = rig.round()
+    logs = rig.last_round()
     said = [entry["event"] for entry in logs if entry["log_level"] != "debug"]
     assert said == ["Failed to watch", "Watching again"]
 
@@ -397,8 +385,7 @@ def test_trouble_is_over_once_a_watch_lasts(lasting: Exception | None) -> None:
 def test_watches_ask_to_be_ended_after_a_random_time(drawn: float, seconds: int) -> None:
     """300 to 600 s."""
     rig = ReflectorRig(listed(), random=lambda: drawn)
-    rig.last_watch()
-    rig.round()
+    rig.last_round()
     assert rig.source.watch_options[0].timeout_seconds == seconds
 
 
@@ -418,7 +405,7 @@ def test_every_event_moves_the_published_version() -> None:
 @pytest.mark.parametrize("rv", ["", "0"])
 def test_synthetic_events_do_not_move_the_version(rv: str) -> None:
     """After a watch at "" or "0", ADDED events come in no order; the first other event counts."""
-    rig = ReflectorRig(FakeListerWatcher(lists=[page(rv=rv)]))
+    rig = rig_of(page(rv=rv))
     seen: list[str] = []
     rig.store.on_change = lambda: seen.append(rig.rv())
     watch = rig.watch([added(deployment("a", 9))], [added(deployment("b", 4))])
@@ -434,7 +421,7 @@ def test_synthetic_events_do_not_move_the_version(rv: str) -> None:
 def test_expired_stream_leads_to_a_list_at_the_last_version(error: APIError) -> None:
     """The round ends without an error, the handler is not called; the next list is at "7"."""
     handled: list[Exception] = []
-    rig = ReflectorRig(FakeListerWatcher(lists=[page(rv=5), page(rv=9)]), watch_error_handler=handled.append)
+    rig = rig_of(page(rv=5), page(rv=9), watch_error_handler=handled.append)
     rig.watch([added(deployment("a", 7)), error_event(error)])
     rig.last_watch()
     before = rig.reflector.statistics()
@@ -451,8 +438,7 @@ def test_delay_falls_back_after_two_minutes_of_failure() -> None:
     clock = FakeClock(moves_itself=True)
     rig = ReflectorRig(listed(), clock=clock, backoff=reflector_backoff(clock, lambda: 0.5))
     rig.source.watches += [ConnectionRefused("refused")] * 16
-    rig.last_watch()
-    rig.round()
+    rig.last_round()
     base = [pause / 1.5 for pause in clock.slept]
     assert base[:7] == pytest.approx([0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 30])
     starts = [number for number, pause in enumerate(base) if pause == pytest.approx(0.8)]
@@ -533,11 +519,10 @@ def _stopping(rig: ReflectorRig) -> FakeWatch[Deployment]:
 
 def test_unreadable_stream_leads_to_a_list_in_the_end() -> None:
     """An event that can never be read does not hold up the cache for ever."""
-    rig = ReflectorRig(FakeListerWatcher(lists=[page(rv=5), page(deployment("a", 6), rv=9)]))
+    rig = rig_of(page(rv=5), page(deployment("a", 6), rv=9))
     for _ in range(5):
         rig.watch().fail(DecodeError("bad line"))
-    rig.last_watch()
-    rig.run()
+    rig.last_run()
     assert rig.rv() == "9"
     assert rig.reflector.statistics().relists == {"unreadable": 1}
 
@@ -547,8 +532,7 @@ def test_bookmarks_alone_keep_the_watch_alive() -> None:
     rig = ReflectorRig(listed(rv=5))
     for rv in range(6, 30):
         rig.watch([bookmark(rv)]).end()
-    rig.last_watch()
-    rig.round()
+    rig.last_round()
     assert rig.rv() == "29"
     assert rig.watched_versions() == [str(rv) for rv in range(5, 30)]
     assert rig.store.replaces == ["5"]
@@ -559,21 +543,16 @@ def test_bookmarks_alone_keep_the_watch_alive() -> None:
 
 def test_silence_where_bookmarks_came_leads_to_a_list() -> None:
     """After a restored backup the server is silent, as our version is in its future; a list shows it."""
-    rig = ReflectorRig(
-        FakeListerWatcher(
-            lists=[
-                page(deployment("a", 90), rv=100),
-                page(deployment("a", 40), rv=50),
-                too_large(),
-                page(deployment("a", 40), rv=50),
-            ]
-        )
+    rig = rig_of(
+        page(deployment("a", 90), rv=100),
+        page(deployment("a", 40), rv=50),
+        too_large(),
+        page(deployment("a", 40), rv=50),
     )
     rig.watch([bookmark(100)]).fail(DeadlineExceeded("silent"))
     rig.watch().fail(DeadlineExceeded("silent"))
     rig.watch().fail(DeadlineExceeded("silent"))
-    rig.last_watch()
-    logs = rig.run()
+    logs = rig.last_run()
     assert rig.asked_versions() == ["", "", "100", ""]
     assert [options.limit for options in rig.source.list_options][1] == 1
     assert (rig.rv(), rig.store.versions()) == ("50", {"a": "40"})
@@ -587,16 +566,11 @@ def test_silence_where_bookmarks_came_leads_to_a_list() -> None:
 @pytest.mark.parametrize("newest", [100, 120])
 def test_silence_of_an_idle_cluster_needs_no_list(newest: int) -> None:
     """A server that is not behind is asked for one object, and watched from where the last watch ended."""
-    rig = ReflectorRig(
-        FakeListerWatcher(
-            lists=[page(deployment("a", 90), rv=100), *[page(deployment("a", 90), rv=newest)] * 2]
-        )
-    )
+    rig = rig_of(page(deployment("a", 90), rv=100), *[page(deployment("a", 90), rv=newest)] * 2)
     rig.watch([bookmark(100)]).fail(DeadlineExceeded("silent"))
     for _ in range(4):
         rig.watch().fail(DeadlineExceeded("silent"))
-    rig.last_watch()
-    logs = rig.run()
+    logs = rig.last_run()
     assert [(entry["log_level"], entry.get("v")) for entry in logs] == [("debug", 4)] * 5
     assert rig.metrics.made["silent_watches", NAME].value == 5
     assert [options.limit for options in rig.source.list_options][1:] == [1, 1]
@@ -607,26 +581,20 @@ def test_silence_of_an_idle_cluster_needs_no_list(newest: int) -> None:
 
 def test_silence_of_a_server_that_does_not_answer_leads_to_a_list() -> None:
     """A server that cannot be asked is listed, so that the error is met and logged where others are."""
-    rig = ReflectorRig(
-        FakeListerWatcher(lists=[page(rv=100), DeadlineExceeded("slow"), page(deployment("a", 110), rv=110)])
-    )
+    rig = rig_of(page(rv=100), DeadlineExceeded("slow"), page(deployment("a", 110), rv=110))
     rig.watch([bookmark(100)]).fail(DeadlineExceeded("silent"))
     for _ in range(2):
         rig.watch().fail(DeadlineExceeded("silent"))
-    rig.last_watch()
-    rig.run()
+    rig.last_run()
     assert rig.store.replaces == ["100", "110"]
     assert rig.reflector.statistics().relists == {"silent": 1}
 
 
 def test_list_from_the_past_is_not_published_before_it_lasts() -> None:
     """A lagging server is asked again, for its newest state; the cache never goes back."""
-    rig = ReflectorRig(
-        FakeListerWatcher(lists=[page(deployment("a", 9), rv=10), page(rv=7), page(rv=8), page(rv=12)])
-    )
+    rig = rig_of(page(deployment("a", 9), rv=10), page(rv=7), page(rv=8), page(rv=12))
     rig.expiring_watch()
-    rig.last_watch()
-    logs = rig.run()
+    logs = rig.last_run()
     assert rig.store.replaces == ["10", "12"]
     assert rig.asked_versions() == ["", "10", "", ""]
     assert "7, 10 was seen before" in logs[1]["err"]
@@ -638,8 +606,7 @@ def test_past_that_lasts_is_the_truth() -> None:
     source.every_list = page(rv=7)
     rig = ReflectorRig(source)
     rig.expiring_watch()
-    rig.last_watch()
-    logs = rig.run()
+    logs = rig.last_run()
     assert rig.store.replaces == ["10", "7"]
     assert rig.clock.now() == pytest.approx(31)
     assert "Cluster history rewound" in [entry["event"] for entry in logs]
@@ -647,10 +614,9 @@ def test_past_that_lasts_is_the_truth() -> None:
 
 def test_bookmark_from_the_past_leads_to_a_list() -> None:
     """A server whose history ends before what it sent is asked for a list."""
-    rig = ReflectorRig(FakeListerWatcher(lists=[page(rv=10), page(rv=12)]))
+    rig = rig_of(page(rv=10), page(rv=12))
     rig.watch([bookmark(7)])
-    rig.last_watch()
-    rig.run()
+    rig.last_run()
     assert rig.asked_versions() == ["", "10"]
     assert rig.reflector.statistics().relists == {"rewound": 1}
 
@@ -662,10 +628,9 @@ def test_error_handler_takes_the_place_of_the_log() -> None:
     """List and open errors go to the handler, and are not logged."""
     handled: list[Exception] = []
     denied = api_error(403, "Forbidden", "Access Denied")
-    rig = ReflectorRig(FakeListerWatcher(lists=[denied, page(), page()]), watch_error_handler=handled.append)
+    rig = rig_of(denied, page(), page(), watch_error_handler=handled.append)
     rig.source.watches.append(denied)
-    rig.last_watch()
-    logs = rig.run()
+    logs = rig.last_run()
     assert ["Access Denied" in str(error) for error in handled] == [True, True]
     assert logs == []
     assert rig.reflector.statistics().relists == {"error": 1}
@@ -678,9 +643,8 @@ def test_an_error_handler_that_raises_ends_nothing() -> None:
         raise ValueError("broken handler")
 
     denied = api_error(403, "Forbidden", "Access Denied")
-    rig = ReflectorRig(FakeListerWatcher(lists=[denied, page(rv=7)]), watch_error_handler=broken)
-    rig.last_watch()
-    logs = rig.run()
+    rig = rig_of(denied, page(rv=7), watch_error_handler=broken)
+    logs = rig.last_run()
     assert rig.rv() == "7"
     assert [(entry["event"], entry["err"]) for entry in logs] == [
         ("Watch error handler failed", "ValueError('broken handler')")
@@ -697,9 +661,8 @@ def test_a_log_that_cannot_be_written_ends_nothing(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(outage_module.log, "error", full, raising=False)
     monkeypatch.setattr(outage_module.log, "warning", full, raising=False)
-    rig = ReflectorRig(FakeListerWatcher(lists=[api_error(403, "Forbidden", "no"), page(rv=7)]))
-    rig.last_watch()
-    rig.run()
+    rig = rig_of(api_error(403, "Forbidden", "no"), page(rv=7))
+    rig.last_run()
     assert rig.rv() == "7"
     assert next(lines, None) is None
     assert rig.clock.slept == [UNTOLD_SECONDS]
@@ -708,8 +671,7 @@ def test_a_log_that_cannot_be_written_ends_nothing(monkeypatch: pytest.MonkeyPat
 def test_missing_permission_is_reported_at_once_and_passes_by_itself() -> None:
     """E09: one line with the fix, and one when it works; no restart."""
     rig = ReflectorRig(FakeListerWatcher(lists=[api_error(403, "Forbidden", "cannot list")] * 3 + [page()]))
-    rig.last_watch()
-    logs = rig.run()
+    logs = rig.last_run()
     assert [entry["event"] for entry in logs] == ["Failed to list", "Watching again"]
     assert logs[0]["fix"].startswith("allow list and watch of deployments.apps at cluster scope")
     assert logs[0]["retryIn"] == "1.0 s"

@@ -110,6 +110,18 @@ class ReflectorRig:
         """Script the next watch, which stops the reflector at its end."""
         return self.watch(*script).then(self.reflector.stop)
 
+    def last_round(
+        self, *script: list[WatchEvent[Deployment]] | Exception | None
+    ) -> list[MutableMapping[str, Any]]:
+        """One list_and_watch whose next watch is the last. Returns: the lines that it logged."""
+        self.last_watch(*script)
+        return self.round()
+
+    def last_run(self) -> list[MutableMapping[str, Any]]:
+        """All rounds, of which the next scripted watch is the last. Returns: the lines that they logged."""
+        self.last_watch()
+        return self.run()
+
     def expiring_watch(self, *script: list[WatchEvent[Deployment]]) -> FakeWatch[Deployment]:
         """Script the next watch, which ends the round with a 410."""
         return self.watch(*script).send(WatchEvent(EventType.ERROR, expired()))
