@@ -62,6 +62,11 @@ class Outcome(NamedTuple):
         assert "Traceback" not in self.text
         return True
 
+    def ends(self, code: int, *parts: str) -> bool:
+        """Whether it ended with this code, and all parts occur."""
+        assert self.code == code, self.text
+        return self.says(*parts)
+
 
 @pytest.fixture(autouse=True)
 def _nothing_configured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,9 +131,8 @@ def closed_port() -> Iterator[int]:
 
 def test_e01_no_configuration() -> None:
     """Every place that was looked at, and the way that needs no cluster."""
-    outcome = command()
-    assert outcome.code == 3
-    assert outcome.says(
+    assert command().ends(
+        3,
         "error: no cluster configuration found",
         "cause: looked in: --kubeconfig (not given), $KUBECONFIG (unset), ~/.kube/config (missing), "
         "in-cluster token (missing)",
@@ -157,10 +161,8 @@ def test_e02_a_kubeconfig_that_cannot_be_used(
     path = tmp_path / "k"
     if content is not None:
         path.write_text(content, encoding="utf-8")
-    outcome = command("--kubeconfig", str(path))
-    assert outcome.code == 3
-    assert outcome.says(
-        "error: kubeconfig ", "handloop errors E02", *(part.format(path=path) for part in parts)
+    assert command("--kubeconfig", str(path)).ends(
+        3, "error: kubeconfig ", "handloop errors E02", *(part.format(path=path) for part in parts)
     )
 
 
@@ -170,9 +172,7 @@ def test_e02_a_kubeconfig_that_cannot_be_used(
 )
 def test_e02_recognises_usual_slips(path: str, fix: str) -> None:
     """An unexpanded ~, and a list where one file belongs."""
-    outcome = command("--kubeconfig", path)
-    assert outcome.code == 3
-    assert outcome.says(fix, "handloop errors E02")
+    assert command("--kubeconfig", path).ends(3, fix, "handloop errors E02")
 
 
 NOWHERE = "https://127.0.0.1:1"
@@ -223,9 +223,8 @@ def test_e02_a_secret_in_a_url_is_never_shown(
 def test_e03_an_unknown_context(tmp_path: Path) -> None:
     """The contexts there are, and the nearest one; without one like it, a single way to look."""
     path = kubeconfig(tmp_path / "k", "https://h")
-    outcome = command("--kubeconfig", path, "--context", "dve")
-    assert outcome.code == 3
-    assert outcome.says(
+    assert command("--kubeconfig", path, "--context", "dve").ends(
+        3,
         'error: context "dve" not in kubeconfig',
         "cause: the kubeconfig has these contexts: dev, prod",
         "fix: did you mean dev? --context dev",
@@ -238,9 +237,8 @@ def test_e03_an_unknown_context(tmp_path: Path) -> None:
 def test_e04_nothing_listens(tmp_path: Path, closed_port: int) -> None:
     """Tried three times, and the message has the time that it took."""
     server = f"http://127.0.0.1:{closed_port}"
-    outcome = checked(kubeconfig(tmp_path / "k", server))
-    assert outcome.code == 4
-    assert outcome.says(
+    assert checked(kubeconfig(tmp_path / "k", server)).ends(
+        4,
         f"error: cannot reach {server}: connection refused (tried 3 times, 4s)",
         "cause: nothing listens there",
         "fix: kubectl cluster-info",
@@ -264,8 +262,8 @@ def test_e05_a_certificate_of_another_authority(tmp_path: Path) -> None:
     with WireServer(always(response()), tls=shown.server_context()) as server:
         path = kubeconfig(tmp_path / "k", server.url, **{"certificate-authority": str(expected)})
         outcome = checked(path)
-    assert outcome.code == 4
-    assert outcome.says(
+    assert outcome.ends(
+        4,
         'error: certificate for 127.0.0.1 not trusted (signed by "the-real-one")',
         server.url,
         "cause: the kubeconfig's CA belongs to another cluster",
@@ -281,8 +279,8 @@ def test_e06_an_expired_token(bare: SandboxCluster, tmp_path: Path) -> None:
     claims = base64.urlsafe_b64encode(json.dumps({"exp": 1_700_000_000}).encode()).decode().rstrip("=")
     token = f"eyJhbGciOiJub25lIn0.{claims}.canary"
     outcome = command("--kubeconfig", str(token_kubeconfig(bare, token, tmp_path / "k")))
-    assert outcome.code == 3
-    assert outcome.says(
+    assert outcome.ends(
+        3,
         "error: the API server did not accept your credentials (401)",
         "cause: token expired ",
         " d ago",
@@ -301,8 +299,8 @@ def test_e06_a_login_program_that_is_not_installed(bare: SandboxCluster, tmp_pat
         "interactiveMode": "Never",
     }
     outcome = command("--kubeconfig", kubeconfig(tmp_path / "k", bare.server, user={"exec": plugin}))
-    assert outcome.code == 3
-    assert outcome.says(
+    assert outcome.ends(
+        3,
         'error: exec plugin "handloop-no-such-plugin" not found in PATH',
         "cause: ",
         "fix: Install it from https://example.com",
@@ -313,9 +311,8 @@ def test_e06_a_login_program_that_is_not_installed(bare: SandboxCluster, tmp_pat
 
 def test_e07_no_crd(bare: SandboxCluster) -> None:
     """The command that installs it."""
-    outcome = command("--kubeconfig", str(bare.kubeconfig), "--preflight=exit")
-    assert outcome.code == 6
-    assert outcome.says(
+    assert command("--kubeconfig", str(bare.kubeconfig), "--preflight=exit").ends(
+        6,
         "error: the server has no resource foos.samplecontroller.k8s.io/v1alpha1",
         "cause: the CRD for foos is not installed",
         INSTALL_CRD,
@@ -339,9 +336,8 @@ def test_e08_a_crd_of_another_version(bare: SandboxCluster) -> None:
     bare.create(CRDS, definition)
     group = "/apis/samplecontroller.k8s.io/v1beta1"
     until(lambda: b'"foos"' in bare.transport.request("GET", group).body, "served", seconds=SECONDS)
-    outcome = command("--kubeconfig", str(bare.kubeconfig), "--preflight=exit")
-    assert outcome.code == 6
-    assert outcome.says(
+    assert command("--kubeconfig", str(bare.kubeconfig), "--preflight=exit").ends(
+        6,
         "error: the CRD foos.samplecontroller.k8s.io serves v1beta1; the controller needs v1alpha1",
         "cause: the CRD in the cluster belongs to another release",
         INSTALL_CRD,
@@ -386,9 +382,8 @@ def test_e08_a_crd_without_the_status_subresource(bare: SandboxCluster) -> None:
 )
 def test_e09_a_user_without_rights(alice: Path, argv: list[str], parts: list[str]) -> None:
     """Everything that is missing, at once, and the two commands that give it."""
-    outcome = command("--kubeconfig", str(alice), "--preflight=exit", *argv)
-    assert outcome.code == 5
-    assert outcome.says(
+    assert command("--kubeconfig", str(alice), "--preflight=exit", *argv).ends(
+        5,
         *parts,
         "cause: missing 12 of 12 permissions: get foos.samplecontroller.k8s.io, list foos",
         "patch deployments.apps, watch deployments.apps, create events, patch events",
@@ -417,8 +412,8 @@ def test_e10_a_taken_port(tmp_path: Path, closed_port: int, flag: str, purpose: 
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
         outcome = command("--kubeconfig", path, flag, address)
-    assert outcome.code == 7
-    assert outcome.says(
+    assert outcome.ends(
+        7,
         f"error: cannot listen on {address} for {purpose}",
         "cause: in use by pid ",
         f"fix: {another} for another port, {flag}=0 to turn it off",
