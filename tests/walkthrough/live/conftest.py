@@ -38,6 +38,11 @@ class FooProgram:
         """Make a Foo, as another client would."""
         self.cluster.foo(name, replicas, **metadata)
 
+    def synced_foo(self) -> None:
+        """Make the Foo `a`, and wait until it was synced."""
+        self.foo("a")
+        self.wait_idle()
+
     def foos(self) -> SharedIndexInformer[Foo]:
         """The informer of Foos."""
         return next(one for one in self.parts.informers() if one.kind is Foo)

@@ -20,8 +20,7 @@ def test_axe_finds_nothing_serious(
     browser: Browser, live: LiveServer, program: Any, width: int, scheme: Literal["light", "dark"]
 ) -> None:
     """With tokens, results, a step's source and a tick on the page; no lesser findings, either."""
-    program.foo("a")
-    program.wait_idle()
+    program.synced_foo()
     with tab(browser, live.url, width=width, height=800, scheme=scheme, still=True) as opened:
         page = opened.page
         page.click("#live")

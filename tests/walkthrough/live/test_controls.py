@@ -19,8 +19,7 @@ def on(controls: Controls, name: str) -> Any:
 
 def test_fifty_changes_while_the_workers_pause_are_one_sync(program: Any) -> None:
     """The queue holds the key once; the second pause lets the workers go on."""
-    program.foo("a")
-    program.wait_idle()
+    program.synced_foo()
     assert program.controls.act("pause", {}) == "no worker gets a key"
     assert on(program.controls, "pause") is True
     before = len(program.told(8))
@@ -36,8 +35,7 @@ def test_fifty_changes_while_the_workers_pause_are_one_sync(program: Any) -> Non
 
 def test_three_failures_back_off_twice_as_long_each(program: Any) -> None:
     """5, 10, 20 ms; then the sync succeeds, and forgets three failures."""
-    program.foo("a")
-    program.wait_idle()
+    program.synced_foo()
     # on a busy machine the first sync may meet a conflict of its own
     before = len(program.retries())
     program.controls.act("fail", KEY)
@@ -50,8 +48,7 @@ def test_a_killed_watch_goes_on_without_a_relist(program: Any) -> None:
     foos = program.foos()
     before = foos.statistics().reflector.watches
     program.controls.act("kill-watch", {})
-    program.foo("a")
-    program.wait_idle()
+    program.synced_foo()
     reflector = foos.statistics().reflector
     assert (reflector.watches, reflector.relists) == (before + 1, {})
 
@@ -69,8 +66,7 @@ def test_410_is_a_relist_and_a_tombstone(program: Any) -> None:
 
 def test_a_change_of_replicas_reaches_the_deployment(program: Any) -> None:
     """A patch by the controller."""
-    program.foo("a")
-    program.wait_idle()
+    program.synced_foo()
     program.controls.act("scale", {**KEY, "replicas": 3})
     path = "/apis/apps/v1/namespaces/default/deployments/a"
     eventually(lambda: program.get(path)["spec"]["replicas"] == 3, "three replicas")
@@ -78,8 +74,7 @@ def test_a_change_of_replicas_reaches_the_deployment(program: Any) -> None:
 
 def test_a_deleted_deployment_comes_back(program: Any) -> None:
     """With another UID."""
-    program.foo("a")
-    program.wait_idle()
+    program.synced_foo()
     path = "/apis/apps/v1/namespaces/default/deployments/a"
     before = program.get(path)["metadata"]["uid"]
     program.controls.act("delete-deployment", KEY)
@@ -102,8 +97,7 @@ def test_a_slow_handler_keeps_its_own_buffer_waiting_and_nothing_else(program: A
 
 def test_a_missing_done_keeps_the_key_from_every_worker(program: Any) -> None:
     """Changes stay in dirty; the done() that follows at last lets them go."""
-    program.foo("a")
-    program.wait_idle()
+    program.synced_foo()
     program.controls.act("lose-done", KEY)
     queue = program.parts.queues()["foo"]
     eventually(lambda: queue.statistics().in_flight == 1, "a key that stays")
@@ -135,15 +129,13 @@ def test_an_impossible_experiment_gives_the_reason(program: Any) -> None:
         outside.act("fail", {"key": "default/missing"})
     with pytest.raises(ControlError, match="--leader-elect"):
         program.controls.act("steal-lease", {})
-    program.foo("a")
-    program.wait_idle()
+    program.synced_foo()
     with pytest.raises(ControlError, match="no requests"):
         outside.act("scale", KEY)
 
 
 def test_a_refusal_of_the_server_is_reported(program: Any) -> None:
     """With its status."""
-    program.foo("a")
-    program.wait_idle()
+    program.synced_foo()
     with pytest.raises(ControlError, match="422"):
         program.controls.act("scale", {**KEY, "replicas": 99})

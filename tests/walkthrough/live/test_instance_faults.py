@@ -12,8 +12,7 @@ from support.checks.captured_logs import captured_logs
 
 def test_restore_leaves_the_instances_as_they_were(program: Any) -> None:
     """No wrapped method stays, no handler is slow, no queue is held, and nothing is in flight."""
-    program.foo("a")
-    program.wait_idle()
+    program.synced_foo()
     queue = program.parts.queues()["foo"]
     controller = program.parts.syncs()["foo"].owner
     listener = program.parts.listeners("foos")[0]

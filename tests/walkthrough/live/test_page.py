@@ -74,8 +74,7 @@ def test_every_step_lights_up_after_a_foo(browser: Browser, live: LiveServer, pr
 
 def test_each_experiment_is_ticked_when_it_was_seen(browser: Browser, live: LiveServer, program: Any) -> None:
     """One after the other, the last three of which are switches: they are switched back."""
-    program.foo("a")
-    program.wait_idle()
+    program.synced_foo()
     with tab(browser, live.url) as opened:
         page = opened.page
         page.click("#live")
@@ -141,8 +140,7 @@ def test_after_a_restart_the_page_has_a_new_snapshot(browser: Browser, program: 
 
 def test_a_name_is_text(browser: Browser, live: LiveServer, program: Any) -> None:
     """With markup in place of every text of the stream nothing runs, and the markup is what one reads."""
-    program.foo("a")
-    program.wait_idle()
+    program.synced_foo()
     with tab(browser, live.url) as opened:
         page = opened.page
         page.route("**/debug/live/events", lambda route: route.fulfill(**_nasty_stream()))
@@ -221,8 +219,7 @@ def test_the_ring_can_be_walked_with_the_keyboard(browser: Browser, live: LiveSe
     with tab(browser, live.url) as opened:
         page = opened.page
         page.click("#live")
-        program.foo("a")
-        program.wait_idle()
+        program.synced_foo()
         wait(page, "Number(document.querySelector('#scrub').max) > 20")
         page.evaluate("document.activeElement.blur()")
         page.keyboard.press("Space")

@@ -249,8 +249,7 @@ def test_before_the_controllers_start_the_pages_report_it() -> None:
 
 def test_the_pages_for_debugging(live: LiveServer, program: Any) -> None:
     """State, comparison, stacks, and the source of a step."""
-    program.foo("a")
-    program.wait_idle()
+    program.synced_foo()
     assert json.loads(fetch(live, "/debug/state")[1])["objects"][0]["count"] == 1
     compared = json.loads(fetch(live, "/debug/compare")[1])
     assert {row["name"]: row["cached"] for row in compared}["foos.samplecontroller.k8s.io"] == 1
