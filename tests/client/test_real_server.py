@@ -146,10 +146,6 @@ def config_map(name: str, namespace: str, **data: str) -> ConfigMap:
     return ConfigMap(metadata=ObjectMeta(name=name, namespace=namespace), data=FrozenMap(data))
 
 
-def make_widget(name: str, namespace: str, size: int = 1) -> Widget:
-    return Widget(metadata=ObjectMeta(name=name, namespace=namespace), spec=WidgetSpec(size=size))
-
-
 def test_create_get_update_delete(maps: ResourceClient[ConfigMap], namespace: str) -> None:
     """An object can be made, read, replaced and removed, and each answer is the stored object."""
     created = maps.create(config_map("crud", namespace, a="1"), field_manager="tests")
@@ -221,7 +217,7 @@ def test_an_object_that_does_not_fit_is_quarantined(
 ) -> None:
     """Objects the server accepts and our view does not are named; the others arrive."""
     page = widgets.list(namespace)
-    widgets.create(make_widget("fits", namespace))
+    widgets.create(Widget(metadata=ObjectMeta(name="fits", namespace=namespace), spec=WidgetSpec(size=1)))
     body = {
         "apiVersion": f"{GROUP}/v1",
         "kind": "Widget",

@@ -143,21 +143,10 @@ def test_namespace_index_needs_metadata() -> None:
 # -- the values of an index
 
 
-def words(obj: str) -> Sequence[str]:
-    return obj.split()
-
-
-def index_of(*objects: tuple[str, str]) -> StoreIndex[str]:
-    """An index of keys and objects; an object is its values, parted by spaces."""
-    index = StoreIndex(words)
-    for key, obj in objects:
-        index.change(key, None, obj)
-    return index
-
-
 def test_change_to_the_same_values_touches_nothing() -> None:
     """The usual update of an object leaves its index alone: who holds the set of keys sees no change."""
-    index = index_of(("1", "a"))
+    index: StoreIndex[str] = StoreIndex(str.split)
+    index.change("1", None, "a")
     keys = index.keys("a")
     index.change("1", "a", "a")
     assert index.keys("a") is keys

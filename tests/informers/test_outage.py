@@ -182,12 +182,6 @@ def test_bug_is_logged_with_its_traceback() -> None:
     assert isinstance(logs[0]["exc_info"], ValueError)
 
 
-def forbidden() -> ListFailed:
-    error = ListFailed("failed to list deployments.apps/v1: 403")
-    error.__cause__ = api_error(403, "Forbidden")
-    return error
-
-
 @pytest.mark.parametrize("namespace", ["", "demo"])
 def test_the_line_has_the_fix(namespace: str) -> None:
     """E06, E07, E09: if a user has to act, the first line has the fix, for the right namespace."""
@@ -224,9 +218,9 @@ def test_403_after_a_restart_of_the_server_does_not_blame_the_roles() -> None:
     with capture_logs() as logs:
         rig.outage.wait(Doing.OPEN_WATCH, refused())
         for _ in range(5):
-            rig.outage.wait(Doing.LIST, forbidden())
+            rig.outage.wait(Doing.LIST, wrapped(api_error(403, "Forbidden")))
         rig.outage.over(Doing.OPEN_WATCH)
-        rig.outage.wait(Doing.LIST, forbidden())
+        rig.outage.wait(Doing.LIST, wrapped(api_error(403, "Forbidden")))
     gone, anew, lasting, well, again = logs
     assert gone["event"] == "Failed to watch"
     assert (anew["hint"].startswith("this was allowed before"), "fix" in anew) == (True, False)
@@ -273,18 +267,13 @@ def test_the_end_of_logged_trouble_is_logged_after_a_429_too() -> None:
 # -- the cause of a failure
 
 
-def _behind(cause: Exception, error: Exception) -> Exception:
-    error.__cause__ = cause
-    return error
-
-
 @pytest.mark.parametrize(
     ("error", "unanswered"),
     [
         (ConnectionRefused("refused"), True),
         (ConnectionBroken("reset"), True),
         (DeadlineExceeded("10 s"), True),
-        (_behind(ConnectionRefused("refused"), ListFailed("failed to list")), True),
+        (wrapped(ConnectionRefused("refused")), True),
         (TLSError("unknown authority"), False),
         (api_error(500, "InternalError"), False),
     ],
