@@ -54,9 +54,14 @@ class Rig:
         return json.loads(self.sent.body)
 
 
-def test_create() -> None:
+@pytest.fixture
+def rig() -> Rig:
+    """Every answer is a Foo."""
+    return Rig()
+
+
+def test_create(rig: Rig) -> None:
     """POST to the collection of the object's namespace; the stored object comes back."""
-    rig = Rig()
     created = rig.foos.create(FOO, field_manager="me")
     assert (rig.sent.method, rig.sent.path) == ("POST", f"{ROOT}/namespaces/ns/foos")
     assert rig.sent.query == {"fieldManager": "me"}
@@ -66,17 +71,15 @@ def test_create() -> None:
     assert created.metadata.resource_version == "8"
 
 
-def test_create_in_a_given_namespace() -> None:
+def test_create_in_a_given_namespace(rig: Rig) -> None:
     """A namespace that is given beats the object's."""
-    rig = Rig()
     rig.foos.create(FOO, namespace="other", dry_run=True)
     assert rig.sent.path == f"{ROOT}/namespaces/other/foos"
     assert rig.sent.query == {"dryRun": "All"}
 
 
-def test_get() -> None:
+def test_get(rig: Rig) -> None:
     """GET of the object, or of a subresource that has its shape."""
-    rig = Rig()
     assert rig.foos.get("web", namespace="ns").spec.replicas == 2
     assert (rig.sent.method, rig.sent.path) == ("GET", f"{ROOT}/namespaces/ns/foos/web")
     rig.foos.get("web", namespace="ns", subresource="status")
@@ -98,17 +101,15 @@ def test_managed_fields_come_only_to_those_who_may_read_them() -> None:
     assert accepted == [plain] * 2 + [dropping] * 3 + [plain] * 3
 
 
-def test_names_are_encoded() -> None:
+def test_names_are_encoded(rig: Rig) -> None:
     """A name cannot lead to another URL."""
-    rig = Rig()
     rig.foos.get("../../pods?x=1", namespace="a/b")
     assert rig.sent.path == f"{ROOT}/namespaces/a%2Fb/foos/..%2F..%2Fpods%3Fx%3D1"
 
 
 @pytest.mark.parametrize("call", ["get", "delete", "patch", "update"])
-def test_an_empty_name_is_refused(call: str) -> None:
+def test_an_empty_name_is_refused(rig: Rig, call: str) -> None:
     """Without a name the path would be that of the whole collection, which a delete would empty."""
-    rig = Rig()
     actions: dict[str, Any] = {
         "get": lambda: rig.foos.get("", namespace="ns"),
         "delete": lambda: rig.foos.delete("", namespace="ns"),
@@ -148,9 +149,8 @@ def test_watch_reads_events() -> None:
     assert stream.read() == []
 
 
-def test_update_and_update_status() -> None:
+def test_update_and_update_status(rig: Rig) -> None:
     """PUT of the whole object to its path, and of its status to the subresource."""
-    rig = Rig()
     rig.foos.update(FOO, field_manager="me")
     assert (rig.sent.method, rig.sent.path) == ("PUT", f"{ROOT}/namespaces/ns/foos/web")
     assert rig.body()["metadata"]["resourceVersion"] == "7"
@@ -160,9 +160,8 @@ def test_update_and_update_status() -> None:
     assert rig.body()["status"] == {"availableReplicas": 1}
 
 
-def test_an_update_of_a_partial_view_is_refused() -> None:
+def test_an_update_of_a_partial_view_is_refused(rig: Rig) -> None:
     """It would erase what the view does not hold, such as a container's command. Nothing is sent."""
-    rig = Rig()
     deployments = rig.client.resource(Deployment)
     for update in (deployments.update, deployments.update_status):
         with pytest.raises(TypeError, match=r"update.* of a partial view, Deployment, .*: patch or apply"):
@@ -183,18 +182,18 @@ def test_an_update_of_a_partial_view_is_refused() -> None:
         (PatchType.APPLY, "application/apply-patch+yaml", {"apiVersion": "x", "kind": "Foo"}),
     ],
 )
-def test_each_patch_type_has_its_media_type(patch_type: PatchType, media_type: str, patch: Any) -> None:
+def test_each_patch_type_has_its_media_type(
+    rig: Rig, patch_type: PatchType, media_type: str, patch: Any
+) -> None:
     """The server distinguishes the four kinds of patches by Content-Type."""
-    rig = Rig()
     rig.foos.patch("web", patch, namespace="ns", patch_type=patch_type)
     assert rig.sent.method == "PATCH"
     assert rig.sent.headers["content-type"] == media_type
     assert rig.body() == patch
 
 
-def test_patch_options() -> None:
+def test_patch_options(rig: Rig) -> None:
     """Subresource, manager, force and dry run are sent; bytes are sent as they are."""
-    rig = Rig()
     rig.foos.patch(
         "web", b'{"a":1}', namespace="ns", subresource="status", field_manager="me", force=True, dry_run=True
     )
@@ -205,9 +204,8 @@ def test_patch_options() -> None:
     assert rig.sent.query == {"force": "false"}
 
 
-def test_delete_with_preconditions() -> None:
+def test_delete_with_preconditions(rig: Rig) -> None:
     """Preconditions and policies travel in DeleteOptions."""
-    rig = Rig()
     rig.foos.delete(
         "web",
         namespace="ns",
@@ -272,9 +270,8 @@ def test_requests_can_be_given_less_time() -> None:
     assert rig.sent.timeout_seconds is None
 
 
-def test_an_object_without_its_namespace_is_not_asked_for() -> None:
+def test_an_object_without_its_namespace_is_not_asked_for(rig: Rig) -> None:
     """The server would answer "no such page", which reads as if the object were gone."""
-    rig = Rig()
     foo = Foo(metadata=ObjectMeta(name="web"), spec=FooSpec(deployment_name="web"))
     for ask in (
         lambda: rig.foos.get("web"),
@@ -289,9 +286,8 @@ def test_an_object_without_its_namespace_is_not_asked_for() -> None:
     assert rig.transport.sent == []
 
 
-def test_clients_name_their_program() -> None:
+def test_clients_name_their_program(rig: Rig) -> None:
     """For a notebook, or a debugger."""
-    rig = Rig()
     assert repr(rig.client).startswith("<Client of ")
     assert repr(rig.foos) == "<ResourceClient of foos.samplecontroller.k8s.io/v1alpha1>"
 

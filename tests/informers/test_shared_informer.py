@@ -61,6 +61,12 @@ def make_rig() -> Iterator[MakeRig]:
         rig.close()
 
 
+@pytest.fixture
+def rig(make_rig: MakeRig) -> InformerRig:
+    """An informer of two Deployments."""
+    return make_rig()
+
+
 def source_of(rig: InformerRig) -> FakeSource:
     assert isinstance(rig.source, FakeSource)
     return rig.source
@@ -145,9 +151,8 @@ def test_transform_runs_once_per_object(make_rig: MakeRig, supports_watch_list: 
     assert calls == ["a", "b", "c"]
 
 
-def test_transform_that_fails_on_a_list_is_tried_again(make_rig: MakeRig) -> None:
+def test_transform_that_fails_on_a_list_is_tried_again(rig: InformerRig) -> None:
     """The whole list fails, and comes again after the pause."""
-    rig = make_rig()
     broken = threading.Event()
     broken.set()
 
@@ -239,9 +244,8 @@ def test_object_on_which_an_index_function_fails_is_mirrored(
     ]
 
 
-def test_object_that_no_longer_fits_leaves_the_store(make_rig: MakeRig) -> None:
+def test_object_that_no_longer_fits_leaves_the_store(rig: InformerRig) -> None:
     """It is gone from the cache with its last state, is reported, and comes back when it fits."""
-    rig = make_rig()
     handler, _ = rig.handle()
     told: list[Undecodable] = []
     rig.informer.on_undecodable(told.append)
@@ -331,18 +335,16 @@ def test_indexes_before_and_after_the_start(make_rig: MakeRig) -> None:
     assert names(rig.informer.indexer.by_index("name", "b")) == ["b"]
 
 
-def test_index_cannot_be_added_after_the_stop(make_rig: MakeRig) -> None:
+def test_index_cannot_be_added_after_the_stop(rig: InformerRig) -> None:
     """A stopped informer takes nothing more."""
-    rig = make_rig()
     rig.run_synced()
     rig.close()
     with pytest.raises(InformerStopped, match="indexer was not added because it has stopped already"):
         rig.informer.add_indexers({"app": by_app})
 
 
-def test_states_of_an_informer(make_rig: MakeRig) -> None:
+def test_states_of_an_informer(rig: InformerRig) -> None:
     """Before run neither started nor stopped; running started; after the stop both."""
-    rig = make_rig()
     states = []
 
     def note() -> None:
@@ -368,9 +370,8 @@ def test_informer_that_is_stopped_before_it_synced_never_syncs(make_rig: MakeRig
     assert not rig.informer.has_synced()
 
 
-def test_informer_runs_once(make_rig: MakeRig) -> None:
+def test_informer_runs_once(rig: InformerRig) -> None:
     """A second run returns at once with a warning, while it runs and after it has stopped."""
-    rig = make_rig()
     rig.run_synced()
     with capture_logs() as logs:
         rig.informer.run(threading.Event())
@@ -379,9 +380,8 @@ def test_informer_runs_once(make_rig: MakeRig) -> None:
     assert [entry["log_level"] for entry in logs] == ["warning", "warning"]
 
 
-def test_stop_event_ends_the_informer_within_a_second(make_rig: MakeRig) -> None:
+def test_stop_event_ends_the_informer_within_a_second(rig: InformerRig) -> None:
     """Setting the event given to run is enough: the loop looks at it once a second."""
-    rig = make_rig()
     rig.run_synced()
     rig.until(rig._loop_waits)
     rig.stop.set()
@@ -389,17 +389,15 @@ def test_stop_event_ends_the_informer_within_a_second(make_rig: MakeRig) -> None
     rig.until(rig.informer.is_stopped)
 
 
-def test_informer_stopped_before_run_ends_at_once(make_rig: MakeRig) -> None:
+def test_informer_stopped_before_run_ends_at_once(rig: InformerRig) -> None:
     """A stop that comes first is not lost."""
-    rig = make_rig()
     rig.informer.stop()
     rig.run()
     rig.until(rig.informer.is_stopped)
 
 
-def test_stopped_stop_event_ends_run_at_once(make_rig: MakeRig) -> None:
+def test_stopped_stop_event_ends_run_at_once(rig: InformerRig) -> None:
     """Run with an event that is already set starts and ends."""
-    rig = make_rig()
     rig.stop.set()
     rig.informer.run(rig.stop)
     assert (rig.informer.statistics().started, rig.informer.is_stopped()) == (True, True)
@@ -427,9 +425,8 @@ def test_reflector_that_hangs_in_a_list_is_left_behind(
     assert rig.informer.indexer.list() == []
 
 
-def test_settings_are_refused_after_the_start(make_rig: MakeRig) -> None:
+def test_settings_are_refused_after_the_start(rig: InformerRig) -> None:
     """Transform and error handler must be set before run."""
-    rig = make_rig()
     rig.run_synced()
     with pytest.raises(InformerStarted, match="informer has already started"):
         rig.informer.set_transform(shout)
@@ -471,9 +468,8 @@ def test_error_handler_gets_the_error_of_a_failed_list(make_rig: MakeRig) -> Non
 # -- handlers
 
 
-def test_late_handler_gets_what_is_stored_as_initial(make_rig: MakeRig) -> None:
+def test_late_handler_gets_what_is_stored_as_initial(rig: InformerRig) -> None:
     """Long after the sync, the adds of its snapshot carry the initial mark."""
-    rig = make_rig()
     first, _ = rig.handle()
     rig.run_watching()
     source_of(rig).add(deployment("pod3"))
@@ -482,9 +478,8 @@ def test_late_handler_gets_what_is_stored_as_initial(make_rig: MakeRig) -> None:
     assert sorted(late.wait_for(3)) == ["add pod1 1 initial", "add pod2 1 initial", "add pod3 2 initial"]
 
 
-def test_handler_is_not_added_to_a_stopped_informer(make_rig: MakeRig) -> None:
+def test_handler_is_not_added_to_a_stopped_informer(rig: InformerRig) -> None:
     """The error has the reason, and names the handler."""
-    rig = make_rig()
     rig.run_synced()
     rig.close()
     with pytest.raises(
@@ -494,9 +489,8 @@ def test_handler_is_not_added_to_a_stopped_informer(make_rig: MakeRig) -> None:
         rig.handle()
 
 
-def test_removed_handlers_get_nothing_more(make_rig: MakeRig) -> None:
+def test_removed_handlers_get_nothing_more(rig: InformerRig) -> None:
     """Two handlers, remove the second, then the first: 2, 1, 0 listeners."""
-    rig = make_rig()
     first, first_registration = rig.handle()
     second, second_registration = rig.handle()
     rig.run_watching()
@@ -525,9 +519,8 @@ def test_foreign_and_removed_registrations_are_ignored(make_rig: MakeRig) -> Non
     assert rig.informer.statistics().listeners == ()
 
 
-def test_what_is_no_registration_is_an_error(make_rig: MakeRig) -> None:
+def test_what_is_no_registration_is_an_error(rig: InformerRig) -> None:
     """The wrong kind of object."""
-    rig = make_rig()
     with pytest.raises(TypeError, match="invalid registration"):
         rig.informer.remove_event_handler("handler")  # type: ignore[arg-type] # the point of the test
 
@@ -547,9 +540,8 @@ def test_same_handler_may_be_added_twice(make_rig: MakeRig) -> None:
     assert handler.wait_for("add c 3 late").count("add b 2 late") == 1
 
 
-def test_handler_may_be_removed_after_the_stop(make_rig: MakeRig) -> None:
+def test_handler_may_be_removed_after_the_stop(rig: InformerRig) -> None:
     """No error."""
-    rig = make_rig()
     _, registration = rig.handle()
     rig.run_synced()
     rig.close()
@@ -557,9 +549,8 @@ def test_handler_may_be_removed_after_the_stop(make_rig: MakeRig) -> None:
     rig.informer.shut_down_event_handler(registration)
 
 
-def test_registration_knows_when_its_handler_is_up_to_date(make_rig: MakeRig) -> None:
+def test_registration_knows_when_its_handler_is_up_to_date(rig: InformerRig) -> None:
     """False before run, true after; a late one only when its adds have returned."""
-    rig = make_rig()
     _, registration = rig.handle()
     assert not registration.has_synced()
     rig.run_synced()
@@ -606,9 +597,8 @@ def test_removal_does_not_wait_for_a_running_call(make_rig: MakeRig) -> None:
     handler.wait_for(1)
 
 
-def test_shutting_down_a_handler_that_never_ran_returns_at_once(make_rig: MakeRig) -> None:
+def test_shutting_down_a_handler_that_never_ran_returns_at_once(rig: InformerRig) -> None:
     """Added before the start, or after it, or never started at all."""
-    rig = make_rig()
     _, before = rig.handle()
     rig.informer.shut_down_event_handler(before)
     rig.run_synced()
@@ -729,9 +719,8 @@ def test_resync_leaves_waiting_changes_alone(make_rig: MakeRig) -> None:
 # -- seen from outside
 
 
-def test_statistics_are_a_snapshot_of_everything(make_rig: MakeRig) -> None:
+def test_statistics_are_a_snapshot_of_everything(rig: InformerRig) -> None:
     """Before run nothing is known of the reflector; after the sync all is."""
-    rig = make_rig()
     handler, _ = rig.handle()
     before = rig.informer.statistics()
     assert (before.started, before.synced, before.objects, before.reflector) == (False, False, 0, None)

@@ -20,14 +20,19 @@ def get_in_flight(queue: AnyQueue, *items: str) -> None:
         assert queue.get() == item
 
 
+@pytest.fixture
+def queue(new_queue: NewQueue) -> AnyQueue:
+    """Either queue, empty."""
+    return new_queue()
+
+
 @both_queues
-def test_drain_waits_for_what_is_in_flight(new_queue: NewQueue, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_drain_waits_for_what_is_in_flight(queue: AnyQueue, monkeypatch: pytest.MonkeyPatch) -> None:
     """
     A drain returns only after the last done, and get raises ShutDown meanwhile.
 
     Follows TestQueueDrainageUsingShutDownWithDrain.
     """
-    queue = new_queue()
     get_in_flight(queue, "foo", "bar")
     waits = Waits(monkeypatch, queue._drained)
     order: list[str] = []
@@ -50,9 +55,8 @@ def test_drain_waits_for_what_is_in_flight(new_queue: NewQueue, monkeypatch: pyt
 
 
 @both_queues
-def test_shut_down_does_not_wait_for_what_is_in_flight(new_queue: NewQueue) -> None:
+def test_shut_down_does_not_wait_for_what_is_in_flight(queue: AnyQueue) -> None:
     """shut_down returns although nothing is ever done. Follows TestNoQueueDrainageUsingShutDown."""
-    queue = new_queue()
     get_in_flight(queue, "foo", "bar")
     Background(queue.shut_down).result()
 
@@ -62,13 +66,12 @@ def test_shut_down_does_not_wait_for_what_is_in_flight(new_queue: NewQueue) -> N
 
 
 @both_queues
-def test_shut_down_releases_a_drain(new_queue: NewQueue, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_shut_down_releases_a_drain(queue: AnyQueue, monkeypatch: pytest.MonkeyPatch) -> None:
     """
     shut_down from elsewhere ends blocked drains at once.
 
     Follows TestForceQueueShutdownUsingShutDown.
     """
-    queue = new_queue()
     get_in_flight(queue, "foo", "bar")
     waits = Waits(monkeypatch, queue._drained)
     drainers = [Background(queue.shut_down_with_drain) for _ in range(2)]
@@ -81,13 +84,12 @@ def test_shut_down_releases_a_drain(new_queue: NewQueue, monkeypatch: pytest.Mon
 
 
 @both_queues
-def test_drain_with_an_item_added_again(new_queue: NewQueue, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_drain_with_an_item_added_again(queue: AnyQueue, monkeypatch: pytest.MonkeyPatch) -> None:
     """
     An item added again before the drain is still delivered, also after a ShutDown.
 
     Follows TestQueueDrainageUsingShutDownWithDrainWithDirtyItem.
     """
-    queue = new_queue()
     get_in_flight(queue, "foo")
     queue.add("foo")
     waits = Waits(monkeypatch, queue._drained)
@@ -109,9 +111,8 @@ class Big:
 
 
 @both_queues
-def test_a_done_item_can_be_collected(new_queue: NewQueue) -> None:
+def test_a_done_item_can_be_collected(queue: AnyQueue) -> None:
     """The queue keeps no reference to an item that is done. Follows TestGarbageCollection."""
-    queue = new_queue()
     big = Big()
     alive = weakref.ref(big)
     queue.add(big)
@@ -140,9 +141,8 @@ def test_add_is_ignored_while_shutting_down(new_queue: NewQueue) -> None:
 
 
 @both_queues
-def test_done_without_get_does_nothing(new_queue: NewQueue) -> None:
+def test_done_without_get_does_nothing(queue: AnyQueue) -> None:
     """Done of an unknown item is no error; of a waiting one it does not queue it twice."""
-    queue = new_queue()
     queue.done("unknown")
     assert len(queue) == 0
     queue.add("waiting")
@@ -152,9 +152,8 @@ def test_done_without_get_does_nothing(new_queue: NewQueue) -> None:
 
 
 @both_queues
-def test_shut_down_ends_blocked_getters(new_queue: NewQueue, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_shut_down_ends_blocked_getters(queue: AnyQueue, monkeypatch: pytest.MonkeyPatch) -> None:
     """All getters that wait on an empty queue get ShutDown."""
-    queue = new_queue()
     waits = Waits(monkeypatch, queue._item_ready)
     getters = [Background(queue.get) for _ in range(5)]
     waits.wait_for(5)
@@ -178,14 +177,13 @@ def test_add_all_wakes_a_getter_per_item(monkeypatch: pytest.MonkeyPatch) -> Non
 
 @both_queues
 def test_done_wakes_a_getter_for_what_was_added_again(
-    new_queue: NewQueue, monkeypatch: pytest.MonkeyPatch
+    queue: AnyQueue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
     Adds during the work make one more delivery, which the done hands to a getter that waits.
 
     Follows TestCollapseWhileProcessing.
     """
-    queue = new_queue()
     get_in_flight(queue, "foo")
     waits = Waits(monkeypatch, queue._item_ready)
     getter = Background(queue.get)
@@ -202,10 +200,9 @@ def test_done_wakes_a_getter_for_what_was_added_again(
 
 @both_queues
 def test_add_all_wakes_getters_also_when_an_item_is_bad(
-    new_queue: NewQueue, monkeypatch: pytest.MonkeyPatch
+    queue: AnyQueue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Items before one that cannot be hashed reach the getter that waits."""
-    queue = new_queue()
     waits = Waits(monkeypatch, queue._item_ready)
     getter = Background(queue.get)
     waits.wait_for()
@@ -217,10 +214,9 @@ def test_add_all_wakes_getters_also_when_an_item_is_bad(
 
 @both_queues
 def test_a_getter_that_is_interrupted_passes_its_wake_up_on(
-    new_queue: NewQueue, monkeypatch: pytest.MonkeyPatch
+    queue: AnyQueue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A wake-up that reaches a thread which is being interrupted goes to another getter."""
-    queue = new_queue()
     waits = Waits(monkeypatch, queue._item_ready)
     other = Background(queue.get)
     waits.wait_for()
@@ -251,9 +247,8 @@ def test_leaving_the_context_shuts_down(new_queue: NewQueue) -> None:
 
 
 @both_queues
-def test_the_states_are_distinguished(new_queue: NewQueue) -> None:
+def test_the_states_are_distinguished(queue: AnyQueue) -> None:
     """Waiting, in flight, and added again while in flight: counted, and as items, at most so many of each."""
-    queue = new_queue()
     get_in_flight(queue, "a", "b")
     queue.add_all(["a", "c", "d", "e"])
     assert queue.statistics() == QueueStatistics(queued=3, in_flight=2, readded=1, delayed=0)
@@ -263,9 +258,8 @@ def test_the_states_are_distinguished(new_queue: NewQueue) -> None:
 
 
 @both_queues
-def test_operations_wait_for_a_taken_lock(new_queue: NewQueue, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_operations_wait_for_a_taken_lock(queue: AnyQueue, monkeypatch: pytest.MonkeyPatch) -> None:
     """Add, get and done that find the lock taken go the way that waits for it."""
-    queue = new_queue()
     contended: list[object] = []
 
     def take(lock: Lock) -> None:

@@ -112,9 +112,14 @@ class Tools:
         return live
 
 
-def test_the_client_reports_each_accepted_write() -> None:
+@pytest.fixture
+def tools() -> Tools:
+    """No object has been applied yet."""
+    return Tools()
+
+
+def test_the_client_reports_each_accepted_write(tools: Tools) -> None:
     """All verbs; not a read, a dry run or a refusal; the original client reports nothing."""
-    tools = Tools()
     maps = tools.context.client.resource(ConfigMap)
     made = maps.create(ConfigMap(metadata=ObjectMeta(name="a", namespace="default")))
     maps.create(ConfigMap(metadata=ObjectMeta(name="b", namespace="default")), dry_run=True)
@@ -129,9 +134,8 @@ def test_the_client_reports_each_accepted_write() -> None:
     assert tools.told == [("create", 201), ("update", 200), ("patch", 200), ("delete", 200)]
 
 
-def test_an_apply_creates_repairs_and_is_quiet() -> None:
+def test_an_apply_creates_repairs_and_is_quiet(tools: Tools) -> None:
     """In the controller's name, under the owner's control, and only what differs."""
-    tools = Tools()
     made = tools.apply("hello")
     assert made.metadata.owner_references == (new_controller_ref(tools.owner),)
     assert tools.sync().data == {"text": "hello"}
@@ -146,9 +150,8 @@ def test_an_apply_creates_repairs_and_is_quiet() -> None:
     assert tools.recorder.take() == []
 
 
-def test_what_is_no_longer_wanted_goes() -> None:
+def test_what_is_no_longer_wanted_goes(tools: Tools) -> None:
     """A revoked key, though all that is wanted is there; also one that an earlier process applied."""
-    tools = Tools()
     both = ConfigMap(metadata=ObjectMeta(name="a", namespace="default"), data=FrozenMap({"x": "1", "y": "1"}))
     tools.context.apply(both, owner=tools.owner)
     one = replace(both, data=FrozenMap({"x": "1"}))
@@ -161,9 +164,8 @@ def test_what_is_no_longer_wanted_goes() -> None:
     assert tools.sync().data == {"x": "1", "y": "1"}
 
 
-def test_what_an_apply_without_an_answer_added_goes_too() -> None:
+def test_what_an_apply_without_an_answer_added_goes_too(tools: Tools) -> None:
     """The server has it: this process no longer knows what it applied last."""
-    tools = Tools()
     one = ConfigMap(metadata=ObjectMeta(name="a", namespace="default"), data=FrozenMap({"x": "1"}))
     tools.context.apply(one, owner=tools.owner)
     tools.sync()
@@ -175,9 +177,8 @@ def test_what_an_apply_without_an_answer_added_goes_too() -> None:
     assert tools.sync().data == {"x": "1"}
 
 
-def test_what_an_apply_that_failed_was_to_remove_is_removed_by_the_next() -> None:
+def test_what_an_apply_that_failed_was_to_remove_is_removed_by_the_next(tools: Tools) -> None:
     """The server did nothing, and the cache shows all wanted fields: that must not count as done."""
-    tools = Tools()
     both = ConfigMap(metadata=ObjectMeta(name="a", namespace="default"), data=FrozenMap({"x": "1", "y": "1"}))
     one = replace(both, data=FrozenMap({"x": "1"}))
     tools.context.apply(both, owner=tools.owner)
@@ -200,9 +201,10 @@ def end(tools: Tools) -> ConfigMap:
 
 @pytest.mark.parametrize("cached", [False, True], ids=["behind", "cached"])
 @pytest.mark.parametrize("text", ["hello", "changed"])
-def test_a_child_that_is_being_deleted_is_neither_written_nor_done(cached: bool, text: str) -> None:
+def test_a_child_that_is_being_deleted_is_neither_written_nor_done(
+    tools: Tools, cached: bool, text: str
+) -> None:
     """It is as wanted, or is not: either way it will be gone soon. No Event, for that is no failure."""
-    tools = Tools()
     tools.apply("hello")
     tools.sync()
     going = end(tools)
@@ -217,9 +219,8 @@ def test_a_child_that_is_being_deleted_is_neither_written_nor_done(cached: bool,
     assert (tools.told, tools.recorder.take()) == ([], [])
 
 
-def test_a_predecessors_child_is_waited_for() -> None:
+def test_a_predecessors_child_is_waited_for(tools: Tools) -> None:
     """Its owner has our owner's name and another UID: the garbage collector is about to delete it."""
-    tools = Tools()
     tools.apply("hello")
     before = tools.sync()
     recreated = replace(tools.owner, metadata=replace(tools.owner.metadata, uid="another"))
@@ -231,9 +232,8 @@ def test_a_predecessors_child_is_waited_for() -> None:
     assert tools.recorder.take() == []
 
 
-def test_a_child_that_was_orphaned_unseen_is_not_taken_back() -> None:
+def test_a_child_that_was_orphaned_unseen_is_not_taken_back(tools: Tools) -> None:
     """The cache has it as ours: the server refuses, for it has a later version, and the live one decides."""
-    tools = Tools()
     tools.apply("hello")
     tools.sync()
     maps = tools.admin.resource(ConfigMap)
@@ -245,9 +245,8 @@ def test_a_child_that_was_orphaned_unseen_is_not_taken_back() -> None:
 
 
 @pytest.mark.parametrize("cached", [False, True])
-def test_what_the_server_has_as_wanted_is_not_applied_again(cached: bool) -> None:
+def test_what_the_server_has_as_wanted_is_not_applied_again(tools: Tools, cached: bool) -> None:
     """A cache that is behind our own apply: the live object is read, and that is all."""
-    tools = Tools()
     if cached:
         tools.apply("earlier")
         tools.sync()
@@ -259,9 +258,8 @@ def test_what_the_server_has_as_wanted_is_not_applied_again(cached: bool) -> Non
     assert tools.told == []
 
 
-def test_children_that_are_not_wanted_any_more_go() -> None:
+def test_children_that_are_not_wanted_any_more_go(tools: Tools) -> None:
     """By the UID of their owner; those of others and of a predecessor, and those being deleted, stay."""
-    tools = Tools()
     maps = tools.admin.resource(ConfigMap)
     former = replace(tools.owner, metadata=replace(tools.owner.metadata, uid="former"))
     names = {"kept": tools.owner, "spare": tools.owner, "going": tools.owner, "former": former}
@@ -284,9 +282,8 @@ def test_children_that_are_not_wanted_any_more_go() -> None:
     tools.context.prune(ConfigMap, keep=keep, owner=tools.owner)  # the cache has it still
 
 
-def test_a_child_that_has_changed_is_not_pruned_unseen() -> None:
+def test_a_child_that_has_changed_is_not_pruned_unseen(tools: Tools) -> None:
     """It may have another owner now: the next try sees it."""
-    tools = Tools()
     tools.apply("hello")
     tools.sync()
     tools.admin.resource(ConfigMap).patch("a", {"metadata": {"ownerReferences": None}}, namespace="default")
@@ -296,9 +293,8 @@ def test_a_child_that_has_changed_is_not_pruned_unseen() -> None:
     assert tools.context.prune(ConfigMap, keep=(), owner=tools.owner) == ()
 
 
-def test_string_data_is_refused() -> None:
+def test_string_data_is_refused(tools: Tools) -> None:
     """The server never returns it, so each reconcile would find a difference; secret_data is the way."""
-    tools = Tools()
     plain = Secret.named("s", namespace="default", string_data={"password": "p"})
     with pytest.raises(TypeError, match=r"say data=secret_data\(\{\.\.\.\}\)"):
         tools.context.apply(plain, owner=tools.owner)
@@ -307,9 +303,8 @@ def test_string_data_is_refused() -> None:
     assert tools.context.apply(secret, owner=tools.owner).data == secret.data
 
 
-def test_an_apply_without_an_owner_of_a_kind_with_owners_is_reported_once() -> None:
+def test_an_apply_without_an_owner_of_a_kind_with_owners_is_reported_once(tools: Tools) -> None:
     """With file and line; not of a kind without owners, nor of an object that names an owner itself."""
-    tools = Tools()
     context = Context(
         client=tools.admin,
         listers=tools,
@@ -333,9 +328,8 @@ def test_an_apply_without_an_owner_of_a_kind_with_owners_is_reported_once() -> N
     assert line["once"]
 
 
-def test_a_foreign_object_is_left_alone_and_reported() -> None:
+def test_a_foreign_object_is_left_alone_and_reported(tools: Tools) -> None:
     """Its owner's people read why nothing happens; the retry looks again."""
-    tools = Tools()
     tools.admin.resource(ConfigMap).create(ConfigMap(metadata=ObjectMeta(name="a", namespace="default")))
     before = tools.sync()
     with pytest.raises(NameTakenError, match="ConfigMap a already exists and has no controller") as caught:
@@ -352,9 +346,10 @@ def test_a_foreign_object_is_left_alone_and_reported() -> None:
         tools.apply("mine")
 
 
-def test_a_role_without_get_leaves_an_unseen_object_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_role_without_get_leaves_an_unseen_object_alone(
+    tools: Tools, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Whose it is cannot be looked up: the refusal stands, and the next try may see it in the cache."""
-    tools = Tools()
     tools.admin.resource(ConfigMap).create(ConfigMap(metadata=ObjectMeta(name="a", namespace="default")))
 
     def forbidden(*_: object, **__: object) -> None:
@@ -366,9 +361,8 @@ def test_a_role_without_get_leaves_an_unseen_object_alone(monkeypatch: pytest.Mo
     assert tools.told == []
 
 
-def test_nothing_is_made_for_an_owner_that_is_being_deleted() -> None:
+def test_nothing_is_made_for_an_owner_that_is_being_deleted(tools: Tools) -> None:
     """The garbage collector would delete it, and so on."""
-    tools = Tools()
     going = tools.going_owner()
     with captured_logs() as lines:
         assert tools.apply("hello", owner=going).metadata.uid == ""
@@ -380,9 +374,8 @@ def test_nothing_is_made_for_an_owner_that_is_being_deleted() -> None:
 
 
 @pytest.mark.parametrize("cached", [False, True])
-def test_the_server_knows_better_than_the_cache_whose_an_object_is(cached: bool) -> None:
+def test_the_server_knows_better_than_the_cache_whose_an_object_is(tools: Tools, cached: bool) -> None:
     """A foreign object that the cache lacks, or that took the place of ours; both times two requests."""
-    tools = Tools()
     maps = tools.admin.resource(ConfigMap)
     if cached:
         tools.apply("mine")
@@ -401,9 +394,8 @@ def test_the_server_knows_better_than_the_cache_whose_an_object_is(cached: bool)
 
 
 @pytest.mark.parametrize("cached", [False, True])
-def test_a_cache_that_lags_behind_ourselves_is_no_obstacle(cached: bool) -> None:
+def test_a_cache_that_lags_behind_ourselves_is_no_obstacle(tools: Tools, cached: bool) -> None:
     """Ours is there though the cache lacks it, or gone though the cache has it: the apply comes about."""
-    tools = Tools()
     made = tools.apply("hello")
     if cached:
         tools.sync()
@@ -413,9 +405,8 @@ def test_a_cache_that_lags_behind_ourselves_is_no_obstacle(cached: bool) -> None
     assert (stored.metadata.uid == made.metadata.uid) is not cached
 
 
-def test_a_creation_is_one_request_and_owned_like_an_apply() -> None:
+def test_a_creation_is_one_request_and_owned_like_an_apply(tools: Tools) -> None:
     """So a later apply removes fields that are no longer wanted; another error is not looked into."""
-    tools = Tools()
     tools.apply("hello")
     assert tools.trace.asked()[-1].creates
     assert tools.trace.asked()[-2].resource == "services"
@@ -432,9 +423,8 @@ def test_a_creation_is_one_request_and_owned_like_an_apply() -> None:
     assert [one.verb for one in tools.trace.asked()[before:]] == ["patch"]
 
 
-def test_a_status_is_written_when_it_changes() -> None:
+def test_a_status_is_written_when_it_changes(tools: Tools) -> None:
     """Once, in the controller's name; not over another client's change; never a status of another kind."""
-    tools = Tools()
     service = tools.admin.resource(CompleteService).get("owner", namespace="default")
     mine, other = (LoadBalancerStatus(ingress=(LoadBalancerIngress(ip=f"10.0.0.{n}"),)) for n in (1, 2))
     status = ServiceStatus(load_balancer=mine)
@@ -518,10 +508,9 @@ class Told(Kind, group="example.org", version="v1", kind="Plain"):
 
 @pytest.mark.parametrize(("defined", "expected"), [(Plain, ReconcileError), (Told, NotFound)])
 def test_a_status_that_the_server_does_not_keep_is_reported(
-    defined: type[Kind], expected: type[Exception]
+    tools: Tools, defined: type[Kind], expected: type[Exception]
 ) -> None:
     """Without the subresource the error names it; an object that is gone is a plain NotFound."""
-    tools = Tools()
     crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
     post(tools.sandbox, crds, custom_resource_definition(defined))
     plain = tools.admin.resource(Told).create(Told.named("p", namespace="default"))
@@ -534,9 +523,8 @@ def test_a_status_that_the_server_does_not_keep_is_reported(
     assert (told in str(raised.value)) == (defined is Plain)
 
 
-def test_an_event_goes_to_the_recorder() -> None:
+def test_an_event_goes_to_the_recorder(tools: Tools) -> None:
     """Normal, unless it is a warning."""
-    tools = Tools()
     tools.context.event(tools.owner, "Greeted", "hello")
     tools.context.event(tools.owner, "Failed", "alas", "Warning")
     assert tools.recorder.take() == ["Normal Greeted hello", "Warning Failed alas"]
@@ -556,9 +544,8 @@ def test_a_context_can_be_made_for_a_test() -> None:
         context.lister_for(Service)
 
 
-def test_writes_of_a_foreign_client_are_reported() -> None:
+def test_writes_of_a_foreign_client_are_reported(tools: Tools) -> None:
     """Both wrote and deleted pass the object on."""
-    tools = Tools()
     tools.context.wrote(deployment("a"))
     tools.context.deleted(deployment("b"))
     assert tools.told == [("wrote", "a"), ("deleted", "b")]

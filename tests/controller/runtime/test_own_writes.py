@@ -85,9 +85,14 @@ class Floors:
         self.writes.observed(Deployment.resource.group_resource, name)
 
 
-def test_an_older_cache_is_waited_for() -> None:
+@pytest.fixture
+def floors() -> Floors:
+    """Nothing is written, and nothing is cached."""
+    return Floors()
+
+
+def test_an_older_cache_is_waited_for(floors: Floors) -> None:
     """Until the cached version is that of the write, or a newer one."""
-    floors = Floors()
     floors.mirror.put(deployment("child", 9))
     floors.wrote(deployment("child", 10))
     assert floors.wait() == 5
@@ -98,9 +103,8 @@ def test_an_older_cache_is_waited_for() -> None:
     assert (floors.told("waits_total"), floors.told("wait_seconds_sum")) == (1, 2)
 
 
-def test_a_cache_that_is_new_enough_is_no_wait() -> None:
+def test_a_cache_that_is_new_enough_is_no_wait(floors: Floors) -> None:
     """The event may be faster than the next reconcile: then nothing is counted."""
-    floors = Floors()
     floors.wrote(deployment("child", 10))
     floors.mirror.put(deployment("child", 10))
     assert floors.wait() == 0
@@ -131,9 +135,8 @@ def test_a_deleted_object_is_waited_for_until_it_is_gone() -> None:
         assert floors.wait() == 0
 
 
-def test_what_was_created_and_deleted_is_waited_for_until_both_are_seen() -> None:
+def test_what_was_created_and_deleted_is_waited_for_until_both_are_seen(floors: Floors) -> None:
     """It is not in the cache, but will be: a deleted object must not come to life there once more."""
-    floors = Floors()
     floors.wrote(deployment("child", 10, uid="u"))
     floors.deleted(deployment("child", 10, uid="u"))
     floors.mirror.seen = 9
@@ -145,9 +148,8 @@ def test_what_was_created_and_deleted_is_waited_for_until_both_are_seen() -> Non
     assert floors.wait() == 0
 
 
-def test_what_was_deleted_and_created_anew_is_waited_for_as_the_new_one() -> None:
+def test_what_was_deleted_and_created_anew_is_waited_for_as_the_new_one(floors: Floors) -> None:
     """Neither the old object in the cache nor its going ends the wait."""
-    floors = Floors()
     floors.mirror.put(deployment("child", 10, uid="old"))
     floors.deleted(deployment("child", 10, uid="old"))
     floors.wrote(deployment("child", 12, uid="new"))
@@ -159,9 +161,8 @@ def test_what_was_deleted_and_created_anew_is_waited_for_as_the_new_one() -> Non
     assert floors.wait() == 0
 
 
-def test_an_object_that_a_list_skipped_ends_the_wait_without_an_event() -> None:
+def test_an_object_that_a_list_skipped_ends_the_wait_without_an_event(floors: Floors) -> None:
     """Created by us, deleted by another client, and then a new list: a second look shows it, no event."""
-    floors = Floors()
     floors.wrote(deployment("child", 10))
     floors.mirror.seen = 9
     assert floors.wait() == LOOK_AGAIN_SECONDS
@@ -172,9 +173,8 @@ def test_an_object_that_a_list_skipped_ends_the_wait_without_an_event() -> None:
     assert floors.told("timeouts_total") == 0
 
 
-def test_looking_again_does_not_make_the_wait_longer() -> None:
+def test_looking_again_does_not_make_the_wait_longer(floors: Floors) -> None:
     """Five seconds are five: at their end the server is asked, which has the object no more."""
-    floors = Floors()
     floors.wrote(deployment("child", 10))
     floors.mirror.seen = 9
     assert floors.wait() == LOOK_AGAIN_SECONDS
@@ -186,9 +186,8 @@ def test_looking_again_does_not_make_the_wait_longer() -> None:
     assert floors.asked == [CHILD]
 
 
-def test_the_event_of_a_write_wakes_who_waits() -> None:
+def test_the_event_of_a_write_wakes_who_waits(floors: Floors) -> None:
     """Each name once per event, and none once the wait is over."""
-    floors = Floors()
     floors.happens()
     floors.wrote(deployment("child", 10))
     floors.happens()
@@ -203,9 +202,8 @@ def test_the_event_of_a_write_wakes_who_waits() -> None:
     assert floors.woken == [NAME]
 
 
-def test_two_names_can_wait_for_one_object() -> None:
+def test_two_names_can_wait_for_one_object(floors: Floors) -> None:
     """Both are woken."""
-    floors = Floors()
     for name in (NAME, OTHER):
         floors.wrote(deployment("child", 10), name)
         floors.wait(name)
@@ -220,9 +218,8 @@ def behind(floors: Floors, seconds: float) -> None:
         floors.clock.advance(0.25)
 
 
-def test_while_the_server_has_another_version_the_cache_is_waited_for() -> None:
+def test_while_the_server_has_another_version_the_cache_is_waited_for(floors: Floors) -> None:
     """A half-open watch, for as long as it takes to notice; one question in five seconds."""
-    floors = Floors()
     floors.wrote(deployment("child", 10))
     floors.server[CHILD] = "12"
     behind(floors, 80)
@@ -247,9 +244,8 @@ def test_an_object_that_the_cache_still_has_and_the_server_has_not_is_waited_for
         assert floors.wait() == 0
 
 
-def test_what_is_neither_in_the_cache_nor_on_the_server_ends_the_wait() -> None:
+def test_what_is_neither_in_the_cache_nor_on_the_server_ends_the_wait(floors: Floors) -> None:
     """Each such object is asked for once; one that is there keeps the name parked."""
-    floors = Floors()
     floors.mirror.seen = 9
     for name, version in (("child", 10), ("other", 11), ("third", 12)):
         floors.wrote(deployment(name, version))
@@ -266,9 +262,8 @@ def test_what_is_neither_in_the_cache_nor_on_the_server_ends_the_wait() -> None:
 
 
 @pytest.mark.parametrize("error", [api_error(403, "Forbidden"), TransportError("unreachable")])
-def test_who_cannot_ask_takes_the_cache_for_behind(error: ClientError) -> None:
+def test_who_cannot_ask_takes_the_cache_for_behind(floors: Floors, error: ClientError) -> None:
     """A role without get, or no server: a second child would stay, a wait ends. It is logged once."""
-    floors = Floors()
     floors.mirror.seen = 9
     floors.wrote(deployment("child", 10))
     floors.server[CHILD] = error
@@ -282,9 +277,8 @@ def test_who_cannot_ask_takes_the_cache_for_behind(error: ClientError) -> None:
 
 
 @pytest.mark.parametrize("seconds", [0.0, 30.0], ids=["at once", "late"])
-def test_a_server_is_asked_once_for_all_names_of_a_kind(seconds: float) -> None:
+def test_a_server_is_asked_once_for_all_names_of_a_kind(floors: Floors, seconds: float) -> None:
     """A thousand parked names would otherwise be a thousand requests to a server that lags already."""
-    floors = Floors()
     floors.answers_after = seconds
     floors.mirror.seen = 9
     names = [ObjectName("default", f"n{number}") for number in range(20)]
@@ -297,9 +291,8 @@ def test_a_server_is_asked_once_for_all_names_of_a_kind(seconds: float) -> None:
     assert floors.asked == [CHILD]
 
 
-def test_a_cache_that_stays_behind_is_given_up_in_the_end() -> None:
+def test_a_cache_that_stays_behind_is_given_up_in_the_end(floors: Floors) -> None:
     """As client-go's expectations are; and then nothing is left of the floor."""
-    floors = Floors()
     floors.wrote(deployment("child", 10))
     floors.server[CHILD] = "10"
     behind(floors, LONGEST_WAIT_SECONDS)
@@ -313,9 +306,8 @@ def test_a_cache_that_stays_behind_is_given_up_in_the_end() -> None:
     assert not floors.writes._parked_at
 
 
-def test_all_writes_of_a_reconcile_are_waited_for() -> None:
+def test_all_writes_of_a_reconcile_are_waited_for(floors: Floors) -> None:
     """One that has arrived does not end the wait for another, and is not looked at again."""
-    floors = Floors()
     floors.wrote(deployment("child", 10))
     floors.wrote(deployment("second", 11))
     assert floors.wait() == LOOK_AGAIN_SECONDS
@@ -327,9 +319,8 @@ def test_all_writes_of_a_reconcile_are_waited_for() -> None:
     assert floors.wait() == 0
 
 
-def test_the_last_write_of_an_object_counts() -> None:
+def test_the_last_write_of_an_object_counts(floors: Floors) -> None:
     """Two patches of one object are one floor, the higher one."""
-    floors = Floors()
     floors.wrote(deployment("child", 10))
     floors.wrote(deployment("child", 12))
     floors.mirror.put(deployment("child", 10))
@@ -338,9 +329,8 @@ def test_the_last_write_of_an_object_counts() -> None:
     assert floors.wait() == 0
 
 
-def test_floors_of_a_name_that_comes_no_more_are_dropped_in_time() -> None:
+def test_floors_of_a_name_that_comes_no_more_are_dropped_in_time(floors: Floors) -> None:
     """A write for an object that is gone, and one that a predicate hides, lead to no reconcile."""
-    floors = Floors()
     floors.mirror.put(deployment("child", 4))
     floors.server[CHILD] = "4"
     floors.wrote(deployment("child", 5))
@@ -366,9 +356,8 @@ def test_it_can_be_turned_off() -> None:
     assert not floors.writes._floors
 
 
-def test_our_own_deletion_is_known_until_it_has_been_seen() -> None:
+def test_our_own_deletion_is_known_until_it_has_been_seen(floors: Floors) -> None:
     """Of that very object, in behalf of that very name."""
-    floors = Floors()
     child = deployment("child", 10)
     floors.mirror.put(child)
     assert not floors.writes.has_deleted(NAME, child)
@@ -431,9 +420,8 @@ def test_a_deletion_is_known_by_the_uid_in_its_status() -> None:
     assert floors.wait() == 0
 
 
-def test_a_deletion_of_what_the_cache_never_had_waits_for_its_creation() -> None:
+def test_a_deletion_of_what_the_cache_never_had_waits_for_its_creation(floors: Floors) -> None:
     """Created and deleted on behalf of one name: an empty cache may just be late."""
-    floors = Floors()
     floors.wrote(deployment("child", 10, uid="u"))
     call = Call("delete", "DELETE", "/", resource="deployments.apps", namespace="default", name="child")
     floors.writes.accepted(NAME, call, Response(200, {}, b'{"kind": "Status", "details": {"uid": "u"}}'))
@@ -467,9 +455,8 @@ def test_a_cache_without_events_is_looked_at_again() -> None:
     assert floors.wait() == 0
 
 
-def test_an_object_that_does_not_belong_in_the_cache_is_not_waited_for() -> None:
+def test_an_object_that_does_not_belong_in_the_cache_is_not_waited_for(floors: Floors) -> None:
     """A selected cache never gets it; one that was moved out of the selection is waited for to leave."""
-    floors = Floors()
     floors.mirror.selected = set()
     floors.wrote(deployment("child", 10))
     assert floors.wait() == 0
@@ -481,9 +468,8 @@ def test_an_object_that_does_not_belong_in_the_cache_is_not_waited_for() -> None
     assert floors.asked == []
 
 
-def test_a_deletion_after_a_creation_in_the_selection_waits_for_both() -> None:
+def test_a_deletion_after_a_creation_in_the_selection_waits_for_both(floors: Floors) -> None:
     """Its answer has no labels: what the creation told counts."""
-    floors = Floors()
     floors.mirror.selected = {"child"}
     floors.wrote(deployment("child", 10))
     floors.writes.note(NAME, deployment("child", ""), gone=True)

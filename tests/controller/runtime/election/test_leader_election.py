@@ -42,9 +42,14 @@ from support.rigs.election import (
 )
 
 
-def test_a_stop_ends_the_work_and_then_releases() -> None:
+@pytest.fixture
+def rig() -> ElectionRig:
+    """No lease yet."""
+    return ElectionRig()
+
+
+def test_a_stop_ends_the_work_and_then_releases(rig: ElectionRig) -> None:
     """The lease is ours until the work has ended, and free directly after."""
-    rig = ElectionRig()
     rig.at_sleep = stopping(rig, 3)
 
     def work(stop: threading.Event) -> None:
@@ -71,9 +76,8 @@ def test_without_release_on_cancel_the_lease_runs_out() -> None:
 
 
 @pytest.mark.parametrize("verb", ["update", "get"])
-def test_a_stop_during_a_request_still_releases(verb: str) -> None:
+def test_a_stop_during_a_request_still_releases(rig: ElectionRig, verb: str) -> None:
     """The stop comes while an update, or a get, is on its way."""
-    rig = ElectionRig()
     conflicts = iter([verb == "get"])
 
     def before(seen: str) -> Response | None:
@@ -92,9 +96,8 @@ def test_a_stop_during_a_request_still_releases(verb: str) -> None:
     ]
 
 
-def test_the_lease_is_renewed_while_the_work_winds_up() -> None:
+def test_the_lease_is_renewed_while_the_work_winds_up(rig: ElectionRig) -> None:
     """A drain of 30 s does not lose a lease of 15 s."""
-    rig = ElectionRig()
     wound_up = threading.Event()
 
     def act(number: int) -> None:
@@ -110,18 +113,16 @@ def test_the_lease_is_renewed_while_the_work_winds_up() -> None:
     assert rig.api.holders == ["baz"] * (len(rig.api.holders) - 1) + [""]
 
 
-def test_nothing_is_written_when_stopped_before_the_start() -> None:
+def test_nothing_is_written_when_stopped_before_the_start(rig: ElectionRig) -> None:
     """And on_stopped_leading is called though we never led."""
-    rig = ElectionRig()
     rig.stop.set()
     rig.run()
     assert rig.calls == ["stopped"]
     assert rig.api.ops == []
 
 
-def test_a_standby_that_is_stopped_never_leads() -> None:
+def test_a_standby_that_is_stopped_never_leads(rig: ElectionRig) -> None:
     """on_stopped_leading comes, on_started_leading does not; the lease is as it was."""
-    rig = ElectionRig()
     rig.api.put(PATH, **BING)
     rig.at_sleep = stopping(rig, 2)
     rig.run()
@@ -132,9 +133,8 @@ def test_a_standby_that_is_stopped_never_leads() -> None:
     assert rig.status() == 0
 
 
-def test_a_standby_knocks_at_jittered_times() -> None:
+def test_a_standby_knocks_at_jittered_times(rig: ElectionRig) -> None:
     """Each wait is in [retry, 2.2 retry), and they differ."""
-    rig = ElectionRig()
     rig.api.put(PATH, holderIdentity="bing", leaseDurationSeconds=100_000)
     tried_at: list[float] = []
 
@@ -154,9 +154,8 @@ def test_a_standby_knocks_at_jittered_times() -> None:
 
 
 @pytest.mark.parametrize("deleted", [False, True])
-def test_a_lease_that_becomes_free_is_taken_at_once(deleted: bool) -> None:
+def test_a_lease_that_becomes_free_is_taken_at_once(rig: ElectionRig, deleted: bool) -> None:
     """A quarter of a retry period after a release at the latest, not after up to 2.2 periods."""
-    rig = ElectionRig()
     rig.api.put(PATH, **BING, renewTime="2023-01-01T00:00:00.000000Z")
     freed_at: list[float] = []
 
@@ -173,9 +172,8 @@ def test_a_lease_that_becomes_free_is_taken_at_once(deleted: bool) -> None:
     assert rig.started_at - freed_at[0] <= 0.5
 
 
-def test_an_outage_is_reported_once_not_at_each_look() -> None:
+def test_an_outage_is_reported_once_not_at_each_look(rig: ElectionRig) -> None:
     """A standby looks twice a second: the same error again is for -v 4."""
-    rig = ElectionRig()
     rig.api.before = no_answer
     rig.at_sleep = stopping(rig, 100)
     with captured_logs() as entries:
@@ -186,9 +184,8 @@ def test_an_outage_is_reported_once_not_at_each_look() -> None:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_a_dead_leader_is_followed_within_duration_and_retry(seed: int) -> None:
+def test_a_dead_leader_is_followed_within_duration_and_retry(rig: ElectionRig, seed: int) -> None:
     """As soon as its last sign of life is 15 s old, with any jitter."""
-    rig = ElectionRig()
     rig.elector._random = random.Random(seed).random
     rig.api.put(PATH, **BING)
     rig.work = lambda _stop: rig.stop.set()
@@ -217,9 +214,8 @@ def test_each_new_holder_is_reported_once(spec: dict[str, Any] | None, leaders: 
     assert rig.leaders == leaders
 
 
-def test_a_listener_that_raises_ends_nothing() -> None:
+def test_a_listener_that_raises_ends_nothing(rig: ElectionRig) -> None:
     """It is logged, and renewing goes on."""
-    rig = ElectionRig()
     rig.call(on_new_leader=lambda _holder: 1 / 0)
     rig.at_sleep = stopping(rig, 3)
     with captured_logs() as entries:
@@ -228,9 +224,8 @@ def test_a_listener_that_raises_ends_nothing() -> None:
     assert rig.calls == ["started", "work ended", "stopped"]
 
 
-def test_renewals_come_every_retry_period_without_jitter() -> None:
+def test_renewals_come_every_retry_period_without_jitter(rig: ElectionRig) -> None:
     """The leader's rhythm is even."""
-    rig = ElectionRig()
     rig.at_sleep = stopping(rig, 5)
     rig.run()
     assert set(rig.clock.slept) == {2.0}
@@ -238,9 +233,8 @@ def test_renewals_come_every_retry_period_without_jitter() -> None:
     assert rig.api.ops[-2:] == ["get", "update"]
 
 
-def test_a_leader_without_a_server_gives_up_at_the_renew_deadline() -> None:
+def test_a_leader_without_a_server_gives_up_at_the_renew_deadline(rig: ElectionRig) -> None:
     """E12: 10 s after its last renewal, 5 s before others may take over, and with the reason."""
-    rig = ElectionRig()
 
     def act(number: int) -> None:
         if number == 2:
@@ -259,9 +253,8 @@ def test_a_leader_without_a_server_gives_up_at_the_renew_deadline() -> None:
     assert rig.status() == 0
 
 
-def test_a_lost_lease_is_not_released() -> None:
+def test_a_lost_lease_is_not_released(rig: ElectionRig) -> None:
     """A request under way may still be writing: others wait until the lease expires."""
-    rig = ElectionRig()
 
     def before(_verb: str) -> Response | None:
         if rig.status() == 1 and rig.clock.now() < 1010.0:
@@ -274,9 +267,8 @@ def test_a_lost_lease_is_not_released() -> None:
     assert rig.api.spec(PATH)["holderIdentity"] == "baz"
 
 
-def test_a_slow_server_cannot_stretch_the_deadline() -> None:
+def test_a_slow_server_cannot_stretch_the_deadline(rig: ElectionRig) -> None:
     """Requests that hang are cut at the renew deadline, however many fit before it."""
-    rig = ElectionRig()
 
     def hang(_verb: str) -> Response | None:
         if rig.status() != 1:
@@ -293,9 +285,8 @@ def test_a_slow_server_cannot_stretch_the_deadline() -> None:
     assert all(seconds is not None and seconds <= 5.0 for seconds in rig.api.timeouts)
 
 
-def test_a_short_outage_is_survived() -> None:
+def test_a_short_outage_is_survived(rig: ElectionRig) -> None:
     """Renewing goes on as soon as the server answers, and no leader changed."""
-    rig = ElectionRig()
 
     def act(number: int) -> None:
         rig.api.before = no_answer if 2 <= number < 5 else lambda _verb: None
@@ -308,9 +299,8 @@ def test_a_short_outage_is_survived() -> None:
     assert set(rig.api.holders) == {"baz", ""}
 
 
-def test_a_lease_that_another_took_ends_us_at_once() -> None:
+def test_a_lease_that_another_took_ends_us_at_once(rig: ElectionRig) -> None:
     """There is nothing to hope for; the holder is named."""
-    rig = ElectionRig()
 
     def act(number: int) -> None:
         if number == 2:
@@ -325,9 +315,8 @@ def test_a_lease_that_another_took_ends_us_at_once() -> None:
 
 
 @pytest.mark.parametrize("error", [ZeroDivisionError("broken"), SystemExit(3), MemoryError()])
-def test_work_that_raises_ends_the_election(error: BaseException) -> None:
+def test_work_that_raises_ends_the_election(rig: ElectionRig, error: BaseException) -> None:
     """Renewing stops, and the error comes out of run, also one that ends a thread without a word."""
-    rig = ElectionRig()
 
     def work(_stop: threading.Event) -> None:
         raise error
@@ -340,9 +329,8 @@ def test_work_that_raises_ends_the_election(error: BaseException) -> None:
     assert rig.status() == 0
 
 
-def test_a_machine_that_slept_does_not_go_on() -> None:
+def test_a_machine_that_slept_does_not_go_on(rig: ElectionRig) -> None:
     """After ten minutes without a renewal the lease counts as lost, without asking."""
-    rig = ElectionRig()
 
     def act(number: int) -> None:
         if number == 2:
@@ -355,9 +343,8 @@ def test_a_machine_that_slept_does_not_go_on() -> None:
     assert lost.value.seconds >= 600.0
 
 
-def test_a_leader_is_known() -> None:
+def test_a_leader_is_known(rig: ElectionRig) -> None:
     """By the gauge, get_leader and is_leader: before, while and after it leads."""
-    rig = ElectionRig()
     candidacy = rig.elector.candidacy
     assert (rig.status(), candidacy.get_leader()) == (0, "")
     seen: list[object] = []
@@ -373,9 +360,8 @@ def test_a_leader_is_known() -> None:
     assert (rig.status(), candidacy.is_leader()) == (0, False)
 
 
-def test_checks_and_renewals_do_not_race() -> None:
+def test_checks_and_renewals_do_not_race(rig: ElectionRig) -> None:
     """The lock's ranks hold, and a leader that renews is never called unwell."""
-    rig = ElectionRig()
     over = threading.Event()
     wrong: list[object] = []
 
