@@ -1,24 +1,28 @@
 """
-kstatus: what `helm --wait`, Flux and others take an object of a custom kind for, by its fields alone.
+kstatus: what `helm --wait`, Flux and others take an object for, by its fields alone.
 
-Follows: sigs.k8s.io/cli-utils pkg/kstatus/status/{generic,status}.go @5895ad6c1, differs: built-in kinds, for
-which it has rules of their own (core.go), are refused where those would decide.
+Follows: sigs.k8s.io/cli-utils pkg/kstatus/status/{generic,status,core}.go @5895ad6c1, differs: the group
+extensions has no rules. ConfigMap, Secret, CronJob and PodDisruptionBudget, which are always done once their
+generation was observed, need none: they have no condition Ready.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
 from typing import Any, Final, Literal, NamedTuple
 
-from handloop.apis.declaration import is_built_in
-from handloop.apis.meta import Kind
+from handloop.apis.meta import Kind, parse_time
 from handloop.client.resource_client import codec_of
 
 State = Literal["InProgress", "Failed", "Current", "Terminating"]
 
 _ABNORMAL: Final[Mapping[str, State]] = {"Reconciling": "InProgress", "Stalled": "Failed"}
 _READY: Final[Mapping[str, State]] = {"True": "Current", "False": "InProgress", "Unknown": "InProgress"}
+_NO_DEADLINE: Final = 2**31 - 1
+_SCHEDULING_SECONDS: Final = 15
 
 
 class Kstatus(NamedTuple):
@@ -31,41 +35,197 @@ class Kstatus(NamedTuple):
         return f"{self.state}, as {self.why}"
 
 
+class _Parts(NamedTuple):
+    """An object as JSON, where a part that it lacks is empty."""
+
+    metadata: Mapping[str, Any]
+    spec: Mapping[str, Any]
+    status: Mapping[str, Any]
+
+    def conditions(self, kind: str, **fields: str) -> Iterator[Mapping[str, Any]]:
+        """Those of a type with these fields."""
+        wanted = {"type": kind, **fields}.items()
+        return (each for each in self.status.get("conditions") or () if each.items() >= wanted)
+
+
+# what may be said of an object; the first of it counts
+_Rule = Callable[[_Parts], Iterator[Kstatus]]
+
+
 def kstatus(obj: Kind | Mapping[str, Any]) -> Kstatus:
     """
     What kstatus says of an object, typed or as JSON.
 
     The first that holds decides: its deletion, a generation that was not observed, a condition Reconciling or
-    Stalled, the condition Ready. An object without any of these counts as done.
-    Raises: ValueError for a built-in kind that only its own rules decide on.
+    Stalled, and then the rules of its built-in kind, or the condition Ready of any other kind. An object
+    without any of these counts as done.
+    Raises: ValueError for a Pod in a phase that kstatus does not know.
     """
     document = json.loads(codec_of(type(obj)).encode(obj)) if isinstance(obj, Kind) else obj
-    metadata, status = document.get("metadata") or {}, document.get("status") or {}
-    conditions = status.get("conditions") or ()
-    if metadata.get("deletionTimestamp"):
-        return Kstatus("Terminating", "it is being deleted")
-    wanted, observed = metadata.get("generation"), status.get("observedGeneration")
-    if None not in (wanted, observed) and wanted != observed:
-        return Kstatus("InProgress", f"generation {observed} was observed, and this is {wanted}")
-    for each in conditions:
-        if each["type"] in _ABNORMAL and each["status"] == "True":
-            return Kstatus(_ABNORMAL[each["type"]], _told(each))
-    if is_built_in(document.get("apiVersion", "").rpartition("/")[0]):
-        raise ValueError(
-            f"kstatus has rules for a {document['kind']}, and the kit only those for custom kinds"
-        )
-    for each in conditions:
-        if each["type"] == "Ready" and each["status"] in _READY:
-            return Kstatus(_READY[each["status"]], _told(each))
-    return Kstatus("Current", "nothing says that it is not")
-
-
-def _told(condition: Mapping[str, Any]) -> str:
-    words = (condition.get("reason"), condition.get("message"))
-    return " ".join([condition["type"], "is", condition["status"], *(f"({each})" for each in words if each)])
+    parts = _Parts(*(document.get(each) or {} for each in _Parts._fields))
+    group = document.get("apiVersion", "").rpartition("/")[0]
+    rule = _RULES.get((group, document.get("kind", "")), _by_ready)
+    return next(chain(_of_any_kind(parts), rule(parts)), Kstatus("Current", "nothing says that it is not"))
 
 
 def assert_kstatus(obj: Kind | Mapping[str, Any], state: State = "Current") -> None:
     """Raises: AssertionError with the object, if kstatus takes it for anything else."""
     found = kstatus(obj)
     assert found.state == state, f"for kstatus it is {found}, and not {state}: {obj!r}"
+
+
+def _of_any_kind(parts: _Parts) -> Iterator[Kstatus]:
+    if parts.metadata.get("deletionTimestamp"):
+        yield Kstatus("Terminating", "it is being deleted")
+    wanted, observed = parts.metadata.get("generation"), parts.status.get("observedGeneration")
+    if None not in (wanted, observed) and wanted != observed:
+        yield Kstatus("InProgress", f"generation {observed} was observed, and this is {wanted}")
+    for each in parts.status.get("conditions") or ():
+        if each["type"] in _ABNORMAL and each["status"] == "True":
+            yield Kstatus(_ABNORMAL[each["type"]], _told(each))
+
+
+def _by_ready(parts: _Parts) -> Iterator[Kstatus]:
+    for each in parts.conditions("Ready"):
+        if each["status"] in _READY:
+            yield Kstatus(_READY[each["status"]], _told(each))
+
+
+def _deployment(parts: _Parts) -> Iterator[Kstatus]:
+    for each in parts.conditions("Progressing", reason="ProgressDeadlineExceeded"):
+        yield Kstatus("Failed", _told(each))
+    wanted, updated = _number(parts.spec, "replicas", 1), _number(parts.status, "updatedReplicas")
+    yield from _too_few(parts, wanted, "replicas", "updatedReplicas")
+    yield from _too_many(parts, wanted)
+    yield from _too_few(parts, updated, "availableReplicas")
+    yield from _too_few(parts, wanted, "readyReplicas")
+    rolled_out = parts.conditions("Progressing", status="True", reason="NewReplicaSetAvailable")
+    if _number(parts.spec, "progressDeadlineSeconds", _NO_DEADLINE) != _NO_DEADLINE and not any(rolled_out):
+        yield Kstatus("InProgress", "Progressing is not True (NewReplicaSetAvailable)")
+    if not any(parts.conditions("Available", status="True")):
+        yield Kstatus("InProgress", "Available is not True")
+
+
+def _replica_set(parts: _Parts) -> Iterator[Kstatus]:
+    for each in parts.conditions("ReplicaFailure", status="True"):
+        yield Kstatus("InProgress", _told(each))
+    wanted = _number(parts.spec, "replicas", 1)
+    yield from _too_few(parts, wanted, "fullyLabeledReplicas", "availableReplicas", "readyReplicas")
+    yield from _too_many(parts, wanted)
+
+
+def _stateful_set(parts: _Parts) -> Iterator[Kstatus]:
+    strategy = parts.spec.get("updateStrategy") or {}
+    if strategy.get("type") == "OnDelete":
+        yield Kstatus("Current", "its update strategy is OnDelete")
+    wanted = _number(parts.spec, "replicas", 1)
+    yield from _too_few(parts, wanted, "replicas", "readyReplicas")
+    yield from _too_many(parts, wanted)
+    partition = (strategy.get("rollingUpdate") or {}).get("partition")
+    if partition is not None:
+        yield from _too_few(parts, wanted - partition, "updatedReplicas")
+        yield Kstatus("Current", f"all from its partition {partition} on are updated")
+    yield from _too_few(parts, wanted, "currentReplicas")
+    current, update = (parts.status.get(f"{each}Revision") or "" for each in ("current", "update"))
+    if current != update:
+        yield Kstatus("InProgress", f"its revision is {current!r}, and not yet {update!r}")
+
+
+def _daemon_set(parts: _Parts) -> Iterator[Kstatus]:
+    if None in (parts.metadata.get("generation"), parts.status.get("observedGeneration")):
+        yield Kstatus("InProgress", "no generation was observed")
+    wanted = parts.status.get("desiredNumberScheduled")
+    if wanted is None:
+        yield Kstatus("InProgress", "it has no desiredNumberScheduled")
+    else:
+        yield from _too_few(parts, wanted, "currentNumberScheduled", "updatedNumberScheduled")
+        yield from _too_few(parts, wanted, "numberAvailable", "numberReady")
+
+
+def _job(parts: _Parts) -> Iterator[Kstatus]:
+    ends: dict[str, State] = {"Complete": "Current", "Failed": "Failed"}
+    if parts.spec.get("suspend"):
+        ends["Suspended"] = "Current"
+    for each in parts.status.get("conditions") or ():
+        if each["type"] in ends and each["status"] == "True":
+            yield Kstatus(ends[each["type"]], _told(each))
+    if not parts.status.get("startTime"):
+        yield Kstatus("InProgress", "it was not started")
+
+
+def _pod(parts: _Parts) -> Iterator[Kstatus]:
+    phase = parts.status.get("phase") or ""
+    if phase in ("Succeeded", "Failed"):
+        yield Kstatus("Current", f"its phase is {phase}")
+    elif phase == "Running":
+        for each in parts.conditions("Ready", status="True"):
+            yield Kstatus("Current", _told(each))
+        for each in parts.status.get("containerStatuses") or ():
+            waiting = (each.get("state") or {}).get("waiting") or {}
+            if waiting.get("reason") == "CrashLoopBackOff":
+                yield Kstatus("Failed", f"its container {each['name']} is in a CrashLoopBackOff")
+        yield Kstatus("InProgress", "it runs, and is not Ready")
+    elif phase == "Pending":
+        created = parts.metadata.get("creationTimestamp")
+        if not created or parse_time(created) <= time.time() - _SCHEDULING_SECONDS:
+            for each in parts.conditions("PodScheduled", status="False", reason="Unschedulable"):
+                yield Kstatus("Failed", _told(each))
+    elif phase:
+        raise ValueError(f"kstatus does not know the phase {phase} of a Pod")
+    yield Kstatus("InProgress", f"its phase is {phase!r}")
+
+
+def _persistent_volume_claim(parts: _Parts) -> Iterator[Kstatus]:
+    if (phase := parts.status.get("phase") or "") != "Bound":
+        yield Kstatus("InProgress", f"its phase is {phase!r}")
+
+
+def _service(parts: _Parts) -> Iterator[Kstatus]:
+    if parts.spec.get("type") == "LoadBalancer" and not parts.spec.get("clusterIP"):
+        yield Kstatus("InProgress", "it is a LoadBalancer without a clusterIP")
+
+
+def _custom_resource_definition(parts: _Parts) -> Iterator[Kstatus]:
+    for each in parts.status.get("conditions") or ():
+        match each["type"], each["status"], each.get("reason"):
+            case ("NamesAccepted", "False", _):
+                yield Kstatus("Failed", _told(each))
+            case ("Established", "False", reason) if reason != "Installing":
+                yield Kstatus("Failed", _told(each))
+            case ("Established", "True", _):
+                yield Kstatus("Current", _told(each))
+    yield Kstatus("InProgress", "Established is not True")
+
+
+_RULES: Final[Mapping[tuple[str, str], _Rule]] = {
+    ("apps", "Deployment"): _deployment,
+    ("apps", "ReplicaSet"): _replica_set,
+    ("apps", "StatefulSet"): _stateful_set,
+    ("apps", "DaemonSet"): _daemon_set,
+    ("batch", "Job"): _job,
+    ("", "Pod"): _pod,
+    ("", "PersistentVolumeClaim"): _persistent_volume_claim,
+    ("", "Service"): _service,
+    ("apiextensions.k8s.io", "CustomResourceDefinition"): _custom_resource_definition,
+}
+
+
+def _number(part: Mapping[str, Any], name: str, default: int = 0) -> int:
+    found = part.get(name)
+    return default if found is None else int(found)
+
+
+def _too_few(parts: _Parts, wanted: int, *counts: str) -> Iterator[Kstatus]:
+    for each in counts:
+        if (count := _number(parts.status, each)) < wanted:
+            yield Kstatus("InProgress", f"{each} is {count} of {wanted}")
+
+
+def _too_many(parts: _Parts, wanted: int) -> Iterator[Kstatus]:
+    if (count := _number(parts.status, "replicas")) > wanted:
+        yield Kstatus("InProgress", f"replicas is {count}, and {wanted} shall stay")
+
+
+def _told(condition: Mapping[str, Any]) -> str:
+    words = (condition.get("reason"), condition.get("message"))
+    return " ".join([condition["type"], "is", condition["status"], *(f"({each})" for each in words if each)])
