@@ -225,7 +225,7 @@ def test_a_read_goes_on_where_its_watch_has_ended() -> None:
         made: Any = watch(kind, namespace, name=name)
         if name == "first":
             made.has_synced, made.troubles = lambda _namespace="": False, troubles
-            made.is_failing = lambda _namespace="": not READER.get()  # the start does not wait for it
+            made.is_failing = lambda _namespace="": READER.get() != "reconcile"  # the start does not wait
         return made
 
     manager.watch = slow  # type: ignore[method-assign]
