@@ -328,7 +328,7 @@ class Caches:
         """
         progress = self._progress()
         until = self._clock.now() + WARM_UP_SECONDS
-        while self._clock.now() < until and self._is_being_filled():
+        while self._clock.now() < until and self._any_is_being_filled():
             progress.tick()
             if self._clock.sleep(SYNC_POLL_SECONDS, stop):
                 return
@@ -351,7 +351,7 @@ class Caches:
         waiting = [view.kind.resource.plural for view in self._unfilled()]
         return f"no complete list yet of {', '.join(dict.fromkeys(waiting))}" if waiting else None
 
-    def _is_being_filled(self) -> bool:
+    def _any_is_being_filled(self) -> bool:
         unknown = self._changing is not None and not self._changing.known()
         return unknown or any(map(_is_being_filled, self.informers()))
 
@@ -396,7 +396,7 @@ def chosen_namespaces(namespaces: Sequence[str] | str | Selector) -> list[str] |
             )
         selector = parse_selector(namespaces)
         if any(each.operator is Operator.EXISTS for each in selector.requirements):
-            raise TypeError(f"namespaces={namespaces!r} is a list of names, or mixes one with labels")
+            raise TypeError(f"namespaces={namespaces!r} holds a name: pass a tuple of names, or labels alone")
         return selector
     chosen = list(dict.fromkeys(namespaces)) or [""]
     if "" in chosen and len(chosen) > 1:
