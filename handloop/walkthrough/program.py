@@ -132,7 +132,7 @@ def _chapter(number: str) -> Chapter:
 
 def _tell(chapters: Sequence[Chapter], screen: Screen) -> int:
     for chapter in chapters:
-        chapter.run(screen)
+        chapter.tell(screen)
     next_number = chapters[-1].number + 1
     if next_number <= _LAST:
         screen.tell(f"Next: {COMMAND} {next_number}")

@@ -7,6 +7,7 @@ import pytest
 
 import handloop.walkthrough
 from handloop.walkthrough.catalog import CHAPTERS, Chapter
+from tools.recorded_runs.catalog import RUNS
 
 FOLDER = Path(handloop.walkthrough.__file__).parent
 
@@ -30,3 +31,10 @@ def test_each_function_of_a_chapter_fits_on_a_screen(chapter: Chapter) -> None:
 def test_progress() -> None:
     """The number of the chapter among all, and its minutes."""
     assert CHAPTERS[3].progress == f"4/{len(CHAPTERS)}, about 4 min"
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda chapter: chapter.module)
+def test_each_chapter_has_its_recorded_run(chapter: Chapter) -> None:
+    """The run that a chapter names exists, and has the mark."""
+    (run,) = (run for run in RUNS if run.name == chapter.run)
+    assert chapter.at in ("", *run.marks)
