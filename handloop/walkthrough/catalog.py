@@ -34,7 +34,7 @@ class Chapter(NamedTuple):
 
     @property
     def page(self) -> str:
-        """Where its run is shown, below build/docs after `make docs`, with the step that the address names."""
+        """Where `make docs` puts its run, below build/docs, with the step to show."""
         return f"live-page/index.html#run={self.run}" + (f"&at={self.at}" if self.at else "")
 
     def tell(self, screen: Screen) -> object:
