@@ -296,7 +296,7 @@ class RESTClient:
         seconds = self.clock.now() - started_at
         self._metrics.request_total(code=code, method=call.method, host=self._host)
         self._metrics.request_duration(verb=call.method, host=self._host, seconds=seconds)
-        if TRACE.on and not call.read:
+        if TRACE.on and (not call.read or TRACE.has_key()):
             key = f"{call.namespace}/{call.name}"
             TRACE.tell(10, call.resource, key, verb=call.verb, code=code, seconds=seconds)
         log_answer(verb=call.method, url=self._host + call.path, status=code, seconds=seconds)

@@ -421,7 +421,7 @@ class Indexer(Generic[T]):
         # (5) store
         self._items[key] = obj
         if TRACE.on:
-            self._tell(key, obj, new=old is None)
+            self._tell(key, obj, new=old is None, resync=old is obj)
         return old
 
     def _delete_locked(self, key: str) -> T | None:

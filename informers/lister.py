@@ -134,7 +134,7 @@ class Lister(Generic[T]):
             self.selection.check_name(f'get {self._resource.group_resource} "{name}"', name)
         obj = self._read(name.namespace).get_by_key(str(name))
         if TRACE.on:
-            TRACE.tell(9, self._resource.plural, name, found=obj is not None)
+            TRACE.tell(9, self._resource.plural, name, found=obj is not None, worker=TRACE.has_key())
         return obj
 
     def list(

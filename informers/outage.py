@@ -39,6 +39,7 @@ from handloop.informers.backoff import ExponentialBackoff
 from handloop.seams.clock import REAL_CLOCK, Clock
 from handloop.seams.logs import get_logger
 from handloop.seams.seams import REAL_SEAMS, Seams
+from handloop.seams.step_trace import TRACE, short_text
 
 log = get_logger("informers")
 
@@ -312,6 +313,9 @@ class Outage:
         """
         gone = is_unanswered(error)
         delay = self.pause.seconds(error, gone=gone)
+        if TRACE.on:
+            what = {"expired": True} if is_expired(error) else {}
+            TRACE.tell(1, self.name, "", broke=short_text(error), doing=doing.name, seconds=delay, **what)
         if ends_round and self._watch_error_handler is not None:
             self._hand_over(error, self._watch_error_handler)
         else:

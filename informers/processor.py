@@ -421,4 +421,6 @@ class ResyncPeriods:
 
 def _tell(listener: ProcessorListener[T], batch: Sequence[Notification[T]]) -> None:
     for notification in batch:
-        TRACE.tell(6, listener.name, _key_of(notification), what=type(notification).__name__)
+        resync = isinstance(notification, UpdateNotification) and notification.old is notification.new
+        what = type(notification).__name__
+        TRACE.tell(6, listener.name, _key_of(notification), what=what, resync=resync)

@@ -82,14 +82,15 @@ class Tally:
     """
     The counts of one reflector, for its statistics and its metrics.
 
-    State: last_event_at as Clock.now() counts, None before anything was heard.
+    State: listed, whether there was a list; last_event_at as Clock.now() counts, None before anything was
+    heard.
     Threads: the reflector's; others may read, one step behind.
     """
 
     def __init__(self, metrics: InformerMetrics, clock: Clock) -> None:
         self._metrics = metrics
         self._clock = clock
-        self._listed = False
+        self.listed = False
         self._relists: dict[str, int] = {}
         self.watches = 0
         self.last_event_at: float | None = None
@@ -101,10 +102,10 @@ class Tally:
 
     def list_taken(self, reason: RelistReason) -> None:
         """A list is in the FIFO; the first one needs no reason."""
-        if self._listed:
+        if self.listed:
             self._relists[reason] = self._relists.get(reason, 0) + 1
             self._metrics.relists[reason].inc()
-        self._listed = True
+        self.listed = True
 
     def watch_opened(self) -> None:
         """A stream is open."""
@@ -248,13 +249,19 @@ class Reflector(Generic[T]):
         """Do one thing; the next state, None when the round is over."""
         match state:
             case State.EMPTY:
-                return State.LISTING if self._listing.begin(self._last_rv) else State.EMPTY
+                return self._begin_list()
             case State.LISTING:
                 return self._list_on()
             case State.LISTED:
                 return self._open_watch()
             case State.WATCHING:  # pragma: no branch - there is no fifth state
                 return self._read_watch()
+
+    def _begin_list(self) -> State:
+        if TRACE.on:
+            why = str(self._relist_reason) if self._tally.listed else "first"
+            TRACE.tell(1, self.name, "", listing=why, resource_version=self._last_rv)
+        return State.LISTING if self._listing.begin(self._last_rv) else State.EMPTY
 
     def _list_on(self) -> State | None:
         complete = self._listing.advance()
@@ -298,6 +305,8 @@ class Reflector(Generic[T]):
         return State.WATCHING
 
     def _stream_opened(self) -> None:
+        if TRACE.on:
+            TRACE.tell(1, self.name, "", opened=True, resource_version=self._last_rv)
         self._accepted, self._hold_rv = 0, False
         self._tally.watch_opened()
         self._outage.over(Doing.OPEN_WATCH)
@@ -318,7 +327,7 @@ class Reflector(Generic[T]):
 
     def _accept(self, block: EventBlock[T]) -> None:
         """Put a block into the FIFO, then move the resource version."""
-        if TRACE.on:
+        if TRACE.on and block.accepted:
             rv = block.resource_version
             TRACE.tell(1, self.name, "", events=len(block.entries), resource_version=rv)
         self._intake.put(block)
@@ -343,6 +352,7 @@ class Reflector(Generic[T]):
         self._tally.heard()
         if error is None:
             if self._accepted or self._response.seconds_open() >= VERY_SHORT_WATCH_SECONDS:
+                self._tell_end("")
                 self._outage.over(Doing.READ_WATCH)
                 return State.LISTED
             error = VeryShortWatch("the server ended the watch within a second, without an event")
@@ -357,12 +367,17 @@ class Reflector(Generic[T]):
         """An idle kind may be silent: whether the server is gone shows when the next watch is opened."""
         log.debug("Watch was silent, opening another", v=4, reflector=self.name, err=str(error))
         self._metrics.silent_watches.inc()
+        self._tell_end(str(error))
         reason = self._policy.why_relist(error, brought_nothing=self._accepted == 0)
         if reason is None or not self._may_be_rewound():
             self._outage.over(Doing.READ_WATCH)
             return State.LISTED
         self._relist_reason = reason
         return None
+
+    def _tell_end(self, why: str) -> None:
+        if TRACE.on:
+            TRACE.tell(1, self.name, "", ended=why, resource_version=self._last_rv)
 
     def _may_be_rewound(self) -> bool:
         """Whether the server is behind our resource version; the server of an idle cluster is not."""

@@ -27,7 +27,7 @@ from typing import Final, Generic, Self, TypeVar
 
 from handloop.seams.locks import acquire_contended, condition_over, new_lock
 from handloop.seams.seams import REAL_SEAMS, Seams
-from handloop.seams.step_trace import TRACE
+from handloop.seams.step_trace import TRACE, handled_error
 from handloop.workqueue.queue import QueueItems, QueueStatistics, ShutDown
 from handloop.workqueue.queue_metrics import MetricsProvider, MetricsUpdater, QueueMetrics
 from handloop.workqueue.rate_limiters import RateLimiter
@@ -228,7 +228,8 @@ class PriorityQueue(Generic[T]):
         """
         seconds = max(self._rate_limiter.when(item), at_least_seconds)
         if TRACE.on:
-            TRACE.tell(11, self.name, item, seconds=seconds, failures=self.num_requeues(item))
+            failures = self.num_requeues(item)
+            TRACE.tell(11, self.name, item, seconds=seconds, failures=failures, error=handled_error())
         self.add_after(item, seconds)
 
     def forget(self, item: T) -> None:

@@ -18,7 +18,7 @@ from typing import Final
 
 from handloop.seams.locks import new_lock
 from handloop.seams.seams import REAL_SEAMS, Seams
-from handloop.seams.step_trace import TRACE
+from handloop.seams.step_trace import TRACE, handled_error
 from handloop.workqueue.queue import Queue, QueueItems, QueueStatistics, T
 from handloop.workqueue.queue_metrics import MetricsProvider
 from handloop.workqueue.rate_limiters import RateLimiter
@@ -118,6 +118,12 @@ class RateLimitingQueue(DelayingQueue[T]):
         super().__init__(name=name, metrics_provider=metrics_provider, seams=seams)
         self._rate_limiter = rate_limiter
 
+    def add_after(self, item: T, delay_seconds: float) -> None:
+        """As DelayingQueue.add_after: for what only has to wait, so that the limiter does not count it."""
+        if TRACE.on:
+            TRACE.tell(11, self.name, item, seconds=delay_seconds, waits=handled_error())
+        super().add_after(item, delay_seconds)
+
     def add_rate_limited(self, item: T, *, at_least_seconds: float = 0.0) -> None:
         """
         Add item after the rate limiter's delay, or later if asked to.
@@ -126,8 +132,9 @@ class RateLimitingQueue(DelayingQueue[T]):
         """
         seconds = max(self._rate_limiter.when(item), at_least_seconds)
         if TRACE.on:
-            TRACE.tell(11, self.name, item, seconds=seconds, failures=self.num_requeues(item))
-        self.add_after(item, seconds)
+            failures = self.num_requeues(item)
+            TRACE.tell(11, self.name, item, seconds=seconds, failures=failures, error=handled_error())
+        super().add_after(item, seconds)
 
     def forget(self, item: T) -> None:
         """End the count of failures of item. The queue itself is not touched: done() is still due."""

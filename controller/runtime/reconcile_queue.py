@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from handloop.informers.keys import ObjectName
 from handloop.seams.locks import new_lock
 from handloop.seams.seams import REAL_SEAMS, Seams
-from handloop.seams.step_trace import TRACE
+from handloop.seams.step_trace import TRACE, handled_error
 from handloop.workqueue.priority_queue import DEFAULT_PRIORITY, PriorityQueue
 from handloop.workqueue.queue import QueueStatistics
 from handloop.workqueue.queue_metrics import MetricsProvider
@@ -169,11 +169,16 @@ class ReconcileQueue:
         taken = self._causes.take(name, self._clock.now())
         if taken.due_at is not None:
             # a needless wake took the place of the delayed add: the scheduled reconcile is still due
-            self._queue.add_after(name, taken.due_at - self._clock.now())
+            seconds = taken.due_at - self._clock.now()
+            if TRACE.on:
+                self._tell_wait(name, seconds, "it is due later")
+            self._queue.add_after(name, seconds)
         return taken.causes
 
     def park(self, name: ObjectName, causes: tuple[Cause, ...], seconds: float) -> None:
-        """Put a name aside with its causes, until wake or for so many seconds."""
+        """A cache lacks a name's own writes: put it aside with its causes, until wake or so many seconds."""
+        if TRACE.on:
+            self._tell_wait(name, seconds, "a cache lacks what its last sync wrote")
         self._causes.add(name, causes)
         self._queue.add_after(name, seconds)
 
@@ -191,6 +196,8 @@ class ReconcileQueue:
         Args: why is "wait" after a WaitError. priority None = that with which the worker got the name.
         """
         self.settle(name)
+        if TRACE.on:
+            self._tell_wait(name, seconds, handled_error())
         self._later(name, seconds, Cause(why, detail=f"after {seconds:g}s"), priority)
 
     def retry(self, name: ObjectName, reason: str, *, at_least_seconds: float = 0.0) -> float:
@@ -202,7 +209,7 @@ class ReconcileQueue:
         """
         delay = max(self._rate_limiter.when(name), at_least_seconds)
         if TRACE.on:
-            TRACE.tell(11, self._queue.name, name, seconds=delay, failures=self._queue.num_requeues(name))
+            self._tell_failure(name, delay)
         self._set_given_up(name, given_up=False)
         detail = f"{self._queue.num_requeues(name)} after {reason}"
         self._later(name, delay, Cause("retry", detail=detail))
@@ -210,6 +217,8 @@ class ReconcileQueue:
 
     def give_up(self, name: ObjectName) -> None:
         """A reconcile failed for good: only a change leads to another one, no resync does."""
+        if TRACE.on:
+            self._tell_failure(name, None)
         self._queue.forget(name)
         self._set_given_up(name, given_up=True)
 
@@ -243,6 +252,13 @@ class ReconcileQueue:
     def _later(self, name: ObjectName, seconds: float, cause: Cause, priority: int | None = None) -> None:
         self._causes.schedule(name, self._clock.now() + seconds, cause)
         self._queue.add_after(name, seconds, priority=priority)
+
+    def _tell_wait(self, name: ObjectName, seconds: float, why: str) -> None:
+        TRACE.tell(11, self._queue.name, name, seconds=seconds, waits=why)
+
+    def _tell_failure(self, name: ObjectName, seconds: float | None) -> None:
+        failures = self._queue.num_requeues(name)
+        TRACE.tell(11, self._queue.name, name, seconds=seconds, failures=failures, error=handled_error())
 
     def _is_idle_resync(self, name: ObjectName, cause: Cause) -> bool:
         if not cause.is_resync:

@@ -6,8 +6,14 @@ The steps' code asks `TRACE.on` first: one attribute test is all that a step cos
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from threading import get_ident
 from typing import Any, Final, TypeAlias
+
+_MOST_CHARACTERS: Final = 200
+_GET_KEY: Final = 8
+_DONE: Final = 12
 
 Sink: TypeAlias = Callable[[int, str, str, dict[str, Any]], None]
 """
@@ -22,19 +28,21 @@ class StepTrace:
     """
     Hands steps to one sink.
 
-    State: on, True while there is a sink. Threads: any; a step that is being taken while the sink changes may
-    still go to the old one.
+    State: on, True while there is a sink; _with_keys, the threads between (8) and (12).
+    Threads: any; a step that is being taken while the sink changes may still go to the old one.
     """
 
-    __slots__ = ("_sink", "on")
+    __slots__ = ("_sink", "_with_keys", "on")
 
     def __init__(self) -> None:
         self.on = False
         self._sink: Sink = _drop
+        self._with_keys: set[int] = set()
 
     def start(self, sink: Sink) -> None:
         """Tell sink from now on, in the place of an earlier one."""
         self._sink = sink
+        self._with_keys.clear()
         self.on = True
 
     def stop(self) -> None:
@@ -49,7 +57,27 @@ class StepTrace:
         Args: step from 1 to 12; component, such as the name of a queue or the plural of a kind; key, whose
         text is the object's store key, "" where a step has none; facts in words of their own.
         """
+        if step == _GET_KEY:
+            self._with_keys.add(get_ident())
+        elif step == _DONE:
+            self._with_keys.discard(get_ident())
         self._sink(step, component, str(key), facts)
+
+    def has_key(self) -> bool:
+        """Whether this thread is a worker with a key; False if it got the key before the sink came."""
+        return get_ident() in self._with_keys
+
+
+def handled_error() -> str:
+    """The error that this thread is handling, in short: its class and text; "" = none."""
+    error = sys.exception()
+    return "" if error is None else short_text(error)
+
+
+def short_text(error: BaseException) -> str:
+    """The class and the text of an error, in one line of at most 200 characters."""
+    text = " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")
+    return text if len(text) <= _MOST_CHARACTERS else text[: _MOST_CHARACTERS - 1] + "…"
 
 
 def _drop(step: int, component: str, key: str, facts: dict[str, Any]) -> None:

@@ -35,9 +35,11 @@ from handloop.client.rest_client import (
 )
 from handloop.client.transport import ForwardingTransport
 from handloop.seams.seams import Seams
+from handloop.seams.step_trace import TRACE
 from handloop.testing.fake_clock import FakeClock
 from support.checks.captured_logs import captured_logs
 from support.checks.threads import Background
+from support.checks.told_steps import told_steps
 from support.doubles.recording_metrics import RecordingRequestMetrics
 from support.doubles.scripted_transport import ScriptedStream, ScriptedTransport, answer
 
@@ -83,6 +85,19 @@ def test_sends_the_call_and_returns_the_answer() -> None:
     assert (sent.method, sent.path, sent.query) == ("POST", "/apis/g/v1/foos", {"dryRun": "All"})
     assert (sent.body, sent.timeout_seconds) == (b'{"a":1}', 5)
     assert dict(sent.headers) == {"Accept": "application/json", "User-Agent": "test/1", "Content-Type": "x"}
+
+
+def test_a_worker_s_reads_are_steps_and_others_are_not() -> None:
+    """Between get and done a read is the sync's own; writes are steps in any case."""
+    rig = Rig(*[answer(200, b"{}")] * 4)
+    with told_steps() as told:
+        rig.client.send(READ)
+        rig.client.send(WRITE)
+        TRACE.tell(8, "queue", "a")
+        rig.client.send(READ)
+        TRACE.tell(12, "queue", "a")
+        rig.client.send(READ)
+    assert [facts["verb"] for number, *_, facts in told if number == 10] == [WRITE.verb, READ.verb]
 
 
 DROPPING = READ._replace(drop_managed_fields=True)

@@ -49,6 +49,7 @@ from handloop.testing.fake_clock import FakeClock
 from support.builders.deployments import added, bookmark, deleted, deployment, modified
 from support.checks.api_errors import api_error
 from support.checks.threads import Background
+from support.checks.told_steps import Told, told_steps
 from support.doubles.fake_lister_watcher import (
     FakeListerWatcher,
     FakeWatch,
@@ -431,6 +432,58 @@ def test_expired_stream_leads_to_a_list_at_the_last_version(error: APIError) -> 
     assert rig.clock.slept == [1]
     assert (before.relists, rig.reflector.statistics().relists) == ({}, {"expired": 1})
     assert rig.metrics.made["relists", NAME, RelistReason.EXPIRED].value == 1
+
+
+def told_facts(told: Told) -> list[dict[str, Any]]:
+    """The facts of the steps; of a reason the first word."""
+    return [facts | ({"broke": facts["broke"].split()[0]} if "broke" in facts else {}) for *_, facts in told]
+
+
+def test_each_turn_of_list_and_watch_is_a_step() -> None:
+    """Why it lists, from where it watches, why and for how long it waits: in order, each once."""
+    rig = rig_of(page(rv=5), page(rv=9))
+    rig.watch().fail(ConnectionBroken("reset"))
+    rig.watch([added(deployment("a", 7))]).end()
+    rig.watch([error_event(expired())])
+    rig.last_watch()
+    with told_steps() as told:
+        rig.run()
+    assert told_facts(told) == [
+        {"listing": "first", "resource_version": ""},
+        {"listed": 0, "resource_version": "5"},
+        {"opened": True, "resource_version": "5"},
+        {"broke": "ConnectionBroken:", "doing": "READ_WATCH", "seconds": 1},
+        {"opened": True, "resource_version": "5"},
+        {"events": 1, "resource_version": "7"},
+        {"ended": "", "resource_version": "7"},
+        {"opened": True, "resource_version": "7"},
+        {"broke": "Expired:", "doing": "READ_WATCH", "seconds": 1, "expired": True},
+        {"listing": "expired", "resource_version": "7"},
+        {"listed": 0, "resource_version": "9"},
+        {"opened": True, "resource_version": "9"},
+    ]
+    assert {(number, name, key) for number, name, key, _ in told} == {(1, NAME, "")}
+
+
+def test_a_server_that_is_away_and_a_silent_watch_are_steps() -> None:
+    """A list and a watch that get no answer wait for it; a silent watch is closed without a wait."""
+    refused = ConnectionRefused("refused")
+    rig = rig_of(refused, page(rv=5))
+    rig.source.watches.append(refused)
+    rig.watch().fail(DeadlineExceeded("silent"))
+    rig.last_watch()
+    with told_steps() as told:
+        rig.run()
+    assert told_facts(told) == [
+        {"listing": "first", "resource_version": ""},
+        {"broke": "ListFailed:", "doing": "LIST", "seconds": 1},
+        {"listing": "first", "resource_version": ""},
+        {"listed": 0, "resource_version": "5"},
+        {"broke": "ConnectionRefused:", "doing": "OPEN_WATCH", "seconds": 1},
+        {"opened": True, "resource_version": "5"},
+        {"ended": "silent", "resource_version": "5"},
+        {"opened": True, "resource_version": "5"},
+    ]
 
 
 def test_delay_falls_back_after_two_minutes_of_failure() -> None:

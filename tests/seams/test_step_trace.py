@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import threading
 from typing import Any
 
 import pytest
 
 from handloop.controller.foo.runnable import add_foo
 from handloop.controller.foo.types import Foo
-from handloop.seams.step_trace import TRACE, StepTrace
+from handloop.seams.step_trace import StepTrace, handled_error, short_text
 from handloop.testing.eventually import eventually
+from support.checks.told_steps import NO, Told, told_steps
 from support.rigs.managed_sandbox import ManagedSandbox
-
-Told = list[tuple[int, str, str, dict[str, Any]]]
-
-
-@pytest.fixture
-def told() -> Iterator[Told]:
-    """The steps that the process's trace reports during the test."""
-    steps: Told = []
-    TRACE.start(lambda *step: steps.append(step))
-    yield steps
-    TRACE.stop()
 
 
 def test_nothing_is_reported_without_a_sink() -> None:
@@ -37,27 +27,65 @@ def test_nothing_is_reported_without_a_sink() -> None:
     assert steps == [(8, "queue", "a", {"waiting": 0})]
 
 
-def test_every_step_of_a_foo_is_reported(told: Told) -> None:
+def test_a_thread_has_a_key_from_the_get_to_the_done() -> None:
+    """Another thread has none meanwhile; nor has one whose get was before the sink came."""
+    trace = StepTrace()
+    trace.start(lambda *_: None)
+    has_key = [trace.has_key()]
+    trace.tell(8, "queue", "a")
+    has_key.append(trace.has_key())
+    other = threading.Thread(target=lambda: has_key.append(trace.has_key()))
+    other.start()
+    other.join()
+    trace.tell(12, "queue", "a")
+    has_key.append(trace.has_key())
+    trace.tell(8, "queue", "a")
+    trace.start(lambda *_: None)
+    has_key.append(trace.has_key())
+    assert has_key == [False, True, False, False, False]
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (ValueError("two\n  lines"), "ValueError: two lines"),
+        (KeyError(), "KeyError"),
+        (ValueError("x" * 500), f"ValueError: {'x' * 187}…"),
+    ],
+)
+def test_an_error_is_told_in_short(error: Exception, text: str) -> None:
+    """One line of at most 200 characters."""
+    assert short_text(error) == text
+
+
+def test_the_handled_error_is_that_of_the_thread() -> None:
+    """Within its except block, and nowhere else."""
+    try:
+        int("no")
+    except ValueError:
+        assert handled_error() == NO
+    assert handled_error() == ""
+
+
+def test_every_step_of_a_foo_is_reported() -> None:
     """From the bytes to the write and back, each with the key, and with what the step's part knows."""
     cluster = ManagedSandbox(Foo)
     manager = cluster.manager()
     add_foo(manager, workers=1)
     # refused once: so there is a retry, too
     cluster.sandbox.faults.error(500, verbs=["create"], resources=["deployments"], count=1)
-    with cluster.running(manager):
+    with told_steps() as told, cluster.running(manager):
         cluster.foo("a", deployment="b")
-        eventually(lambda: told_steps(told) == set(range(1, 13)), "all twelve steps")
+        eventually(lambda: {number for number, *_ in told} == set(range(1, 13)), "all twelve steps")
         eventually(lambda: step(told, 10, "deployments.apps", "default/"), "the write")
         # the retry may be due before the failure is reported, so the first end may be none
         eventually(lambda: (12, "foo", "default/a", {"again": False}) in told, "the end")
-    assert step(told, 11, "foo", "default/a") == {"seconds": 0.005, "failures": 1}
-    assert step(told, 9, "foos", "default/a") == {"found": True}
-    assert step(told, 5, "Foo", "default/a") == {"objects": 1, "new": True}
-
-
-def told_steps(told: Told) -> set[int]:
-    """The numbers of the steps so far."""
-    return {number for number, *_ in told}
+    failed = step(told, 11, "foo", "default/a")
+    assert failed.pop("error").startswith("InternalError: ")
+    assert failed == {"seconds": 0.005, "failures": 1}
+    assert step(told, 9, "foos", "default/a") == {"found": True, "worker": True}
+    assert step(told, 5, "Foo", "default/a") == {"objects": 1, "new": True, "resync": False}
+    assert not [facts for number, *_, facts in told if number == 10 and facts["verb"] in ("list", "watch")]
 
 
 def step(told: Told, number: int, component: str, key: str) -> dict[str, Any]:

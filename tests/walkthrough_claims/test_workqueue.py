@@ -75,7 +75,7 @@ def delays(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The seconds that the queues of the test are asked to hold a key back."""
     seconds: list[float] = []
     monkeypatch.setattr(
-        "handloop.workqueue.rate_limiting_queue.RateLimitingQueue.add_after",
+        "handloop.workqueue.rate_limiting_queue.DelayingQueue.add_after",
         lambda _queue, _item, delay_seconds: seconds.append(delay_seconds),
     )
     return seconds

@@ -10,12 +10,33 @@ from handloop.walkthrough.live.recorder import Step
 
 def explain(step: Step) -> str:
     """The sentence for a step."""
-    return _SENTENCES[step.number](step, step.facts)
+    facts = step.facts
+    tell = next((tell for fact, tell in _BY_FACT.items() if fact in facts), _SENTENCES[step.number])
+    return tell(step, facts)
 
 
 def seconds_text(seconds: float) -> str:
     """A duration in its usual form: `5 ms`, `1.28 s`."""
     return f"{seconds * 1000:.3g} ms" if seconds < 1 else f"{seconds:.3g} s"
+
+
+_WHY_LISTING: Final[Mapping[str, str]] = {
+    "first": "the cache is empty",
+    "expired": "the server no longer has the events since that version (410)",
+    "too-large": "the server has not seen that version",
+    "rewound": "by a bookmark the server is behind that version",
+    "error": "the last try failed",
+    "unreadable": "watch after watch brought nothing that could be read",
+    "silent": "the watches stayed silent, and the server is behind that version",
+}
+"""By handloop.informers.relist_policy.RelistReason, and "first"."""
+
+_BROKE: Final[Mapping[str, str]] = {
+    "LIST": "The list of {} failed",
+    "OPEN_WATCH": "No watch of {} could be opened",
+    "READ_WATCH": "The watch of {} broke",
+}
+"""By handloop.informers.outage.Doing."""
 
 
 def _list_and_watch(step: Step, facts: Mapping[str, Any]) -> str:
@@ -29,11 +50,48 @@ def _list_and_watch(step: Step, facts: Mapping[str, Any]) -> str:
     return f"One block of the watch brought {changes} of {step.component}."
 
 
+def _listing(step: Step, facts: Mapping[str, Any]) -> str:
+    version = facts["resource_version"]
+    again = f" again (it had version {version})" if version else ""
+    return f"The reflector lists {step.component}{again}: {_WHY_LISTING[facts['listing']]}."
+
+
+def _opened(step: Step, facts: Mapping[str, Any]) -> str:
+    version = facts["resource_version"]
+    return f"A watch of {step.component} is open: the server sends every change after version {version}."
+
+
+def _ended(step: Step, facts: Mapping[str, Any]) -> str:
+    if facts["ended"]:
+        return f"The watch of {step.component} was silent for too long ({facts['ended']}): it is closed."
+    version = facts["resource_version"]
+    return (
+        f"The server ended the watch of {step.component}, as it does after some minutes: "
+        f"the next one goes on from version {version}."
+    )
+
+
+def _broke(step: Step, facts: Mapping[str, Any]) -> str:
+    wait = seconds_text(facts["seconds"])
+    if "expired" in facts:
+        return (
+            f"The server answered 410 to {step.component}: it no longer has the events since our version, "
+            f"so a watch cannot go on. The reflector lists again in {wait}."
+        )
+    what = _BROKE[facts["doing"]].format(step.component)
+    return f"{what}: {facts['broke']}. The reflector tries again in {wait}; the cache stays as it is."
+
+
 def _add_object(step: Step, facts: Mapping[str, Any]) -> str:
     if facts["tombstone"]:
         return (
             f"{step.key} is not in the new list, and its deletion was never seen: "
             "a tombstone (DeletedFinalStateUnknown) goes into the FIFO."
+        )
+    if facts["type"] == "Sync":
+        return (
+            f"A resync: {step.key} goes into the FIFO once more, as the cache has it. "
+            "Nothing has changed, and no server was asked; the handlers are to look again."
         )
     if joins := facts["joins"]:
         waiting = _count(joins, "delta")
@@ -54,13 +112,16 @@ def _update_index(step: Step, facts: Mapping[str, Any]) -> str:
 
 
 def _store(step: Step, facts: Mapping[str, Any]) -> str:
+    if facts.get("resync"):
+        return f"A resync: {step.component} {step.key} stays in the store as it is."
     change = "left" if facts.get("deleted") else "is new in" if facts["new"] else "was replaced in"
     return f"{step.component} {step.key} {change} the store, before any handler hears of it."
 
 
 def _dispatch(step: Step, facts: Mapping[str, Any]) -> str:
     kind = facts["what"].removesuffix("Notification").lower()
-    return f"{step.component} gets the {kind} of {step.key} and calls its handler on a thread of its own."
+    news = f"a resync of {step.key}, an update to itself," if facts["resync"] else f"the {kind} of {step.key}"
+    return f"{step.component} gets {news} and calls its handler on a thread of its own."
 
 
 def _enqueue(step: Step, facts: Mapping[str, Any]) -> str:
@@ -84,26 +145,42 @@ def _get_key(step: Step, facts: Mapping[str, Any]) -> str:
 
 
 def _get_object(step: Step, facts: Mapping[str, Any]) -> str:
+    who = f"The handler of {step.thread}" if step.thread.startswith("listener-") else step.thread
     if facts["found"]:
-        return f"{step.thread} read {step.key} of {step.component} from the cache: no request was sent."
-    return f"{step.thread} looked for {step.key} of {step.component}: the cache does not hold it."
+        return f"{who} read {step.key} of {step.component} from the cache: no request was sent."
+    return f"{who} looked for {step.key} of {step.component}: the cache does not hold it."
 
 
 def _write(step: Step, facts: Mapping[str, Any]) -> str:
     took = seconds_text(facts["seconds"])
     where = step.key.rstrip("/")
+    if facts["verb"] in _READS:
+        return (
+            f"{step.thread} asked the server and not the cache: {facts['verb']} {step.component} {where}. "
+            f"The server answered {facts['code']} after {took}."
+        )
     return f"{facts['verb']} {step.component} in {where}: the server answered {facts['code']} after {took}."
 
 
-def _forget_or_add_rate_limited(step: Step, facts: Mapping[str, Any]) -> str:
-    if "forgotten" not in facts:
-        return (
-            f"{step.key} failed, {_count(facts['failures'], 'failure')} in a row: "
-            f"it comes back in {seconds_text(facts['seconds'])}."
-        )
+def _forget(step: Step, facts: Mapping[str, Any]) -> str:
     if failures := facts["forgotten"]:
         return f"{step.key} gets no retry: forget() drops its {_count(failures, 'failure')}."
     return f"{step.key} gets no retry: forget() finds no failure to drop."
+
+
+def _waits(step: Step, facts: Mapping[str, Any]) -> str:
+    why = f"{step.key} has to wait ({facts['waits']})" if facts["waits"] else f"{step.key} asks to wait"
+    return f"{why}: it comes back in {seconds_text(facts['seconds'])}. No failure is counted."
+
+
+def _failed(step: Step, facts: Mapping[str, Any]) -> str:
+    error = f" ({facts['error']})" if facts["error"] else ""
+    if facts["seconds"] is None:
+        return f"{step.key} failed for good{error}: only a change leads to another try."
+    return (
+        f"{step.key} failed{error}, {_count(facts['failures'], 'failure')} in a row: "
+        f"it comes back in {seconds_text(facts['seconds'])}."
+    )
 
 
 def _done(step: Step, facts: Mapping[str, Any]) -> str:
@@ -116,6 +193,8 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
+_READS: Final = frozenset({"get", "list", "watch"})
+
 _SENTENCES: Final[Mapping[int, Callable[[Step, Mapping[str, Any]], str]]] = {
     1: _list_and_watch,
     2: _add_object,
@@ -127,6 +206,16 @@ _SENTENCES: Final[Mapping[int, Callable[[Step, Mapping[str, Any]], str]]] = {
     8: _get_key,
     9: _get_object,
     10: _write,
-    11: _forget_or_add_rate_limited,
+    11: _forget,
     12: _done,
 }
+
+_BY_FACT: Final[Mapping[str, Callable[[Step, Mapping[str, Any]], str]]] = {
+    "listing": _listing,
+    "opened": _opened,
+    "ended": _ended,
+    "broke": _broke,
+    "error": _failed,
+    "waits": _waits,
+}
+"""The ways in which (1) and (11) may go, by the fact that only they have; else _SENTENCES."""

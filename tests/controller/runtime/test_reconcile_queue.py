@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
@@ -15,9 +14,9 @@ from handloop.controller.runtime.reconcile_queue import (
     default_rate_limiter,
 )
 from handloop.seams.seams import Seams
-from handloop.seams.step_trace import TRACE
 from handloop.testing.fake_clock import FakeClock
 from handloop.workqueue.priority_queue import LOW_PRIORITY
+from support.checks.told_steps import NO, told_steps
 from support.doubles.recording_metrics import QueueMetricsProvider
 from support.rigs.reconcile_rig import NAME, RESYNCED, UPDATED, no_thread
 
@@ -160,24 +159,42 @@ def test_which_end_leaves_work(end: Callable[[ReconcileQueue], object], expected
 
 
 def test_each_end_of_a_reconcile_is_reported_as_the_last_two_steps() -> None:
-    """A retry with its delay and the failures so far, a requeue as a success; only while a viewer looks."""
+    """A retry has its error, its delay and the failures so far; a wait its reason. Only while one looks."""
     queue = new_queue()
     queue.add(NAME, UPDATED)
     queue.get()
-    told: list[Any] = []
-    TRACE.start(lambda *step: told.append(step))
-    try:
-        queue.retry(NAME, "x")
+    with told_steps() as told:
+        try:
+            int("no")
+        except ValueError:
+            queue.retry(NAME, "x", at_least_seconds=7)
+            queue.give_up(NAME)
         queue.requeue(NAME, 30)
+        queue.park(NAME, (UPDATED,), 5)
         queue.done(NAME)
-    finally:
-        TRACE.stop()
     queue.retry(NAME, "x")
     assert told == [
-        (11, "q", str(NAME), {"seconds": 0.005, "failures": 1}),
+        (11, "q", str(NAME), {"seconds": 7, "failures": 1, "error": NO}),
+        (11, "q", str(NAME), {"seconds": None, "failures": 1, "error": NO}),
         (11, "q", str(NAME), {"forgotten": 1}),
+        (11, "q", str(NAME), {"forgotten": 0}),
+        (11, "q", str(NAME), {"seconds": 30, "waits": ""}),
+        (11, "q", str(NAME), {"seconds": 5, "waits": "a cache lacks what its last sync wrote"}),
         (12, "q", str(NAME), {"again": False}),
     ]
+
+
+def test_a_name_that_is_not_due_yet_waits_as_a_step() -> None:
+    """A worker that gets a name too early puts it back, and the page says why."""
+    queue = new_queue()
+    queue.add(NAME, UPDATED)
+    queue.take(queue.get())
+    queue.retry(NAME, "x", at_least_seconds=7)
+    queue.wake(NAME)
+    queue.done(NAME)
+    with told_steps() as told:
+        queue.take(queue.get())
+    assert told[-1] == (11, "q", str(NAME), {"seconds": 7, "waits": "it is due later"})
 
 
 def test_the_queue_is_measured_under_its_name() -> None:
