@@ -13,12 +13,14 @@ class Chapter(NamedTuple):
     """
     One chapter: its module, what it is about, and how many minutes a reader takes.
 
-    run is the recorded run of the live page that shows the same; at is a mark in it, "" = its beginning.
+    read is a page of the docs that goes deeper, with its heading after `#`. run is the recorded run of the live
+    page that shows the same; at is a mark in it, "" = its beginning.
     """
 
     module: str
     title: str
     minutes: int
+    read: str
     run: str
     at: str = ""
 
@@ -28,32 +30,49 @@ class Chapter(NamedTuple):
         return int(self.module[2:4])
 
     @property
+    def name(self) -> str:
+        """`Chapter 3: DeltaFIFO`."""
+        return f"Chapter {self.number}: {self.title}"
+
+    @property
     def progress(self) -> str:
         """`4/11, about 4 min`: chapter 3 is the fourth of 11."""
-        return f"{self.number + 1}/{len(CHAPTERS)}, about {self.minutes} min"
+        return f"{CHAPTERS.index(self) + 1}/{len(CHAPTERS)}, about {self.minutes} min"
 
     @property
     def page(self) -> str:
-        """Where `make docs` puts its run, below build/docs, with the step to show."""
+        """Where its run is shown, below build/docs after `make docs`, with the step that the address names."""
         return f"live-page/index.html#run={self.run}" + (f"&at={self.at}" if self.at else "")
 
+    @property
+    def next(self) -> Chapter | None:
+        """The one after it."""
+        after = CHAPTERS[CHAPTERS.index(self) + 1 :]
+        return after[0] if after else None
+
     def tell(self, screen: Screen) -> object:
-        """Tell the chapter. Returns: its end state, which the tests assert."""
-        screen.title(f"Chapter {self.number}: {self.title}", self.progress)
+        """Tell the chapter, and name where to go on. Returns: its end state, which the tests assert."""
+        screen.title(self.name, self.progress)
         chapter: Callable[[Screen], object] = import_module(f"handloop.walkthrough.{self.module}").chapter
-        return chapter(screen)
+        end = chapter(screen)
+        screen.line("")
+        screen.show(read=self.read.replace("#", ", "), play=f"build/docs/{self.page}")
+        return end
 
 
+WALK: Final = "docs/walkthrough.md"
 CHAPTERS: Final = (
-    Chapter("ch00_tour", "60-second tour", 1, "apply"),
-    Chapter("ch01_log", "the API is a log", 3, "expired", "broke"),
-    Chapter("ch02_reflector", "the reflector", 4, "expired"),
-    Chapter("ch03_delta_fifo", "DeltaFIFO", 4, "expired", "tombstone"),
-    Chapter("ch04_indexer", "indexer and lister", 3, "apply", "read"),
-    Chapter("ch05_informer", "shared informer and handlers", 3, "apply", "added"),
-    Chapter("ch06_workqueue", "the workqueue", 5, "in-flight"),
-    Chapter("ch07_backoff", "rate limits and back-off", 3, "failures"),
-    Chapter("ch08_sync_handler", "the sync handler", 5, "restart"),
-    Chapter("ch09_status", "writing back", 4, "conflict"),
-    Chapter("ch10_production", "production", 5, "lease"),
+    Chapter("ch00_tour", "60-second tour", 1, f"{WALK}#The way in one view", "apply"),
+    Chapter("ch01_log", "the API is a log", 3, f"{WALK}#(1) list & watch", "expired", "broke"),
+    Chapter("ch02_reflector", "the reflector", 4, f"{WALK}#(1) list & watch", "expired"),
+    Chapter("ch03_delta_fifo", "DeltaFIFO", 4, f"{WALK}#(2) add object", "expired", "tombstone"),
+    Chapter("ch04_indexer", "indexer and lister", 3, f"{WALK}#(4) update index", "apply", "read"),
+    Chapter("ch05_informer", "shared informer and handlers", 3, f"{WALK}#(6) dispatch", "apply", "added"),
+    Chapter("ch06_workqueue", "the workqueue", 5, f"{WALK}#(8) get key", "in-flight"),
+    Chapter(
+        "ch07_backoff", "rate limits and back-off", 3, f"{WALK}#(11) forget, or add rate limited", "failures"
+    ),
+    Chapter("ch08_sync_handler", "the sync handler", 5, f"{WALK}#(9) get object by key", "restart"),
+    Chapter("ch09_status", "writing back", 4, f"{WALK}#(10) write", "conflict"),
+    Chapter("ch10_production", "production", 5, "docs/how-to/leader-election.md", "lease"),
 )

@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 from handloop.controller.foo.controller import FooController
 from handloop.controller.foo.runnable import add_foo
 from handloop.walkthrough.line_trace import LineTrace
+from handloop.walkthrough.prediction import YES, Words
 from handloop.walkthrough.program import run_alone
-from handloop.walkthrough.screen import Colour, Screen
+from handloop.walkthrough.screen import Screen
 from handloop.walkthrough.source import Place, cut, steps
 from handloop.walkthrough.stage import DEPLOYMENTS, FOOS, SAMPLE, Stage
 from handloop.walkthrough.waiting import until
@@ -33,7 +34,7 @@ def chapter(screen: Screen) -> End:
         "Deployment, by name and replicas. You apply a Foo with this spec:"
     )
     screen.show(**SAMPLE["spec"])
-    screen.ask("Who creates the Deployment?")
+    screen.ask("Who creates the Deployment? The server, kubectl, a controller, ...")
     retry = Place(*cut(FooController._report_outcome, "add_rate_limited")[:2])
     watched = LineTrace((retry, *(step.place for step in steps())))
     with watched as trace, Stage() as stage, stage.running(partial(add_foo, workers=2)):
@@ -41,16 +42,28 @@ def chapter(screen: Screen) -> End:
         first = _available(stage, screen, "")
         owners = [entry for entry in first["metadata"]["managedFields"] if "f:spec" in entry["fieldsV1"]]
         creator = owners[0]["manager"]
-        screen.reveal(f"{creator}: our controller, a client like any other. The server only stores objects.")
-        screen.tell("A controller is twelve lines of source. * = it ran, first on the thread at the right:")
+        screen.reveal(
+            f"{creator}: our controller, a client like any other. The server only stores objects.",
+            Words(("controller", creator), ("server", "kubectl", "api", "scheduler", "kubelet", "i", "you")),
+        )
+        screen.tell("A controller is twelve lines of source. * = it has run.")
         before = _strip(screen, trace)
-        screen.break_it("delete the Deployment. The server refuses the first create of a new one with 500.")
+        screen.break_it(
+            "delete the Deployment. The server refuses the first create of a new one with 500.",
+            "Does the Deployment come back?",
+        )
         stage.sandbox.faults.error(500, verbs=["create"], resources=["deployments"], count=1)
         stage.send("DELETE", f"{DEPLOYMENTS}/example-foo")
         last = _available(stage, screen, first["metadata"]["uid"])
         retries, after = trace.hits[retry], _strip(screen, trace)
     screen.show(uid_before=first["metadata"]["uid"], uid_after=last["metadata"]["uid"], retries=retries)
-    screen.tell("It is back, as a new object. (11) put the name back after a try that failed.")
+    screen.reveal("It is back, as a new object. (11) put the name back after a try that failed.", YES)
+    screen.tell("The uids are no print of ours, but the first is the same in every run: the sandbox draws from a seed.")
+    screen.recap(
+        "A controller is a client: it watches objects, compares, and writes what is missing.",
+        "The way is a circle: its own writes come back to it as watch events.",
+        "A failed try is no drama: the name goes back into the queue, and the next try looks again.",
+    )
     return End(creator, first["metadata"]["uid"], last["metadata"]["uid"], before, after, retries)
 
 
@@ -69,10 +82,11 @@ def _available(stage: Stage, screen: Screen, old_uid: str) -> dict[str, Any]:
 
 def _strip(screen: Screen, trace: LineTrace) -> set[int]:
     hits = trace.take()
-    for step in steps():
-        mark, colour = ("*", Colour.GREEN) if hits[step.place] else (" ", Colour.DIM)
-        where = f"{step.place!s:<33} {trace.threads.get(step.place, '')}"
-        screen.line(f"{mark} ({step.number:>2}) {step.words:<28} {where}".rstrip(), colour)
+    rows = [
+        ("*" if hits[step.place] else "", f"({step.number}) {step.words}", step.place, trace.threads.get(step.place, ""))
+        for step in steps()
+    ]
+    screen.table(("", "step", "line", "first on thread"), rows)
     return {step.number for step in steps() if hits[step.place]}
 
 

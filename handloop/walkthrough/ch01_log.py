@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any, NamedTuple
 
+from handloop.walkthrough.prediction import YES, Words
 from handloop.walkthrough.program import run_alone
 from handloop.walkthrough.screen import Colour, Screen
 from handloop.walkthrough.stage import FOOS, Stage
@@ -46,21 +47,33 @@ def chapter(screen: Screen) -> End:
         with stage.watch(FOOS, rv) as events:
             history = _show(screen, events, 5)
         types = [event["type"] for event in history]
-        screen.reveal(f"Yes: {', '.join(types)}. A watch reads the log of changes on from a version.")
+        screen.reveal(f"Yes: {', '.join(types)}. A watch reads the log of changes on from a version.", YES)
         screen.tell("The BOOKMARK carries only a version, the ConfigMap's: you know all Foos up to it.")
-        screen.ask("What does a watch without a version show?")
+        screen.ask("What does a watch without a version show first: the past, or the present objects?")
         with stage.watch(FOOS, "") as events:
             present = _show(screen, events, 1)
         screen.reveal(
             f"{present[0]['object']['metadata']['name']!r} as {present[0]['type']}: such a watch begins "
-            "with the present objects. The changes before are not in it."
+            "with the present objects. The changes before are not in it.",
+            Words(("present", "objects", "kept", "now"), ("past", "everything", "all", "history")),
         )
-        screen.break_it(f"the server drops its old log (a compaction). Then we watch from {rv} again.")
+        screen.break_it(
+            f"the server drops its old log (a compaction). Then we watch from {rv} again.",
+            "What does the server send?",
+        )
         stage.sandbox.faults.compact()
         with stage.watch(FOOS, rv) as events:
             refused = _show(screen, events, 1)
         code = refused[-1]["object"]["code"]
-        screen.tell(f"{code} Gone: the server no longer knows what happened since {rv}. List again.")
+        screen.reveal(
+            f"{code} Gone: the server no longer knows what happened since {rv}. List again.",
+            Words((f"{code}", "error", "gone", "expired", "refuses"), ("events", "nothing", "all", "bookmark")),
+        )
+        screen.recap(
+            "A list is the state at one version; a watch is the log from a version on.",
+            "List, then watch from the list's version: no change is lost between the two.",
+            "The log has a beginning. Before it there is only 410, and a new list.",
+        )
     versions = [int(event["object"]["metadata"]["resourceVersion"]) for event in history]
     return End(types, versions, present[0]["type"], refused[0]["type"], code)
 

@@ -18,6 +18,7 @@ from handloop.informers.quarantine import Quarantine
 from handloop.informers.reflector import Reflector
 from handloop.seams.seams import Seams
 from handloop.walkthrough.clocks import FastClock
+from handloop.walkthrough.prediction import NO, Words
 from handloop.walkthrough.program import run_alone
 from handloop.walkthrough.screen import Colour, Screen
 from handloop.walkthrough.source import cut
@@ -55,24 +56,43 @@ def chapter(screen: Screen) -> End:
             screen.reveal(
                 "No. After a short wait, the back-off, a second watch went on from version "
                 f"{listed.last_sync_resource_version}, and brought only what was missed. A list of 10,000 "
-                "objects for each broken connection would be dear."
+                "objects for each broken connection would be dear.",
+                NO,
             )
-            screen.break_it("the server forgets its log, and answers the watch with 410.")
+            screen.break_it(
+                f"the server forgets its log, as etcd does after about five minutes. Watch {resumed.watches}, "
+                "the open one, is answered with 410, and the Foo `three` is created.",
+                "What does the reflector do now: watch again, or list again?",
+            )
             stage.sandbox.faults.expire(only_open=True)
             stage.apply("three")
             relisted = shown.once_it_has("three")
             _show(screen, relisted)
-            screen.tell("410: the log no longer reaches back to our version. Only now all is listed again.")
-            screen.break_it("the same, and the next three lists are refused with 503.")
+            screen.reveal(
+                "It lists: from our version the log cannot be read on. Only now all is sent again, and watch "
+                f"{relisted.watches} goes on from the version of that list.",
+                Words(("list", "lists", "relist"), ("watch", "watches", "nothing")),
+            )
+            screen.break_it(
+                f"410 on watch {relisted.watches}, and the server refuses the next three lists with 503. The "
+                "Foo `four` is created.",
+                "How many times does the reflector wait before it has `four`?",
+            )
             waited_before = len(shown.pause.waited)
             stage.sandbox.faults.error(503, verbs=["list"], resources=["foos"], count=3)
             stage.sandbox.faults.expire(only_open=True)
             stage.apply("four")
             shown.once_it_has("four")
             waited = shown.pause.waited[waited_before:]
-            screen.tell(
-                "One wait after the 410, one after each refused list, each longer than the one before. "
-                "Chance is in it, so that many clients do not come back at once."
+            screen.reveal(
+                f"{len(waited)}: one wait after the 410, one after each refused list, each longer than the one "
+                "before. Chance is in it, so that many clients do not come back at once.",
+                len(waited),
+            )
+            screen.recap(
+                "List once, then watch: the copy follows the server for the price of its changes.",
+                f"A broken connection costs a watch, a 410 a list: {relisted.watches} watches, 2 lists so far.",
+                "The waits between tries grow, and are random, so that a server can come back up.",
             )
     return End(listed, resumed, relisted, waited, shown.store.names)
 

@@ -15,6 +15,7 @@ from handloop.informers.processor import PANIC_PAUSE_SECONDS, ProcessorListener
 from handloop.informers.shared_informer import SharedIndexInformer
 from handloop.seams.seams import Seams
 from handloop.walkthrough.clocks import HandClock
+from handloop.walkthrough.prediction import YES
 from handloop.walkthrough.program import run_alone
 from handloop.walkthrough.screen import Screen
 from handloop.walkthrough.source import cut
@@ -57,7 +58,9 @@ def chapter(screen: Screen) -> End:
             for name in ("one", "two", "three"):
                 stage.apply(name)
             blocked = once(screen, informer, (3, 0), (0, 3))
-            screen.reveal(f"{blocked[0].handled}. Only the buffer of the slow one grows. It has no limit.")
+            screen.reveal(
+                f"{blocked[0].handled}. Only the buffer of the slow one grows. It has no limit.", blocked[0].handled
+            )
             screen.show(requests_for_both=dict(stage.counts))
             screen.tell("One watch serves both. Each has a listener: a thread that empties its buffer.")
             screen.code(cut(ProcessorListener._take, "while not", "taken, self"))
@@ -66,15 +69,32 @@ def chapter(screen: Screen) -> End:
             clock.advance(RESYNC_SECONDS)
             until(lambda: len(resyncs) == 3, "a resync")
             screen.table(("old version", "new version", "same object"), resyncs)
-            screen.tell("A resync shows each stored object again. Nothing changed, and no request was sent.")
-            screen.break_it("two more Foos are created. For one, the first handler raises.")
+            screen.tell(
+                "A resync shows each stored object again. Nothing changed, and no request was sent, so it mends no "
+                "missed event. It is for a controller whose work looks at more than its objects, such as a cloud "
+                "or a clock: it gets a chance to look again."
+            )
+            screen.break_it(
+                "two more Foos are created. For one, the first handler raises.",
+                "Does the second handler hear of both?",
+            )
             stage.apply("poison")
             until(lambda: clock.is_slept_on, "the pause after the failure")
             stage.apply("five")
             clock.advance(PANIC_PAUSE_SECONDS)
             last = once(screen, informer, (8, 0), (5, 0))
-            screen.tell(
-                f"Its listener waited {PANIC_PAUSE_SECONDS:g} s and went on. Resyncs count as handled."
+            # client-go @32ce75a7d: tools/cache/shared_informer.go, processorListener.run: HandleCrash, which
+            # panics again unless ReallyCrash is false (apimachinery pkg/util/runtime/runtime.go)
+            screen.reveal(
+                f"Yes, and the first one, too, goes on: its listener waited {PANIC_PAUSE_SECONDS:g} s. (Resyncs "
+                "count as handled.) In client-go a handler that panics ends the whole process: the panic is logged, "
+                "and raised again.",
+                YES,
+            )
+            screen.recap(
+                "One watch and one cache serve all handlers of a kind.",
+                "Each handler has a buffer and a thread of its own: a slow one is slow alone.",
+                "A resync repeats what is stored. It asks no server.",
             )
         return End(stage.counts.total(), blocked, resyncs, last)
 

@@ -7,6 +7,7 @@ from typing import NamedTuple, Self
 
 from handloop.seams.seams import Seams
 from handloop.walkthrough.clocks import HandClock
+from handloop.walkthrough.prediction import NO
 from handloop.walkthrough.program import run_alone
 from handloop.walkthrough.screen import Screen
 from handloop.walkthrough.source import cut
@@ -29,22 +30,34 @@ def chapter(screen: Screen) -> End:
     """Tell the chapter."""
     queue = _queue(HandClock())
     with PausedWorker(queue) as worker:
+        screen.tell(
+            "A Foo travels on two roads: the object goes into the cache, and its key, such as default/a, goes into "
+            "the workqueue. They meet again when a worker has the key and asks the cache for the object."
+        )
         screen.tell("A worker is busy with `a`. dirty = needs work, processing = with a worker:")
         queue.add("a")
         worker.begins(1)
         _show(screen, queue)
-        screen.ask("Now `a` and `b` are added 100 times each. How often will the worker run each, in all?")
+        screen.ask(
+            "Now `a` and `b` are added 100 times each. How many runs will `a` have had in the end, with this one?"
+        )
         for key in ["a", "b"] * 100:
             queue.add(key)
         while_paused = queue.statistics()
         _show(screen, queue)
         worker.resume(3)
         counts = ", ".join(f"{key}: {worker.runs.count(key)}" for key in "ab")
-        screen.reveal(f"{counts}. An add during the work is one more run: the worker looked before it.")
+        screen.reveal(
+            f"{counts}. An add during the work is one more run: the worker may have looked before it.",
+            worker.runs.count("a"),
+        )
         screen.tell("add() leaves a key that a worker has out of the queue; done() puts it there:")
         screen.code(cut(Queue._accept_locked, "if item in self._dirty", "return True"))
+        screen.code(cut(Queue.done, "self._processing.remove", "self._processing.remove"))
         screen.code(cut(Queue.done, "if item in self._dirty", "self._container.append"))
-    screen.break_it("a worker forgets done().")
+    screen.break_it(
+        "a worker forgets done(), and the key is added again.", "Does a free worker get the key now?"
+    )
     clock = HandClock()
     with _queue(clock) as queue:
         queue.add("stuck")
@@ -52,8 +65,13 @@ def chapter(screen: Screen) -> End:
         queue.add("stuck")
         _show(screen, queue)
         without_done = queue.statistics()
-        screen.tell("It stays in processing, so the queue stays empty: no worker gets it. No error says so.")
-        screen.break_it("a worker forgets forget(). Each sync fails once, and its retry succeeds.")
+        screen.reveal(
+            "No, nobody ever does: it stays in processing, so the queue stays empty. No error says so.", NO
+        )
+        screen.break_it(
+            "a worker forgets forget(). Each sync fails once, and its retry succeeds.",
+            "The first retry waits 5 ms. How many seconds does the fifth wait?",
+        )
         delays = []
         for _ in range(5):
             queue.add_rate_limited("slow")
@@ -62,7 +80,15 @@ def chapter(screen: Screen) -> End:
             until(lambda: len(queue), "the delayed key")
             queue.done(queue.get())
         screen.show(seconds_to_each_retry=delays)
-        screen.tell("Each success should have set the delay back to the first one. Chapter 7 shows why.")
+        screen.reveal(
+            f"{delays[-1]:g}. Each success should have set the delay back to the first one.",
+            delays[-1],
+        )
+        screen.recap(
+            "A key waits once, however often it is added: the next run looks at the newest state anyway.",
+            "processing is the lock on a key: no two workers have the same one.",
+            "Each get() needs its done(), each success its forget().",
+        )
     return End(while_paused, worker.runs, without_done, delays)
 
 

@@ -36,27 +36,46 @@ def chapter(screen: Screen) -> End:
     screen.code(cut(default_rate_limiter, "return", "    )"))
     screen.tell("The first: shortest and longest wait of a key, in seconds. Each failure doubles its wait.")
     screen.tell("The second is a bucket that all keys share: tries a second, and tries at once.")
+    # client-go @32ce75a7d: util/workqueue/default_rate_limiters.go; sample-controller @7e64d481: controller.go:110
+    screen.tell(
+        "The first is client-go's default, and sample-controller's. The bucket is sample-controller's; client-go's "
+        "default has 10 a second, 100 at once. Both are for tries after a failure: what a handler adds never waits."
+    )
     screen.ask("A sync fails again and again. How long after the 10th failure is the next try?")
     clock = HandClock()
     with RateLimitingQueue[ObjectName](default_rate_limiter(clock), seams=Seams(clock=clock)) as queue:
         delays = [_fail(queue, clock) for _ in range(FAILURES)]
         rows = [(failures, f"{delay:.3f}", _bar(delay)) for failures, delay in enumerate(delays, 1)]
         screen.table(("failures", "seconds to the next try", "each # doubles it"), rows)
-        screen.reveal(f"{delays[9]:g} s: {delays[0]:g} s, doubled nine times. It ends at {delays[-1]:g} s.")
-        screen.break_it(f"try {FAILURES + 1} succeeds, but the worker omits forget(). The next try fails.")
-        screen.show(seconds_to_the_next_try=_fail(queue, clock))
+        screen.reveal(
+            f"{delays[9]:g} s: {delays[0]:g} s, doubled nine times. It ends at {delays[-1]:g} s.", delays[9]
+        )
+        screen.break_it(
+            f"try {FAILURES + 1} succeeds, but the worker omits forget(). The next try fails.",
+            "How many seconds to the try after that?",
+        )
+        screen.show(seconds_to_the_next_try=(unforgotten := _fail(queue, clock)))
         queue.forget(EXAMPLE)
         after_success = _fail(queue, clock)
         screen.show(after_a_forget=after_success)
-    screen.tell("forget() ends the count of its key. Without it, one later failure costs the longest wait.")
+    screen.reveal(
+        f"{unforgotten:g}. forget() ends the count of its key. Without it, one later failure costs the longest wait.",
+        unforgotten,
+    )
     screen.ask(
-        f"{CROWD} different Foos fail at the same moment, each for the first time. When is the last tried?"
+        f"{CROWD} different Foos fail at the same moment, each for the first time. After how many seconds is "
+        "the last tried?"
     )
     limiter = default_rate_limiter(clock)
     crowd = [round(limiter.when(ObjectName("default", f"foo-{number}")), 6) for number in range(CROWD)]
     screen.table(("foo", "seconds"), [(number, crowd[number - 1]) for number in (1, 300, 301, 302, CROWD)])
-    screen.reveal(f"After {crowd[-1]:g} s. The bucket paces them. Of the two waits, the longer counts:")
+    screen.reveal(f"After {crowd[-1]:g} s. The bucket paces them. Of the two waits, the longer counts:", crowd[-1])
     screen.code(cut(MaxOfRateLimiter.when, "return"))
+    screen.recap(
+        f"A key that fails waits {delays[0]:g} s, then twice as long each time, {delays[-1]:g} s at most.",
+        "forget() after a success: else the next failure pays for the old ones.",
+        "Many keys that fail at once share a bucket. New keys never wait for it.",
+    )
     return End(delays, after_success, crowd)
 
 

@@ -23,6 +23,7 @@ from handloop.informers.factory import SharedInformerFactory
 from handloop.informers.keys import ObjectName
 from handloop.informers.shared_informer import SharedIndexInformer
 from handloop.walkthrough.line_trace import LineTrace
+from handloop.walkthrough.prediction import NO
 from handloop.walkthrough.program import run_alone
 from handloop.walkthrough.screen import Screen
 from handloop.walkthrough.source import PACKAGE, Place, cut
@@ -30,22 +31,19 @@ from handloop.walkthrough.stage import DEPLOYMENTS, FOOS, Stage
 from handloop.walkthrough.waiting import until
 from handloop_sandbox.server import Sandbox
 
-_WIDTH: Final = 66
 DECISIONS: Final = {
-    Place(line.file, line.line): line.lines[0]
-    if len(line.lines[0]) < _WIDTH
-    else line.lines[0][:_WIDTH] + " ..."
-    for line in (
-        cut(FooController.sync_handler, "log.info("),
-        cut(FooController._sync_deployment, "self._deployments.create("),
-        cut(FooController._sync_deployment, "raise self._report_foreign"),
-        cut(FooController._sync_deployment, "return deployment, False"),
-        cut(FooController._sync_deployment, "scaled = "),
-        cut(FooController.update_foo_status, "write = "),
-        cut(FooController.sync_handler, "self._recorder.event"),
+    Place(line.file, line.line): words
+    for words, line in (
+        ("finds no Foo", cut(FooController.sync_handler, "log.info(")),
+        ("creates", cut(FooController._sync_deployment, "self._deployments.create(")),
+        ("sees it is foreign", cut(FooController._sync_deployment, "raise self._report_foreign")),
+        ("leaves it", cut(FooController._sync_deployment, "return deployment, False")),
+        ("scales it", cut(FooController._sync_deployment, "scaled = ")),
+        ("writes status", cut(FooController.update_foo_status, "write = ")),
+        ("records Event", cut(FooController.sync_handler, "self._recorder.event")),
     )
 }
-"""The lines between which a sync chooses, and how they begin."""
+"""The lines between which a sync chooses, and what each does about the Deployment and the Foo."""
 
 
 class End(NamedTuple):
@@ -77,12 +75,15 @@ def chapter(screen: Screen) -> End:
             happens()
             syncs.append(foo.sync(name, DECISIONS))
             screen.line(f"{number} = {what}: {syncs[-1].error or syncs[-1].asked}")
+        screen.tell("The sync of each case, by the lines that it executed:")
         rows = [
-            (place, code, *("*" * (place in sync.lines) for sync in syncs))
-            for place, code in DECISIONS.items()
+            (place.line, words, *("*" * (place in sync.lines) for sync in syncs))
+            for place, words in DECISIONS.items()
         ]
-        screen.table(("the sync executed, in case", "", *range(1, len(syncs) + 1)), rows)
-        screen.ask("The Foo is scaled to 2, 3, 4, and its Deployment deleted. What does one sync send?")
+        screen.table(("line", "it", *range(1, len(syncs) + 1)), rows)
+        screen.ask(
+            "The Foo is scaled to 2, 3, 4, and its Deployment deleted. How many creates and scalings does one sync send?"
+        )
         for replicas in (2, 3, 4):
             change("PATCH", f"{FOOS}/foo", {"spec": {"replicas": replicas}})
         change("DELETE", child)
@@ -91,15 +92,27 @@ def chapter(screen: Screen) -> End:
     screen.show(requests=after_many.asked, replicas_of_the_new_deployment=replicas)
     screen.reveal(
         f"{after_many.requests['POST']} create, of {replicas} replicas. A sync acts on the present "
-        "state (the level), not on each change (the edges)."
+        "state (the level), not on each change (the edges).",
+        after_many.requests["POST"],
     )
     screen.tell(
-        "The GET asks whether the Foo still exists, because its Deployment has disappeared. No PUT: the "
-        "status is as before."
+        "The GET asks whether the Foo still exists, because its Deployment has disappeared. sample-controller does "
+        "not ask; it would make a Deployment for a Foo that is gone, as long as its cache lags. No PUT: the status "
+        "is as before."
     )
-    screen.break_it("kill -9 ends the process after the create, before the write of the status.")
+    screen.break_it(
+        "kill -9 ends the process after the create, before the write of the status. Another one starts.",
+        "Does the second process make a second Deployment?",
+    )
     uids = killed_in_mid_sync(screen)
-    screen.tell("The second process knew nothing of the first. It looked, and wrote what was missing.")
+    screen.reveal(
+        "No. It knew nothing of the first process. It looked, found the Deployment, and wrote what was missing.", NO
+    )
+    screen.recap(
+        "A sync gets a name, never an event: it looks at what is, and writes the difference to what is wanted.",
+        "So it does not matter which events came, how many, or whether the process lived to see them.",
+        "A Deployment of another owner is left alone.",
+    )
     return End(syncs, after_many, replicas, uids)
 
 

@@ -23,6 +23,7 @@ from handloop.seams.clock import Clock
 from handloop.seams.seams import Seams
 from handloop.seams.threads import Joinable, spawn_thread
 from handloop.walkthrough.clocks import FastClock
+from handloop.walkthrough.prediction import YES, Words
 from handloop.walkthrough.program import run_alone
 from handloop.walkthrough.screen import Colour, Screen
 from handloop.walkthrough.stage import Stage
@@ -59,21 +60,31 @@ def chapter(screen: Screen) -> End:
             screen.ask("Which of them works, and what does the other one do meanwhile?")
             first = _show(screen, stage, ada, bob)
             screen.reveal(
-                f"{first[0]} works: its name stands in the lease. The other keeps its caches full, and waits."
+                f"{first[0]} works: its name stands in the lease. The other keeps its caches full, and waits.",
+                Words(("ada",), ("bob", "both")),
             )
-            screen.break_it("a controller without any RBAC role lists Foos. The server says:")
+            screen.break_it("a controller without any RBAC role lists Foos.", "What is the code of the answer?")
             screen.line(refusal := refusal_without_roles(stage), Colour.RED)
-            screen.tell("`python -m handloop manifests rbac` prints the roles that the controllers need.")
-            screen.break_it("the server answers ada with errors only, so ada cannot renew the lease.")
+            screen.reveal("403. `python -m handloop manifests rbac` prints the roles that the controllers need.", 403)
+            screen.break_it(
+                "the server answers ada with errors only, so ada cannot renew the lease.",
+                "Do ada's workers end before bob's begin?",
+            )
             cut_at = clock.now()
             stage.sandbox.faults.error(500, user="ada")
             until(lambda: bob.workers == WORKERS and not ada.workers, "the takeover")
             seconds = clock.now() - cut_at, bob.began["worker-0"] - ada.ended["worker-0"]
             last = _show(screen, stage, ada, bob)
             screen.show(seconds_until_bob_works=f"{seconds[0]:.1f}", **ada.durations())
+            screen.reveal(
+                f"Yes: ada's workers ended {seconds[1]:.1f} s before bob's began. ada gives up after the renew deadline, "
+                "bob waits for the lease duration. Both count from ada's last renewal. The seconds above count from the "
+                "first error, which came up to one retry period later, and so can be fewer than the lease duration.",
+                Words((*YES.right, "ada"), (*YES.wrong, "bob")),
+            )
             screen.tell(
-                f"ada's workers ended {seconds[1]:.1f} s before bob's began: ada gives up after the "
-                "renew deadline, bob waits for the lease duration."
+                "ada's process has ended. A cluster starts it anew, as a standby, with nothing left from the time when "
+                "it led."
             )
             stage.apply()
             until(lambda: bob.metric(ADDS), "a name in bob's queue")
@@ -84,6 +95,11 @@ def chapter(screen: Screen) -> End:
             screen.line(" > ".join(order))
             screen.show(readyz=bob.readiness(), holder_of_the_lease=holder(stage) or "nobody")
             screen.tell("Workers end before the caches that they read. The lease is free at once.")
+            screen.recap(
+                "One replica works, all keep their caches full: the next one can begin at once.",
+                "The old leader gives up before the new one may begin, because its deadline is the shorter one.",
+                "An orderly stop gives the lease back, and nobody waits for it to run out.",
+            )
         return End(first, last, seconds, ada.lost, refusal, adds, holder(stage), order)
 
 
@@ -151,6 +167,7 @@ class Replica:
         return {
             "lease_duration": f"{election.lease_duration_seconds:g} s",
             "renew_deadline": f"{election.renew_deadline_seconds:g} s",
+            "retry_period": f"{election.retry_period_seconds:g} s",
         }
 
     def metric(self, name: str) -> float:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import io
 import os
+import shutil
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -19,7 +20,7 @@ from typing import Final, NoReturn, TextIO
 from handloop.controller.cli.terminal import drop_unwritten
 from handloop.walkthrough.catalog import CHAPTERS, Chapter
 from handloop.walkthrough.quiet_logs import quiet_logs
-from handloop.walkthrough.screen import Screen
+from handloop.walkthrough.screen import USUAL_COLUMNS, Screen
 from handloop.walkthrough.waiting import NothingHappenedError
 
 EXIT_OK: Final = 0
@@ -133,9 +134,12 @@ def _chapter(number: str) -> Chapter:
 def _tell(chapters: Sequence[Chapter], screen: Screen) -> int:
     for chapter in chapters:
         chapter.tell(screen)
-    next_number = chapters[-1].number + 1
-    if next_number <= _LAST:
-        screen.tell(f"Next: {COMMAND} {next_number}")
+        if chapter.next is None:
+            break
+        if chapter is chapters[-1]:
+            screen.show(next=f"{COMMAND} {chapter.next.number}")
+        elif not screen.wait_for_next(chapter.next.name):
+            break
     return EXIT_OK
 
 
@@ -157,8 +161,13 @@ def _run(job: Callable[[Screen], int], options: argparse.Namespace, out: TextIO,
     plain = options.plain or not out.isatty() or bool(os.environ.get("NO_COLOR"))
     if isinstance(out, io.TextIOWrapper):
         out.reconfigure(errors="replace")  # a terminal that lacks a character shows `?`
-    pace = 0.0 if options.no_pause else options.pace
-    screen = Screen(out, None if options.no_pause else keys, pace_seconds=pace, plain=plain)
+    screen = Screen(
+        out,
+        None if options.no_pause else keys,
+        pace_seconds=0.0 if options.no_pause else options.pace,
+        plain=plain,
+        columns=shutil.get_terminal_size().columns if out.isatty() else USUAL_COLUMNS,
+    )
     try:
         with quiet_logs():
             return job(screen)

@@ -8,9 +8,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Final, TextIO
 
+from handloop.walkthrough.prediction import Truth, grade
 from handloop.walkthrough.source import Snippet
 
-WIDTH: Final = 100
+NARROWEST: Final = 40
+WIDEST: Final = 120
+USUAL_COLUMNS: Final = 100  # where there is no terminal
+_NAME_WIDTH: Final = 24  # of a shown value's name
+_ROOMY: Final = 70  # columns from which names and values stand side by side, and blocks are indented by four
 
 
 class Colour(StrEnum):
@@ -26,54 +31,81 @@ class Colour(StrEnum):
 
 class Screen:
     """
-    Writes for one reader.
+    Writes for one reader. No line is wider than the reader's terminal, from 40 columns on.
 
     State: _prediction, what the reader answered to the last question.
     Threads: the chapter's own. Only ask and the pauses block.
     """
 
     def __init__(
-        self, out: TextIO, keys: TextIO | None = None, *, pace_seconds: float = 0.0, plain: bool = True
+        self,
+        out: TextIO,
+        keys: TextIO | None = None,
+        *,
+        pace_seconds: float = 0.0,
+        plain: bool = True,
+        columns: int = USUAL_COLUMNS,
     ) -> None:
         """Args: keys None = no question waits. pace_seconds = pause after a paragraph. plain = no colour."""
         self._out = out
         self._keys = keys
         self._pace_seconds = pace_seconds
         self._plain = plain
+        self._width = max(NARROWEST, min(columns, WIDEST))
+        self._indent = "    " if self._width >= _ROOMY else "  "
         self._prediction = ""
 
     def title(self, title: str, progress: str) -> None:
         """Begin a chapter."""
-        self._write("\n" + self._painted(title, Colour.BOLD) + f"   {progress}\n" + "=" * len(title))
+        head = self._wrapped(title)
+        room = self._width - len(head[-1]) - len(progress)
+        apart = " " * 3 if room >= 3 else "\n"
+        lines = [self._painted(line, Colour.BOLD) for line in head]
+        self._write("\n" + "\n".join(lines) + apart + progress + "\n" + "=" * max(map(len, head)))
 
     def tell(self, text: str) -> None:
         """Write a paragraph."""
-        self._write("\n" + textwrap.fill(" ".join(text.split()), WIDTH))
+        self._write("\n" + "\n".join(self._wrapped(" ".join(text.split()))))
         self._pause()
 
     def show(self, **values: object) -> None:
         """Write live values, one a line; `_` in a name is a space."""
         for name, value in values.items():
-            self._write(f"    {name.replace('_', ' '):<22} {value}")
+            head = f"{self._indent}{name.replace('_', ' ')}"
+            if self._width >= _ROOMY:
+                head = head.ljust(_NAME_WIDTH + len(self._indent)) + " "
+                self._write("\n".join(self._wrapped(f"{value}", head, " " * len(head))))
+            else:
+                self._write("\n".join([head, *self._wrapped(f"{value}", self._indent * 2)]))
 
     def line(self, text: str, colour: Colour = Colour.DIM) -> None:
-        """Write one line as it is."""
-        self._write("    " + self._painted(text, colour))
+        """Write one line as it is; what does not fit stands below it."""
+        for part in self._wrapped(text, self._indent, self._indent + "  "):
+            self._write(self._painted(part, colour))
 
     def table(self, head: Sequence[object], rows: Iterable[Sequence[object]]) -> None:
-        """Write aligned columns."""
+        """Write aligned columns; if their longest words do not fit, each row as a block of its own."""
         cells = [tuple(map(str, row)) for row in (head, *rows)]
-        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        widths = self._column_widths(cells)
         for number, row in enumerate(cells):
-            text = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-            self._write("    " + (self._painted(text, Colour.BOLD) if number == 0 else text))
+            if widths is not None:
+                for text in _side_by_side(row, widths):
+                    painted = self._painted(text, Colour.BOLD) if number == 0 else text
+                    self._write(self._indent + painted)
+            elif number:
+                lines = [f"{name}: {cell}" if name else cell for name, cell in zip(cells[0], row, strict=True)]
+                wrapped = [self._wrapped(line, self._indent, self._indent * 3) for line in lines if line]
+                self._write("\n".join(["", *(part for parts in wrapped for part in parts)]))
 
     def code(self, snippet: Snippet, marks: Mapping[int, str] | None = None) -> None:
         """Write source lines. Args: marks by line number, such as `*` for a line that was executed."""
-        self._write("\n    " + self._painted(snippet.place, Colour.CYAN))
+        place = self._wrapped(snippet.place, self._indent)
+        self._write("\n" + "\n".join(self._painted(part, Colour.CYAN) for part in place))
         for number, text in enumerate(snippet.lines, snippet.line):
             mark = "" if marks is None else f"{marks.get(number, ''):1} "
-            self._write(f"    {number:>4} {mark}| {text}".rstrip())
+            head = f"{self._indent}{number:>4} {mark}| "
+            below = " " * (len(head) - 2) + "| " + " " * (len(text) - len(text.lstrip()) + 4)
+            self._write("\n".join(self._wrapped(text, head, below)).rstrip() if text else head.rstrip())
 
     def ask(self, question: str) -> None:
         """
@@ -81,25 +113,68 @@ class Screen:
 
         Blocks: until the reader pressed Enter; never without keys.
         """
-        self._write("\n" + self._painted(f"? {question}", Colour.YELLOW))
+        self._write("")
+        self._write_painted(f"? {question}", Colour.YELLOW)
         self._prediction = self._read("  your prediction, then Enter: ")
 
-    def reveal(self, answer: str) -> None:
-        """Answer the last question."""
-        if self._prediction:
-            self._write(f"  you predicted: {self._prediction}")
+    def reveal(self, answer: str, truth: Truth | None = None) -> None:
+        """Answer the last question. Args: truth None = the reader judges."""
+        verdict = "" if truth is None else grade(self._prediction, truth)
+        if verdict:
+            self._write("\n".join(self._wrapped(verdict, "  ")))
         self._prediction = ""
-        self._write("\n" + self._painted(textwrap.fill(f"= {answer}", WIDTH), Colour.GREEN))
+        self._write("")
+        self._write_painted(f"= {answer}", Colour.GREEN)
         self._pause()
 
-    def break_it(self, what: str) -> None:
+    def break_it(self, what: str, question: str = "What do you expect?") -> None:
         """
-        Announce the part that is broken on purpose.
+        Announce the part that is broken on purpose, and ask what comes of it.
 
         Blocks: until the reader pressed Enter; never without keys.
         """
-        self._write("\n" + self._painted(f"! Break it: {what}", Colour.RED))
-        self._read("  Enter: ")
+        self._write("")
+        self._write_painted(f"! Break it: {what}", Colour.RED)
+        self.ask(question)
+
+    def recap(self, *sentences: str) -> None:
+        """End a chapter: what to keep of it."""
+        self._write("\n" + self._painted("To keep", Colour.BOLD))
+        for sentence in sentences:
+            self._write("\n".join(self._wrapped(sentence, "  - ", "    ")))
+
+    def wait_for_next(self, title: str) -> bool:
+        """
+        Wait before the next chapter. Returns: whether the reader goes on.
+
+        Blocks: until the reader pressed Enter; never without keys.
+        """
+        self._write("")
+        self._write_painted(f"Next: {title}", Colour.BOLD)
+        return not self._read("  Enter goes on, q ends: ").lower().startswith("q")
+
+    def _column_widths(self, cells: Sequence[Sequence[str]]) -> list[int] | None:
+        """The width of each column, the widest ones narrowed until the row fits; None = words would break."""
+        columns = [*zip(*cells, strict=True)]
+        widths = [max(map(len, column)) for column in columns]
+        least = [max(len(word) for cell in column for word in [*cell.split(), ""]) for column in columns]
+        room = self._width - len(self._indent) - 2 * (len(columns) - 1)
+        while sum(widths) > room:
+            spare, column = max((width - least[number], number) for number, width in enumerate(widths))
+            if not spare:
+                return None
+            widths[column] -= 1
+        return widths
+
+    def _wrapped(self, text: str, first: str = "", others: str | None = None) -> list[str]:
+        others = first if others is None else others
+        return textwrap.wrap(
+            text, self._width, initial_indent=first, subsequent_indent=others, break_on_hyphens=False
+        ) or [first.rstrip()]
+
+    def _write_painted(self, text: str, colour: Colour) -> None:
+        for line in self._wrapped(text, "", "  "):
+            self._write(self._painted(line, colour))
 
     def _painted(self, text: str, colour: Colour) -> str:
         return text if self._plain else f"\x1b[{colour}m{text}\x1b[0m"
@@ -123,3 +198,17 @@ class Screen:
     def _pause(self) -> None:
         if self._pace_seconds > 0:
             time.sleep(self._pace_seconds)
+
+
+def _side_by_side(row: Sequence[str], widths: Sequence[int]) -> list[str]:
+    """The lines of a row, each cell wrapped in its column."""
+    parts = [
+        textwrap.wrap(cell, width, break_on_hyphens=False) if len(cell) > width else [cell]
+        for cell, width in zip(row, widths, strict=True)
+    ]
+    count = max(map(len, parts))
+    filled = [[*part, *[""] * (count - len(part))] for part in parts]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in zip(*filled, strict=True)
+    ]

@@ -6,7 +6,7 @@ import io
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, Final, TypeVar, cast
 
 from handloop.walkthrough.exercise_catalog import EXERCISES
 from handloop.walkthrough.judge import Report, judge
@@ -14,13 +14,34 @@ from handloop.walkthrough.quiet_logs import quiet_logs
 from handloop.walkthrough.screen import Screen
 
 T = TypeVar("T")
+WIDTHS: Final = (40, 80, 100, 120)
+
+
+class Screens:
+    """A chapter's screen, told on terminals of several widths at once: outs by columns."""
+
+    def __init__(self) -> None:
+        self.outs = {columns: io.StringIO() for columns in WIDTHS}
+        self._screens = [Screen(out, columns=columns) for columns, out in self.outs.items()]
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        def call(*arguments: Any, **keywords: Any) -> None:
+            for screen in self._screens:
+                getattr(screen, name)(*arguments, **keywords)
+
+        return call
 
 
 def told(chapter: Callable[[Screen], T]) -> tuple[T, str]:
-    """Tell a chapter. Returns: its end state, and what it wrote."""
-    out = io.StringIO()
+    """Tell a chapter, and measure each line. Returns: its end state, and what it wrote on 100 columns."""
+    screens = Screens()
     with quiet_logs():
-        return chapter(Screen(out)), out.getvalue()
+        end = chapter(cast("Screen", screens))
+    for columns, out in screens.outs.items():
+        assert [line for line in out.getvalue().splitlines() if len(line) > columns] == []
+    text = screens.outs[100].getvalue()
+    assert text.count("To keep\n") == 1
+    return end, text
 
 
 def judged(number: int, text: str) -> Report:
