@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from importlib import import_module
 from typing import Final, NamedTuple
 
@@ -13,8 +12,8 @@ class Chapter(NamedTuple):
     """
     One chapter: its module, what it is about, and how many minutes a reader takes.
 
-    read is a page of the docs that goes deeper, with its heading after `#`. run is the recorded run of the live
-    page that shows the same; at is a mark in it, "" = its beginning.
+    read is a page of the docs that goes deeper, with its heading after `#`. run is the recorded run of the
+    live page that shows the same; at is a mark in it, "" = its beginning.
     """
 
     module: str
@@ -41,7 +40,7 @@ class Chapter(NamedTuple):
 
     @property
     def page(self) -> str:
-        """Where its run is shown, below build/docs after `make docs`, with the step that the address names."""
+        """Where its run is shown, below build/docs after `make docs`."""
         return f"live-page/index.html#run={self.run}" + (f"&at={self.at}" if self.at else "")
 
     @property
@@ -53,8 +52,9 @@ class Chapter(NamedTuple):
     def tell(self, screen: Screen) -> object:
         """Tell the chapter, and name where to go on. Returns: its end state, which the tests assert."""
         screen.title(self.name, self.progress)
-        chapter: Callable[[Screen], object] = import_module(f"handloop.walkthrough.{self.module}").chapter
-        end = chapter(screen)
+        script = import_module(f"handloop.walkthrough.{self.module}")
+        end: object = script.chapter(screen)
+        screen.recap(*script.RECAP)
         screen.line("")
         screen.show(read=self.read.replace("#", ", "), play=f"build/docs/{self.page}")
         return end

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from handloop.controller.foo.controller import FooController
 from handloop.controller.foo.runnable import add_foo
@@ -14,6 +14,12 @@ from handloop.walkthrough.screen import Screen
 from handloop.walkthrough.source import Place, cut, steps
 from handloop.walkthrough.stage import DEPLOYMENTS, FOOS, SAMPLE, Stage
 from handloop.walkthrough.waiting import until
+
+RECAP: Final = (
+    "A controller is a client: it watches objects, compares, and writes what is missing.",
+    "The way is a circle: its own writes come back to it as watch events.",
+    "A failed try is no drama: the name goes back into the queue, and the next try looks again.",
+)
 
 
 class End(NamedTuple):
@@ -58,11 +64,9 @@ def chapter(screen: Screen) -> End:
         retries, after = trace.hits[retry], _strip(screen, trace)
     screen.show(uid_before=first["metadata"]["uid"], uid_after=last["metadata"]["uid"], retries=retries)
     screen.reveal("It is back, as a new object. (11) put the name back after a try that failed.", YES)
-    screen.tell("The uids are no print of ours, but the first is the same in every run: the sandbox draws from a seed.")
-    screen.recap(
-        "A controller is a client: it watches objects, compares, and writes what is missing.",
-        "The way is a circle: its own writes come back to it as watch events.",
-        "A failed try is no drama: the name goes back into the queue, and the next try looks again.",
+    screen.tell(
+        "The uids are no print of ours, but the first is the same in every run: the sandbox draws from a "
+        "seed."
     )
     return End(creator, first["metadata"]["uid"], last["metadata"]["uid"], before, after, retries)
 
@@ -83,7 +87,12 @@ def _available(stage: Stage, screen: Screen, old_uid: str) -> dict[str, Any]:
 def _strip(screen: Screen, trace: LineTrace) -> set[int]:
     hits = trace.take()
     rows = [
-        ("*" if hits[step.place] else "", f"({step.number}) {step.words}", step.place, trace.threads.get(step.place, ""))
+        (
+            "*" if hits[step.place] else "",
+            f"({step.number}) {step.words}",
+            step.place,
+            trace.threads.get(step.place, ""),
+        )
         for step in steps()
     ]
     screen.table(("", "step", "line", "first on thread"), rows)

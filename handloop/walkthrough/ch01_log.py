@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from handloop.walkthrough.prediction import YES, Words
 from handloop.walkthrough.program import run_alone
 from handloop.walkthrough.screen import Colour, Screen
 from handloop.walkthrough.stage import FOOS, Stage
 from handloop_sandbox.storage.store import FIRST_RESOURCE_VERSION
+
+RECAP: Final = (
+    "A list is the state at one version; a watch is the log from a version on.",
+    "List, then watch from the list's version: no change is lost between the two.",
+    "The log has a beginning. Before it there is only 410, and a new list.",
+)
 
 
 class End(NamedTuple):
@@ -57,25 +63,26 @@ def chapter(screen: Screen) -> End:
             "with the present objects. The changes before are not in it.",
             Words(("present", "objects", "kept", "now"), ("past", "everything", "all", "history")),
         )
-        screen.break_it(
-            f"the server drops its old log (a compaction). Then we watch from {rv} again.",
-            "What does the server send?",
-        )
-        stage.sandbox.faults.compact()
-        with stage.watch(FOOS, rv) as events:
-            refused = _show(screen, events, 1)
-        code = refused[-1]["object"]["code"]
-        screen.reveal(
-            f"{code} Gone: the server no longer knows what happened since {rv}. List again.",
-            Words((f"{code}", "error", "gone", "expired", "refuses"), ("events", "nothing", "all", "bookmark")),
-        )
-        screen.recap(
-            "A list is the state at one version; a watch is the log from a version on.",
-            "List, then watch from the list's version: no change is lost between the two.",
-            "The log has a beginning. Before it there is only 410, and a new list.",
-        )
+        refused = _compacted(screen, stage, rv)
     versions = [int(event["object"]["metadata"]["resourceVersion"]) for event in history]
-    return End(types, versions, present[0]["type"], refused[0]["type"], code)
+    return End(types, versions, present[0]["type"], refused["type"], refused["object"]["code"])
+
+
+def _compacted(screen: Screen, stage: Stage, rv: str) -> dict[str, Any]:
+    """Watch from before the log begins. Returns: the only event."""
+    screen.break_it(
+        f"the server drops its old log (a compaction). Then we watch from {rv} again.",
+        "What does the server send?",
+    )
+    stage.sandbox.faults.compact()
+    with stage.watch(FOOS, rv) as events:
+        (refused,) = _show(screen, events, 1)
+    code = refused["object"]["code"]
+    screen.reveal(
+        f"{code} Gone: the server no longer knows what happened since {rv}. List again.",
+        Words((f"{code}", "error", "gone", "expired", "refuses"), ("events", "nothing", "all", "bookmark")),
+    )
+    return refused
 
 
 def _show(screen: Screen, events: Iterator[dict[str, Any]], count: int) -> list[dict[str, Any]]:

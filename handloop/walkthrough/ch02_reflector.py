@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable
-from typing import Any, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self
 
 from handloop.controller.foo.types import Foo
 from handloop.informers.delta_fifo import DeltaType, Listed
@@ -24,6 +24,12 @@ from handloop.walkthrough.screen import Colour, Screen
 from handloop.walkthrough.source import cut
 from handloop.walkthrough.stage import Stage
 from handloop.walkthrough.waiting import until
+
+RECAP: Final = (
+    "List once, then watch: the copy follows the server for the price of its changes.",
+    "A broken connection costs a watch; only a 410 costs a list.",
+    "The waits between tries grow, and are random, so that a server can come back up.",
+)
 
 
 class End(NamedTuple):
@@ -60,8 +66,8 @@ def chapter(screen: Screen) -> End:
                 NO,
             )
             screen.break_it(
-                f"the server forgets its log, as etcd does after about five minutes. Watch {resumed.watches}, "
-                "the open one, is answered with 410, and the Foo `three` is created.",
+                "the server forgets its log, as etcd does after about five minutes. Watch "
+                f"{resumed.watches}, the open one, is answered with 410, and the Foo `three` is created.",
                 "What does the reflector do now: watch again, or list again?",
             )
             stage.sandbox.faults.expire(only_open=True)
@@ -73,28 +79,29 @@ def chapter(screen: Screen) -> End:
                 f"{relisted.watches} goes on from the version of that list.",
                 Words(("list", "lists", "relist"), ("watch", "watches", "nothing")),
             )
-            screen.break_it(
-                f"410 on watch {relisted.watches}, and the server refuses the next three lists with 503. The "
-                "Foo `four` is created.",
-                "How many times does the reflector wait before it has `four`?",
-            )
-            waited_before = len(shown.pause.waited)
-            stage.sandbox.faults.error(503, verbs=["list"], resources=["foos"], count=3)
-            stage.sandbox.faults.expire(only_open=True)
-            stage.apply("four")
-            shown.once_it_has("four")
-            waited = shown.pause.waited[waited_before:]
-            screen.reveal(
-                f"{len(waited)}: one wait after the 410, one after each refused list, each longer than the one "
-                "before. Chance is in it, so that many clients do not come back at once.",
-                len(waited),
-            )
-            screen.recap(
-                "List once, then watch: the copy follows the server for the price of its changes.",
-                f"A broken connection costs a watch, a 410 a list: {relisted.watches} watches, 2 lists so far.",
-                "The waits between tries grow, and are random, so that a server can come back up.",
-            )
+            waited = _refused(screen, stage, shown)
     return End(listed, resumed, relisted, waited, shown.store.names)
+
+
+def _refused(screen: Screen, stage: Stage, shown: ShownReflector) -> list[float]:
+    """Refuse lists, too. Returns: the seconds of each wait."""
+    screen.break_it(
+        "the open watch gets another 410, and the server refuses the next three lists with 503. The "
+        "Foo `four` is created.",
+        "How many times does the reflector wait before it has `four`?",
+    )
+    waited_before = len(shown.pause.waited)
+    stage.sandbox.faults.error(503, verbs=["list"], resources=["foos"], count=3)
+    stage.sandbox.faults.expire(only_open=True)
+    stage.apply("four")
+    shown.once_it_has("four")
+    waited = shown.pause.waited[waited_before:]
+    screen.reveal(
+        f"{len(waited)}: one wait after the 410, one after each refused list, each longer than "
+        "the one before. Chance is in it, so that many clients do not come back at once.",
+        len(waited),
+    )
+    return waited
 
 
 def _show(screen: Screen, seen: ReflectorStatistics) -> None:

@@ -15,10 +15,15 @@ from handloop.walkthrough.screen import Screen
 from handloop.walkthrough.source import cut, whole
 
 EVENTS: Final = "Added a 1, Added b 1, Updated a 2, Updated a 3, Updated b 2"
+RECAP: Final = (
+    "Five events, two keys: the events of a key are handled together.",
+    "A list says what is there. What is gone is found by comparing, and becomes a tombstone.",
+    "Today's client-go keeps single events in their order: the same for a sync that looks at what is.",
+)
 
 
 class End(NamedTuple):
-    """Both orders in which handlers hear; deltas by name: events, relist, event then relist, resync; the store."""
+    """In which order handlers hear; deltas after events, lists and a resync; the stored keys."""
 
     orders: tuple[list[str], list[str]]
     deltas: list[dict[str, list[str]]]
@@ -47,7 +52,9 @@ def chapter(screen: Screen) -> End:
         said = "  ".join(f"{key}: {', '.join(types)}" for key, types in _types(fifo).items())
         screen.line(f"{word:<7} {name} -> {said}")
     deltas, joined = [_types(fifo)], _pop(fifo, store)
-    screen.reveal(f"{len(deltas[0])}, each with all its deltas. A key keeps its place in line:", len(deltas[0]))
+    screen.reveal(
+        f"{len(deltas[0])}, each with all its deltas. A key keeps its place in line:", len(deltas[0])
+    )
     screen.code(cut(DeltaFIFO._append_locked, "if deltas is not None", "queue.append"))
     screen.tell("The `elif` drops the deletion of an object that neither queue nor store knows.")
     orders = joined, real.pop_into(Indexer())
@@ -58,34 +65,30 @@ def chapter(screen: Screen) -> End:
     deltas.append(_types(fifo))
     screen.show(stored=store.list_keys(), after_a_resync=deltas[-1])
     screen.tell(
-        "Replaced: a list had the object. Sync: a resync shows handlers what is stored, once more. Neither says "
-        "that it has changed, and a resync asks no server, so it finds no event that was missed."
-    )
-    screen.recap(
-        f"{len(orders[0])} events, {len(deltas[0])} keys: the events of a key are handled together.",
-        "A list says what is there. What is gone is found by comparing, and becomes a tombstone.",
-        "client-go of today keeps single events in their order; a level-triggered sync needs no more than either.",
+        "Replaced: a list had the object. Sync: a resync shows handlers what is stored, once more. "
+        "Neither says that it has changed, and a resync asks no server, so it finds no event that was "
+        "missed."
     )
     return End(orders, deltas, store.list_keys())
 
 
 def _compare(screen: Screen, joined: list[str], single: list[str]) -> None:
     """The order of today's client-go beside ours."""
-    # client-go @32ce75a7d: features/known_features.go (InOrderInformers: on by default in 1.33, locked in 1.36;
-    # UnlockWhileProcessingFIFO, AtomicFIFO: on by default in 1.36), tools/cache/controller.go newQueueFIFO,
+    # client-go @32ce75a7d: features/known_features.go (InOrderInformers: on in 1.33, locked in 1.36;
+    # UnlockWhileProcessingFIFO, AtomicFIFO: on in 1.36), tools/cache/controller.go (newQueueFIFO),
     # tools/cache/the_real_fifo.go (whileProcessing_locked, addReplaceToItemsLocked)
     screen.tell(
-        "This is the queue that client-go had for ten years. Since 1.33 its shared informers have used a RealFIFO "
-        "by default, and since 1.36 no switch brings the old one back. A RealFIFO joins nothing:"
+        "This is the queue that client-go had for ten years. Since 1.33 its shared informers have used a "
+        "RealFIFO by default, and since 1.36 no switch brings the old one back. A RealFIFO joins nothing:"
     )
     screen.code(whole(RealFIFO.pop_into))
     screen.tell("The same five events, as the handlers hear of them:")
     screen.show(DeltaFIFO=", ".join(joined), RealFIFO=", ".join(single))
     screen.tell(
-        "Since 1.36 it also lets go of its lock while an event is processed, and a whole list is a single event, "
-        "which is compared with the store at that time. Ours is the DeltaFIFO, because in Python waking a thread "
-        "is what costs, so joined events are cheaper; and a sync that looks at the present state needs no order "
-        "across keys."
+        "Since 1.36 it also lets go of its lock while an event is processed, and a whole list is a "
+        "single event, which is compared with the store at that time. Ours is the DeltaFIFO, because in "
+        "Python waking a thread is what costs, so joined events are cheaper; and a sync that looks at "
+        "the present state needs no order across keys."
     )
 
 
@@ -99,19 +102,23 @@ def _lists(screen: Screen, fifo: DeltaFIFO[Foo], store: Indexer[Foo]) -> list[di
     unseen = _types(fifo)
     screen.show(stored=store.list_keys(), items=unseen)
     screen.reveal(
-        "Only the store. The FIFO compared it with the list, and queued a tombstone: a Deleted with the last state "
-        "that the store had.",
+        "Only the store. The FIFO compared it with the list, and queued a tombstone: a Deleted with the "
+        "last state that the store had.",
         Words(("store", "indexer", "cache"), ("list", "fifo", "queue", "nobody", "server")),
     )
     _pop(fifo, store)
-    screen.tell("Now `c` comes, and is deleted. The watch says so, breaks, and a list follows, before the next pop.")
+    screen.tell(
+        "Now `c` comes, and is deleted. The watch says so, breaks, and a list follows, before the next pop."
+    )
     fifo.enqueue_batch([(DeltaType.ADDED, _foo("c", 1))])
     _pop(fifo, store)
     fifo.enqueue_batch([(DeltaType.DELETED, _foo("c", 2))])
     _relist(fifo, "a")
     both = _types(fifo)
     screen.show(items=both)
-    screen.tell("One Deleted, with the final state: it came first, and a tombstone behind it tells nothing new.")
+    screen.tell(
+        "One Deleted, with the final state: it came first, and a tombstone behind it tells nothing new."
+    )
     screen.code(cut(extend, "if delta.type", "deltas[-1] = delta"))
     _pop(fifo, store)
     return [unseen, both]

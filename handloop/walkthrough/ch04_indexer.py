@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from timeit import timeit
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from handloop.controller.foo.types import Foo
 from handloop.informers.factory import SharedInformerFactory
@@ -13,6 +13,12 @@ from handloop.walkthrough.program import run_alone
 from handloop.walkthrough.screen import Screen
 from handloop.walkthrough.source import whole
 from handloop.walkthrough.stage import Stage, started
+
+RECAP: Final = (
+    "The cache costs one watch; reads of it cost no request.",
+    "An index leads from a value to objects, without a look at all of them.",
+    "What a lister returns is shared. Copy it before you change it.",
+)
 
 
 class End(NamedTuple):
@@ -53,8 +59,8 @@ def chapter(screen: Screen) -> End:
     again = next(foo for foo in lister if foo.metadata.name == names[0])
     screen.show(the_same_object_twice=again is got[0])
     screen.tell(
-        "The Deployment `web-3` disappears: which Foos have to be synced? An index answers that. It is a second "
-        "dictionary, from values to keys. The values of index `deployment`:"
+        "The Deployment `web-3` disappears: which Foos have to be synced? An index answers that. It is a "
+        "second dictionary, from values to keys. The values of index `deployment`:"
     )
     screen.code(whole(by_deployment))
     screen.tell("The Foos that name `web-3`, by the index and by a look at all of them:")
@@ -65,6 +71,12 @@ def chapter(screen: Screen) -> End:
     indexed, scanned = (sorted(foo.metadata.name for foo in search()) for search in find)
     for how, found, took in zip(("by_index", "a look at all"), (indexed, scanned), seconds, strict=True):
         screen.line(f"{how}: {found} in {took * 1e6:.1f} us")
+    refusals = _written(screen, again)
+    return End((filled, asked), again is got[0], indexed, scanned, refusals, again.spec.replicas)
+
+
+def _written(screen: Screen, again: Foo) -> list[str]:
+    """Write into a cached Foo. Returns: the errors."""
     screen.break_it(
         "a handler writes into an object that it got from the cache.", "Does the object in the cache change?"
     )
@@ -73,17 +85,13 @@ def chapter(screen: Screen) -> End:
     screen.show(replicas=refusals[0], labels=refusals[1], replicas_still=again.spec.replicas)
     screen.reveal("No: objects of this cache refuse to be changed.", NO)
     screen.tell(
-        "In Go they can be changed, and nothing says that it was wrong. All listers and handlers share the one "
-        "object: they see a state that the server never had. A sync that compares with it finds no difference, "
-        "and writes nothing, until the next event of the object puts the server's state back. And it is a data "
-        "race: another goroutine may be reading. So in Go one takes a DeepCopy first, and changes that."
+        "In Go they can be changed, and nothing says that it was wrong. All listers and handlers share "
+        "the one object: they see a state that the server never had. A sync that compares with it finds "
+        "no difference, and writes nothing, until the next event of the object puts the server's state "
+        "back. And it is a data race: another goroutine may be reading. So in Go one takes a DeepCopy "
+        "first, and changes that."
     )
-    screen.recap(
-        f"The cache costs one watch; {len(got)} reads of it cost {asked} requests.",
-        "An index leads from a value to objects, without a look at all of them.",
-        "What a lister returns is shared. Copy it before you change it.",
-    )
-    return End((filled, asked), again is got[0], indexed, scanned, refusals, again.spec.replicas)
+    return refusals
 
 
 def _refusal(write: Callable[[], object]) -> str:

@@ -25,6 +25,11 @@ from handloop.walkthrough.waiting import until
 RESYNC_SECONDS: Final = 30
 OPTIONS: Final = InformerOptions(resync_seconds=RESYNC_SECONDS)
 Listeners: TypeAlias = tuple[ListenerStatistics, ...]
+RECAP: Final = (
+    "One watch and one cache serve all handlers of a kind.",
+    "Each handler has a buffer and a thread of its own: a slow one is slow alone.",
+    "A resync repeats what is stored. It asks no server.",
+)
 
 
 class End(NamedTuple):
@@ -59,7 +64,8 @@ def chapter(screen: Screen) -> End:
                 stage.apply(name)
             blocked = once(screen, informer, (3, 0), (0, 3))
             screen.reveal(
-                f"{blocked[0].handled}. Only the buffer of the slow one grows. It has no limit.", blocked[0].handled
+                f"{blocked[0].handled}. Only the buffer of the slow one grows. It has no limit.",
+                blocked[0].handled,
             )
             screen.show(requests_for_both=dict(stage.counts))
             screen.tell("One watch serves both. Each has a listener: a thread that empties its buffer.")
@@ -70,33 +76,36 @@ def chapter(screen: Screen) -> End:
             until(lambda: len(resyncs) == 3, "a resync")
             screen.table(("old version", "new version", "same object"), resyncs)
             screen.tell(
-                "A resync shows each stored object again. Nothing changed, and no request was sent, so it mends no "
-                "missed event. It is for a controller whose work looks at more than its objects, such as a cloud "
-                "or a clock: it gets a chance to look again."
+                "A resync shows each stored object again. Nothing changed, and no request was sent, so "
+                "it mends no missed event. It is for a controller whose work looks at more than its "
+                "objects, such as a cloud or a clock: it gets a chance to look again."
             )
-            screen.break_it(
-                "two more Foos are created. For one, the first handler raises.",
-                "Does the second handler hear of both?",
-            )
-            stage.apply("poison")
-            until(lambda: clock.is_slept_on, "the pause after the failure")
-            stage.apply("five")
-            clock.advance(PANIC_PAUSE_SECONDS)
-            last = once(screen, informer, (8, 0), (5, 0))
-            # client-go @32ce75a7d: tools/cache/shared_informer.go, processorListener.run: HandleCrash, which
-            # panics again unless ReallyCrash is false (apimachinery pkg/util/runtime/runtime.go)
-            screen.reveal(
-                f"Yes, and the first one, too, goes on: its listener waited {PANIC_PAUSE_SECONDS:g} s. (Resyncs "
-                "count as handled.) In client-go a handler that panics ends the whole process: the panic is logged, "
-                "and raised again.",
-                YES,
-            )
-            screen.recap(
-                "One watch and one cache serve all handlers of a kind.",
-                "Each handler has a buffer and a thread of its own: a slow one is slow alone.",
-                "A resync repeats what is stored. It asks no server.",
-            )
+            last = _poisoned(screen, stage, informer, clock)
         return End(stage.counts.total(), blocked, resyncs, last)
+
+
+def _poisoned(
+    screen: Screen, stage: Stage, informer: SharedIndexInformer[Foo], clock: HandClock
+) -> Listeners:
+    """Let the first handler raise. Returns: the listeners afterwards."""
+    screen.break_it(
+        "two more Foos are created. For one, the first handler raises.",
+        "Does the second handler hear of both?",
+    )
+    stage.apply("poison")
+    until(lambda: clock.is_slept_on, "the pause after the failure")
+    stage.apply("five")
+    clock.advance(PANIC_PAUSE_SECONDS)
+    last = once(screen, informer, (8, 0), (5, 0))
+    # client-go @32ce75a7d: tools/cache/shared_informer.go, processorListener.run: HandleCrash, which
+    # panics again unless ReallyCrash is false (apimachinery pkg/util/runtime/runtime.go)
+    screen.reveal(
+        f"Yes, and the first one, too, goes on: its listener waited {PANIC_PAUSE_SECONDS:g} s. "
+        "(Resyncs count as handled.) In client-go a handler that panics ends the whole process: "
+        "the panic is logged, and raised again.",
+        YES,
+    )
+    return last
 
 
 def once(screen: Screen, informer: SharedIndexInformer[Foo], *counts: tuple[int, int]) -> Listeners:

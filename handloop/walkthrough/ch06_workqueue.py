@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import NamedTuple, Self
+from typing import Final, NamedTuple, Self
 
 from handloop.seams.seams import Seams
 from handloop.walkthrough.clocks import HandClock
@@ -15,6 +15,12 @@ from handloop.walkthrough.waiting import until
 from handloop.workqueue.queue import Queue, QueueStatistics, ShutDown
 from handloop.workqueue.rate_limiters import default_controller_rate_limiter
 from handloop.workqueue.rate_limiting_queue import RateLimitingQueue
+
+RECAP: Final = (
+    "A key waits once, however often it is added: the next run looks at the newest state anyway.",
+    "processing is the lock on a key: no two workers have the same one.",
+    "Each get() needs its done(), each success its forget().",
+)
 
 
 class End(NamedTuple):
@@ -31,15 +37,17 @@ def chapter(screen: Screen) -> End:
     queue = _queue(HandClock())
     with PausedWorker(queue) as worker:
         screen.tell(
-            "A Foo travels on two roads: the object goes into the cache, and its key, such as default/a, goes into "
-            "the workqueue. They meet again when a worker has the key and asks the cache for the object."
+            "A Foo travels on two roads: the object goes into the cache, and its key, such as default/a, "
+            "goes into the workqueue. They meet again when a worker has the key and asks the cache for "
+            "the object."
         )
         screen.tell("A worker is busy with `a`. dirty = needs work, processing = with a worker:")
         queue.add("a")
         worker.begins(1)
         _show(screen, queue)
         screen.ask(
-            "Now `a` and `b` are added 100 times each. How many runs will `a` have had in the end, with this one?"
+            "Now `a` and `b` are added 100 times each. How many runs will `a` have had in the end, with "
+            "this one?"
         )
         for key in ["a", "b"] * 100:
             queue.add(key)
@@ -55,11 +63,16 @@ def chapter(screen: Screen) -> End:
         screen.code(cut(Queue._accept_locked, "if item in self._dirty", "return True"))
         screen.code(cut(Queue.done, "self._processing.remove", "self._processing.remove"))
         screen.code(cut(Queue.done, "if item in self._dirty", "self._container.append"))
+    without_done, delays = _without_done(screen), _without_forget(screen)
+    return End(while_paused, worker.runs, without_done, delays)
+
+
+def _without_done(screen: Screen) -> QueueStatistics:
+    """Keep a key. Returns: the statistics then."""
     screen.break_it(
         "a worker forgets done(), and the key is added again.", "Does a free worker get the key now?"
     )
-    clock = HandClock()
-    with _queue(clock) as queue:
+    with _queue(HandClock()) as queue:
         queue.add("stuck")
         queue.get()
         queue.add("stuck")
@@ -68,11 +81,17 @@ def chapter(screen: Screen) -> End:
         screen.reveal(
             "No, nobody ever does: it stays in processing, so the queue stays empty. No error says so.", NO
         )
-        screen.break_it(
-            "a worker forgets forget(). Each sync fails once, and its retry succeeds.",
-            "The first retry waits 5 ms. How many seconds does the fifth wait?",
-        )
-        delays = []
+    return without_done
+
+
+def _without_forget(screen: Screen) -> list[float]:
+    """Count failures for ever. Returns: the delays."""
+    screen.break_it(
+        "a worker forgets forget(). Each sync fails once, and its retry succeeds.",
+        "The first retry waits 5 ms. How many seconds does the fifth wait?",
+    )
+    clock, delays = HandClock(), list[float]()
+    with _queue(clock) as queue:
         for _ in range(5):
             queue.add_rate_limited("slow")
             delays.append(round(queue.items(1).delayed["slow"], 6))
@@ -84,12 +103,7 @@ def chapter(screen: Screen) -> End:
             f"{delays[-1]:g}. Each success should have set the delay back to the first one.",
             delays[-1],
         )
-        screen.recap(
-            "A key waits once, however often it is added: the next run looks at the newest state anyway.",
-            "processing is the lock on a key: no two workers have the same one.",
-            "Each get() needs its done(), each success its forget().",
-        )
-    return End(while_paused, worker.runs, without_done, delays)
+    return delays
 
 
 def _queue(clock: HandClock) -> RateLimitingQueue[str]:

@@ -19,6 +19,11 @@ from handloop.workqueue.rate_limiting_queue import RateLimitingQueue
 FAILURES: Final = 20
 CROWD: Final = 400
 EXAMPLE: Final = ObjectName("default", "example-foo")
+RECAP: Final = (
+    "A key that fails waits 5 ms, then twice as long each time, 1000 s at most.",
+    "forget() after a success: else the next failure pays for the old ones.",
+    "Many keys that fail at once share a bucket. New keys never wait for it.",
+)
 
 
 class End(NamedTuple):
@@ -36,10 +41,12 @@ def chapter(screen: Screen) -> End:
     screen.code(cut(default_rate_limiter, "return", "    )"))
     screen.tell("The first: shortest and longest wait of a key, in seconds. Each failure doubles its wait.")
     screen.tell("The second is a bucket that all keys share: tries a second, and tries at once.")
-    # client-go @32ce75a7d: util/workqueue/default_rate_limiters.go; sample-controller @7e64d481: controller.go:110
+    # client-go @32ce75a7d: util/workqueue/default_rate_limiters.go
+    # sample-controller @7e64d481: controller.go:110
     screen.tell(
-        "The first is client-go's default, and sample-controller's. The bucket is sample-controller's; client-go's "
-        "default has 10 a second, 100 at once. Both are for tries after a failure: what a handler adds never waits."
+        "The first is client-go's default, and sample-controller's. The bucket is sample-controller's; "
+        "client-go's default has 10 a second, 100 at once. Both are for tries after a failure: what a "
+        "handler adds never waits."
     )
     screen.ask("A sync fails again and again. How long after the 10th failure is the next try?")
     clock = HandClock()
@@ -59,9 +66,16 @@ def chapter(screen: Screen) -> End:
         after_success = _fail(queue, clock)
         screen.show(after_a_forget=after_success)
     screen.reveal(
-        f"{unforgotten:g}. forget() ends the count of its key. Without it, one later failure costs the longest wait.",
+        f"{unforgotten:g}. forget() ends the count of its key. Without it, one later failure costs the "
+        "longest wait.",
         unforgotten,
     )
+    crowd = _crowd(screen, clock)
+    return End(delays, after_success, crowd)
+
+
+def _crowd(screen: Screen, clock: HandClock) -> list[float]:
+    """Let many keys fail at once. Returns: the wait of each."""
     screen.ask(
         f"{CROWD} different Foos fail at the same moment, each for the first time. After how many seconds is "
         "the last tried?"
@@ -69,14 +83,11 @@ def chapter(screen: Screen) -> End:
     limiter = default_rate_limiter(clock)
     crowd = [round(limiter.when(ObjectName("default", f"foo-{number}")), 6) for number in range(CROWD)]
     screen.table(("foo", "seconds"), [(number, crowd[number - 1]) for number in (1, 300, 301, 302, CROWD)])
-    screen.reveal(f"After {crowd[-1]:g} s. The bucket paces them. Of the two waits, the longer counts:", crowd[-1])
-    screen.code(cut(MaxOfRateLimiter.when, "return"))
-    screen.recap(
-        f"A key that fails waits {delays[0]:g} s, then twice as long each time, {delays[-1]:g} s at most.",
-        "forget() after a success: else the next failure pays for the old ones.",
-        "Many keys that fail at once share a bucket. New keys never wait for it.",
+    screen.reveal(
+        f"After {crowd[-1]:g} s. The bucket paces them. Of the two waits, the longer counts:", crowd[-1]
     )
-    return End(delays, after_success, crowd)
+    screen.code(cut(MaxOfRateLimiter.when, "return"))
+    return crowd
 
 
 def _fail(queue: RateLimitingQueue[ObjectName], clock: HandClock) -> float:

@@ -31,6 +31,7 @@ from handloop.walkthrough.stage import DEPLOYMENTS, FOOS, Stage
 from handloop.walkthrough.waiting import until
 from handloop_sandbox.server import Sandbox
 
+CHILD: Final = f"{DEPLOYMENTS}/foo"
 DECISIONS: Final = {
     Place(line.file, line.line): words
     for words, line in (
@@ -44,6 +45,11 @@ DECISIONS: Final = {
     )
 }
 """The lines between which a sync chooses, and what each does about the Deployment and the Foo."""
+RECAP: Final = (
+    "A sync gets a name, never an event: it looks at what is, and writes the difference to what is wanted.",
+    "So it does not matter which events came, how many, or whether the process lived to see them.",
+    "A Deployment of another owner is left alone.",
+)
 
 
 class End(NamedTuple):
@@ -62,33 +68,16 @@ def chapter(screen: Screen) -> End:
     screen.code(cut(reconcile, "def reconcile"))
     screen.tell("We call Foo's in five cases. POST and PATCH write the Deployment, PUT the Foo's status.")
     with Stage(lifelike=False) as stage, HandSyncedFoo(stage) as foo:
-        change, child, five = stage.send, f"{DEPLOYMENTS}/foo", {"spec": {"replicas": 5}}
-        situations: tuple[tuple[str, str, Callable[[], object]], ...] = (
-            ("a Foo is new", "foo", lambda: stage.apply("foo")),
-            ("nothing has changed", "foo", lambda: None),
-            ("somebody scaled its Deployment", "foo", lambda: change("PATCH", child, five)),
-            ("another Foo names that Deployment", "other", lambda: stage.apply("other", deployment="foo")),
-            ("that other Foo is deleted", "other", lambda: change("DELETE", f"{FOOS}/other")),
-        )
-        syncs = []
-        for number, (what, name, happens) in enumerate(situations, 1):
-            happens()
-            syncs.append(foo.sync(name, DECISIONS))
-            screen.line(f"{number} = {what}: {syncs[-1].error or syncs[-1].asked}")
-        screen.tell("The sync of each case, by the lines that it executed:")
-        rows = [
-            (place.line, words, *("*" * (place in sync.lines) for sync in syncs))
-            for place, words in DECISIONS.items()
-        ]
-        screen.table(("line", "it", *range(1, len(syncs) + 1)), rows)
+        syncs, change = _five_cases(screen, stage, foo), stage.send
         screen.ask(
-            "The Foo is scaled to 2, 3, 4, and its Deployment deleted. How many creates and scalings does one sync send?"
+            "The Foo is scaled to 2, 3, 4, and its Deployment deleted. How many creates and scalings "
+            "does one sync send?"
         )
         for replicas in (2, 3, 4):
             change("PATCH", f"{FOOS}/foo", {"spec": {"replicas": replicas}})
-        change("DELETE", child)
+        change("DELETE", CHILD)
         after_many = foo.sync("foo")
-        replicas = change("GET", child)["spec"]["replicas"]
+        replicas = change("GET", CHILD)["spec"]["replicas"]
     screen.show(requests=after_many.asked, replicas_of_the_new_deployment=replicas)
     screen.reveal(
         f"{after_many.requests['POST']} create, of {replicas} replicas. A sync acts on the present "
@@ -96,24 +85,51 @@ def chapter(screen: Screen) -> End:
         after_many.requests["POST"],
     )
     screen.tell(
-        "The GET asks whether the Foo still exists, because its Deployment has disappeared. sample-controller does "
-        "not ask; it would make a Deployment for a Foo that is gone, as long as its cache lags. No PUT: the status "
-        "is as before."
+        "The GET asks whether the Foo still exists, because its Deployment has disappeared. "
+        "sample-controller does not ask; it would make a Deployment for a Foo that is gone, as long as "
+        "its cache lags. No PUT: the status is as before."
     )
+    uids = killed_in_mid_sync(screen)
+    return End(syncs, after_many, replicas, uids)
+
+
+def _five_cases(screen: Screen, stage: Stage, foo: HandSyncedFoo) -> list[Sync]:
+    """Sync in five situations, and show which lines of the source each sync executed."""
+    change, five = stage.send, {"spec": {"replicas": 5}}
+    situations: tuple[tuple[str, str, Callable[[], object]], ...] = (
+        ("a Foo is new", "foo", lambda: stage.apply("foo")),
+        ("nothing has changed", "foo", lambda: None),
+        ("somebody scaled its Deployment", "foo", lambda: change("PATCH", CHILD, five)),
+        ("another Foo names that Deployment", "other", lambda: stage.apply("other", deployment="foo")),
+        ("that other Foo is deleted", "other", lambda: change("DELETE", f"{FOOS}/other")),
+    )
+    syncs = []
+    for number, (what, name, happens) in enumerate(situations, 1):
+        happens()
+        syncs.append(foo.sync(name, DECISIONS))
+        screen.line(f"{number} = {what}: {syncs[-1].error or syncs[-1].asked}")
+    screen.tell("The sync of each case, by the lines that it executed:")
+    rows = [
+        (place.line, words, *("*" * (place in sync.lines) for sync in syncs))
+        for place, words in DECISIONS.items()
+    ]
+    screen.table(("line", "it", *range(1, len(syncs) + 1)), rows)
+    return syncs
+
+
+def killed_in_mid_sync(screen: Screen) -> tuple[str, str]:
+    """Tell of a kill -9 in the middle of a sync. Returns: the UIDs of the Deployment before and after."""
     screen.break_it(
         "kill -9 ends the process after the create, before the write of the status. Another one starts.",
         "Does the second process make a second Deployment?",
     )
-    uids = killed_in_mid_sync(screen)
+    uids = _two_processes(screen)
     screen.reveal(
-        "No. It knew nothing of the first process. It looked, found the Deployment, and wrote what was missing.", NO
+        "No. It knew nothing of the first process. It looked, found the Deployment, and wrote what was "
+        "missing.",
+        NO,
     )
-    screen.recap(
-        "A sync gets a name, never an event: it looks at what is, and writes the difference to what is wanted.",
-        "So it does not matter which events came, how many, or whether the process lived to see them.",
-        "A Deployment of another owner is left alone.",
-    )
-    return End(syncs, after_many, replicas, uids)
+    return uids
 
 
 class Sync:
@@ -204,7 +220,7 @@ def child_program(sandbox: Sandbox) -> Iterator[subprocess.Popen[bytes]]:
             program.wait()
 
 
-def killed_in_mid_sync(screen: Screen) -> tuple[str, str]:
+def _two_processes(screen: Screen) -> tuple[str, str]:
     """
     Kill the program after it made a Deployment and before it wrote the status, then let another one run.
 

@@ -18,6 +18,7 @@ from handloop.controller.foo.types import Foo, FooStatus
 from handloop.controller.myapp.reconciler import add_myapp
 from handloop.controller.myapp.types import MyApp
 from handloop.kinds.core_v1 import Service, ServicePort, ServiceSpec
+from handloop.walkthrough.prediction import NO, YES
 from handloop.walkthrough.program import run_alone
 from handloop.walkthrough.screen import Screen
 from handloop.walkthrough.source import cut
@@ -39,6 +40,12 @@ MYAPP: Final[dict[str, Any]] = {
     "spec": {"image": "nginx:1.27"},
 }
 _LINGER_SECONDS: Final = 0.3
+
+RECAP: Final = (
+    "Say which version you read: then nobody's write is lost, and a 409 tells to read again.",
+    "Or apply: only your own fields are sent, and the server knows whose they are.",
+    "A controller wakes itself by its writes. It comes to rest because equal writes are none.",
+)
 
 
 class End(NamedTuple):
@@ -197,14 +204,19 @@ def careless(stage: Stage, controller: FooController, *, count: bool) -> Loop:
 
 def without_comparison(screen: Screen, stage: Stage, controller: FooController) -> Loops:
     """Tell what happens if a sync writes its status without a look at the one that is there."""
-    screen.break_it("leave the comparison out. Each sync writes the status, which is the same each time.")
+    screen.break_it(
+        "leave the comparison out. Each sync writes the status, which is the same each time.",
+        "Does it ever end now?",
+    )
     same = careless(stage, controller, count=False)
     screen.show(status_writes=same.writes)
-    screen.tell("No loop: the server saw that nothing was new, kept the version, and sent no event.")
-    screen.break_it("each sync writes a status that is new, such as a counter, or the time.")
+    screen.reveal("Yes: the server saw that nothing was new, kept the version, and sent no event.", YES)
+    screen.break_it("each sync writes a status that is new, such as a counter, or the time.", "Does it end?")
     other = careless(stage, controller, count=True)
     screen.show(status_writes=other.writes, per_second=round(other.writes / other.seconds))
-    screen.tell("Now each write wakes the next sync. One Foo keeps a worker and the server busy for ever.")
+    screen.reveal(
+        "No: each write wakes the next sync. One Foo keeps a worker and the server busy for ever.", NO
+    )
     return Loops(same, other)
 
 

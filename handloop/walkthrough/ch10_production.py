@@ -32,6 +32,11 @@ from handloop.walkthrough.waiting import until
 ADDS: Final = "workqueue_adds_total"
 LEASE: Final = "/apis/coordination.k8s.io/v1/namespaces/default/leases/foo"
 WORKERS: Final = 2
+RECAP: Final = (
+    "One replica works, all keep their caches full: the next one can begin at once.",
+    "The old leader gives up before the new one may begin, because its deadline is the shorter one.",
+    "An orderly stop gives the lease back, and nobody waits for it to run out.",
+)
 
 
 class End(NamedTuple):
@@ -60,32 +65,18 @@ def chapter(screen: Screen) -> End:
             screen.ask("Which of them works, and what does the other one do meanwhile?")
             first = _show(screen, stage, ada, bob)
             screen.reveal(
-                f"{first[0]} works: its name stands in the lease. The other keeps its caches full, and waits.",
+                f"{first[0]} works: its name stands in the lease. The other keeps its caches full, and "
+                "waits.",
                 Words(("ada",), ("bob", "both")),
             )
-            screen.break_it("a controller without any RBAC role lists Foos.", "What is the code of the answer?")
-            screen.line(refusal := refusal_without_roles(stage), Colour.RED)
-            screen.reveal("403. `python -m handloop manifests rbac` prints the roles that the controllers need.", 403)
             screen.break_it(
-                "the server answers ada with errors only, so ada cannot renew the lease.",
-                "Do ada's workers end before bob's begin?",
+                "a controller without any RBAC role lists Foos.", "What is the code of the answer?"
             )
-            cut_at = clock.now()
-            stage.sandbox.faults.error(500, user="ada")
-            until(lambda: bob.workers == WORKERS and not ada.workers, "the takeover")
-            seconds = clock.now() - cut_at, bob.began["worker-0"] - ada.ended["worker-0"]
-            last = _show(screen, stage, ada, bob)
-            screen.show(seconds_until_bob_works=f"{seconds[0]:.1f}", **ada.durations())
+            screen.line(refusal := refusal_without_roles(stage), Colour.RED)
             screen.reveal(
-                f"Yes: ada's workers ended {seconds[1]:.1f} s before bob's began. ada gives up after the renew deadline, "
-                "bob waits for the lease duration. Both count from ada's last renewal. The seconds above count from the "
-                "first error, which came up to one retry period later, and so can be fewer than the lease duration.",
-                Words((*YES.right, "ada"), (*YES.wrong, "bob")),
+                "403. `python -m handloop manifests rbac` prints the roles that the controllers need.", 403
             )
-            screen.tell(
-                "ada's process has ended. A cluster starts it anew, as a standby, with nothing left from the time when "
-                "it led."
-            )
+            seconds, last = _cut_off(screen, stage, ada, bob)
             stage.apply()
             until(lambda: bob.metric(ADDS), "a name in bob's queue")
             adds = bob.metric(ADDS)
@@ -95,12 +86,36 @@ def chapter(screen: Screen) -> End:
             screen.line(" > ".join(order))
             screen.show(readyz=bob.readiness(), holder_of_the_lease=holder(stage) or "nobody")
             screen.tell("Workers end before the caches that they read. The lease is free at once.")
-            screen.recap(
-                "One replica works, all keep their caches full: the next one can begin at once.",
-                "The old leader gives up before the new one may begin, because its deadline is the shorter one.",
-                "An orderly stop gives the lease back, and nobody waits for it to run out.",
-            )
         return End(first, last, seconds, ada.lost, refusal, adds, holder(stage), order)
+
+
+def _cut_off(
+    screen: Screen, stage: Stage, ada: Replica, bob: Replica
+) -> tuple[tuple[float, float], tuple[str, int, int]]:
+    """Let ada lose the lease. Returns: seconds to the takeover and between the two; what is shown then."""
+    screen.break_it(
+        "the server answers ada with errors only, so ada cannot renew the lease.",
+        "Do ada's workers end before bob's begin?",
+    )
+    clock = ada.clock
+    cut_at = clock.now()
+    stage.sandbox.faults.error(500, user="ada")
+    until(lambda: bob.workers == WORKERS and not ada.workers, "the takeover")
+    seconds = clock.now() - cut_at, bob.began["worker-0"] - ada.ended["worker-0"]
+    last = _show(screen, stage, ada, bob)
+    screen.show(seconds_until_bob_works=f"{seconds[0]:.1f}", **ada.durations())
+    screen.reveal(
+        f"Yes: ada's workers ended {seconds[1]:.1f} s before bob's began. ada gives up after the "
+        "renew deadline, bob waits for the lease duration. Both count from ada's last renewal. "
+        "The seconds above count from the first error, which came up to one retry period later, "
+        "and so can be fewer than the lease duration.",
+        Words((*YES.right, "ada"), (*YES.wrong, "bob")),
+    )
+    screen.tell(
+        "ada's process has ended. A cluster starts it anew, as a standby, with nothing left from "
+        "the time when it led."
+    )
+    return seconds, last
 
 
 def _show(screen: Screen, stage: Stage, *replicas: Replica) -> tuple[str, int, int]:
@@ -127,7 +142,7 @@ class Replica:
         client: Client = stage.client_of(name, stop=self.stop)
         self.began: dict[str, float] = {}
         self.ended: dict[str, float] = {}
-        self._clock = clock
+        self.clock = clock
         self.manager = Manager(client, registry=self.registry, seams=Seams(clock=clock, spawn=self._spawn))
         add_foo(self.manager, workers=WORKERS)
         lock = LeaseLock(client.resource(Lease), namespace="default", name="foo", identity=name)
@@ -183,9 +198,9 @@ class Replica:
 
     def _spawn(self, name: str, target: Callable[[], None]) -> Joinable:
         def run() -> None:
-            self.began[name] = self._clock.now()
+            self.began[name] = self.clock.now()
             target()
-            self.ended[name] = self._clock.now()
+            self.ended[name] = self.clock.now()
 
         return spawn_thread(name, run)
 

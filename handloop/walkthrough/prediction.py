@@ -9,14 +9,14 @@ from typing import Final, NamedTuple, TypeAlias
 
 _NUMBER: Final = re.compile(r"(\d+(?:[.,]\d+)?)\s*(ms\b)?")
 _WORD: Final = re.compile(r"\w+")
-_NAMES: Final = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
-_AS_NUMBERS: Final = {"none": 0, "nothing": 0, "never": 0, "zero": 0, **{w: n for n, w in enumerate(_NAMES)}}
+_NAMES: Final = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_AS_NUMBERS: Final = {"none": 0, "nothing": 0, "never": 0, **{w: n for n, w in enumerate(_NAMES)}}
 _RIGHT: Final = 0.05
 _NEAR: Final = 2.0
 
 
 class Words(NamedTuple):
-    """The words of a right answer, and those of a wrong one. An answer with neither is about something else."""
+    """The words of a right answer, and those of a wrong one. Without either it is about something else."""
 
     right: Collection[str]
     wrong: Collection[str]

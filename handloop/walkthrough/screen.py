@@ -84,7 +84,7 @@ class Screen:
             self._write(self._painted(part, colour))
 
     def table(self, head: Sequence[object], rows: Iterable[Sequence[object]]) -> None:
-        """Write aligned columns; if their longest words do not fit, each row as a block of its own."""
+        """Write aligned columns; if their longest words do not fit, each row as a sentence."""
         cells = [tuple(map(str, row)) for row in (head, *rows)]
         widths = self._column_widths(cells)
         for number, row in enumerate(cells):
@@ -93,9 +93,12 @@ class Screen:
                     painted = self._painted(text, Colour.BOLD) if number == 0 else text
                     self._write(self._indent + painted)
             elif number:
-                lines = [f"{name}: {cell}" if name else cell for name, cell in zip(cells[0], row, strict=True)]
-                wrapped = [self._wrapped(line, self._indent, self._indent * 3) for line in lines if line]
-                self._write("\n".join(["", *(part for parts in wrapped for part in parts)]))
+                parts = [
+                    f"{name}: {cell}" if name else cell
+                    for name, cell in zip(cells[0], row, strict=True)
+                    if cell
+                ]
+                self._write("\n".join(self._wrapped("; ".join(parts), self._indent, self._indent * 3)))
 
     def code(self, snippet: Snippet, marks: Mapping[int, str] | None = None) -> None:
         """Write source lines. Args: marks by line number, such as `*` for a line that was executed."""

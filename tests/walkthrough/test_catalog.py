@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import ast
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -38,3 +39,12 @@ def test_each_chapter_has_its_recorded_run(chapter: Chapter) -> None:
     """The run that a chapter names exists, and has the mark."""
     (run,) = (run for run in RUNS if run.name == chapter.run)
     assert chapter.at in ("", *run.marks)
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda chapter: chapter.module)
+def test_each_chapter_ends_with_what_to_keep_and_where_to_read_on(chapter: Chapter) -> None:
+    """Three sentences, and a page of the docs that has the heading."""
+    assert len(import_module(f"handloop.walkthrough.{chapter.module}").RECAP) == 3
+    page, _, heading = chapter.read.partition("#")
+    lines = (FOLDER.parents[1] / page).read_text(encoding="utf-8").splitlines()
+    assert not heading or f"## {heading}" in lines

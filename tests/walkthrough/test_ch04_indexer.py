@@ -10,6 +10,6 @@ def test_a_lister_sends_no_request_and_its_objects_cannot_be_changed() -> None:
     filled, asked = end.requests
     assert (filled, asked) == (1, 0)
     assert end.same_object
-    assert end.indexed == end.scanned == ["team3-23", "team3-3", "team3-43"]
+    assert end.indexed == end.scanned == ["foo-23", "foo-3", "foo-43"]
     assert ["immutable" in refusal for refusal in end.refusals] == [True, True]
     assert end.replicas == 1

@@ -39,9 +39,7 @@ def told(chapter: Callable[[Screen], T]) -> tuple[T, str]:
         end = chapter(cast("Screen", screens))
     for columns, out in screens.outs.items():
         assert [line for line in out.getvalue().splitlines() if len(line) > columns] == []
-    text = screens.outs[100].getvalue()
-    assert text.count("To keep\n") == 1
-    return end, text
+    return end, screens.outs[100].getvalue()
 
 
 def judged(number: int, text: str) -> Report:
