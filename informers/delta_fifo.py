@@ -11,12 +11,13 @@ Follows: client-go tools/cache/delta_fifo.go @32ce75a7d. Differs: enqueue_batch 
 pop_batch move many keys in one wake-up; has_synced turns true after the last initial object was processed,
 not before (as RealFIFO); keys and transforms are computed before anything is queued.
 
-Today's client-go runs RealFIFO in this place: one list of single deltas in the order of arrival over all
-keys. There two updates of an object are two notifications; a delete of an unknown object is delivered; the
-tombstones of a relist come before the listed objects, not after; and a relist or a resync may be one delta,
-compared with the store when it is processed. Here the deltas of a key are popped together, and a relist is
-compared with store and queue both, at once: an object whose Added is still queued when a relist no longer
-has it gets its Deleted (kubernetes#115658).
+Today's client-go runs RealFIFO in this place, by default since 1.33 and always since 1.36
+(features/known_features.go, InOrderInformers): one list of single deltas in the order of arrival over all
+keys. There a delete of an unknown object is delivered; the tombstones of a relist come before the listed
+objects, not after; and since 1.36 a relist or a resync is one delta, compared with the store when it is
+processed, without the FIFO's lock (AtomicFIFO, UnlockWhileProcessingFIFO, on by default). Here the deltas
+of a key are popped together, and a relist is compared with store and queue both, at once: an object whose
+Added is still queued when a relist no longer has it gets its Deleted (kubernetes#115658).
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ Follows: client-go tools/cache (store.go, index.go, thread_safe_store.go) @32ce7
   * Indexer and ThreadSafeStore are one class: nothing here uses the store by explicit keys.
   * An object on which an index function fails is stored all the same and only absent from that index;
     upstream panics after storing it.
+  * The indexes change before the objects, in one hold of the lock; upstream stores first (updateLocked).
   * A transaction takes deltas and returns the objects that were replaced, so the informer need not look them
     up first.
 """

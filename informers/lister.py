@@ -1,7 +1,8 @@
 """
 Reading the cache of an informer: by name, by namespace, by label selector.
 
-A cache may be older than the server's state, and is incomplete until the informer has synced.
+A cache may be older than the server's state, and is incomplete until the informer has synced. Its objects are
+shared by all readers and frozen; in Go nothing but a rule keeps readers from changing them.
 Follows: client-go tools/cache/listers.go, listers/generic_helpers.go, differs: a lister of some namespaces
 answers for no other. An object that is not in the cache is None, and no NotFound: that error means an answer
 of the server, and no server was asked. `list` and `get` take the namespace; there is no lister of one.

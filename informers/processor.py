@@ -3,8 +3,9 @@ From the store to the handlers. Every handler has its own buffer and its own thr
 other.
 
 A *listener* is one handler with its buffer and thread. A *notification* is the change of one object. A
-*sync* notification is an update whose two states have the same resource version: nothing happened, a resync
-or a relist repeats it.
+*sync* notification is an update whose two states have the same resource version: nothing happened, a
+resync or a relist repeats it. A resync is for what sends no events, and for mistakes of a sync. It
+repeats the cache, so it brings no event that a watch has missed.
 
 The informer thread hands notifications over in batches: one lock hold and one wake-up per listener and batch.
 The listener thread swaps its whole buffer for an empty one and calls the handler, one call at a time, in the
@@ -12,7 +13,8 @@ order of distribution. Buffers are unbounded: a handler that hangs costs memory,
 
 Follows: client-go tools/cache/shared_informer.go @32ce75a7d (sharedProcessor, processorListener). Differs:
 one thread per listener instead of two goroutines and a ring, as Go needs a pump between unbuffered channels
-and a list under a condition does not; a handler that raises never ends the process.
+and a list under a condition does not; a handler that raises never ends the process, as a panic does upstream
+(HandleCrash, unless ReallyCrash is off).
 """
 
 from __future__ import annotations

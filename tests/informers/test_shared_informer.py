@@ -653,6 +653,20 @@ def test_resyncs_go_to_those_who_are_due(make_rig: MakeRig, older: int) -> None:
     assert (handlers[0].seen(), len(handlers[1].seen())) == ([], 2)
 
 
+def test_a_resync_repairs_no_missed_event(make_rig: MakeRig) -> None:
+    """It repeats the cache, also an object whose deletion no watch has shown."""
+    source = FakeSource(deployment("stays"), deployment("goes"))
+    rig = make_rig(source, resync_seconds=1)
+    handler, _ = rig.handle()
+    rig.run_watching()
+    handler.wait_for(2)
+    handler.clear()
+    with source.unseen():
+        source.delete("goes")
+    rig.pass_time(1)
+    assert sorted(handler.wait_for(2)) == ["update goes 1 1", "update stays 1 1"]
+
+
 def test_list_after_a_loss_is_a_resync_for_those_who_are_due(make_rig: MakeRig) -> None:
     """A changed and a new pod go to both, an unchanged one only to the handler that resyncs."""
     source = FakeSource(deployment("pod1"), deployment("pod2"))
