@@ -8,6 +8,7 @@ from typing import Final
 from handloop import Manager
 from handloop.apis.apps_v1 import Deployment
 from handloop.controller.foo.controller import CONTROLLER_AGENT_NAME, CachesNotSyncedError, FooController
+from handloop.controller.foo.production import ProductionFooController
 from handloop.controller.foo.types import Foo
 from handloop.controller.runtime.runnable import WorkersBusyError
 from handloop.seams.logs import get_logger
@@ -17,13 +18,13 @@ log = get_logger("foo")
 NAME: Final = "foo"
 
 
-class FooRunnable:
+class PlainFooRunnable:
     """
-    Implements handloop.controller.runtime.runnable.Runnable.
+    The plain controller, to learn from. Implements handloop.controller.runtime.runnable.Runnable.
 
     run makes the controller. Until then a standby's caches are warm, but it queues no names and records no
-    Events. The controller's metrics exist from the start.
-    State: controller, None until run; _stop, that of run.
+    Events.
+    State: controller, None until run.
     """
 
     needs_leader_election = True
@@ -35,14 +36,49 @@ class FooRunnable:
         self._workers = workers
         self._informers = (manager.informer_for(Deployment), manager.informer_for(Foo))
         self._recorder = manager.recorder(CONTROLLER_AGENT_NAME)
+
+    def run(self, stop: threading.Event) -> None:
+        """
+        Work until stop is set.
+
+        Raises: CachesNotSyncedError without a stop.
+        """
+        manager = self._manager
+        metrics, seams = manager.workqueue_metrics, manager.seams
+        self._run(
+            FooController(manager.client, *self._informers, self._recorder, metrics=metrics, seams=seams),
+            stop,
+        )
+
+    def _run(self, controller: FooController, stop: threading.Event) -> None:
+        self.controller = controller
+        try:
+            controller.run(self._workers, stop)
+        except CachesNotSyncedError as error:
+            if not stop.is_set():
+                raise
+            log.info("Stopped before the caches were filled", err=str(error))
+
+
+class FooRunnable(PlainFooRunnable):
+    """
+    The controller for a cluster. Its metrics exist from the start.
+
+    State: controller, as its base's; _stop, that of run.
+    """
+
+    controller: ProductionFooController | None
+
+    def __init__(self, manager: Manager, *, workers: int) -> None:
+        super().__init__(manager, workers=workers)
         self._metrics = manager.reconcile_metrics.for_controller(NAME, workers)
         self._own_metrics = manager.own_write_metrics.for_controller(NAME)
         self._stop = threading.Event()
 
-    def new_controller(self) -> FooController:
+    def new_controller(self) -> ProductionFooController:
         """Make the controller, hooked into the informers of the manager."""
         manager = self._manager
-        return FooController(
+        return ProductionFooController(
             manager.client,
             *self._informers,
             self._recorder,
@@ -60,13 +96,8 @@ class FooRunnable:
         Raises: WorkersBusyError; CachesNotSyncedError without a stop.
         """
         self._stop = stop
-        self.controller = controller = self.new_controller()
-        try:
-            controller.run(self._workers, stop)
-        except CachesNotSyncedError as error:
-            if not stop.is_set():
-                raise
-            log.info("Stopped before the caches were filled", err=str(error))
+        controller = self.new_controller()
+        self._run(controller, stop)
         busy = controller.workers_alive()
         if busy:
             raise WorkersBusyError(self.name, busy, self._manager.controller_options.shutdown_timeout_seconds)
@@ -83,5 +114,12 @@ class FooRunnable:
 def add_foo(manager: Manager, *, workers: int) -> FooRunnable:
     """Add the Foo controller to a manager."""
     runnable = FooRunnable(manager, workers=workers)
+    manager.add(runnable)
+    return runnable
+
+
+def add_plain_foo(manager: Manager, *, workers: int) -> PlainFooRunnable:
+    """Add the plain Foo controller to a manager, in the place of the other one."""
+    runnable = PlainFooRunnable(manager, workers=workers)
     manager.add(runnable)
     return runnable

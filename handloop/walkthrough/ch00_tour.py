@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 from handloop.controller.foo.controller import FooController
-from handloop.controller.foo.runnable import add_foo
+from handloop.controller.foo.runnable import add_plain_foo
 from handloop.walkthrough.line_trace import LineTrace
 from handloop.walkthrough.prediction import YES, Words
 from handloop.walkthrough.program import run_alone
@@ -41,9 +41,9 @@ def chapter(screen: Screen) -> End:
     )
     screen.show(**SAMPLE["spec"])
     screen.ask("Who creates the Deployment? The server, kubectl, a controller, ...")
-    retry = Place(*cut(FooController._report_outcome, "add_rate_limited")[:2])
+    retry = Place(*cut(FooController._process_next_work_item, "add_rate_limited")[:2])
     watched = LineTrace((retry, *(step.place for step in steps())))
-    with watched as trace, Stage() as stage, stage.running(partial(add_foo, workers=2)):
+    with watched as trace, Stage() as stage, stage.running(partial(add_plain_foo, workers=2)):
         screen.show(applied_Foo=stage.apply()["metadata"]["name"])
         first = _available(stage, screen, "")
         owners = [entry for entry in first["metadata"]["managedFields"] if "f:spec" in entry["fieldsV1"]]

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, Self
 
 from handloop.apis.apps_v1 import Deployment
-from handloop.controller.foo.controller import FooController
+from handloop.controller.foo.production import ProductionFooController
 from handloop.controller.foo.types import Foo
 from handloop.controller.myapp.reconciler import reconcile
 from handloop.controller.runtime.events.fake_recorder import FakeRecorder
@@ -35,13 +35,13 @@ CHILD: Final = f"{DEPLOYMENTS}/foo"
 DECISIONS: Final = {
     Place(line.file, line.line): words
     for words, line in (
-        ("finds no Foo", cut(FooController.sync_handler, "log.info(")),
-        ("creates", cut(FooController._sync_deployment, "self._deployments.create(")),
-        ("sees it is foreign", cut(FooController._sync_deployment, "raise self._report_foreign")),
-        ("leaves it", cut(FooController._sync_deployment, "return deployment, False")),
-        ("scales it", cut(FooController._sync_deployment, "scaled = ")),
-        ("writes status", cut(FooController.update_foo_status, "write = ")),
-        ("records Event", cut(FooController.sync_handler, "self._recorder.event")),
+        ("finds no Foo", cut(ProductionFooController.sync_handler, "log.info(")),
+        ("creates", cut(ProductionFooController._sync_deployment, "self._deployments.create(")),
+        ("sees it is foreign", cut(ProductionFooController._sync_deployment, "raise self._report_foreign")),
+        ("leaves it", cut(ProductionFooController._sync_deployment, "return deployment, False")),
+        ("scales it", cut(ProductionFooController._sync_deployment, "scaled = ")),
+        ("writes status", cut(ProductionFooController._sync_status, "write = ")),
+        ("records Event", cut(ProductionFooController.sync_handler, "self._recorder.event")),
     )
 }
 """The lines between which a sync chooses, and what each does about the Deployment and the Foo."""
@@ -64,7 +64,7 @@ class End(NamedTuple):
 def chapter(screen: Screen) -> End:
     """Tell the chapter."""
     screen.tell("A worker calls one function, with a name. Both controllers here, of Foo and MyApp, have it:")
-    screen.code(cut(FooController.sync_handler, "def sync_handler"))
+    screen.code(cut(ProductionFooController.sync_handler, "def sync_handler"))
     screen.code(cut(reconcile, "def reconcile"))
     screen.tell("We call Foo's in five cases. POST and PATCH write the Deployment, PUT the Foo's status.")
     with Stage(lifelike=False) as stage, HandSyncedFoo(stage) as foo:
@@ -163,7 +163,7 @@ class HandSyncedFoo:
         foos, deployments = self._factory.informer_for(Foo), self._factory.informer_for(Deployment)
         self._informers: dict[str, SharedIndexInformer[Any]] = {FOOS: foos, DEPLOYMENTS: deployments}
         self._recorder = FakeRecorder()
-        self._controller = FooController(
+        self._controller = ProductionFooController(
             stage.client,
             MultiNamespaceInformer(Deployment, {"": deployments}),
             MultiNamespaceInformer(Foo, {"": foos}),

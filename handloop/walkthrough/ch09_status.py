@@ -12,7 +12,7 @@ from handloop.apis.apps_v1 import Deployment
 from handloop.apis.meta import FrozenMap, ObjectMeta
 from handloop.client.errors import Conflict
 from handloop.client.resource_client import Client, PatchType
-from handloop.controller.foo.controller import FooController
+from handloop.controller.foo.production import ProductionFooController
 from handloop.controller.foo.runnable import FooRunnable, add_foo
 from handloop.controller.foo.types import Foo, FooStatus
 from handloop.controller.myapp.reconciler import add_myapp
@@ -83,7 +83,9 @@ def chapter(screen: Screen) -> End:
             return End(rows, ways, touched, refused, count, without_comparison(screen, stage, controller))
 
 
-def _foo(screen: Screen, stage: Stage, controller: FooController) -> tuple[tuple[int, int], int, int]:
+def _foo(
+    screen: Screen, stage: Stage, controller: ProductionFooController
+) -> tuple[tuple[int, int], int, int]:
     screen.ask("A Foo's controller writes its status. The write wakes it again. Why does that ever end?")
     before, writes = controller.outcomes.statistics(), stage.counts["PUT"]
     touch(stage)
@@ -91,7 +93,7 @@ def _foo(screen: Screen, stage: Stage, controller: FooController) -> tuple[tuple
     touched = controller.outcomes.statistics().synced - before.synced, stage.counts["PUT"] - writes
     screen.show(syncs_after_an_event=touched[0], status_writes=touched[1])
     screen.reveal("A sync that finds no difference writes nothing. Without a write, no event comes:")
-    screen.code(cut(FooController.update_foo_status, "status == foo.status", "return False"))
+    screen.code(cut(ProductionFooController._sync_status, "status == foo.status", "return False"))
     screen.tell("Now the Foo is scaled to 2, then to 3; the server refuses one status write with 409.")
     stage.sandbox.faults.conflict(verbs=["update"], resources=["foos/status"], count=1)
     scale(stage, 2)
@@ -161,7 +163,7 @@ class Loops(NamedTuple):
 
 class CarelessStatus:
     """
-    Takes the place of update_foo_status: it writes always.
+    Takes the place of _sync_status: it writes always.
 
     State: writes so far. Threads: the only worker's; the chapter reads.
     """
@@ -181,15 +183,15 @@ class CarelessStatus:
         return True
 
 
-def careless(stage: Stage, controller: FooController, *, count: bool) -> Loop:
+def careless(stage: Stage, controller: ProductionFooController, *, count: bool) -> Loop:
     """
     Let a controller write without comparing, and touch its Foo once.
 
     Blocks: until it was written thirty times, or once and then not again for a moment.
     """
     status = CarelessStatus(stage.client, count=count)
-    own = controller.update_foo_status
-    controller.update_foo_status = status  # type: ignore[method-assign] # on purpose: the bug
+    own = controller._sync_status
+    controller._sync_status = status  # type: ignore[method-assign] # on purpose: the bug
     try:
         began = time.monotonic()
         touch(stage)
@@ -199,10 +201,10 @@ def careless(stage: Stage, controller: FooController, *, count: bool) -> Loop:
             time.sleep(_LINGER_SECONDS)
         return Loop(status.writes, seconds)
     finally:
-        controller.update_foo_status = own  # type: ignore[method-assign]
+        controller._sync_status = own  # type: ignore[method-assign]
 
 
-def without_comparison(screen: Screen, stage: Stage, controller: FooController) -> Loops:
+def without_comparison(screen: Screen, stage: Stage, controller: ProductionFooController) -> Loops:
     """Tell what happens if a sync writes its status without a look at the one that is there."""
     screen.break_it(
         "leave the comparison out. Each sync writes the status, which is the same each time.",
@@ -231,7 +233,7 @@ def touch(stage: Stage) -> None:
     stage.send("PATCH", FOO, {"metadata": {"annotations": {"touched": str(time.monotonic())}}})
 
 
-def started(stage: Stage, runnable: FooRunnable) -> FooController:
+def started(stage: Stage, runnable: FooRunnable) -> ProductionFooController:
     """The controller of a runnable that runs. Blocks: until it has nothing left to do for the first Foo."""
     stage.apply()
     until(lambda: available(stage) == 1, "the status")
@@ -240,7 +242,7 @@ def started(stage: Stage, runnable: FooRunnable) -> FooController:
     return runnable.controller
 
 
-def settle(stage: Stage, controller: FooController) -> None:
+def settle(stage: Stage, controller: ProductionFooController) -> None:
     """Block until the Foo has a status, and no sync has come for a moment."""
     until(lambda: available(stage) is not None, "the status")
     seen = -1

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from handloop.apis.meta import ObjectMeta
-from handloop.controller.foo import controller as foo_controller
+from handloop.controller.foo import production
 from handloop.controller.foo.types import Foo
 from handloop.informers.delta_fifo import Delta, Deltas, DeltaType
 from handloop.informers.delta_processing import DeltaProcessor
@@ -20,7 +20,7 @@ from handloop.seams.locks import new_lock
 from support.builders.foo_builders import disowned, new_deployment, new_foo
 from support.rigs.foo_rig import EXAMPLE, FooRig
 
-INDEX = foo_controller.DEPLOYMENT_NAME_INDEX
+INDEX = production.DEPLOYMENT_NAME_INDEX
 
 
 def test_without_taking_old_values_out_an_index_finds_what_has_changed(
@@ -28,7 +28,7 @@ def test_without_taking_old_values_out_an_index_finds_what_has_changed(
 ) -> None:
     """A Foo is still found under the name that it no longer has, and a deleted one breaks the look-up."""
     monkeypatch.setattr(StoreIndex, "_remove", lambda *_: None)
-    indexer: Indexer[Foo] = Indexer(indexers={INDEX: foo_controller._index_deployment_name})
+    indexer: Indexer[Foo] = Indexer(indexers={INDEX: production._index_deployment_name})
     indexer.add(new_foo(deployment_name="before"))
     indexer.update(new_foo(deployment_name="after"))
     assert [foo.spec.deployment_name for foo in indexer.by_index(INDEX, "default/before")] == ["after"]
@@ -42,7 +42,7 @@ def test_without_the_index_a_foo_whose_name_becomes_free_sleeps_on(
 ) -> None:
     """A foreign Deployment goes: only the index knows which Foo has waited for its name."""
     if not whole:
-        monkeypatch.setattr(foo_controller, "_index_deployment_name", lambda _foo: ())
+        monkeypatch.setattr(production, "_index_deployment_name", lambda _foo: ())
     foo = new_foo()
     foreign = disowned(new_deployment(foo))
     with FooRig(foo, foreign) as rig:

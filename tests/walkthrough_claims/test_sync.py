@@ -11,7 +11,8 @@ from msgspec.structs import replace
 from handloop.apis.apps_v1 import Deployment
 from handloop.client.errors import Conflict
 from handloop.controller.foo import controller as foo_controller
-from handloop.controller.foo.controller import ResourceExistsError
+from handloop.controller.foo import production
+from handloop.controller.foo.production import ProductionFooController, ResourceExistsError
 from handloop.controller.foo.types import Foo, FooStatus
 from handloop.testing.eventually import eventually as until
 from support.builders.foo_builders import disowned, new_deployment, new_foo
@@ -71,9 +72,9 @@ def test_without_waiting_for_the_caches_a_worker_takes_them_for_the_world(
 
 
 def writes_always(
-    self: foo_controller.FooController, foo: Foo, deployment: Deployment, *, wrote_deployment: bool
+    self: ProductionFooController, foo: Foo, deployment: Deployment, *, wrote_deployment: bool
 ) -> bool:
-    """update_foo_status without its comparison."""
+    """_sync_status without its comparison."""
     status = FooStatus(available_replicas=deployment.status.available_replicas)
     self._foos.update_status(replace(foo, status=status))
     return True
@@ -82,7 +83,7 @@ def writes_always(
 def test_without_comparing_first_each_sync_is_a_write(monkeypatch: pytest.MonkeyPatch, whole: bool) -> None:
     """A hundred syncs of a settled Foo write nothing, or a hundred statuses and as many Events."""
     if not whole:
-        monkeypatch.setattr(foo_controller.FooController, "update_foo_status", writes_always)
+        monkeypatch.setattr(ProductionFooController, "_sync_status", writes_always)
     with settled() as rig:
         for _ in range(SYNCS):
             rig.sync()
@@ -100,7 +101,7 @@ def test_without_a_version_in_the_patch_a_stale_cache_undoes_a_change(
 ) -> None:
     """The caches are behind: the Foo wants 5 by now, and has them. A sync of the past scales it to 3."""
     if not whole:
-        monkeypatch.setattr(foo_controller, "scale_patch", only_the_replicas)
+        monkeypatch.setattr(production, "scale_patch", only_the_replicas)
     foo = new_foo(replicas=3)
     with FooRig(foo, new_deployment(foo, replicas=1)) as rig:
         rig.api.edit("foos", foo.metadata.name, {"spec": {"replicas": 5}})
@@ -115,7 +116,7 @@ def test_without_an_owner_a_deployment_outlives_its_foo(monkeypatch: pytest.Monk
     """The garbage collector deletes what names its owner. The controller, too, takes the rest for foreign."""
     if not whole:
         made = foo_controller.new_deployment
-        monkeypatch.setattr(foo_controller, "new_deployment", lambda foo: disowned(made(foo)))
+        monkeypatch.setattr(production, "new_deployment", lambda foo: disowned(made(foo)))
     with FooRig(new_foo()) as rig:
         rig.sync()
         rig.sync_caches()

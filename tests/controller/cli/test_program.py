@@ -22,6 +22,7 @@ from handloop.controller.cli.operator import Setup
 from handloop.controller.cli.options import Options
 from handloop.controller.cli.program import NOTHING_TO_DO_SECONDS, Program, nothing_to_do
 from handloop.controller.foo.controller import CachesNotSyncedError, FooController
+from handloop.controller.foo.production import ProductionFooController
 from handloop.controller.foo.runnable import FooRunnable
 from handloop.controller.foo.types import Foo
 from handloop.controller.myapp.types import MyApp
@@ -105,7 +106,7 @@ class World:
         until(lambda: not self.unwell("readiness"), "ready", seconds=SECONDS)
 
 
-def foo_of(world: World) -> FooController:
+def foo_of(world: World) -> ProductionFooController:
     """The Foo controller of the program, which its thread makes when it runs: full caches may be sooner."""
     runnable = world.program.controllers["foo"]
     assert isinstance(runnable, FooRunnable)

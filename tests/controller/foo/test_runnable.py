@@ -11,7 +11,8 @@ from handloop.apis.core_v1 import Event
 from handloop.apis.meta import ObjectMeta
 from handloop.client.decoding.pages import Undecodable
 from handloop.client.errors import NotFound
-from handloop.controller.foo.controller import CachesNotSyncedError, FooController
+from handloop.controller.foo.controller import CachesNotSyncedError
+from handloop.controller.foo.production import ProductionFooController
 from handloop.controller.foo.runnable import FooRunnable, add_foo
 from handloop.controller.foo.types import Foo, FooSpec
 from handloop.controller.runtime.runnable import WorkersBusyError, needs_leader_election
@@ -48,7 +49,7 @@ def has_deployment(cluster: ManagedSandbox, name: str, *, namespace: str = "defa
     return True
 
 
-def controller_of(runnable: FooRunnable) -> FooController:
+def controller_of(runnable: FooRunnable) -> ProductionFooController:
     """What a runnable has made."""
     assert runnable.controller is not None, "not running"
     return runnable.controller

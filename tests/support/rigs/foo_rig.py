@@ -9,7 +9,7 @@ from handloop.apis.apps_v1 import Deployment
 from handloop.apis.meta import Kind
 from handloop.client.options import ListOptions
 from handloop.client.resource_client import Client
-from handloop.controller.foo.controller import FooController
+from handloop.controller.foo.production import ProductionFooController
 from handloop.controller.foo.types import Foo
 from handloop.controller.runtime.events.fake_recorder import FakeRecorder
 from handloop.controller.runtime.multi_namespace_informer import MultiNamespaceInformer
@@ -90,7 +90,7 @@ class FooRig:
         """Start a controller with an empty memory, and fill its caches."""
         self.foos = HandInformer(Foo)
         self.deployments = HandInformer(Deployment)
-        self.controller = FooController(
+        self.controller = ProductionFooController(
             Client(self.api),
             MultiNamespaceInformer(Deployment, {"": self.deployments}),
             MultiNamespaceInformer(Foo, {"": self.foos}),

@@ -14,7 +14,8 @@ from handloop.client.auth.credentials import StaticCredentials
 from handloop.client.config import ClientConfig
 from handloop.client.resource_client import Client
 from handloop.client.transport import HTTPTransport
-from handloop.controller.foo.controller import CachesNotSyncedError, FooController
+from handloop.controller.foo.controller import CachesNotSyncedError
+from handloop.controller.foo.production import ProductionFooController
 from handloop.controller.foo.types import Foo
 from handloop.controller.runtime.events.broadcaster import EventBroadcaster
 from handloop.controller.runtime.multi_namespace_informer import MultiNamespaceInformer
@@ -158,7 +159,7 @@ def foo_process(cluster: FaultyCluster) -> Iterator[None]:
     factory = SharedInformerFactory(client, options=InformerOptions(resync_seconds=60), seams=seams)
     broadcaster = EventBroadcaster(seams=seams)
     broadcaster.start_recording_to_sink(client.resource(Event))
-    controller = FooController(
+    controller = ProductionFooController(
         client,
         MultiNamespaceInformer(Deployment, {"": factory.informer_for(Deployment)}),
         MultiNamespaceInformer(Foo, {"": factory.informer_for(Foo)}),

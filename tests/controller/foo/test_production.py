@@ -15,11 +15,11 @@ from handloop.client.decoding.pages import Undecodable
 from handloop.client.errors import AlreadyExists, APIError, Conflict, ConnectionBroken, NotFound
 from handloop.controller.foo.controller import (
     CachesNotSyncedError,
-    ResourceExistsError,
     default_rate_limiter,
     new_deployment,
     scale_patch,
 )
+from handloop.controller.foo.production import ResourceExistsError
 from handloop.controller.runtime.reconcile import WaitError
 from handloop.informers.keys import DeletedFinalStateUnknown, ObjectName
 from handloop.seams.threads import Joinable, spawn_thread

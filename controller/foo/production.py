@@ -1,0 +1,425 @@
+"""
+What a cluster needs beyond sample-controller: the controller of Foos that `python -m controller` runs.
+
+FooController, in controller.py, is sample-controller's. It works as long as caches are fresh, nobody else
+writes, and users make no mistakes. Each piece below answers one case in which it does harm. Chapter 11 of the
+walkthrough breaks the plain one in each, by the same number, and tests/walkthrough/test_ch11_plain.py holds
+both ends; further tests stand in tests/controller/foo, in the file that is named.
+
+  1. `_is_news`: nothing is written when nothing changed. The Event Synced is recorded by a sync that wrote
+     something, or that succeeds after a failure; the plain one writes both at every resync
+     (test_production.py).
+  2. `_handle_object`: an owner matches by API group and UID, not by kind and name alone (test_production.py).
+  3. `_is_being_deleted`: a Foo that is being deleted gets no Deployment: a foreground deletion would wait for
+     it for ever. A Deployment that is being deleted is not scaled (test_production.py, test_stale_cache.py).
+  4. `_handle_deletion`: when a Deployment goes, every Foo that names it is queued, owner or not. A Foo that
+     waited for the name goes on at once, not at the end of a back-off of up to 1000 s (test_production.py).
+  5. `_report_invalid`: a Foo that cannot work (deploymentName empty or refused by the server, fields that do
+     not fit) gets the Warning Event InvalidObject, once per resource version, and is not tried again and
+     again; it waits for its next change or resync (test_reports.py).
+  6. `_owners`: when a Foo's Deployment disappears, the Foo is read from the server before another is made.
+     The cache may lag, and the garbage collector deletes each Deployment of a Foo that is gone: they would be
+     made and deleted at full speed (test_stale_cache.py).
+  7. `_status_backoff`: a status that another writer undoes is written again ever more rarely. Two controllers
+     whose caches differ would fight over it at full speed (test_stale_cache.py).
+  8. `_write_status`: if the CRD makes the server ignore the status, that is logged once. From then on a
+     status is written only after a write of a Deployment, until the server keeps one (test_status.py).
+  9. `_writes`: a Foo is not synced while a cache lacks what its last sync wrote: that would be created again,
+     and its own write taken for another writer's (test_stale_cache.py).
+What has to wait is queued for that time, and is no failure. As upstream: a changed spec.deploymentName makes
+a new Deployment, and the old one stays until the Foo goes.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, Final
+
+from cachetools import LRUCache
+from msgspec.structs import replace
+from prometheus_client import CollectorRegistry
+
+from handloop import (
+    EVENT_TYPE_NORMAL,
+    EVENT_TYPE_WARNING,
+    Client,
+    DeletedFinalStateUnknown,
+    EventRecorder,
+    Invalid,
+    Kind,
+    NamespaceNotWatched,
+    NoMetaError,
+    NotFound,
+    ObjectName,
+    ReconcileError,
+    ShutDown,
+    WaitError,
+    controller_of,
+    deletion_handling_meta_namespace_key_func,
+    is_controlled_by,
+    object_name,
+    seconds_asked_for,
+)
+from handloop.apis.apps_v1 import Deployment
+from handloop.apis.core_v1 import ObjectReference
+from handloop.client.decoding.pages import Undecodable
+from handloop.controller.foo.controller import (
+    ERR_RESOURCE_EXISTS,
+    FIELD_MANAGER,
+    MESSAGE_RESOURCE_EXISTS,
+    MESSAGE_RESOURCE_SYNCED,
+    QUEUE_NAME,
+    SUCCESS_SYNCED,
+    CachesNotSyncedError,
+    FooController,
+    new_deployment,
+    scale_patch,
+)
+from handloop.controller.foo.types import Foo, FooStatus
+from handloop.controller.runtime.events.recorder import reference_to_kind, reference_to_undecodable
+from handloop.controller.runtime.metrics.controller_metrics import (
+    ControllerMetrics,
+    ControllerOwnWrites,
+    OwnWriteMetrics,
+)
+from handloop.controller.runtime.multi_namespace_informer import MultiNamespaceInformer
+from handloop.controller.runtime.owner_recheck import OwnerRecheck
+from handloop.controller.runtime.owner_references import is_of_predecessor
+from handloop.controller.runtime.reconcile_writes import reconcile_writes
+from handloop.controller.runtime.repeat_backoff import HeldBackError, RepeatBackoff
+from handloop.controller.runtime.reporting import SyncReporter
+from handloop.informers.keys import final_state
+from handloop.seams.locks import new_lock
+from handloop.seams.logs import get_logger
+from handloop.seams.seams import REAL_SEAMS, Seams
+from handloop.workqueue.queue_metrics import MetricsProvider
+
+log = get_logger("foo")
+
+DEPLOYMENT_NAME_INDEX: Final = "deploymentName"
+INVALID_OBJECT: Final = "InvalidObject"
+
+_WORKER_PERIOD_SECONDS: Final = 1.0
+_REMEMBERED: Final = 4096
+_FOO: Final = (Foo.resource.kind, Foo.resource.group)
+
+
+class ResourceExistsError(ReconcileError):
+    """The Deployment that a Foo names has another owner; a retry helps once that Deployment is gone."""
+
+
+class ProductionFooController(FooController):
+    """
+    The control loop for Foos, for a cluster.
+
+    State: outcomes, which guards itself. Under _lock: _workers, how many were started, and _workers_alive;
+    _reported_invalid = Foo -> its resource version when it was last reported invalid, for the last 4096 Foos;
+    _status_ignored, whether the server dropped the last status written.
+    Threads: as FooController; _handle_undecodable runs on the Foo reflector's.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        deployment_informer: MultiNamespaceInformer[Deployment],
+        foo_informer: MultiNamespaceInformer[Foo],
+        recorder: EventRecorder,
+        *,
+        metrics_provider: MetricsProvider | None = None,
+        metrics: ControllerMetrics | None = None,
+        own_metrics: ControllerOwnWrites | None = None,
+        shutdown_timeout_seconds: float = 30.0,
+        seams: Seams = REAL_SEAMS,
+    ) -> None:
+        """Hook into the informers, as FooController."""
+        own_metrics = own_metrics or OwnWriteMetrics(CollectorRegistry()).for_controller(QUEUE_NAME)
+        caches = {each.kind.resource.group_resource: each for each in (deployment_informer, foo_informer)}
+        # the handlers wake a Foo that waits, too: each change of its own and of its Deployment enqueues it
+        self._writes = reconcile_writes(
+            client, caches.get, wake=self._wake, metrics=own_metrics, clock=seams.clock
+        )
+        client = self._writes.telling(client)
+        self._foo_indexer = foo_informer.indexer
+        self._status_backoff = RepeatBackoff("another writer has undone the status", clock=seams.clock)
+        self._owners = OwnerRecheck(Foo, client, foo_informer.indexer, clock=seams.clock)
+        self.outcomes = SyncReporter("foo", metrics=metrics, clock=seams.clock)
+        self._lock = new_lock("ProductionFooController._lock", 95)
+        self._workers = self._workers_alive = 0
+        self._reported_invalid: LRUCache[ObjectName, str] = LRUCache(_REMEMBERED)
+        self._status_ignored = False
+        foo_informer.add_indexers({DEPLOYMENT_NAME_INDEX: _index_deployment_name})
+        # last: from here on handlers are called
+        super().__init__(
+            client,
+            deployment_informer,
+            foo_informer,
+            recorder,
+            metrics=metrics_provider,
+            seams=seams,
+        )
+        self._shutdown_seconds = shutdown_timeout_seconds
+        foo_informer.on_undecodable(self._handle_undecodable)
+
+    def run(self, workers: int, stop: threading.Event) -> None:
+        """As FooController's, with workers that are counted."""
+        with self._lock:
+            # set before the workers start: a worker that is slow to begin does not count as ended
+            self._workers = self._workers_alive = workers
+        try:
+            super().run(workers, stop)
+        except CachesNotSyncedError:
+            with self._lock:
+                self._workers = self._workers_alive = 0
+            raise
+        if busy := self.workers_alive():
+            log.error("Workers did not end in time", workers=busy, timeout=self._shutdown_seconds)
+
+    def _run_worker(self, stop: threading.Event) -> None:
+        """As FooController's; a worker lives on even if the report of an error fails."""
+        running = True
+        while running and not stop.is_set():
+            try:
+                running = self._process_next_work_item()
+            except BaseException:  # noqa: BLE001 - even the reporting of an error failed: the worker lives on
+                self._clock.sleep(_WORKER_PERIOD_SECONDS, stop)
+        with self._lock:
+            self._workers_alive -= 1
+
+    def _wake(self, name: ObjectName) -> None:
+        self._workqueue.add(name)
+
+    def _process_next_work_item(self) -> bool:
+        """
+        Sync one Foo and report the outcome to the queue.
+
+        Returns: False once the queue is shut down.
+        """
+        try:
+            name = self._workqueue.get()
+        except ShutDown:
+            return False
+        self.outcomes.began(name)
+        try:
+            self._writes.check(name)  # piece 9
+            self.sync_handler(name)
+        except BaseException as error:  # noqa: BLE001 - whatever a sync raises, the worker lives on and retries
+            self._report_outcome(name, error)
+        else:
+            self._report_outcome(name, None)
+        finally:
+            self._workqueue.done(name)
+        return True
+
+    def _report_outcome(self, name: ObjectName, error: BaseException | None) -> None:
+        """Tell the rate limiter and the log how a sync went."""
+        if changes := self._writes.ended(name, follows=True):
+            log.info("Wrote", objectName=name, changes=changes)
+        if error is None:
+            self._workqueue.forget(name)
+            self.outcomes.succeeded(name)
+        elif isinstance(error, NamespaceNotWatched):
+            # its namespace has left, which is no end of the Foo: it is listed if the namespace comes back
+            self._workqueue.forget(name)
+            self.outcomes.waits(name, WaitError(str(error)))
+        elif isinstance(error, HeldBackError | WaitError):
+            # no failure: the rate limiter is not told, so that the Foo waits no longer than it has to
+            self._workqueue.add_after(name, error.retry_seconds)
+            self.outcomes.waits(name, error)
+        else:
+            self._workqueue.add_rate_limited(name, at_least_seconds=seconds_asked_for(error))
+            self.outcomes.failed(name, error)
+
+    def sync_handler(self, name: ObjectName) -> None:
+        """As FooController's; it writes only differences."""
+        # piece 6: a request only if a Deployment of this Foo has disappeared
+        self._owners.check(name)
+        foo = self._foos_lister.get(name)
+        if foo is None:
+            log.info("Foo referenced by item in work queue no longer exists", objectReference=name)
+            return
+        if _is_being_deleted(foo):
+            log.debug("Foo is being deleted, leaving its Deployment alone", v=4, objectReference=name)
+            return
+        if not foo.spec.deployment_name:
+            what = "Deployment name missing from object reference"
+            self._report_invalid(reference_to_kind(foo), what, "spec.deploymentName is empty")
+            return
+        try:
+            deployment, wrote_deployment = self._sync_deployment(foo)
+        except Invalid as error:
+            what = "Deployment refused by the server"
+            self._report_invalid(reference_to_kind(foo), what, error.status.message)
+            return
+        wrote_status = self._sync_status(foo, deployment, wrote_deployment=wrote_deployment)
+        if self._is_news(name, wrote=wrote_deployment or wrote_status):
+            self._recorder.event(foo, EVENT_TYPE_NORMAL, SUCCESS_SYNCED, MESSAGE_RESOURCE_SYNCED)
+
+    def _is_news(self, name: ObjectName, *, wrote: bool) -> bool:
+        """Whether a success is worth an Event: it changed something, or it is the end of failures."""
+        return wrote or self._workqueue.num_requeues(name) > 0
+
+    def _sync_deployment(self, foo: Foo) -> tuple[Deployment, bool]:
+        """
+        Create the Deployment of a Foo, or scale it.
+
+        Returns: the Deployment, and whether it was written.
+        Raises: ResourceExistsError. AlreadyExists and Conflict when the cache is behind: the retry sees more.
+        """
+        namespace, name = foo.metadata.namespace, foo.spec.deployment_name
+        deployment = self._deployments_lister.get(name, namespace=namespace)
+        if deployment is None:
+            wanted = new_deployment(foo)
+            created = self._deployments.create(wanted, namespace=namespace, field_manager=FIELD_MANAGER)
+            return created, True
+        owner = controller_of(deployment)
+        if owner is not None and is_of_predecessor(owner, foo):
+            raise WaitError(f"Deployment {name} of an earlier Foo {foo.metadata.name} is not gone yet")
+        if not is_controlled_by(deployment, foo):
+            raise self._report_foreign(foo, deployment)
+        replicas = foo.spec.replicas
+        if _is_being_deleted(deployment) or replicas is None or replicas == deployment.spec.replicas:
+            return deployment, False
+        log.debug(
+            "Update deployment resource",
+            v=4,
+            currentReplicas=deployment.spec.replicas,
+            desiredReplicas=replicas,
+        )
+        scaled = self._deployments.patch(
+            name,
+            scale_patch(deployment, replicas),
+            namespace=namespace,
+            field_manager=FIELD_MANAGER,
+        )
+        return scaled, True
+
+    def _sync_status(self, foo: Foo, deployment: Deployment, *, wrote_deployment: bool) -> bool:
+        """
+        Write the Deployment's available replicas into the Foo's status, unless it has them already.
+
+        Returns: whether the server stored them.
+        Raises: HeldBackError when another writer has just undone the same status; as _write_status.
+        """
+        status = FooStatus(available_replicas=deployment.status.available_replicas)
+        with self._lock:
+            is_due = wrote_deployment or not self._status_ignored
+        if status == foo.status or not is_due:
+            return False
+        write = partial(self._write_status, replace(foo, status=status))
+        return self._status_backoff.attempt(foo.metadata.uid, status, write)
+
+    def _write_status(self, foo: Foo) -> bool:
+        """
+        PUT the status that foo carries, over the version it was computed from.
+
+        Returns: False when the CRD makes the server ignore it.
+        Raises: NotFound when the Foo is gone, Conflict when it has changed; ClientError.
+        """
+        lacking = "status in its schema"
+        try:
+            kept = self._foos.update_status(foo, field_manager=FIELD_MANAGER).status == foo.status
+        except NotFound:
+            # the server's answer is the same for a Foo that is gone and for a missing subresource
+            live = self._foos.get(foo.metadata.name, namespace=foo.metadata.namespace)
+            if live.metadata.uid != foo.metadata.uid:
+                raise
+            kept, lacking = False, "subresources.status"
+        with self._lock:
+            is_news, self._status_ignored = not kept and not self._status_ignored, not kept
+        if is_news:
+            text = f"status updates are ignored: CRD lacks {lacking}"
+            log.warning(text, code="E08", fix=f"apply the CRD of this release: {Foo.resource.group_resource}")
+        return kept
+
+    def _enqueue_foo(self, obj: object) -> None:
+        """As FooController's; it reports what is no object."""
+        try:
+            super()._enqueue_foo(obj)
+        except NoMetaError as error:
+            log.error("Error creating object reference", err=str(error))  # noqa: TRY400 - no traceback
+
+    def _handle_object(self, obj: object) -> None:
+        """As FooController's; the owner is a Foo of ours, by API group and UID."""
+        is_tombstone = isinstance(obj, DeletedFinalStateUnknown)
+        state: object = final_state(obj)
+        if not isinstance(state, Kind):
+            what = "object tombstone" if is_tombstone else "object"
+            text = f"Error decoding {what}, invalid type"
+            log.error(text, type=type(state).__name__)
+            return
+        if is_tombstone:
+            log.debug("Recovered deleted object", v=4, resourceName=state.metadata.name)
+        log.debug("Processing object", v=4, object=object_name(state))
+        owner = controller_of(state)
+        if owner is None or (owner.kind, owner.api_version.rpartition("/")[0]) != _FOO:
+            return
+        foo = self._foos_lister.get(ObjectName(state.metadata.namespace, owner.name))
+        if foo is None or foo.metadata.uid != owner.uid:
+            log.debug("Ignore orphaned object", v=4, object=object_name(state), foo=owner.name)
+            return
+        self._enqueue_foo(foo)
+
+    def _handle_update(self, old: Deployment, new: Deployment) -> None:
+        """As FooController's; another Deployment of the name may have come while no watch was open."""
+        if new.metadata.uid != old.metadata.uid:
+            self._handle_deletion(old)
+        super()._handle_update(old, new)
+
+    def _handle_deletion(self, obj: Any) -> None:
+        """Enqueue the owner of a Deployment that is gone, and every Foo that names it: the name is free."""
+        self._owners.child_gone(obj)
+        super()._handle_deletion(obj)
+        key = deletion_handling_meta_namespace_key_func(obj)
+        for foo in self._foo_indexer.by_index(DEPLOYMENT_NAME_INDEX, key):
+            self._enqueue_foo(foo)
+
+    def _handle_undecodable(self, undecodable: Undecodable) -> None:
+        """Report a Foo that does not fit its type. No sync sees that Foo, as it is not in the cache."""
+        reference = reference_to_undecodable(Foo.resource, undecodable)
+        self._report_invalid(reference, "Foo does not fit its type", undecodable.error)
+
+    def _report_foreign(self, foo: Foo, deployment: Deployment) -> ResourceExistsError:
+        """Report that the name of the Deployment is taken. Returns: the error to raise."""
+        message = MESSAGE_RESOURCE_EXISTS.format(deployment.metadata.name)
+        self._recorder.event(foo, EVENT_TYPE_WARNING, ERR_RESOURCE_EXISTS, message)
+        owner = controller_of(deployment)
+        text = f"{object_name(deployment)} exists and is not managed by Foo {object_name(foo)}"
+        log.warning(
+            text,
+            code="E14",
+            cause=f"owner: {owner.kind} {owner.name}" if owner else "owner: none",
+            fix="delete it or change spec.deploymentName",
+        )
+        return ResourceExistsError(message)
+
+    def _report_invalid(self, foo: ObjectReference, what: str, message: str) -> None:
+        """Report a Foo that cannot work as it is, once per resource version."""
+        name = ObjectName(foo.namespace, foo.name)
+        with self._lock:
+            if self._reported_invalid.get(name) == foo.resource_version:
+                return
+            self._reported_invalid[name] = foo.resource_version
+        log.error(what, objectReference=name, err=message, once=True)
+        self._recorder.event(foo, EVENT_TYPE_WARNING, INVALID_OBJECT, message)
+
+    def workers_alive(self) -> int:
+        """How many workers have not ended; a worker that is being started counts."""
+        with self._lock:
+            return self._workers_alive
+
+    def workers_ended(self) -> int:
+        """How many workers have ended, for health checks: before a stop none should."""
+        with self._lock:
+            return self._workers - self._workers_alive
+
+
+def _is_being_deleted(obj: Kind) -> bool:
+    return obj.metadata.deletion_timestamp is not None
+
+
+def _index_deployment_name(foo: Foo) -> Sequence[str]:
+    """A Foo by the Deployment it names, as `namespace/name`."""
+    name = foo.spec.deployment_name
+    return (str(ObjectName(foo.metadata.namespace, name)),) if name else ()
