@@ -18,26 +18,18 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from handloop.apis import meta
+import handloop
+from handloop import Client, EventRecorder, ObjectName, ResourceEventHandlerFuncs, is_controlled_by
 from handloop.apis.apps_v1 import Deployment, DeploymentSpec, LabelSelector
 from handloop.apis.core_v1 import Container, PodSpec, PodTemplateSpec
-from handloop.client.resource_client import Client
 from handloop.controller.foo.types import Foo, FooStatus
-from handloop.controller.runtime.events.recorder import EVENT_TYPE_NORMAL, EVENT_TYPE_WARNING, EventRecorder
 from handloop.controller.runtime.multi_namespace_informer import MultiNamespaceInformer
-from handloop.controller.runtime.reconcile import ReconcileError
-from handloop.informers.handlers import ResourceEventHandlerFuncs
-from handloop.informers.keys import ObjectName, final_state, object_name
-from handloop.informers.lister import Lister
-from handloop.informers.sync import wait_for_cache_sync
+from handloop.informers.keys import final_state
 from handloop.seams.clock import REAL_CLOCK, Clock
 from handloop.seams.logs import get_logger
 from handloop.seams.seams import REAL_SEAMS, Seams
 from handloop.seams.threads import join_all
-from handloop.workqueue import rate_limiters
-from handloop.workqueue.queue import ShutDown
 from handloop.workqueue.queue_metrics import MetricsProvider
-from handloop.workqueue.rate_limiting_queue import RateLimitingQueue
 
 log = get_logger("foo")
 
@@ -54,10 +46,10 @@ class CachesNotSyncedError(Exception):
     """A stop came before the caches were filled."""
 
 
-def default_rate_limiter(clock: Clock = REAL_CLOCK) -> rate_limiters.MaxOfRateLimiter[ObjectName]:
+def default_rate_limiter(clock: Clock = REAL_CLOCK) -> handloop.MaxOfRateLimiter[ObjectName]:
     """For retries only: per Foo 5 ms, doubling up to 1000 s; over all Foos 50 a second after 300 at once."""
-    for_each = rate_limiters.ItemExponentialFailureRateLimiter[ObjectName](0.005, 1000)
-    return rate_limiters.MaxOfRateLimiter(for_each, rate_limiters.BucketRateLimiter(50, 300, clock=clock))
+    for_each = handloop.ItemExponentialFailureRateLimiter[ObjectName](0.005, 1000)
+    return handloop.MaxOfRateLimiter(for_each, handloop.BucketRateLimiter(50, 300, clock=clock))
 
 
 class FooController:
@@ -82,11 +74,13 @@ class FooController:
         """Hook into the informers; handlers of informers that have started get all cached objects."""
         self._deployments = client.resource(Deployment)
         self._foos = client.resource(Foo)
-        self._deployments_lister = Lister(deployment_informer.indexer, Deployment.resource)
-        self._foos_lister = Lister(foo_informer.indexer, Foo.resource)
+        self._deployments_lister = handloop.Lister(deployment_informer.indexer, Deployment.resource)
+        self._foos_lister = handloop.Lister(foo_informer.indexer, Foo.resource)
         self._has_synced = (deployment_informer.has_synced, foo_informer.has_synced)
         limiter = default_rate_limiter(seams.clock)
-        self._workqueue = RateLimitingQueue(limiter, name=QUEUE_NAME, metrics_provider=metrics, seams=seams)
+        self._workqueue = handloop.RateLimitingQueue(
+            limiter, name=QUEUE_NAME, metrics_provider=metrics, seams=seams
+        )
         self._recorder = recorder
         self._shutdown_seconds = 30.0
         self._clock = seams.clock
@@ -117,7 +111,7 @@ class FooController:
             log.info("Starting Foo controller")
             # to a worker, what a cache does not have yet looks like what does not exist
             log.info("Waiting for informer caches to sync")
-            if not wait_for_cache_sync(stop, *self._has_synced, clock=self._clock):
+            if not handloop.wait_for_cache_sync(stop, *self._has_synced, clock=self._clock):
                 raise CachesNotSyncedError("failed to wait for caches to sync")
             log.info("Starting workers", count=workers)
             names = map("worker-{}".format, range(workers))
@@ -138,7 +132,7 @@ class FooController:
         """Sync one Foo and report the outcome to the queue. Returns: False once the queue is shut down."""
         try:
             name = self._workqueue.get()
-        except ShutDown:
+        except handloop.ShutDown:
             return False
         try:
             self.sync_handler(name)
@@ -178,19 +172,20 @@ class FooController:
                 new_deployment(foo), namespace=namespace, field_manager=FIELD_MANAGER
             )
         # The name may be taken. What another made is not ours to change: say so, and wait until it is gone.
-        if not meta.is_controlled_by(deployment, foo):
+        if not is_controlled_by(deployment, foo):
             message = MESSAGE_RESOURCE_EXISTS.format(deployment.metadata.name)
-            self._recorder.event(foo, EVENT_TYPE_WARNING, ERR_RESOURCE_EXISTS, message)
-            raise ReconcileError(message)
+            self._recorder.event(foo, handloop.EVENT_TYPE_WARNING, ERR_RESOURCE_EXISTS, message)
+            raise handloop.ReconcileError(message)
         replicas = foo.spec.replicas
         if replicas is not None and replicas != deployment.spec.replicas:
+            log.debug("Update deployment resource", v=4, desiredReplicas=replicas)
             patch = scale_patch(deployment, replicas)
             deployment = self._deployments.patch(
                 wanted, patch, namespace=namespace, field_manager=FIELD_MANAGER
             )
         # At the end, so that the status tells how the writes above have left the world.
         self.update_foo_status(foo, deployment)
-        self._recorder.event(foo, EVENT_TYPE_NORMAL, SUCCESS_SYNCED, MESSAGE_RESOURCE_SYNCED)
+        self._recorder.event(foo, handloop.EVENT_TYPE_NORMAL, SUCCESS_SYNCED, MESSAGE_RESOURCE_SYNCED)
 
     def update_foo_status(self, foo: Foo, deployment: Deployment) -> None:
         """Write the Deployment's available replicas into the Foo's status."""
@@ -201,20 +196,21 @@ class FooController:
 
     def _enqueue_foo(self, obj: Any) -> None:
         """Put the name of a Foo into the workqueue; of nothing else."""
-        self._workqueue.add(object_name(obj))  # (7) enqueue key
+        self._workqueue.add(handloop.object_name(obj))  # (7) enqueue key
 
     def _handle_object(self, obj: object) -> None:
         """Enqueue the Foo that controls an object, if there is one. Takes tombstones, too."""
         state = final_state(obj)
-        if not isinstance(state, meta.Kind):
+        if not isinstance(state, handloop.Kind):
             log.error("Error decoding object, invalid type", type=type(state).__name__)
             return
-        owner = meta.controller_of(state)
+        log.debug("Processing object", v=4, object=handloop.object_name(state))
+        owner = handloop.controller_of(state)
         if owner is None or owner.kind != Foo.resource.kind:
             return
         foo = self._foos_lister.get(ObjectName(state.metadata.namespace, owner.name))
         if foo is None:
-            log.debug("Ignore orphaned object", v=4, object=object_name(state), foo=owner.name)
+            log.debug("Ignore orphaned object", v=4, object=handloop.object_name(state), foo=owner.name)
             return
         self._enqueue_foo(foo)
 
@@ -237,14 +233,14 @@ def scale_patch(deployment: Deployment, replicas: int) -> dict[str, Any]:
 def new_deployment(foo: Foo) -> Deployment:
     """The Deployment that a Foo wants. By its owner it goes with the Foo, which _handle_object finds."""
     name, namespace = foo.spec.deployment_name, foo.metadata.namespace
-    owners = (meta.new_controller_ref(foo),)
-    labels = meta.FrozenMap({"app": "nginx", "controller": foo.metadata.name})
+    owners = (handloop.new_controller_ref(foo),)
+    labels = handloop.FrozenMap({"app": "nginx", "controller": foo.metadata.name})
     nginx = PodSpec(containers=(Container(name="nginx", image="nginx:latest"),))
     return Deployment(
-        metadata=meta.ObjectMeta(name=name, namespace=namespace, owner_references=owners),
+        metadata=handloop.ObjectMeta(name=name, namespace=namespace, owner_references=owners),
         spec=DeploymentSpec(
             replicas=foo.spec.replicas,
             selector=LabelSelector(match_labels=labels),
-            template=PodTemplateSpec(metadata=meta.ObjectMeta(labels=labels), spec=nginx),
+            template=PodTemplateSpec(metadata=handloop.ObjectMeta(labels=labels), spec=nginx),
         ),
     )

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+import handloop
 from handloop.apis.apps_v1 import Deployment
 from handloop.client.errors import Conflict
 from handloop.controller.foo import controller as foo_controller
@@ -48,7 +49,7 @@ def test_without_waiting_for_the_caches_a_worker_takes_them_for_the_world(
 ) -> None:
     """The Deployment is there, but its cache is still empty: the controller makes it once more."""
     if not whole:
-        monkeypatch.setattr(foo_controller, "wait_for_cache_sync", lambda *_args, **_options: True)
+        monkeypatch.setattr(handloop, "wait_for_cache_sync", lambda *_args, **_options: True)
     stop = threading.Event()
     with settled() as rig:
         rig.deployments.indexer.replace([])

@@ -70,6 +70,8 @@ class FooRig:
     Use with `with`: the queue's threads end with it.
     """
 
+    controller_class = ProductionFooController
+
     def __init__(
         self,
         *objects: Kind,
@@ -90,7 +92,7 @@ class FooRig:
         """Start a controller with an empty memory, and fill its caches."""
         self.foos = HandInformer(Foo)
         self.deployments = HandInformer(Deployment)
-        self.controller = ProductionFooController(
+        self.controller = self.controller_class(
             Client(self.api),
             MultiNamespaceInformer(Deployment, {"": self.deployments}),
             MultiNamespaceInformer(Foo, {"": self.foos}),
