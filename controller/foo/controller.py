@@ -179,9 +179,8 @@ class FooController:
         replicas = foo.spec.replicas
         if replicas is not None and replicas != deployment.spec.replicas:
             log.debug("Update deployment resource", v=4, desiredReplicas=replicas)
-            patch = scale_patch(deployment, replicas)
             deployment = self._deployments.patch(
-                wanted, patch, namespace=namespace, field_manager=FIELD_MANAGER
+                wanted, scale_patch(deployment, replicas), namespace=namespace, field_manager=FIELD_MANAGER
             )
         # At the end, so that the status tells how the writes above have left the world.
         self.update_foo_status(foo, deployment)
