@@ -32,6 +32,9 @@ class LivePage(Protocol):
     def show(self, running: Running, config: ClientConfig) -> None:
         """Show what runs from here on. Args: config of the server, which the controls ask."""
 
+    def end(self, why: str) -> None:
+        """Tell the viewers why the program ends. Returns at once."""
+
 
 class NoPage:
     """A page that is off."""
@@ -40,6 +43,9 @@ class NoPage:
         self.shown = shown
 
     def show(self, running: Running, config: ClientConfig) -> None:
+        """Nothing."""
+
+    def end(self, why: str) -> None:
         """Nothing."""
 
 

@@ -182,7 +182,7 @@ class _Run:
             on_terminal=self._stream.isatty(),
             seams=self._seams,
         )
-        elections = self._elect(program.manager, services) if options.leader_elect else ()
+        elections = self._elect(program.manager, services, live) if options.leader_elect else ()
         # closed after the servers: it ends the process in time, even if the servers do not stop
         services.attach(program.manager, *elections)
         live.show(program, self._config)
@@ -198,10 +198,14 @@ class _Run:
                 self._say(stop_took_too_long(error, options.shutdown_timeout))
         return _stopped() if clean else EXIT_FATAL
 
-    def _elect(self, manager: Any, services: ProcessServices) -> tuple[Closing, ...]:
+    def _elect(self, manager: Any, services: ProcessServices, live: LivePage) -> tuple[Closing, ...]:
         """Let manager work only while it leads. Returns: the parts to be closed at the end."""
         from handloop.controller.cli.election import StandbyReport, lost_lease  # noqa: PLC0415 - as Program
         from handloop.controller.runtime.election.election import Election, LeaseTerms  # noqa: PLC0415
+
+        def lose(lost: Any) -> None:
+            live.end(str(lost))
+            self._say(lost_lease(lost))
 
         options = self._options
         election = Election(
@@ -216,7 +220,7 @@ class _Run:
             component=f"{options.operator.name}-leader-election",
             user_agent=options.operator.user_agent,
             on_waiting=StandbyReport(self._say, self._seams.clock),
-            on_lost=lambda lost: self._say(lost_lease(lost)),
+            on_lost=lose,
             end_process=os._exit,
             metrics=services.client_metrics,
             seams=self._seams,

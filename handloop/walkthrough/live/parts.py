@@ -6,7 +6,9 @@ The only file of the page that reaches into private fields: the product has no h
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping
+from types import FrameType
 from typing import Any, Final, NamedTuple, TypeAlias, cast
 
 from handloop.controller.foo.runnable import FooRunnable
@@ -16,9 +18,15 @@ from handloop.informers.keys import ObjectName
 from handloop.informers.processor import ProcessorListener
 from handloop.informers.shared_informer import SharedIndexInformer
 from handloop.workqueue.priority_queue import PriorityQueue
+from handloop.workqueue.queue import Queue
 from handloop.workqueue.rate_limiting_queue import RateLimitingQueue
 
 Work: TypeAlias = RateLimitingQueue[ObjectName] | PriorityQueue[ObjectName]
+
+
+_WAITS: Final = frozenset(
+    method.__code__ for method in (Queue._wait_for_item_locked, PriorityQueue._wait_for_item_locked)
+)
 
 
 class Method(NamedTuple):
@@ -128,6 +136,18 @@ def release(queue: Work) -> None:
 def is_held(queue: Work) -> bool:
     """Whether the queue hands out no items."""
     return isinstance(queue._container, HeldContainer)
+
+
+def waiting_threads() -> set[int]:
+    """The threads, by their identifiers, that wait in a queue's get()."""
+    found = set()
+    for identifier, innermost in sys._current_frames().items():
+        frame: FrameType | None = innermost
+        while frame is not None and frame.f_code not in _WAITS:
+            frame = frame.f_back
+        if frame is not None:
+            found.add(identifier)
+    return found
 
 
 def oldest_seconds(queue: Work) -> float | None:

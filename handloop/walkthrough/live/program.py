@@ -11,6 +11,7 @@ from handloop.controller.cli.live_page import Running
 from handloop.controller.cli.options import Options
 from handloop.controller.runtime.serving.bind_address import BindAddress
 from handloop.seams.logs import get_logger
+from handloop.seams.step_trace import short_text
 from handloop.walkthrough.live.cluster_acts import ClusterActs
 from handloop.walkthrough.live.controls import Controls
 from handloop.walkthrough.live.parts import Parts
@@ -54,6 +55,10 @@ class ServedPage:
         informer_options = self._options.operator.informer_options()
         self._server.show(parts, controls, None if informer_options is None else informer_options.transform)
 
+    def end(self, why: str) -> None:
+        """Tell the viewers why the program ends. Returns at once."""
+        self._server.end(why)
+
 
 @contextmanager
 def served_page(options: Options, address: BindAddress) -> Iterator[ServedPage]:
@@ -63,4 +68,9 @@ def served_page(options: Options, address: BindAddress) -> Iterator[ServedPage]:
     Raises: ListenError.
     """
     with ExitStack() as stack:
-        yield ServedPage(options, address, stack)
+        page = ServedPage(options, address, stack)
+        try:
+            yield page
+        except Exception as error:
+            page.end(short_text(error))
+            raise

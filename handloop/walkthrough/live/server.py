@@ -71,8 +71,8 @@ class LiveServer:
     """
     The server of the live page. The constructor binds the socket, so that a taken port is known at once.
 
-    State: _parts, _controls and _kept are set by show, once, from the program's thread; all else is the
-    loop's. Threads: start, show and stop belong to the program.
+    State: _parts, _controls and _kept are set by show, once, from the program's thread, _why_it_ends by end
+    or stop; all else is the loop's. Threads: start, show, end and stop belong to the program.
     """
 
     def __init__(
@@ -106,6 +106,7 @@ class LiveServer:
         self._texts: LRUCache[int, str] = LRUCache(RING)
         self._state = ""
         self._state_until = 0.0
+        self._why_it_ends = ""
         self._thread: Joinable | None = None
         self._serving = threading.Event()
         self._stopping: asyncio.Event | None = None
@@ -150,12 +151,17 @@ class LiveServer:
         self._thread = self._spawn("live-server", lambda: asyncio.run(self._serve()))
         self._serving.wait()
 
+    def end(self, why: str) -> None:
+        """Tell the viewers why the program ends, while the rest of it stops. The first reason counts."""
+        self._why_it_ends = self._why_it_ends or why
+
     def stop(self) -> None:
         """
-        End every stream, undo what the controls did, and close the socket.
+        End every stream with the last steps and state, undo what the controls did, and close the socket.
 
         Blocks: until the thread has ended, within about a second.
         """
+        self.end("the program was stopped")
         loop, stopping = self._loop, self._stopping
         if self._thread is not None and loop is not None and stopping is not None:
             with suppress(RuntimeError):  # the loop has ended by itself
@@ -254,10 +260,11 @@ class LiveServer:
         return int(seq) if run == self._run and _NUMBER.fullmatch(seq) else None
 
     async def _tell(self, response: EventSourceResponse, resumed: int | None, newest: int) -> None:
-        cursor, shown = newest if resumed is None else resumed, ""
+        cursor, shown, told = newest if resumed is None else resumed, "", False
         if resumed is None:
             await self._send_snapshot(response, cursor, 0)
-        while not await self._stops_within(TICK_SECONDS):
+        while True:
+            stops = await self._stops_within(TICK_SECONDS)
             batch = self._recorder.after(cursor, _STEPS_PER_MESSAGE)
             cursor = batch.cursor
             if batch.missed != 0:
@@ -266,10 +273,20 @@ class LiveServer:
             if batch.steps:
                 text = f"[{','.join(map(self._step_text, batch.steps))}]"
                 await response.send(text, id=self._id(cursor), event="steps")
+                if stops:
+                    continue
+            is_end = stops or (bool(self._why_it_ends) and not told)
+            if is_end:
+                self._state_until = 0.0
             # also while steps come without an end: most experiments are observed in the state
             if (state := self._state_text()) != shown:
                 shown = state
                 await response.send(state, event="state")
+            if is_end and not told:
+                told = True
+                await response.send(json.dumps({"reason": self._why_it_ends}), event="end")
+            if stops:
+                return
 
     async def _send_snapshot(self, response: EventSourceResponse, cursor: int, missed: int | None) -> None:
         text = f'{{"run": "{self._run}", "missed": {json.dumps(missed)}, "state": {self._state_text()}}}'
@@ -300,7 +317,7 @@ class LiveServer:
 
     def _snapshot(self) -> dict[str, Any]:
         controls = [] if self._controls is None else self._controls.offers()
-        return snapshot(self._parts, self._recorder.steps()) | {"controls": controls}
+        return snapshot(self._parts, self._recorder.steps) | {"controls": controls}
 
     # the pages
 

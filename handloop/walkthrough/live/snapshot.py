@@ -8,44 +8,49 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, Final
 
 from handloop.controller.runtime.election.candidacy import ElectionStatistics
 from handloop.informers.keys import ObjectName
 from handloop.informers.shared_informer import SharedIndexInformer
 from handloop.seams.clock import REAL_CLOCK, Clock
-from handloop.walkthrough.live.parts import Parts, Work, is_held, oldest_seconds
+from handloop.walkthrough.live.parts import Parts, Work, is_held, oldest_seconds, waiting_threads
 from handloop.walkthrough.live.recorder import Step
-from handloop.walkthrough.live.syncs import Sync, syncs
+from handloop.walkthrough.live.syncs import DONE, GET, Sync, syncs
 
 MOST_ITEMS: Final = 50
 """How many keys or objects a list of the snapshot holds; each comes with the whole number."""
 
 _RESULTS: Final = 10
-_WORKER: Final = re.compile(r"(?:[a-z]+-)?worker-\d+")
+_WORKER: Final = re.compile(r"(?:.+-)?worker-\d+")
 
 
-def snapshot(parts: Parts | None, steps: Sequence[Step], *, clock: Clock = REAL_CLOCK) -> dict[str, Any]:
+def snapshot(
+    parts: Parts | None, read_steps: Callable[[], Sequence[Step]], *, clock: Clock = REAL_CLOCK
+) -> dict[str, Any]:
     """
     The state at this moment.
 
-    Args: parts None = the program has no controllers yet. steps are those recorded, for the workers' syncs.
-    Times are in seconds: `age`, `retryIn`, `seconds` before or after now.
+    Args: parts None = the program has no controllers yet. read_steps returns those recorded so far, for the
+    workers' syncs. Times are in seconds: `age`, `retryIn`, `seconds` before or after now.
     """
     now = clock.now()
-    seen = syncs(steps)
     if parts is None:
         return {"ready": False, "informers": [], "queues": [], "workers": [], "results": [], "objects": []}
     informers = parts.informers()
+    # in this order: a key that a worker gives back meanwhile is not taken for one that it has left behind
+    before = read_steps()
+    queues = [_queue(name, queue) for name, queue in parts.queues().items()]
+    workers = _Workers(now, before[-1].seq if before else 0, waiting_threads(), read_steps())
     return {
         "ready": True,
         "synced": all(informer.has_synced() for informer in informers),
         "election": _election(parts),
         "informers": [_informer(informer, now) for informer in informers],
-        "queues": [_queue(name, queue) for name, queue in parts.queues().items()],
-        "workers": _workers(seen, now),
-        "results": [_result(sync) for sync in seen if sync.ended_at is not None][-_RESULTS:],
+        "queues": [row | {"stuck": workers.stuck(row["name"], row["processing"])} for row in queues],
+        "workers": workers.rows(),
+        "results": [_result(sync) for sync in workers.ended][-_RESULTS:],
         # of our own kinds: custom resources with replicas, wanted and available
         "objects": [_replicas(informer) for informer in informers if hasattr(informer.kind, "scale")],
     }
@@ -122,15 +127,57 @@ def _keys(items: Sequence[ObjectName]) -> list[str]:
     return sorted(str(item) for item in items)
 
 
-def _workers(seen: Sequence[Sync], now: float) -> list[dict[str, Any]]:
-    busy = {sync.thread: sync for sync in seen if sync.ended_at is None}
-    names = sorted(thread.name for thread in threading.enumerate() if _WORKER.fullmatch(thread.name))
-    return [
-        {"name": name, "key": sync.key, "seconds": round(now - sync.began_at, 3)}
-        if (sync := busy.get(name))
-        else {"name": name, "key": ""}
-        for name in names
-    ]
+class _Workers:
+    """
+    The workers, by what their threads wait for and by the steps: one that left out done() is free.
+
+    Fields: ended, the syncs that ended; _busy, those that a thread has now, by its name; _left, those that
+    their threads have left without done(); _unknown, the workers that have had a key since before the steps.
+    """
+
+    def __init__(self, now: float, since: int, waiting: Collection[int], steps: Sequence[Step]) -> None:
+        """Args: waiting threads waited in a get() after the step since; steps were read after that."""
+        self._now = now
+        self._since = since
+        self._threads = {
+            thread.name: thread.ident in waiting
+            for thread in threading.enumerate()
+            if _WORKER.fullmatch(thread.name)
+        }
+        self.ended: list[Sync] = []
+        self._left: list[Sync] = []
+        self._busy: dict[str, Sync] = {}
+        for sync in syncs(steps):
+            if sync.ended_at is not None:
+                self.ended.append(sync)
+            elif sync.left or (self._threads.get(sync.thread) and sync.began <= since):
+                self._left.append(sync)
+            else:
+                self._busy[sync.thread] = sync
+        known = {step.thread for step in steps if step.number in (GET, DONE)}
+        self._unknown = {name for name, waits in self._threads.items() if not waits} - known
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row for each worker; the key of a sync that is older than the steps is not known."""
+        return [self._row(name) for name in sorted(self._threads)]
+
+    def stuck(self, queue: str, processing: Sequence[str]) -> list[str]:
+        """Which keys that were in processing no worker has: nobody gets them before their done()."""
+        if self._unknown:
+            left = _keys_of(queue, self._left)
+            return [key for key in processing if key in left]
+        given_back = (sync for sync in self.ended if sync.ended is not None and sync.ended > self._since)
+        held = _keys_of(queue, (*self._busy.values(), *given_back))
+        return [key for key in processing if key not in held]
+
+    def _row(self, name: str) -> dict[str, Any]:
+        if sync := self._busy.get(name):
+            return {"name": name, "key": sync.key, "seconds": round(self._now - sync.began_at, 3)}
+        return {"name": name, "key": "", "unknown": name in self._unknown}
+
+
+def _keys_of(queue: str, syncs: Iterable[Sync]) -> set[str]:
+    return {sync.key for sync in syncs if sync.queue == queue}
 
 
 def _result(sync: Sync) -> dict[str, Any]:
@@ -139,6 +186,7 @@ def _result(sync: Sync) -> dict[str, Any]:
         "queue": sync.queue,
         "key": sync.key,
         "outcome": sync.outcome,
+        "reason": sync.reason,
         "seconds": round(sync.ended_at - sync.began_at, 4),
         "retrySeconds": sync.retry_seconds,
     }

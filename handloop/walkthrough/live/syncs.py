@@ -3,47 +3,65 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from handloop.walkthrough.live.recorder import Step
 
-_GET: Final = 8
+GET: Final = 8
 _FORGET_OR_ADD_RATE_LIMITED: Final = 11
-_DONE: Final = 12
+DONE: Final = 12
 
 
 class Sync(NamedTuple):
     """
     One sync.
 
-    outcome is `ok`, `failed`, or "" when neither is known; retry_seconds is until the next try, None = none.
-    began_at and ended_at are as the steps' `at`; ended_at None = the worker still has the key.
+    outcome is `ok`, `failed`, `waits`, or "" when none is known; reason is the error, or why it waits;
+    retry_seconds is until the next try, None = none. began_at and ended_at are as the steps' `at`, began and
+    ended their numbers; None = done() was not called. left: its thread went on to another key all the same.
     """
 
     queue: str
     key: str
     thread: str
+    began: int
     began_at: float
     outcome: str = ""
+    reason: str = ""
     retry_seconds: float | None = None
+    ended: int | None = None
     ended_at: float | None = None
+    left: bool = False
 
 
 def syncs(steps: Iterable[Step]) -> list[Sync]:
-    """The syncs that begin in these steps, in the order of their ends; those under way last."""
+    """The syncs that begin in these steps, in the order of their ends; those without an end last."""
     under_way: dict[str, Sync] = {}
+    left: dict[tuple[str, str], Sync] = {}
     ended = []
     for step in steps:
-        if step.number == _GET:
-            under_way[step.thread] = Sync(step.component, step.key, step.thread, step.at)
+        if step.number == GET:
+            if (before := under_way.get(step.thread)) is not None:
+                left[before.queue, before.key] = before._replace(left=True)
+            under_way[step.thread] = Sync(step.component, step.key, step.thread, step.seq, step.at)
             continue
+        if step.number == DONE:
+            left.pop((step.component, step.key), None)
         sync = under_way.get(step.thread)
         if sync is None or (sync.queue, sync.key) != (step.component, step.key):
             continue
-        if step.number == _FORGET_OR_ADD_RATE_LIMITED and "forgotten" in step.facts:
-            under_way[step.thread] = sync._replace(outcome="ok")
-        elif step.number == _FORGET_OR_ADD_RATE_LIMITED:
-            under_way[step.thread] = sync._replace(outcome="failed", retry_seconds=step.facts["seconds"])
-        elif step.number == _DONE:
-            ended.append(under_way.pop(step.thread)._replace(ended_at=step.at))
-    return ended + list(under_way.values())
+        if step.number == _FORGET_OR_ADD_RATE_LIMITED:
+            under_way[step.thread] = sync._replace(**_outcome(sync, step.facts))
+        elif step.number == DONE:
+            ended.append(under_way.pop(step.thread)._replace(ended=step.seq, ended_at=step.at))
+    return [*ended, *left.values(), *under_way.values()]
+
+
+def _outcome(sync: Sync, facts: dict[str, Any]) -> dict[str, Any]:
+    """What a step (11) changes in its sync: the last one counts, but a forget takes no failure back."""
+    if "forgotten" in facts:
+        return {"outcome": sync.outcome or "ok"}
+    if "error" in facts:
+        return {"outcome": "failed", "reason": facts["error"], "retry_seconds": facts["seconds"]}
+    outcome = "waits" if facts["waits"] else "ok"
+    return {"outcome": outcome, "reason": facts["waits"], "retry_seconds": facts["seconds"]}

@@ -59,10 +59,14 @@ class FooProgram:
         """An object, as the server has it."""
         return json.loads(self.cluster.transport().request("GET", path).body)
 
+    def wait_for_steps(self, number: int, key: str = "default/a") -> None:
+        """Wait until there was a step of a number and key."""
+        eventually(lambda: self.told(number, key), f"a step ({number}) of {key}")
+
     def wait_idle(self, key: str = "default/a") -> None:
         """Wait until a Foo was synced and nothing is left to do."""
         queue = self.parts.queues()["foo"]
-        eventually(lambda: self.told(12, key), "a sync")
+        self.wait_for_steps(12, key)
         eventually(lambda: queue.statistics() == (0, 0, 0, 0), "nothing to do")
 
 

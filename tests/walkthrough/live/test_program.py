@@ -12,6 +12,7 @@ from typing import Any
 from handloop.controller.cli.live_page import live_page
 from handloop.controller.runtime.serving.bind_address import BindAddress
 from handloop.testing.eventually import eventually as until
+from handloop.walkthrough.top.actions import run_control
 from handloop.walkthrough.top.stream import Stream
 from support.builders.options import new_options
 from support.checks.captured_logs import captured_logs
@@ -47,6 +48,26 @@ def test_the_program_serves_its_page(tmp_path: Path) -> None:
         assert (tmp_path / "live-url").read_text(encoding="utf-8") == f"{url}\n"
         assert program.stop() == 0
     assert not (tmp_path / "live-url").exists()
+
+
+def test_a_lost_lease_is_the_end_of_the_page(tmp_path: Path) -> None:
+    """Another holder is written: the viewer gets the reason and the state of then before the process ends."""
+    kubeconfig = ("--sandbox-kubeconfig", str(tmp_path / "kubeconfig"))
+    quick = ("--leader-elect-retry-period=100ms", "--leader-elect-resource-namespace=default")
+    arguments = ("--sandbox", "--leader-elect", *quick, *kubeconfig, *ON_FREE_PORTS)
+    with running(*arguments, folder=tmp_path) as program:
+        url = program.wait_line(r'live="(http://[^"]+)/debug/live/"')[1]
+        told = Stream(lambda: url, pause=lambda _: None).messages()
+        states = (one.data for one in told if one.event == "state")
+        next(state for state in states if state["queues"] and state["election"]["leading"])
+        assert run_control(url, "steal-lease", "") == "somebody-else holds the lease"
+        seen = []
+        while (message := next(told)).event != "end":
+            seen.append(message)
+        assert message.data["reason"].startswith("lost leadership of lease default/")
+        state = next(one.data for one in reversed(seen) if one.event == "state")
+        assert (state["election"]["leading"], state["election"]["holder"]) == (False, "somebody-else")
+        assert program.wait() == 1
 
 
 def test_a_viewer_outlives_a_program_that_is_killed(tmp_path: Path) -> None:

@@ -236,6 +236,34 @@ def test_the_streams_end_with_the_server(program: Any) -> None:
     assert not program.controls.offers()[0]["on"], "the experiments are undone"
 
 
+def test_a_viewer_reads_why_the_program_ends(program: Any) -> None:
+    """At once, with the state of then; the last steps and the last state come when the server stops."""
+    server = new_server(recorder=program.recorder)
+    server.show(program.parts, program.controls)
+    with ExitStack() as stack:
+        with serving(server):
+            viewer = stack.enter_context(Viewer(server.port))
+            viewer.read()
+            server.end("the lease is lost")
+            assert viewer.wait("end").data == {"reason": "the lease is lost"}
+            program.foo("a")
+            program.wait_idle()
+        steps, state = viewer.steps(12, "default/a"), viewer.wait("state").data
+        assert steps[-1]["key"] == state["results"][-1]["key"] == "default/a"
+        with pytest.raises(EOFError):
+            viewer.wait("end")
+
+
+def test_a_stop_is_an_end_with_a_reason(program: Any) -> None:
+    """For a viewer that has only come."""
+    server = new_server()
+    with ExitStack() as stack:
+        with serving(server):
+            viewer = stack.enter_context(Viewer(server.port))
+            viewer.read()
+        assert viewer.wait("end").data == {"reason": "the program was stopped"}
+
+
 def test_before_the_controllers_start_the_pages_report_it() -> None:
     """While the program still checks the server; and before a viewer comes the page costs nothing."""
     with serving(new_server()) as server:

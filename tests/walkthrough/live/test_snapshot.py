@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import threading
 from typing import Any
+
+import pytest
 
 from handloop.informers.keys import ObjectName
 from handloop.testing.eventually import eventually
@@ -19,7 +22,7 @@ def available(seen: dict[str, Any]) -> list[int | None]:
 
 def test_before_there_are_controllers_it_is_empty() -> None:
     """The page may be opened while the program still checks the server."""
-    assert snapshot(None, ())["ready"] is False
+    assert snapshot(None, list)["ready"] is False
 
 
 def test_it_shows_what_stands_in_the_parts(program: Any) -> None:
@@ -27,13 +30,13 @@ def test_it_shows_what_stands_in_the_parts(program: Any) -> None:
     seen: dict[str, Any] = {}
 
     def settled() -> bool:
-        seen.update(snapshot(program.parts, program.recorder.steps()))
+        seen.update(snapshot(program.parts, program.recorder.steps))
         return bool(seen["results"]) and not any(
             listener["pending"] for row in seen["informers"] for listener in row["listeners"]
         )
 
     program.foo("a", 2, annotations={"note": SECRET})
-    eventually(lambda: available(snapshot(program.parts, ())) == [0], "a status")
+    eventually(lambda: available(snapshot(program.parts, list)) == [0], "a status")
     eventually(settled, "a sync")
     foos = next(row for row in seen["informers"] if row["plural"] == "foos")
     assert (foos["kind"], foos["state"], foos["synced"], foos["fifo"]) == ("Foo", "WATCHING", True, 0)
@@ -57,15 +60,15 @@ def test_it_shows_the_four_places_of_a_queue(program: Any) -> None:
     hold(queue)
     queue.add(ObjectName("default", "queued"))
     queue.add_rate_limited(ObjectName("default", "failed"), at_least_seconds=60)
-    row = snapshot(parts, ())["queues"][0]
+    row = snapshot(parts, list)["queues"][0]
     assert (row["name"], row["paused"], row["queued"]) == ("foo", True, ["default/queued"])
     assert row["counts"] == {"queued": 1, "dirty": 1, "processing": 0, "delayed": 1}
     (delayed,) = row["delayed"]
     assert (delayed["key"], delayed["failures"]) == ("default/failed", 1)
     assert 59 < delayed["seconds"] <= 60
-    eventually(lambda: snapshot(parts, ())["queues"][0]["oldest"] >= 0.1, "a key that grows older")
+    eventually(lambda: snapshot(parts, list)["queues"][0]["oldest"] >= 0.1, "a key that grows older")
     release(queue)
-    eventually(lambda: snapshot(parts, ())["queues"][0]["oldest"] is None, "handed out and done")
+    eventually(lambda: snapshot(parts, list)["queues"][0]["oldest"] is None, "handed out and done")
 
 
 def test_it_stays_small(program: Any) -> None:
@@ -73,5 +76,50 @@ def test_it_stays_small(program: Any) -> None:
     queue = program.parts.queues()["foo"]
     hold(queue)
     queue.add_all(ObjectName("default", f"foo-{number}") for number in range(1000))
-    row = snapshot(program.parts, ())["queues"][0]
+    row = snapshot(program.parts, list)["queues"][0]
     assert (row["counts"]["queued"], len(row["queued"])) == (1000, 50)
+
+
+def now(program: Any) -> tuple[list[str], list[bool], list[str]]:
+    """What the workers have, whose key is not known, and the keys that nobody can get."""
+    seen = snapshot(program.parts, program.recorder.steps)
+    keys = [worker["key"] for worker in seen["workers"]]
+    return keys, [worker.get("unknown", False) for worker in seen["workers"]], seen["queues"][0]["stuck"]
+
+
+FREE = (["", ""], [False, False])
+
+
+def test_after_a_missing_done_the_worker_is_free_and_nobody_gets_the_key(program: Any) -> None:
+    """Also while that worker syncs another key, and for a viewer that comes later; until the done()."""
+    program.synced_foo()
+    program.controls.act("lose-done", {"key": "default/a"})
+    eventually(lambda: now(program) == (*FREE, ["default/a"]), "a free worker")
+    for _ in range(2):
+        program.parts.queues()["foo"].add(ObjectName("default", "b"))
+    program.wait_for_steps(12, "default/b")
+    eventually(lambda: now(program) == (*FREE, ["default/a"]), "as before")
+    program.recorder.leave()
+    program.recorder.join()
+    assert now(program) == (*FREE, ["default/a"])
+    program.controls.act("lose-done", {"key": "default/a"})
+    eventually(lambda: now(program) == (*FREE, []), "the done() that was left out")
+
+
+def test_a_viewer_that_comes_during_a_sync_knows_that_the_worker_is_busy(
+    program: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not with what; and its key is not taken for one that nobody can get."""
+    controller, name = program.parts.syncs()["foo"]
+    go_on = threading.Event()
+    monkeypatch.setattr(controller, name, lambda _: go_on.wait(30))
+    queue = program.parts.queues()["foo"]
+    queue.add(ObjectName("default", "a"))
+    program.wait_for_steps(8)
+    assert [key for key in now(program)[0] if key] == ["default/a"]
+    program.recorder.leave()
+    program.recorder.join()
+    keys, unknown, stuck = now(program)
+    assert (keys, sorted(unknown), stuck) == (["", ""], [False, True], [])
+    go_on.set()
+    eventually(lambda: now(program) == (*FREE, []), "free workers")
