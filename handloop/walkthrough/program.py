@@ -48,6 +48,10 @@ def main(arguments: Sequence[str], out: TextIO | None = None, keys: TextIO | Non
 
     Args: out and keys None = the terminal. Returns: the exit code.
     """
+    if arguments[:1] == ["live"]:
+        from handloop.walkthrough.plain_operator import run_live  # noqa: PLC0415 - a program of its own
+
+        return run_live(arguments[1:])
     out = sys.stdout if out is None else out
     try:
         options = _parser().parse_args(arguments)
@@ -72,6 +76,7 @@ def _parser() -> _Parser:
   {COMMAND}              all chapters
   {COMMAND} 3            chapter 3
   {COMMAND} list         what there is
+  {COMMAND} live         the plain controller on the live page, until Ctrl-C
   {COMMAND} check 6      write the exercise of chapter 6
   {COMMAND} check 6 FILE check what you made of it
 """,

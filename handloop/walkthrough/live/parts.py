@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping
 from types import FrameType
 from typing import Any, Final, NamedTuple, TypeAlias, cast
 
-from handloop.controller.foo.runnable import FooRunnable
+from handloop.controller.foo.production import ProductionFooController
+from handloop.controller.foo.runnable import PlainFooRunnable
 from handloop.controller.runtime.controller import Controller
 from handloop.controller.runtime.manager import Manager
 from handloop.informers.keys import ObjectName
@@ -69,6 +70,13 @@ class Parts:
         found = {name: _queue_of(controller) for name, controller in self._controllers.items()}
         return {name: queue for name, queue in found.items() if queue is not None}
 
+    def foo_controller(self) -> str:
+        """Which controller of Foos runs, `plain` or `production`; "" = none yet."""
+        foos = [one.controller for one in self._controllers.values() if isinstance(one, PlainFooRunnable)]
+        if not foos or foos[0] is None:
+            return ""
+        return "production" if isinstance(foos[0], ProductionFooController) else "plain"
+
     def syncs(self) -> dict[str, Method]:
         """What a worker calls with a name, by the names of the controllers."""
         found = {name: _sync_of(controller) for name, controller in self._controllers.items()}
@@ -78,7 +86,7 @@ class Parts:
 def _queue_of(controller: object) -> Work | None:
     if isinstance(controller, Controller):
         return controller.queue._queue
-    if isinstance(controller, FooRunnable) and controller.controller is not None:
+    if isinstance(controller, PlainFooRunnable) and controller.controller is not None:
         return controller.controller._workqueue
     return None
 
@@ -86,7 +94,7 @@ def _queue_of(controller: object) -> Work | None:
 def _sync_of(controller: object) -> Method | None:
     if isinstance(controller, Controller):
         return Method(controller._reconciler, "reconcile")
-    if isinstance(controller, FooRunnable) and controller.controller is not None:
+    if isinstance(controller, PlainFooRunnable) and controller.controller is not None:
         return Method(controller.controller, "sync_handler")
     return None
 

@@ -47,6 +47,7 @@ def snapshot(
         "ready": True,
         "synced": all(informer.has_synced() for informer in informers),
         "election": _election(parts),
+        "foo": parts.foo_controller(),
         "informers": [_informer(informer, now) for informer in informers],
         "queues": [row | {"stuck": workers.stuck(row["name"], row["processing"])} for row in queues],
         "workers": workers.rows(),
