@@ -77,6 +77,10 @@ DIFFERENCES: Final = (
         "Custom resources are not converted between versions. There are EndpointSlices, but no Endpoints."
     ),
     Difference(
+        "A new schema gives its defaults to a stored custom resource with the next write, not with the next "
+        "read, and that write has to obey it also where it changes nothing."
+    ),
+    Difference(
         "A cluster's default roles let everybody do some things, discovery above all. The sandbox allows "
         "them without roles, so auth can-i --list does not name them."
     ),
