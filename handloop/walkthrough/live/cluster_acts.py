@@ -40,6 +40,16 @@ class ClusterActs:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
+    def make(self, key: str) -> None:
+        """Make a Foo with one replica. An existing one is refused."""
+        namespace, _, name = key.partition("/")
+        self._make_foo(name, namespace)
+
+    def delete(self, key: str) -> None:
+        """Delete a Foo."""
+        namespace, _, name = key.partition("/")
+        self._ask("DELETE", Foo.resource.path(namespace=namespace, name=name))
+
     def touch(self, key: str, times: int) -> None:
         """Change an annotation of a Foo, so many times."""
         for number in range(times):
@@ -60,11 +70,11 @@ class ClusterActs:
     def add_many(self) -> None:
         """Make a thousand Foos, a replica each."""
         for number in range(MANY):
-            self._make_foo(f"live-{number:04}")
+            self._make_foo(f"live-{number:04}", expected=HTTPStatus.CONFLICT)
 
     def make_ghost(self) -> None:
         """Make the Foo whose deletion is going to be missed."""
-        self._make_foo(GHOST)
+        self._make_foo(GHOST, expected=HTTPStatus.CONFLICT)
 
     def expire(self) -> None:
         """Delete the ghost while the watch loses its events; then answer 410 to the watch."""
@@ -91,14 +101,14 @@ class ClusterActs:
         namespace, _, name = key.partition("/")
         self._ask("PATCH", Foo.resource.path(namespace=namespace, name=name), change)
 
-    def _make_foo(self, name: str) -> None:
+    def _make_foo(self, name: str, namespace: str = "default", *, expected: int = HTTPStatus.OK) -> None:
         foo = {
             "apiVersion": Foo.resource.api_version,
             "kind": Foo.resource.kind,
             "metadata": {"name": name, "labels": {MADE_BY: "live-page"}},
             "spec": {"deploymentName": name, "replicas": 1},
         }
-        self._ask("POST", Foo.resource.path(namespace="default"), foo, expected=HTTPStatus.CONFLICT)
+        self._ask("POST", Foo.resource.path(namespace=namespace), foo, expected=expected)
 
     def _inject(self, **fault: Any) -> str:
         return str(self._ask("POST", "/sandbox/faults", fault).get("id", ""))

@@ -23,75 +23,124 @@ _WAIT_SECONDS: Final = 5.0
 
 class Control(NamedTuple):
     """
-    One experiment.
+    One experiment, a script of three lines: what it does, what to look at, what follows.
 
-    look_for is what an observer should see. in_sandbox = only there.
+    in_sandbox = only there.
     """
 
     name: str
     title: str
-    look_for: str
+    does: str
+    look_at: str
+    conclude: str
     in_sandbox: bool = False
 
 
 CONTROLS: Final = (
     Control(
+        "make",
+        "Make a Foo",
+        "A request creates a Foo with one replica, as kubectl apply does.",
+        "The Foo goes into the cache (5), its key into the queue (7), and a worker creates a Deployment (10).",
+        "No client told the controller: it saw the change in its watch.",
+    ),
+    Control(
+        "scale",
+        "Change the replicas",
+        "The Foo gets the number of replicas from above.",
+        "The worker patches the Deployment (10). The Deployment's new state comes back as a watch event (1).",
+        "A sync compares what is with what is wanted, and writes the difference.",
+    ),
+    Control(
+        "delete-deployment",
+        "Delete the Deployment",
+        "A request deletes the Foo's Deployment, as by mistake.",
+        "The Deployment's handler enqueues its owner, the Foo (7), and the sync creates it again (10).",
+        "A controller keeps a promise. It does not follow orders once.",
+    ),
+    Control(
+        "touch",
+        f"Change a Foo {TOUCHES} times",
+        f"{TOUCHES} patches change an annotation.",
+        "An add that comes while a worker has the key stays in dirty (7). done() queues the key again (12).",
+        "No change is lost, and two workers never have one Foo.",
+    ),
+    Control(
         "pause",
         "Pause the workers",
-        "Change a Foo many times meanwhile: the queue holds its key once, and one sync does for all.",
+        f"No worker gets a key. Now change the Foo {TOUCHES} times, then press the button again.",
+        "The queue holds the key once, however often it is added (7). Then one get takes it (8).",
+        "A key names the Foo and not the change, so one sync does for all.",
     ),
-    Control("touch", f"Change a Foo {TOUCHES} times", "While the workers pause, 7 counts merged adds."),
     Control(
         "fail",
         f"Fail a key {FAILURES} times",
-        "11 doubles the delay: 5, 10, 20 ms. The success after it forgets the failures, also at 11.",
+        f"The next {FAILURES} syncs of the Foo raise an error.",
+        "The delay doubles (11): 5, 10, 20 ms. The success after it forgets the failures.",
+        "Rate limits are for retries: a watch event brings the key back at once.",
     ),
     Control(
         "kill-watch",
         "Kill the watch of Foos",
-        "One more watch, and no relist: it goes on from the last resource version (1).",
+        "The server cuts the watch of Foos off.",
+        "The watch breaks, waits, and opens again from the last version (1). No list follows.",
+        "The version is a place in the server's history, so a broken watch misses nothing.",
         in_sandbox=True,
     ),
     Control(
         "expire",
         "Force 410 Gone",
-        "The reflector lists again (1). A Foo deleted meanwhile comes as a tombstone (2).",
+        "A Foo, live-ghost, is deleted unseen. Then the server answers the watch with 410 Gone.",
+        "The reflector lists again (1). The list lacks live-ghost, so a tombstone goes into the FIFO (2).",
+        "A list repairs what a watch has missed, deletions included.",
         in_sandbox=True,
-    ),
-    Control(
-        "scale",
-        "Change the replicas",
-        "A patch of the Deployment (10); its status comes back as watch events, and leads to further syncs.",
-    ),
-    Control(
-        "delete-deployment",
-        "Delete the Deployment",
-        "The deletion enqueues the owner (7), and the sync creates the Deployment again (10).",
     ),
     Control(
         "slow-handler",
         "Slow the handler of Foos",
-        "Change a Foo: its listener's buffer grows, while FIFO and store are up to date.",
+        f"Each call takes {SLOW_SECONDS:g} s longer. Now change the Foo {TOUCHES} times, then press again.",
+        "The handlers' buffer grows, while the Indexer is up to date (5).",
+        "A slow handler delays its own keys, never the cache.",
+    ),
+    Control(
+        "lose-done",
+        "Leave out done()",
+        "The next done() of the Foo's key is left out. Now change the replicas, then press again.",
+        "The worker is free, but the key stays in processing, and the change in dirty (7).",
+        "Processing is the lock on a key: without done() no worker can get the key.",
+        in_sandbox=True,
+    ),
+    Control(
+        "delete",
+        "Delete the Foo",
+        "A request deletes the Foo.",
+        "The Foo leaves the store (5). The worker looks for it, and the cache does not hold it (9).",
+        "A deletion is a key like any other. The garbage collector deletes the Deployment.",
     ),
     Control(
         "many",
         f"Add {MANY} Foos",
-        "The queue grows and drains; reads from the cache (9) cost the server nothing.",
+        f"{MANY} requests create Foos. LIVE shows all steps at once.",
+        "The queue grows and drains. Each get (8) is for a single key.",
+        "Reads from the cache (9) cost the server nothing.",
+        in_sandbox=True,
+    ),
+    Control(
+        "clean",
+        "Remove the page's Foos",
+        "Requests delete each Foo that this page made.",
+        "The Foos leave the store (5).",
+        "What a label marks can be found again.",
         in_sandbox=True,
     ),
     Control(
         "steal-lease",
         "Steal the lease",
-        "The leader sees another holder, stops its workers, and ends the process.",
+        "A request writes another holder into the lease.",
+        "The leader sees the other holder, stops its workers, and ends the process.",
+        "Two leaders would write at once, so the one that lost must end.",
         in_sandbox=True,
     ),
-    Control(
-        "lose-done",
-        "Leave out done()",
-        "The key stays in processing. Change the Foo: its changes stay in dirty, and no worker gets them.",
-        in_sandbox=True,
-    ),
-    Control("clean", "Remove the page's Foos", "Deleted: the Foos leave the store (5).", in_sandbox=True),
 )
 
 
@@ -108,6 +157,8 @@ class Controls:
         self._in_sandbox = in_sandbox
         self._faults = InstanceFaults(parts)
         self._acts: dict[str, Callable[[Mapping[str, Any]], str]] = {
+            "make": self._make,
+            "delete": self._delete,
             "pause": self._pause,
             "touch": self._touch,
             "fail": self._fail,
@@ -133,7 +184,9 @@ class Controls:
             {
                 "name": control.name,
                 "title": control.title,
-                "lookFor": control.look_for,
+                "does": control.does,
+                "lookAt": control.look_at,
+                "conclude": control.conclude,
                 "on": on.get(control.name),
                 "blocked": self._blocked(control),
             }
@@ -166,6 +219,16 @@ class Controls:
         if control.name == "steal-lease" and self._parts.manager.elector is None:
             return "there is no lease: start with --leader-elect"
         return ""
+
+    def _make(self, wanted: Mapping[str, Any]) -> str:
+        key = str(wanted.get("key", ""))
+        self._server.make(key)
+        return f"{key} was made"
+
+    def _delete(self, wanted: Mapping[str, Any]) -> str:
+        key = _foo(self._parts, wanted).key
+        self._server.delete(key)
+        return f"{key} was deleted"
 
     def _pause(self, _wanted: Mapping[str, Any]) -> str:
         if self._faults.paused:
@@ -259,6 +322,6 @@ def _foo(parts: Parts, wanted: Mapping[str, Any]) -> _ChosenFoo:
     foo = parts.manager.informer_for(Foo).get_by_key(key)
     if foo is None:
         raise ControlError(
-            f'there is no Foo "{key}" in the cache: kubectl apply -f manifests/samples/foo.yaml'
+            f'there is no Foo "{key}" in the cache: make one first'
         )
     return _ChosenFoo(key, object_name(foo), foo.spec.deployment_name)

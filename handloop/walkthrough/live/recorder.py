@@ -99,6 +99,12 @@ class Recorder:
             steps = tuple(islice(self._ring, -missed, -missed + most))
             return Batch(steps, cursor + len(steps))
 
+    @property
+    def newest(self) -> int:
+        """The number of the newest step."""
+        with self._lock:
+            return self._seq
+
     def steps(self) -> list[Step]:
         """All that the ring holds, oldest first."""
         with self._lock:

@@ -3,7 +3,7 @@ Serves the live page, its stream of steps, and the pages for people who debug a 
 
     GET  /debug/live/            the page
     GET  /debug/live/events      the stream: snapshot, then steps and states
-    GET  /debug/live/source/N    the source of step N
+    GET  /debug/live/runs/data.js  the page's data: scenes, and the source of the steps
     POST /debug/live/controls/X  act: a control by its name
     GET  /debug/state            the snapshot
     GET  /debug/compare          the caches against the server
@@ -24,7 +24,6 @@ import threading
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager, suppress
 from functools import partial
-from importlib.resources import files
 from typing import Any, Final
 from weakref import WeakSet
 
@@ -42,10 +41,10 @@ from handloop.walkthrough.live.control_error import ControlError
 from handloop.walkthrough.live.controls import Controls
 from handloop.walkthrough.live.explain import explain
 from handloop.walkthrough.live.guard import HEADERS, Guard, guarded
+from handloop.walkthrough.live.page_data import NAME, PAGE, page_data
 from handloop.walkthrough.live.parts import Parts
 from handloop.walkthrough.live.recorder import RING, Recorder, Step
 from handloop.walkthrough.live.snapshot import snapshot
-from handloop.walkthrough.live.source import snippets
 from handloop.walkthrough.live.stacks import stacks
 from handloop_sandbox.accepting import accept
 
@@ -63,8 +62,7 @@ RETRY_MILLISECONDS: Final = 1000
 _STEPS_PER_MESSAGE: Final = 500
 _NUMBER: Final = re.compile("[0-9]{1,18}")
 _STOP_SECONDS: Final = 1.0
-_PAGE: Final = {"": ("index.html", "text/html"), "live.css": ("live.css", "text/css")}
-_PAGE_FILES: Final = {**_PAGE, "live.js": ("live.js", "text/javascript")}
+_TYPES: Final = {"html": "text/html", "css": "text/css", "js": "text/javascript"}
 
 
 class LiveServer:
@@ -181,9 +179,9 @@ class LiveServer:
                 web.get("/favicon.ico", _nothing),
                 web.get("/debug/live", _to_the_page),
                 web.get("/debug/live/events", self._events),
-                web.get(r"/debug/live/source/{number:\d\d?}", _source),
+                web.get(f"/debug/live/{NAME}", _data),
                 web.post("/debug/live/controls/{name}", self._act),
-                web.get("/debug/live/{name:[a-z.]*}", self._page_file),
+                web.get(r"/debug/live/{name:([a-z]+\.[a-z]+)?}", self._page_file),
                 web.get("/debug/state", self._show_state),
                 web.get("/debug/compare", self._compare),
                 web.get("/debug/stacks", _stacks),
@@ -317,19 +315,20 @@ class LiveServer:
 
     def _snapshot(self) -> dict[str, Any]:
         controls = [] if self._controls is None else self._controls.offers()
-        return snapshot(self._parts, self._recorder.steps) | {"controls": controls}
+        seq = self._recorder.newest
+        return snapshot(self._parts, self._recorder.steps) | {"seq": seq, "controls": controls}
 
     # the pages
 
     async def _page_file(self, request: web.Request) -> web.Response:
-        found = _PAGE_FILES.get(request.match_info["name"])
-        if found is None:
+        name = request.match_info["name"] or "index.html"
+        found = PAGE.joinpath(name)
+        if not found.is_file():
             raise web.HTTPNotFound(text="404 page not found\n")
-        name, content_type = found
-        text = files(__package__).joinpath("page", name).read_text(encoding="utf-8")
-        if name.endswith(".html"):
+        text = found.read_text(encoding="utf-8")
+        if name == "index.html":
             text = text.replace("{{token}}", self._guard.token if self._with_controls else "")
-        return web.Response(text=text, content_type=content_type, charset="utf-8")
+        return web.Response(text=text, content_type=_TYPES[name.rpartition(".")[2]], charset="utf-8")
 
     async def _show_state(self, _request: web.Request) -> web.Response:
         return _json(self._snapshot())
@@ -372,11 +371,8 @@ async def _nothing(_request: web.Request) -> web.Response:
     return web.Response(status=204)
 
 
-async def _source(request: web.Request) -> web.Response:
-    snippet = snippets().get(int(request.match_info["number"]))
-    if snippet is None:
-        raise web.HTTPNotFound(text="there are twelve steps\n")
-    return _json(snippet._asdict())
+async def _data(_request: web.Request) -> web.Response:
+    return web.Response(text=page_data(), content_type=_TYPES["js"], charset="utf-8")
 
 
 async def _stacks(_request: web.Request) -> web.Response:

@@ -72,7 +72,7 @@ class PageControls:
 
     def offers(self) -> list[dict[str, Any]]:
         """What the page may show."""
-        return [{"name": "pause", "title": "Pause the workers", "lookFor": "", "on": False, "blocked": ""}]
+        return [{"name": "pause", "title": "Pause the workers", "on": False, "blocked": ""}]
 
     def act(self, name: str, wanted: dict[str, Any]) -> str:
         """Carry one out."""

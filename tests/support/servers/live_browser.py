@@ -76,8 +76,9 @@ def tab(
     height: int = 720,
     scheme: Literal["light", "dark"] = "light",
     still: bool = False,
+    at: str = "#play",
 ) -> Iterator[Tab]:
-    """The live page, once it is connected."""
+    """The live page at an address within it, once it is connected."""
     with browser.new_context(
         viewport={"width": width, "height": height},
         color_scheme=scheme,
@@ -85,6 +86,6 @@ def tab(
     ) as context:
         page = context.new_page()
         opened = Tab(page, url)
-        page.goto(url)
+        page.goto(url + at)
         page.wait_for_selector("body[data-snapshots]")
         yield opened

@@ -57,6 +57,7 @@ def test_the_steps_light_up_in_order_and_slowed_down(browser: Browser, tmp_path:
         with tab(browser, url) as opened:
             page = opened.page
             page.wait_for_selector("#health :text('caches synced')")
+            page.select_option("#pace", "fast")
             page.evaluate(NOTE_WHAT_LIGHTS_UP)
             apply_sample(kubeconfig)
             until(lambda: len(lit(page)) >= 12, "twelve steps", seconds=SECONDS)

@@ -43,7 +43,10 @@ def holds(page: Page, condition: str) -> bool:
 
 def act(page: Page, control: str) -> None:
     """Press the button of an experiment, and wait for the answer."""
-    page.locator(f'[data-control="{control}"] button').click()
+    button = page.locator(f'[data-control="{control}"] button')
+    if not button.is_visible():
+        page.locator(f'[data-control="{control}"] summary').click()
+    button.click()
     wait(page, "!['', '…'].includes(document.getElementById('said').textContent)")
 
 
@@ -63,7 +66,7 @@ def test_every_step_lights_up_after_a_foo(browser: Browser, live: LiveServer, pr
     """With a sentence; nothing goes wrong or is loaded from elsewhere. Slowed down: test_first_visit."""
     with tab(browser, live.url) as opened:
         page = opened.page
-        page.select_option("#speed", "1")
+        page.select_option("#pace", "fast")
         program.foo("example-foo")
         eventually(lambda: len(hits(page)) == 12 and all(hits(page)), "each of the twelve steps")
         wait(page, "document.querySelector('#objects').textContent.includes('default/example-foo')")
@@ -155,7 +158,8 @@ def test_a_name_is_text(browser: Browser, live: LiveServer, program: Any) -> Non
 
 def _nasty_stream() -> dict[str, Any]:
     """A stream of a program in which everything has the same bad name."""
-    control = {"title": "x", "lookFor": "x", "on": False, "blocked": "x"}
+    script = {"does": "x", "lookAt": "x", "conclude": "x"}
+    control = {"title": "x", **script, "on": False, "blocked": "x"}
     election = {"leading": False, "holder": "x"}
     nasty = _renamed(state(election=election, controls=[control]))
     # by these the page finds what belongs together
@@ -264,7 +268,7 @@ def test_a_key_that_waits_has_a_ring_that_runs_down(browser: Browser, live: Live
         page = opened.page
         page.click("#live")
         queue.add_rate_limited(ObjectName("default", "late"), at_least_seconds=6)
-        wait(page, "document.querySelector('#tokens').textContent.includes('default/late back in 6 s')")
+        wait(page, "document.querySelector('#tokens').textContent.includes('late, back in 6 s')")
         left = "parseFloat(document.querySelector('.ring').getAttribute('stroke-dasharray'))"
         assert page.locator(".ring").first.is_visible()
         shares = [page.evaluate(left)]

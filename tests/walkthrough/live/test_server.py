@@ -18,6 +18,7 @@ from handloop.controller.runtime.serving.listening import PortInUseError
 from handloop.seams.step_trace import TRACE
 from handloop.testing.eventually import eventually
 from handloop.walkthrough.live.guard import LOOPBACK_NAMES
+from handloop.walkthrough.live.page_data import page_data
 from handloop.walkthrough.live.recorder import Recorder
 from handloop.walkthrough.live.server import MOST_OTHERS, MOST_VIEWERS, LiveServer
 from handloop.walkthrough.top.stream import events
@@ -276,16 +277,13 @@ def test_before_the_controllers_start_the_pages_report_it() -> None:
 
 
 def test_the_pages_for_debugging(live: LiveServer, program: Any) -> None:
-    """State, comparison, stacks, and the source of a step."""
+    """State, comparison, stacks, and the data of the page."""
     program.synced_foo()
     assert json.loads(fetch(live, "/debug/state")[1])["objects"][0]["count"] == 1
     compared = json.loads(fetch(live, "/debug/compare")[1])
     assert {row["name"]: row["cached"] for row in compared}["foos.samplecontroller.k8s.io"] == 1
     assert "worker-0\n" in fetch(live, "/debug/stacks")[1]
-    snippet = json.loads(fetch(live, "/debug/live/source/3")[1])
-    assert (snippet["path"], snippet["words"]) == ("informers/delta_fifo.py", "pop")
-    for unknown in ("13", "9" * 5000):
-        assert fetch(live, f"/debug/live/source/{unknown}")[0] == 404
+    assert fetch(live, "/debug/live/runs/data.js")[1] == page_data()
     assert fetch(live, "/debug/live/../../etc/passwd")[0] == 404
     assert fetch(live, "/debug/live/nothing.js")[0] == 404
 

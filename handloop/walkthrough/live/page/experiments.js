@@ -1,0 +1,119 @@
+// The experiments: each a script of three lines, ticked when the steps that show it were played.
+
+const of = (number, also = () => true) => (one) => one.step === number && also(one.facts, one);
+const writes = (verb) => of(10, (facts, one) => facts.verb === verb && one.component.startsWith("deployments"));
+// Whether steps of these kinds were played, one after the other.
+const inOrder = (steps, ...kinds) => {
+  let next = 0;
+  for (const step of steps) if (next < kinds.length && kinds[next](step)) next += 1;
+  return next === kinds.length;
+};
+const kept = of(7, (facts) => facts.in_flight);
+const SHOWN = {
+  make: (seen) => inOrder(seen, of(5), of(7), writes("create")),
+  scale: (seen) => inOrder(seen, writes("patch"), of(1)),
+  "delete-deployment": (seen) => inOrder(seen, of(5, (facts) => facts.deleted), of(7), writes("create")),
+  touch: (seen) => inOrder(seen, kept, of(12, (facts) => facts.again)),
+  pause: (seen) => inOrder(seen, of(7, (facts) => facts.merged), of(8)),
+  fail: (seen) => inOrder(seen, of(11, (facts) => facts.failures >= 3), of(11, (facts) => facts.forgotten >= 3)),
+  "kill-watch": (seen) => inOrder(seen, of(1, (facts) => facts.broke !== undefined), of(1, (facts) => facts.opened)),
+  expire: (seen) => inOrder(seen, of(1, (facts) => facts.expired), of(2, (facts) => facts.tombstone)),
+  "slow-handler": (seen, state) => inOrder(seen, of(5)) && sum(state.informers, (row) => sum(row.listeners, (one) => one.pending)) > 0,
+  "lose-done": (seen) => seen.some(kept) && [...view.tokens.values()].some((token) => token.lost),
+  delete: (seen) => inOrder(seen, of(5, (facts) => facts.deleted), of(9, (facts) => !facts.found)),
+  many: (_, state) => state.objects.some((one) => one.kind === "Foo" && one.count >= 1000),
+  clean: (seen) => inOrder(seen, of(5, (facts) => facts.deleted)),
+  "steal-lease": () => !$("ended").hidden && played === total(),
+};
+// Which key the picture follows meanwhile, where it is not the chosen one; "" = every key.
+const FOLLOWED = { expire: "default/live-ghost", many: "", clean: "" };
+const begun = new Map();  // experiment -> the steps that were played since
+const seenOnes = new Set();
+
+function observe(step) {
+  for (const steps of begun.values()) if (steps.length < 4 * RING) steps.push(step);
+}
+
+function checkExperiments() {
+  const state = shownState();
+  let changed = false;
+  for (const [name, steps] of begun) {
+    if (!state || !SHOWN[name](steps, state)) continue;
+    seenOnes.add(name);
+    begun.delete(name);
+    changed = true;
+  }
+  if (changed) drawControls(newestState());
+}
+
+const foosOf = (state) => state.objects.filter((one) => one.kind === "Foo").flatMap((one) => one.rows.map((row) => row.key));
+
+function drawControls(state) {
+  const offers = state.controls || [], foos = foosOf(state), chosen = $("key").value;
+  if (foos.join() !== [...$("key").options].map((one) => one.value).join()) {
+    $("key").replaceChildren(...foos.map((key) => make("option", key)));
+    if (foos.includes(chosen)) $("key").value = chosen;
+  }
+  $("chosen").hidden = !offers.length;
+  $("progress").textContent = offers.length ? `(${seenOnes.size} of ${offers.length} seen)` : "(off: --debug-controls)";
+  for (const offer of offers) {
+    const card = document.querySelector(`[data-control="${offer.name}"]`) || newCard(offer);
+    const button = card.querySelector("button"), tick = card.querySelector(".tick");
+    button.disabled = Boolean(offer.blocked);
+    if (offer.on !== null) button.setAttribute("aria-pressed", String(offer.on));
+    card.classList.toggle("seen", seenOnes.has(offer.name));
+    const word = offer.blocked ? "not here" : seenOnes.has(offer.name) ? "✓ seen" : begun.has(offer.name) ? "not yet seen" : "";
+    if (tick.textContent !== word) tick.textContent = word;
+    card.querySelector(".blocked").textContent = offer.blocked;
+  }
+}
+
+function newCard(offer) {
+  const card = make("li"), details = make("details"), head = make("summary"), script = make("ol"), button = make("button", offer.title);
+  card.dataset.control = offer.name;
+  details.name = "experiment";
+  head.append(make("span", offer.title), make("span", "", "tick"));
+  const line = (name, text, ...more) => {
+    const item = make("li");
+    item.append(make("b", name), " ", ...more, make("span", text));
+    return item;
+  };
+  button.addEventListener("click", () => act(offer.name));
+  script.append(line("Do", offer.does, button, " "), line("Look at", offer.lookAt), line("Conclude", offer.conclude));
+  details.append(head, script, make("p", "", "blocked"));
+  card.append(details);
+  $("controls").append(card);
+  return card;
+}
+
+function freeName(state) {
+  const foos = foosOf(state);
+  let name = "default/my-foo";
+  for (let number = 2; foos.includes(name); number += 1) name = `default/my-foo-${number}`;
+  return name;
+}
+
+// Carry one out, and let the picture show what comes from here on. Returns: the key it was about, "" if it failed.
+async function act(name) {
+  const key = name === "make" ? freeName(newestState()) : $("key").value;
+  begun.set(name, []);
+  seenOnes.delete(name);
+  follow(FOLLOWED[name] ?? key);
+  seek(Infinity);
+  playing = true;
+  render();
+  const headers = { "Content-Type": "application/json", "X-Handloop-Token": document.querySelector("meta[name=token]").content };
+  $("said").textContent = "…";
+  let done = false;
+  try {
+    const body = JSON.stringify({ key, replicas: Number($("replicas").value) });
+    const answer = await fetch(`controls/${name}`, { method: "POST", headers, body });
+    done = answer.ok;
+    $("said").textContent = (done ? (await answer.json()).said : await answer.text()).trim();
+  } catch {
+    $("said").textContent = "the program did not answer";
+  }
+  if (done && name === "make") $("key").value = key;
+  drawControls(newestState());
+  return done ? key : "";
+}

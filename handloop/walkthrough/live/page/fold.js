@@ -1,0 +1,244 @@
+// What the steps tell, folded: a view is the picture and the queues at one step. No drawing here.
+
+const WORKER = /(^|-)worker-\d+$/;
+const MYAPP = /^(listener-)?(myapp|service|horizontalpodautoscaler)/i;
+const SIDE_WRITES = /^(events|leases)\b/;
+const LONGEST = 15;  // shown steps for which an object stays where nothing takes it further
+const WORDS_OF_KINDS = { foos: "Foo", deployments: "Deployment" };
+
+// "foos.samplecontroller.k8s.io", "listener-foos-1" and "Foo" are all of "foos"
+const plural = (component) => {
+  const name = component.replace(/^listener-(.+)-\d+$/, "$1").split(".")[0].toLowerCase();
+  return name.endsWith("s") ? name : `${name}s`;
+};
+const wordOf = (component) => WORDS_OF_KINDS[plural(component)] || component.split(".")[0];
+const shortKey = (key) => key.replace(/^default\//, "");
+
+// ---- which key a step is about, and which steps are noise
+
+class Notes {
+  // Notes on steps in their order: `of` = the key they are worked for, `resync` = caused by a resync alone.
+  constructor() {
+    this.owners = new Map();     // "deployments default/a" -> the key of the sync that read or wrote it
+    this.work = new Map();       // thread -> the queue and key that it works for
+    this.resyncs = new Set();
+    this.heard = new Map();      // listener -> whether a resync was the last that it got
+  }
+
+  take(step) {
+    const { step: number, component, key, facts, thread } = step;
+    const id = `${plural(component)} ${key}`;
+    step.of = key;
+    if (number === 8) this.work.set(thread, { queue: component, key });
+    const work = this.work.get(thread);
+    if (number === 9 || number === 10) {
+      step.of = work ? work.key : key;
+      step.resync = Boolean(work) && this.resyncs.has(`${work.queue} ${work.key}`);
+      if (work && plural(component) !== "foos") this.owners.set(id, step.of);
+    } else if (number > 1 && number < 7) step.of = this.owners.get(id) || key;
+    const queued = `${component} ${key}`;
+    if (number === 2) step.resync = facts.type === "Sync";
+    if (number === 3) {
+      step.resync = facts.types.every((type) => type === "Sync");
+      this.resyncs[step.resync ? "add" : "delete"](id);
+    }
+    if (number > 3 && number < 7) step.resync = this.resyncs.has(id);
+    if (number === 6) this.heard.set(component, step.resync);
+    if (number === 7) {
+      step.resync = Boolean(this.heard.get(thread)) || (facts.merged && this.resyncs.has(queued));
+      this.resyncs[step.resync ? "add" : "delete"](queued);
+    }
+    if (number === 8 || number > 10) step.resync = this.resyncs.has(queued);
+    if (number === 12) this.work.delete(thread);
+    return step;
+  }
+}
+
+const filters = { key: "", bookmarks: false, events: false, resyncs: false, myapp: false };
+
+// Whether a step is shown. rest: the steps from it on, which say whose block of a watch it was.
+function isShown(step, rest) {
+  if (step.gap !== undefined) return true;
+  const { step: number, component, facts, thread } = step;
+  if (!filters.events && number === 10 && SIDE_WRITES.test(component)) return false;
+  if (!filters.myapp && (MYAPP.test(component) || /^(myapp|delaying-myapp)/.test(thread))) return false;
+  if (!filters.resyncs && step.resync) return false;
+  if (number === 1) {
+    if (facts.events === 0) return filters.bookmarks;
+    if (!facts.events || !filters.key) return true;
+    for (const next of rest()) {
+      if (next.thread !== thread) continue;
+      if (next.step === 1) break;
+      if (next.step === 2 && next.of === filters.key) return true;
+    }
+    return false;
+  }
+  if (number === 9 && !WORKER.test(thread)) return false;
+  return !filters.key || step.of === filters.key;
+}
+
+// ---- the view
+
+function emptyView(state) {
+  const view = { hits: Array(13).fill(0), tokens: new Map(), fifo: new Map(), queues: new Map(), workers: new Map(),
+    objects: new Map(), handled: new Map(), results: [], hidden: 0, shown: 0, step: null, t: 0 };
+  if (state) {
+    for (const row of state.informers) {
+      view.fifo.set(plural(row.plural), row.fifo);
+      view.objects.set(plural(row.plural), row.objects);
+    }
+    for (const row of state.queues) {
+      const queue = queueOf(view, row.name);
+      queue.queued = [...row.queued];
+      queue.length = row.counts.queued;
+      queue.dirty = new Set(row.dirty);
+      queue.processing = new Set(row.processing);
+      queue.waiting = new Map(row.delayed.map((one) => [one.key, { seconds: one.seconds, failures: one.failures }]));
+    }
+    for (const one of state.workers) view.workers.set(one.name, one.key ? { key: one.key, since: 0, seq: 0 } : null);
+  }
+  return view;
+}
+
+function queueOf(view, name) {
+  if (!view.queues.has(name)) {
+    view.queues.set(name, { queued: [], length: 0, dirty: new Set(), processing: new Set(), waiting: new Map() });
+  }
+  return view.queues.get(name);
+}
+
+// The next view; changes the one given. shown = whether the picture shows the step.
+function reduce(view, step, shown = true) {
+  if (step.gap !== undefined) {
+    view.tokens.clear();
+    view.step = step;
+    return view;
+  }
+  view.t = step.t;
+  count(view, step);
+  if (!shown) {
+    view.hidden += 1;
+    return view;
+  }
+  view.step = step;
+  view.hits[step.step] += 1;
+  for (const [id, token] of view.tokens) {
+    const isOver = (token.brief && token.thread === step.thread) || (token.kind && !token.stays && view.shown - token.moved > LONGEST);
+    if (isOver) view.tokens.delete(id);
+  }
+  view.shown += 1;
+  TOKENS[step.step](view, step, step.facts);
+  return view;
+}
+
+// The numbers: FIFOs, queues, workers and syncs, from every step.
+function count(view, { seq, step: number, component, key, facts, thread, t }) {
+  if (number === 2) view.fifo.set(plural(component), (view.fifo.get(plural(component)) || 0) + (facts.joins ? 0 : 1));
+  if (number === 3) view.fifo.set(plural(component), facts.left);
+  if (number === 5) view.objects.set(plural(component), facts.objects);
+  if (number < 7 || number === 9 || number === 10) return;
+  const queue = queueOf(view, component);
+  if (number === 7) {
+    if (thread.startsWith("delaying-")) queue.waiting.delete(key);
+    if (!facts.merged && !facts.in_flight) {
+      queue.queued.push(key);
+      queue.length += 1;
+    }
+    queue.dirty.add(key);
+    if (facts.in_flight) queue.processing.add(key);
+  } else if (number === 8) {
+    queue.queued = queue.queued.filter((other) => other !== key);
+    queue.length = facts.waiting;
+    queue.dirty.delete(key);
+    queue.processing.add(key);
+    view.workers.set(thread, { key, queue: component, since: t, seq, outcome: "", retry: null });
+  } else if (number === 11) {
+    if (facts.seconds !== undefined) queue.waiting.set(key, { seconds: facts.seconds, failures: facts.failures });
+    const work = view.workers.get(thread);
+    if (work) Object.assign(work, "forgotten" in facts ? { outcome: "ok" } : { outcome: facts.waits ? "waits" : "failed", retry: facts.seconds, error: facts.error || facts.waits });
+  } else {
+    queue.processing.delete(key);
+    if (facts.again) {
+      queue.queued.push(key);
+      queue.length += 1;
+    }
+    const work = view.workers.get(thread);
+    if (work && work.key === key) {
+      view.results = [...view.results, { ...work, seconds: t - work.since }].slice(-10);
+      view.workers.set(thread, null);
+    }
+  }
+}
+
+// The tokens: square = an object of a kind, triangle = a key. `brief` ones go with the thread's next step.
+const put = (view, id, token) => {
+  const before = view.tokens.get(id);
+  view.tokens.delete(id);  // the last one moved is the last one drawn
+  view.tokens.set(id, { from: before?.place, count: 1, ...token, moved: view.shown });
+};
+const object = (component, key) => `o ${plural(component)} ${key}`;
+const TOKENS = {
+  1: (view, { component, facts, thread }) => {
+    const label = facts.events === undefined ? (facts.listed === undefined ? "" : `a list: ${facts.listed}`) : `${facts.events} × ${wordOf(component)}`;
+    if (label) put(view, `1 ${component}`, { kind: plural(component), label, place: "reflector", from: "server", thread, brief: true });
+  },
+  2: (view, { component, key, facts }) => put(view, object(component, key), {
+    kind: plural(component), key, place: "fifo", from: "reflector", count: facts.joins + 1, ghost: facts.tombstone }),
+  3: (view, { component, key, facts }) => put(view, object(component, key), {
+    kind: plural(component), key, place: "loop", from: "fifo", count: facts.types.length,
+    ghost: view.tokens.get(object(component, key))?.ghost }),
+  4: (view, { component, key }) => cached(view, component, key),
+  5: (view, { component, key, facts, thread }) => cached(view, component, key, { brief: Boolean(facts.deleted), thread }),
+  6: (view, { component, key }) => {
+    put(view, object(component, key), { kind: plural(component), key, place: "handlers", from: "indexer" });
+    view.handled.set(component, object(component, key));
+  },
+  7: (view, { component, key, facts, thread }) => {
+    const id = `k ${component} ${key}`, token = view.tokens.get(id), dirty = `y ${component} ${key}`;
+    view.tokens.delete(view.handled.get(thread));
+    const delayed = thread.startsWith("delaying-");
+    if (delayed) view.tokens.delete(`d ${component} ${key}`);
+    const from = delayed ? "waiting" : "handlers";
+    if (facts.in_flight) put(view, dirty, { key, place: "queue", from, dirty: true, count: facts.merged ? (view.tokens.get(dirty)?.count || 1) + 1 : 1 });
+    else put(view, id, { key, place: "queue", from, count: facts.merged ? (token?.count || 1) + 1 : 1 });
+  },
+  8: (view, { component, key, thread }) => {
+    for (const [id, token] of view.tokens) if (token.worker === thread) view.tokens.delete(id);
+    put(view, `k ${component} ${key}`, { key, place: "worker", from: "queue", worker: thread });
+  },
+  9: (view, { component, key, facts, thread }) => {
+    if (WORKER.test(thread)) {
+      put(view, `r ${thread}`, { kind: plural(component), key, place: "worker", from: "indexer", thread, brief: true, missing: !facts.found });
+    }
+  },
+  10: (view, { component, key, facts, thread }) => put(view, `w ${thread}`, {
+    kind: plural(component), label: `${facts.verb} ${wordOf(component)}: ${facts.code}`, key, place: "server", from: "worker", thread, brief: true }),
+  11: (view, { component, key, facts, t }) => {
+    if (facts.seconds !== undefined) put(view, `d ${component} ${key}`, { key, place: "waiting", from: "worker", wait: facts.seconds, at: t });
+  },
+  12: (view, { component, key, facts, thread }) => {
+    const id = `k ${component} ${key}`, dirty = `y ${component} ${key}`;
+    view.tokens.delete(dirty);
+    view.tokens.delete(id);
+    if (facts.again) put(view, id, { key, place: "queue", from: "worker" });
+    else put(view, `z ${thread}`, { key, place: "gone", from: "worker", thread, brief: true });
+  },
+};
+
+// In the Indexer an object stays, until it is deleted.
+function cached(view, component, key, change = {}) {
+  const { count, ...before } = view.tokens.get(object(component, key)) || {};
+  view.tokens.delete(object(component, key));
+  put(view, `c ${object(component, key)}`, { ...before, kind: plural(component), key, place: "indexer", from: "loop", stays: true, ...change });
+}
+
+// A state came to pass: a worker that is idle there, though its done() never comes, has left its key behind.
+function settle(view, state, seq, isDone) {
+  for (const { name, key } of state.workers) {
+    const work = view.workers.get(name);
+    if (key || !work || work.seq > seq || isDone(name, work)) continue;
+    view.workers.set(name, null);
+    const id = `k ${work.queue} ${work.key}`;
+    if (view.tokens.get(id)?.worker === name) put(view, id, { key: work.key, place: "queue", from: "worker", lost: true });
+  }
+}

@@ -1,0 +1,3 @@
+// The director.
+
+const director = { isOpen: false, isNew: () => false, open() {}, close() {}, draw() {}, takes: () => false };

@@ -1,0 +1,31 @@
+"""What the page needs beside its own files: the recorded runs there are, and the source of the steps."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from typing import Final
+
+from handloop.walkthrough.live.source import snippets
+
+PAGE: Final[Traversable] = files(__package__).joinpath("page")
+"""The folder of the page's files, which are the same for a running program and for recorded runs."""
+
+NAME: Final = "runs/data.js"
+"""Where the page looks for its data."""
+
+
+def page_data(runs: Sequence[Mapping[str, str]] = ()) -> str:
+    """
+    The page's data as a script, so that a page from a folder can load it, too.
+
+    Args: runs have `name`, `title` and `about`; none = the page shows the program that serves it.
+    """
+    data = {
+        "runs": list(runs),
+        "scenes": [],
+        "source": {number: snippet._asdict() for number, snippet in snippets().items()},
+    }
+    return f"window.handloopRecorded = {json.dumps(data)};\n"

@@ -1,0 +1,24 @@
+"""The data of the page."""
+
+from __future__ import annotations
+
+import json
+
+from handloop.walkthrough.live.page_data import PAGE, page_data
+
+
+def test_the_data_is_a_script_with_the_source_of_each_step() -> None:
+    """And the runs there are: none for a page that shows a program."""
+    runs = [{"name": "apply", "title": "A Foo is applied", "about": ""}]
+    name, _, text = page_data(runs).partition(" = ")
+    data = json.loads(text.removesuffix(";\n"))
+    assert name == "window.handloopRecorded"
+    assert data["runs"] == runs
+    assert json.loads(page_data().partition(" = ")[2].removesuffix(";\n"))["runs"] == []
+    assert list(data["source"]) == [str(number) for number in range(1, 13)]
+    assert (data["source"]["3"]["path"], data["source"]["3"]["words"]) == ("informers/delta_fifo.py", "pop")
+
+
+def test_the_code_of_the_page_stays_small() -> None:
+    """60 kB, so that it is read in a moment anywhere."""
+    assert sum(len(file.read_bytes()) for file in PAGE.iterdir()) <= 60_000
