@@ -41,7 +41,7 @@ CONTROLS: Final = (
         "make",
         "Make a Foo",
         "A request creates a Foo with one replica, as kubectl apply does.",
-        "The Foo goes into the cache (5), its key into the queue (7), and a worker creates a Deployment (10).",
+        "The Foo goes into the cache (5), its key into the queue (7). A worker creates a Deployment (10).",
         "No client told the controller: it saw the change in its watch.",
     ),
     Control(
@@ -62,7 +62,7 @@ CONTROLS: Final = (
         "touch",
         f"Change a Foo {TOUCHES} times",
         f"{TOUCHES} patches change an annotation.",
-        "An add that comes while a worker has the key stays in dirty (7). done() queues the key again (12).",
+        "An add joins a key that waits (7). One that a worker has stays in dirty until done() (12).",
         "No change is lost, and two workers never have one Foo.",
     ),
     Control(
@@ -321,7 +321,5 @@ def _foo(parts: Parts, wanted: Mapping[str, Any]) -> _ChosenFoo:
     key = str(wanted.get("key", ""))
     foo = parts.manager.informer_for(Foo).get_by_key(key)
     if foo is None:
-        raise ControlError(
-            f'there is no Foo "{key}" in the cache: make one first'
-        )
+        raise ControlError(f'there is no Foo "{key}" in the cache: make one first')
     return _ChosenFoo(key, object_name(foo), foo.spec.deployment_name)

@@ -15,7 +15,7 @@ RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "be
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [375, 1280])
+@pytest.mark.parametrize("width", [390, 768, 1280])
 def test_axe_finds_nothing_serious(
     browser: Browser, live: LiveServer, program: Any, width: int, scheme: Literal["light", "dark"]
 ) -> None:

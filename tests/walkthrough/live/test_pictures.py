@@ -28,8 +28,9 @@ VISIBLE: Final = 16
 GLIDE_MILLISECONDS: Final = (90, 180)
 """When a moving token is pictured on its way, of the 280 ms that it takes."""
 FRAME_MILLISECONDS: Final = 90
-REST_MILLISECONDS: Final = 450
-END_MILLISECONDS: Final = 2500
+LEAST_MILLISECONDS: Final = 1500
+LETTER_MILLISECONDS: Final = 60
+"""How long a sentence takes to read."""
 # the few coloured tokens among much grey keep their colours
 _FEW_COLOURS: Final[dict[str, Any]] = {"method": Image.Quantize.FASTOCTREE, "dither": Image.Dither.NONE}
 
@@ -66,16 +67,16 @@ def glide(page: Page, selector: str) -> list[Image.Image]:
     return [*frames, picture_of(page, selector)]
 
 
-def write_animation(steps: Sequence[Sequence[Image.Image]], width: int, path: Path) -> None:
-    """Write an endless GIF, step by step; each rests at its end, and the last one longer."""
-    first = steps[0][0]
+def write_animation(steps: Sequence[tuple[Sequence[Image.Image], str]], width: int, path: Path) -> None:
+    """Write an endless GIF, step by step; each rests at its end for as long as its sentence takes to read."""
+    first = steps[0][0][0]
     size = width, round(first.height * width / first.width)
     frames, durations = [], []
-    for step in steps:
+    for step, sentence in steps:
         # what comes below the first picture's end is left out
         frames += [frame.crop((0, 0, *first.size)).resize(size, Image.Resampling.LANCZOS) for frame in step]
-        durations += [FRAME_MILLISECONDS] * (len(step) - 1) + [REST_MILLISECONDS]
-    durations[-1] = END_MILLISECONDS
+        rest = max(LEAST_MILLISECONDS, LETTER_MILLISECONDS * len(sentence))
+        durations += [FRAME_MILLISECONDS] * (len(step) - 1) + [rest]
     # one palette for all: else the background changes its shade from frame to frame
     palette = frames[len(frames) // 2].quantize(COLOURS, **_FEW_COLOURS)
     beginning, *others = [frame.quantize(palette=palette, dither=Image.Dither.NONE) for frame in frames]
@@ -88,7 +89,7 @@ ANIMATION: Final = FOLDER / "one-foo.gif"
 MOST_BYTES: Final = 500_000
 TOLERANCE: Final = 0.01
 KEY: Final = "default/example-foo"
-SIZES: Final = {375: 812, 1280: 900}
+SIZES: Final = {390: 844, 768: 1024, 1280: 900}
 """Width and height of a window."""
 
 
@@ -155,12 +156,12 @@ def test_readmes_animation_is_there_and_small(browser: Browser, live: LiveServer
             show_example(opened.page, program)
             write_animation(list(frames(opened.page)), 960, ANIMATION)
     with Image.open(ANIMATION) as animation:
-        assert sum(1 for _ in ImageSequence.Iterator(animation)) > 40
+        assert sum(1 for _ in ImageSequence.Iterator(animation)) > 30
     assert ANIMATION.stat().st_size < MOST_BYTES
 
 
-def frames(page: Page) -> Iterator[list[Image.Image]]:
-    """The picture's frames, step by step, to the first done()."""
+def frames(page: Page) -> Iterator[tuple[list[Image.Image], str]]:
+    """The picture's frames with their sentence, step by step, to the first done()."""
     while "done(): " not in page.inner_text("#why"):
         page.click("#next")
-        yield glide(page, ".stage")
+        yield glide(page, ".stage"), page.inner_text("#why")

@@ -37,9 +37,9 @@ def test_an_experiment_is_about_the_first_foo_of_the_program() -> None:
 
 
 def test_each_key_is_a_control_of_the_page() -> None:
-    """Only those that need a number or end the program have no key."""
+    """Only those that need a number or a name, end the program, or delete what others made have no key."""
     names = {control.name for control in PAGES}
-    assert names - set(CONTROLS.values()) == {"scale", "steal-lease"}
+    assert names - set(CONTROLS.values()) == {"scale", "make", "delete", "steal-lease"}
     assert set(CONTROLS.values()) <= names
 
 

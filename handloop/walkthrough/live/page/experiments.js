@@ -13,7 +13,7 @@ const SHOWN = {
   make: (seen) => inOrder(seen, of(5), of(7), writes("create")),
   scale: (seen) => inOrder(seen, writes("patch"), of(1)),
   "delete-deployment": (seen) => inOrder(seen, of(5, (facts) => facts.deleted), of(7), writes("create")),
-  touch: (seen) => inOrder(seen, kept, of(12, (facts) => facts.again)),
+  touch: (seen) => inOrder(seen, of(7, (facts) => facts.merged || facts.in_flight), of(12)),
   pause: (seen) => inOrder(seen, of(7, (facts) => facts.merged), of(8)),
   fail: (seen) => inOrder(seen, of(11, (facts) => facts.failures >= 3), of(11, (facts) => facts.forgotten >= 3)),
   "kill-watch": (seen) => inOrder(seen, of(1, (facts) => facts.broke !== undefined), of(1, (facts) => facts.opened)),
@@ -96,10 +96,13 @@ function freeName(state) {
 // Carry one out, and let the picture show what comes from here on. Returns: the key it was about, "" if it failed.
 async function act(name) {
   const key = name === "make" ? freeName(newestState()) : $("key").value;
-  begun.set(name, []);
-  seenOnes.delete(name);
-  follow(FOLLOWED[name] ?? key);
-  seek(Infinity);
+  const offer = newestState().controls.find((one) => one.name === name);
+  if (!offer.on) {  // else this is the end of an experiment, whose steps are still to be played
+    begun.set(name, []);
+    seenOnes.delete(name);
+    follow(FOLLOWED[name] ?? key);
+    seek(Infinity);
+  }
   playing = true;
   render();
   const headers = { "Content-Type": "application/json", "X-Handloop-Token": document.querySelector("meta[name=token]").content };
@@ -113,6 +116,7 @@ async function act(name) {
   } catch {
     $("said").textContent = "the program did not answer";
   }
+  if (done && offer.on !== null) offer.on = !offer.on;  // before the next state says it
   if (done && name === "make") $("key").value = key;
   drawControls(newestState());
   return done ? key : "";

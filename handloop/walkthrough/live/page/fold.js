@@ -1,6 +1,5 @@
 // What the steps tell, folded: a view is the picture and the queues at one step. No drawing here.
 
-const WORKER = /(^|-)worker-\d+$/;
 const MYAPP = /^(listener-)?(myapp|service|horizontalpodautoscaler)/i;
 const SIDE_WRITES = /^(events|leases)\b/;
 const LONGEST = 15;  // shown steps for which an object stays where nothing takes it further
@@ -21,7 +20,7 @@ class Notes {
   constructor() {
     this.owners = new Map();     // "deployments default/a" -> the key of the sync that read or wrote it
     this.work = new Map();       // thread -> the queue and key that it works for
-    this.resyncs = new Set();
+    this.resyncs = new Set();    // queue and key that only a resync has added
     this.heard = new Map();      // listener -> whether a resync was the last that it got
   }
 
@@ -37,12 +36,7 @@ class Notes {
       if (work && plural(component) !== "foos") this.owners.set(id, step.of);
     } else if (number > 1 && number < 7) step.of = this.owners.get(id) || key;
     const queued = `${component} ${key}`;
-    if (number === 2) step.resync = facts.type === "Sync";
-    if (number === 3) {
-      step.resync = facts.types.every((type) => type === "Sync");
-      this.resyncs[step.resync ? "add" : "delete"](id);
-    }
-    if (number > 3 && number < 7) step.resync = this.resyncs.has(id);
+    if (number < 7) step.resync = Boolean(facts.resync) || (facts.types || [facts.type]).every((type) => type === "Sync");
     if (number === 6) this.heard.set(component, step.resync);
     if (number === 7) {
       step.resync = Boolean(this.heard.get(thread)) || (facts.merged && this.resyncs.has(queued));
@@ -73,7 +67,7 @@ function isShown(step, rest) {
     }
     return false;
   }
-  if (number === 9 && !WORKER.test(thread)) return false;
+  if (number === 9 && !facts.worker) return false;
   return !filters.key || step.of === filters.key;
 }
 
@@ -153,9 +147,10 @@ function count(view, { seq, step: number, component, key, facts, thread, t }) {
     queue.processing.add(key);
     view.workers.set(thread, { key, queue: component, since: t, seq, outcome: "", retry: null });
   } else if (number === 11) {
-    if (facts.seconds !== undefined) queue.waiting.set(key, { seconds: facts.seconds, failures: facts.failures });
+    if (facts.seconds != null) queue.waiting.set(key, { seconds: facts.seconds, failures: facts.failures });
     const work = view.workers.get(thread);
-    if (work) Object.assign(work, "forgotten" in facts ? { outcome: "ok" } : { outcome: facts.waits ? "waits" : "failed", retry: facts.seconds, error: facts.error || facts.waits });
+    if (work) Object.assign(work, "forgotten" in facts ? { outcome: "ok" }
+      : { outcome: "waits" in facts ? "waits" : "failed", retry: facts.seconds, error: facts.error || facts.waits });
   } else {
     queue.processing.delete(key);
     if (facts.again) {
@@ -207,14 +202,14 @@ const TOKENS = {
     put(view, `k ${component} ${key}`, { key, place: "worker", from: "queue", worker: thread });
   },
   9: (view, { component, key, facts, thread }) => {
-    if (WORKER.test(thread)) {
+    if (facts.worker) {
       put(view, `r ${thread}`, { kind: plural(component), key, place: "worker", from: "indexer", thread, brief: true, missing: !facts.found });
     }
   },
   10: (view, { component, key, facts, thread }) => put(view, `w ${thread}`, {
     kind: plural(component), label: `${facts.verb} ${wordOf(component)}: ${facts.code}`, key, place: "server", from: "worker", thread, brief: true }),
   11: (view, { component, key, facts, t }) => {
-    if (facts.seconds !== undefined) put(view, `d ${component} ${key}`, { key, place: "waiting", from: "worker", wait: facts.seconds, at: t });
+    if (facts.seconds != null) put(view, `d ${component} ${key}`, { key, place: "waiting", from: "worker", wait: facts.seconds, at: t });
   },
   12: (view, { component, key, facts, thread }) => {
     const id = `k ${component} ${key}`, dirty = `y ${component} ${key}`;

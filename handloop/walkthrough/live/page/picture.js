@@ -91,7 +91,7 @@ function picture(choose) {
 function drawSteps(view) {
   const { step } = view;
   // a handler reads the cache, too: only a worker's read is (9)
-  const number = !step || step.gap !== undefined || (step.step === 9 && !WORKER.test(step.thread)) ? 0 : step.step;
+  const number = !step || step.gap !== undefined || (step.step === 9 && !step.facts.worker) ? 0 : step.step;
   for (const node of document.querySelectorAll("[data-step]")) {
     const own = Number(node.dataset.step);
     node.dataset.hits = view.hits[own];
@@ -101,7 +101,7 @@ function drawSteps(view) {
     hits.textContent = plurally(view.hits[own], "time");
     node.querySelector(".keys").textContent = own === number ? step.key : "";
   }
-  const place = number ? (number === 11 && step.facts.seconds === undefined ? "worker" : STEPS[number][4]) : "";
+  const place = number ? (number === 11 && step.facts.seconds == null ? "worker" : STEPS[number][4]) : "";
   for (const node of document.querySelectorAll("[data-place]")) node.classList.toggle("on", node.dataset.place === place);
 }
 
