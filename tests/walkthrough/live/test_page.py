@@ -20,7 +20,7 @@ from support.servers.live_browser import tab
 
 LONG = "a-name-that-is-as-long-as-people-make-them-in-large-organisations"
 NASTY = "<img src=x onerror=window.hacked=1>"
-SWITCHES = ("pause", "slow-handler")
+SWITCHES = ("pause", "slow-handler", "lose-done")
 SHOWN = {
     "fail": [("results", f"again in {delay}") for delay in ("5 ms", "10 ms", "20 ms")],
 }
@@ -75,7 +75,7 @@ def test_every_step_lights_up_after_a_foo(browser: Browser, live: LiveServer, pr
 
 
 def test_each_experiment_is_ticked_when_it_was_seen(browser: Browser, live: LiveServer, program: Any) -> None:
-    """One after the other, the last two of which are switches: they are switched back."""
+    """One after the other, the last three of which are switches: they are switched back."""
     program.synced_foo()
     with tab(browser, live.url) as opened:
         page = opened.page
@@ -88,6 +88,7 @@ def test_each_experiment_is_ticked_when_it_was_seen(browser: Browser, live: Live
             "fail",
             "pause",
             "slow-handler",
+            "lose-done",
         ):
             act(page, control)
             if control in SWITCHES:
@@ -101,7 +102,7 @@ def test_each_experiment_is_ticked_when_it_was_seen(browser: Browser, live: Live
             if control in SWITCHES[1:]:
                 act(page, control)
         wait(page, "document.querySelector('[data-control=touch]').classList.contains('seen')")
-        assert "(7 of 14 seen)" in page.inner_text("#progress")
+        assert "(8 of 14 seen)" in page.inner_text("#progress")
         assert opened.complaints == []
 
 

@@ -227,13 +227,13 @@ function cached(view, component, key, change = {}) {
   put(view, `c ${object(component, key)}`, { ...before, kind: plural(component), key, place: "indexer", from: "loop", stays: true, ...change });
 }
 
-// A state came to pass: a worker that is idle there, though its done() never comes, has left its key behind.
-function settle(view, state, seq, isDone) {
-  for (const { name, key } of state.workers) {
-    const work = view.workers.get(name);
-    if (key || !work || work.seq > seq || isDone(name, work)) continue;
-    view.workers.set(name, null);
-    const id = `k ${work.queue} ${work.key}`;
-    if (view.tokens.get(id)?.worker === name) put(view, id, { key: work.key, place: "queue", from: "worker", lost: true });
+// A state came to pass: a key that is stuck there was left behind by its worker, which is free.
+function settle(view, state) {
+  for (const { name: queue, stuck } of state.queues) {
+    for (const key of stuck || []) {
+      for (const [name, work] of view.workers) if (work?.key === key && work.queue === queue) view.workers.set(name, null);
+      const id = `k ${queue} ${key}`;
+      if (view.tokens.get(id)?.worker) put(view, id, { key, place: "queue", from: "worker", lost: true });
+    }
   }
 }

@@ -59,10 +59,7 @@ function receiveState(state, seq) {
 // Let the states that were taken up to the step come to pass.
 function pass() {
   const seq = played > dropped ? ring[played - dropped - 1].seq : ring.length ? ring[0].seq - 1 : Infinity;
-  for (; passed < states.length && states[passed].seq <= seq; passed += 1) {
-    settle(view, states[passed].state, states[passed].seq, (thread, work) =>
-      ring.some((step) => step.step === 12 && step.thread === thread && step.key === work.key && step.seq > work.seq));
-  }
+  for (; passed < states.length && states[passed].seq <= seq; passed += 1) settle(view, states[passed].state);
 }
 const shownState = () => states[Math.max(0, passed - 1)]?.state;
 const newestState = () => states[states.length - 1]?.state;
@@ -264,7 +261,7 @@ function route() {
 
 // ---- the stream
 
-let connected = false, process = "";
+let connected = false, process = "", end = "";
 
 function listen() {
   const stream = new EventSource("events");
@@ -290,6 +287,7 @@ function listen() {
     if (process && number !== process) location.reload();  // the program was started anew: another token, another ring
     process = number;
     connected = true;
+    end = "";
     begin(state, state.seq);
     if (missed !== 0) {
       skip(missed);
@@ -301,16 +299,21 @@ function listen() {
     receive(JSON.parse(event.data));
     if (!playing && !live) render();
   });
+  stream.addEventListener("end", (event) => {
+    end = JSON.parse(event.data).reason;
+    connected = false;
+    hear();
+  });
   stream.addEventListener("state", (event) => noteState(JSON.parse(event.data)));
 }
 
-// When the stream is gone: what became of the program.
+// When the program ends: why, if it could still tell.
 function drawEnd() {
-  const election = newestState().election;
-  const lost = election && !election.leading;
-  $("ended").hidden = connected;
-  $("ended").textContent = !lost ? "The program has ended, or does not answer."
-    : `The lease has another holder: ${election.holder || "somebody-else"}. The leader stopped its workers and ended the process, so that no two write at once. Start it again: it waits for the lease.`;
+  const election = newestState().election, lost = election && !election.leading;
+  $("ended").hidden = connected && !end;
+  $("ended").textContent = `The program has ended: ${end || "it does not answer"}. ${lost
+    ? "The leader saw another holder in the lease, stopped its workers, and ended the process: two leaders would write at once. A new process waits until the lease is free."
+    : "This page goes on with the steps that it has."}`;
 }
 
 // ---- buttons and keys
