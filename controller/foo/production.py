@@ -2,8 +2,9 @@
 What a cluster needs beyond sample-controller: the controller of Foos that `python -m controller` runs.
 
 FooController, in controller.py, is sample-controller's. It works as long as caches are fresh, nobody else
-writes, and users make no mistakes. Each piece below answers one case in which it does harm, and names the
-file of tests/controller/foo that tests it.
+writes, and users make no mistakes. Each piece below answers one case in which it does harm. Chapter 11 of the
+walkthrough has a plan for each that breaks the plain one, and tests/walkthrough/test_ch11_plain.py holds what
+both do. Further tests stand in tests/controller/foo, in the file that is named.
 
   1. `_is_news`: nothing is written when nothing changed. The Event Synced is recorded by a sync that wrote
      something, or that succeeds after a failure; the plain one writes both at every resync

@@ -75,4 +75,5 @@ CHAPTERS: Final = (
     Chapter("ch08_sync_handler", "the sync handler", 5, f"{WALK}#(9) get object by key", "restart"),
     Chapter("ch09_status", "writing back", 4, f"{WALK}#(10) write", "conflict"),
     Chapter("ch10_production", "production", 5, "docs/how-to/leader-election.md", "lease"),
+    Chapter("ch11_plain", "what breaks in the plain one", 4, f"{WALK}#(10) write", "storm"),
 )
