@@ -76,4 +76,8 @@ CHAPTERS: Final = (
     Chapter("ch09_status", "writing back", 4, f"{WALK}#(10) write", "conflict"),
     Chapter("ch10_production", "production", 5, "docs/how-to/leader-election.md", "lease"),
     Chapter("ch11_plain", "what breaks in the plain one", 4, f"{WALK}#(10) write", "storm"),
+    Chapter("ch12_owners", "owner references and garbage", 4, f"{WALK}#(10) write", "apply", "created"),
+    Chapter("ch13_finalizers", "finalizers", 4, "docs/how-to/finalizers.md", "restart"),
+    Chapter("ch14_apply", "server-side apply", 4, "docs/guarantees.md", "conflict"),
+    Chapter("ch15_scale", "scale", 4, "docs/how-to/selections.md", "merge"),
 )
