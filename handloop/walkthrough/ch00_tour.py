@@ -5,14 +5,14 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, Final, NamedTuple
 
-from handloop.controller.foo.controller import FooController
 from handloop.controller.foo.runnable import add_plain_foo
 from handloop.walkthrough.line_trace import LineTrace
 from handloop.walkthrough.prediction import YES, Words
 from handloop.walkthrough.program import run_alone
 from handloop.walkthrough.screen import Screen
-from handloop.walkthrough.source import Place, cut, steps
+from handloop.walkthrough.source import steps
 from handloop.walkthrough.stage import DEPLOYMENTS, FOOS, SAMPLE, Stage
+from handloop.walkthrough.sync_log import SyncLog
 from handloop.walkthrough.waiting import until
 
 RECAP: Final = (
@@ -23,27 +23,27 @@ RECAP: Final = (
 
 
 class End(NamedTuple):
-    """Who created the Deployment, its two UIDs, the steps before and after the deletion, and the retries."""
+    """Who created the Deployment; its two UIDs; steps before and after the deletion; the errors then."""
 
     creator: str
     first_uid: str
     second_uid: str
     before: set[int]
     after: set[int]
-    retries: int
+    errors: list[str]
 
 
 def chapter(screen: Screen) -> End:
     """Tell the chapter."""
     screen.tell(
-        "This process runs a small API server, the sandbox, and a controller of Foos. A Foo asks for one "
-        "Deployment, by name and replicas. You apply a Foo with this spec:"
+        "This process runs a small API server, the sandbox, and a controller of Foos: the plain one, "
+        "which is sample-controller in Python. A Foo asks for one Deployment, by name and replicas. You "
+        "apply a Foo with this spec:"
     )
     screen.show(**SAMPLE["spec"])
     screen.ask("Who creates the Deployment? The server, kubectl, a controller, ...")
-    retry = Place(*cut(FooController._process_next_work_item, "add_rate_limited")[:2])
-    watched = LineTrace((retry, *(step.place for step in steps())))
-    with watched as trace, Stage() as stage, stage.running(partial(add_plain_foo, workers=2)):
+    watched, add = LineTrace(step.place for step in steps()), partial(add_plain_foo, workers=2)
+    with SyncLog() as log, watched as trace, Stage() as stage, stage.running(add):
         screen.show(applied_Foo=stage.apply()["metadata"]["name"])
         first = _available(stage, screen, "")
         owners = [entry for entry in first["metadata"]["managedFields"] if "f:spec" in entry["fieldsV1"]]
@@ -53,7 +53,9 @@ def chapter(screen: Screen) -> End:
             Words(("controller", creator), ("server", "kubectl", "api", "scheduler", "kubelet", "i", "you")),
         )
         screen.tell("A controller is twelve lines of source. * = it has run.")
+        log.settle()
         before = _strip(screen, trace)
+        log.take_errors()
         screen.break_it(
             "delete the Deployment. The server refuses the first create of a new one with 500.",
             "Does the Deployment come back?",
@@ -61,14 +63,18 @@ def chapter(screen: Screen) -> End:
         stage.sandbox.faults.error(500, verbs=["create"], resources=["deployments"], count=1)
         stage.send("DELETE", f"{DEPLOYMENTS}/example-foo")
         last = _available(stage, screen, first["metadata"]["uid"])
-        retries, after = trace.hits[retry], _strip(screen, trace)
-    screen.show(uid_before=first["metadata"]["uid"], uid_after=last["metadata"]["uid"], retries=retries)
-    screen.reveal("It is back, as a new object. (11) put the name back after a try that failed.", YES)
+        log.settle()
+        after, errors = {step.number for step in steps() if trace.hits[step.place]}, log.take_errors()
+    screen.show(steps_that_ran_again=", ".join(map(str, sorted(after))))
+    screen.show(uid_before=first["metadata"]["uid"], uid_after=last["metadata"]["uid"])
+    screen.show(**{f"failed try {number}": error for number, error in enumerate(errors, 1)})
+    screen.reveal("Yes, as a new object. (11) put the name back after a try that failed.", YES)
     screen.tell(
-        "The uids are no print of ours, but the first is the same in every run: the sandbox draws from a "
-        "seed."
+        "Besides the 500 there may be a Conflict: a worker was quicker than the watch, and wrote over a "
+        "Foo that it had just changed itself. The next try sees more. The first uid is the same in every "
+        "run, because the sandbox draws its random numbers from a seed."
     )
-    return End(creator, first["metadata"]["uid"], last["metadata"]["uid"], before, after, retries)
+    return End(creator, first["metadata"]["uid"], last["metadata"]["uid"], before, after, errors)
 
 
 def _available(stage: Stage, screen: Screen, old_uid: str) -> dict[str, Any]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from math import log2
 from typing import Final, NamedTuple
 
-from handloop.controller.foo.controller import default_rate_limiter
-from handloop.controller.foo.production import ProductionFooController
+from handloop.controller.foo.controller import FooController, default_rate_limiter
 from handloop.informers.keys import ObjectName
 from handloop.seams.seams import Seams
 from handloop.walkthrough.clocks import HandClock
@@ -37,8 +36,8 @@ class End(NamedTuple):
 
 def chapter(screen: Screen) -> End:
     """Tell the chapter."""
-    screen.tell("The worker of the Foo controller asks a rate limiter when to try a failed key again:")
-    screen.code(cut(ProductionFooController._report_outcome, "if error", "self._workqueue.add_rate_limited"))
+    screen.tell("The worker of the plain Foo controller asks a rate limiter when to try a failed key again:")
+    screen.code(cut(FooController._process_next_work_item, "self.sync_handler", "self._workqueue.forget"))
     screen.code(cut(default_rate_limiter, "for_each", "return"))
     screen.tell("The first: shortest and longest wait of a key, in seconds. Each failure doubles its wait.")
     screen.tell("The second is a bucket that all keys share: tries a second, and tries at once.")

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, Self
 
 from handloop.apis.apps_v1 import Deployment
-from handloop.controller.foo.production import ProductionFooController
+from handloop.controller.foo.controller import FooController
 from handloop.controller.foo.types import Foo
 from handloop.controller.myapp.reconciler import reconcile
 from handloop.controller.runtime.events.fake_recorder import FakeRecorder
@@ -35,13 +35,12 @@ CHILD: Final = f"{DEPLOYMENTS}/foo"
 DECISIONS: Final = {
     Place(line.file, line.line): words
     for words, line in (
-        ("finds no Foo", cut(ProductionFooController.sync_handler, "log.info(")),
-        ("creates", cut(ProductionFooController._sync_deployment, "self._deployments.create(")),
-        ("sees it is foreign", cut(ProductionFooController._sync_deployment, "raise self._report_foreign")),
-        ("leaves it", cut(ProductionFooController._sync_deployment, "return deployment, False")),
-        ("scales it", cut(ProductionFooController._sync_deployment, "scaled = ")),
-        ("writes status", cut(ProductionFooController._sync_status, "write = ")),
-        ("records Event", cut(ProductionFooController.sync_handler, "self._recorder.event")),
+        ("finds no Foo", cut(FooController.sync_handler, 'log.error("Foo referenced')),
+        ("creates", cut(FooController.sync_handler, "self._deployments.create(")),
+        ("refuses it", cut(FooController.sync_handler, "MESSAGE_RESOURCE_EXISTS")),
+        ("scales it", cut(FooController.sync_handler, "self._deployments.patch(")),
+        ("writes status", cut(FooController.update_foo_status, "self._foos.update_status(")),
+        ("records Event", cut(FooController.sync_handler, "SUCCESS_SYNCED")),
     )
 }
 """The lines between which a sync chooses, and what each does about the Deployment and the Foo."""
@@ -64,9 +63,9 @@ class End(NamedTuple):
 def chapter(screen: Screen) -> End:
     """Tell the chapter."""
     screen.tell("A worker calls one function, with a name. Both controllers here, of Foo and MyApp, have it:")
-    screen.code(cut(ProductionFooController.sync_handler, "def sync_handler"))
+    screen.code(cut(FooController.sync_handler, "def sync_handler"))
     screen.code(cut(reconcile, "def reconcile"))
-    screen.tell("We call Foo's in five cases. POST and PATCH write the Deployment, PUT the Foo's status.")
+    screen.tell("We call the plain Foo's in five cases. POST and PATCH write the Deployment, PUT the status.")
     with Stage(lifelike=False) as stage, HandSyncedFoo(stage) as foo:
         syncs, change = _five_cases(screen, stage, foo), stage.send
         screen.ask(
@@ -85,9 +84,9 @@ def chapter(screen: Screen) -> End:
         after_many.requests["POST"],
     )
     screen.tell(
-        "The GET asks whether the Foo still exists, because its Deployment has disappeared. "
-        "sample-controller does not ask; it would make a Deployment for a Foo that is gone, as long as "
-        "its cache lags. No PUT: the status is as before."
+        "The status is written in every sync, also when it is as before; chapter 9 shows that this ends. "
+        "The production controller compares first, and asks the server whether the Foo still exists "
+        "before it makes a second Deployment: chapter 11."
     )
     uids = killed_in_mid_sync(screen)
     return End(syncs, after_many, replicas, uids)
@@ -163,7 +162,7 @@ class HandSyncedFoo:
         foos, deployments = self._factory.informer_for(Foo), self._factory.informer_for(Deployment)
         self._informers: dict[str, SharedIndexInformer[Any]] = {FOOS: foos, DEPLOYMENTS: deployments}
         self._recorder = FakeRecorder()
-        self._controller = ProductionFooController(
+        self._controller = FooController(
             stage.client,
             MultiNamespaceInformer(Deployment, {"": deployments}),
             MultiNamespaceInformer(Foo, {"": foos}),

@@ -1,34 +1,29 @@
-"""Chapter 9: a controller's writes come back to it as events. That ends, as it writes only differences."""
+"""Chapter 9: two writers and one object; and a controller whose own writes wake it."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 from msgspec.structs import replace
 
 from handloop.apis.apps_v1 import Deployment
-from handloop.apis.meta import FrozenMap, ObjectMeta
-from handloop.client.errors import Conflict
-from handloop.client.resource_client import Client, PatchType
+from handloop.client.resource_client import Client
 from handloop.controller.foo.production import ProductionFooController
-from handloop.controller.foo.runnable import FooRunnable, add_foo
+from handloop.controller.foo.runnable import PlainFooRunnable, add_plain_foo
 from handloop.controller.foo.types import Foo, FooStatus
 from handloop.controller.myapp.reconciler import add_myapp
 from handloop.controller.myapp.types import MyApp
-from handloop.kinds.core_v1 import Service, ServicePort, ServiceSpec
-from handloop.walkthrough.prediction import NO, YES
+from handloop.informers.factory import SharedInformerFactory
+from handloop.walkthrough.prediction import NO, YES, Words
 from handloop.walkthrough.program import run_alone
 from handloop.walkthrough.screen import Screen
 from handloop.walkthrough.source import cut
-from handloop.walkthrough.stage import FOOS, Stage
+from handloop.walkthrough.stage import FOOS, Stage, started
+from handloop.walkthrough.sync_log import SyncLog
+from handloop.walkthrough.two_writers import NAME, OF_FOO, OF_SERVICE, answer_to, labelled, ways_to_write
 from handloop.walkthrough.waiting import until
 
-NAME: Final = "shared"
-MANAGER: Final = "our-controller"
-PATH: Final = f"/api/v1/namespaces/default/services/{NAME}"
-LABELS: Final = FrozenMap({"tier": "web"})
 ENOUGH_WRITES: Final = 30
 FOO: Final = f"{FOOS}/example-foo"
 EVENTS: Final = "/api/v1/namespaces/default/events"
@@ -39,24 +34,37 @@ MYAPP: Final[dict[str, Any]] = {
     "metadata": {"name": "example-app"},
     "spec": {"image": "nginx:1.27"},
 }
-_LINGER_SECONDS: Final = 0.3
-
 RECAP: Final = (
-    "Say which version you read: then nobody's write is lost, and a 409 tells to read again.",
+    "Say which version you read: then nobody's write is lost, and a 409 tells you to read again.",
     "Or apply: only your own fields are sent, and the server knows whose they are.",
-    "A controller wakes itself by its writes. It comes to rest because equal writes are none.",
+    "A controller wakes itself by its writes. It comes to rest because an equal write is none.",
 )
 
 
 class End(NamedTuple):
-    """Versions of a MyApp; ways to write; syncs and writes by a touch; refusals; an Event's count; loops."""
+    """Versions of a MyApp; ways to write; retries after a 409; a touch; a loop; a refused status; Events."""
 
     versions: list[tuple[int, int, int]]
-    ways: list[tuple[str, str, str]]
-    touched: tuple[int, int]
-    refused: int
+    ways: list[tuple[str, str, str, str]]
+    retries: list[tuple[str, str]]
+    touched: Syncs
+    loop: Loop
+    error: str
     event_count: int
-    loops: Loops
+
+
+class Syncs(NamedTuple):
+    """How many syncs succeeded, and how many times they wrote the status."""
+
+    syncs: int
+    writes: int
+
+
+class Loop(NamedTuple):
+    """Status writes, and in how many seconds."""
+
+    writes: int
+    seconds: float
 
 
 def chapter(screen: Screen) -> End:
@@ -70,156 +78,142 @@ def chapter(screen: Screen) -> End:
             "Each write raises the version, only a new spec raises the generation. The status says which "
             "generation its writer had seen: if the numbers differ, it speaks of an older spec; -1 is none."
         )
-        screen.ask("You read a Service, another writer changes it, you update it. What of that change?")
-        ways = two_writers(stage)
-        screen.table(("we add a label by", "answer", "the other's sessionAffinity"), ways)
-        screen.reveal(
-            "An update sends all that we know. With a version it is refused, without one it erases. An apply "
-            "sends only our fields, and the server notes whose they are: so a MyApp's children are written."
+        ways = _two_writers(screen, stage)
+        retries = _after_a_conflict(screen, stage)
+        runnables: list[PlainFooRunnable] = []
+        with SyncLog() as log, stage.running(lambda each: runnables.append(add_plain_foo(each, workers=1))):
+            stage.apply()
+            until(lambda: available(stage) == 1, "the status")
+            log.settle()
+            touched = _touched(screen, stage, log)
+            loop = _looping(screen, stage, runnables[0])
+            error, count = _refused(screen, stage, log)
+    return End(rows, ways, retries, touched, loop, error, count)
+
+
+def _two_writers(screen: Screen, stage: Stage) -> list[tuple[str, str, str, str]]:
+    screen.ask("You read a Service, another writer changes it, you update it. Is that change lost?")
+    ways = [("Service", *way) for way in ways_to_write(stage, OF_SERVICE)]
+    ways += [("Foo", *way) for way in ways_to_write(stage, OF_FOO)]
+    screen.table(("kind", "we add a label by", "answer", "the other's change"), ways)
+    screen.reveal(
+        "It depends on the update. With the version that was read it is refused. Without one it erases "
+        "what it does not know, where the server takes it at all: of a custom resource, such as a Foo, "
+        "it does not. An apply sends only our fields: so a MyApp's children are written.",
+        Words(("depends", "no", "not", "refused", "409"), ("yes", "lost")),
+    )
+    return ways
+
+
+def _after_a_conflict(screen: Screen, stage: Stage) -> list[tuple[str, str]]:
+    screen.break_it("after the 409 of a Foo, the same update is sent once more.", "Is it accepted this time?")
+    foos = stage.client.resource(Foo)
+    stage.apply(NAME)
+    factory = SharedInformerFactory(stage.client)
+    lister = factory.lister_for(Foo)
+    with started(factory):
+        read = foos.get(NAME, namespace="default")
+        changed = stage.send("PATCH", f"{FOOS}/{NAME}", {"spec": {"replicas": 5}})
+        version = changed["metadata"]["resourceVersion"]
+
+        def cached() -> Foo:
+            return next(foo for foo in lister if foo.metadata.name == NAME)
+
+        rows = [("the Foo that we read before", answer_to(lambda: labelled(stage, read)))]
+        until(lambda: cached().metadata.resource_version == version, "the change in the cache")
+        rows.append(
+            ("the Foo of the cache, once it has caught up", answer_to(lambda: labelled(stage, cached())))
         )
-        runnables: list[FooRunnable] = []
-        with stage.running(lambda manager: runnables.append(add_foo(manager, workers=1))):
-            touched, refused, count = _foo(screen, stage, controller := started(stage, runnables[0]))
-            return End(rows, ways, touched, refused, count, without_comparison(screen, stage, controller))
+        fresh = foos.get(NAME, namespace="default")
+        rows.append(("a Foo read from the server for this", answer_to(lambda: labelled(stage, fresh))))
+    foos.delete(NAME, namespace="default")
+    screen.table(("the retry is based on", "answer"), rows)
+    screen.reveal(
+        "No, and never: its version stays old. A controller's retry starts from the cache again. That "
+        "costs no request, and the back-off gives the cache time to catch up. A read from the server is "
+        "right at once, and costs a request.",
+        NO,
+    )
+    return rows
 
 
-def _foo(
-    screen: Screen, stage: Stage, controller: ProductionFooController
-) -> tuple[tuple[int, int], int, int]:
-    screen.ask("A Foo's controller writes its status. The write wakes it again. Why does that ever end?")
-    before, writes = controller.outcomes.statistics(), stage.counts["PUT"]
+def _touched(screen: Screen, stage: Stage, log: SyncLog) -> Syncs:
+    screen.ask(
+        "The plain Foo controller, as sample-controller, writes the status in every sync. The write "
+        "wakes it again. We change an annotation. Do the syncs ever end?"
+    )
+    before, writes = log.succeeded, stage.counts["PUT"]
     touch(stage)
-    settle(stage, controller)
-    touched = controller.outcomes.statistics().synced - before.synced, stage.counts["PUT"] - writes
-    screen.show(syncs_after_an_event=touched[0], status_writes=touched[1])
-    screen.reveal("A sync that finds no difference writes nothing. Without a write, no event comes:")
+    log.settle()
+    touched = Syncs(log.succeeded - before, stage.counts["PUT"] - writes)
+    screen.show(syncs_after_the_change=touched.syncs, status_writes=touched.writes)
+    screen.reveal(
+        "Yes. The server compares: a write that changes nothing keeps the version, and no event follows. The "
+        "production controller compares first, and saves the request:",
+        YES,
+    )
     screen.code(cut(ProductionFooController._sync_status, "status == foo.status", "return False"))
-    screen.tell("Now the Foo is scaled to 2, then to 3; the server refuses one status write with 409.")
-    stage.sandbox.faults.conflict(verbs=["update"], resources=["foos/status"], count=1)
-    scale(stage, 2)
-    scale(stage, 3)
-    refused = controller.outcomes.statistics().failed - before.failed
-    count = event_count(stage, at_least=2)
-    screen.show(syncs_that_failed=refused, available=available(stage), Events=f"1, count {count}")
-    screen.tell("409: that write was based on an old Foo; the retry read the new one. Equal Events are one.")
-    return touched, refused, count
+    return touched
 
 
-def two_writers(stage: Stage) -> list[tuple[str, str, str]]:
-    """
-    Label a Service in three ways; each time another writer has set its session affinity since we read it.
-
-    Returns: the request, the answer, and the affinity afterwards.
-    """
-    services = stage.client.resource(Service)
-
-    def update(read: Service) -> object:
-        return services.update(replace(read, metadata=replace(read.metadata, labels=LABELS)))
-
-    def blind_update(read: Service) -> object:
-        return update(replace(read, metadata=replace(read.metadata, resource_version="")))
-
-    def apply(_read: Service) -> object:
-        wanted = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": NAME, "labels": dict(LABELS)}}
-        return services.patch(
-            NAME, wanted, namespace="default", patch_type=PatchType.APPLY, field_manager=MANAGER
-        )
-
-    return [
-        ("update, with the version that was read", *_beside_another(stage, update)),
-        ("update, without a version", *_beside_another(stage, blind_update)),
-        ("apply of the label alone", *_beside_another(stage, apply)),
-    ]
-
-
-def _beside_another(stage: Stage, write: Callable[[Service], object]) -> tuple[str, str]:
-    services = stage.client.resource(Service)
-    metadata = ObjectMeta(name=NAME, namespace="default")
-    read = services.create(Service(metadata=metadata, spec=ServiceSpec(ports=(ServicePort(port=80),))))
-    stage.send("PATCH", PATH, {"spec": {"sessionAffinity": "ClientIP"}})
+def _looping(screen: Screen, stage: Stage, runnable: PlainFooRunnable) -> Loop:
+    screen.break_it(
+        "each sync writes a status that is new, such as a counter, or the time.", "Does it end now?"
+    )
+    controller, status = runnable.controller, CountingStatus(stage.client)
+    assert controller is not None
+    own = controller.update_foo_status
+    controller.update_foo_status = status  # type: ignore[method-assign] # on purpose: the bug
     try:
-        write(read)
-        answer = "accepted"
-    except Conflict:
-        answer = "409 Conflict"
-    left: dict[str, Any] = stage.send("GET", PATH)
-    services.delete(NAME, namespace="default")
-    return answer, left["spec"]["sessionAffinity"]
+        began = time.monotonic()
+        touch(stage)
+        until(lambda: status.writes >= ENOUGH_WRITES, "the writes")
+        loop = Loop(status.writes, time.monotonic() - began)
+    finally:
+        controller.update_foo_status = own  # type: ignore[method-assign]
+    screen.show(status_writes=loop.writes, per_second=round(loop.writes / loop.seconds))
+    screen.reveal("No: each write wakes the next sync. One Foo keeps a worker and the server busy.", NO)
+    return loop
 
 
-class Loop(NamedTuple):
-    """What one small change led to: status writes, and in how many seconds."""
+def _refused(screen: Screen, stage: Stage, log: SyncLog) -> tuple[str, int]:
+    screen.tell(
+        "The bug is mended. The Foo is scaled to 2, then to 3; the server refuses a status write with 409."
+    )
+    log.settle()
+    log.take_errors()
+    stage.sandbox.faults.conflict(verbs=["update"], resources=["foos/status"], count=1)
+    for replicas in (2, 3):
+        stage.send("PATCH", FOO, {"spec": {"replicas": replicas}})
+        until(lambda replicas=replicas: available(stage) == replicas, f"{replicas} replicas")  # type: ignore[misc]
+    error = log.once_failed()
+    count = event_count(stage, at_least=2)
+    screen.show(a_failed_sync=error, failed_syncs=len(log.errors), available=available(stage))
+    screen.show(Events=f"1, count {count}")
+    screen.tell(
+        "The failed sync was tried again, and its next write was based on the new Foo. A 409 comes without "
+        "any fault, too, when a sync is quicker than the watch: the cache has the Foo from before the last "
+        "write. Equal Events are one object with a count. At most 25 are sent at once about one Foo."
+    )
+    return error, count
 
-    writes: int
-    seconds: float
 
-
-class Loops(NamedTuple):
-    """Without the comparison: where each status is the same, and where each is another."""
-
-    same: Loop
-    other: Loop
-
-
-class CarelessStatus:
+class CountingStatus:
     """
-    Takes the place of _sync_status: it writes always.
+    Takes the place of update_foo_status: each write has another number.
 
     State: writes so far. Threads: the only worker's; the chapter reads.
     """
 
-    def __init__(self, client: Client, *, count: bool) -> None:
-        """Args: count = each write has another number; else the true number."""
+    def __init__(self, client: Client) -> None:
         self.writes = 0
         self._foos = client.resource(Foo)
-        self._count = count
 
-    def __call__(self, foo: Foo, deployment: Deployment, *, wrote_deployment: bool) -> bool:
+    def __call__(self, foo: Foo, deployment: Deployment) -> None:
         """Write the status. Raises: as update_status."""
-        del wrote_deployment
-        number = self.writes if self._count else deployment.status.available_replicas
-        self._foos.update_status(replace(foo, status=FooStatus(available_replicas=number)))
+        del deployment
+        self._foos.update_status(replace(foo, status=FooStatus(available_replicas=self.writes)))
         self.writes += 1
-        return True
-
-
-def careless(stage: Stage, controller: ProductionFooController, *, count: bool) -> Loop:
-    """
-    Let a controller write without comparing, and touch its Foo once.
-
-    Blocks: until it was written thirty times, or once and then not again for a moment.
-    """
-    status = CarelessStatus(stage.client, count=count)
-    own = controller._sync_status
-    controller._sync_status = status  # type: ignore[method-assign] # on purpose: the bug
-    try:
-        began = time.monotonic()
-        touch(stage)
-        until(lambda: status.writes >= (ENOUGH_WRITES if count else 1), "the writes")
-        seconds = time.monotonic() - began
-        if not count:
-            time.sleep(_LINGER_SECONDS)
-        return Loop(status.writes, seconds)
-    finally:
-        controller._sync_status = own  # type: ignore[method-assign]
-
-
-def without_comparison(screen: Screen, stage: Stage, controller: ProductionFooController) -> Loops:
-    """Tell what happens if a sync writes its status without a look at the one that is there."""
-    screen.break_it(
-        "leave the comparison out. Each sync writes the status, which is the same each time.",
-        "Does it ever end now?",
-    )
-    same = careless(stage, controller, count=False)
-    screen.show(status_writes=same.writes)
-    screen.reveal("Yes: the server saw that nothing was new, kept the version, and sent no event.", YES)
-    screen.break_it("each sync writes a status that is new, such as a counter, or the time.", "Does it end?")
-    other = careless(stage, controller, count=True)
-    screen.show(status_writes=other.writes, per_second=round(other.writes / other.seconds))
-    screen.reveal(
-        "No: each write wakes the next sync. One Foo keeps a worker and the server busy for ever.", NO
-    )
-    return Loops(same, other)
 
 
 def available(stage: Stage) -> int | None:
@@ -231,29 +225,6 @@ def available(stage: Stage) -> int | None:
 def touch(stage: Stage) -> None:
     """Change an annotation of the Foo, and nothing that matters to its controller."""
     stage.send("PATCH", FOO, {"metadata": {"annotations": {"touched": str(time.monotonic())}}})
-
-
-def started(stage: Stage, runnable: FooRunnable) -> ProductionFooController:
-    """The controller of a runnable that runs. Blocks: until it has nothing left to do for the first Foo."""
-    stage.apply()
-    until(lambda: available(stage) == 1, "the status")
-    assert runnable.controller is not None
-    settle(stage, runnable.controller)
-    return runnable.controller
-
-
-def settle(stage: Stage, controller: ProductionFooController) -> None:
-    """Block until the Foo has a status, and no sync has come for a moment."""
-    until(lambda: available(stage) is not None, "the status")
-    seen = -1
-    while seen != (seen := controller.outcomes.statistics().synced):
-        time.sleep(_LINGER_SECONDS)
-
-
-def scale(stage: Stage, replicas: int) -> None:
-    """Scale the Foo. Blocks: until its status shows so many available replicas."""
-    stage.send("PATCH", FOO, {"spec": {"replicas": replicas}})
-    until(lambda: available(stage) == replicas, f"{replicas} replicas")
 
 
 def event_count(stage: Stage, *, at_least: int) -> int:

@@ -60,7 +60,8 @@ def chapter(screen: Screen) -> End:
         with Replica(stage, "bob", clock) as bob:
             until(lambda: bob.synced and "ada" in bob.readiness(), "bob as a standby")
             screen.tell(
-                f"Two replicas of a controller run, ada and bob, on a clock {clock.times:g} times as fast."
+                "Two replicas of the production controller of Foos run, ada and bob, on a clock "
+                f"{clock.times:g} times as fast."
             )
             screen.ask("Which of them works, and what does the other one do meanwhile?")
             first = _show(screen, stage, ada, bob)

@@ -6,7 +6,7 @@ import time
 from typing import Any, Final, NamedTuple
 
 from handloop.apis.meta import new_controller_ref
-from handloop.controller.foo.runnable import add_foo
+from handloop.controller.foo.runnable import add_plain_foo
 from handloop.controller.foo.types import Foo
 from handloop.walkthrough.prediction import NO, Words
 from handloop.walkthrough.program import run_alone
@@ -33,11 +33,11 @@ class End(NamedTuple):
 def chapter(screen: Screen) -> End:
     """Tell the chapter."""
     with Stage() as stage:
-        with stage.running(lambda manager: add_foo(manager, workers=1)):
+        with stage.running(lambda manager: add_plain_foo(manager, workers=1)):
             for way in WAYS:
                 stage.apply(way.lower())
                 until(lambda way=way: _owners(stage, way.lower()), "a Deployment with its owner")  # type: ignore[misc]
-        screen.tell("The Foo controller has made a Deployment for each of three Foos. Each names its Foo:")
+        screen.tell("The plain Foo controller has made a Deployment for each of three Foos, which names it:")
         screen.show(**_owners(stage, "background")[0])
         screen.code(cut(new_controller_ref, "return OwnerReference", "block_owner_deletion"))
         screen.tell(

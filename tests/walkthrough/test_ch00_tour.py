@@ -16,7 +16,7 @@ def test_the_controller_makes_the_deployment_and_makes_it_again() -> None:
     assert end.creator == "sample-controller"
     assert end.before == ALL
     assert end.after >= ALL - {1}  # an open watch may need no further round
-    assert end.retries >= 1
+    assert any("500" in error or "InternalError" in error for error in end.errors)
     assert end.first_uid != end.second_uid
     assert end.second_uid in text
 

@@ -16,11 +16,10 @@ def test_the_sync_handler_looks_at_what_is() -> None:
     new, unchanged, scaled, foreign, gone = end.syncs
     assert new.requests == {"POST": 1, "PUT": 1}
     assert new.events == ["Normal Synced Foo synced successfully"]
-    assert unchanged.requests == {}
-    assert unchanged.events == []
-    assert scaled.requests == {"PATCH": 1}
+    assert unchanged.requests == {"PUT": 1}
+    assert scaled.requests == {"PATCH": 1, "PUT": 1}
     assert foreign.requests == {}
-    assert foreign.error.startswith("ResourceExistsError")
+    assert foreign.error.startswith("ReconcileError")
     assert foreign.events == [
         'Warning ErrResourceExists Resource "foo" already exists and is not managed by Foo'
     ]
@@ -28,12 +27,12 @@ def test_the_sync_handler_looks_at_what_is() -> None:
     assert gone.error == ""
     assert [executed(sync) for sync in end.syncs] == [
         ["creates", "writes status", "records Event"],
-        ["leaves it"],
-        ["scales it", "records Event"],
-        ["sees it is foreign"],
+        ["writes status", "records Event"],
+        ["scales it", "writes status", "records Event"],
+        ["refuses it"],
         ["finds no Foo"],
     ]
-    assert end.after_many.requests == {"POST": 1, "GET": 1}
+    assert end.after_many.requests == {"POST": 1, "PUT": 1}
     assert end.replicas == 4
     assert end.uids[0] == end.uids[1]
     assert "{'availableReplicas': 1}" in text

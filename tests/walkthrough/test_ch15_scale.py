@@ -6,7 +6,7 @@ from support.checks.chapters import told
 
 
 def test_what_grows_with_a_cluster() -> None:
-    """Each key is synced once, a hot one by one worker at a time; caches of less are smaller; a shard is left."""
+    """A key has one worker at a time; caches of less are smaller; an object that changes shards is gone."""
     end, _ = told(ch15_scale.chapter)
     assert [(end.work[workers].syncs, end.work[workers].most_on_one_key) for workers in CROWDS] == [
         (KEYS, 1)
