@@ -41,14 +41,14 @@ def test_the_list() -> None:
     """A line a chapter, with its exercise."""
     code, text = run("list")
     assert code == 0
-    assert [line.split()[0] for line in text.splitlines()[1:]] == [*map(str, range(len(CHAPTERS)))]
+    assert [line.split()[0] for line in text.splitlines()[1:]] == [str(chapter.number) for chapter in CHAPTERS]
     assert text.count("check ") == 5
 
 
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["99"], f"there is no chapter 99: they are 0 to {len(CHAPTERS) - 1}"),
+        (["99"], f"there is no chapter 99: they are 0 to {CHAPTERS[-1].number}"),
         (["\u00b2"], "there is no chapter"),
         (["check"], "`check` takes the number of a chapter"),
         (["check", "x"], "there is no chapter x"),
