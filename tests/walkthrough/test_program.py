@@ -41,7 +41,7 @@ def test_the_list() -> None:
     """A line a chapter, with its exercise."""
     code, text = run("list")
     assert code == 0
-    assert [line.split()[0] for line in text.splitlines()[1:]] == [str(chapter.number) for chapter in CHAPTERS]
+    assert [line.split()[0] for line in text.splitlines()[1:]] == [str(each.number) for each in CHAPTERS]
     assert text.count("check ") == 5
 
 
