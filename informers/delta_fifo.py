@@ -235,7 +235,7 @@ class DeltaFIFO(Generic[T]):
             batch = self._take_locked(max_keys)
             depth, started_at = len(self._queue), self._clock.now()
             try:
-                process(batch)
+                process(batch)  # of an informer: DeltaProcessor.process, and there Indexer.apply
             finally:
                 # after process: has_synced turns true only once the last initial object is in the store
                 self._count_down_locked(len(batch))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -114,6 +114,30 @@ def test_each_test_has_its_claim() -> None:
     taken_away = names_below("tests/walkthrough_claims")
     assert len(taken_away) > len(steps())
     assert taken_away - NAMED == set()
+
+
+def test_the_way_through_the_source_is_short() -> None:
+    """The functions of its last table are there, pass every step, and have at most 900 lines."""
+    rows = re.findall(r"^\|[ ()\d]*\| `([\w/]+\.py)` \| (`.*`) \|$", TEXT, re.MULTILINE)
+    lines = sum(len(text.splitlines()) for path, names in rows for text in functions(path, names))
+    assert 800 < lines <= 900
+    read = "".join(text for path, names in rows for text in functions(path, names))
+    assert [step.number for step in steps() if f"# ({step.number}) {step.words}" not in read] == []
+
+
+def functions(path: str, names: str) -> Iterator[str]:
+    """The sources of functions and methods; a method without its class is of the last class named."""
+    source, owner = (ROOT / path).read_text(encoding="utf-8"), ""
+    known = {}
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.FunctionDef):
+            known[node.name] = node
+        if isinstance(node, ast.ClassDef):
+            known |= {f"{node.name}.{one.name}": one for one in node.body if isinstance(one, ast.FunctionDef)}
+    for name in re.findall(r"`([\w.]+)`", names):
+        owner = name.partition(".")[0] if "." in name else owner
+        node = known.get(name) or known[f"{owner}.{name}"]
+        yield "\n".join(source.splitlines()[node.lineno - 1 : node.end_lineno])
 
 
 def test_its_links_lead_somewhere() -> None:
