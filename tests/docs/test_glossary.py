@@ -1,4 +1,4 @@
-"""docs/glossary.md: every class has a line, and every line a class."""
+"""docs/glossary.md: some thirty words with their scenes; every class has a line, and every line a class."""
 
 from __future__ import annotations
 
@@ -13,8 +13,31 @@ ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/glossary.md").read_text(encoding="utf-8")
 ROWS = re.findall(r"^\| \[`(\w+)`\]\(\.\./([\w/.]+)\) \| (.+?) \| (.+) \|$", PAGE, re.MULTILINE)
 LISTED = [(path, name) for name, path, _, _ in ROWS]
+WORDS = re.findall(r"^\| ([^`|]+) \| ([^|]+) \| (.+) \|$", PAGE.partition("\n## From")[0], re.MULTILINE)[1:]
 UPSTREAM = re.compile(r"(?:ours|[`*][\w.]+[`*].*, .*`[\w./-]+\.go`)")
 USED_BY_FOO = ("handloop ", "handloop.client.", "handloop.controller.runtime.")
+
+
+def test_the_words_come_first_and_are_few() -> None:
+    """One line each: what a reader learns before the index of classes."""
+    assert 25 <= len(WORDS) <= 30
+    assert [word for word, meaning, _ in WORDS if len(meaning) > 160] == []
+
+
+def test_each_word_has_its_scene() -> None:
+    """Its last cell is a link to a heading of these pages."""
+    links = [re.fullmatch(r"\[[^]]+\]\(([^)#]+)(?:#([^)]+))?\)", scene) for _, _, scene in WORDS]
+    assert [row for row, link in zip(WORDS, links, strict=True) if link is None] == []
+    assert [link[0] for link in links if link and not leads_somewhere(*link.groups())] == []
+
+
+def leads_somewhere(page: str, heading: str | None) -> bool:
+    """Whether the page is there, and has the heading if one is named."""
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    titles = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    return heading is None or heading in {
+        re.sub(r"[^\w -]", "", title).lower().replace(" ", "-") for title in titles
+    }
 
 
 def classes_of(path: str) -> set[str]:
