@@ -9,7 +9,7 @@ DEPLOYED := build/deploy
 INSTALL := tools/install.sh $(BIN)/python
 
 .DEFAULT_GOAL := help
-.PHONY: help venv install-dev run sandbox test test-nightly coverage compile-tests pictures docs lint format bench manifests lock audit distributions size clean
+.PHONY: help venv install-dev run sandbox test test-nightly coverage compile-tests pictures recordings docs lint format bench manifests lock audit distributions size clean
 .PHONY: bundle image build-installer install uninstall deploy undeploy e2e e2e-local e2e-examples
 
 help: ## print this menu
@@ -47,6 +47,9 @@ coverage: install-dev ## measure which lines and branches the tests run, the pro
 pictures: install-dev ## take the pictures of the live page anew, for README and docs; needs chromium
 	mkdir -p docs/live
 	WRITE_PICTURES=1 REQUIRE_CHROMIUM=1 $(BIN)/python -m pytest tests/walkthrough/live/test_pictures.py
+
+recordings: install-dev ## record the runs of the live page anew: docs/live-page/runs
+	$(BIN)/python -m tools.recorded_runs
 
 docs: install-dev ## build the site of the docs, build/docs/index.html; every warning is an error
 	$(BIN)/python -m sphinx -q -W --keep-going -d build/docs-trees docs build/docs

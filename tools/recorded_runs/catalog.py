@@ -2,81 +2,175 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+WORKER: Final = "worker-0"
+"""The only worker of each run."""
+PRESENT: Final = object()
+"""A fact of any value."""
+GAP: Final = 0
+"""The number of an entry between two processes, which says what happened."""
+
+
+class Mark(NamedTuple):
+    """A step that a run must show: the first one of this number, these facts and parts of words."""
+
+    name: str
+    step: int
+    component: str = ""
+    key: str = ""
+    facts: Mapping[str, Any] = {}
+    thread: str = ""
 
 
 class Run(NamedTuple):
     """
     One run: its name in addresses, its title, what it is about in one sentence.
 
-    marks name the steps that it must show; an address leads to each: `#run=NAME&at=MARK`.
+    marks come in this order; an address leads to each: `#run=NAME&at=MARK`.
     """
 
     name: str
     title: str
     about: str
-    marks: tuple[str, ...]
+    marks: tuple[Mark, ...]
 
+
+FOO: Final = "default/example-foo"
 
 RUNS: Final = (
     Run(
         "apply",
         "A Foo is applied",
         "One Foo goes through the twelve steps, and gets its Deployment and its status.",
-        ("listed", "added", "queued", "got", "read", "created", "status", "settled"),
+        (
+            Mark("listed", 1, "foos", facts={"listed": 0}),
+            Mark("added", 2, "foos", FOO, {"type": "Added"}),
+            Mark("stored", 5, "Foo", FOO, {"new": True}),
+            Mark("queued", 7, key=FOO),
+            Mark("got", 8, key=FOO),
+            Mark("read", 9, "foos", FOO, {"found": True}, WORKER),
+            Mark("created", 10, "deployments", facts={"verb": "create", "code": "201"}),
+            Mark("status", 10, "foos", FOO, {"verb": "update status", "code": "200"}),
+            Mark("forgotten", 11, key=FOO, facts={"forgotten": PRESENT}),
+            Mark("settled", 12, key=FOO, facts={"again": False}),
+            Mark("available", 5, "Deployment", FOO, {"new": False}),
+            Mark("reported", 10, "foos", FOO, {"verb": "update status", "code": "200"}),
+        ),
     ),
     Run(
         "merge",
         "Seven changes that merge",
         "A Foo changes seven times while the only worker is busy: seven adds, one sync.",
-        ("queued", "merged", "seventh", "got", "scaled"),
+        (
+            Mark("busy", 8, key="default/slow-foo"),
+            Mark("queued", 7, key=FOO, facts={"merged": False}),
+            Mark("merged", 7, key=FOO, facts={"merged": True}),
+            Mark("got", 8, key=FOO),
+            Mark("scaled", 10, "deployments", FOO, {"code": "200"}),
+        ),
     ),
     Run(
         "in-flight",
         "A change while a worker has the key",
-        "The Foo changes in the middle of its sync: the queue keeps its key in dirty, and done() queues it.",
-        ("got", "dirty", "again", "second"),
+        "The Deployment changes in the middle of a sync: the queue keeps the key, and done() queues it.",
+        (
+            Mark("got", 8, key=FOO),
+            Mark("dirty", 7, key=FOO, facts={"in_flight": True, "merged": False}),
+            Mark("again", 12, key=FOO, facts={"again": True}),
+            Mark("second", 8, key=FOO),
+            Mark("reported", 10, "foos", FOO, {"code": "200"}),
+        ),
     ),
     Run(
         "missing-done",
         "A missing done()",
         "A worker forgets done(): it is free, and no worker ever gets that key again.",
-        ("lost", "stuck", "done", "got"),
+        (
+            Mark("lost", 11, key=FOO, facts={"forgotten": PRESENT}),
+            Mark("stuck", 7, key=FOO, facts={"in_flight": True}),
+            Mark("free", 8, key="default/other-foo"),
+            Mark("done", 12, key=FOO, facts={"again": True}),
+            Mark("got", 8, key=FOO),
+        ),
     ),
     Run(
         "expired",
         "410 Gone, a new list, and a tombstone",
         "A watch breaks, a Foo is deleted meanwhile, and the server has forgotten the history since.",
-        ("broke", "expired", "listed", "tombstone"),
+        (
+            Mark("broke", 1, "foos", facts={"broke": PRESENT}),
+            Mark("expired", 1, "foos", facts={"expired": True}),
+            Mark("listing", 1, "foos", facts={"listing": PRESENT}),
+            Mark("listed", 1, "foos", facts={"listed": 1}),
+            Mark("tombstone", 2, "foos", "default/gone-foo", {"tombstone": True}),
+            Mark("dropped", 5, "Foo", "default/gone-foo", {"deleted": True}),
+        ),
     ),
     Run(
         "failures",
         "Three failures and their back-off",
         "The server refuses three creates: each wait is twice the one before, and a success forgets them.",
-        ("first", "second", "third", "created", "forgotten"),
+        (
+            Mark("first", 11, key=FOO, facts={"failures": 1}),
+            Mark("second", 11, key=FOO, facts={"failures": 2}),
+            Mark("third", 11, key=FOO, facts={"failures": 3}),
+            Mark("created", 10, "deployments", facts={"verb": "create", "code": "201"}),
+            Mark("forgotten", 11, key=FOO, facts={"forgotten": 3}),
+        ),
     ),
     Run(
         "conflict",
         "A stale cache and its 409",
         "Another writer was faster, and the cache does not know yet: the server refuses the old version.",
-        ("stale", "conflict", "retry", "fresh", "written"),
+        (
+            Mark("stale", 9, "foos", FOO, thread=WORKER),
+            Mark("conflict", 10, "foos", FOO, {"code": "409"}),
+            Mark("retry", 11, key=FOO, facts={"failures": 1}),
+            Mark("fresh", 5, "Foo", FOO),
+            Mark("written", 10, "foos", FOO, {"code": "200"}),
+        ),
     ),
     Run(
         "restart",
         "kill -9, and a new process",
         "The process dies between create and status; the next one lists, compares, and writes the rest.",
-        ("created", "killed", "listed", "got", "status"),
+        (
+            Mark("created", 10, "deployments", facts={"code": "201"}),
+            Mark("killed", GAP),
+            Mark("listed", 1, "foos", facts={"listed": 1}),
+            Mark("got", 8, key=FOO),
+            Mark("status", 10, "foos", FOO, {"code": "200"}),
+        ),
     ),
     Run(
         "lease",
         "The lease changes hands",
         "The leader loses the server and gives up; the standby takes the lease, and its workers begin.",
-        ("leads", "refused", "taken", "got"),
+        (
+            Mark("leads", 10, "leases", facts={"verb": "create"}),
+            Mark("refused", 10, "leases", facts={"code": "500"}),
+            Mark("gone", GAP),
+            Mark("waiting", 5, "Foo", FOO),
+            Mark("taken", 10, "leases", facts={"code": "200"}),
+            Mark("got", 8, key=FOO),
+            Mark("scaled", 10, "deployments", FOO, {"code": "200"}),
+        ),
     ),
     Run(
         "storm",
         "A storm of creates, and what stops it",
         "A Foo is gone, but not in the cache: the plain controller creates its Deployment again and again.",
-        ("stale", "created", "deleted", "again", "asked", "stopped"),
+        (
+            Mark("deleted", 5, "Deployment", FOO, {"deleted": True}),
+            Mark("stale", 9, "foos", FOO, {"found": True}, WORKER),
+            Mark("created", 10, "deployments", facts={"code": "201"}),
+            Mark("again", 5, "Deployment", FOO, {"deleted": True}),
+            Mark("over", 11, key=FOO, facts={"forgotten": PRESENT}),
+            Mark("hardened", GAP),
+            Mark("asked", 10, "foos", FOO, {"verb": "get", "code": "404"}),
+            Mark("stopped", 12, key=FOO, facts={"again": False}),
+        ),
     ),
 )
