@@ -108,20 +108,22 @@ def _update_index(step: Step, facts: Mapping[str, Any]) -> str:
     indexes = ", ".join(facts["indexes"]) or "no index"
     if facts.get("deleted"):
         return f"{step.component} {step.key} left its indexes: {indexes}."
+    if facts["resync"]:
+        return f"{step.component} {step.key} stays in its indexes: {indexes}."
     return f"{step.component} {step.key} was entered in its indexes: {indexes}."
 
 
 def _store(step: Step, facts: Mapping[str, Any]) -> str:
     if facts.get("resync"):
-        return f"A resync: {step.component} {step.key} stays in the store as it is."
+        return f"{step.component} {step.key} stays in the store as it is: nothing has changed."
     change = "left" if facts.get("deleted") else "is new in" if facts["new"] else "was replaced in"
     return f"{step.component} {step.key} {change} the store, before any handler hears of it."
 
 
 def _dispatch(step: Step, facts: Mapping[str, Any]) -> str:
-    kind = facts["what"].removesuffix("Notification").lower()
-    news = f"a resync of {step.key}, an update to itself," if facts["resync"] else f"the {kind} of {step.key}"
-    return f"{step.component} gets {news} and calls its handler on a thread of its own."
+    what = facts["what"].removesuffix("Notification").lower()
+    news = f"{step.key} once more, unchanged" if facts["resync"] else f"the {what} of {step.key}"
+    return f"{step.component} gets {news}, and calls its handler on a thread of its own."
 
 
 def _enqueue(step: Step, facts: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""Where the live page is: at the address that was given, or that of the sandbox which runs in this folder."""
+"""What `top` is asked to show: a page at an address or of the sandbox in this folder, and a key of it."""
 
 from __future__ import annotations
 
@@ -23,6 +23,17 @@ def parse_address(text: str) -> str:
         raise ArgumentTypeError(f"{text} is no address: give host:port or a URL, such as 127.0.0.1:8082")
     name = f"[{host}]" if ":" in host else host
     return f"{scheme}://{name}" + ("" if port is None else f":{port}")
+
+
+def parse_key(text: str) -> str:
+    """
+    The key of an object: `namespace/name`, or the name of one without a namespace.
+
+    Raises: ArgumentTypeError.
+    """
+    if text.count("/") > 1 or not all(text.split("/")):
+        raise ArgumentTypeError(f"{text!r} is no key: give namespace/name, such as default/example-foo")
+    return text
 
 
 def sandbox_url() -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
+from handloop.walkthrough.top.followed_key import SCROLLS, FollowedKey
 from handloop.walkthrough.top.screen_state import ScreenState
 from handloop.walkthrough.top.stream import Message
 
@@ -34,10 +35,15 @@ class KeyCommands:
     """
 
     def __init__(
-        self, screen: ScreenState, start: Callable[[Iterator[Message]], None], run_control: Callable[..., str]
+        self,
+        screen: ScreenState,
+        start: Callable[[Iterator[Message]], None],
+        run_control: Callable[..., str],
+        followed: FollowedKey | None = None,
     ) -> None:
         """Args: start reads messages in the background; run_control carries out (url, control, key)."""
         self._screen = screen
+        self._followed = followed
         self._start = start
         self._run_control = run_control
         self.ended = False
@@ -55,6 +61,10 @@ class KeyCommands:
         """The keys that do something now, and the answer to the last one."""
         offers = self._screen.state.get("controls", ())
         titles = {offer["name"]: offer["title"] for offer in offers if not offer["blocked"]}
+        if self._followed is not None:
+            allowed = " ".join(key for key, name in CONTROLS.items() if name in titles)
+            more = self.said or (f"{allowed} experiments, as without --follow" if allowed else "")
+            return f"{self._scrolling(self._followed)}\n{more}"
         keys = [f"{QUIT} quit", f"{HOLD} {'go on' if self.held else 'pause the display'}"]
         keys += [f"{key} {titles[name]}" for key, name in CONTROLS.items() if name in titles]
         if not offers:
@@ -65,20 +75,32 @@ class KeyCommands:
         self.said = ""
         if key == QUIT:
             self.ended = True
+        elif key == HOLD and self._followed is not None:
+            self._followed.freeze()
         elif key == HOLD:
             self.held = not self.held
+        elif key in SCROLLS:
+            if self._followed is not None:
+                self._followed.scroll(key)
         elif key not in CONTROLS:
             self.said = f"{key} does nothing here"
         elif self._screen.trouble:
             self.said = f"not connected: {self._screen.trouble}"
         else:
             self.said = "…"
-            self._start(self._answer(self._screen.url, CONTROLS[key], self._first_foo()))
+            self._start(self._answer(self._screen.url, CONTROLS[key], self._foo()))
 
     def _answer(self, url: str, control: str, key: str) -> Iterator[Message]:
         yield Message("said", self._run_control(url, control, key))
 
-    def _first_foo(self) -> str:
-        """The Foo that the page has chosen, too, before a user chooses another; "" = there is none."""
+    def _foo(self) -> str:
+        """The followed Foo, else that which the page has chosen before a user chooses; "" = there is none."""
+        if self._followed is not None:
+            return self._followed.key
         kinds = self._screen.state.get("objects", ())
         return next((row["key"] for kind in kinds if kind["kind"] == "Foo" for row in kind["rows"]), "")
+
+    def _scrolling(self, followed: FollowedKey) -> str:
+        where = f"{newer} newer below" if (newer := followed.newer()) else "at the newest"
+        hold = "go on" if followed.frozen else "hold"
+        return f"{QUIT} quit · {HOLD} {hold} · ↑ ↓ PgUp PgDn Home End scroll: {where}"

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import os
+import re
 import termios
 import tty
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Final
 
-_ESCAPE: Final = b"\x1b"
 _MOST_BYTES: Final = 64
+_KEY: Final = re.compile(r"\x1b(?:\[[0-9;]*[A-Za-z~]|O[A-Za-z])|\x1b[\[O]?[0-9;]*$|.", re.DOTALL)
+_NAMES: Final = {
+    **dict.fromkeys(("[A", "OA"), "up"),
+    **dict.fromkeys(("[B", "OB"), "down"),
+    "[5~": "page up",
+    "[6~": "page down",
+    **dict.fromkeys(("[H", "OH", "[1~", "[7~"), "home"),
+    **dict.fromkeys(("[F", "OF", "[4~", "[8~"), "end"),
+}
+"""What follows the escape of a key without a letter."""
 
 
 def has_keys(terminal: int) -> bool:
@@ -37,11 +47,14 @@ def single_keys(terminal: int) -> Iterator[None]:
 
 def typed(terminal: int) -> Iterator[str]:
     """
-    The keys, until the terminal is closed. Arrows and their like, which begin with an escape, are left out.
+    The keys, until the terminal is closed: letters, and the names of arrows and the like, such as `page up`.
 
-    Blocks: until the next key.
+    Others that begin with an escape are left out. Blocks: until the next key.
     """
     with suppress(OSError):
         while keys := os.read(terminal, _MOST_BYTES):
-            if not keys.startswith(_ESCAPE):
-                yield from keys.decode(errors="replace")
+            for key in _KEY.findall(keys.decode(errors="replace")):
+                if not key.startswith("\x1b"):
+                    yield key
+                elif name := _NAMES.get(key[1:]):
+                    yield name

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from handloop.walkthrough.top.screen_state import ScreenState, visible
+from handloop.walkthrough.top.followed_key import FollowedKey
+from handloop.walkthrough.top.screen_state import ScreenState, skipped, visible
 from handloop.walkthrough.top.stream import Message
 
 _CHANGING: Final = "oldest key "
@@ -19,34 +20,51 @@ class PlainLines:
     State: _said, by what it was about; _began, the time of the first step.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, followed: FollowedKey | None = None) -> None:
+        """Args: followed = only its steps, and the signs of health."""
+        self._followed = followed
         self._said: dict[str, str] = {}
         self._began: float | None = None
 
     def of(self, message: Message, screen: ScreenState) -> list[str]:
         """The lines for a message that the screen has taken in."""
+        if self._followed is not None:
+            return self._of_key(self._followed, message, screen)
         if message.event == "connected":
             # the snapshot comes next, and has it, too
             return []
         if message.event == "steps":
             return [visible(self._step(step)) for step in message.data]
-        skipped = [_skipped(screen.missed)] if message.event == "snapshot" and screen.missed != 0 else []
-        return [visible(line) for line in (*skipped, *self._changes(screen))]
+        gap = [skipped(screen.missed)] if message.event == "snapshot" and screen.missed != 0 else []
+        return [visible(line) for line in (*gap, *self._changes(_facts(screen)))]
+
+    def _of_key(self, followed: FollowedKey, message: Message, screen: ScreenState) -> list[str]:
+        steps = [_line(step) for step in followed.take(message)]
+        changes = self._changes({"signs": _signs(screen)}) if message.event != "connected" else ()
+        return [visible(line) for line in (*changes, *steps)]
 
     def _step(self, step: dict[str, Any]) -> str:
         self._began = step["t"] if self._began is None else self._began
-        return f"{step['t'] - self._began:10.4f} s  ({step['step']}) {step['why']}"
+        return _line({**step, "t": step["t"] - self._began})
 
-    def _changes(self, screen: ScreenState) -> Iterator[str]:
-        for subject, words in _facts(screen).items():
+    def _changes(self, facts: Mapping[str, str]) -> Iterator[str]:
+        for subject, words in facts.items():
             if self._said.get(subject) != words:
                 self._said[subject] = words
                 yield words
 
 
-def _facts(screen: ScreenState) -> dict[str, str]:
+def _line(step: Mapping[str, Any]) -> str:
+    return f"{step['t']:10.4f} s  ({step['step']}) {step['why']}"
+
+
+def _signs(screen: ScreenState) -> str:
     signs = [sign for sign in screen.health() if not sign.words.startswith(_CHANGING)]
-    facts = {"signs": "; ".join(f"{'ok' if sign.good else 'not ok'}: {sign.words}" for sign in signs)}
+    return "; ".join(f"{'ok' if sign.good else 'not ok'}: {sign.words}" for sign in signs)
+
+
+def _facts(screen: ScreenState) -> dict[str, str]:
+    facts = {"signs": _signs(screen)}
     for row in screen.state.get("informers", ()):
         words = row.get("state", "not started") + (f": {row['error']}" if row.get("error") else "")
         facts[f"informer {row['name']}"] = f"reflector of {row['plural']}: {words}"
@@ -58,7 +76,3 @@ def _facts(screen: ScreenState) -> dict[str, str]:
             wanted = f"{row['available'] or 0} of {row['desired']} replicas available"
             facts[f"{kind['kind']} {row['key']}"] = f"{kind['kind']} {row['key']}: {wanted}"
     return facts
-
-
-def _skipped(missed: int | None) -> str:
-    return "steps were not recorded meanwhile" if missed is None else f"+{missed} events skipped"

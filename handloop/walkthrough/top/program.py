@@ -1,8 +1,8 @@
 """
-The command line `top [--address ADDRESS] [--plain]`.
+The command line `top [--address ADDRESS] [--follow KEY] [--plain]`.
 
-Exit codes: 0 = the key q, Ctrl-C or a closed pipe, as there is no other end; 2 = the command line makes no
-sense, or rich is not installed.
+Exit codes: 0 = the key q, Ctrl-C or a closed pipe; 1 = there is no program to show; 2 = the command line
+makes no sense, or rich is not installed.
 """
 
 from __future__ import annotations
@@ -13,17 +13,20 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from itertools import chain, islice
 from typing import Final, TextIO
 
 from handloop.controller.cli.terminal import drop_unwritten
-from handloop.walkthrough.top.address import parse_address, sandbox_url
+from handloop.walkthrough.top.address import parse_address, parse_key, sandbox_url
+from handloop.walkthrough.top.followed_key import FollowedKey
 from handloop.walkthrough.top.key_commands import KeyCommands
 from handloop.walkthrough.top.message_queue import MessageQueue
 from handloop.walkthrough.top.plain_lines import PlainLines
-from handloop.walkthrough.top.screen_state import ScreenState
-from handloop.walkthrough.top.stream import Message, Stream
+from handloop.walkthrough.top.screen_state import ScreenState, visible
+from handloop.walkthrough.top.stream import Message, NoProgramError, Stream
 
 EXIT_OK: Final = 0
+EXIT_NO_PROGRAM: Final = 1
 EXIT_USAGE: Final = 2
 _KEYBOARD: Final = 0
 """The descriptor of the standard input."""
@@ -31,7 +34,7 @@ _KEYBOARD: Final = 0
 
 def main(arguments: Sequence[str], out: TextIO | None = None, source: Iterable[Message] | None = None) -> int:
     """
-    Show a running program until q or Ctrl-C. In the main thread only.
+    Show a running program until q or Ctrl-C, also when it ends and comes back. In the main thread only.
 
     Args: out None = the terminal; source None = the stream at the address. Returns: the exit code.
     Raises: ModuleNotFoundError where rich is needed and not installed.
@@ -39,11 +42,17 @@ def main(arguments: Sequence[str], out: TextIO | None = None, source: Iterable[M
     out = sys.stdout if out is None else out
     options = _parser().parse_args(arguments)
     find = sandbox_url if options.address is None else lambda: options.address
-    messages = Stream(find).messages() if source is None else source
+    messages = iter(Stream(find).messages() if source is None else source)
+    followed = None if options.follow is None else FollowedKey(options.follow)
     show = _show_plain if options.plain or not out.isatty() else _draw
     with _ended_by_signals():
         try:
-            show(messages, out)
+            # before the terminal is drawn on: there may be nothing to show
+            first = list(islice(messages, 1))
+            show(chain(first, messages), out, followed)
+        except NoProgramError as error:
+            sys.stderr.write(f"error: {visible(str(error))}\n")
+            return EXIT_NO_PROGRAM
         except KeyboardInterrupt:
             return EXIT_OK
         except BrokenPipeError:
@@ -65,6 +74,12 @@ def _parser() -> argparse.ArgumentParser:
         "without it, the sandbox that runs in this folder",
     )
     parser.add_argument(
+        "--follow",
+        metavar="NAMESPACE/NAME",
+        type=parse_key,
+        help="show the steps of one key alone, and what a worker does while it has the key; they scroll",
+    )
+    parser.add_argument(
         "--plain",
         action="store_true",
         help="one line a change, no cursor control; the default when the output is no terminal",
@@ -82,15 +97,15 @@ def _ended_by_signals() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _show_plain(messages: Iterable[Message], out: TextIO) -> None:
-    screen, lines = ScreenState(), PlainLines()
+def _show_plain(messages: Iterable[Message], out: TextIO, followed: FollowedKey | None) -> None:
+    screen, lines = ScreenState(), PlainLines(followed)
     for message in messages:
         screen.take(message)
         out.writelines(line + "\n" for line in lines.of(message, screen))
         out.flush()
 
 
-def _draw(messages: Iterable[Message], out: TextIO) -> None:
+def _draw(messages: Iterable[Message], out: TextIO, followed: FollowedKey | None) -> None:
     from rich.console import Console  # noqa: PLC0415 - --plain needs no library
     from rich.live import Live  # noqa: PLC0415 - the same
 
@@ -99,22 +114,24 @@ def _draw(messages: Iterable[Message], out: TextIO) -> None:
     from handloop.walkthrough.top.render import render, with_footer  # noqa: PLC0415 - the same
 
     screen = ScreenState()
-    with Live(render(screen), console=Console(file=out), screen=True, auto_refresh=False) as live:
+    takers = (screen,) if followed is None else (screen, followed)
+    with Live(render(screen, followed), console=Console(file=out), screen=True, auto_refresh=False) as live:
         if not has_keys(_KEYBOARD):
             for message in messages:
-                screen.take(message)
-                live.update(render(screen), refresh=True)
+                for taker in takers:
+                    taker.take(message)
+                live.update(render(screen, followed), refresh=True)
             return
         with single_keys(_KEYBOARD):
             merged = MessageQueue()
-            commands = KeyCommands(screen, partial(merged.follow, "top-control"), run_control)
+            commands = KeyCommands(screen, partial(merged.follow, "top-control"), run_control, followed)
             merged.follow("top-stream", messages)
             merged.follow("top-keys", (Message("key", key) for key in typed(_KEYBOARD)))
-            shown = render(screen)
+            shown = render(screen, followed)
             for message in merged:
-                screen.take(message)
-                commands.take(message)
+                for taker in (*takers, commands):
+                    taker.take(message)
                 if commands.ended:
                     return
-                shown = shown if commands.held else render(screen)
+                shown = shown if commands.held else render(screen, followed)
                 live.update(with_footer(shown, commands.footer(), live.console), refresh=True)

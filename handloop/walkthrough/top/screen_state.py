@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 from handloop.walkthrough.top.stream import Message
 
 SENTENCES: Final = 5
+_MOST_CHARACTERS: Final = 120
 OLD_SECONDS: Final = 10.0
 """A key that has been in need of work for so long is no good sign."""
 
@@ -19,6 +20,11 @@ _INVISIBLE: Final = dict.fromkeys((*range(32), *range(127, 160)), "\N{REPLACEMEN
 def visible(text: str) -> str:
     """The text, with a sign in place of each control character: a terminal obeys those."""
     return text.translate(_INVISIBLE)
+
+
+def skipped(missed: int | None) -> str:
+    """What a gap of so many steps is called, None = nobody knows of how many."""
+    return "steps were not recorded meanwhile" if missed is None else f"+{missed} events skipped"
 
 
 class Health(NamedTuple):
@@ -51,6 +57,8 @@ class ScreenState:
                 self.url, self.trouble = message.data, ""
             case "lost":
                 self.trouble = message.data
+            case "end":
+                self.trouble = f"the program ends: {message.data['reason']}"
             case "snapshot":
                 self.state, self.missed = message.data["state"], message.data["missed"]
             case "state":
@@ -71,10 +79,20 @@ class ScreenState:
         signs.append(_election(state["election"]))
         paused = [queue["name"] for queue in state["queues"] if queue["paused"]]
         signs += [Health(good=False, words=f"{name}: workers paused") for name in paused]
+        if failing := _failing(state):
+            signs.append(Health(good=False, words=failing))
         ages = [queue["oldest"] for queue in state["queues"] if queue["oldest"] is not None]
         if ages:
             signs.append(Health(max(ages) < OLD_SECONDS, f"oldest key {max(ages):.1f} s"))
         return signs
+
+
+def _failing(state: Mapping[str, Any]) -> str:
+    """A key that waits after a failure, with its error; and how many others there are."""
+    reasons = {one["key"]: one["reason"] for one in state["results"] if one["outcome"] == "failed"}
+    keys = [one["key"] for queue in state["queues"] for one in queue["delayed"] if one["failures"]]
+    words = next((f"{key} fails: {reasons[key]}" for key in keys if reasons.get(key)), "")
+    return words and words[:_MOST_CHARACTERS] + (f", and {len(keys) - 1} more" if len(keys) > 1 else "")
 
 
 def _election(election: Mapping[str, Any] | None) -> Health:

@@ -21,19 +21,23 @@ class Message(NamedTuple):
     """
     One message.
 
-    event is `snapshot`, `steps` or `state` with the data of docs/live.md; `connected` with the page's URL;
-    `lost` with a sentence; or, from a reader, `key` with a key, and `said` with the answer to it.
+    event is `snapshot`, `steps`, `state` or `end` with the data of docs/live.md; `connected` with the page's
+    URL; `lost` with a sentence; or, from a reader, `key` with a key, and `said` with the answer to it.
     """
 
     event: str
     data: Any
 
 
+class NoProgramError(OSError):
+    """Nothing serves a live page there; the text says what was found, or what to type."""
+
+
 class Stream:
     """
-    The messages of one page, for ever. Threads: the caller's.
+    The messages of one page. Threads: the caller's.
 
-    State: _last_id, with which the page goes on where the stream broke.
+    State: _last_id, with which the page goes on where the stream broke; _found, whether there was a page.
     """
 
     def __init__(self, find: Callable[[], str], *, pause: Callable[[float], None] = time.sleep) -> None:
@@ -41,18 +45,26 @@ class Stream:
         self._find = find
         self._pause = pause
         self._last_id = ""
+        self._found = False
 
     def messages(self) -> Iterator[Message]:
         """
-        Every message; between two connections one with the reason.
+        Every message, for ever; between two connections one with the reason.
 
+        Raises: NoProgramError if there is no page at first.
         Blocks: until the next message; at most SILENCE_SECONDS while the page is silent.
         """
         while True:
             try:
-                yield from self._connection()
-                yield Message("lost", "the program ended the stream; waiting for it to come back")
+                why = ""
+                for message in self._connection():
+                    why = message.data["reason"] if message.event == "end" else why
+                    yield message
+                ended = f"the program ended ({why})" if why else "the program ended the stream"
+                yield Message("lost", f"{ended}; waiting for it to come back")
             except (OSError, HTTPException, ValueError) as error:
+                if not self._found:
+                    raise NoProgramError(_reason(error)) from error
                 yield Message("lost", f"{_reason(error)}; trying again every second")
             self._pause(RETRY_SECONDS)
 
@@ -65,6 +77,7 @@ class Stream:
         with opened(request) as answer:
             if answer.headers.get_content_type() != "text/event-stream":
                 raise ValueError(f"{url} serves something else than a live page")
+            self._found = True
             yield Message("connected", url)
             for event, event_id, data in events(answer):
                 self._last_id = event_id or self._last_id

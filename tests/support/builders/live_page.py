@@ -17,7 +17,7 @@ CONNECTED = Message("connected", "http://127.0.0.1:8082")
 
 def state(**changes: Any) -> dict[str, Any]:
     """A running Foo controller; one key waits after its second failure."""
-    keys: dict[str, Any] = {name: [] for name in ("queued", "dirty", "processing")}
+    keys: dict[str, Any] = {name: [] for name in ("queued", "dirty", "processing", "stuck")}
     delayed = [{"key": "default/a", "seconds": 2.56, "failures": 2}]
     informer = {"name": "foos.samplecontroller.k8s.io", "plural": "foos", "kind": "Foo", "state": "WATCHING"}
     reflector = {
@@ -30,8 +30,23 @@ def state(**changes: Any) -> dict[str, Any]:
     }
     listeners = {"listeners": [{"name": "listener-foos-1", "pending": 3, "handled": 7}]}
     counts = {"queued": 0, "dirty": 0, "processing": 0, "delayed": 1}
-    queue = {"name": "foo", "paused": False, "oldest": None, "counts": counts, **keys, "delayed": delayed}
-    result = {"queue": "foo", "key": "default/a", "outcome": "failed", "seconds": 0.008, "retrySeconds": 2.56}
+    queue = {
+        "name": "foo",
+        "paused": False,
+        "oldest": None,
+        "counts": counts,
+        **keys,
+        "delayed": delayed,
+        "stuck": [],
+    }
+    result = {
+        "queue": "foo",
+        "key": "default/a",
+        "outcome": "failed",
+        "reason": "Conflict: old",
+        "seconds": 0.008,
+        "retrySeconds": 2.56,
+    }
     worker = {"name": "worker-0", "key": "default/b", "seconds": 0.5}
     rows = [{"key": "default/a", "desired": 3, "available": 2}]
     return {
@@ -42,7 +57,7 @@ def state(**changes: Any) -> dict[str, Any]:
             informer | reflector | listeners | {"fifo": 0, "objects": 1, "indexes": {"namespace": 1}}
         ],
         "queues": [queue],
-        "workers": [worker, {"name": "worker-1", "key": ""}],
+        "workers": [worker, {"name": "worker-1", "key": "", "unknown": False}],
         "results": [result],
         "objects": [{"kind": "Foo", "count": 1, "rows": rows}],
         **changes,
@@ -56,7 +71,8 @@ def snapshot(*, missed: int | None = 0, **changes: Any) -> Message:
 
 def step(number: int, why: str, at: float = 1.0) -> dict[str, Any]:
     """One step."""
-    return {"seq": 1, "t": at, "step": number, "key": "default/a", "component": "foo", "why": why}
+    told = {"seq": 1, "t": at, "step": number, "key": "default/a", "component": "foo", "why": why}
+    return {**told, "thread": "worker-0"}
 
 
 def screen(*messages: Message) -> ScreenState:

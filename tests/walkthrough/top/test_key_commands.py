@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from handloop.walkthrough.live.controls import CONTROLS as PAGES
+from handloop.walkthrough.top.followed_key import FollowedKey
 from handloop.walkthrough.top.key_commands import CONTROLS, KeyCommands
 from handloop.walkthrough.top.stream import Message
-from support.builders.live_page import CONNECTED, screen, snapshot
+from support.builders.live_page import CONNECTED, screen, snapshot, step
 
 
 def offer(name: str, *, blocked: str = "") -> dict[str, Any]:
@@ -17,9 +18,12 @@ def offer(name: str, *, blocked: str = "") -> dict[str, Any]:
 class Reader:
     """Key commands whose experiments are carried out at once, and keep their arguments."""
 
-    def __init__(self, *messages: Message) -> None:
+    def __init__(self, *messages: Message, followed: FollowedKey | None = None) -> None:
         self.commands = KeyCommands(
-            screen(*messages), lambda answers: [*map(self.commands.take, answers)].clear(), self.run_control
+            screen(*messages),
+            lambda answers: [*map(self.commands.take, answers)].clear(),
+            self.run_control,
+            followed,
         )
 
     def run_control(self, *asked: str) -> str:
@@ -68,3 +72,20 @@ def test_a_key_that_does_nothing_reports_it() -> None:
     assert reader.press("f") == "not connected: the connection broke"
     assert reader.commands.footer().endswith("\nnot connected: the connection broke")
     assert reader.press("p") == ""
+
+
+def test_with_a_followed_key_keys_scroll_and_act_on_it() -> None:
+    """The key p holds its window, and the footer has two lines; without one the scrolling keys do nothing."""
+    followed = FollowedKey("default/b")
+    reader = Reader(CONNECTED, snapshot(controls=[offer("fail")]), followed=followed)
+    assert reader.press("f") == "http://127.0.0.1:8082 fail default/b"
+    followed.take(Message("steps", [step(7, "a") | {"key": "default/b"}] * 9))
+    reader.press("up")
+    words = (
+        "q quit · p hold · ↑ ↓ PgUp PgDn Home End scroll: 1 newer below\nf experiments, as without --follow"
+    )
+    assert reader.commands.footer() == words
+    reader.press("p")
+    assert (followed.frozen, reader.commands.held) == (True, False)
+    assert "p go on" in reader.commands.footer()
+    assert Reader(CONNECTED, snapshot()).press("up") == ""

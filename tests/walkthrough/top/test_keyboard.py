@@ -16,6 +16,7 @@ from typing import Final
 
 import pytest
 
+from handloop.seams.step_trace import TRACE
 from handloop.walkthrough.top.keyboard import has_keys, single_keys, typed
 from support.builders.live_page import page_with_controls
 from support.rigs.program import ROOT, inherited
@@ -34,7 +35,7 @@ def terminal() -> Iterator[tuple[int, int]]:
 
 
 def test_keys_come_at_once_and_the_terminal_is_as_before(terminal: tuple[int, int]) -> None:
-    """Without Return; arrows are no keys; a keyboard that is gone ends it."""
+    """Without Return; a keyboard that is gone ends it."""
     keyboard, program = terminal
     before = termios.tcgetattr(program)
     with suppress(LookupError), single_keys(program):
@@ -44,12 +45,18 @@ def test_keys_come_at_once_and_the_terminal_is_as_before(terminal: tuple[int, in
         assert [next(keys), next(keys)] == ["p", "f"]
         raise LookupError
     assert termios.tcgetattr(program) == before
+    os.close(keyboard)
+    assert list(typed(program)) == []
+
+
+def test_keys_without_a_letter_have_names(terminal: tuple[int, int]) -> None:
+    """As terminals send them, several at once; function keys and a lone escape are left out."""
+    keyboard, program = terminal
     with single_keys(program):
-        os.write(keyboard, b"\x1b[A")
-        assert select.select([program], [], [], SECONDS)[0]
+        os.write(keyboard, b"\x1b[A\x1bOBa\x1b[5~\x1b[6~\x1b[H\x1b[4~\x1b[15~\x1b[1;5Ab\x1b")
         keys = typed(program)
-        os.close(keyboard)
-        assert list(keys) == []
+        seen = [next(keys) for _ in range(8)]
+    assert seen == ["up", "down", "a", "page up", "page down", "home", "end", "b"]
 
 
 def test_a_foreign_terminal_has_no_keys(terminal: tuple[int, int]) -> None:
@@ -78,7 +85,7 @@ def test_a_pipe_has_no_keys() -> None:
 class Top:
     """`top` on a terminal of its own, as its session's foreground."""
 
-    def __init__(self, port: int, terminal: tuple[int, int]) -> None:
+    def __init__(self, port: int, terminal: tuple[int, int], *arguments: str) -> None:
         self.keyboard, program = terminal
         self.shown = ""
         # as a shell does: the terminal is its own, and Ctrl-C is heeded, for any parent of these tests
@@ -88,7 +95,7 @@ class Top:
             "os.execv(sys.executable, [sys.executable, '-m', 'handloop', 'top', *sys.argv[1:]])"
         )
         self.process = subprocess.Popen(
-            [sys.executable, "-c", code, f"--address=127.0.0.1:{port}"],
+            [sys.executable, "-c", code, f"--address=127.0.0.1:{port}", *arguments],
             cwd=ROOT,
             env={**inherited(), "TERM": "xterm", "LINES": "40", "COLUMNS": "150"},
             stdin=program,
@@ -122,8 +129,8 @@ class Top:
 
 
 @contextmanager
-def top_on(terminal: tuple[int, int], port: int) -> Iterator[Top]:
-    top = Top(port, terminal)
+def top_on(terminal: tuple[int, int], port: int, *arguments: str) -> Iterator[Top]:
+    top = Top(port, terminal, *arguments)
     try:
         yield top
     finally:
@@ -161,5 +168,21 @@ def test_keys_act_on_the_program(terminal: tuple[int, int]) -> None:
         top.wait("nothing answers")
         top.press("w")
         top.wait("not connected: ")
+        top.press("q")
+        assert top.end() == 0
+
+
+def test_a_followed_key_is_scrolled_by_keys(terminal: tuple[int, int]) -> None:
+    """Back, and to the newest again."""
+    arguments = ("--follow", "default/a")
+    with page_with_controls(allowed=False) as server, top_on(terminal, server.port, *arguments) as top:
+        top.wait("no step of default/a yet")
+        for number in range(99):
+            TRACE.tell(12, "foo", "default/a", again=bool(number % 2))
+        top.wait("default/a left processing")
+        top.press("\x1b[5~")
+        top.wait("newer below")
+        top.press("\x1b[F")
+        top.wait("at the newest")
         top.press("q")
         assert top.end() == 0

@@ -14,11 +14,11 @@ import pytest
 
 from handloop.walkthrough.top.program import main
 from handloop.walkthrough.top.stream import Message
-from support.builders.live_page import CONNECTED, snapshot, step
+from support.builders.live_page import CONNECTED, new_server, serving, snapshot, step
 from support.checks.output import WatchedText
 
 ROOT = Path(__file__).parents[3]
-TOP = [sys.executable, "-m", "handloop", "top", "--address=127.0.0.1:1"]
+TOP = [sys.executable, "-m", "handloop", "top"]
 
 
 def interrupted(*messages: Message) -> Iterator[Message]:
@@ -49,20 +49,52 @@ def test_on_a_terminal_it_draws_and_leaves_it_as_it_was(monkeypatch: pytest.Monk
 
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_it_in_order(ending: signal.Signals) -> None:
-    """Exit code 0, no traceback; what it could not reach is on the screen."""
-    with subprocess.Popen(
-        TOP,
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        # what a shell starts in the background ignores it, and hands that down
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 - only a signal
-    ) as started:
+    """Exit code 0, no traceback; also while it waits for a program that has ended."""
+    with (
+        serving(new_server()) as server,
+        subprocess.Popen(
+            [*TOP, f"--address=127.0.0.1:{server.port}"],
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            # what a shell starts in the background ignores it, and hands that down
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 - only a signal
+        ) as started,
+    ):
         assert started.stdout is not None
-        assert b"nothing answers at 127.0.0.1:1: connection refused" in started.stdout.readline()
+        assert b"connected to" in started.stdout.readline()
+        server.stop()
+        while b"nothing answers at" not in started.stdout.readline():
+            pass
         started.send_signal(ending)
         _, complaints = started.communicate(timeout=20)
     assert (started.returncode, complaints) == (0, b"")
+
+
+def test_without_a_program_it_says_so_and_ends(tmp_path: Path) -> None:
+    """At an address where nothing serves, and in a folder without a sandbox; nothing is drawn."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    for arguments, says in (
+        (["--address=127.0.0.1:1"], "error: nothing answers at 127.0.0.1:1: connection refused\n"),
+        (
+            ["--follow=default/a"],
+            "error: no sandbox with a live page runs in this folder (.sandbox/live-url is",
+        ),
+    ):
+        ended = subprocess.run(
+            [*TOP, *arguments], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+        )
+        assert (ended.returncode, ended.stdout) == (1, "")
+        assert ended.stderr.startswith(says)
+
+
+def test_a_key_that_is_none_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    """With what to give."""
+    for key in ("a/b/c", "/a", "a/", ""):
+        with pytest.raises(SystemExit) as caught:
+            main(["--follow", key])
+        assert caught.value.code == 2
+        assert "give namespace/name, such as default/example-foo" in capsys.readouterr().err
 
 
 def test_a_reader_that_goes_away_ends_it() -> None:

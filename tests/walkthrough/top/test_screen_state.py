@@ -36,6 +36,7 @@ def test_the_connection_is_the_first_sign() -> None:
     ("changes", "sign"),
     [
         ({"ready": False}, (False, "the controllers have not started yet")),
+        ({}, (False, "default/a fails: Conflict: old")),
         ({"synced": False}, (False, "caches not synced")),
         ({"synced": True}, (True, "caches synced")),
         ({"election": None}, (True, "no election")),
@@ -49,3 +50,15 @@ def test_the_connection_is_the_first_sign() -> None:
 def test_each_sign_of_health(changes: dict[str, Any], sign: tuple[bool, str]) -> None:
     """In words, as on the page."""
     assert sign in signs(screen(CONNECTED, snapshot(**changes)))
+
+
+def test_of_many_keys_that_fail_one_is_named() -> None:
+    """With how many others there are; one that only waits, or waits for another queue's retry, is none."""
+    failed = {"outcome": "failed", "reason": "Conflict: old"}
+    delayed = [
+        {"key": key, "seconds": 1.0, "failures": failures} for key, failures in (("b", 0), ("c", 2), ("a", 1))
+    ]
+    results = [failed | {"key": "a"}, failed | {"key": "b"}]
+    changes: dict[str, Any] = {"queues": [state()["queues"][0] | {"delayed": delayed}], "results": results}
+    assert (False, "a fails: Conflict: old, and 1 more") in signs(screen(CONNECTED, snapshot(**changes)))
+    assert "the program ends: why" in signs(screen(CONNECTED, Message("end", {"reason": "why"})))[0][1]

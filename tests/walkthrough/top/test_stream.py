@@ -10,7 +10,7 @@ from contextlib import closing
 import pytest
 
 from handloop.seams.step_trace import TRACE
-from handloop.walkthrough.top.stream import Message, Stream, events
+from handloop.walkthrough.top.stream import Message, NoProgramError, Stream, events
 from support.builders.live_page import new_server, serving
 from support.servers.wire_server import WireServer, closing_after
 
@@ -33,19 +33,23 @@ def test_a_program_that_goes_away_and_comes_back() -> None:
         assert next(told).data["state"]["ready"] is False
         TRACE.tell(12, "foo", "default/a", again=False)
         assert next_of(told, "steps").data[0]["key"] == "default/a"
-    assert "ended the stream" in next_of(told, "lost").data or "broke" in next_of(told, "lost").data
-    assert next(told).data.startswith(f"nothing answers at 127.0.0.1:{port}: ")
+    assert next_of(told, "end").data == {"reason": "the program was stopped"}
+    ended = "the program ended (the program was stopped); waiting for it to come back"
+    assert next_of(told, "lost").data == ended
+    refused = f"nothing answers at 127.0.0.1:{port}: connection refused; trying again every second"
+    assert next(told).data == refused
     with serving(new_server(port=port)):
         assert next_of(told, "connected")
         assert next(told).event == "snapshot"
 
 
-def test_a_server_that_is_not_there_is_reported_in_one_sentence() -> None:
-    """With the address, and that it goes on."""
+def test_a_server_that_is_not_there_is_an_error_of_one_sentence() -> None:
+    """With the address: there is nothing to wait for."""
     with closing(socket.create_server(("127.0.0.1", 0))) as taken:
         port = taken.getsockname()[1]
-    sentence = next(messages(f"http://127.0.0.1:{port}")).data
-    assert sentence == f"nothing answers at 127.0.0.1:{port}: connection refused; trying again every second"
+    with pytest.raises(NoProgramError) as caught:
+        next(messages(f"http://127.0.0.1:{port}"))
+    assert str(caught.value) == f"nothing answers at 127.0.0.1:{port}: connection refused"
 
 
 @pytest.mark.parametrize(
@@ -58,8 +62,8 @@ def test_a_server_that_is_not_there_is_reported_in_one_sentence() -> None:
 )
 def test_something_else_at_the_address_is_reported(answer: bytes, says: str) -> None:
     """A page of another kind, a refusal with its reason, and a peer that does not speak HTTP."""
-    with WireServer(closing_after(answer)) as server:
-        assert says in next(messages(server.url)).data
+    with WireServer(closing_after(answer)) as server, pytest.raises(NoProgramError, match=says):
+        next(messages(server.url))
 
 
 def test_the_events_of_a_stream() -> None:
