@@ -13,12 +13,16 @@ from sphinx.application import Sphinx
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
+from docs.extensions import live_page  # noqa: E402 - found by the line above
+
 project = "handloop"
 release = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
 
 extensions = ["myst_parser", "sphinx.ext.autodoc"]
-extensions += [f"docs.extensions.{name}" for name in ("face", "flags", "metrics")]
+extensions += [f"docs.extensions.{name}" for name in ("face", "flags", "live_page", "metrics")]
+exclude_patterns = [live_page.FOLDER]  # not a page: see docs/extensions/live_page.py
 myst_heading_anchors = 4
+myst_url_schemes = {"http": None, "https": None, live_page.SCHEME: {"url": "{{path}}#{{fragment}}"}}
 smartquotes = False  # a docstring's "" is two quotes
 autodoc_typehints = "none"
 autodoc_preserve_defaults = True
@@ -43,7 +47,7 @@ PAGES = {
     "sandbox-project": "sandbox/README.md",
     "sandbox-changelog": "sandbox/CHANGELOG.md",
 }
-LINK = re.compile(r"\[(?P<text>[^][]*)\]\((?!#|https?:)(?P<path>[^)#]+)(?P<heading>#[^)]*)?\)")
+LINK = re.compile(r"\[(?P<text>[^][]*)\]\((?!#|\w+:)(?P<path>[^)#]+)(?P<heading>#[^)]*)?\)")
 
 
 def read(_app: Sphinx, name: str, source: list[str]) -> None:
@@ -64,6 +68,7 @@ def read(_app: Sphinx, name: str, source: list[str]) -> None:
         path = os.path.relpath(of_site.get(target, target), here)
         return f"[{match['text']}]({path}{match['heading'] or ''})"
 
+    source[0] = live_page.LINK.sub(live_page.link_from(here), source[0])
     source[0] = LINK.sub(link, source[0])
 
 

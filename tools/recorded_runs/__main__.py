@@ -1,7 +1,8 @@
 """
 Makes the recorded runs of the live page anew: `python -m tools.recorded_runs [NAME ...]`, no name = all.
 
-It writes docs/live-page/runs, and prints what is in each.
+It writes docs/live-page/runs, and prints what is in each. With `--retell` it keeps the steps, and so what an
+address leads to; it only renews their sentences.
 """
 
 from __future__ import annotations
@@ -10,14 +11,17 @@ import sys
 
 from handloop.walkthrough.quiet_logs import quiet_logs
 from tools.recorded_runs.catalog import RUNS
-from tools.recorded_runs.recording import recording
+from tools.recorded_runs.recording import recording, retold
 from tools.recorded_runs.scripts import SCRIPTS
-from tools.recorded_runs.shelf import write
+from tools.recorded_runs.shelf import read, write
 
-with quiet_logs():
-    for run in RUNS:
-        if run.name in (sys.argv[1:] or SCRIPTS):
-            document = recording(run, SCRIPTS[run.name]())
-            size = write(document)
-            steps, seconds = document["steps"], document["steps"][-1]["t"]
-            print(f"{run.name}: {len(steps)} steps in {seconds:.1f} s, {size:,} bytes, {document['marks']}")  # noqa: T201
+names = {word for word in sys.argv[1:] if word != "--retell"}
+for run in RUNS:
+    if run.name in (names or SCRIPTS):
+        with quiet_logs():
+            document = (
+                retold(run, read(run.name)) if "--retell" in sys.argv else recording(run, SCRIPTS[run.name]())
+            )
+        size = write(document)
+        steps, seconds = document["steps"], document["steps"][-1]["t"]
+        print(f"{run.name}: {len(steps)} steps in {seconds:.1f} s, {size:,} bytes, {document['marks']}")  # noqa: T201

@@ -13,6 +13,9 @@ GAP: Final = 0
 """The number of an entry between two processes, which says what happened."""
 
 
+FOO: Final = "default/example-foo"
+
+
 class Mark(NamedTuple):
     """A step that a run must show: the first one of this number, these facts and parts of words."""
 
@@ -28,16 +31,17 @@ class Run(NamedTuple):
     """
     One run: its name in addresses, its title, what it is about in one sentence.
 
-    marks come in this order; an address leads to each: `#run=NAME&at=MARK`.
+    marks come in this order; an address leads to each: `#run=NAME&at=MARK`. key is the only one to show at
+    first, "" = all; shows are the page's filters to turn on.
     """
 
     name: str
     title: str
     about: str
     marks: tuple[Mark, ...]
+    key: str = FOO
+    shows: tuple[str, ...] = ()
 
-
-FOO: Final = "default/example-foo"
 
 RUNS: Final = (
     Run(
@@ -70,6 +74,7 @@ RUNS: Final = (
             Mark("got", 8, key=FOO),
             Mark("scaled", 10, "deployments", FOO, {"code": "200"}),
         ),
+        key="",
     ),
     Run(
         "in-flight",
@@ -94,6 +99,7 @@ RUNS: Final = (
             Mark("done", 12, key=FOO, facts={"again": True}),
             Mark("got", 8, key=FOO),
         ),
+        key="",
     ),
     Run(
         "expired",
@@ -107,6 +113,7 @@ RUNS: Final = (
             Mark("tombstone", 2, "foos", "default/gone-foo", {"tombstone": True}),
             Mark("dropped", 5, "Foo", "default/gone-foo", {"deleted": True}),
         ),
+        key="",
     ),
     Run(
         "failures",
@@ -157,6 +164,7 @@ RUNS: Final = (
             Mark("got", 8, key=FOO),
             Mark("scaled", 10, "deployments", FOO, {"code": "200"}),
         ),
+        shows=("events",),
     ),
     Run(
         "storm",

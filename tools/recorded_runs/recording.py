@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from tools.recorded_runs.catalog import PRESENT, Mark, Run
+from handloop.walkthrough.live.explain import explain
+from handloop.walkthrough.live.recorder import Step
+from tools.recorded_runs.catalog import GAP, PRESENT, Mark, Run
 from tools.recorded_runs.tape import Entry
 
 _WRITE: Final = 10
@@ -36,14 +38,25 @@ def recording(run: Run, parts: Sequence[Iterable[Entry]]) -> dict[str, Any]:
             states[len(steps)] = entry["state"]  # the newest one, if what came between was not chosen
         else:
             steps.append({**entry, "seq": len(steps) + 1, "t": round(entry["t"] - begun_at, 6)})
-    return {
-        "name": run.name,
-        "title": run.title,
-        "about": run.about,
-        "marks": _marked(run, steps),
-        "steps": steps,
-        "states": [{"seq": seq, "state": state} for seq, state in states.items()],
-    }
+    kept = [{"seq": seq, "state": state} for seq, state in states.items()]
+    return {**_head(run, steps), "steps": steps, "states": kept}
+
+
+def retold(run: Run, document: Mapping[str, Any]) -> dict[str, Any]:
+    """The same steps with today's sentences, title and marks. Raises: MarkMissingError."""
+    steps = [step if step["step"] == GAP else {**step, "why": sentence(step)} for step in document["steps"]]
+    return {**_head(run, steps), "steps": steps, "states": document["states"]}
+
+
+def _head(run: Run, steps: Sequence[Entry]) -> dict[str, Any]:
+    words = {"name": run.name, "title": run.title, "about": run.about, "key": run.key}
+    return {**words, "shows": list(run.shows), "marks": _marked(run, steps)}
+
+
+def sentence(step: Mapping[str, Any]) -> str:
+    """What the page would say of a step now."""
+    words = ("thread", "step", "component", "key", "facts")
+    return explain(Step(step["seq"], step["t"], *(step[word] for word in words)))
 
 
 def _chosen(entries: Iterable[Entry]) -> Iterator[Entry]:

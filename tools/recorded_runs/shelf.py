@@ -20,7 +20,7 @@ _NOTHING: Final = object()
 def write(document: Mapping[str, Any], folder: Path = FOLDER) -> int:
     """Keep a document in the repository: a step, or the changes of a state, per line. Returns: its bytes."""
     kept = {**document, "states": list(_shrunk(document["states"]))}
-    lines = {key: value for key, value in kept.items() if isinstance(value, list)}
+    lines = {key: kept[key] for key in ("steps", "states")}
     head = json.dumps({key: value for key, value in kept.items() if key not in lines}, ensure_ascii=False)
     body = [
         f'"{key}": [\n'
@@ -42,7 +42,7 @@ def read(name: str, folder: Path = FOLDER) -> dict[str, Any]:
 def _shrunk(states: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     before: Any = {}
     for entry in states:
-        yield {"seq": entry["seq"], "changes": dict(_changes(before, entry["state"], ()))}
+        yield {"seq": entry["seq"], "changes": dict(sorted(_changes(before, entry["state"], ())))}
         before = entry["state"]
 
 

@@ -1,0 +1,60 @@
+"""
+The live page without a program: `live-page/` of the site plays the recorded runs.
+
+Its files are those that a running program serves. Beside them stand the runs, as scripts, because a page from
+a folder may load scripts and nothing else. A link to `live-page/#run=merge&at=merged` leads there:
+in the repository the folder's README answers it, in the site the page.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+from sphinx.application import Sphinx
+
+from handloop.walkthrough.live.page_data import NAME, PAGE, page_data
+from tools.recorded_runs.catalog import RUNS
+from tools.recorded_runs.shelf import read
+
+DOCS: Final = Path(__file__).parents[1]
+FOLDER: Final = "live-page"
+SCHEME: Final = "live"
+"""What a link to the page has in the text that Sphinx reads: it is no page of Sphinx'."""
+LINK: Final = re.compile(rf"\]\([^)#\s]*\b{FOLDER}/(?P<place>#[^)\s]*)?\)")
+
+
+def build(folder: Path) -> None:
+    """Write the page with its runs into a folder."""
+    for file in PAGE.iterdir():
+        text = file.read_text(encoding="utf-8").replace("{{token}}", "")
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / file.name).write_text(text, encoding="utf-8")
+    data = folder / NAME
+    data.parent.mkdir(exist_ok=True)
+    runs = [{"name": run.name, "title": run.title, "about": run.about} for run in RUNS]
+    data.write_text(page_data(runs), encoding="utf-8")
+    for run in RUNS:
+        text = json.dumps(read(run.name), separators=(",", ":"), ensure_ascii=False)
+        (data.parent / f"{run.name}.js").write_text(f"window.handloopRun({text});\n", encoding="utf-8")
+
+
+def link_from(folder: Path) -> Callable[[re.Match[str]], str]:
+    """What takes the place of a LINK in a page of a folder."""
+    up = os.path.relpath(DOCS / FOLDER, folder)
+    return lambda found: f"]({SCHEME}:{up}/index.html{found['place'] or ''})"
+
+
+def _finished(app: Sphinx, error: Exception | None) -> None:
+    if error is None and app.builder.format == "html":
+        build(Path(app.outdir) / FOLDER)
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Called by Sphinx."""
+    app.connect("build-finished", _finished)
+    return {"parallel_read_safe": True}
