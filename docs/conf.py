@@ -50,11 +50,12 @@ PAGES = {
 LINK = re.compile(r"\[(?P<text>[^][]*)\]\((?!#|\w+:)(?P<path>[^)#]+)(?P<heading>#[^)]*)?\)")
 
 
-def read(_app: Sphinx, name: str, source: list[str]) -> None:
+def read(app: Sphinx, name: str, source: list[str]) -> None:
     """Take such pages from there, lead links to them to the site's, and links to folders nowhere."""
     here = ROOT / "docs" / Path(name).parent
     folder = here
     if name in PAGES:
+        app.env.note_dependency(str(ROOT / PAGES[name]))
         folder = (ROOT / PAGES[name]).parent
         source[0] = (ROOT / PAGES[name]).read_text(encoding="utf-8")
     of_site = {ROOT / path: ROOT / "docs" / f"{page}.md" for page, path in PAGES.items()}

@@ -9,14 +9,17 @@ import sys
 from collections.abc import Mapping
 from html import unescape
 from pathlib import Path
+from urllib.parse import parse_qs
 
 import pytest
 
 import handloop
+from docs.extensions.live_page import FOLDER, LINK, link_from
 from handloop import testing
 from handloop.controller.cli.options import FLAGS, spelling
 from support.checks.docs_page import DOCS
 from support.checks.metric_table import TABLE
+from tools.recorded_runs.shelf import read
 
 KIT = (*testing.__all__, "RunningSandbox", "RefusedError", "RunningOperator", "SettableClock", "Faults")
 
@@ -121,6 +124,37 @@ def dead_links(site: Path, texts: Mapping[Path, str]) -> list[str]:
         for target in set(re.findall(r'<a [^>]*href="([^":]+)"', text)):
             path, _, anchor = unescape(target).partition("#")
             there = (page.parent / path).resolve() if path else page
-            if not there.exists() or (anchor and there in anchors and anchor not in anchors[there]):
+            if there.parent.name == FOLDER and there in texts:
+                is_there = not anchor or is_shown(parse_qs(anchor, keep_blank_values=True))
+            else:
+                is_there = there.exists() and (not anchor or anchor in anchors.get(there, {anchor}))
+            if not is_there:
                 dead.append(f"{page.relative_to(site)}: {target}")
     return dead
+
+
+def is_shown(place: Mapping[str, list[str]]) -> bool:
+    """Whether the live page has the step that an address names."""
+    if "follow" in place:
+        return place.keys() <= {"follow", "scene"}
+    (name,) = place["run"]
+    run = read(name)
+    steps = [str(step["seq"]) for step in run["steps"]]
+    return set(place.get("at", [])) <= run["marks"].keys() and set(place.get("step", [])) <= set(steps)
+
+
+def test_a_link_to_a_step_that_is_not_there_is_dead() -> None:
+    """An address by mark, by number; and one without either."""
+    assert all(
+        is_shown(parse_qs(place)) for place in ("run=merge", "run=merge&at=merged", "run=merge&step=1")
+    )
+    assert not any(is_shown(parse_qs(place)) for place in ("run=merge&at=x", "run=merge&step=0"))
+
+
+def test_a_link_to_the_live_page_leads_there_from_any_folder() -> None:
+    """In the repository it leads to the folder; in the site, to the page in it."""
+    text = "[a](docs/live-page/#run=merge) [![b](docs/b.gif)](docs/live-page/) [c](live.md)"
+    assert LINK.sub(link_from(DOCS), text) == (
+        "[a](live:live-page/index.html#run=merge) [![b](docs/b.gif)](live:live-page/index.html) [c](live.md)"
+    )
+    assert LINK.sub(link_from(DOCS / "how-to"), "[a](../live-page/)") == "[a](live:../live-page/index.html)"
