@@ -27,8 +27,10 @@ OF_USERS: Final = {
     ),
 }
 """Files that users make, or a command for them; beside the blocks of the docs that have a name."""
-OF_OTHERS: Final = {"docs/design/operator-bundle.md", "build/docs/index.html"}
-"""Of operator-framework; and a page that a build makes."""
+OF_OTHERS: Final = {
+    *("docs/design/operator-bundle.md", "build/docs/index.html", "build/docs/live-page/index.html")
+}
+"""Of operator-framework; and pages that a build makes."""
 FILE: Final = re.compile(
     r"(?<![\w./:*<{$)-])(?:\.\.?/)*(/?[\w./-]*\w\.(?:pyi?|md|ya?ml|toml|sh|html))\b(?![\w/(])"
 )
