@@ -75,8 +75,12 @@ def handled_error() -> str:
 
 
 def short_text(error: BaseException) -> str:
-    """The class and the text of an error, in one line of at most 200 characters."""
-    text = " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")
+    """The class and the text of an error, in one line of at most 200 characters. Raises nothing."""
+    try:
+        text = str(error)[: 2 * _MOST_CHARACTERS]
+    except Exception:  # noqa: BLE001 - an author's __str__; the step must go on
+        text = ""
+    text = " ".join(f"{type(error).__name__}: {text}".split()).removesuffix(":")
     return text if len(text) <= _MOST_CHARACTERS else text[: _MOST_CHARACTERS - 1] + "…"
 
 

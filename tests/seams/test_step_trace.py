@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from handloop.controller.foo.runnable import add_foo
+from handloop.controller.foo.runnable import add_foo, add_plain_foo
 from handloop.controller.foo.types import Foo
 from handloop.seams.step_trace import StepTrace, handled_error, short_text
 from handloop.testing.eventually import eventually
@@ -45,11 +46,19 @@ def test_a_thread_has_a_key_from_the_get_to_the_done() -> None:
     assert has_key == [False, True, False, False, False]
 
 
+class UntoldError(Exception):
+    """One whose text cannot be made."""
+
+    def __str__(self) -> str:
+        raise ValueError
+
+
 @pytest.mark.parametrize(
     ("error", "text"),
     [
         (ValueError("two\n  lines"), "ValueError: two lines"),
         (KeyError(), "KeyError"),
+        (UntoldError(), "UntoldError"),
         (ValueError("x" * 500), f"ValueError: {'x' * 187}…"),
     ],
 )
@@ -67,11 +76,12 @@ def test_the_handled_error_is_that_of_the_thread() -> None:
     assert handled_error() == ""
 
 
-def test_every_step_of_a_foo_is_reported() -> None:
+@pytest.mark.parametrize("add", [add_foo, add_plain_foo])
+def test_every_step_of_a_foo_is_reported(add: Callable[..., object]) -> None:
     """From the bytes to the write and back, each with the key, and with what the step's part knows."""
     cluster = ManagedSandbox(Foo)
     manager = cluster.manager()
-    add_foo(manager, workers=1)
+    add(manager, workers=1)
     # refused once: so there is a retry, too
     cluster.sandbox.faults.error(500, verbs=["create"], resources=["deployments"], count=1)
     with told_steps() as told, cluster.running(manager):

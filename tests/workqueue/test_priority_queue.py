@@ -10,6 +10,7 @@ from handloop.workqueue.priority_queue import LOW_PRIORITY, PriorityOrder, Prior
 from handloop.workqueue.queue import ShutDown
 from support.builders.queues import assert_nothing_comes_within, priority_queue
 from support.checks.threads import Background
+from support.checks.told_steps import NO, told_steps
 
 
 @pytest.fixture
@@ -90,6 +91,18 @@ def test_a_failed_item_keeps_its_priority(queue: PriorityQueue[str], clock: Fake
 
     wait_for_depths(queue, {LOW_PRIORITY: 1, 3: 1})
     assert queue.num_requeues("a") == 1
+
+
+def test_a_failed_item_is_told_with_its_error(queue: PriorityQueue[str]) -> None:
+    """As by the other queue: step (11), with the real delay."""
+    with told_steps() as told:
+        try:
+            int("no")
+        except ValueError:
+            queue.add_rate_limited("a", at_least_seconds=7)
+    assert [facts for number, *_, facts in told if number == 11] == [
+        {"seconds": 7, "failures": 1, "error": NO}
+    ]
 
 
 def test_a_delayed_item_has_the_highest_priority_asked_for(

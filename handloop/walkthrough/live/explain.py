@@ -171,8 +171,10 @@ def _forget(step: Step, facts: Mapping[str, Any]) -> str:
 
 
 def _waits(step: Step, facts: Mapping[str, Any]) -> str:
-    why = f"{step.key} has to wait ({facts['waits']})" if facts["waits"] else f"{step.key} asks to wait"
-    return f"{why}: it comes back in {seconds_text(facts['seconds'])}. No failure is counted."
+    when = f"it comes back in {seconds_text(facts['seconds'])}. No failure is counted."
+    if facts["waits"]:
+        return f"{step.key} has to wait ({facts['waits']}): {when}"
+    return f"{step.key} asked for another sync later: {when}"
 
 
 def _failed(step: Step, facts: Mapping[str, Any]) -> str:

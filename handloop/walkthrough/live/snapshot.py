@@ -140,11 +140,11 @@ class _Workers:
         """Args: waiting threads waited in a get() after the step since; steps were read after that."""
         self._now = now
         self._since = since
-        self._threads = {
-            thread.name: thread.ident in waiting
-            for thread in threading.enumerate()
-            if _WORKER.fullmatch(thread.name)
-        }
+        self._threads: dict[str, bool] = {}
+        for thread in threading.enumerate():
+            if _WORKER.fullmatch(thread.name):
+                waits = self._threads.get(thread.name, True) and thread.ident in waiting
+                self._threads[thread.name] = waits
         self.ended: list[Sync] = []
         self._left: list[Sync] = []
         self._busy: dict[str, Sync] = {}

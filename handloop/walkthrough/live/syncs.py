@@ -36,24 +36,26 @@ class Sync(NamedTuple):
 
 def syncs(steps: Iterable[Step]) -> list[Sync]:
     """The syncs that begin in these steps, in the order of their ends; those without an end last."""
-    under_way: dict[str, Sync] = {}
+    # also by queue: controllers by hand name their threads alike
+    under_way: dict[tuple[str, str], Sync] = {}
     left: dict[tuple[str, str], Sync] = {}
     ended = []
     for step in steps:
+        worker = (step.thread, step.component)
         if step.number == GET:
-            if (before := under_way.get(step.thread)) is not None:
+            if (before := under_way.get(worker)) is not None:
                 left[before.queue, before.key] = before._replace(left=True)
-            under_way[step.thread] = Sync(step.component, step.key, step.thread, step.seq, step.at)
+            under_way[worker] = Sync(step.component, step.key, step.thread, step.seq, step.at)
             continue
         if step.number == DONE:
             left.pop((step.component, step.key), None)
-        sync = under_way.get(step.thread)
-        if sync is None or (sync.queue, sync.key) != (step.component, step.key):
+        sync = under_way.get(worker)
+        if sync is None or sync.key != step.key:
             continue
         if step.number == _FORGET_OR_ADD_RATE_LIMITED:
-            under_way[step.thread] = sync._replace(**_outcome(sync, step.facts))
+            under_way[worker] = sync._replace(**_outcome(sync, step.facts))
         elif step.number == DONE:
-            ended.append(under_way.pop(step.thread)._replace(ended=step.seq, ended_at=step.at))
+            ended.append(under_way.pop(worker)._replace(ended=step.seq, ended_at=step.at))
     return [*ended, *left.values(), *under_way.values()]
 
 

@@ -54,18 +54,24 @@ class Stream:
         Raises: NoProgramError if there is no page at first.
         Blocks: until the next message; at most SILENCE_SECONDS while the page is silent.
         """
+        ended = ""
         while True:
             try:
-                why = ""
                 for message in self._connection():
-                    why = message.data["reason"] if message.event == "end" else why
+                    if message.event in ("end", "connected"):
+                        ended = (
+                            f"the program ended ({message.data['reason']}): "
+                            if message.event == "end"
+                            else ""
+                        )
                     yield message
-                ended = f"the program ended ({why})" if why else "the program ended the stream"
-                yield Message("lost", f"{ended}; waiting for it to come back")
+                yield Message(
+                    "lost", f"{ended or 'the program ended the stream: '}waiting for it to come back"
+                )
             except (OSError, HTTPException, ValueError) as error:
                 if not self._found:
                     raise NoProgramError(_reason(error)) from error
-                yield Message("lost", f"{_reason(error)}; trying again every second")
+                yield Message("lost", f"{ended}{_reason(error)}; trying again every second")
             self._pause(RETRY_SECONDS)
 
     def _connection(self) -> Iterator[Message]:

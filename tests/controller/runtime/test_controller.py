@@ -19,7 +19,7 @@ from handloop.controller.runtime.controller import (
     Controller,
     ControllerOptions,
 )
-from handloop.controller.runtime.reconcile import ReconcileError, Result, TerminalError
+from handloop.controller.runtime.reconcile import ReconcileError, Result, TerminalError, WaitError
 from handloop.controller.runtime.reconcile_queue import Cause
 from handloop.controller.runtime.runnable import WorkersBusyError
 from handloop.informers.keys import ObjectName
@@ -30,6 +30,7 @@ from handloop.workqueue.priority_queue import LOW_PRIORITY
 from support.checks.api_errors import api_error
 from support.checks.captured_logs import captured_logs
 from support.checks.threads import Background, Gate
+from support.checks.told_steps import told_steps
 from support.rigs.reconcile_rig import NAME, RESYNCED, UPDATED, ReconcileRig
 
 SECONDS = 20.0
@@ -160,6 +161,28 @@ def test_after_a_write_without_an_answer_the_watch_gets_time() -> None:
     assert len(rig.calls) == 3
     rig.pass_time(0.1)
     assert len(rig.calls) == 4
+
+
+@pytest.mark.parametrize(
+    ("error", "facts"),
+    [
+        (
+            api_error(429, "TooManyRequests", retry_after_seconds=7),
+            {"error": "TooManyRequests: ", "failures": 1, "seconds": 7},
+        ),
+        (WaitError("not yet"), {"waits": "WaitError: not yet", "seconds": 30}),
+        (TerminalError("never"), {"error": "TerminalError: never", "failures": 0, "seconds": None}),
+    ],
+)
+def test_a_viewer_sees_why_a_reconcile_did_not_settle(error: Exception, facts: dict[str, Any]) -> None:
+    """The error, and when the name really comes back; a wait is no failure."""
+    rig = ReconcileRig(raising(error))
+    with told_steps() as told:
+        rig.change()
+    (seen,) = [facts for number, *_, facts in told if number == 11 and "seconds" in facts]
+    why = "waits" if "waits" in facts else "error"
+    assert seen.pop(why).startswith(facts.pop(why))
+    assert seen == facts
 
 
 def test_a_terminal_error_waits_for_a_change() -> None:

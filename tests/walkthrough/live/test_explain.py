@@ -100,7 +100,7 @@ def step(number: int, component: str = "foo", key: str = "default/a", **facts: A
             "for good (TerminalError: no)",
         ),
         (step(11, seconds=10.0, waits="HeldBack: x"), "has to wait (HeldBack: x): it comes back in 10 s"),
-        (step(11, seconds=30.0, waits=""), "asks to wait: it comes back in 30 s"),
+        (step(11, seconds=30.0, waits=""), "asked for another sync later: it comes back in 30 s"),
     ],
 )
 def test_a_sentence_explains_the_facts(told: Step, words: str) -> None:

@@ -6,10 +6,12 @@ import json
 import re
 import socket
 import urllib.request
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from handloop.controller.cli.live_page import live_page
+from handloop.controller.cli.values import LOOPBACK
 from handloop.controller.runtime.serving.bind_address import BindAddress
 from handloop.testing.eventually import eventually as until
 from handloop.walkthrough.top.actions import run_control
@@ -68,6 +70,15 @@ def test_a_lost_lease_is_the_end_of_the_page(tmp_path: Path) -> None:
         state = next(one.data for one in reversed(seen) if one.event == "state")
         assert (state["election"]["leading"], state["election"]["holder"]) == (False, "somebody-else")
         assert program.wait() == 1
+
+
+def test_an_error_that_ends_the_program_is_its_reason() -> None:
+    """For the viewers of its page."""
+    with suppress(LookupError), live_page(new_options(debug_listen=LOOPBACK)) as page:
+        told = Stream(lambda: page.shown.removesuffix("/debug/live/"), pause=lambda _: None).messages()
+        assert next(told).event == "connected"
+        raise LookupError("no such thing")
+    assert next(one.data for one in told if one.event == "end") == {"reason": "LookupError: no such thing"}
 
 
 def test_a_viewer_outlives_a_program_that_is_killed(tmp_path: Path) -> None:

@@ -60,6 +60,15 @@ def test_a_sync_without_done_is_left_when_its_thread_goes_on() -> None:
     assert [(sync.key, sync.left) for sync in syncs(told)] == [("b", False)]
 
 
+def test_threads_of_one_name_have_a_queue_each() -> None:
+    """Each keeps its own key."""
+    told = [step(1, 8, "a"), step(2, 8, "b", component="bar"), step(3, 12, "a", again=False)]
+    assert [(sync.queue, sync.key, sync.ended, sync.left) for sync in syncs(told)] == [
+        ("foo", "a", 3, False),
+        ("bar", "b", None, False),
+    ]
+
+
 def test_a_sync_that_began_before_the_recording_is_left_out() -> None:
     """Its key is not known."""
     assert syncs([step(1, 11, "a", forgotten=0), step(2, 12, "a", again=False)]) == []

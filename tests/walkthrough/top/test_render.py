@@ -119,12 +119,16 @@ def test_before_the_first_message_it_shows_what_to_do() -> None:
 
 @pytest.mark.parametrize("width", [40, 80, 200])
 def test_no_line_is_wider_than_the_terminal(width: int) -> None:
-    """With a long name; a long list of keys ends with the number of the others."""
+    """With long names: each column keeps its place, and the name of the queue its letters."""
     queue = state()["queues"][0]
-    many = queue | {"queued": [f"default/{'long-' * 12}{n}" for n in range(9)]}
-    many["counts"] = queue["counts"] | {"queued": 9}
+    keys = [f"default/{'long-' * 12}{n}" for n in range(9)]
+    many = queue | {"queued": keys, "dirty": keys}
+    many["counts"] = queue["counts"] | {"queued": 9, "dirty": 9}
     seen = drawn(CONNECTED, snapshot(queues=[many]), width=width)
     assert max(map(len, seen.splitlines())) <= width
+    (heads,) = [line.split() for line in seen.splitlines() if line.startswith("queue ")]
+    assert heads == ["queue", "dirty", "processing", "queue", "waiting"] or width == 40
+    assert "\nfoo " in seen
 
 
 def test_its_reports_are_text() -> None:

@@ -34,10 +34,10 @@ def test_a_program_that_goes_away_and_comes_back() -> None:
         TRACE.tell(12, "foo", "default/a", again=False)
         assert next_of(told, "steps").data[0]["key"] == "default/a"
     assert next_of(told, "end").data == {"reason": "the program was stopped"}
-    ended = "the program ended (the program was stopped); waiting for it to come back"
-    assert next_of(told, "lost").data == ended
+    ended = "the program ended (the program was stopped): "
+    assert next_of(told, "lost").data == f"{ended}waiting for it to come back"
     refused = f"nothing answers at 127.0.0.1:{port}: connection refused; trying again every second"
-    assert next(told).data == refused
+    assert next(told).data == ended + refused
     with serving(new_server(port=port)):
         assert next_of(told, "connected")
         assert next(told).event == "snapshot"
