@@ -21,8 +21,8 @@ def process(key, deltas, store, tell):
     """
     deltas  pairs (type, object), oldest first; a type is Added, Updated, Deleted, Replaced or Sync
     store   store.get_by_key(key), store.add(object), store.delete(object or tombstone)
-    tell    once for each delta: tell("delete", key) for Deleted; otherwise tell("update", key) if the
-            store had the key, tell("add", key) if not
+    tell    once for each delta, when the store has it: tell("delete", key) for Deleted; otherwise
+            tell("update", key) if the store had the key before, tell("add", key) if not
     """
     for delta_type, obj in deltas:
         if delta_type == "Added":
@@ -33,6 +33,9 @@ def process(key, deltas, store, tell):
 
 _EACH: Final = "Deltas of a key come together. Each of them changes the store, and each is told."
 _NEW: Final = "The type says how the FIFO heard of an object. Ask the store whether it is new: get_by_key."
+_FIRST: Final = (
+    "First store.add or store.delete, then tell: a handler wakes a worker, and that one asks the store."
+)
 _TOMBSTONE: Final = (
     "A Deleted may hold DeletedFinalStateUnknown(key, obj), which has no metadata. store.delete takes both."
 )
@@ -44,6 +47,7 @@ class _Informer:
     def __init__(self, process: Any) -> None:
         self.store: Indexer[Foo] = Indexer()
         self.fifo: DeltaFIFO[Foo] = DeltaFIFO(self.store)
+        self.early = ""
         self._process = process
 
     def pop(self) -> list[tuple[str, str]]:
@@ -54,12 +58,26 @@ class _Informer:
             for deltas, _ in batch:
                 first = deltas[0].object
                 key = getattr(first, "key", "") or f"default/{first.metadata.name}"
-                self._process(
-                    key, [tuple(delta) for delta in deltas], self.store, lambda *what: told.append(what)
-                )
+                untold = [None if delta.type is DeltaType.DELETED else delta.object for delta in deltas]
+
+                def tell(what: str, key: str, *, untold: list[Foo | None] = untold) -> None:
+                    told.append((what, key))
+                    self._look(untold.pop(0) if untold else None, what, key)
+
+                self._process(key, [tuple(delta) for delta in deltas], self.store, tell)
 
         self.fifo.pop_batch(process)
         return told
+
+    def expect_stored_first(self) -> None:
+        """Raise WrongError if a handler was told what the store did not have yet."""
+        expect(not self.early, self.early, _FIRST)
+
+    def _look(self, wanted: Foo | None, what: str, key: str) -> None:
+        """Look into the store, as a handler or a worker may do now."""
+        stored = self.store.get_by_key(key)
+        if stored != wanted and not self.early:
+            self.early = f"when you told {what!r}, the store had {_said(stored)}, not {_said(wanted)}"
 
     def events(self, *events: tuple[DeltaType, Foo]) -> list[tuple[str, str]]:
         """Queue watch events, then pop."""
@@ -87,6 +105,7 @@ def check(load: Load) -> Iterator[str]:
     stored = informer.store.get_by_key(a)
     expect(stored == _foo("a", 2), f"after Added and Updated of a Foo the store has {_said(stored)}", _EACH)
     expect(told == [("add", a), ("update", a)], f"after Added and Updated you told {told}", _EACH)
+    informer.expect_stored_first()
     yield "Added and Updated, which came together, reached the store and the handlers in their order"
     told = informer.relist(_foo("a", 3))
     expect(told == [("update", a)], f"after Replaced of a stored Foo you told {told}", _NEW)
@@ -103,12 +122,14 @@ def check(load: Load) -> Iterator[str]:
         raise WrongError(f"the deletion that nobody saw raised: {error}", _TOMBSTONE) from error
     expect(told == [("delete", a)], f"after a Deleted with a tombstone you told {told}", _TOMBSTONE)
     expect(informer.store.get_by_key(a) is None, "the store still has a Foo that was deleted", _TOMBSTONE)
+    informer.expect_stored_first()
     yield "the tombstone took the Foo out of the store"
     told = informer.events((DeltaType.ADDED, _foo("b", 1)), (DeltaType.DELETED, _foo("b", 1)))
     expect(
         told == [("add", "default/b"), ("delete", "default/b")], f"Added and Deleted: you told {told}", _EACH
     )
     expect(not informer.store.list_keys(), "the store still has a Foo that was deleted", _EACH)
+    informer.expect_stored_first()
     yield "a Foo that came and went before the pop is gone"
 
 

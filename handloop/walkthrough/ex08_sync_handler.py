@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any, Final
 
 from handloop.apis.apps_v1 import Deployment
-from handloop.client.errors import AlreadyExists
+from handloop.client.errors import AlreadyExists, InternalError
 from handloop.controller.foo.types import Foo
 from handloop.informers.indexer import Indexer
 from handloop.informers.keys import ObjectName
 from handloop.walkthrough.exercise import Exercise, Load, WrongError, expect
-from handloop.walkthrough.stage import DEPLOYMENTS, FOOS, Stage
+from handloop.walkthrough.stage import DEPLOYMENTS, FOOS, SAMPLE, Stage
 
 START: Final = '''\
 """Chapter 8: make what is like what is wanted."""
@@ -35,6 +36,10 @@ def sync(name, foos, deployments, server):
     server.create(new_deployment(foo))
 '''
 
+_OUT: Final = "Let the error out: only a sync that raises is tried again."
+_UNSET: Final = (
+    "foo.spec.replicas is None: the Foo leaves the number to others. Then there is nothing to scale."
+)
 _LEVEL: Final = "Look into the caches each time. What you did before may have been undone since, by others."
 
 
@@ -60,6 +65,10 @@ class _World:
         before = self._stage.counts.total()
         self._reader.sync(ObjectName("default", name), foos, deployments, client.resource(Deployment))
         return self._stage.counts.total() - before
+
+    def refuse(self, verb: str) -> None:
+        """Let the server answer the next create or patch of a Deployment with 500."""
+        self._stage.sandbox.faults.error(500, verbs=[verb], resources=["deployments"], count=1)
 
     def replicas(self) -> int | None:
         """The replicas of the Deployment on the server; None without it."""
@@ -103,6 +112,8 @@ def _check(stage: Stage, world: _World) -> Iterator[str]:
     writes = world.sync("foo")
     expect(not writes, f"after a restart you sent {writes} requests, though nothing differs", _LEVEL)
     yield "a restart forgets nothing, as nothing was remembered"
+    yield from _refused(stage, world)
+    yield from _unset(stage, world)
     yield from _foreign(stage, world)
     stage.send("DELETE", wish)
     stage.send("DELETE", child)
@@ -113,6 +124,43 @@ def _check(stage: Stage, world: _World) -> Iterator[str]:
         raise WrongError(f"the Foo is gone, and your sync raised: {error}", hint) from error
     expect(world.replicas() is None, "the Foo is gone, and you made a Deployment for it", _LEVEL)
     yield "a Foo that is gone is no error"
+
+
+def _refused(stage: Stage, world: _World) -> Iterator[str]:
+    for verb, wanted in (("patch", 4), ("create", 3)):
+        if verb == "create":
+            stage.send("DELETE", f"{DEPLOYMENTS}/foo")
+        stage.send("PATCH", f"{FOOS}/foo", {"spec": {"replicas": wanted}})
+        world.refuse(verb)
+        with suppress(InternalError):
+            world.sync("foo")
+            expect(
+                world.replicas() == wanted,
+                f"the server refused your {verb} with 500, and you said that all is well",
+                _OUT,
+            )
+        world.sync("foo")
+        expect(
+            world.replicas() == wanted, f"after a refused {verb} the next sync did not make it good", _LEVEL
+        )
+    yield "an answer of 500 is an error, and the next sync makes it good"
+
+
+def _unset(stage: Stage, world: _World) -> Iterator[str]:
+    foo = {**SAMPLE, "metadata": {"name": "unset"}, "spec": {"deploymentName": "unset"}}
+    stage.send("POST", FOOS, foo)
+    world.sync("unset")
+    writes = world.sync("unset")
+    expect(
+        not writes,
+        f"a Foo has no replicas, its Deployment has the default, and you sent {writes} requests",
+        _UNSET,
+    )
+    stage.send("PATCH", f"{DEPLOYMENTS}/unset", {"spec": {"replicas": 6}})
+    world.sync("unset")
+    found = stage.send("GET", f"{DEPLOYMENTS}/unset")["spec"]["replicas"]
+    expect(found == 6, f"a Foo has no replicas, its Deployment had 6, and you made {found} of them", _UNSET)
+    yield "a Foo without replicas leaves them to others"
 
 
 def _foreign(stage: Stage, world: _World) -> Iterator[str]:

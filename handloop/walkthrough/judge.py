@@ -65,13 +65,21 @@ def _said(error: BaseException) -> str:
 
 
 def _where(error: BaseException, file: Path) -> str:
-    """The last line of the reader's file on the way of an error."""
+    """
+    The reader's call on the way of an error: the last line of their file before other code takes over.
+
+    If that code calls the reader's file again, as an index function, the line there is named, too.
+    """
     if isinstance(error, SyntaxError):
         return f"line {error.lineno} is no Python."
-    lines = [each for each in traceback.extract_tb(error.__traceback__) if Path(each.filename) == file]
-    return (
-        f"line {lines[-1].lineno}: {lines[-1].line}" if lines else "look at what the task asks for by name."
-    )
+    calls = []
+    for is_readers, frames in itertools.groupby(
+        traceback.extract_tb(error.__traceback__), lambda frame: Path(frame.filename) == file
+    ):
+        if is_readers:
+            *_, last = frames
+            calls.append(f"line {last.lineno}: {last.line}")
+    return ", which led to ".join(calls) or "look at what the task asks for by name."
 
 
 def main() -> None:

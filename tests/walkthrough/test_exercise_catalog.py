@@ -7,6 +7,23 @@ import pytest
 from handloop.walkthrough.exercise_catalog import EXERCISES
 from support.checks.chapters import judged
 
+REFLECTOR = """
+from handloop.client.errors import Gone
+
+def reflect(server, store, stopped):
+    while not stopped():
+        things, version = server.list()
+        store.replace(things)
+        try:
+            while not stopped():
+                for kind, thing, version in server.watch(version):
+                    if kind == "DELETED":
+                        store.remove(thing)
+                    elif kind != "BOOKMARK":
+                        store.put(thing)
+        except Gone:
+            pass
+"""
 DELTA_FIFO = """
 def process(key, deltas, store, tell):
     for delta_type, obj in deltas:
@@ -77,16 +94,109 @@ def sync(name, foos, deployments, server):
         server.create(new_deployment(foo))
     elif not is_controlled_by(deployment, foo):
         raise RuntimeError("it belongs to another")
-    elif deployment.spec.replicas != foo.spec.replicas:
+    elif foo.spec.replicas is not None and deployment.spec.replicas != foo.spec.replicas:
         patch = scale_patch(deployment, foo.spec.replicas)
         server.patch(deployment.metadata.name, patch, namespace=name.namespace)
 """
+CONFLICT = """
+from handloop import Conflict, evolve
 
-RIGHT = {3: (DELTA_FIFO, 4), 4: (INDEXER, 3), 6: (WORKQUEUE, 4), 7: (BACKOFF, 5), 8: (SYNC_HANDLER, 7)}
+def add_replicas(foos, foo, number):
+    for tries in range(1, 6):
+        try:
+            return foos.update(evolve(foo, "spec.replicas", foo.spec.replicas + number))
+        except Conflict:
+            if tries == 5:
+                raise
+        foo = foos.get("foo", namespace="default")
+"""
+FINALIZERS = """
+from handloop import add_finalizer, has_finalizer, is_being_deleted, remove_finalizer
+from handloop.walkthrough.ex13_finalizers import NoBucketError
+
+FINALIZER = "example.org/bucket"
+
+def sync(foo, foos, cloud):
+    if is_being_deleted(foo):
+        if has_finalizer(foo, FINALIZER):
+            try:
+                cloud.delete(foo.metadata.uid)
+            except NoBucketError:
+                pass
+            remove_finalizer(foos, foo, FINALIZER)
+        return
+    add_finalizer(foos, foo, FINALIZER)
+    cloud.create(foo.metadata.uid)
+"""
+
+KEEP = "version = version if kind == 'BOOKMARK' else new"
+BUCKET_FIRST = "    cloud.create(foo.metadata.uid)\n    add_finalizer(foos, foo, FINALIZER)"
+
+RIGHT = {
+    2: (REFLECTOR, 5),
+    3: (DELTA_FIFO, 4),
+    4: (INDEXER, 3),
+    6: (WORKQUEUE, 4),
+    7: (BACKOFF, 5),
+    8: (SYNC_HANDLER, 9),
+    9: (CONFLICT, 4),
+    13: (FINALIZERS, 5),
+}
 """Right solutions by the chapter, and how many things are right about each."""
 
 WRONG: list[tuple[int, dict[str, str], str, str]] = [
-    # {} = as it starts: it handles Added alone
+    # {} = as it starts: it puts all, and returns when the connection breaks
+    (2, {}, "has {'a': 2, 'b': 1, 'c': 1}, not", "DELETED removes a thing"),
+    (2, {"store.replace(things)": "pass"}, "before the first watch the store has {}", "replace"),
+    (2, {"server.watch(version)": "server.watch(0)"}, "and you watched from 0", "the version that came last"),
+    (2, {"for kind, thing, version in": "for kind, thing, _ in"}, "and you watched from 10", "Watch from"),
+    (
+        2,
+        {"            while not stopped():": "            if True:"},
+        "and you listed all again",
+        "lost nothing",
+    ),
+    (
+        2,
+        {"            while not stopped():": "            if True:", "    while not": "    if not"},
+        "and you returned",
+        "watch again",
+    ),
+    (2, {'"BOOKMARK"': '""'}, "you put a thing that is None", "has no thing"),
+    (
+        2,
+        {
+            "for kind, thing, version in": "for kind, thing, new in",
+            "                    if kind": "                    " + KEEP + "\n                    if kind",
+        },
+        "a BOOKMARK said version 15, and you watched from 14",
+        "Keep that version",
+    ),
+    (
+        2,
+        {"except Gone": "except KeyError"},
+        "ended by the 410: too old resource version: 15",
+        "only a list helps",
+    ),
+    (
+        2,
+        {"except Gone:\n            pass": "except Gone:\n            return"},
+        "did not list again",
+        "only a list helps",
+    ),
+    (
+        2,
+        {"store.replace(things)": "[store.put(thing) for thing in things]"},
+        "`a` was deleted meanwhile",
+        "store.replace",
+    ),
+    (
+        2,
+        {"            while not stopped():": "            while True:"},
+        "you did not return",
+        "Ask stopped()",
+    ),
+    # it handles Added alone
     (3, {}, "the store has the one with 1 replicas", "Each of them changes the store"),
     (
         3,
@@ -100,6 +210,27 @@ WRONG: list[tuple[int, dict[str, str], str, str]] = [
         {"store.delete(obj)": "obj.metadata.name; store.delete(obj)"},
         "no attribute 'metadata'",
         "DeletedFinalStateUnknown",
+    ),
+    # it tells before it stores
+    (
+        3,
+        {
+            '            store.add(obj)\n            tell("update" if known else "add", key)': (
+                '            tell("update" if known else "add", key)\n            store.add(obj)'
+            )
+        },
+        "when you told 'add', the store had nothing, not the one with 1 replicas",
+        "First store.add",
+    ),
+    (
+        3,
+        {
+            '            store.delete(obj)\n            tell("delete", key)': (
+                '            tell("delete", key)\n            store.delete(obj)'
+            )
+        },
+        "when you told 'delete', the store had the one with 4 replicas, not nothing",
+        "then tell",
     ),
     (3, {"store.delete(obj)": "pass"}, "the store still has a Foo", "store.delete takes both"),
     # it finds nothing
@@ -183,13 +314,138 @@ WRONG: list[tuple[int, dict[str, str], str, str]] = [
         8,
         {
             "def sync": "sent = {}\n\ndef sync",
-            "    elif deployment.spec.replicas != foo.spec.replicas:": (
+            "    elif foo.spec.replicas is not None and deployment.spec.replicas != foo.spec.replicas:": (
                 "    elif sent.get(name) != (foo.spec.replicas, deployment.spec.replicas):\n"
                 "        sent[name] = foo.spec.replicas, foo.spec.replicas"
             ),
         },
         "you sent 1 requests",
         "",
+    ),
+    # it swallows what the server refuses
+    (
+        8,
+        {
+            "def sync(": "def tried(call, *args, **named):\n    try:\n        call(*args, **named)\n"
+            "    except Exception:\n        pass\n\ndef sync(",
+            "server.patch(": "tried(server.patch, ",
+        },
+        "refused your patch with 500, and you said that all is well",
+        "Let the error out",
+    ),
+    (
+        8,
+        {
+            "        server.create(new_deployment(foo))": (
+                "        try:\n            server.create(new_deployment(foo))\n        except Exception:\n"
+                "            pass"
+            )
+        },
+        "refused your create with 500, and you said that all is well",
+        "Let the error out",
+    ),
+    (8, {"foo.spec.replicas is not None and ": ""}, "a Foo has no replicas", "foo.spec.replicas is None"),
+    (
+        8,
+        {
+            "foo.spec.replicas is not None and ": "",
+            "!= foo.spec.replicas": "!= (foo.spec.replicas or 1)",
+            "deployment, foo.spec.replicas)": "deployment, foo.spec.replicas or 1)",
+        },
+        "had 6, and you made 1 of them",
+        "foo.spec.replicas is None",
+    ),
+    # it never reads again
+    (9, {}, "your function ended with the Conflict", "read the Foo from the server"),
+    (
+        9,
+        {'foo = foos.get("foo", namespace="default")': "pass"},
+        "your function ended with the Conflict",
+        "read",
+    ),
+    (
+        9,
+        {
+            "range(1, 6)": "range(1, 10**9)",
+            'foo = foos.get("foo", namespace="default")': "pass",
+            "tries == 5": "False",
+        },
+        "the same old Foo again and again",
+        "read the Foo from the server",
+    ),
+    (
+        9,
+        {"foos.update(evolve(foo,": "foos.update(evolve(evolve(foo, 'metadata.resource_version', ''),"},
+        "the server refused your update",
+        "Do not take it out",
+    ),
+    (
+        9,
+        {
+            "    for tries": "    wanted = foo.spec.replicas + number\n    for tries",
+            "foo.spec.replicas + number))": "wanted))",
+        },
+        "2 replicas, 3 from another and 1 from you are 3",
+        "Compute the change anew",
+    ),
+    (9, {"range(1, 6)": "range(1, 10**9)", "tries == 5": "False"}, "you never gave up", "Count the tries"),
+    (9, {"tries == 5": "tries == 3"}, "you gave up after 3", "Try 5 times"),
+    (
+        9,
+        {"                raise": "                return foo"},
+        "you said that all is well",
+        "let the Conflict out",
+    ),
+    (
+        9,
+        {"    for tries": "    foo = foos.get('foo', namespace='default')\n    for tries"},
+        "and you read it again",
+        "Try the one you have",
+    ),
+    # whatever the error is, it tries again
+    (9, {"except Conflict:": "except Exception:"}, "you asked the server 2 times", "Catch Conflict alone"),
+    # it makes a bucket, and nothing else
+    (13, {}, "there is a bucket, and the Foo has no finalizer", "before cloud.create"),
+    (
+        13,
+        {"    add_finalizer(foos, foo, FINALIZER)\n    cloud.create(foo.metadata.uid)": BUCKET_FIRST},
+        "there is a bucket, and the Foo has no finalizer",
+        "before cloud.create",
+    ),
+    (13, {"if is_being_deleted(foo):": "if False:"}, "you did not delete the bucket", "is_being_deleted"),
+    (13, {"        return\n": ""}, "there is a bucket again", "return"),
+    (
+        13,
+        {"            remove_finalizer(foos, foo, FINALIZER)\n": ""},
+        "still has its finalizer",
+        "remove_finalizer",
+    ),
+    (
+        13,
+        {"except NoBucketError": "except KeyError"},
+        "the next sync raised NoBucketError",
+        "this step is done",
+    ),
+    (
+        13,
+        {"except NoBucketError": "except Exception"},
+        "the cloud did not answer, and your sync said",
+        "NoBucketError alone",
+    ),
+    (
+        13,
+        {
+            "            try:": "            remove_finalizer(foos, foo, FINALIZER)\n            try:",
+            "            remove_finalizer(foos, foo, FINALIZER)\n        return": "        return",
+        },
+        "the finalizer was gone before the bucket was",
+        "cloud.delete before remove_finalizer",
+    ),
+    (
+        13,
+        {"if has_finalizer(foo, FINALIZER):": "if True:"},
+        "and you asked the cloud again",
+        "Clean up only if",
     ),
 ]
 

@@ -27,3 +27,20 @@ def test_a_missing_name() -> None:
     report = judged(7, "")
     assert "has no attribute 'Backoff'" in report.wrong
     assert report.hint == "look at what the task asks for by name."
+
+
+def test_the_wrong_call_is_named_and_not_the_line_that_it_leads_back_to() -> None:
+    """indexer.index() takes an object, and hands the reader's text to the reader's own function."""
+    report = judged(
+        4,
+        "from handloop.apis.meta import controller_of\n"
+        "def by_foo(d):\n"
+        "    owner = controller_of(d)\n"
+        "    is_foo = owner is not None and owner.kind == 'Foo'\n"
+        "    return [f'{d.metadata.namespace}/{owner.name}'] if is_foo else []\n"
+        "def asked(indexer, key):\n"
+        "    return indexer.index('foo', key)\n"
+        "def deployments_of(indexer, namespace, name):\n"
+        "    return asked(indexer, f'{namespace}/{name}')\n",
+    )
+    assert report.hint.startswith("line 7: return indexer.index('foo', key), which led to line 3: ")
