@@ -9,7 +9,7 @@ DEPLOYED := build/deploy
 INSTALL := tools/install.sh $(BIN)/python
 
 .DEFAULT_GOAL := help
-.PHONY: help venv install-dev run sandbox test test-nightly coverage compile-tests pictures recordings docs lint format bench manifests lock audit distributions size clean
+.PHONY: help venv install-dev run walkthrough sandbox test test-nightly coverage compile-tests pictures recordings docs lint format bench manifests lock audit distributions size clean
 .PHONY: bundle image build-installer install uninstall deploy undeploy e2e e2e-local e2e-examples
 
 help: ## print this menu
@@ -21,6 +21,9 @@ install-dev: $(VENV)/.installed-dev $(VENV)/.linked ## the same, with the tools 
 
 run: venv ## run the controllers on the built-in sandbox, in one process; no cluster needed
 	@$(BIN)/python -m controller --sandbox
+
+walkthrough: venv ## the chapters in this terminal; ARGS=3 tells one, ARGS=list names them
+	@$(BIN)/python -m handloop walkthrough $(ARGS)
 
 sandbox: venv ## run the sandbox's API server alone
 	@$(BIN)/python -m controller sandbox

@@ -12,6 +12,7 @@ from typing import Final
 
 import msgspec
 
+from handloop.walkthrough.command import COMMAND
 from handloop.walkthrough.exercise import Exercise
 from handloop.walkthrough.exercise_catalog import EXERCISES
 from handloop.walkthrough.judge import Report
@@ -20,7 +21,6 @@ from handloop.walkthrough.source import PACKAGE
 
 SECONDS: Final = 20.0
 _START_SECONDS: Final = 40.0  # of the interpreter and its imports, on a busy machine
-_COMMAND: Final = "python -m handloop walkthrough check"
 
 
 def check(number: int, file: Path | None, screen: Screen, *, seconds: float = SECONDS) -> bool:
@@ -38,7 +38,7 @@ def check(number: int, file: Path | None, screen: Screen, *, seconds: float = SE
     if file is None:
         return _hand_out(number, exercise, screen)
     if not file.is_file():
-        screen.tell(f"There is no file {file}. `{_COMMAND} {number}` writes one.")
+        screen.tell(f"There is no file {file}. `{COMMAND} check {number}` writes one.")
         return False
     return _tell(_judged(number, file.resolve(), seconds), screen)
 
@@ -49,13 +49,13 @@ def _hand_out(number: int, exercise: Exercise, screen: Screen) -> bool:
         with file.open("x", encoding="utf-8") as new:
             new.write(exercise.start)
     except FileExistsError:
-        screen.tell(f"{file} exists, and stays as it is. To check it: {_COMMAND} {number} {file}")
+        screen.tell(f"{file} exists, and stays as it is. To check it: {COMMAND} check {number} {file}")
         return False
     except OSError as error:
         screen.tell(f"Cannot write {file} here: {(error.strerror or str(error)).lower()}.")
         return False
     screen.tell(f"Written: {file}. In it, {exercise.task}")
-    screen.tell(f"Then: {_COMMAND} {number} {file}")
+    screen.tell(f"Then: {COMMAND} check {number} {file}")
     return True
 
 

@@ -19,6 +19,7 @@ from typing import Final, NoReturn, TextIO
 
 from handloop.controller.cli.terminal import drop_unwritten
 from handloop.walkthrough.catalog import CHAPTERS, Chapter
+from handloop.walkthrough.command import COMMAND
 from handloop.walkthrough.quiet_logs import quiet_logs
 from handloop.walkthrough.screen import USUAL_COLUMNS, Screen
 from handloop.walkthrough.waiting import NothingHappenedError
@@ -29,7 +30,6 @@ EXIT_USAGE: Final = 2
 EXIT_INTERRUPTED: Final = 130
 PACE_SECONDS: Final = 0.5
 LONGEST_PACE_SECONDS: Final = 60
-COMMAND: Final = "python -m handloop walkthrough"
 _LAST: Final = CHAPTERS[-1].number
 
 

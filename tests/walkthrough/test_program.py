@@ -13,8 +13,9 @@ import pytest
 from handloop.testing.eventually import eventually as until
 from handloop.walkthrough import ch03_delta_fifo, program
 from handloop.walkthrough.catalog import CHAPTERS
+from handloop.walkthrough.command import COMMAND
 from handloop.walkthrough.exercise_catalog import EXERCISES
-from handloop.walkthrough.program import COMMAND, main
+from handloop.walkthrough.program import main
 from handloop.walkthrough.screen import Screen
 from handloop.walkthrough.waiting import NothingHappenedError
 from support.checks.output import WatchedText
