@@ -4,14 +4,7 @@ from __future__ import annotations
 
 import sys
 
-try:
-    from handloop.controller.program import main
-except ModuleNotFoundError as error:
-    if (error.name or "").startswith("handloop"):
-        raise
-    sys.exit(
-        f"error: this Python has no {error.name}; in a checkout: `make venv`, then `. .venv/bin/activate`"
-    )
+from handloop.controller.program import main
 
 if __name__ == "__main__":
     sys.exit(main())
