@@ -56,28 +56,28 @@ class Chapter(NamedTuple):
         end: object = script.chapter(screen)
         screen.recap(*script.RECAP)
         screen.line("")
-        screen.show(read=self.read.replace("#", ", "), play=f"build/docs/{self.page}")
+        screen.show(read_on=self.read.replace("#", ", "), play_after_make_docs=f"build/docs/{self.page}")
         return end
 
 
 WALK: Final = "docs/walkthrough.md"
 CHAPTERS: Final = (
-    Chapter("ch00_tour", "60-second tour", 1, f"{WALK}#The way in one view", "apply"),
+    Chapter("ch00_tour", "a first tour", 3, f"{WALK}#The way in one view", "apply"),
     Chapter("ch01_log", "the API is a log", 3, f"{WALK}#(1) list & watch", "expired", "broke"),
     Chapter("ch02_reflector", "the reflector", 4, f"{WALK}#(1) list & watch", "expired"),
     Chapter("ch03_delta_fifo", "DeltaFIFO", 4, f"{WALK}#(2) add object", "expired", "tombstone"),
     Chapter("ch04_indexer", "indexer and lister", 3, f"{WALK}#(4) update index", "apply", "read"),
     Chapter("ch05_informer", "shared informer and handlers", 3, f"{WALK}#(6) dispatch", "apply", "added"),
-    Chapter("ch06_workqueue", "the workqueue", 5, f"{WALK}#(8) get key", "in-flight"),
+    Chapter("ch06_workqueue", "the workqueue", 3, f"{WALK}#(8) get key", "in-flight"),
     Chapter(
-        "ch07_backoff", "rate limits and back-off", 3, f"{WALK}#(11) forget, or add rate limited", "failures"
+        "ch07_backoff", "rate limits and back-off", 4, f"{WALK}#(11) forget, or add rate limited", "failures"
     ),
-    Chapter("ch08_sync_handler", "the sync handler", 5, f"{WALK}#(9) get object by key", "restart"),
-    Chapter("ch09_status", "writing back", 4, f"{WALK}#(10) write", "conflict"),
-    Chapter("ch10_production", "production", 5, "docs/how-to/leader-election.md", "lease"),
-    Chapter("ch11_plain", "what breaks in the plain one", 4, f"{WALK}#(10) write", "storm"),
-    Chapter("ch12_owners", "owner references and garbage", 4, f"{WALK}#(10) write", "apply", "created"),
+    Chapter("ch08_sync_handler", "the sync handler", 3, f"{WALK}#(9) get object by key", "restart"),
+    Chapter("ch09_status", "writing back", 5, f"{WALK}#(10) write", "conflict"),
+    Chapter("ch10_production", "production", 3, "docs/how-to/leader-election.md", "lease"),
+    Chapter("ch11_plain", "what breaks in the plain one", 3, f"{WALK}#(10) write", "storm"),
+    Chapter("ch12_owners", "owner references and garbage", 3, f"{WALK}#(10) write", "apply", "created"),
     Chapter("ch13_finalizers", "finalizers", 4, "docs/how-to/finalizers.md", "restart"),
-    Chapter("ch14_apply", "server-side apply", 4, "docs/guarantees.md", "conflict"),
-    Chapter("ch15_scale", "scale", 4, "docs/how-to/selections.md", "merge"),
+    Chapter("ch14_apply", "server-side apply", 3, "docs/coming-from.md", "conflict"),
+    Chapter("ch15_scale", "scale", 3, "docs/how-to/selections.md", "merge"),
 )

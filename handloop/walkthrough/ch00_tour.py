@@ -70,9 +70,9 @@ def chapter(screen: Screen) -> End:
     screen.show(**{f"failed try {number}": error for number, error in enumerate(errors, 1)})
     screen.reveal("Yes, as a new object. (11) put the name back after a try that failed.", YES)
     screen.tell(
-        "Besides the 500 there may be a Conflict: a worker was quicker than the watch, and wrote over a "
-        "Foo that it had just changed itself. The next try sees more. The first uid is the same in every "
-        "run, because the sandbox draws its random numbers from a seed."
+        "Besides the 500 there may be a Conflict: a worker was quicker than the watch, and based its "
+        "write on the Foo from before its own last write. The next try has the newer one. The first uid is "
+        "the same in every run, because the sandbox draws its random numbers from a seed."
     )
     return End(creator, first["metadata"]["uid"], last["metadata"]["uid"], before, after, errors)
 

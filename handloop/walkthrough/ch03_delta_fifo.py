@@ -44,7 +44,7 @@ def chapter(screen: Screen) -> End:
     fifo: DeltaFIFO[Foo] = DeltaFIFO(store)
     real = RealFIFO()
     screen.tell("The reflector puts watch events into the DeltaFIFO as deltas: a type, and the object.")
-    screen.ask("Foo `a` has three events, `b` has two. How many keys does the informer pop then?")
+    screen.ask("Foo `a` has three events, `b` has two. How many keys stand in line then?")
     for word, name, replicas in map(str.split, EVENTS.split(", ")):
         delta = Delta(DeltaType(word), _foo(name, int(replicas)))
         fifo.enqueue_batch([delta])
@@ -85,7 +85,7 @@ def _compare(screen: Screen, joined: list[str], single: list[str]) -> None:
     screen.tell("The same five events, as the handlers hear of them:")
     screen.show(DeltaFIFO=", ".join(joined), RealFIFO=", ".join(single))
     screen.tell(
-        "Since 1.36 it also lets go of its lock while an event is processed, and a whole list is a "
+        "By default it also lets go of its lock while an event is processed, and a whole list is a "
         "single event, which is compared with the store at that time. Ours is the DeltaFIFO, because in "
         "Python waking a thread is what costs, so joined events are cheaper; and a sync that looks at "
         "the present state needs no order across keys."

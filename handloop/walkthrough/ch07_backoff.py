@@ -39,12 +39,14 @@ def chapter(screen: Screen) -> End:
     screen.tell("The worker of the plain Foo controller asks a rate limiter when to try a failed key again:")
     screen.code(cut(FooController._process_next_work_item, "self.sync_handler", "self._workqueue.forget"))
     screen.code(cut(default_rate_limiter, "for_each", "return"))
-    screen.tell("The first: shortest and longest wait of a key, in seconds. Each failure doubles its wait.")
-    screen.tell("The second is a bucket that all keys share: tries a second, and tries at once.")
+    screen.tell(
+        "for_each has the shortest and the longest wait of a key, in seconds. Each failure doubles its wait. "
+        "The bucket is one that all keys share: tries a second, and tries at once."
+    )
     # client-go @32ce75a7d: util/workqueue/default_rate_limiters.go
     # sample-controller @7e64d481: controller.go:110
     screen.tell(
-        "The first is client-go's default, and sample-controller's. The bucket is sample-controller's; "
+        "The waits are client-go's default, and sample-controller's. The bucket is sample-controller's; "
         "client-go's default has 10 a second, 100 at once. Both are for tries after a failure: what a "
         "handler adds never waits."
     )

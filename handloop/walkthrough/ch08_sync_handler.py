@@ -119,7 +119,8 @@ def _five_cases(screen: Screen, stage: Stage, foo: HandSyncedFoo) -> list[Sync]:
 def killed_in_mid_sync(screen: Screen) -> tuple[str, str]:
     """Tell of a kill -9 in the middle of a sync. Returns: the UIDs of the Deployment before and after."""
     screen.break_it(
-        "kill -9 ends the process after the create, before the write of the status. Another one starts.",
+        "the program, `python -m controller`, makes a Deployment. kill -9 ends it before it writes the "
+        "status. Another one starts.",
         "Does the second process make a second Deployment?",
     )
     uids = _two_processes(screen)

@@ -37,7 +37,9 @@ def chapter(screen: Screen) -> End:
             for way in WAYS:
                 stage.apply(way.lower())
                 until(lambda way=way: _owners(stage, way.lower()), "a Deployment with its owner")  # type: ignore[misc]
-        screen.tell("The plain Foo controller has made a Deployment for each of three Foos, which names it:")
+        screen.tell(
+            "The plain Foo controller has made a Deployment for each of three Foos, with an owner reference:"
+        )
         screen.show(**_owners(stage, "background")[0])
         screen.code(cut(new_controller_ref, "return OwnerReference", "block_owner_deletion"))
         screen.tell(

@@ -95,6 +95,7 @@ def chapter(screen: Screen) -> End:
         )
         screen.code(whole(sync))
         stage.apply()
+        screen.tell("A Foo is made:")
         states = [world.sync("the first sync")]
         screen.ask("kubectl deletes the Foo. Is the Foo gone then?")
         stage.send("DELETE", PATH)

@@ -52,11 +52,11 @@ def chapter(screen: Screen) -> End:
         )
         screen.show(gitops=json.dumps(REPOSITORY), scaler=json.dumps(SCALE))
         apply(foos, "gitops", **REPOSITORY)
-        fields = [_show(screen, stage, "gitops has applied replicas=2 and a label")]
+        fields = [_show(screen, stage, "gitops has applied that")]
         screen.ask("scaler applies replicas=5. How many replicas does the Foo have then?")
         conflict = _refused(foos)
-        screen.line(conflict)
-        fields.append(_show(screen, stage, "after that"))
+        screen.line(f"scaler: {conflict}")
+        fields.append(_show(screen, stage, "Nothing has changed"))
         screen.reveal(
             "2. It is a 409, but not that of chapter 9: not the version is old, the field has another "
             "owner. An equal value would have been accepted, and the field would have two owners.",
@@ -91,7 +91,7 @@ def _by_force(screen: Screen, stage: Stage, foos: ResourceClient[Foo]) -> list[F
         "Who wins in the end, gitops or scaler?",
     )
     apply(foos, "scaler", **SCALE, force=True)
-    taken = _show(screen, stage, "scaler has taken replicas")
+    taken = _show(screen, stage, "scaler has taken replicas by force")
     try:
         apply(foos, "gitops", **REPOSITORY)
     except Conflict as error:
@@ -125,7 +125,9 @@ def _show(screen: Screen, stage: Stage, when: str) -> Fields:
     owners = {entry["manager"]: _names(entry["fieldsV1"]) for entry in metadata["managedFields"]}
     fields = Fields(foo["spec"].get("replicas"), metadata.get("labels", {}), owners)
     rows = [(who, ", ".join(names) or "nothing") for who, names in owners.items()]
-    screen.line(f"{when}: replicas {fields.replicas}, labels {fields.labels or 'none'}")
+    replicas = "unset" if fields.replicas is None else fields.replicas
+    labels = ", ".join(map("=".join, fields.labels.items())) or "none"
+    screen.tell(f"{when}. Replicas: {replicas}; labels: {labels}.")
     screen.table(("manager", "owns"), rows)
     return fields
 

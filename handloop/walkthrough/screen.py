@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,6 +16,7 @@ NARROWEST: Final = 40
 WIDEST: Final = 120
 USUAL_COLUMNS: Final = 100  # where there is no terminal
 _NAME_WIDTH: Final = 24  # of a shown value's name
+_NOTE: Final = re.compile(r" *# (noqa|type: ignore|pragma)\b.*")  # for linters, not for readers
 _ROOMY: Final = 70  # columns from which names and values stand side by side, and blocks are indented by four
 
 
@@ -69,11 +71,12 @@ class Screen:
         self._pause()
 
     def show(self, **values: object) -> None:
-        """Write live values, one a line; `_` in a name is a space."""
+        """Write live values, one a line, below the name where that is needed; `_` in a name is a space."""
         for name, value in values.items():
             head = f"{self._indent}{name.replace('_', ' ')}"
-            if self._width >= _ROOMY:
-                head = head.ljust(_NAME_WIDTH + len(self._indent)) + " "
+            beside = _NAME_WIDTH + len(self._indent) + 1
+            if self._width >= _ROOMY and max(map(len, [*f"{value}".split(), ""])) <= self._width - beside:
+                head = f"{head} ".ljust(beside)
                 self._write("\n".join(self._wrapped(f"{value}", head, " " * len(head))))
             else:
                 self._write("\n".join([head, *self._wrapped(f"{value}", self._indent * 2)]))
@@ -101,14 +104,15 @@ class Screen:
                 self._write("\n".join(self._wrapped("; ".join(parts), self._indent, self._indent * 3)))
 
     def code(self, snippet: Snippet, marks: Mapping[int, str] | None = None) -> None:
-        """Write source lines. Args: marks by line number, such as `*` for a line that was executed."""
+        """Write source lines, without notes for linters. Args: marks by line number, such as `*`."""
         place = self._wrapped(snippet.place, self._indent)
         self._write("\n" + "\n".join(self._painted(part, Colour.CYAN) for part in place))
         for number, text in enumerate(snippet.lines, snippet.line):
             mark = "" if marks is None else f"{marks.get(number, ''):1} "
             head = f"{self._indent}{number:>4} {mark}| "
             below = " " * (len(head) - 2) + "| " + " " * (len(text) - len(text.lstrip()) + 4)
-            self._write("\n".join(self._wrapped(text, head, below)).rstrip() if text else head.rstrip())
+            said = _NOTE.sub("", text)
+            self._write("\n".join(self._wrapped(said, head, below)) if said else head.rstrip())
 
     def ask(self, question: str) -> None:
         """

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, TypeVar, cast
 
+from handloop.walkthrough.catalog import CHAPTERS
 from handloop.walkthrough.exercise_catalog import EXERCISES
 from handloop.walkthrough.judge import Report, judge
 from handloop.walkthrough.quiet_logs import quiet_logs
@@ -15,6 +16,8 @@ from handloop.walkthrough.screen import Screen
 
 T = TypeVar("T")
 WIDTHS: Final = (40, 80, 100, 120)
+WORDS_A_MINUTE: Final = 200
+PROMPT_MINUTES: Final = 1 / 3
 
 
 class Screens:
@@ -33,13 +36,17 @@ class Screens:
 
 
 def told(chapter: Callable[[Screen], T]) -> tuple[T, str]:
-    """Tell a chapter, and measure each line. Returns: its end state, and what it wrote on 100 columns."""
+    """Tell a chapter, and measure its lines and minutes. Returns: its end state; its text on 100 columns."""
     screens = Screens()
     with quiet_logs():
         end = chapter(cast("Screen", screens))
     for columns, out in screens.outs.items():
         assert [line for line in out.getvalue().splitlines() if len(line) > columns] == []
-    return end, screens.outs[100].getvalue()
+    text = screens.outs[100].getvalue()
+    (minutes,) = (each.minutes for each in CHAPTERS if chapter.__module__.endswith(each.module))
+    needed = len(text.split()) / WORDS_A_MINUTE + text.count("\n? ") * PROMPT_MINUTES
+    assert abs(minutes - needed) <= 1.5, f"it takes {needed:.1f} minutes"
+    return end, text
 
 
 def judged(number: int, text: str) -> Report:
