@@ -52,7 +52,7 @@ PROMISES: Final[Mapping[str, Callable[[Story], bool]]] = {
     ),
     "in-flight": lambda story: story.count(8, since="got", until="again") == 1 and not story.waits(),
     "missing-done": lambda story: not story.count(8, since="lost", until="done"),
-    "expired": lambda story: not story.count(2, "default/gone-foo", until="tombstone"),
+    "expired": lambda story: not story.count(2, "default/gone-foo", since="broke", until="tombstone"),
     "failures": lambda story: story.waits() == [0.005, 0.01, 0.02],
     "conflict": lambda story: len(story.waits()) == story.count(10, code="409") > 0,
     "restart": lambda story: not story.count(10, "default/", since="killed", verb="create"),

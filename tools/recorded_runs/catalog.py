@@ -17,7 +17,7 @@ FOO: Final = "default/example-foo"
 
 
 class Mark(NamedTuple):
-    """A step that a run must show: the first one of this number, these facts and parts of words."""
+    """A step that a run must show: the nth one of this number, these facts and parts of words."""
 
     name: str
     step: int
@@ -25,20 +25,23 @@ class Mark(NamedTuple):
     key: str = ""
     facts: Mapping[str, Any] = {}
     thread: str = ""
+    nth: int = 1
 
 
 class Run(NamedTuple):
     """
     One run: its name in addresses, its title, what it is about in one sentence.
 
-    marks come in this order; an address leads to each: `#run=NAME&at=MARK`. key is the only one to show at
-    first, "" = all; shows are the page's filters to turn on.
+    marks come in this order; an address leads to each: `#run=NAME&at=MARK`. opening says, before the first
+    step, what was arranged. key is the only one to show at first, "" = all; shows are the page's filters to
+    turn on.
     """
 
     name: str
     title: str
     about: str
     marks: tuple[Mark, ...]
+    opening: str
     key: str = FOO
     shows: tuple[str, ...] = ()
 
@@ -62,6 +65,7 @@ RUNS: Final = (
             Mark("available", 5, "Deployment", FOO, {"new": False}),
             Mark("reported", 10, "foos", FOO, {"verb": "update status", "code": "200"}),
         ),
+        "A controller starts: its caches are empty, and its only worker waits. Then a Foo is created.",
     ),
     Run(
         "merge",
@@ -71,9 +75,12 @@ RUNS: Final = (
             Mark("busy", 8, key="default/slow-foo"),
             Mark("queued", 7, key=FOO, facts={"merged": False}),
             Mark("merged", 7, key=FOO, facts={"merged": True}),
+            Mark("seventh", 7, key=FOO, facts={"merged": True}, nth=5),
             Mark("got", 8, key=FOO),
             Mark("scaled", 10, "deployments", FOO, {"code": "200"}),
         ),
+        "There is one worker. A Foo named slow-foo is created, and the server will take a second to "
+        "create its Deployment. Meanwhile example-foo is scaled seven times.",
         key="",
     ),
     Run(
@@ -87,6 +94,8 @@ RUNS: Final = (
             Mark("second", 8, key=FOO),
             Mark("reported", 10, "foos", FOO, {"code": "200"}),
         ),
+        "A Foo gets a label, and the server will take a second to answer the write of its status. "
+        "Meanwhile its Deployment becomes available.",
     ),
     Run(
         "missing-done",
@@ -99,6 +108,7 @@ RUNS: Final = (
             Mark("done", 12, key=FOO, facts={"again": True}),
             Mark("got", 8, key=FOO),
         ),
+        "A Foo is scaled. At the end of its sync, the worker will leave done() out.",
         key="",
     ),
     Run(
@@ -113,6 +123,8 @@ RUNS: Final = (
             Mark("tombstone", 2, "foos", "default/gone-foo", {"tombstone": True}),
             Mark("dropped", 5, "Foo", "default/gone-foo", {"deleted": True}),
         ),
+        "There are two Foos, and gone-foo gets a label. Then its watch breaks, and gone-foo is deleted "
+        "before the next watch.",
         key="",
     ),
     Run(
@@ -126,6 +138,7 @@ RUNS: Final = (
             Mark("created", 10, "deployments", facts={"verb": "create", "code": "201"}),
             Mark("forgotten", 11, key=FOO, facts={"forgotten": 3}),
         ),
+        "A Foo is created. The server will answer the first three creates of its Deployment with 500.",
     ),
     Run(
         "conflict",
@@ -138,6 +151,8 @@ RUNS: Final = (
             Mark("fresh", 5, "Foo", FOO),
             Mark("written", 10, "foos", FOO, {"code": "200"}),
         ),
+        "Another writer has put a label on the Foo. The watch of Foos is late, so the cache has the old "
+        "version. Then the Deployment becomes available.",
     ),
     Run(
         "restart",
@@ -150,6 +165,7 @@ RUNS: Final = (
             Mark("got", 8, key=FOO),
             Mark("status", 10, "foos", FOO, {"code": "200"}),
         ),
+        "A controller starts, and a Foo is created. The server will never answer the write of its status.",
     ),
     Run(
         "lease",
@@ -164,6 +180,8 @@ RUNS: Final = (
             Mark("got", 8, key=FOO),
             Mark("scaled", 10, "deployments", FOO, {"code": "200"}),
         ),
+        "This is ada, one of two replicas. It takes the lease, and a Foo is created. Later the server "
+        "answers it with errors only.",
         shows=("events",),
     ),
     Run(
@@ -180,5 +198,7 @@ RUNS: Final = (
             Mark("asked", 10, "foos", FOO, {"verb": "get", "code": "404"}),
             Mark("stopped", 12, key=FOO, facts={"again": False}),
         ),
+        "A Foo is deleted. The watch of Foos is late, so the cache still has it. The garbage collector "
+        "deletes its Deployment at once.",
     ),
 )

@@ -31,7 +31,7 @@ from handloop.walkthrough.quiet_logs import quiet_logs
 from tools.recorded_runs.tape import Entry, Tape
 from tools.steps import ROOT
 
-LEASE_SECONDS: Final = 3.0
+LEASE_SECONDS: Final = 5.0
 RENEW_SECONDS: Final = 2.0
 RETRY_SECONDS: Final = 0.5
 

@@ -16,6 +16,7 @@ from handloop.walkthrough.live.instance_faults import InstanceFaults
 from handloop.walkthrough.live.parts import Parts
 from handloop.walkthrough.stage import DEPLOYMENTS, FOOS, Stage, running
 from handloop.walkthrough.waiting import until
+from tools.recorded_runs.catalog import FOO
 from tools.recorded_runs.tape import Entry, Tape
 
 _LATE_SECONDS: Final = 0.01
@@ -33,7 +34,7 @@ class Program:
 
     Use it with `with`; it begins at rest.
 
-    entries = what its tape has written. Threads: the script's.
+    entries = what its tape has written. parts, and faults in them, to act on. Threads: the script's.
     """
 
     def __init__(self, *, lifelike: bool = False, hardened: bool = False) -> None:
@@ -46,7 +47,7 @@ class Program:
     def __enter__(self) -> Self:
         self._stack.enter_context(self.stage)
         late_events(self.stage)
-        tape = Tape(self.entries.append)
+        tape = self.tape = Tape(self.entries.append)
         self._stack.enter_context(tape.recording())
         manager = Manager(self.stage.client, registry=CollectorRegistry())
         self.parts = tape.parts = Parts(manager, {"foo": self._add(manager, workers=1)})
@@ -80,16 +81,16 @@ class Program:
             "nothing to do",
         )
 
-    def status(self, name: str = "example-foo") -> dict[str, Any]:
-        """The status of a Foo, as the server has it."""
-        status: dict[str, Any] = self.stage.send("GET", f"{FOOS}/{name}").get("status", {})
+    def status(self) -> dict[str, Any]:
+        """The status of the Foo, as the server has it."""
+        status: dict[str, Any] = self.stage.send("GET", f"{FOOS}/example-foo").get("status", {})
         return status
 
-    def scale(self, replicas: int, name: str = "example-foo") -> None:
-        """Change a Foo, and wait until its handler was told. Blocks: until then."""
-        before = len(self.told(7, f"default/{name}"))
-        self.stage.send("PATCH", f"{FOOS}/{name}", {"spec": {"replicas": replicas}})
-        until(lambda: len(self.told(7, f"default/{name}")) > before, "the handler")
+    def scale(self, replicas: int) -> None:
+        """Change the Foo, and wait until its handler was told. Blocks: until then."""
+        before = len(self.told(7, FOO))
+        self.stage.send("PATCH", f"{FOOS}/example-foo", {"spec": {"replicas": replicas}})
+        until(lambda: len(self.told(7, FOO)) > before, "the handler")
 
     def _is_idle(self, keys: int) -> bool:
         """Args: keys = how many of a queue's four kinds of keys must be none."""

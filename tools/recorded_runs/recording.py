@@ -8,6 +8,7 @@ one, successful renewals of a lease. They come with every run, and are never wha
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, Final
 
 from handloop.walkthrough.live.explain import explain
@@ -31,6 +32,8 @@ def recording(run: Run, parts: Sequence[Iterable[Entry]]) -> dict[str, Any]:
     """
     chosen = [entry for part in parts for entry in _chosen(part)]
     begun_at = next(entry["t"] for entry in chosen if "t" in entry)
+    first = chosen[: int("state" in chosen[0])]
+    chosen = [*first, gap(begun_at, run.opening), *chosen]
     steps: list[Entry] = []
     states: dict[int, Any] = {}
     for entry in chosen:
@@ -44,7 +47,9 @@ def recording(run: Run, parts: Sequence[Iterable[Entry]]) -> dict[str, Any]:
 
 def retold(run: Run, document: Mapping[str, Any]) -> dict[str, Any]:
     """The same steps with today's sentences, title and marks. Raises: MarkMissingError."""
-    steps = [step if step["step"] == GAP else {**step, "why": sentence(step)} for step in document["steps"]]
+    opening, *told = document["steps"]
+    told = [step if step["step"] == GAP else {**step, "why": sentence(step)} for step in told]
+    steps = [{**opening, "why": run.opening}, *told]
     return {**_head(run, steps), "steps": steps, "states": document["states"]}
 
 
@@ -57,6 +62,21 @@ def sentence(step: Mapping[str, Any]) -> str:
     """What the page would say of a step now."""
     words = ("thread", "step", "component", "key", "facts")
     return explain(Step(step["seq"], step["t"], *(step[word] for word in words)))
+
+
+def gap(at: float, why: str) -> Entry:
+    """What was arranged or has happened outside of the program. Args: at, by the clock of steps."""
+    return {
+        "seq": 0,
+        "t": at,
+        "thread": "",
+        "step": GAP,
+        "component": "",
+        "key": "",
+        "facts": {},
+        "gap": None,
+        "why": why,
+    }
 
 
 def _chosen(entries: Iterable[Entry]) -> Iterator[Entry]:
@@ -76,11 +96,12 @@ def _chosen(entries: Iterable[Entry]) -> Iterator[Entry]:
 
 
 def _marked(run: Run, steps: Sequence[Entry]) -> dict[str, int]:
-    """The seq of each mark: the first step that is like it, after the mark before."""
+    """The seq of each mark: the nth step that is like it, after the mark before."""
     marks: dict[str, int] = {}
     at = 0
     for mark in run.marks:
-        found = next((step["seq"] for step in steps[at:] if _is_like(mark, step)), None)
+        like = (step["seq"] for step in steps[at:] if _is_like(mark, step))
+        found = next(islice(like, mark.nth - 1, None), None)
         if found is None:
             raise MarkMissingError(f"{run.name}: no step after {at} is `{mark.name}`")
         marks[mark.name] = at = found

@@ -8,9 +8,10 @@ from typing import Final
 from handloop.walkthrough.live.snapshot import snapshot
 from handloop.walkthrough.stage import DEPLOYMENTS, FOOS, Stage
 from handloop.walkthrough.waiting import until
-from tools.recorded_runs.catalog import FOO, GAP
+from tools.recorded_runs.catalog import FOO
 from tools.recorded_runs.child import Child
 from tools.recorded_runs.program import Program, late_events
+from tools.recorded_runs.recording import gap
 from tools.recorded_runs.tape import Entry
 
 Parts = Sequence[Sequence[Entry]]
@@ -66,7 +67,7 @@ def missing_done() -> Parts:
         program.begin()
         program.faults.lose_done("foo", FOO)
         program.scale(2)
-        until(lambda: program.told(11, FOO), "the sync")
+        until(lambda: any(queue["stuck"] for queue in program.tape.state()["queues"]), "a key without done()")
         program.scale(3)
         program.stage.apply("other-foo")
         until(lambda: len(program.told(12, "default/other-foo")) > 1, "the other Foo")
@@ -82,6 +83,8 @@ def expired() -> Parts:
         program.stage.apply()
         program.stage.apply("gone-foo")
         program.begin()
+        _label(program.stage, "gone-foo")
+        program.rest()
         refusal = faults.error(503, message=_BUSY, verbs=["watch", "list"], resources=["foos"])
         faults.drop_watches("cut", resources=["foos"], only_open=True)
         until(lambda: refusal.hits, "the broken watch")
@@ -129,16 +132,15 @@ def restart() -> Parts:
             until(lambda: len(first.told(1)) > 1, "the lists")
             stage.apply()
             until(lambda: silence.hits and first.told(7, in_flight=True), "the write of the status")
-        killed = _gap(
+        killed = gap(
             first.ended_at,
             "kill -9 ended the process: its caches, its queue and its half-done sync are gone. "
             "A new process starts, and knows nothing.",
-            {"state": snapshot(None, list)},
         )
         with Child(stage.sandbox.url, "second") as second:
             until(lambda: second.told(10, "foos", code="200"), "the status")
             until(lambda: second.told(12), "done()")
-        return [first.entries, killed, second.entries]
+        return [first.entries, [killed, {"state": snapshot(None, list)}], second.entries]
 
 
 def lease() -> Parts:
@@ -155,25 +157,24 @@ def lease() -> Parts:
             until(lambda: bob.told(10, "deployments", code="200"), "the new leader's write")
             until(lambda: bob.told(12), "done()")
         later = next(at for at, entry in enumerate(bob.entries) if entry.get("t", 0) > ada.ended_at)
-        lost = _gap(
+        lost = gap(
             ada.ended_at,
             "ada could not renew the lease within its deadline: its workers ended, then its process. "
             "From here on this is bob, the second replica: its caches are full, and it waits for the lease.",
-            [entry for entry in bob.entries[:later] if "state" in entry][-1],
         )
-        return [ada.entries, lost, bob.entries[later:]]
+        state = [entry for entry in bob.entries[:later] if "state" in entry][-1]
+        return [ada.entries, [lost, state], bob.entries[later:]]
 
 
 def storm() -> Parts:
     """A Foo is deleted, and its watch is late: with the plain controller, then with the hardened one."""
     plain, hardened = _deleted_foo(hardened=False), _deleted_foo(hardened=True)
-    gap = _gap(
+    again = gap(
         max(entry["t"] for entry in plain if "t" in entry),
         "The same once more with the hardened controller. Before it makes a Deployment again, "
         "it asks the server whether the Foo still exists.",
-        hardened[0],
     )
-    return [plain, gap, hardened[1:]]
+    return [plain, [again], hardened]
 
 
 def _deleted_foo(*, hardened: bool) -> Sequence[Entry]:
@@ -205,15 +206,9 @@ def _slow(program: Program, verb: str, resource: str) -> None:
     program.stage.sandbox.faults.latency(_SLOW_SECONDS, verbs=[verb], resources=[resource], count=1)
 
 
-def _label(stage: Stage) -> None:
-    """Change the Foo, and nothing that the controller cares for."""
-    stage.send("PATCH", f"{FOOS}/{_NAME}", {"metadata": {"labels": {"team": "blue"}}})
-
-
-def _gap(at: float, why: str, state: Entry) -> Sequence[Entry]:
-    """Between two processes: what happened, and the state of the second one then."""
-    empty = {"thread": "", "step": GAP, "component": "", "key": "", "facts": {}}
-    return [{"seq": 0, "t": at, **empty, "gap": None, "why": why}, state]
+def _label(stage: Stage, name: str = _NAME) -> None:
+    """Change a Foo, and nothing that the controller cares for."""
+    stage.send("PATCH", f"{FOOS}/{name}", {"metadata": {"labels": {"team": "blue"}}})
 
 
 SCRIPTS: Final[Mapping[str, Callable[[], Parts]]] = {

@@ -98,6 +98,11 @@ class Tape:
             recorder.close()
             set_lock_factory(before)
 
+    def state(self) -> dict[str, Any]:
+        """A snapshot of the program. Only while it is recorded."""
+        assert self._recorder is not None
+        return snapshot(self.parts, self._recorder.steps, clock=self._clock)
+
     def take(self) -> None:
         """Write what was told since the last time, then the state. Blocks: the worker, for a pause."""
         recorder = self._recorder
@@ -114,7 +119,7 @@ class Tape:
             self._held.taking = False
 
     def _write_down(self, recorder: Recorder, batch: Batch) -> None:
-        state = snapshot(self.parts, recorder.steps, clock=self._clock)
+        state = self.state()
         self._cursor = batch.cursor
         for step in batch.steps:
             self._write(dict(document(step)))
