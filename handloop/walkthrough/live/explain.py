@@ -161,7 +161,14 @@ def _write(step: Step, facts: Mapping[str, Any]) -> str:
             f"{step.thread} asked the server and not the cache: {facts['verb']} {step.component} {where}. "
             f"The server answered {facts['code']} after {took}."
         )
-    return f"{facts['verb']} {step.component} in {where}: the server answered {facts['code']} after {took}."
+    words = f"{facts['verb']} {step.component} in {where}: the server answered {facts['code']} after {took}."
+    return f"{words} {_of_a_lease(facts['code'])}" if step.component.startswith("leases.") else words
+
+
+def _of_a_lease(code: str) -> str:
+    if code.startswith("2"):
+        return "So a process takes the lease, keeps it for some more seconds, or gives it up."
+    return "If its holder cannot renew it in time, the holder stops working, and another process takes it."
 
 
 def _forget(step: Step, facts: Mapping[str, Any]) -> str:

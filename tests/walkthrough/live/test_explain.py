@@ -83,6 +83,14 @@ def step(number: int, component: str = "foo", key: str = "default/a", **facts: A
             "create deployments.apps in default: the server answered 201 after 3.1 ms",
         ),
         (
+            step(10, "leases.x", verb="update", code="200", seconds=0.1),
+            "200 after 100 ms. So a process takes",
+        ),
+        (
+            step(10, "leases.x", verb="update", code="500", seconds=0.1),
+            "If its holder cannot renew it in time",
+        ),
+        (
             step(10, "foos", "default/a", verb="get", code="404", seconds=0.0031),
             "worker-1 asked the server and not the cache: get foos default/a. The server answered 404",
         ),
