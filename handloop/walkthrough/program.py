@@ -137,8 +137,12 @@ def _chapter(number: str) -> Chapter:
 
 
 def _tell(chapters: Sequence[Chapter], screen: Screen) -> int:
+    from handloop.walkthrough.exercise_catalog import EXERCISES  # noqa: PLC0415 - not for other jobs
+
     for chapter in chapters:
         chapter.tell(screen)
+        if chapter.number in EXERCISES:
+            screen.show(exercise=f"{COMMAND} check {chapter.number}")
         if chapter.next is None:
             break
         if chapter is chapters[-1]:

@@ -39,6 +39,16 @@ def test_a_chapter_by_its_number() -> None:
     assert re.search(f"next +{COMMAND} 8\n", text)
 
 
+def test_all_chapters_until_the_reader_ends_them() -> None:
+    """After a chapter: its exercise if there is one, then a pause, in which q ends the walk."""
+    out = io.StringIO()
+    assert main(["--pace", "0"], out, io.StringIO("\n" * 10 + "q\n")) == 0
+    assert re.search(
+        f"exercise +{COMMAND} check 2\n\nNext: Chapter 3: DeltaFIFO\n  Enter goes on", out.getvalue()
+    )
+    assert "Chapter 3: DeltaFIFO   4/" not in out.getvalue()
+
+
 def test_the_list() -> None:
     """A line a chapter, with its exercise."""
     code, text = run("list")
