@@ -85,7 +85,7 @@ def _compare(screen: Screen, joined: list[str], single: list[str]) -> None:
     screen.tell("The same five events, as the handlers hear of them:")
     screen.show(DeltaFIFO=", ".join(joined), RealFIFO=", ".join(single))
     screen.tell(
-        "By default it also lets go of its lock while an event is processed, and a whole list is a "
+        "A RealFIFO also lets go of its lock, by default, while an event is processed, and a whole list is a "
         "single event, which is compared with the store at that time. Ours is the DeltaFIFO, because in "
         "Python waking a thread is what costs, so joined events are cheaper; and a sync that looks at "
         "the present state needs no order across keys."

@@ -144,10 +144,12 @@ def _tell(chapters: Sequence[Chapter], screen: Screen) -> int:
         if chapter.number in EXERCISES:
             screen.show(exercise=f"{COMMAND} check {chapter.number}")
         if chapter.next is None:
+            screen.show(next=f"{COMMAND} list, for the exercises; or {COMMAND} live")
             break
         if chapter is chapters[-1]:
             screen.show(next=f"{COMMAND} {chapter.next.number}")
         elif not screen.wait_for_next(chapter.next.name):
+            screen.show(next=f"{COMMAND} {chapter.next.number}")
             break
     return EXIT_OK
 
@@ -170,12 +172,14 @@ def _run(job: Callable[[Screen], int], options: argparse.Namespace, out: TextIO,
     plain = options.plain or not out.isatty() or bool(os.environ.get("NO_COLOR"))
     if isinstance(out, io.TextIOWrapper):
         out.reconfigure(errors="replace")  # a terminal that lacks a character shows `?`
+    size = shutil.get_terminal_size() if out.isatty() else os.terminal_size((USUAL_COLUMNS, 0))
     screen = Screen(
         out,
         None if options.no_pause else keys,
         pace_seconds=0.0 if options.no_pause else options.pace,
         plain=plain,
-        columns=shutil.get_terminal_size().columns if out.isatty() else USUAL_COLUMNS,
+        columns=size.columns,
+        rows=size.lines if out.isatty() else None,
     )
     try:
         with quiet_logs():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import textwrap
+import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
@@ -33,10 +34,12 @@ class Colour(StrEnum):
 
 class Screen:
     """
-    Writes for one reader. No line is wider than the reader's terminal, from 40 columns on.
+    Writes for one reader. No line is wider than the reader's terminal, from 40 columns on, and none leaves it
+    at the top before the reader has pressed a key.
 
-    State: _prediction, what the reader answered to the last question.
-    Threads: the chapter's own. Only ask and the pauses block.
+    State: _prediction, what the reader answered to the last question; _unread, lines since the last key.
+    Threads: the chapter's own; others may call line, which does not block there.
+    Blocks: ask and the pauses; any other call when the terminal is full, until a key comes.
     """
 
     def __init__(
@@ -47,14 +50,23 @@ class Screen:
         pace_seconds: float = 0.0,
         plain: bool = True,
         columns: int = USUAL_COLUMNS,
+        rows: int | None = None,
     ) -> None:
-        """Args: keys None = no question waits. pace_seconds = pause after a paragraph. plain = no colour."""
+        """
+        Write to out.
+
+        Args: keys None = no question waits. pace_seconds = pause after a paragraph. plain = no colour. rows None
+        = it has no end.
+        """
         self._out = out
         self._keys = keys
         self._pace_seconds = pace_seconds
         self._plain = plain
         self._width = max(NARROWEST, min(columns, WIDEST))
         self._indent = "    " if self._width >= _ROOMY else "  "
+        self._rows = rows
+        self._unread = 0
+        self._thread = threading.get_ident()
         self._prediction = ""
 
     def title(self, title: str, progress: str) -> None:
@@ -192,6 +204,7 @@ class Screen:
         self._out.write(prompt)
         self._out.flush()
         line = self._keys.readline()
+        self._unread = 0
         if not line:
             # the end of the input: no key will come any more
             self._keys = None
@@ -199,6 +212,11 @@ class Screen:
         return line.strip()
 
     def _write(self, text: str) -> None:
+        count = text.count("\n") + 1
+        is_full = self._rows is not None and self._unread + count >= self._rows - 1
+        if is_full and self._unread and threading.get_ident() == self._thread:
+            self._read("  (Enter for more) ")
+        self._unread += count
         self._out.write(text + "\n")
         self._out.flush()
 

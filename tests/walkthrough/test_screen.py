@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+import threading
 
 import pytest
 
@@ -39,6 +40,25 @@ def test_a_reader_ends_between_chapters() -> None:
     screen = Screen(io.StringIO(), io.StringIO("\nq\n"))
     assert screen.wait_for_next("one")
     assert not screen.wait_for_next("two")
+
+
+def test_a_full_terminal_waits_for_a_key() -> None:
+    """Nothing leaves it at the top unread; another thread is not held up; without keys nothing waits."""
+    out = io.StringIO()
+    screen = Screen(out, io.StringIO("\n" * 9), rows=10)
+    for _ in range(9):
+        screen.line("a line")
+    assert out.getvalue().count("(Enter for more)") == 1
+    thread = threading.Thread(target=lambda: screen.table(("another's",), [("row",)] * 20))
+    thread.start()
+    thread.join()
+    assert out.getvalue().count("(Enter for more)") == 1
+    screen.line("a line")
+    assert out.getvalue().count("(Enter for more)") == 2
+    silent = Screen(out := io.StringIO(), rows=10)
+    for _ in range(20):
+        silent.line("a line")
+    assert "Enter" not in out.getvalue()
 
 
 LONG_WORD = "controller/foo/a_very_long_name_of_a_file_that_fits_nowhere.py"
