@@ -55,8 +55,8 @@ class Screen:
         """
         Write to out.
 
-        Args: keys None = no question waits. pace_seconds = pause after a paragraph. plain = no colour. rows None
-        = it has no end.
+        Args: keys None = no question waits. pace_seconds = pause after a paragraph. plain = no colour.
+        rows None = without end.
         """
         self._out = out
         self._keys = keys
