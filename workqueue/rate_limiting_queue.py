@@ -121,7 +121,8 @@ class RateLimitingQueue(DelayingQueue[T]):
     def add_after(self, item: T, delay_seconds: float) -> None:
         """As DelayingQueue.add_after: for what only has to wait, so that the limiter does not count it."""
         if TRACE.on:
-            TRACE.tell(11, self.name, item, seconds=delay_seconds, waits=handled_error())
+            failures = self.num_requeues(item)
+            TRACE.tell(11, self.name, item, seconds=delay_seconds, failures=failures, waits=handled_error())
         super().add_after(item, delay_seconds)
 
     def add_rate_limited(self, item: T, *, at_least_seconds: float = 0.0) -> None:

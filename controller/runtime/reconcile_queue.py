@@ -217,9 +217,9 @@ class ReconcileQueue:
 
     def give_up(self, name: ObjectName) -> None:
         """A reconcile failed for good: only a change leads to another one, no resync does."""
+        self._queue.forget(name)
         if TRACE.on:
             self._tell_failure(name, None)
-        self._queue.forget(name)
         self._set_given_up(name, given_up=True)
 
     def done(self, name: ObjectName) -> None:
@@ -254,7 +254,8 @@ class ReconcileQueue:
         self._queue.add_after(name, seconds, priority=priority)
 
     def _tell_wait(self, name: ObjectName, seconds: float, why: str) -> None:
-        TRACE.tell(11, self._queue.name, name, seconds=seconds, waits=why)
+        failures = self._queue.num_requeues(name)
+        TRACE.tell(11, self._queue.name, name, seconds=seconds, failures=failures, waits=why)
 
     def _tell_failure(self, name: ObjectName, seconds: float | None) -> None:
         failures = self._queue.num_requeues(name)

@@ -66,8 +66,8 @@ def test_step_11_has_the_error_and_the_real_delay(delays: list[float]) -> None:
         queue.add_after("one", 30)
     assert [facts for *_, facts in told] == [
         {"seconds": 7, "failures": 1, "error": NO},
-        {"seconds": 10, "waits": NO},
-        {"seconds": 30, "waits": ""},
+        {"seconds": 10, "failures": 1, "waits": NO},
+        {"seconds": 30, "failures": 1, "waits": ""},
     ]
     assert delays == [7, 10, 30]
 

@@ -53,16 +53,16 @@ def syncs(steps: Iterable[Step]) -> list[Sync]:
         if sync is None or sync.key != step.key:
             continue
         if step.number == _FORGET_OR_ADD_RATE_LIMITED:
-            under_way[worker] = sync._replace(**_outcome(sync, step.facts))
+            under_way[worker] = sync._replace(**_outcome(step.facts))
         elif step.number == DONE:
             ended.append(under_way.pop(worker)._replace(ended=step.seq, ended_at=step.at))
     return [*ended, *left.values(), *under_way.values()]
 
 
-def _outcome(sync: Sync, facts: dict[str, Any]) -> dict[str, Any]:
-    """What a step (11) changes in its sync: the last one counts, but a forget takes no failure back."""
+def _outcome(facts: dict[str, Any]) -> dict[str, Any]:
+    """What a step (11) changes in its sync; the last one counts."""
     if "forgotten" in facts:
-        return {"outcome": sync.outcome or "ok"}
+        return {"outcome": "ok"}
     if "error" in facts:
         return {"outcome": "failed", "reason": facts["error"], "retry_seconds": facts["seconds"]}
     outcome = "waits" if facts["waits"] else "ok"

@@ -170,7 +170,7 @@ def test_after_a_write_without_an_answer_the_watch_gets_time() -> None:
             api_error(429, "TooManyRequests", retry_after_seconds=7),
             {"error": "TooManyRequests: ", "failures": 1, "seconds": 7},
         ),
-        (WaitError("not yet"), {"waits": "WaitError: not yet", "seconds": 30}),
+        (WaitError("not yet"), {"waits": "WaitError: not yet", "failures": 0, "seconds": 30}),
         (TerminalError("never"), {"error": "TerminalError: never", "failures": 0, "seconds": None}),
     ],
 )

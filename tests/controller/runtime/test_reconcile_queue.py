@@ -175,11 +175,16 @@ def test_each_end_of_a_reconcile_is_reported_as_the_last_two_steps() -> None:
     queue.retry(NAME, "x")
     assert told == [
         (11, "q", str(NAME), {"seconds": 7, "failures": 1, "error": NO}),
-        (11, "q", str(NAME), {"seconds": None, "failures": 1, "error": NO}),
         (11, "q", str(NAME), {"forgotten": 1}),
+        (11, "q", str(NAME), {"seconds": None, "failures": 0, "error": NO}),
         (11, "q", str(NAME), {"forgotten": 0}),
-        (11, "q", str(NAME), {"seconds": 30, "waits": ""}),
-        (11, "q", str(NAME), {"seconds": 5, "waits": "a cache lacks what its last sync wrote"}),
+        (11, "q", str(NAME), {"seconds": 30, "failures": 0, "waits": ""}),
+        (
+            11,
+            "q",
+            str(NAME),
+            {"seconds": 5, "failures": 0, "waits": "a cache lacks what its last sync wrote"},
+        ),
         (12, "q", str(NAME), {"again": False}),
     ]
 
@@ -194,7 +199,7 @@ def test_a_name_that_is_not_due_yet_waits_as_a_step() -> None:
     queue.done(NAME)
     with told_steps() as told:
         queue.take(queue.get())
-    assert told[-1] == (11, "q", str(NAME), {"seconds": 7, "waits": "it is due later"})
+    assert told[-1] == (11, "q", str(NAME), {"seconds": 7, "failures": 1, "waits": "it is due later"})
 
 
 def test_the_queue_is_measured_under_its_name() -> None:

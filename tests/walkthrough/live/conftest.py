@@ -53,7 +53,7 @@ class FooProgram:
 
     def retries(self, key: str = "default/a") -> list[float]:
         """The seconds of each add rate limited of a key so far."""
-        return [step.facts["seconds"] for step in self.told(11, key) if "seconds" in step.facts]
+        return [step.facts["seconds"] for step in self.told(11, key) if "error" in step.facts]
 
     def get(self, path: str) -> Any:
         """An object, as the server has it."""

@@ -41,7 +41,7 @@ def test_a_sync_goes_from_get_to_done() -> None:
         ([{"waits": "W: not yet", "seconds": 10.0}], ("waits", "W: not yet", 10.0)),
         ([{"forgotten": 0}, {"waits": "W: not yet", "seconds": 10.0}], ("waits", "W: not yet", 10.0)),
         ([{"forgotten": 0}, {"waits": "", "seconds": 30.0}], ("ok", "", 30.0)),
-        ([{"error": "E: no", "failures": 3, "seconds": None}, {"forgotten": 3}], ("failed", "E: no", None)),
+        ([{"forgotten": 3}, {"error": "E: no", "failures": 0, "seconds": None}], ("failed", "E: no", None)),
         ([], ("", "", None)),
     ],
 )
