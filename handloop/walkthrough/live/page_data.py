@@ -1,4 +1,4 @@
-"""What the page needs beside its own files: the recorded runs there are, and the source of the steps."""
+"""What the page needs beside its own files: recorded runs, the director's scenes, the source of the steps."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import Final
 
+from handloop.walkthrough.live.scenes import SCENES
 from handloop.walkthrough.live.source import snippets
 
 PAGE: Final[Traversable] = files(__package__).joinpath("page")
@@ -25,7 +26,7 @@ def page_data(runs: Sequence[Mapping[str, str]] = ()) -> str:
     """
     data = {
         "runs": list(runs),
-        "scenes": [],
+        "scenes": [scene._asdict() | {"without": scene.without._asdict()} for scene in SCENES],
         "source": {number: snippet._asdict() for number, snippet in snippets().items()},
     }
     return f"window.handloopRecorded = {json.dumps(data)};\n"

@@ -11,15 +11,15 @@ function table(node, heads, rows) {
   }));
   node.replaceChildren(head, ...rows.map((cells) => {
     const row = make("tr");
-    row.append(...cells.map((cell) => (cell instanceof Node ? cell : make("td", cell))));
+    row.append(...cells.map((cell) => make("td", cell)));
     return row;
   }));
 }
 
 function chips(title, keys, count) {
   const box = make("div");
-  box.append(make("b", `${title}: ${count}`), ...keys.slice(0, 8).map((key) => make("div", key, "chip")));
-  if (count > 8) box.append(make("div", `and ${count - 8} more`, "more"));
+  box.append(make("b", `${title}: ${count}`), ...keys.slice(0, 8).map((key) => make("div", key, "chip key")));
+  if (count > 8) box.append(make("div", `and ${count - 8} more`, "dim"));
   return box;
 }
 
@@ -54,19 +54,12 @@ function drawState(state) {
   $("objects").replaceChildren(...ours(state.objects, (row) => row.kind).map(({ kind, count, rows }) => {
     const box = make("div"), list = make("table");
     box.append(make("b", `${kind}: ${count}`), list);
-    table(list, ["name", "available / desired", "share"], rows.slice(0, 12).map((row) => {
-      const cell = make("td"), bar = make("progress");
-      bar.max = Math.max(1, row.desired ?? 1);
-      bar.value = row.available ?? 0;
-      bar.setAttribute("aria-label", `available replicas of ${row.key}`);
-      cell.append(bar);
-      return [row.key, `${row.available ?? 0} / ${row.desired ?? "–"}`, cell];
-    }));
+    table(list, ["name", "available / desired"], rows.slice(0, 12).map((row) => [row.key, `${row.available ?? 0} / ${row.desired ?? "–"}`]));
     return box;
   }));
 }
 
-// What is so now, whatever the picture shows: told only of a program that runs.
+// What is so now, whatever the picture shows.
 function drawHealth(state, connected) {
   const health = [[connected, connected ? "connected" : "not connected"]];
   if (state.ready && connected) {
@@ -77,5 +70,5 @@ function drawHealth(state, connected) {
     const oldest = Math.max(...state.queues.map((row) => row.oldest ?? -1));
     if (oldest >= 0) health.push([oldest < OLD_SECONDS, `oldest key ${oldest.toFixed(1)} s`]);
   }
-  $("health").replaceChildren(...health.map(([good, text]) => make("li", text, good ? "good" : "bad")));
+  $("health").replaceChildren(...health.map(([good, text]) => make("li", text, good ? "ok" : "failed")));
 }

@@ -8,7 +8,6 @@ const inOrder = (steps, ...kinds) => {
   for (const step of steps) if (next < kinds.length && kinds[next](step)) next += 1;
   return next === kinds.length;
 };
-const kept = of(7, (facts) => facts.in_flight);
 const SHOWN = {
   make: (seen) => inOrder(seen, of(5), of(7), writes("create")),
   scale: (seen) => inOrder(seen, writes("patch"), of(1)),
@@ -19,7 +18,7 @@ const SHOWN = {
   "kill-watch": (seen) => inOrder(seen, of(1, (facts) => facts.broke !== undefined), of(1, (facts) => facts.opened)),
   expire: (seen) => inOrder(seen, of(1, (facts) => facts.expired), of(2, (facts) => facts.tombstone)),
   "slow-handler": (seen, state) => inOrder(seen, of(5)) && sum(state.informers, (row) => sum(row.listeners, (one) => one.pending)) > 0,
-  "lose-done": (seen) => seen.some(kept) && [...view.tokens.values()].some((token) => token.lost),
+  "lose-done": (seen) => seen.some(of(7, (facts) => facts.in_flight)) && [...view.tokens.values()].some((token) => token.lost),
   delete: (seen) => inOrder(seen, of(5, (facts) => facts.deleted), of(9, (facts) => !facts.found)),
   many: (_, state) => state.objects.some((one) => one.kind === "Foo" && one.count >= 1000),
   clean: (seen) => inOrder(seen, of(5, (facts) => facts.deleted)),
@@ -55,16 +54,15 @@ function drawControls(state) {
     if (foos.includes(chosen)) $("key").value = chosen;
   }
   $("chosen").hidden = !offers.length;
-  $("progress").textContent = offers.length ? `(${seenOnes.size} of ${offers.length} seen)` : "(off: --debug-controls)";
+  say("progress", offers.length ? `(${seenOnes.size} of ${offers.length} seen)` : "(off: --debug-controls)");
   for (const offer of offers) {
     const card = document.querySelector(`[data-control="${offer.name}"]`) || newCard(offer);
     const button = card.querySelector("button"), tick = card.querySelector(".tick");
-    button.disabled = Boolean(offer.blocked);
+    button.disabled = !connected || Boolean(offer.blocked);
     if (offer.on !== null) button.setAttribute("aria-pressed", String(offer.on));
     card.classList.toggle("seen", seenOnes.has(offer.name));
-    const word = offer.blocked ? "not here" : seenOnes.has(offer.name) ? "✓ seen" : begun.has(offer.name) ? "not yet seen" : "";
+    const word = offer.blocked || (seenOnes.has(offer.name) ? "✓ seen" : begun.has(offer.name) ? "not yet seen" : "");
     if (tick.textContent !== word) tick.textContent = word;
-    card.querySelector(".blocked").textContent = offer.blocked;
   }
 }
 
@@ -80,7 +78,7 @@ function newCard(offer) {
   };
   button.addEventListener("click", () => act(offer.name));
   script.append(line("Do", offer.does, button, " "), line("Look at", offer.lookAt), line("Conclude", offer.conclude));
-  details.append(head, script, make("p", "", "blocked"));
+  details.append(head, script);
   card.append(details);
   $("controls").append(card);
   return card;
@@ -106,15 +104,15 @@ async function act(name) {
   playing = true;
   render();
   const headers = { "Content-Type": "application/json", "X-Handloop-Token": document.querySelector("meta[name=token]").content };
-  $("said").textContent = "…";
+  say("said", "…");
   let done = false;
   try {
     const body = JSON.stringify({ key, replicas: Number($("replicas").value) });
     const answer = await fetch(`controls/${name}`, { method: "POST", headers, body });
     done = answer.ok;
-    $("said").textContent = (done ? (await answer.json()).said : await answer.text()).trim();
+    say("said", (done ? (await answer.json()).said : await answer.text()).trim());
   } catch {
-    $("said").textContent = "the program did not answer";
+    say("said", "the program did not answer");
   }
   if (done && offer.on !== null) offer.on = !offer.on;  // before the next state says it
   if (done && name === "make") $("key").value = key;

@@ -8,7 +8,7 @@ const WORDS_OF_KINDS = { foos: "Foo", deployments: "Deployment" };
 // "foos.samplecontroller.k8s.io", "listener-foos-1" and "Foo" are all of "foos"
 const plural = (component) => {
   const name = component.replace(/^listener-(.+)-\d+$/, "$1").split(".")[0].toLowerCase();
-  return name.endsWith("s") ? name : `${name}s`;
+  return name.replace(/s?$/, "s");
 };
 const wordOf = (component) => WORDS_OF_KINDS[plural(component)] || component.split(".")[0];
 const shortKey = (key) => key.replace(/^default\//, "");
@@ -52,7 +52,6 @@ const filters = { key: "", bookmarks: false, events: false, resyncs: false, myap
 
 // Whether a step is shown. rest: the steps from it on, which say whose block of a watch it was.
 function isShown(step, rest) {
-  if (step.gap !== undefined) return true;
   const { step: number, component, facts, thread } = step;
   if (!filters.events && number === 10 && SIDE_WRITES.test(component)) return false;
   if (!filters.myapp && (MYAPP.test(component) || /^(myapp|delaying-myapp)/.test(thread))) return false;
@@ -74,8 +73,8 @@ function isShown(step, rest) {
 // ---- the view
 
 function emptyView(state) {
-  const view = { hits: Array(13).fill(0), tokens: new Map(), fifo: new Map(), queues: new Map(), workers: new Map(),
-    objects: new Map(), handled: new Map(), results: [], hidden: 0, shown: 0, step: null, t: 0 };
+  const view = { tokens: new Map(), fifo: new Map(), queues: new Map(), workers: new Map(),
+    objects: new Map(), handled: new Map(), results: [], hidden: 0, shown: 0, step: null };
   if (state) {
     for (const row of state.informers) {
       view.fifo.set(plural(row.plural), row.fifo);
@@ -89,7 +88,7 @@ function emptyView(state) {
       queue.processing = new Set(row.processing);
       queue.waiting = new Map(row.delayed.map((one) => [one.key, { seconds: one.seconds, failures: one.failures }]));
     }
-    for (const one of state.workers) view.workers.set(one.name, one.key ? { key: one.key, since: 0, seq: 0 } : null);
+    for (const one of state.workers) view.workers.set(one.name, one.key ? { key: one.key } : null);
   }
   return view;
 }
@@ -101,32 +100,24 @@ function queueOf(view, name) {
   return view.queues.get(name);
 }
 
-// The next view; changes the one given. shown = whether the picture shows the step.
-function reduce(view, step, shown = true) {
-  if (step.gap !== undefined) {
-    view.tokens.clear();
-    view.step = step;
-    return view;
-  }
-  view.t = step.t;
+// Take a step into a view. shown = whether the picture shows it.
+function reduce(view, step, shown) {
   count(view, step);
   if (!shown) {
     view.hidden += 1;
-    return view;
+    return;
   }
   view.step = step;
-  view.hits[step.step] += 1;
   for (const [id, token] of view.tokens) {
     const isOver = (token.brief && token.thread === step.thread) || (token.kind && !token.stays && view.shown - token.moved > LONGEST);
     if (isOver) view.tokens.delete(id);
   }
   view.shown += 1;
-  TOKENS[step.step](view, step, step.facts);
-  return view;
+  TOKENS[step.step](view, step);
 }
 
 // The numbers: FIFOs, queues, workers and syncs, from every step.
-function count(view, { seq, step: number, component, key, facts, thread, t }) {
+function count(view, { step: number, component, key, facts, thread, t }) {
   if (number === 2) view.fifo.set(plural(component), (view.fifo.get(plural(component)) || 0) + (facts.joins ? 0 : 1));
   if (number === 3) view.fifo.set(plural(component), facts.left);
   if (number === 5) view.objects.set(plural(component), facts.objects);
@@ -145,7 +136,7 @@ function count(view, { seq, step: number, component, key, facts, thread, t }) {
     queue.length = facts.waiting;
     queue.dirty.delete(key);
     queue.processing.add(key);
-    view.workers.set(thread, { key, queue: component, since: t, seq, outcome: "", retry: null });
+    view.workers.set(thread, { key, queue: component, since: t, outcome: "", retry: null });
   } else if (number === 11) {
     if (facts.seconds != null) queue.waiting.set(key, { seconds: facts.seconds, failures: facts.failures });
     const work = view.workers.get(thread);
@@ -158,24 +149,21 @@ function count(view, { seq, step: number, component, key, facts, thread, t }) {
       queue.length += 1;
     }
     const work = view.workers.get(thread);
-    if (work && work.key === key) {
-      view.results = [...view.results, { ...work, seconds: t - work.since }].slice(-10);
-      view.workers.set(thread, null);
-    }
+    if (work?.since) view.results = [...view.results, { ...work, seconds: t - work.since }].slice(-10);
+    view.workers.set(thread, null);
   }
 }
 
-// The tokens: square = an object of a kind, triangle = a key. `brief` ones go with the thread's next step.
+// The tokens: of a kind = an object, of none = a key. `brief` ones go with the thread's next step.
 const put = (view, id, token) => {
-  const before = view.tokens.get(id);
   view.tokens.delete(id);  // the last one moved is the last one drawn
-  view.tokens.set(id, { from: before?.place, count: 1, ...token, moved: view.shown });
+  view.tokens.set(id, { count: 1, ...token, moved: view.shown });
 };
 const object = (component, key) => `o ${plural(component)} ${key}`;
 const TOKENS = {
   1: (view, { component, facts, thread }) => {
-    const label = facts.events === undefined ? (facts.listed === undefined ? "" : `a list: ${facts.listed}`) : `${facts.events} × ${wordOf(component)}`;
-    if (label) put(view, `1 ${component}`, { kind: plural(component), label, place: "reflector", from: "server", thread, brief: true });
+    const label = "listed" in facts ? `a list: ${facts.listed}` : `${facts.events} × ${wordOf(component)}`;
+    if ("listed" in facts || facts.events) put(view, `1 ${component}`, { kind: plural(component), label, place: "reflector", from: "server", thread, brief: true });
   },
   2: (view, { component, key, facts }) => put(view, object(component, key), {
     kind: plural(component), key, place: "fifo", from: "reflector", count: facts.joins + 1, ghost: facts.tombstone }),
@@ -189,13 +177,13 @@ const TOKENS = {
     view.handled.set(component, object(component, key));
   },
   7: (view, { component, key, facts, thread }) => {
-    const id = `k ${component} ${key}`, token = view.tokens.get(id), dirty = `y ${component} ${key}`;
+    const id = `k ${component} ${key}`, dirty = `y ${component} ${key}`;
     view.tokens.delete(view.handled.get(thread));
     const delayed = thread.startsWith("delaying-");
     if (delayed) view.tokens.delete(`d ${component} ${key}`);
-    const from = delayed ? "waiting" : "handlers";
-    if (facts.in_flight) put(view, dirty, { key, place: "queue", from, dirty: true, count: facts.merged ? (view.tokens.get(dirty)?.count || 1) + 1 : 1 });
-    else put(view, id, { key, place: "queue", from, count: facts.merged ? (token?.count || 1) + 1 : 1 });
+    const before = view.tokens.get(facts.in_flight ? dirty : id);
+    put(view, facts.in_flight ? dirty : id, { key, place: "queue", from: delayed ? "waiting" : "handlers", dirty: facts.in_flight,
+      count: facts.merged ? (before?.count || 1) + 1 : 1 });
   },
   8: (view, { component, key, thread }) => {
     for (const [id, token] of view.tokens) if (token.worker === thread) view.tokens.delete(id);
@@ -208,8 +196,8 @@ const TOKENS = {
   },
   10: (view, { component, key, facts, thread }) => put(view, `w ${thread}`, {
     kind: plural(component), label: `${facts.verb} ${wordOf(component)}: ${facts.code}`, key, place: "server", from: "worker", thread, brief: true }),
-  11: (view, { component, key, facts, t }) => {
-    if (facts.seconds != null) put(view, `d ${component} ${key}`, { key, place: "waiting", from: "worker", wait: facts.seconds, at: t });
+  11: (view, { component, key, facts }) => {
+    if (facts.seconds != null) put(view, `d ${component} ${key}`, { key, place: "waiting", from: "worker", wait: facts.seconds });
   },
   12: (view, { component, key, facts, thread }) => {
     const id = `k ${component} ${key}`, dirty = `y ${component} ${key}`;

@@ -6,13 +6,11 @@ const MOST_KEYS = 200;
 const READ_SECONDS = 0.06;        // to read one letter
 const LEAST_SECONDS = 1.5;        // for which a sentence stays
 const FAST_SECONDS = 0.3;
-const SLOWDOWN = 100;             // of the waits that a ring shows
-const recorded = window.handloopRecorded || { runs: [], scenes: [], source: {} };
+const recorded = window.handloopRecorded;
 const isRecorded = recorded.runs.length > 0;
 
 let ring, dropped, notes, keys, states, passed, floor, view, played, at;
 let playing = true, live = false, hasChosen = false;
-let clock = 0;                    // the time of the steps at which playback stands
 let left = 0;                     // seconds for which the sentence still stays
 let before = 0;
 
@@ -40,8 +38,7 @@ function receive(steps) {
   }
   if (played < dropped) {
     skip(dropped - played);
-    view = structuredClone(floor);
-    played = dropped;
+    seek(dropped);
   }
   if (!filters.key && !hasChosen && keys.size) filters.key = [...keys][0];
   drawKeys();
@@ -66,9 +63,9 @@ const newestState = () => states[states.length - 1]?.state;
 
 function skip(count) {
   const text = count === null ? "steps were not recorded meanwhile" : `+${count} events skipped`;
-  $("skipped").textContent = text;
+  say("skipped", text);
   $("skipped").hidden = false;
-  floor.step = { gap: count, why: text };
+  floor.step = { why: text, facts: {} };
   floor.tokens.clear();
 }
 
@@ -79,7 +76,6 @@ function fold(isSeen) {
   const step = ring[played - dropped];
   reduce(view, step, isSeen);
   played += 1;
-  clock = step.t;
   if (isSeen) {
     at = played;
     left = playing && !live && $("pace").value === "fast" ? FAST_SECONDS : Math.max(LEAST_SECONDS, step.why.length * READ_SECONDS);
@@ -114,19 +110,14 @@ function back() {
 }
 
 function frame(now) {
-  const seconds = Math.min(0.1, (now - before) / 1000);
+  left -= Math.min(0.1, (now - before) / 1000);
   before = now;
   let changed = false;
-  left -= seconds;
   if (live && played < total()) {
     while (advance()) changed = true;
   } else if (playing && left <= 0 && played < total()) {
     advance();
     changed = true;
-  } else if ((playing || live) && !isRecorded) {
-    // a key that waits may be the last thing that happened: its ring goes on
-    clock += seconds / (live ? 1 : SLOWDOWN);
-    if ([...view.tokens.values()].some((token) => token.wait)) drawTokens(view, clock);
   }
   if (changed) render();
   requestAnimationFrame(frame);
@@ -137,26 +128,29 @@ function frame(now) {
 let drawnState = null;
 
 function render() {
+  director.stage();
   const state = shownState();
   drawSteps(view);
-  drawTokens(view, clock);
+  drawTokens(view);
   drawNow(view, state);
   drawQueues(view, state);
   if (state && state !== drawnState) drawState(state);
   drawnState = state;
   $("boxes").hidden = !state;
-  $("why").textContent = view.step ? view.step.why : isRecorded ? "Press play, or go on with the right arrow." : HOW_TO_BEGIN;
+  say("steps-title", `Twelve steps${CONTROLLERS[state?.foo] || ""}`);
+  say("why", view.step ? view.step.why : isRecorded ? "Press play, or go on with the right arrow." : HOW_TO_BEGIN);
   Object.assign($("scrub"), { min: dropped, max: total(), value: at });
-  $("position").textContent = `step ${at} of ${total()}`;
-  $("hidden").textContent = view.hidden && !live ? `${plurally(view.hidden, "step")} hidden so far` : "";
-  $("asof").textContent = `As of step ${at}${!isRecorded && played < total() ? `; the program is at step ${total()}` : ""}`;
-  $("play").textContent = playing || live ? "Pause" : "Play";
+  say("position", `step ${at} of ${total()}`);
+  say("hidden", view.hidden && !live ? `${plurally(view.hidden, "step")} hidden so far` : "");
+  say("asof", `As of step ${at}${isRecorded || played === total() ? "" : `; the program is at step ${total()}`}`);
+  say("play", playing || live ? "Pause" : "Play");
   $("live").setAttribute("aria-pressed", String(live));
   checkExperiments();
   if (!director.isOpen && isRecorded && run) address(`run=${run.name}&step=${at}`);
   director.draw();
 }
-const HOW_TO_BEGIN = "Make a Foo: with the first experiment, or kubectl apply -f manifests/samples/foo.yaml";
+const CONTROLLERS = { plain: " of the plain Foo controller", production: " of the Foo controller for clusters" };
+const HOW_TO_BEGIN = "Make or change a Foo: an experiment does it, or kubectl apply -f manifests/samples/foo.yaml";
 
 function drawKeys() {
   const options = ["", ...keys];
@@ -179,7 +173,7 @@ function follow(key) {
 
 function showSource(number) {
   const { words, path, line, first, text } = recorded.source[number];
-  $("source-title").textContent = `(${number}) ${words}: ${path}:${line}`;
+  say("source-title", `(${number}) ${words}: ${path}:${line}`);
   $("code").replaceChildren(...text.split("\n").map((code, index) => {
     const row = make("span", `${String(first + index).padStart(4)}  ${code}\n`);
     if (first + index === line) row.className = "here";
@@ -201,20 +195,21 @@ const address = (text) => {
 window.handloopRun = (one) => loaded.set(one.name, one);
 
 function load(name, then) {
-  if (loaded.has(name)) return then(loaded.get(name));
-  const script = make("script");
-  script.src = `runs/${name}.js`;
-  script.addEventListener("load", () => then(loaded.get(name)));
-  document.head.append(script);
-  return undefined;
+  if (loaded.has(name)) then(loaded.get(name));
+  else {
+    const script = make("script");
+    script.src = `runs/${name}.js`;
+    script.onload = () => then(loaded.get(name));
+    document.head.append(script);
+  }
 }
 
 function openRun(name, then) {
-  if (run && run.name === name) return then();
-  return load(name, (one) => {
+  if (run?.name === name) then();
+  else load(name, (one) => {
     run = one;
     const [first, ...others] = one.states;
-    begin(first && first.state, 0);
+    begin(first?.state);
     states.push(...others);
     hasChosen = one.key !== undefined;
     filters.key = one.key || "";
@@ -226,19 +221,15 @@ function openRun(name, then) {
 
 function drawRuns() {
   $("recorded").replaceChildren(...recorded.runs.map(({ name, title, about }) => {
-    const item = make("li"), link = make("a", title);
-    link.href = `#run=${name}`;
-    item.append(link, make("p", about));
-    if (run && run.name === name) {
-      link.setAttribute("aria-current", "true");
-      const marks = make("p", undefined, "marks");
-      for (const [mark, seq] of Object.entries(run.marks || {})) {
-        const there = make("a", mark);
-        there.href = `#run=${name}&at=${mark}`;
-        there.title = `step ${seq}`;
-        marks.append(there);
-      }
-      item.append(marks);
+    const item = make("li"), marks = make("p", undefined, "marks"), link = (text, to) => {
+      const made = make("a", text);
+      made.href = `#run=${name}${to}`;
+      return made;
+    };
+    item.append(link(title, ""), make("p", about), marks);
+    if (run.name === name) {
+      item.setAttribute("aria-current", "true");
+      marks.append(...Object.keys(run.marks || {}).map((mark) => link(mark, `&at=${mark}`)));
     }
     return item;
   }));
@@ -265,10 +256,7 @@ let connected = false, process = "", end = "";
 
 function listen() {
   const stream = new EventSource("events");
-  const noteState = (state) => {
-    receiveState(state, state.seq ?? Infinity);
-    hear();
-  };
+  const on = (name, then) => stream.addEventListener(name, (event) => then(event.data && JSON.parse(event.data)));
   const hear = () => {
     if (!newestState()) return;
     drawHealth(newestState(), connected);
@@ -276,13 +264,12 @@ function listen() {
     drawEnd();
     render();
   };
-  stream.addEventListener("open", () => { connected = true; });
-  stream.addEventListener("error", () => {
+  on("open", () => { connected = true; });
+  on("error", () => {
     connected = false;
     hear();
   });
-  stream.addEventListener("snapshot", (event) => {
-    const { run: number, missed, state } = JSON.parse(event.data);
+  on("snapshot", ({ run: number, missed, state }) => {
     document.body.dataset.snapshots = Number(document.body.dataset.snapshots || 0) + 1;
     if (process && number !== process) location.reload();  // the program was started anew: another token, another ring
     process = number;
@@ -291,20 +278,23 @@ function listen() {
     begin(state, state.seq);
     if (missed !== 0) {
       skip(missed);
-      view = structuredClone(floor);
+      seek(dropped);
     }
     hear();
   });
-  stream.addEventListener("steps", (event) => {
-    receive(JSON.parse(event.data));
+  on("steps", (steps) => {
+    receive(steps);
     if (!playing && !live) render();
   });
-  stream.addEventListener("end", (event) => {
-    end = JSON.parse(event.data).reason;
+  on("end", ({ reason }) => {
+    end = reason;
     connected = false;
     hear();
   });
-  stream.addEventListener("state", (event) => noteState(JSON.parse(event.data)));
+  on("state", (state) => {
+    receiveState(state, state.seq ?? Infinity);
+    hear();
+  });
 }
 
 // When the program ends: why, if it could still tell.
@@ -320,37 +310,53 @@ function drawEnd() {
 
 const hold = () => { playing = live = false; };
 const ACTS = {
-  play: () => { if (playing || live) hold(); else playing = true; },
+  play: () => { left = 0; if (playing || live) hold(); else playing = true; },
   back: () => { hold(); back(); },
   next: () => { hold(); advance(); },
   first: () => { hold(); seek(dropped); },
   last: () => { hold(); seek(Infinity); },
-  live: () => { live = !live; playing = true; },
+  live: () => { live = !live; playing = true; seek(at); },
+  before: () => director.go(director.scene - 1),
+  on: () => director.go(director.scene + 1),
+  leave: () => director.leave(),
+  line: () => showSource(recorded.scenes[director.scene - 1].step),
+  make: () => act("make"),
+  close: () => { $("source").hidden = true; },
 };
 for (const [name, action] of Object.entries(ACTS)) $(name).addEventListener("click", () => { action(); render(); });
+addEventListener("click", (event) => {
+  const step = event.target.closest("[data-step]");
+  if (step) showSource(step.dataset.step);
+});
 const again = () => { seek(at); render(); };
 for (const name of ["bookmarks", "events", "resyncs", "myapp"]) {
   $(name).addEventListener("change", () => { filters[name] = $(name).checked; again(); });
 }
 $("of").addEventListener("change", () => { follow($("of").value); again(); });
-$("pace").addEventListener("change", () => { left = 0; playing = true; render(); });
+$("pace").addEventListener("change", () => { hold(); ACTS.play(); render(); });
 $("scrub").addEventListener("input", () => { hold(); seek(Number($("scrub").value)); render(); });
-$("close").addEventListener("click", () => { $("source").hidden = true; });
 const KEYS = { " ": "play", ArrowLeft: "back", ArrowRight: "next", Home: "first", End: "last" };
 document.addEventListener("keydown", (event) => {
-  if (event.key === "Escape") $("source").hidden = true;
+  if (event.key === "Escape") ACTS.close();
+  if (event.key === "Enter" && event.target.matches("g.step")) showSource(event.target.dataset.step);
   if (/^(INPUT|SELECT|PRE)$/.test(event.target.tagName) || event.ctrlKey || event.metaKey || event.altKey) return;
   if (/^(BUTTON|A|SUMMARY)$/.test(event.target.tagName) && event.key === " ") return;
   const name = KEYS[event.key];
   if (!name) return;
   event.preventDefault();
-  if (director.takes(name)) return;
-  ACTS[name]();
+  if (!director.takes(name)) ACTS[name]();
+  render();
+});
+let touched = null;
+addEventListener("touchstart", (event) => { [touched] = event.changedTouches; });
+addEventListener("touchend", (event) => {
+  const [{ clientX, clientY }] = event.changedTouches, x = clientX - touched.clientX;
+  if (Math.abs(x) > 60 && Math.abs(clientY - touched.clientY) < 40) director.takes(x < 0 ? "next" : "back");
   render();
 });
 addEventListener("hashchange", route);
 
-picture(showSource);
+picture();
 begin();
 $("runs").hidden = !isRecorded;
 $("try").hidden = isRecorded;

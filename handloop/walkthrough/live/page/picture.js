@@ -14,6 +14,8 @@ const draw = (name, attributes = {}, text) => {
   if (text !== undefined) node.textContent = text;
   return node;
 };
+const say = (id, text) => { $(id).textContent = text; };
+const all = (selector) => [...document.querySelectorAll(selector)];
 const sum = (rows, of) => [...rows].reduce((total, row) => total + of(row), 0);
 const plurally = (number, noun) => `${number} ${noun}${number === 1 ? "" : "s"}`;
 const milliseconds = (seconds) => (seconds < 1 ? `${+(seconds * 1000).toPrecision(3)} ms` : `${+seconds.toPrecision(3)} s`);
@@ -50,7 +52,7 @@ const shapeOf = (token) => (token.kind ? (SHAPES[token.kind] ? token.kind : "oth
 const layer = draw("g", { id: "tokens" });
 const drawn = new Map();
 
-function picture(choose) {
+function picture() {
   const svg = draw("svg", { viewBox: "0 0 1010 592", role: "group", "aria-label": "The twelve steps" });
   const tip = draw("marker", { id: "tip", viewBox: "0 0 8 8", refX: 8, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto" });
   tip.append(draw("path", { d: "M0 0L8 4L0 8z", class: "arrow" }));
@@ -66,21 +68,16 @@ function picture(choose) {
   STEPS.forEach((step, number) => {
     if (!step) return;
     const [words, x, y, side] = step;
-    const group = draw("g", { class: "step", "data-step": number, "data-hits": 0, tabindex: 0, role: "button",
+    const group = draw("g", { class: "step", "data-step": number, tabindex: 0, role: "button",
       transform: `translate(${x} ${y})`, "aria-label": `Step ${number}, ${words}: show its source` });
     group.append(draw("circle", { r: 15 }), draw("text", { y: 5, class: "number" }, number));
     const lines = side === "above" ? words.split(" ") : [words];
     lines.forEach((line, nth) => group.append(draw("text",
       { ...WORDS[side], class: "word", dy: 15 * (nth - lines.length + 1) }, line)));
-    group.addEventListener("click", () => choose(number));
-    group.addEventListener("keydown", (event) => {
-      if (event.key === "Enter") choose(number);
-    });
     svg.append(group);
     const item = make("li"), button = make("button");
     button.dataset.step = number;
-    button.append(make("b", number), make("span", words, "what"), make("span", "", "keys"), make("span", "0", "hits"));
-    button.addEventListener("click", () => choose(number));
+    button.append(make("b", number), make("span", words, "what"), make("span", "", "keys"));
     item.append(button);
     $("steps").append(item);
   });
@@ -91,18 +88,15 @@ function picture(choose) {
 function drawSteps(view) {
   const { step } = view;
   // a handler reads the cache, too: only a worker's read is (9)
-  const number = !step || step.gap !== undefined || (step.step === 9 && !step.facts.worker) ? 0 : step.step;
-  for (const node of document.querySelectorAll("[data-step]")) {
+  const number = !step || (step.step === 9 && !step.facts.worker) ? 0 : step.step;
+  for (const node of all("[data-step]")) {
     const own = Number(node.dataset.step);
-    node.dataset.hits = view.hits[own];
     node.classList.toggle("lit", own === number);
-    const hits = node.querySelector(".hits");
-    if (!hits) continue;
-    hits.textContent = plurally(view.hits[own], "time");
-    node.querySelector(".keys").textContent = own === number ? step.key : "";
+    const key = node.querySelector(".keys");
+    if (key) key.textContent = own === number ? step.key : "";
   }
   const place = number ? (number === 11 && step.facts.seconds == null ? "worker" : STEPS[number][4]) : "";
-  for (const node of document.querySelectorAll("[data-place]")) node.classList.toggle("on", node.dataset.place === place);
+  for (const node of all("[data-place]")) node.classList.toggle("on", node.dataset.place === place);
 }
 
 function textOf(token) {
@@ -127,7 +121,7 @@ function spot(place, row, column = 0) {
 }
 
 // The tokens of each place in rows of its box, the newest last; as many as it has rows for.
-function drawTokens(view, clock) {
+function drawTokens(view) {
   const rows = new Map(), workers = [...view.workers.keys()].filter((name) => view.workers.get(name)).sort();
   const keep = new Set();
   for (const [id, token] of [...view.tokens].reverse()) {
@@ -139,9 +133,8 @@ function drawTokens(view, clock) {
     const column = thread && token.kind ? 1 : 0;
     let node = drawn.get(id);
     if (!node) {
-      node = draw("g", { class: "token" });
-      node.append(draw("path", { class: "shape" }), draw("text", { x: 15, y: 5 }),
-        draw("circle", { class: "ring", r: 11, pathLength: 1, transform: "rotate(-90)" }));
+      node = draw("g");
+      node.append(draw("path", { class: "shape" }), draw("text", { x: 15, y: 5 }));
       drawn.set(id, node);
       layer.append(node);
       if (token.from) {
@@ -149,14 +142,10 @@ function drawTokens(view, clock) {
         node.getBoundingClientRect();  // the glide starts there
       }
     }
-    const [shape, label, ring] = node.children;
+    const [shape, label] = node.children;
     shape.setAttribute("d", SHAPES[shapeOf(token)]);
-    node.dataset.shape = shapeOf(token);
-    node.classList.toggle("hollow", Boolean(token.dirty || token.missing || token.ghost));
-    node.classList.toggle("gone", token.place === "gone");
-    // what is left of the wait, as playback counts
-    ring.setAttribute("visibility", token.wait ? "visible" : "hidden");
-    ring.setAttribute("stroke-dasharray", `${token.wait ? Math.max(0, 1 - (clock - token.at) / token.wait) : 0} 1`);
+    const hollow = token.dirty || token.missing || token.ghost;
+    node.setAttribute("class", `token ${shapeOf(token)}${hollow ? " hollow" : ""}${token.place === "gone" ? " gone" : ""}`);
     const [x, y, width] = spot(token.place, row, column);
     fit(label, textOf(token), width);
     place(node, [x, y]);
@@ -200,7 +189,7 @@ function drawNow(view, state) {
     worker: [`${names.filter(([, work]) => work).length} of ${names.length} busy${stuck > 0 ? `; ${plurally(stuck, "key")} without done()` : ""}`],
     waiting: [plurally(sum(queues, (queue) => queue.waiting.size), "key")],
   };
-  for (const node of document.querySelectorAll("[data-place]")) {
+  for (const node of all("[data-place]")) {
     const [first, second] = node.querySelectorAll(".now"), [one = "", two = ""] = texts[node.dataset.place] || [];
     first.textContent = one;
     second.textContent = two;
