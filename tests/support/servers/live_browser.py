@@ -52,7 +52,7 @@ class Tab:
     def __init__(self, page: Page, url: str) -> None:
         self.page = page
         self.complaints: list[str] = []
-        self._origin = url.partition("/debug")[0]
+        self._origin = url.partition("/debug")[0].removesuffix("/index.html")
         page.set_default_timeout(SECONDS * 1000)
         page.on("console", self._on_console)
         page.on("pageerror", lambda error: self.complaints.append(f"error: {error}"))
@@ -78,7 +78,7 @@ def tab(
     still: bool = False,
     at: str = "#play",
 ) -> Iterator[Tab]:
-    """The live page at an address within it, once it is connected."""
+    """The live page at an address within it, once it is connected, or has loaded its run."""
     with browser.new_context(
         viewport={"width": width, "height": height},
         color_scheme=scheme,
@@ -87,5 +87,6 @@ def tab(
         page = context.new_page()
         opened = Tab(page, url)
         page.goto(url + at)
-        page.wait_for_selector("body[data-snapshots]")
+        is_there = "body[data-snapshots]" if url.startswith("http") else "#recorded a"
+        page.wait_for_selector(is_there, state="attached")
         yield opened

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser
 
+from docs.extensions.live_page import build
 from handloop.controller.foo.runnable import add_foo
 from handloop.controller.foo.types import Foo
 from handloop.informers.shared_informer import SharedIndexInformer
@@ -91,6 +92,14 @@ def live(program: FooProgram) -> Iterator[LiveServer]:
     server.show(program.parts, program.controls)
     with serving(server):
         yield server
+
+
+@pytest.fixture(scope="session")
+def recorded_page(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The address of a page without a program, in a folder, with all recorded runs."""
+    folder = tmp_path_factory.mktemp("live-page")
+    build(folder)
+    return (folder / "index.html").as_uri()
 
 
 @pytest.fixture(scope="module")

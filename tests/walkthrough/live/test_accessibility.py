@@ -31,3 +31,15 @@ def test_axe_finds_nothing_serious(
         page.wait_for_selector("#source:not([hidden])")
         found = Axe().run(page, options=RULES).response["violations"]
     assert [(rule["id"], rule["impact"], [node["html"] for node in rule["nodes"]]) for rule in found] == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 768, 1280])
+@pytest.mark.parametrize("at", ["#follow&scene=8", "#run=failures&at=second"])
+def test_axe_finds_nothing_serious_without_a_program(
+    browser: Browser, recorded_page: str, at: str, width: int, scheme: Literal["light", "dark"]
+) -> None:
+    """In a scene of the director, and in the middle of a recorded run."""
+    with tab(browser, recorded_page, at=at, width=width, height=800, scheme=scheme, still=True) as opened:
+        found = Axe().run(opened.page, options=RULES).response["violations"]
+    assert [(rule["id"], rule["impact"], [node["html"] for node in rule["nodes"]]) for rule in found] == []

@@ -11,7 +11,6 @@ from typing import Any, Literal
 import pytest
 from playwright.sync_api import Browser, Error, Page
 
-from handloop.informers.keys import ObjectName
 from handloop.testing.eventually import eventually
 from handloop.walkthrough.live.recorder import Recorder
 from handloop.walkthrough.live.server import LiveServer
@@ -49,10 +48,9 @@ def act(page: Page, control: str) -> None:
     wait(page, "!['', '…'].includes(document.getElementById('said').textContent)")
 
 
-def hits(page: Page) -> list[int]:
-    """How often each step was shown."""
-    counted = page.eval_on_selector_all("#picture [data-hits]", "all => all.map(n => n.dataset.hits)")
-    return [int(text) for text in counted]
+def played(page: Page) -> list[int]:
+    """The number of each step that was played."""
+    return page.evaluate("ring.slice(0, played).map((step) => step.step)")
 
 
 def choose(page: Page, key: str) -> None:
@@ -67,7 +65,13 @@ def test_every_step_lights_up_after_a_foo(browser: Browser, live: LiveServer, pr
         page = opened.page
         page.select_option("#pace", "fast")
         program.foo("example-foo")
-        eventually(lambda: len(hits(page)) == 12 and all(hits(page)), "each of the twelve steps")
+        lit = set()
+
+        def all_lit() -> bool:
+            lit.update(page.eval_on_selector_all("#picture .lit", "all => all.map(n => n.dataset.step)"))
+            return len(lit) == 12
+
+        eventually(all_lit, "each of the twelve steps")
         wait(page, "document.querySelector('#objects').textContent.includes('default/example-foo')")
         # some steps are about a kind and name no key
         wait(page, "document.querySelector('#why').textContent.includes('default/example-foo')")
@@ -204,11 +208,11 @@ def test_nothing_is_wider_than_the_window(
     program.foo(LONG)
     with tab(browser, live.url, width=width, height=800, scheme=scheme) as opened:
         page = opened.page
-        page.wait_for_selector("#objects progress")
+        page.wait_for_selector("#objects td")
         page.click("#live")
         program.controls.act("fail", {"key": f"default/{LONG}"})
         wait(page, "document.querySelector('#results').textContent.includes('again in')")
-        wait(page, "Number(document.querySelector('[data-step=\"11\"]').dataset.hits) >= 3")
+        eventually(lambda: played(page).count(11) >= 3, "three failures")
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         assert page.locator("#steps").is_visible() is (width < 720)
         assert page.locator("#picture").is_visible() is (width >= 720)
@@ -270,22 +274,6 @@ def test_skipped_steps_are_counted(browser: Browser, program: Any) -> None:
         assert re.fullmatch(r"\+\d+ events skipped", opened.page.inner_text("#skipped"))
 
 
-def test_a_key_that_waits_has_a_ring_that_runs_down(browser: Browser, live: LiveServer, program: Any) -> None:
-    """Its share of the rest of the wait, as playback counts; the label has the whole wait."""
-    queue = program.parts.queues()["foo"]
-    with tab(browser, live.url) as opened:
-        page = opened.page
-        page.click("#live")
-        queue.add_rate_limited(ObjectName("default", "late"), at_least_seconds=6)
-        wait(page, "document.querySelector('#tokens').textContent.includes('late, back in 6 s')")
-        left = "parseFloat(document.querySelector('.ring').getAttribute('stroke-dasharray'))"
-        assert page.locator(".ring").first.is_visible()
-        shares = [page.evaluate(left)]
-        wait(page, f"{left} < {shares[0]} - 0.1")
-        wait(page, f"{left} === 0 || !document.querySelector('.ring')")
-        assert 0.5 < shares[0] <= 1
-
-
 def test_labels_of_many_tokens_do_not_touch(browser: Browser, live: LiveServer, program: Any) -> None:
     """Each ends before the next place of its line begins, with any names."""
     with tab(browser, live.url, still=True) as opened:  # one on its way may cross another
@@ -294,7 +282,7 @@ def test_labels_of_many_tokens_do_not_touch(browser: Browser, live: LiveServer, 
         program.controls.act("pause", {})
         for number in range(4):
             program.foo(f"{LONG[:58]}-{number}")
-        wait(page, "Number(document.querySelector('[data-step=\"7\"]').dataset.hits) >= 4")
+        eventually(lambda: played(page).count(7) >= 4, "four keys")
         boxes = page.eval_on_selector_all(
             ".token text",
             "all => all.map(one => one.getBoundingClientRect()).map(b => [b.left, b.top, b.right, b.bottom])",

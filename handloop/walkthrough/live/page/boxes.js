@@ -18,14 +18,14 @@ function table(node, heads, rows) {
 
 function chips(title, keys, count) {
   const box = make("div");
-  box.append(make("b", `${title}: ${count}`), ...keys.slice(0, 8).map((key) => make("div", key, "chip key")));
+  box.append(make("div", `${title}: ${count}`, "name"), ...keys.slice(0, 8).map((key) => make("div", key, "chip key")));
   if (count > 8) box.append(make("div", `and ${count - 8} more`, "dim"));
   return box;
 }
 
 function drawQueues(view, state) {
   const paused = new Set((state?.queues || []).filter((row) => row.paused).map((row) => row.name));
-  $("queues").replaceChildren(...[...view.queues].filter(([name]) => filters.myapp || !MYAPP.test(name)).map(([name, queue]) => {
+  $("queues").replaceChildren(...[...view.queues].filter(([name]) => isOurs(name)).map(([name, queue]) => {
     const box = make("div"), columns = make("div", undefined, "columns");
     const waiting = [...queue.waiting].map(([key, one]) => `${key}, ${milliseconds(one.seconds)}, failures ${one.failures}`);
     columns.append(chips("dirty", [...queue.dirty], queue.dirty.size), chips("processing", [...queue.processing], queue.processing.size),
@@ -34,7 +34,7 @@ function drawQueues(view, state) {
     box.append(make("div", name + (paused.has(name) ? " (paused)" : ""), "dim"), columns);
     return box;
   }));
-  const workers = [...view.workers].filter(([name]) => filters.myapp || !/^myapp/.test(name)).sort();
+  const workers = [...view.workers].filter(([name]) => isOurs(name)).sort();
   $("workers").replaceChildren(...workers.map(([name, work]) => make("li", work ? `${name} ▶ ${work.key}` : `${name} · free`)));
   $("results").replaceChildren(...view.results.slice().reverse().map((one) => make("li",
     `${one.key}, ${milliseconds(one.seconds)}${one.retry === null ? "" : `, again in ${milliseconds(one.retry)}`}${one.error ? `: ${one.error}` : ""}`,
@@ -42,16 +42,15 @@ function drawQueues(view, state) {
 }
 
 function drawState(state) {
-  const ours = (rows, name) => rows.filter((row) => filters.myapp || !MYAPP.test(name(row)));
   table($("informers"), ["kind", "reflector", "version", "last heard", "watches", "relists", "FIFO", "objects", "indexes (values)", "pending"],
-    ours(state.informers, (row) => row.plural).map((row) => [
+    state.informers.filter((row) => isOurs(row.plural)).map((row) => [
       row.plural, row.retryIn === null ? row.state : `${row.state} ${row.retryIn} s`, row.version || "–",
       row.age === null || row.age === undefined ? "–" : `${row.age} s ago`, row.watches ?? 0,
       Object.entries(row.relists || {}).map(([why, count]) => `${count} ${why}`).join(", ") || "0",
       row.fifo, row.objects, Object.entries(row.indexes).map(([name, count]) => `${name} ${count}`).join(", "),
       row.listeners.map((one) => one.pending).join(", ") || "0",
     ]));
-  $("objects").replaceChildren(...ours(state.objects, (row) => row.kind).map(({ kind, count, rows }) => {
+  $("objects").replaceChildren(...state.objects.filter((row) => isOurs(row.kind)).map(({ kind, count, rows }) => {
     const box = make("div"), list = make("table");
     box.append(make("b", `${kind}: ${count}`), list);
     table(list, ["name", "available / desired"], rows.slice(0, 12).map((row) => [row.key, `${row.available ?? 0} / ${row.desired ?? "–"}`]));

@@ -49,10 +49,8 @@ const foosOf = (state) => state.objects.filter((one) => one.kind === "Foo").flat
 
 function drawControls(state) {
   const offers = state.controls || [], foos = foosOf(state), chosen = $("key").value;
-  if (foos.join() !== [...$("key").options].map((one) => one.value).join()) {
-    $("key").replaceChildren(...foos.map((key) => make("option", key)));
-    if (foos.includes(chosen)) $("key").value = chosen;
-  }
+  choices("key", foos);
+  if (foos.includes(chosen)) $("key").value = chosen;
   $("chosen").hidden = !offers.length;
   say("progress", offers.length ? `(${seenOnes.size} of ${offers.length} seen)` : "(off: --debug-controls)");
   for (const offer of offers) {

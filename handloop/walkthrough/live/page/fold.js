@@ -1,6 +1,6 @@
 // What the steps tell, folded: a view is the picture and the queues at one step. No drawing here.
 
-const MYAPP = /^(listener-)?(myapp|service|horizontalpodautoscaler)/i;
+const MYAPP = /^(listener-|delaying-)?(myapp|service|horizontalpodautoscaler)/i;  // and what it owns
 const SIDE_WRITES = /^(events|leases)\b/;
 const LONGEST = 15;  // shown steps for which an object stays where nothing takes it further
 const WORDS_OF_KINDS = { foos: "Foo", deployments: "Deployment" };
@@ -12,8 +12,6 @@ const plural = (component) => {
 };
 const wordOf = (component) => WORDS_OF_KINDS[plural(component)] || component.split(".")[0];
 const shortKey = (key) => key.replace(/^default\//, "");
-
-// ---- which key a step is about, and which steps are noise
 
 class Notes {
   // Notes on steps in their order: `of` = the key they are worked for, `resync` = caused by a resync alone.
@@ -50,11 +48,14 @@ class Notes {
 
 const filters = { key: "", bookmarks: false, events: false, resyncs: false, myapp: false };
 
+const isOurs = (name) => filters.myapp || !MYAPP.test(name);
+
 // Whether a step is shown. rest: the steps from it on, which say whose block of a watch it was.
 function isShown(step, rest) {
   const { step: number, component, facts, thread } = step;
-  if (!filters.events && number === 10 && SIDE_WRITES.test(component)) return false;
-  if (!filters.myapp && (MYAPP.test(component) || /^(myapp|delaying-myapp)/.test(thread))) return false;
+  if (number === 0) return true;
+  if (number === 10 && SIDE_WRITES.test(component)) return filters.events;
+  if (!isOurs(component) || !isOurs(thread)) return false;
   if (!filters.resyncs && step.resync) return false;
   if (number === 1) {
     if (facts.events === 0) return filters.bookmarks;
@@ -69,8 +70,6 @@ function isShown(step, rest) {
   if (number === 9 && !facts.worker) return false;
   return !filters.key || step.of === filters.key;
 }
-
-// ---- the view
 
 function emptyView(state) {
   const view = { tokens: new Map(), fifo: new Map(), queues: new Map(), workers: new Map(),
@@ -100,8 +99,12 @@ function queueOf(view, name) {
   return view.queues.get(name);
 }
 
-// Take a step into a view. shown = whether the picture shows it.
-function reduce(view, step, shown) {
+// Take a step into a view. shown = whether the picture shows it. Step 0 = another process begins, in a state.
+function reduce(view, step, shown, state) {
+  if (step.step === 0) {
+    Object.assign(view, emptyView(state), { hidden: view.hidden, step });
+    return;
+  }
   count(view, step);
   if (!shown) {
     view.hidden += 1;
@@ -149,7 +152,8 @@ function count(view, { step: number, component, key, facts, thread, t }) {
       queue.length += 1;
     }
     const work = view.workers.get(thread);
-    if (work?.since) view.results = [...view.results, { ...work, seconds: t - work.since }].slice(-10);
+    if (work?.key !== key) return;
+    if (work.outcome !== undefined) view.results = [...view.results, { ...work, seconds: t - work.since }].slice(-10);
     view.workers.set(thread, null);
   }
 }

@@ -2,7 +2,7 @@
 
 const SEEN = "handloop-seen";
 const director = {
-  isOpen: false, scene: 1, key: "", found: [],
+  isOpen: false, scene: 1, key: "", script: [],
 
   isNew() {
     try { return !localStorage.getItem(SEEN); } catch { return false; }
@@ -34,7 +34,7 @@ const director = {
 
   go(scene) {
     if (scene > recorded.scenes.length) this.leave();
-    else if (this.positionOf(scene)) this.scene = scene;
+    else if (this.script[scene - 1]) this.scene = scene;
   },
 
   takes(name) {
@@ -43,20 +43,19 @@ const director = {
     return true;
   },
 
-  // The position of a scene's step, from 1; 0 = it has not come yet. Once found it stays.
-  positionOf(scene) {
-    const wanted = recorded.scenes[scene - 1];
-    if (!wanted || !this.key) return 0;
-    if (!this.found[scene]) {
-      const from = scene < 3 ? this.begin - dropped : this.positionOf(wanted.after || scene - 1) - dropped;
-      if (from < 0) return 0;
-      const fits = (step) => step.step === wanted.step && (step.of === this.key || (scene === 1 && shows(ring.indexOf(step))))
-        && (!wanted.kind || plural(step.component) === wanted.kind) && step.thread.startsWith(wanted.by)
-        && Object.entries(wanted.facts).every(([name, value]) => (value === null ? name in step.facts : step.facts[name] === value));
-      const index = wanted.last ? ring.findLastIndex(fits) : ring.findIndex((step, nth) => nth >= from && fits(step));
-      if (index >= 0) this.found[scene] = dropped + index + 1;
-    }
-    return this.found[scene] || 0;
+  // Find each scene's step behind that of another scene. They are shown in the order in which the steps came.
+  find() {
+    const found = [];
+    recorded.scenes.forEach((scene, nth) => {
+      const from = nth < 2 ? 0 : found[(scene.after || nth) - 1];
+      const fits = (step, index) => from >= 0 && index >= from && step.step === scene.step
+        && (step.step === 1 ? shows(index) : step.of === this.key) && step.thread.startsWith(scene.by)
+        && (!scene.kind || plural(step.component) === scene.kind)
+        && Object.entries(scene.facts).every(([name, value]) => (value === null ? name in step.facts : step.facts[name] === value));
+      found.push(scene.last ? ring.findLastIndex(fits) : ring.findIndex(fits));
+    });
+    this.script = recorded.scenes.map((scene, nth) => ({ ...scene, position: found[nth] < 0 ? 0 : dropped + found[nth] + 1 }))
+      .filter((scene) => scene.position).sort((one, other) => one.position - other.position);
   },
 
   // Choose the Foo, and let the picture show the scene's step.
@@ -65,27 +64,28 @@ const director = {
     if (!this.key || this.run !== run) {
       const first = ring.find((step) => step.step === 2 && step.facts.type === "Added" && plural(step.component) === "foos");
       if (!first) return;
-      Object.assign(this, { key: first.of, found: [], run, begin: dropped });
+      Object.assign(this, { key: first.of, run });
       follow(this.key);
     }
-    const position = this.positionOf(this.scene);
-    if (position && position !== at) seek(position, true);
+    this.find();
+    const scene = this.script[this.scene - 1];
+    if (scene && scene.position !== at) seek(scene.position, true);
   },
 
   draw() {
     if (!this.isOpen) return;
-    const position = this.positionOf(this.scene), scene = recorded.scenes[this.scene - 1], step = position && view.step;
+    const scene = this.script[this.scene - 1], { step } = view;
     $("made").hidden = Boolean(this.key);
     const offer = newestState()?.controls?.find((one) => one.name === "make");
     $("make").hidden = !offer || Boolean(offer.blocked);
     say("made-by", $("make").hidden ? "Apply one: kubectl apply -f manifests/samples/foo.yaml" : "");
-    $("script").hidden = !position;
-    say("scene-title", position ? `(${scene.step}) ${STEPS[scene.step][0]}` : "Follow one Foo");
-    say("count", position ? `Scene ${this.scene} of ${recorded.scenes.length}` : "");
-    $("on").disabled = !position;
+    $("script").hidden = !scene;
+    say("scene-title", scene ? `(${scene.step}) ${STEPS[scene.step][0]}` : "Follow one Foo");
+    say("count", scene ? `Scene ${this.scene} of ${recorded.scenes.length}` : "");
+    $("on").disabled = !scene;
     say("on", this.scene === recorded.scenes.length ? "See all ▶" : "Next ▶");
     $("before").disabled = this.scene === 1;
-    if (!position) return;
+    if (!scene) return;
     const words = { ...step.facts, key: step.key, name: shortKey(step.of), thread: step.thread };
     say("sentence", scene.sentence.replace(/\{(\w+)\}/g, (_, name) => [].concat(words[name]).join(", ")));
     say("reason", scene.reason);

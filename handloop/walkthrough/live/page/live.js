@@ -2,7 +2,6 @@
 
 const RING = 5000;
 const MOST_STATES = 400;
-const MOST_KEYS = 200;
 const READ_SECONDS = 0.06;        // to read one letter
 const LEAST_SECONDS = 1.5;        // for which a sentence stays
 const FAST_SECONDS = 0.3;
@@ -30,7 +29,7 @@ function begin(first, firstSeq = 0) {
 function receive(steps) {
   for (const step of steps) {
     ring.push(notes.take(step));
-    if (step.step === 7 && !MYAPP.test(step.component) && keys.size < MOST_KEYS) keys.add(step.key);
+    if (step.step === 7 && !MYAPP.test(step.component) && keys.size < 200) keys.add(step.key);
   }
   while (!isRecorded && ring.length > RING) {
     reduce(floor, ring.shift(), false);
@@ -53,7 +52,7 @@ function receiveState(state, seq) {
   pass();
 }
 
-// Let the states that were taken up to the step come to pass.
+// Let the states up to the step come to pass.
 function pass() {
   const seq = played > dropped ? ring[played - dropped - 1].seq : ring.length ? ring[0].seq - 1 : Infinity;
   for (; passed < states.length && states[passed].seq <= seq; passed += 1) settle(view, states[passed].state);
@@ -64,7 +63,6 @@ const newestState = () => states[states.length - 1]?.state;
 function skip(count) {
   const text = count === null ? "steps were not recorded meanwhile" : `+${count} events skipped`;
   say("skipped", text);
-  $("skipped").hidden = false;
   floor.step = { why: text, facts: {} };
   floor.tokens.clear();
 }
@@ -74,7 +72,7 @@ const shows = (index) => live || isShown(ring[index], () => ring.slice(index + 1
 
 function fold(isSeen) {
   const step = ring[played - dropped];
-  reduce(view, step, isSeen);
+  reduce(view, step, isSeen, states.findLast((one) => one.seq <= step.seq)?.state);
   played += 1;
   if (isSeen) {
     at = played;
@@ -123,8 +121,6 @@ function frame(now) {
   requestAnimationFrame(frame);
 }
 
-// ---- drawing
-
 let drawnState = null;
 
 function render() {
@@ -153,14 +149,7 @@ const CONTROLLERS = { plain: " of the plain Foo controller", production: " of th
 const HOW_TO_BEGIN = "Make or change a Foo: an experiment does it, or kubectl apply -f manifests/samples/foo.yaml";
 
 function drawKeys() {
-  const options = ["", ...keys];
-  if (options.length !== $("of").options.length) {
-    $("of").replaceChildren(...options.map((key) => {
-      const option = make("option", key ? `only ${key}` : "every key");
-      option.value = key;
-      return option;
-    }));
-  }
+  choices("of", ["", ...keys], (key) => (key ? `only ${key}` : "every key"));
   $("of").value = filters.key;
 }
 
@@ -183,8 +172,7 @@ function showSource(number) {
   $("source").scrollIntoView({ block: "nearest" });
 }
 
-// ---- recorded runs and addresses
-
+const NOISE = ["bookmarks", "events", "resyncs", "myapp"];
 let run = null;
 const loaded = new Map();
 
@@ -211,8 +199,9 @@ function openRun(name, then) {
     const [first, ...others] = one.states;
     begin(first?.state);
     states.push(...others);
-    hasChosen = one.key !== undefined;
-    filters.key = one.key || "";
+    hasChosen = true;
+    filters.key = one.key;
+    for (const name of NOISE) $(name).checked = filters[name] = one.shows.includes(name);
     receive(one.steps);
     drawRuns();
     then();
@@ -244,13 +233,12 @@ function route() {
   const name = recorded.runs.some((one) => one.name === wanted.get("run")) ? wanted.get("run") : recorded.runs[0].name;
   return openRun(name, () => {
     const position = run.marks?.[wanted.get("at")] ?? Number(wanted.get("step"));
+    hold();
     playing = !position;
     seek(position || 0, true);
     render();
   });
 }
-
-// ---- the stream
 
 let connected = false, process = "", end = "";
 
@@ -302,11 +290,9 @@ function drawEnd() {
   const election = newestState().election, lost = election && !election.leading;
   $("ended").hidden = connected && !end;
   $("ended").textContent = `The program has ended: ${end || "it does not answer"}. ${lost
-    ? "The leader saw another holder in the lease, stopped its workers, and ended the process: two leaders would write at once. A new process waits until the lease is free."
+    ? "The leader saw another holder in the lease, and stopped: two leaders would write at once. A new process waits until the lease is free."
     : "This page goes on with the steps that it has."}`;
 }
-
-// ---- buttons and keys
 
 const hold = () => { playing = live = false; };
 const ACTS = {
@@ -329,7 +315,7 @@ addEventListener("click", (event) => {
   if (step) showSource(step.dataset.step);
 });
 const again = () => { seek(at); render(); };
-for (const name of ["bookmarks", "events", "resyncs", "myapp"]) {
+for (const name of NOISE) {
   $(name).addEventListener("change", () => { filters[name] = $(name).checked; again(); });
 }
 $("of").addEventListener("change", () => { follow($("of").value); again(); });

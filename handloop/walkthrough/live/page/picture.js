@@ -16,6 +16,10 @@ const draw = (name, attributes = {}, text) => {
 };
 const say = (id, text) => { $(id).textContent = text; };
 const all = (selector) => [...document.querySelectorAll(selector)];
+const choices = (id, values, wordOf = (value) => value) => {
+  if (values.join() === [...$(id).options].map((one) => one.value).join()) return;
+  $(id).replaceChildren(...values.map((value) => Object.assign(make("option", wordOf(value)), { value })));
+};
 const sum = (rows, of) => [...rows].reduce((total, row) => total + of(row), 0);
 const plurally = (number, noun) => `${number} ${noun}${number === 1 ? "" : "s"}`;
 const milliseconds = (seconds) => (seconds < 1 ? `${+(seconds * 1000).toPrecision(3)} ms` : `${+seconds.toPrecision(3)} s`);
@@ -25,7 +29,7 @@ const STEPS = [null,
   ["list & watch", 140, 91, "right", "reflector"], ["add object", 246, 178, "above", "fifo"], ["pop", 512, 178, "above", "loop"],
   ["update index", 590, 267, "left", "indexer"], ["store", 690, 267, "right", "indexer"],
   ["dispatch", 778, 178, "above", "handlers"], ["enqueue key", 904, 267, "right", "queue"],
-  ["get key", 600, 446, "over", "worker"], ["get object", 422, 356, "below", "worker"], ["write", 24, 91, "right", "server"],
+  ["get key", 600, 446, "over", "worker"], ["get object", 432, 356, "below", "worker"], ["write", 24, 91, "right", "server"],
   ["forget, or add rate limited", 200, 545, "over", "waiting"], ["done", 400, 484, "over", "queue"],
 ];
 // x, y, width, height, title; the first row of tokens, and how many
@@ -33,12 +37,12 @@ const PLACES = {
   server: [10, 8, 990, 52, "API server", 32, 3], reflector: [50, 122, 166, 112, "Reflector", 62, 3],
   fifo: [276, 122, 206, 112, "DeltaFIFO", 62, 3], loop: [542, 122, 206, 112, "informer loop", 62, 3],
   handlers: [808, 122, 192, 112, "handlers", 62, 3], indexer: [484, 300, 264, 112, "Indexer", 62, 3],
-  queue: [808, 300, 192, 112, "work queue", 79, 2], worker: [50, 300, 310, 112, "worker: sync_handler", 62, 3],
-  waiting: [484, 500, 264, 84, "back-off", 50, 2],
+  queue: [808, 300, 192, 112, "work queue", 79, 2], worker: [50, 300, 330, 112, "worker: sync_handler", 62, 3],
+  waiting: [484, 500, 264, 90, "back-off", 62, 2],
 };
 const WIRES = [
   "M140 60V122", "M216 178H276", "M482 178H542", "M590 234V300", "M690 234V300", "M748 178H808", "M904 234V300",
-  "M850 412V446H250V412", "M484 356H360", "M50 356H24V60", "M110 412V545H484", "M748 545H960V412", "M180 412V484H905V412",
+  "M850 412V446H250V412", "M484 356H380", "M50 356H24V60", "M110 412V545H484", "M748 545H960V412", "M180 412V484H905V412",
 ];
 const WORDS = {
   left: { x: -21, y: 4, "text-anchor": "end" }, right: { x: 21, y: 4, "text-anchor": "start" },
@@ -102,7 +106,7 @@ function drawSteps(view) {
 function textOf(token) {
   const count = token.count > 1 ? ` ×${token.count}` : "";
   const key = shortKey(token.key || "");
-  if (token.place === "worker" && token.kind) return `${token.missing ? "no " : ""}${wordOf(token.kind)}`;
+  if (token.place === "worker" && token.kind) return token.missing ? "none" : wordOf(token.kind);
   if (token.label !== undefined) return token.label;
   if (token.place === "gone") return "";
   if (token.place === "waiting") return `${key}, back in ${milliseconds(token.wait)}`;
@@ -116,7 +120,7 @@ function spot(place, row, column = 0) {
   if (place === "gone") return [400, 484, 0];
   const [x, y, width, , , first] = PLACES[place];
   if (place === "server") return [x + 140 + 285 * row, y + first, 260];
-  if (place === "worker") return [x + 18 + 188 * column, y + first + 19 * row - 5, column ? 95 : 160];
+  if (place === "worker") return [x + 18 + 200 * column, y + first + 19 * row - 5, column ? 85 : 170];
   return [x + 18, y + first + 19 * row - 5, width - 42];
 }
 
@@ -174,10 +178,10 @@ function fit(label, text, room) {
 
 // The line of numbers in each box. state = the last one up to the step that is shown.
 function drawNow(view, state) {
-  const queues = [...view.queues].filter(([name]) => filters.myapp || !MYAPP.test(name)).map(([, queue]) => queue);
-  const informers = (state?.informers || []).filter((row) => filters.myapp || !MYAPP.test(row.plural));
-  const ours = (numbers) => sum(numbers, ([kind, number]) => (filters.myapp || !MYAPP.test(kind) ? number : 0));
-  const names = [...view.workers].filter(([name]) => filters.myapp || !/^myapp/.test(name));
+  const queues = [...view.queues].filter(([name]) => isOurs(name)).map(([, queue]) => queue);
+  const informers = (state?.informers || []).filter((row) => isOurs(row.plural));
+  const ours = (numbers) => sum(numbers, ([kind, number]) => (isOurs(kind) ? number : 0));
+  const names = [...view.workers].filter(([name]) => isOurs(name));
   const stuck = sum(queues, (queue) => queue.processing.size) - names.filter(([, work]) => work).length;
   const texts = {
     reflector: [`${sum(informers, (row) => row.state === "WATCHING")} of ${informers.length} watch`],
