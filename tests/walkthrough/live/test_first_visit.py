@@ -22,6 +22,13 @@ def text(page: Page, selector: str) -> str:
     return page.inner_text(selector)
 
 
+def wait_scene(page: Page, number: int) -> None:
+    """Wait until a scene is shown, and the step of the next one has come."""
+    more = min(number + 1, len(SCENES))
+    until(lambda: page.evaluate("director.script.length") >= more, "the next step", seconds=SECONDS)
+    until(lambda: text(page, "#count").startswith(f"Scene {number} "), f"scene {number}")
+
+
 def test_from_the_first_scene_to_a_stolen_lease(browser: Browser, tmp_path: Path) -> None:
     """With the page's buttons alone: a Foo in all scenes, an experiment, and the end of the program."""
     arguments = ("--sandbox", "--sandbox-kubeconfig", str(tmp_path / "kubeconfig"), "--leader-elect")
@@ -33,10 +40,7 @@ def test_from_the_first_scene_to_a_stolen_lease(browser: Browser, tmp_path: Path
             page.wait_for_selector("#health :text('caches synced')")
             page.click("#make")
             for number in range(1, len(SCENES) + 1):
-                until(
-                    lambda n=number: page.evaluate("director.script.length") >= n, "a step", seconds=SECONDS
-                )
-                until(lambda n=number: text(page, "#count").startswith(f"Scene {n} "), f"scene {number}")
+                wait_scene(page, number)
                 page.click("#on")
             page.wait_for_selector("#scene", state="hidden")
             assert "2 of 2 watch" in page.inner_text("#picture"), "MyApp is hidden"

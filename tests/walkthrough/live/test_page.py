@@ -50,7 +50,7 @@ def act(page: Page, control: str) -> None:
 
 def played(page: Page) -> list[int]:
     """The number of each step that was played."""
-    return page.evaluate("ring.slice(0, played).map((step) => step.step)")
+    return list(page.evaluate("ring.slice(0, played).map((step) => step.step)"))
 
 
 def choose(page: Page, key: str) -> None:

@@ -217,7 +217,7 @@ function drawRuns() {
     };
     item.append(link(title, ""), make("p", about), marks);
     if (run.name === name) {
-      item.setAttribute("aria-current", "true");
+      item.firstChild.setAttribute("aria-current", "true");
       marks.append(...Object.keys(run.marks || {}).map((mark) => link(mark, `&at=${mark}`)));
     }
     return item;

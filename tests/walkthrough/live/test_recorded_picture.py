@@ -1,13 +1,12 @@
-"""The page without a program, opened from a folder: every run, every address, the picture at each step."""
+"""The picture at each step of the recorded runs: no labels overlap, and its counts are the program's."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, expect
 
-from handloop.testing.eventually import eventually
 from support.servers.live_browser import tab
 from tools.recorded_runs.catalog import RUNS
 from tools.recorded_runs.shelf import read
@@ -52,36 +51,6 @@ WRONG_COUNTS: Final = """() => states.slice(1).filter(({ state }) => state.ready
 """Go to each state, and compare its numbers with the picture's."""
 
 
-def go_to(page: Page, address: str, sentence: str) -> None:
-    """Follow an address of the page that is open."""
-    page.evaluate("address => { location.hash = address; }", address)
-    eventually(lambda: shown(page) == sentence, f"the sentence of {address}")
-
-
-def shown(page: Page) -> str:
-    page.wait_for_timeout(10)
-    return page.inner_text("#why")
-
-
-@pytest.mark.parametrize("run", RUNS, ids=lambda run: run.name)
-def test_every_run_plays_and_every_mark_has_an_address(
-    browser: Browser, recorded_page: str, run: Any
-) -> None:
-    """To its last step; a link by mark or number leads to that step, even one that the filters hide."""
-    steps, marks = read(run.name)["steps"], read(run.name)["marks"]
-    with tab(browser, recorded_page, at=f"#run={run.name}") as opened:
-        page = opened.page
-        page.click("#live")
-        eventually(lambda: shown(page) == steps[-1]["why"], "the last step")
-        for mark, seq in marks.items():
-            go_to(page, f"#run={run.name}&at={mark}", steps[seq - 1]["why"])
-            assert page.evaluate("location.hash") == f"#run={run.name}&step={seq}"
-        for seq in (1, len(steps) // 2):
-            go_to(page, f"#run={run.name}&step={seq}", steps[seq - 1]["why"])
-            assert page.inner_text("#position") == f"step {seq} of {len(steps)}"
-        assert opened.complaints == []
-
-
 @pytest.mark.parametrize("width", [390, 768, 1280])
 @pytest.mark.parametrize("name", ["merge", "storm", "failures"])
 def test_no_label_overlaps_another_or_a_box(
@@ -105,3 +74,14 @@ def test_the_picture_counts_what_the_program_counted(browser: Browser, recorded_
     with tab(browser, recorded_page, at=f"#run={run.name}&step=1") as opened:
         wrong = opened.page.evaluate(WRONG_COUNTS)
     assert wrong == []
+
+
+def test_an_address_stands_still_after_live(browser: Browser, recorded_page: str) -> None:
+    """LIVE shows all steps at once; a link to one of them ends it."""
+    with tab(browser, recorded_page, at="#run=merge&step=1") as opened:
+        page, steps = opened.page, len(read("merge")["steps"])
+        page.click("#live")
+        expect(page.locator("#position")).to_have_text(f"step {steps} of {steps}")
+        page.evaluate("location.hash = '#run=merge&step=17'")
+        expect(page.locator("#position")).to_have_text(f"step 17 of {steps}")
+        expect(page.locator("#play")).to_have_text("Play")
