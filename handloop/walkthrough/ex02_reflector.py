@@ -92,14 +92,14 @@ class _Server:
     """
     A server that plays one scene for each watch. No threads: time passes with the reader's calls.
 
-    State: log; oldest, the first version that it reaches back to; things; lists, how many; watches; _calls.
+    State: log; oldest, the first version that it reaches back to; list_count; watch_calls; _calls.
     """
 
     def __init__(self, store: _Store) -> None:
         self.log = [_Event("DELETED", _Thing("b", 1), 11)]  # happens between the list and the watch
         self.oldest = 0
-        self.lists = 0
-        self.watches: list[_Watch] = []
+        self.list_count = 0
+        self.watch_calls: list[_Watch] = []
         self._scenes = [
             _Scene(
                 (_Event("ADDED", _Thing("c", 1), 12), _Event("MODIFIED", _Thing("a", 2), 13)),
@@ -116,8 +116,8 @@ class _Server:
 
     def list(self) -> tuple[list[_Thing], int]:
         self._called()
-        self.lists += 1
-        if self.lists == 1:
+        self.list_count += 1
+        if self.list_count == 1:
             return [_Thing("a", 1), _Thing("b", 1)], 10
         things = {"a": 1, "b": 1}
         for kind, thing, _ in self.log:
@@ -129,7 +129,7 @@ class _Server:
 
     def watch(self, version: int) -> Iterator[_Event]:
         self._called()
-        self.watches.append(_Watch(version, dict(self._store.things), self.lists))
+        self.watch_calls.append(_Watch(version, dict(self._store.things), self.list_count))
         if version < self.oldest:
             raise Gone(Status(code=410, reason="Expired", message=f"too old resource version: {version}"))
         return self._events(version)
@@ -164,13 +164,13 @@ def check(load: Load) -> Iterator[str]:
         returned = False
     except Gone as error:
         lost = f"your function ended by the 410: {error}"
-    watches = server.watches
+    watches = server.watch_calls
     expect(watches, "you never called server.watch", "List, then watch.")
     yield from _first(watches[0])
     yield from _after_a_cut(watches, store.things)
     yield from _after_a_bookmark(watches, lost)
     expect(not lost, lost, _GONE)
-    yield from _after_gone(watches, server.lists)
+    yield from _after_gone(watches, server.list_count)
     expect(returned, "stopped() was True, and you did not return", _STOP)
     expect(store.things == {"d": 1, "e": 1}, f"at the end the store has {store.things}", _STORE)
     yield "it ends when it is told to"

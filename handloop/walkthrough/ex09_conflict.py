@@ -20,7 +20,7 @@ def add_replicas(foos, foo, number):
     """
     foos    foos.get("foo", namespace="default") reads the Foo from the server;
             foos.update(foo) writes it over the version that it carries, or raises Conflict
-    foo     the Foo as a cache has it, maybe old
+    foo     the Foo as a cache has it, maybe old; as long as it is not, no read is needed
     number  how many replicas to add to those that there are
 
     Returns: the Foo as the server has it then. Raises: Conflict after five of them in a row; any other error.
@@ -43,26 +43,26 @@ class _EndlessError(BaseException):
 
 
 class _Foos:
-    """The Foos of a server; before an update, another writer may act. State: gets, updates; before."""
+    """The Foos of a server; before an update, another writer may act. State: get_count, update_count; before."""
 
     def __init__(self, stage: Stage) -> None:
-        self.gets = self.updates = 0
+        self.get_count = self.update_count = 0
         self.before: Callable[[], object] = lambda: None
         self._foos = stage.client.resource(Foo)
 
     def get(self, name: str, *, namespace: str = "default") -> Foo:
-        self.gets += 1
+        self.get_count += 1
         self._bounded()
         return self._foos.get(name, namespace=namespace)
 
     def update(self, foo: Foo) -> Foo:
-        self.updates += 1
+        self.update_count += 1
         self._bounded()
         self.before()
         return self._foos.update(foo)
 
     def _bounded(self) -> None:
-        if self.gets + self.updates > _MOST_CALLS:
+        if self.get_count + self.update_count > _MOST_CALLS:
             raise _EndlessError
 
 
@@ -78,7 +78,7 @@ class _World:
 
     def add(self, foo: Foo, number: int) -> Any:
         """Call the reader's function."""
-        self.foos.gets = self.foos.updates = 0
+        self.foos.get_count = self.foos.update_count = 0
         try:
             return self._reader.add_replicas(self.foos, foo, number)
         except Invalid as error:
@@ -122,7 +122,7 @@ def check(load: Load) -> Iterator[str]:
         )
         expect(isinstance(written, Foo), f"you returned {written!r}", "Return what update returned.")
         expect(
-            not world.foos.gets,
+            not world.foos.get_count,
             "the cached Foo was fresh, and you read it again",
             "Try the one you have first.",
         )
@@ -153,7 +153,7 @@ def _never(world: _World) -> Iterator[str]:
     try:
         world.add(world.cached(), 1)
     except Conflict:
-        updates = world.foos.updates
+        updates = world.foos.update_count
         expect(
             updates == TRIES,
             f"each update was refused, and you gave up after {updates}",
@@ -173,7 +173,7 @@ def _gone(world: _World) -> Iterator[str]:
     try:
         world.add(old, 1)
     except NotFound:
-        calls = world.foos.gets + world.foos.updates
+        calls = world.foos.get_count + world.foos.update_count
         expect(calls == 1, f"the Foo is gone, and you asked the server {calls} times", _OTHERS)
         yield "a Foo that is gone is an error, and no reason to try again"
     except _EndlessError as error:

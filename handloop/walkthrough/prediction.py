@@ -11,6 +11,7 @@ _NUMBER: Final = re.compile(r"(\d+(?:[.,]\d+)?)\s*(ms\b)?")
 _WORD: Final = re.compile(r"\w+")
 _NAMES: Final = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _AS_NUMBERS: Final = {"none": 0, "nothing": 0, "never": 0, **{w: n for n, w in enumerate(_NAMES)}}
+_UNSURE: Final = re.compile(r"\b(no idea|know|dunno|sure|maybe)\b")
 _RIGHT: Final = 0.05
 _NEAR: Final = 2.0
 
@@ -23,12 +24,14 @@ class Words(NamedTuple):
 
 
 Truth: TypeAlias = float | Words
-YES: Final = Words(("yes", "y", "yeah", "sure"), ("no", "n", "nope", "not", "never"))
+YES: Final = Words(("yes", "y", "yeah"), ("no", "n", "nope", "not", "never"))
 NO: Final = Words(YES.wrong, YES.right)
 
 
 def grade(said: str, truth: Truth) -> str:
-    """`you predicted 3: near.`; "" for an answer that is empty or about something else."""
+    """`you predicted 3: near.`; "" for an answer that is empty, unsure, or about something else."""
+    if _UNSURE.search(said.lower()):
+        return ""
     verdict = _of_words(said, truth) if isinstance(truth, Words) else _of_number(said, truth)
     return f"you predicted {said!r}: {verdict}." if verdict else ""
 

@@ -17,7 +17,7 @@ from handloop.walkthrough.prediction import NO, YES, Truth, Words, grade
         ("200", 2, "it is 2"),
         ("1", 0, "it is 0"),
         ("Yes.", YES, "right"),
-        ("no idea", YES, "it is otherwise"),
+        ("no, never", YES, "it is otherwise"),
         ("nope", NO, "right"),
         ("the Controller", Words(("controller",), ("server",)), "right"),
         ("the server!", Words(("controller",), ("server",)), "it is otherwise"),
@@ -28,7 +28,7 @@ def test_a_prediction_is_graded(said: str, truth: Truth, verdict: str) -> None:
     assert grade(said, truth) == f"you predicted {said!r}: {verdict}."
 
 
-@pytest.mark.parametrize("said", ["", "what is this?", "next"])
+@pytest.mark.parametrize("said", ["", "what is this?", "next", "no idea", "I don't know"])
 @pytest.mark.parametrize("truth", [2, YES, Words(("controller",), ("server",))])
 def test_an_answer_about_something_else_is_passed_over(said: str, truth: Truth) -> None:
     """Nothing is said of it."""
