@@ -43,7 +43,7 @@ class _EndlessError(BaseException):
 
 
 class _Foos:
-    """The Foos of a server; before an update, another writer may act. State: get_count, update_count; before."""
+    """The Foos of a server. State: get_count; update_count; before, called before each update."""
 
     def __init__(self, stage: Stage) -> None:
         self.get_count = self.update_count = 0

@@ -84,47 +84,43 @@ class Screen:
 
     def show(self, **values: object) -> None:
         """Write live values, one a line, below the name where that is needed; `_` in a name is a space."""
-        for name, value in values.items():
-            head = f"{self._indent}{name.replace('_', ' ')}"
-            beside = _NAME_WIDTH + len(self._indent) + 1
-            if self._width >= _ROOMY and max(map(len, [*f"{value}".split(), ""])) <= self._width - beside:
-                head = f"{head} ".ljust(beside)
-                self._write("\n".join(self._wrapped(f"{value}", head, " " * len(head))))
-            else:
-                self._write("\n".join([head, *self._wrapped(f"{value}", self._indent * 2)]))
+        lines = [line for name, value in values.items() for line in self._shown(name, f"{value}")]
+        self._write("\n".join(lines))
 
     def line(self, text: str, colour: Colour = Colour.DIM) -> None:
         """Write one line as it is; what does not fit stands below it."""
-        for part in self._wrapped(text, self._indent, self._indent + "  "):
-            self._write(self._painted(part, colour))
+        parts = self._wrapped(text, self._indent, self._indent + "  ")
+        self._write("\n".join(self._painted(part, colour) for part in parts))
 
     def table(self, head: Sequence[object], rows: Iterable[Sequence[object]]) -> None:
         """Write aligned columns; if their longest words do not fit, each row as a sentence."""
         cells = [tuple(map(str, row)) for row in (head, *rows)]
         widths = self._column_widths(cells)
+        lines: list[str] = []
         for number, row in enumerate(cells):
             if widths is not None:
-                for text in _side_by_side(row, widths):
-                    painted = self._painted(text, Colour.BOLD) if number == 0 else text
-                    self._write(self._indent + painted)
+                texts = [self._indent + text for text in _side_by_side(row, widths)]
+                lines += texts if number else [self._painted(text, Colour.BOLD) for text in texts]
             elif number:
                 parts = [
                     f"{name}: {cell}" if name else cell
                     for name, cell in zip(cells[0], row, strict=True)
                     if cell
                 ]
-                self._write("\n".join(self._wrapped("; ".join(parts), self._indent, self._indent * 3)))
+                lines += self._wrapped("; ".join(parts), self._indent, self._indent * 3)
+        self._write("\n".join(lines))
 
     def code(self, snippet: Snippet, marks: Mapping[int, str] | None = None) -> None:
         """Write source lines, without notes for linters. Args: marks by line number, such as `*`."""
         place = self._wrapped(snippet.place, self._indent)
-        self._write("\n" + "\n".join(self._painted(part, Colour.CYAN) for part in place))
+        lines = ["", *(self._painted(part, Colour.CYAN) for part in place)]
         for number, text in enumerate(snippet.lines, snippet.line):
             mark = "" if marks is None else f"{marks.get(number, ''):1} "
             head = f"{self._indent}{number:>4} {mark}| "
             below = " " * (len(head) - 2) + "| " + " " * (len(text) - len(text.lstrip()) + 4)
             said = _NOTE.sub("", text)
-            self._write("\n".join(self._wrapped(said, head, below)) if said else head.rstrip())
+            lines += self._wrapped(said, head, below) if said else [head.rstrip()]
+        self._write("\n".join(lines))
 
     def ask(self, question: str) -> None:
         """
@@ -132,7 +128,6 @@ class Screen:
 
         Blocks: until the reader pressed Enter; never without keys.
         """
-        self._write("")
         self._write_painted(f"? {question}", Colour.YELLOW)
         self._prediction = self._read("  your prediction, then Enter: ")
 
@@ -142,7 +137,6 @@ class Screen:
         if verdict:
             self._write("\n".join(self._wrapped(verdict, "  ")))
         self._prediction = ""
-        self._write("")
         self._write_painted(f"= {answer}", Colour.GREEN)
         self._pause()
 
@@ -152,15 +146,13 @@ class Screen:
 
         Blocks: until the reader pressed Enter; never without keys.
         """
-        self._write("")
         self._write_painted(f"! Break it: {what}", Colour.RED)
         self.ask(question)
 
     def recap(self, *sentences: str) -> None:
         """End a chapter: what to keep of it."""
-        self._write("\n" + self._painted("To keep", Colour.BOLD))
-        for sentence in sentences:
-            self._write("\n".join(self._wrapped(sentence, "  - ", "    ")))
+        lines = [line for sentence in sentences for line in self._wrapped(sentence, "  - ", "    ")]
+        self._write("\n".join(["", self._painted("To keep", Colour.BOLD), *lines]))
 
     def wait_for_next(self, title: str) -> bool:
         """
@@ -168,9 +160,16 @@ class Screen:
 
         Blocks: until the reader pressed Enter; never without keys.
         """
-        self._write("")
+        self._unread = 0
         self._write_painted(f"Next: {title}", Colour.BOLD)
         return not self._read("  Enter goes on, q ends: ").lower().startswith("q")
+
+    def _shown(self, name: str, value: str) -> list[str]:
+        """The lines of a live value: beside its name, or below it where a word is too long for that."""
+        head = f"{self._indent}{name.replace('_', ' ')} ".ljust(_NAME_WIDTH + len(self._indent) + 1)
+        if self._width >= _ROOMY and max(map(len, [*value.split(), ""])) <= self._width - len(head):
+            return self._wrapped(value, head, " " * len(head))
+        return [head.rstrip(), *self._wrapped(value, self._indent * 2)]
 
     def _column_widths(self, cells: Sequence[Sequence[str]]) -> list[int] | None:
         """The width of each column, the widest ones narrowed until the row fits; None = words would break."""
@@ -192,8 +191,7 @@ class Screen:
         ) or [first.rstrip()]
 
     def _write_painted(self, text: str, colour: Colour) -> None:
-        for line in self._wrapped(text, "", "  "):
-            self._write(self._painted(line, colour))
+        self._write("\n" + "\n".join(self._painted(line, colour) for line in self._wrapped(text, "", "  ")))
 
     def _painted(self, text: str, colour: Colour) -> str:
         return text if self._plain else f"\x1b[{colour}m{text}\x1b[0m"
