@@ -67,7 +67,7 @@ class Listing(Generic[T]):
     """
     Gets the list of each round of one reflector.
 
-    State: _current = the list that is being read, None between lists; _streaming = whether this round tries
+    State: _current = the list that is being read, None between lists; streaming = whether this round tries
            streams; _cut = streams of this round that ended early; _refused_rv = the server refused our
            resource version, so the next list asks for the newest state; _seen = the newest version published
            before this list.
@@ -94,7 +94,7 @@ class Listing(Generic[T]):
         self._stopped = outage.pause.stopped
         self._floor = ResourceVersionFloor(clock)
         self._current: PagedList[T] | StreamedList[T] | None = None
-        self._streaming = False
+        self.streaming = False
         self._cut = 0
         self._refused_rv = False
         self._seen = ""
@@ -118,7 +118,7 @@ class Listing(Generic[T]):
 
     def begin_round(self) -> None:
         """Forget the attempts of the last round."""
-        self._streaming = self._lister_watcher.supports_watch_list
+        self.streaming = self._lister_watcher.supports_watch_list
         self._cut = 0
 
     def begin(self, seen: str) -> bool:
@@ -130,7 +130,7 @@ class Listing(Generic[T]):
         """
         self._seen = seen
         rv = "" if self._refused_rv else seen
-        if self._streaming:
+        if self.streaming:
             return self._open_stream(rv)
         self._current = PagedList(
             self._lister_watcher.list,
@@ -244,7 +244,7 @@ class Listing(Generic[T]):
 
     def _list_by_pages(self, why: str) -> None:
         log.debug("Listing by pages instead of a stream", v=2, reflector=self._outage.name, err=why)
-        self._streaming = False
+        self.streaming = False
 
     def _forget_rv(self, error: Exception) -> bool:
         """Whether the server refused our resource version: the next list then asks for the newest state."""

@@ -315,7 +315,9 @@ class Outage:
         delay = self.pause.seconds(error, gone=gone)
         if TRACE.on:
             what = {"expired": True} if is_expired(error) else {}
-            TRACE.tell(1, self.name, "", broke=short_text(error), doing=doing.name, seconds=delay, **what)
+            TRACE.tell(
+                1, self.name, "", broke=short_text(cause_of(error)), doing=doing.name, seconds=delay, **what
+            )
         if ends_round and self._watch_error_handler is not None:
             self._hand_over(error, self._watch_error_handler)
         else:

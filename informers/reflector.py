@@ -260,7 +260,8 @@ class Reflector(Generic[T]):
     def _begin_list(self) -> State:
         if TRACE.on:
             why = str(self._relist_reason) if self._tally.listed else "first"
-            TRACE.tell(1, self.name, "", listing=why, resource_version=self._last_rv)
+            by = "stream" if self._listing.streaming else "pages"
+            TRACE.tell(1, self.name, "", listing=why, by=by, resource_version=self._last_rv)
         return State.LISTING if self._listing.begin(self._last_rv) else State.EMPTY
 
     def _list_on(self) -> State | None:

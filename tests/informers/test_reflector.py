@@ -449,7 +449,7 @@ def test_each_turn_of_list_and_watch_is_a_step() -> None:
     with told_steps() as told:
         rig.run()
     assert told_facts(told) == [
-        {"listing": "first", "resource_version": ""},
+        {"listing": "first", "by": "pages", "resource_version": ""},
         {"listed": 0, "resource_version": "5"},
         {"opened": True, "resource_version": "5"},
         {"broke": "ConnectionBroken:", "doing": "READ_WATCH", "seconds": 1},
@@ -458,7 +458,7 @@ def test_each_turn_of_list_and_watch_is_a_step() -> None:
         {"ended": "", "resource_version": "7"},
         {"opened": True, "resource_version": "7"},
         {"broke": "Expired:", "doing": "READ_WATCH", "seconds": 1, "expired": True},
-        {"listing": "expired", "resource_version": "7"},
+        {"listing": "expired", "by": "pages", "resource_version": "7"},
         {"listed": 0, "resource_version": "9"},
         {"opened": True, "resource_version": "9"},
     ]
@@ -475,9 +475,9 @@ def test_a_server_that_is_away_and_a_silent_watch_are_steps() -> None:
     with told_steps() as told:
         rig.run()
     assert told_facts(told) == [
-        {"listing": "first", "resource_version": ""},
-        {"broke": "ListFailed:", "doing": "LIST", "seconds": 1},
-        {"listing": "first", "resource_version": ""},
+        {"listing": "first", "by": "pages", "resource_version": ""},
+        {"broke": "ConnectionRefused:", "doing": "LIST", "seconds": 1},
+        {"listing": "first", "by": "pages", "resource_version": ""},
         {"listed": 0, "resource_version": "5"},
         {"broke": "ConnectionRefused:", "doing": "OPEN_WATCH", "seconds": 1},
         {"opened": True, "resource_version": "5"},

@@ -53,7 +53,8 @@ def _list_and_watch(step: Step, facts: Mapping[str, Any]) -> str:
 def _listing(step: Step, facts: Mapping[str, Any]) -> str:
     version = facts["resource_version"]
     again = f" again (it had version {version})" if version else ""
-    return f"The reflector lists {step.component}{again}: {_WHY_LISTING[facts['listing']]}."
+    how = "page by page" if facts["by"] == "pages" else "by a watch that begins with all objects"
+    return f"The reflector lists {step.component}{again} {how}: {_WHY_LISTING[facts['listing']]}."
 
 
 def _opened(step: Step, facts: Mapping[str, Any]) -> str:

@@ -25,10 +25,13 @@ def step(number: int, component: str = "foo", key: str = "default/a", **facts: A
         ),
         (step(1, "foos", "", events=2, resource_version="7"), "brought 2 watch events of foos"),
         (step(1, "foos", "", events=0, resource_version="7"), "a bookmark: nothing of foos changed"),
-        (step(1, "foos", "", listing="first", resource_version=""), "lists foos: the cache is empty"),
         (
-            step(1, "foos", "", listing="expired", resource_version="7"),
-            "again (it had version 7)",
+            step(1, "foos", "", listing="first", by="pages", resource_version=""),
+            "The reflector lists foos page by page: the cache is empty",
+        ),
+        (
+            step(1, "foos", "", listing="expired", by="stream", resource_version="7"),
+            "again (it had version 7) by a watch that begins with all objects: the server no longer",
         ),
         (
             step(1, "foos", "", opened=True, resource_version="7"),
@@ -128,6 +131,6 @@ def test_durations_are_short(seconds: float, text: str) -> None:
 
 def test_every_reason_and_every_trouble_of_a_reflector_has_words() -> None:
     """A new one in the informers needs a sentence here."""
-    lists = [step(1, "foos", "", listing=str(why), resource_version="7") for why in RelistReason]
+    lists = [step(1, "foos", "", listing=str(why), by="pages", resource_version="7") for why in RelistReason]
     troubles = [step(1, "foos", "", broke="x", doing=doing.name, seconds=1.0) for doing in Doing]
     assert len(set(map(explain, lists + troubles))) == len(RelistReason) + len(Doing)
