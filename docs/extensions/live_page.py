@@ -15,17 +15,21 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
+from docutils.nodes import make_id
 from sphinx.application import Sphinx
 
 from handloop.walkthrough.live.page_data import NAME, PAGE, page_data
 from tools.recorded_runs.catalog import RUNS
 from tools.recorded_runs.shelf import read
+from tools.steps import steps
 
 DOCS: Final = Path(__file__).parents[1]
 FOLDER: Final = "live-page"
 SCHEME: Final = "live"
 """What a link to the page has in the text that Sphinx reads: it is no page of Sphinx'."""
 LINK: Final = re.compile(rf"\]\([^)#\s]*\b{FOLDER}/(?P<place>#[^)\s]*)?\)")
+DOCS_OF_STEPS: Final = {step.number: f"../walkthrough.html#{make_id(step.words)}" for step in steps()}
+"""The sections of docs/walkthrough.md in the site, as Sphinx makes their addresses."""
 
 
 def build(folder: Path) -> None:
@@ -37,7 +41,7 @@ def build(folder: Path) -> None:
     data = folder / NAME
     data.parent.mkdir(exist_ok=True)
     runs = [{"name": run.name, "title": run.title, "about": run.about} for run in RUNS]
-    data.write_text(page_data(runs), encoding="utf-8")
+    data.write_text(page_data(runs, DOCS_OF_STEPS), encoding="utf-8")
     for run in RUNS:
         text = json.dumps(read(run.name), separators=(",", ":"), ensure_ascii=False)
         (data.parent / f"{run.name}.js").write_text(f"window.handloopRun({text});\n", encoding="utf-8")

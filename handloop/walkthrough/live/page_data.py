@@ -18,15 +18,17 @@ NAME: Final = "runs/data.js"
 """Where the page looks for its data."""
 
 
-def page_data(runs: Sequence[Mapping[str, str]] = ()) -> str:
+def page_data(runs: Sequence[Mapping[str, str]] = (), docs: Mapping[int, str] | None = None) -> str:
     """
     The page's data as a script, so that a page from a folder can load it, too.
 
-    Args: runs have `name`, `title` and `about`; none = the page shows the program that serves it.
+    Args: runs have `name`, `title` and `about`; none = the page shows the program that serves it. docs = where
+    the docs explain each step, None = they are not beside the page.
     """
     data = {
         "runs": list(runs),
         "scenes": [scene._asdict() | {"without": scene.without._asdict()} for scene in SCENES],
+        "docs": docs or {},
         "source": {number: snippet._asdict() for number, snippet in snippets().items()},
     }
     return f"window.handloopRecorded = {json.dumps(data)};\n"
