@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import parse_qs
 
 import pytest
+from docutils.nodes import make_id
 from playwright.sync_api import Browser, expect
 
 from docs.extensions.live_page import FOLDER, LINK, build
@@ -16,6 +18,7 @@ from support.checks.docs_page import DOCS
 from support.servers.live_browser import Tab, chromium
 from tools.recorded_runs.catalog import RUNS, Run
 from tools.recorded_runs.shelf import read
+from tools.steps import COUNT
 
 LONGEST_MILLISECONDS: Final = 100_000
 """For 200 steps at a fast pace."""
@@ -68,6 +71,20 @@ def test_each_address_leads_to_its_step(opened: Tab, folder: Path) -> None:
         seq = place_of(run, named)
         expect(opened.page.locator("#position")).to_have_text(f"step {seq} of {len(run['steps'])}")
         expect(opened.page.locator("#why")).to_have_text(run["steps"][seq - 1]["why"])
+    assert opened.complaints == []
+
+
+def test_each_section_of_the_walkthrough_leads_to_its_scene_and_back(opened: Tab, folder: Path) -> None:
+    """The scene is of the section's step; and it has a link to the section."""
+    text = (DOCS / "walkthrough.md").read_text(encoding="utf-8")
+    sections = re.findall(r"^## \((\d+)\) (.*)\n\n.*live-page/#(follow&scene=\d+)\)", text, re.MULTILINE)
+    assert len(sections) == COUNT
+    page = opened.page
+    page.goto(f"{folder.as_uri()}/index.html#follow")
+    for number, words, place in sections:
+        page.evaluate("place => { location.hash = place; }", place)
+        expect(page.locator("#scene-title")).to_contain_text(f"({number})")
+        expect(page.locator("#docs")).to_have_attribute("href", f"../walkthrough.html#{make_id(words)}")
     assert opened.complaints == []
 
 

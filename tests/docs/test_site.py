@@ -14,9 +14,10 @@ from urllib.parse import parse_qs
 import pytest
 
 import handloop
-from docs.extensions.live_page import FOLDER, LINK, link_from
+from docs.extensions.live_page import DOCS_OF_STEPS, FOLDER, LINK, link_from
 from handloop import testing
 from handloop.controller.cli.options import FLAGS, spelling
+from handloop.walkthrough.live.scenes import SCENES
 from support.checks.docs_page import DOCS
 from support.checks.metric_table import TABLE
 from tools.recorded_runs.shelf import read
@@ -38,6 +39,10 @@ def test_the_site(tmp_path: Path) -> None:
     assert 'href="architecture.html' in texts[site / "walkthrough.html"]
     assert "There is one way in and one way out." in texts[site / "architecture.html"]
     assert dead_links(site, texts) == []
+    walkthrough = texts[site / "walkthrough.html"]
+    assert [
+        place for place in DOCS_OF_STEPS.values() if f'id="{place.partition("#")[2]}"' not in walkthrough
+    ] == []
 
 
 def built(folder: Path) -> Path:
@@ -136,7 +141,7 @@ def dead_links(site: Path, texts: Mapping[Path, str]) -> list[str]:
 def is_shown(place: Mapping[str, list[str]]) -> bool:
     """Whether the live page has the step that an address names."""
     if "follow" in place:
-        return place.keys() <= {"follow", "scene"}
+        return set(place.get("scene", [])) <= {str(number + 1) for number in range(len(SCENES))}
     (name,) = place["run"]
     run = read(name)
     steps = [str(step["seq"]) for step in run["steps"]]

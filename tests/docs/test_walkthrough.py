@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from handloop.walkthrough.live.scenes import SCENES
 from support.checks.rows import check_rows
 from tools.example_foo import sightings
 from tools.snippets import PAGE, filled, seen
@@ -54,6 +55,13 @@ def test_every_block_of_code_is_filled_by_the_tool() -> None:
     typed = [line for line in fences if not line.startswith(("[`", "<!-- seen: "))]
     assert fences
     assert not typed
+
+
+def test_each_section_leads_to_its_scene() -> None:
+    """To the first one of its step on the live page."""
+    first = {scene.step: number for number, scene in reversed([*enumerate(SCENES, 1)])}
+    for step in steps():
+        assert f"[this step](live-page/#follow&scene={first[step.number]})" in SECTIONS[title(step)]
 
 
 def test_it_has_the_twelve_steps_in_order() -> None:
@@ -147,6 +155,8 @@ def test_its_links_lead_somewhere() -> None:
 
 def leads_somewhere(target: str) -> None:
     path, _, heading = target.partition("#")
+    if path == "live-page/":
+        return  # test_recorded_page.py follows it
     linked = (ROOT / "docs" / path).resolve()
     assert linked.is_file()
     if heading and not re.fullmatch(r"L\d+", heading):

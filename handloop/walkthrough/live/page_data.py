@@ -22,13 +22,17 @@ def page_data(runs: Sequence[Mapping[str, str]] = (), docs: Mapping[int, str] | 
     """
     The page's data as a script, so that a page from a folder can load it, too.
 
-    Args: runs have `name`, `title` and `about`; none = the page shows the program that serves it. docs = where
-    the docs explain each step, None = they are not beside the page.
+    Args: runs have `name`, `title` and `about`; none = the page shows the program that serves it. docs = the
+    docs' address for each step, None = they are not beside the page.
     """
+    docs = docs or {}
+    scenes = [
+        scene._asdict() | {"without": scene.without._asdict(), "docs": docs.get(scene.step)}
+        for scene in SCENES
+    ]
     data = {
         "runs": list(runs),
-        "scenes": [scene._asdict() | {"without": scene.without._asdict()} for scene in SCENES],
-        "docs": docs or {},
+        "scenes": scenes,
         "source": {number: snippet._asdict() for number, snippet in snippets().items()},
     }
     return f"window.handloopRecorded = {json.dumps(data)};\n"

@@ -89,6 +89,7 @@ const director = {
     const words = { ...step.facts, key: step.key, name: shortKey(step.of), thread: step.thread };
     say("sentence", scene.sentence.replace(/\{(\w+)\}/g, (_, name) => [].concat(words[name]).join(", ")));
     say("reason", scene.reason);
+    if (scene.docs) $("docs").href = scene.docs;
     say("without", scene.without.words);
     say("test", scene.without.test);
     const { path, line, first, text } = recorded.source[scene.step], lines = text.split("\n");
