@@ -13,7 +13,7 @@ from handloop.walkthrough.live.control_error import ControlError
 from handloop.walkthrough.live.instance_faults import InstanceFaults
 from handloop.walkthrough.live.parts import Parts
 
-TOUCHES: Final = 50
+TOUCHES: Final = 7
 FAILURES: Final = 3
 SLOW_SECONDS: Final = 0.5
 _FOO: Final = "foo"

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from types import FrameType
 from typing import Any, Final, NamedTuple, TypeAlias, cast
 
+from handloop.controller.foo.controller import FooController
 from handloop.controller.foo.production import ProductionFooController
 from handloop.controller.foo.runnable import PlainFooRunnable
 from handloop.controller.runtime.controller import Controller
@@ -72,15 +73,35 @@ class Parts:
 
     def foo_controller(self) -> str:
         """Which controller of Foos runs, `plain` or `production`; "" = none yet."""
-        foos = [one.controller for one in self._controllers.values() if isinstance(one, PlainFooRunnable)]
-        if not foos or foos[0] is None:
+        foos = self._foos()
+        if foos is None:
             return ""
-        return "production" if isinstance(foos[0], ProductionFooController) else "plain"
+        return "production" if isinstance(foos, ProductionFooController) else "plain"
+
+    def foreign_listeners(self) -> set[str]:
+        """The names of the listeners of other controllers than that of Foos; none without that one."""
+        foos = self._foos()
+        return {
+            listener.name
+            for informer in self.informers()
+            for listener in informer._processor.listeners()
+            if foos is not None and not _calls(handler_of(listener), foos)
+        }
+
+    def _foos(self) -> FooController | None:
+        found = (one.controller for one in self._controllers.values() if isinstance(one, PlainFooRunnable))
+        return next(found, None)
 
     def syncs(self) -> dict[str, Method]:
         """What a worker calls with a name, by the names of the controllers."""
         found = {name: _sync_of(controller) for name, controller in self._controllers.items()}
         return {name: method for name, method in found.items() if method is not None}
+
+
+def _calls(handler: Any, owner: object) -> bool:
+    """Whether a handler calls methods of an owner; a slow one calls its own handler."""
+    functions = getattr(getattr(handler, "_handler", handler), "functions", ())
+    return any(getattr(function, "__self__", None) is owner for function in functions)
 
 
 def _queue_of(controller: object) -> Work | None:

@@ -48,6 +48,7 @@ def snapshot(
         "synced": all(informer.has_synced() for informer in informers),
         "election": _election(parts),
         "foo": parts.foo_controller(),
+        "foreign": sorted(parts.foreign_listeners()),
         "informers": [_informer(informer, now) for informer in informers],
         "queues": [row | {"stuck": workers.stuck(row["name"], row["processing"])} for row in queues],
         "workers": workers.rows(),

@@ -8,7 +8,7 @@ import pytest
 
 from handloop.testing.eventually import eventually
 from handloop.walkthrough.live.control_error import ControlError
-from handloop.walkthrough.live.controls import CONTROLS, Controls
+from handloop.walkthrough.live.controls import CONTROLS, TOUCHES, Controls
 
 KEY = {"key": "default/a"}
 
@@ -17,20 +17,21 @@ def on(controls: Controls, name: str) -> Any:
     return next(offer for offer in controls.offers() if offer["name"] == name)["on"]
 
 
-def test_fifty_changes_while_the_workers_pause_are_one_sync(program: Any) -> None:
+def test_changes_while_the_workers_pause_are_one_sync(program: Any) -> None:
     """The queue holds the key once; the second pause lets the workers go on."""
     program.synced_foo()
     assert program.controls.act("pause", {}) == "no worker gets a key"
     assert on(program.controls, "pause") is True
-    before = len(program.told(8))
+    before, told = len(program.told(8)), len(program.told(6))
     program.controls.act("touch", KEY)
     queue = program.parts.queues()["foo"]
-    eventually(lambda: len(program.told(6)) >= 1 and queue.statistics().queued == 1, "the key")
+    eventually(lambda: len(program.told(6)) >= told + TOUCHES, "the changes")
+    eventually(lambda: queue.statistics().queued == 1, "the key")
     assert len(program.told(8)) == before
     program.controls.act("pause", {})
     eventually(lambda: len(program.told(8)) > before, "a sync")
     program.wait_idle()
-    assert len(program.told(8)) < before + 10
+    assert len(program.told(8)) < before + TOUCHES
 
 
 def test_three_failures_back_off_twice_as_long_each(program: Any) -> None:
@@ -139,3 +140,13 @@ def test_a_refusal_of_the_server_is_reported(program: Any) -> None:
     program.synced_foo()
     with pytest.raises(ControlError, match="422"):
         program.controls.act("scale", {**KEY, "replicas": 99})
+
+
+def test_a_foo_is_made_and_deleted(program: Any) -> None:
+    """By its key, once; one that exists already is refused."""
+    assert program.controls.act("make", KEY) == "default/a was made"
+    program.wait_idle()
+    with pytest.raises(ControlError, match="409"):
+        program.controls.act("make", KEY)
+    assert program.controls.act("delete", KEY) == "default/a was deleted"
+    eventually(lambda: len(program.foos().indexer) == 0, "its end")

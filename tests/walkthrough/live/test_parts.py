@@ -32,6 +32,9 @@ def test_both_controllers_have_their_parts() -> None:
     with cluster.running(manager):
         eventually(lambda: list(parts.queues()) == ["foo", "myapp"], "both queues")
         eventually(lambda: [one.name for one in parts.listeners("foos")] == ["listener-foos-1"], "a listener")
+        eventually(lambda: len(parts.listeners("deployments")) == 3, "two listeners of MyApp's, one of Foo's")
+        names = {one.name for kind in ("foos", "deployments") for one in parts.listeners(kind)}
+        assert len(names - parts.foreign_listeners()) == 2
         assert [method.name for method in parts.syncs().values()] == ["sync_handler", "reconcile"]
         assert all(callable(getattr(*method)) for method in parts.syncs().values())
 

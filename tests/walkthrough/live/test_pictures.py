@@ -123,13 +123,27 @@ def test_the_page_looks_as_in_the_docs(
     browser: Browser, live: LiveServer, program: Any, width: int, scheme: Literal["light", "dark"]
 ) -> None:
     """Where a worker has just got the key of the example Foo."""
-    path = FOLDER / f"{width}-{scheme}.png"
     with tab(browser, live.url, width=width, height=SIZES[width], scheme=scheme, still=True) as opened:
         show_example(opened.page, program)
         go_to(opened.page, f"got {KEY}")
-        opened.page.evaluate("document.activeElement.blur(); scrollTo(0, 0)")
-        opened.page.evaluate("document.body.style.fontFamily = 'DejaVu Sans'")
-        taken = picture_of(opened.page)
+        compare(opened.page, FOLDER / f"{width}-{scheme}.png")
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (768, "dark"), (390, "light")])
+def test_the_director_looks_as_in_the_docs(
+    browser: Browser, recorded_page: str, width: int, scheme: Literal["light", "dark"]
+) -> None:
+    """In the scene in which the worker has created the Deployment."""
+    size = {"width": width, "height": SIZES[width]}
+    with tab(browser, recorded_page, at="#follow&scene=11", scheme=scheme, still=True, **size) as opened:
+        compare(opened.page, FOLDER / f"director-{width}-{scheme}.png")
+
+
+def compare(page: Page, path: Path) -> None:
+    """Compare what the window shows with a picture; or write that anew."""
+    page.evaluate("document.activeElement.blur(); scrollTo(0, 0)")
+    page.evaluate("document.body.style.fontFamily = 'DejaVu Sans'")
+    taken = picture_of(page)
     if WRITE:
         write_still(taken, path)
     with Image.open(path) as kept:

@@ -1,4 +1,4 @@
-// The boxes: queues, workers and syncs as the steps tell them, all else as the last state up to the step has it.
+// The boxes: queues, workers and syncs from the steps, all else from the last state up to the step.
 
 const OLD_SECONDS = 10;           // a key in need of work for so long is no good sign
 

@@ -1,8 +1,8 @@
-// The experiments: each a script of three lines, ticked when the steps that show it were played.
+// The experiments: three lines each, ticked when the steps that show it were played.
 
 const of = (number, also = () => true) => (one) => one.step === number && also(one.facts, one);
 const writes = (verb) => of(10, (facts, one) => facts.verb === verb && one.component.startsWith("deployments"));
-// Whether steps of these kinds were played, one after the other.
+// Whether such steps were played, in this order.
 const inOrder = (steps, ...kinds) => {
   let next = 0;
   for (const step of steps) if (next < kinds.length && kinds[next](step)) next += 1;
@@ -24,7 +24,7 @@ const SHOWN = {
   clean: (seen) => inOrder(seen, of(5, (facts) => facts.deleted)),
   "steal-lease": () => !$("ended").hidden && played === total(),
 };
-// Which key the picture follows meanwhile, where it is not the chosen one; "" = every key.
+// The key to follow meanwhile, where it is not the chosen one; "" = every key.
 const FOLLOWED = { expire: "default/live-ghost", many: "", clean: "" };
 const begun = new Map();  // experiment -> the steps that were played since
 const seenOnes = new Set();
@@ -89,7 +89,7 @@ function freeName(state) {
   return name;
 }
 
-// Carry one out, and let the picture show what comes from here on. Returns: the key it was about, "" if it failed.
+// Carry one out, and show what comes from here on.
 async function act(name) {
   const key = name === "make" ? freeName(newestState()) : $("key").value;
   const offer = newestState().controls.find((one) => one.name === name);
@@ -115,5 +115,4 @@ async function act(name) {
   if (done && offer.on !== null) offer.on = !offer.on;  // before the next state says it
   if (done && name === "make") $("key").value = key;
   drawControls(newestState());
-  return done ? key : "";
 }

@@ -14,7 +14,7 @@ const wordOf = (component) => WORDS_OF_KINDS[plural(component)] || component.spl
 const shortKey = (key) => key.replace(/^default\//, "");
 
 class Notes {
-  // Notes on steps in their order: `of` = the key they are worked for, `resync` = caused by a resync alone.
+  // Notes on steps, in order: `of` = the key they are worked for, `resync` = only a resync has caused them.
   constructor() {
     this.owners = new Map();     // "deployments default/a" -> the key of the sync that read or wrote it
     this.work = new Map();       // thread -> the queue and key that it works for
@@ -48,7 +48,8 @@ class Notes {
 
 const filters = { key: "", bookmarks: false, events: false, resyncs: false, myapp: false };
 
-const isOurs = (name) => filters.myapp || !MYAPP.test(name);
+const foreign = new Set();  // the listeners of other controllers than the Foo controller
+const isOurs = (name) => filters.myapp || !(MYAPP.test(name) || foreign.has(name));
 
 // Whether a step is shown. rest: the steps from it on, which say whose block of a watch it was.
 function isShown(step, rest) {
@@ -75,6 +76,7 @@ function emptyView(state) {
   const view = { tokens: new Map(), fifo: new Map(), queues: new Map(), workers: new Map(),
     objects: new Map(), handled: new Map(), results: [], hidden: 0, shown: 0, step: null };
   if (state) {
+    settle(view, state);
     for (const row of state.informers) {
       view.fifo.set(plural(row.plural), row.fifo);
       view.objects.set(plural(row.plural), row.objects);
@@ -159,8 +161,8 @@ function count(view, { step: number, component, key, facts, thread, t }) {
 }
 
 // The tokens: of a kind = an object, of none = a key. `brief` ones go with the thread's next step.
-const put = (view, id, token) => {
-  view.tokens.delete(id);  // the last one moved is the last one drawn
+const put = (view, id, token, keepsPlace) => {
+  if (!keepsPlace) view.tokens.delete(id);  // the last one moved is the last one drawn
   view.tokens.set(id, { count: 1, ...token, moved: view.shown });
 };
 const object = (component, key) => `o ${plural(component)} ${key}`;
@@ -214,13 +216,15 @@ const TOKENS = {
 
 // In the Indexer an object stays, until it is deleted.
 function cached(view, component, key, change = {}) {
-  const { count, ...before } = view.tokens.get(object(component, key)) || {};
+  const id = `c ${object(component, key)}`;
   view.tokens.delete(object(component, key));
-  put(view, `c ${object(component, key)}`, { ...before, kind: plural(component), key, place: "indexer", from: "loop", stays: true, ...change });
+  const isFew = sum(view.objects.values(), (objects) => objects) < 4;  // then each keeps its place
+  put(view, id, { kind: plural(component), key, place: "indexer", from: "loop", stays: true, ...change }, isFew);
 }
 
 // A state came to pass: a key that is stuck there was left behind by its worker, which is free.
 function settle(view, state) {
+  for (const name of state.foreign || []) foreign.add(name);
   for (const { name: queue, stuck } of state.queues) {
     for (const key of stuck || []) {
       for (const [name, work] of view.workers) if (work?.key === key && work.queue === queue) view.workers.set(name, null);

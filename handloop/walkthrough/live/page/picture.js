@@ -28,7 +28,7 @@ const milliseconds = (seconds) => (seconds < 1 ? `${+(seconds * 1000).toPrecisio
 const STEPS = [null,
   ["list & watch", 140, 91, "right", "reflector"], ["add object", 246, 178, "above", "fifo"], ["pop", 512, 178, "above", "loop"],
   ["update index", 590, 267, "left", "indexer"], ["store", 690, 267, "right", "indexer"],
-  ["dispatch", 778, 178, "above", "handlers"], ["enqueue key", 904, 267, "right", "queue"],
+  ["dispatch", 780, 178, "above", "handlers"], ["enqueue key", 892, 267, "right", "queue"],
   ["get key", 600, 446, "over", "worker"], ["get object", 432, 356, "below", "worker"], ["write", 24, 91, "right", "server"],
   ["forget, or add rate limited", 200, 545, "over", "waiting"], ["done", 400, 484, "over", "queue"],
 ];
@@ -36,12 +36,12 @@ const STEPS = [null,
 const PLACES = {
   server: [10, 8, 990, 52, "API server", 32, 3], reflector: [50, 122, 166, 112, "Reflector", 62, 3],
   fifo: [276, 122, 206, 112, "DeltaFIFO", 62, 3], loop: [542, 122, 206, 112, "informer loop", 62, 3],
-  handlers: [808, 122, 192, 112, "handlers", 62, 3], indexer: [484, 300, 264, 112, "Indexer", 62, 3],
-  queue: [808, 300, 192, 112, "work queue", 79, 2], worker: [50, 300, 330, 112, "worker: sync_handler", 62, 3],
+  handlers: [812, 122, 188, 112, "handlers", 62, 3], indexer: [484, 300, 264, 112, "Indexer", 62, 3],
+  queue: [812, 300, 188, 112, "work queue", 79, 2], worker: [50, 300, 330, 112, "worker: sync_handler", 62, 3],
   waiting: [484, 500, 264, 90, "back-off", 62, 2],
 };
 const WIRES = [
-  "M140 60V122", "M216 178H276", "M482 178H542", "M590 234V300", "M690 234V300", "M748 178H808", "M904 234V300",
+  "M140 60V122", "M216 178H276", "M482 178H542", "M590 234V300", "M690 234V300", "M748 178H812", "M892 234V300",
   "M850 412V446H250V412", "M484 356H380", "M50 356H24V60", "M110 412V545H484", "M748 545H960V412", "M180 412V484H905V412",
 ];
 const WORDS = {
@@ -66,7 +66,7 @@ function picture() {
   for (const [name, [x, y, width, height, title]] of Object.entries(PLACES)) {
     const place = draw("g", { class: "place", "data-place": name });
     place.append(draw("rect", { x, y, width, height, rx: 8 }), draw("text", { x: x + 10, y: y + 21, class: "name" }, title));
-    for (const line of [0, 1]) place.append(draw("text", { x: x + 10, y: y + 39 + 16 * line, class: "now" }));
+    for (const line of [0, 1]) place.append(draw("text", { x: x + 10, y: y + 40 + 16 * line, class: "now" }));
     svg.append(place);
   }
   STEPS.forEach((step, number) => {
@@ -124,7 +124,7 @@ function spot(place, row, column = 0) {
   return [x + 18, y + first + 19 * row - 5, width - 42];
 }
 
-// The tokens of each place in rows of its box, the newest last; as many as it has rows for.
+// The tokens of each place, in the rows of its box.
 function drawTokens(view) {
   const rows = new Map(), workers = [...view.workers.keys()].filter((name) => view.workers.get(name)).sort();
   const keep = new Set();
@@ -176,7 +176,7 @@ function fit(label, text, room) {
   }
 }
 
-// The line of numbers in each box. state = the last one up to the step that is shown.
+// The numbers in each box.
 function drawNow(view, state) {
   const queues = [...view.queues].filter(([name]) => isOurs(name)).map(([, queue]) => queue);
   const informers = (state?.informers || []).filter((row) => isOurs(row.plural));
