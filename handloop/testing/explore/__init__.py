@@ -1,0 +1,1 @@
+"""Every crash point of a controller, explored: see handloop.testing.explore.explorer."""

@@ -1,0 +1,134 @@
+"""
+Every crash point of a controller, explored.
+
+    report = explore(Workload(set_up, [applied(SITE), changed(SITE, patch), deleted(SITE)]), plans=500)
+    report.check()
+
+The workload runs once undisturbed, which tells where it writes. Then it runs again and again, from the beginning,
+each time with a plan: a crash, a lost reply, a refusal, a rival, a stale view at one of its writes; then pairs and
+triples, and other orders of threads. Each run is judged without help of its author; see oracles.py. All happens
+in one process, in virtual time, one thread at a time: the same plan is the same run.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import Final
+
+from handloop.testing.explore.oracles import verdicts
+from handloop.testing.explore.plan import WHATS, Plan, Strike
+from handloop.testing.explore.play import Played, play
+from handloop.testing.explore.workload import Invariant, Workload
+
+DEFAULT_PLANS: Final = 300
+_MORE_WRITES: Final = 3
+_MOST_FAILURES: Final = 10
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A plan that fails: shrunk, with the sentences of the oracles, and the story of its run."""
+
+    plan: Plan
+    verdicts: Sequence[str]
+    story: Sequence[str]
+
+    def text(self) -> str:
+        """For people."""
+        lines = [f"plan {self.plan}", *(f"  ! {words}" for words in self.verdicts)]
+        return "\n".join([*lines, *(f"  {line}" for line in self.story)])
+
+
+@dataclass
+class Report:
+    """What an exploration found. undisturbed = the run without a plan."""
+
+    undisturbed: Played
+    plans: int = 0
+    seconds: float = 0.0
+    failures: list[Failure] = field(default_factory=list)
+
+    @property
+    def plans_per_second(self) -> float:
+        """Of processor time."""
+        return self.plans / self.seconds if self.seconds else 0.0
+
+    def text(self) -> str:
+        """For people: the figures, and each failure with the line that replays it."""
+        head = f"{self.plans} plans, {self.plans_per_second:.0f} a second, {len(self.failures)} failed"
+        return "\n\n".join([head, *(failure.text() for failure in self.failures)])
+
+    def check(self) -> None:
+        """Raises: AssertionError with the text, if a plan failed."""
+        assert not self.failures, self.text()
+
+
+def explore(
+    workload: Workload,
+    *,
+    plans: int = DEFAULT_PLANS,
+    seed: int = 1,
+    invariants: Sequence[Invariant] = (),
+    replay: str = "",
+) -> Report:
+    """
+    Play plans.
+
+    Args: plans = how many at most; the single strikes come first, then samples by the seed. replay = the line
+    of a plan, which alone is played.
+    Raises: AssertionError if the undisturbed run fails already; ValueError for a line that is no plan.
+    Blocks: for about a twentieth of a second a plan. It ends early after ten failures.
+    """
+    undisturbed = play(workload, Plan(), invariants)
+    report = Report(undisturbed)
+    wrong = verdicts(undisturbed, undisturbed)
+    assert not wrong, "\n".join(["the undisturbed run fails already:", *wrong, *undisturbed.story])
+    chosen = iter([Plan.parse(replay)]) if replay else all_plans(len(undisturbed.writes), seed)
+    began = time.process_time()
+    for plan in itertools.islice(chosen, plans):
+        report.plans += 1
+        played = play(workload, plan, invariants)
+        if verdicts(undisturbed, played):
+            report.failures.append(_shrunk(workload, undisturbed, played, invariants))
+            if len(report.failures) == _MOST_FAILURES:
+                break
+    report.seconds = time.process_time() - began
+    return report
+
+
+def all_plans(writes: int, seed: int) -> Iterator[Plan]:
+    """The plans of a workload with so many writes: without end; the same for the same seed."""
+    singles = [Strike(write, what) for write in range(1, writes + 1) for what in WHATS]
+    for strike in singles:
+        yield Plan((strike,))
+    random = Random(seed)
+    while True:
+        count = random.choice((0, 1, 2, 2, 2, 3))
+        numbers = sorted(random.sample(range(1, writes + _MORE_WRITES + 1), count))
+        yield Plan(
+            tuple(Strike(number, random.choice(WHATS)) for number in numbers), random.randrange(1, 10**6)
+        )
+
+
+def _shrunk(
+    workload: Workload, undisturbed: Played, failed: Played, invariants: Sequence[Invariant]
+) -> Failure:
+    """The same failure with as few strikes as possible, and the plain order of threads if that will do."""
+    plan, shown = failed.plan, failed
+    smaller = [plan._replace(order=0)] if plan.order else []
+    while True:
+        smaller += [
+            plan._replace(strikes=(*plan.strikes[:i], *plan.strikes[i + 1 :]))
+            for i in range(len(plan.strikes))
+        ]
+        for one in smaller:
+            played = play(workload, one, invariants)
+            if verdicts(undisturbed, played):
+                plan, shown, smaller = one, played, []
+                break
+        else:
+            return Failure(plan, verdicts(undisturbed, shown), shown.story)

@@ -1,0 +1,122 @@
+"""What must hold of every run, without an author: each oracle yields what is wrong, in a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, TypeAlias
+
+from handloop.testing.explore.play import Played
+
+Oracle: TypeAlias = Callable[[Played, Played], Iterator[str]]
+"""Takes the undisturbed run, and the run to judge."""
+
+_SPARE: Final = 3
+"""How many more creates of a collection than undisturbed each strike excuses."""
+
+
+def verdicts(undisturbed: Played, played: Played) -> list[str]:
+    """All that is wrong with a run."""
+    return [words for oracle in ORACLES for words in oracle(undisturbed, played)]
+
+
+def ends_quiet(_: Played, played: Played) -> Iterator[str]:
+    """Once nothing happens any more, nothing is written."""
+    if played.busy:
+        yield f"it does not come to rest: {played.busy} writes in the last two minutes"
+
+
+def lives(_: Played, played: Played) -> Iterator[str]:
+    """No process ends by itself."""
+    if played.died:
+        yield f"the process ended by itself: {played.died}"
+
+
+def makes_no_storm(undisturbed: Played, played: Played) -> Iterator[str]:
+    """Objects are not made again and again."""
+    excused = _SPARE * max(1, len(played.plan.strikes))
+    for path, times in played.made.items():
+        if times > undisturbed.made.get(path, 0) + excused:
+            yield f"a storm: {times} creates in {path}, undisturbed {undisturbed.made.get(path, 0)}"
+
+
+def ends_as_undisturbed(undisturbed: Played, played: Played) -> Iterator[str]:
+    """A fault delays, and changes nothing in the end; what a rival has taken away or taken, aside."""
+    if any(rival.what == "rival-takes-name" for rival in played.rivals):
+        return
+    expected = dict(undisturbed.end)
+    for rival, left in zip(played.rivals, played.left, strict=True):
+        if rival.what == "rival-delete" and left is None:
+            _take_away(expected, rival.target)
+    for key in sorted(expected.keys() | played.end.keys()):
+        if key not in played.end:
+            yield f"{key} is missing in the end"
+        elif key not in expected:
+            yield f"{key} is there in the end, and nobody asked for it"
+        elif expected[key] != played.end[key]:
+            yield f"{key} is another in the end: {', '.join(_different('', expected[key], played.end[key]))}"
+
+
+def leaves_foreign_objects_alone(_: Played, played: Played) -> Iterator[str]:
+    """An object that a rival has made under the name is not written."""
+    for rival, left in zip(played.rivals, played.left, strict=True):
+        if rival.what == "rival-takes-name" and rival.made is not None:
+            if left is None:
+                yield f"the foreign object {rival.target} was deleted"
+            elif paths := list(_different("", _own_part(rival.made), _own_part(left))):
+                yield f"the foreign object {rival.target} was written: {', '.join(paths)}"
+
+
+def lets_deletions_end(_: Played, played: Played) -> Iterator[str]:
+    """What is being deleted goes."""
+    for key, obj in played.end.items():
+        if obj["metadata"].get("deletionTimestamp"):
+            yield f"{key} is still being deleted, and waits for {obj['metadata'].get('finalizers')}"
+
+
+def keeps_invariants(_: Played, played: Played) -> Iterator[str]:
+    """The author's own."""
+    yield from played.broken
+
+
+ORACLES: Final[tuple[Oracle, ...]] = (
+    lives,
+    ends_quiet,
+    makes_no_storm,
+    ends_as_undisturbed,
+    leaves_foreign_objects_alone,
+    lets_deletions_end,
+    keeps_invariants,
+)
+
+
+def _take_away(expected: dict[str, dict[str, Any]], target: str) -> None:
+    """Take an object away, and what it owns, and so on."""
+    name = target.rpartition("/")[2]
+    gone = [key for key in expected if key.rpartition("/")[2] == name and _plural(key) in target]
+    while gone:
+        key = gone.pop()
+        expected.pop(key, None)
+        owner = f"{key.partition(' ')[0]} {key.rpartition('/')[2]}"
+        gone += [other for other, obj in expected.items() if owner in obj["metadata"]["owners"]]
+
+
+def _plural(key: str) -> str:
+    """How a path begins the plural of a key's kind: `/deployment`."""
+    return f"/{key.partition(' ')[0].lower()}"
+
+
+def _own_part(obj: Mapping[str, Any]) -> dict[str, Any]:
+    metadata = obj["metadata"]
+    kept = {key: metadata.get(key) for key in ("labels", "annotations", "ownerReferences", "finalizers")}
+    return {
+        **{key: value for key, value in obj.items() if key not in ("metadata", "status")},
+        "metadata": kept,
+    }
+
+
+def _different(path: str, old: object, new: object) -> Iterator[str]:
+    if isinstance(old, Mapping) and isinstance(new, Mapping):
+        for name in sorted(old.keys() | new.keys()):
+            yield from _different(f"{path}.{name}" if path else str(name), old.get(name), new.get(name))
+    elif old != new:
+        yield f"{path} {old!r} -> {new!r}"

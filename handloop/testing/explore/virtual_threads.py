@@ -1,0 +1,462 @@
+"""
+Threads that run one at a time in virtual time: the same run each time, and thousands of waits in a moment.
+
+    with VirtualThreads(order) as threads:
+        Thread(target=...).start()       # threading's names mean virtual ones here
+        threads.run_for(60)              # sixty seconds pass as soon as nobody can do anything before
+
+A thread is a greenlet. It runs until it waits: for a lock, a condition, an event, a thread, or time. Then
+the next one runs that can; if there is none, time moves on to the first wait that ends. So nothing depends on
+the machine, and a wait costs nothing.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import math
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from random import Random
+from types import TracebackType
+from typing import Any, Final, Self, TypeAlias
+
+from greenlet import GreenletExit, getcurrent, greenlet
+
+from handloop.seams import locks
+from handloop.seams.clock import RealClock
+from handloop.seams.seams import Seams
+from handloop.seams.threads import Joinable
+
+EPOCH: Final = 1_700_000_000.0
+"""The unix time at which virtual time begins."""
+
+_NAMES: Final = ("Lock", "RLock", "Condition", "Event", "Thread", "current_thread", "get_ident", "enumerate")
+
+
+class DeadlockError(Exception):
+    """The main thread waits, and no other can ever wake it."""
+
+
+class _Wait:
+    """One wait of one thread: `over` once it was woken, or its time has come."""
+
+    __slots__ = ("over", "thread", "woken")
+
+    def __init__(self) -> None:
+        self.thread: greenlet | None = None
+        self.woken = False
+        self.over = False
+
+
+class VirtualThreads:
+    """
+    A world of threads. Use it with `with`: until its end, threading's names make virtual ones in this thread.
+
+    Fields: now, virtual seconds since the beginning; switches, how often a thread was given the processor.
+    Threads: one real one. Other real threads of the process get real locks and threads as ever.
+    """
+
+    def __init__(self, order: Random | None = None) -> None:
+        """Args: order chooses which of those that can run is next; None = first come, first served."""
+        self.now = 0.0
+        self.switches = 0
+        self._order = order
+        self._hub = getcurrent()
+        self._real = threading.get_ident()
+        self._ready: deque[greenlet] = deque()
+        self._timers: list[tuple[float, int, _Wait]] = []
+        self._count = itertools.count(1)
+        self._threads: dict[greenlet, VirtualThread] = {}
+        self._calls: list[Callable[[], None]] = []
+        self._main = VirtualThread(self, name="MainThread")
+        self._before: dict[str, Any] = {}
+        self._factory: locks.LockFactory | None = None
+
+    def __enter__(self) -> Self:
+        self._before = {name: getattr(threading, name) for name in _NAMES}
+        made: Mapping[str, Callable[..., Any]] = {
+            "Lock": lambda: VirtualLock(self),
+            "RLock": lambda: VirtualRLock(self),
+            "Condition": lambda lock=None: VirtualCondition(self, lock),
+            "Event": lambda: VirtualEvent(self),
+            "Thread": lambda *arguments, **options: VirtualThread(self, *arguments, **options),
+            "current_thread": self.current_thread,
+            "get_ident": lambda: self.current_thread().ident,
+            "enumerate": lambda: [self._main, *self._threads.values()],
+        }
+        for name, make in made.items():
+            setattr(threading, name, self._here(make, self._before[name]))
+        self._factory = locks.set_lock_factory(lambda _name, _rank: VirtualLock(self))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.kill(list(self._threads.values()))
+        for name, real in self._before.items():
+            setattr(threading, name, real)
+        assert self._factory is not None
+        locks.set_lock_factory(self._factory)
+
+    def _here(self, make: Callable[..., Any], real: Callable[..., Any]) -> Callable[..., Any]:
+        """What a name of threading means: a virtual thing in this real thread, the real one elsewhere."""
+        get_ident = self._before["get_ident"]
+
+        def made(*arguments: Any, **options: Any) -> Any:
+            return (make if get_ident() == self._real else real)(*arguments, **options)
+
+        return made
+
+    @property
+    def seams(self) -> Seams:
+        """Clock, chance and threads of this world, for what is made in it."""
+        return Seams(clock=VirtualClock(self), random=Random(0).random, spawn=self.spawn)
+
+    def spawn(self, name: str, target: Callable[[], None]) -> Joinable:
+        """Start a thread; handloop.seams.threads.Spawn."""
+        thread = VirtualThread(self, target=target, name=name)
+        thread.start()
+        return thread
+
+    def current_thread(self) -> VirtualThread:
+        """The thread that runs."""
+        return self._threads.get(getcurrent(), self._main)
+
+    def new_number(self) -> int:
+        """One that no thread has yet."""
+        return next(self._count)
+
+    def in_main(self, call: Callable[[], None]) -> None:
+        """Have the main thread call something as soon as the thread that runs waits or ends."""
+        self._calls.append(call)
+
+    def new_event(self) -> Any:
+        """A threading.Event of this world."""
+        return VirtualEvent(self)
+
+    def sleep(self, seconds: float) -> None:
+        """Let the thread that runs wait for so long."""
+        self.wait(_Wait(), seconds)
+
+    def park(self) -> None:
+        """Wait for ever."""
+        self.wait(_Wait(), None)
+
+    def threads(self) -> list[VirtualThread]:
+        """Those that were started and have not ended."""
+        return list(self._threads.values())
+
+    def run_for(self, seconds: float) -> None:
+        """Let so much time pass. Only for the main thread."""
+        until = self.now + seconds
+        while self._step(until):
+            pass
+
+    def kill(self, threads: Iterable[VirtualThread]) -> None:
+        """
+        End threads where they are, as the end of their process would.
+
+        Their `finally` blocks run, so whatever these reach has to be out of reach before.
+        """
+        for thread in threads:
+            found = thread.greenlet
+            if found is not None and not found.dead:
+                self._ready = deque(one for one in self._ready if one is not found)
+                thread.killed = True
+                # a `finally` may wait; it is not given the time
+                while not found.dead:
+                    with suppress(BaseException):
+                        found.throw(GreenletExit)
+
+    def begin(self, thread: VirtualThread, run: Callable[[], None]) -> greenlet:
+        """Make a thread ready to run; for VirtualThread."""
+        made = greenlet(run, parent=self._hub)
+        self._threads[made] = thread
+        self._ready.append(made)
+        return made
+
+    def ended(self, thread: greenlet) -> None:
+        """Forget a thread; for VirtualThread."""
+        self._threads.pop(thread, None)
+
+    def wait(self, waits: _Wait, seconds: float | None) -> bool:
+        """
+        Block the thread that runs until it is woken, at most so long; None = for ever.
+
+        Returns: whether it was woken. Raises: DeadlockError in the main thread.
+        """
+        current = getcurrent()
+        if current is self._hub:
+            return self._run_until(waits, seconds)
+        if self.current_thread().killed:
+            raise GreenletExit
+        waits.thread = current
+        if seconds is not None:
+            heapq.heappush(self._timers, (self.now + max(0.0, seconds), next(self._count), waits))
+        self._hub.switch()
+        return waits.woken
+
+    def wake(self, waits: _Wait) -> bool:
+        """End a wait. Returns: whether it had not ended before."""
+        if waits.over:
+            return False
+        waits.woken = waits.over = True
+        if waits.thread is not None:
+            self._ready.append(waits.thread)
+        return True
+
+    def _run_until(self, waits: _Wait, seconds: float | None) -> bool:
+        until = math.inf if seconds is None else self.now + max(0.0, seconds)
+        while not waits.over:
+            if not self._step(until):
+                if seconds is None:
+                    raise DeadlockError("nobody is left who could go on")
+                waits.over = True
+        return waits.woken
+
+    def _step(self, until: float) -> bool:
+        """Let one thread run, or time move on. Returns: False when nothing happens before `until`."""
+        if self._ready:
+            self.switches += 1
+            self._next().switch()
+            while self._calls:
+                self._calls.pop(0)()
+            return True
+        while self._timers:
+            at, _, waits = self._timers[0]
+            if at > until:
+                break
+            heapq.heappop(self._timers)
+            if not waits.over and waits.thread is not None:
+                self.now = max(self.now, at)
+                waits.over = True
+                self._ready.append(waits.thread)
+                return True
+        if until < math.inf:
+            self.now = max(self.now, until)
+        return False
+
+    def _next(self) -> greenlet:
+        if self._order is None or len(self._ready) == 1:
+            return self._ready.popleft()
+        chosen = self._order.randrange(len(self._ready))
+        thread = self._ready[chosen]
+        del self._ready[chosen]
+        return thread
+
+
+class VirtualThread:
+    """
+    threading.Thread, as far as this project uses it.
+
+    Fields: process, of whose end it would die; that of the thread which starts it, unless it is set.
+    """
+
+    def __init__(
+        self,
+        threads: VirtualThreads,
+        *,
+        target: Callable[..., object] | None = None,
+        name: str | None = None,
+        args: Iterable[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+        daemon: bool | None = None,
+    ) -> None:
+        self.name = name or "thread"
+        self.daemon = daemon
+        self.killed = False
+        self.greenlet: greenlet | None = None
+        self.ident = threads.new_number()
+        self.process: object = None
+        self._threads = threads
+        self._target, self._args, self._kwargs = target, tuple(args), dict(kwargs or {})
+        self._ended: VirtualEvent | None = None
+
+    def start(self) -> None:
+        """Let it run, as soon as it is its turn."""
+        if self.process is None:
+            self.process = self._threads.current_thread().process
+        self._ended = VirtualEvent(self._threads)
+        self.greenlet = self._threads.begin(self, self._run)
+
+    def join(self, timeout: float | None = None) -> None:
+        """Wait for its end."""
+        assert self._ended is not None, "not started"
+        self._ended.wait(timeout)
+
+    def is_alive(self) -> bool:
+        """Whether it was started and has not ended."""
+        return self._ended is not None and not self._ended.is_set()
+
+    def _run(self) -> None:
+        try:
+            assert self._target is not None
+            self._target(*self._args, **self._kwargs)
+        finally:
+            assert self._ended is not None
+            self._ended.set()
+            self._threads.ended(getcurrent())
+
+
+class VirtualLock:
+    """threading.Lock: no two threads run at once, so it is taken only by one that waits with it."""
+
+    def __init__(self, threads: VirtualThreads) -> None:
+        self._threads = threads
+        self._owner: greenlet | None = None
+        self._waiting: deque[_Wait] = deque()
+
+    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:  # noqa: FBT001, FBT002 - threading's
+        """Take it."""
+        until = math.inf if timeout < 0 else self._threads.now + timeout
+        while self._owner is not None:
+            if not blocking or self._threads.now >= until:
+                return False
+            waits = _Wait()
+            self._waiting.append(waits)
+            self._threads.wait(waits, None if until == math.inf else until - self._threads.now)
+        self._owner = getcurrent()
+        return True
+
+    def release(self) -> None:
+        """Give it back."""
+        self._owner = None
+        while self._waiting and not self._threads.wake(self._waiting.popleft()):
+            pass
+
+    def locked(self) -> bool:
+        """Whether a thread has it."""
+        return self._owner is not None
+
+    def __enter__(self) -> bool:
+        return self.acquire()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.release()
+
+    def new_condition(self) -> VirtualCondition:
+        """A condition over it; see handloop.seams.locks.condition_over."""
+        return VirtualCondition(self._threads, self)
+
+
+class VirtualRLock(VirtualLock):
+    """threading.RLock."""
+
+    def __init__(self, threads: VirtualThreads) -> None:
+        super().__init__(threads)
+        self._depth = 0
+
+    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:  # noqa: FBT001, FBT002 - threading's
+        """Take it, once more if this thread has it."""
+        taken = self._owner is getcurrent() or super().acquire(blocking, timeout)
+        self._depth += taken
+        return taken
+
+    def release(self) -> None:
+        """Give it back, as often as it was taken."""
+        self._depth -= 1
+        if not self._depth:
+            super().release()
+
+
+_AnyLock: TypeAlias = VirtualLock
+
+
+class VirtualCondition:
+    """threading.Condition."""
+
+    def __init__(self, threads: VirtualThreads, lock: _AnyLock | None = None) -> None:
+        self._threads = threads
+        self._lock = VirtualRLock(threads) if lock is None else lock
+        self._waiting: deque[_Wait] = deque()
+        self.acquire = self._lock.acquire
+        self.release = self._lock.release
+
+    def __enter__(self) -> bool:
+        return self._lock.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Give the lock back, wait to be notified, and take it again."""
+        waits = _Wait()
+        self._waiting.append(waits)
+        self._lock.release()
+        try:
+            return self._threads.wait(waits, timeout)
+        finally:
+            self._lock.acquire()
+
+    def wait_for(self, predicate: Callable[[], Any], timeout: float | None = None) -> Any:
+        """Wait until something holds."""
+        until = math.inf if timeout is None else self._threads.now + timeout
+        while not (holds := predicate()) and self._threads.now < until:
+            self.wait(None if until == math.inf else until - self._threads.now)
+        return holds
+
+    def notify(self, n: int = 1) -> None:
+        """Wake so many that wait."""
+        while n > 0 and self._waiting:
+            n -= self._threads.wake(self._waiting.popleft())
+
+    def notify_all(self) -> None:
+        """Wake all that wait."""
+        self.notify(len(self._waiting))
+
+
+class VirtualEvent:
+    """threading.Event."""
+
+    def __init__(self, threads: VirtualThreads) -> None:
+        self._threads = threads
+        self._set = False
+        self._waiting: list[_Wait] = []
+
+    def is_set(self) -> bool:
+        """Whether it is set."""
+        return self._set
+
+    def set(self) -> None:
+        """Set it, and wake all that wait."""
+        self._set = True
+        waiting, self._waiting = self._waiting, []
+        for waits in waiting:
+            self._threads.wake(waits)
+
+    def clear(self) -> None:
+        """Take it back."""
+        self._set = False
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until it is set. Returns: whether it is."""
+        if not self._set:
+            waits = _Wait()
+            self._waiting.append(waits)
+            self._threads.wait(waits, timeout)
+        return self._set
+
+
+class VirtualClock(RealClock):
+    """Time of a world: handloop's Clock, and the sandbox's."""
+
+    def __init__(self, threads: VirtualThreads) -> None:
+        self._threads = threads
+
+    def now(self) -> float:
+        """Seconds since the beginning."""
+        return self._threads.now
+
+    def time(self) -> float:
+        """Unix seconds."""
+        return EPOCH + self._threads.now
+
+    def wait_until(self, condition: threading.Condition, at: float | None) -> bool:
+        """Wait once on condition, at most until now() reaches at; None = for ever."""
+        if at is None or at == math.inf:
+            return condition.wait()
+        condition.wait(max(0.0, at - self._threads.now))
+        return self._threads.now < at

@@ -1,0 +1,87 @@
+"""What users do during a run: objects applied, changed, deleted, one after the other."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import msgspec
+
+from handloop.apis.meta import Kind, encode_hook
+from handloop.testing.explore.cluster import VirtualCluster
+
+Manifest: TypeAlias = Mapping[str, Any] | Kind
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step: what it is, in words, and how it is done."""
+
+    words: str
+    do: Callable[[VirtualCluster], object]
+
+
+@dataclass(frozen=True)
+class Workload:
+    """
+    A story for an operator.
+
+    Args: set_up adds its controllers to a Manager. steps are done one after the other; between two of them
+    the operator has seconds of virtual time, and at the end settle_seconds.
+    """
+
+    set_up: Callable[[Any], object]
+    steps: Sequence[Step]
+    seconds: float = 20.0
+    settle_seconds: float = 600.0
+
+
+@dataclass(frozen=True)
+class Invariant:
+    """What must hold at the end of every run: holds(cluster) returns a true value, and raises nothing."""
+
+    words: str
+    holds: Callable[[VirtualCluster], object]
+
+
+def broken(invariant: Invariant, cluster: VirtualCluster) -> str:
+    """Why an invariant does not hold, "" = it does."""
+    try:
+        return "" if invariant.holds(cluster) else invariant.words
+    except Exception as error:  # noqa: BLE001 - as a false value, with its words
+        return f"{invariant.words}: {error}"
+
+
+def applied(manifest: Manifest) -> Step:
+    """Create an object."""
+    document = _document(manifest)
+    words = f"create {_words(document)}"
+    return Step(words, lambda cluster: cluster.send("POST", cluster.path_of(document, named=False), document))
+
+
+def changed(manifest: Manifest, patch: Mapping[str, Any]) -> Step:
+    """Change an object by a merge patch."""
+    document = _document(manifest)
+    words = f"change {_words(document)}"
+    return Step(words, lambda cluster: cluster.send("PATCH", cluster.path_of(document), patch))
+
+
+def deleted(manifest: Manifest, *, propagation: str = "Background") -> Step:
+    """Delete an object. Args: propagation is Background, Foreground or Orphan."""
+    document = _document(manifest)
+    body = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": propagation}
+    words = f"delete {_words(document)}"
+    return Step(words, lambda cluster: cluster.send("DELETE", cluster.path_of(document), body))
+
+
+def _document(manifest: Manifest) -> dict[str, Any]:
+    if isinstance(manifest, Kind):
+        decoded: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(manifest, enc_hook=encode_hook))
+        return decoded
+    return copy.deepcopy(dict(manifest))
+
+
+def _words(document: Mapping[str, Any]) -> str:
+    return f"{document['kind']} {document['metadata']['name']}"
