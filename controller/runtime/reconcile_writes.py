@@ -10,8 +10,8 @@ handloop.controller.foo.controller.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
+from contextvars import ContextVar
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -33,16 +33,12 @@ _CREATED: Final = 201
 _DONE: Final = {"POST": "created", "PUT": "updated", "PATCH": "patched", "DELETE": "deleted"}
 
 
-class _Worker(threading.local):
-    name: ObjectName | None = None
-
-
 class ReconcileWrites:
     """
     The writes of the reconciles that are under way.
 
     Fields: own_writes.
-    State: _worker, the name that each thread works on; under _lock _of = name -> the first writes of its
+    State: _works_on, the name that each thread works on; under _lock _of = name -> the first writes of its
     reconcile, and the number of all.
     Threads: workers, each with the name that it got.
     """
@@ -50,13 +46,13 @@ class ReconcileWrites:
     def __init__(self, own_writes: OwnWrites, hot_loops: HotLoops) -> None:
         self.own_writes = own_writes
         self._hot_loops = hot_loops
-        self._worker = _Worker()
+        self._works_on: ContextVar[ObjectName | None] = ContextVar("works_on", default=None)
         self._lock = new_lock("ReconcileWrites._lock", 95)
         self._of: dict[ObjectName, tuple[list[Write], int]] = {}
 
     def seconds_to_wait(self, name: ObjectName) -> float:
         """For how long to park a name that a worker has got; as HotLoops, and then OwnWrites."""
-        self._worker.name = name
+        self._works_on.set(name)
         return self._hot_loops.seconds_to_wait(name) or self.own_writes.seconds_to_wait(name)
 
     def check(self, name: ObjectName) -> None:
@@ -74,8 +70,8 @@ class ReconcileWrites:
         return client.telling(self._accepted_here)
 
     def _accepted_here(self, call: Call, response: Response) -> None:
-        if self._worker.name is not None:
-            self.accepted(self._worker.name, call, response)
+        if (name := self._works_on.get()) is not None:
+            self.accepted(name, call, response)
 
     def accepted(self, name: ObjectName, call: Call, response: Response) -> None:
         """Record a write of a client, on behalf of a name; an OnWrite."""

@@ -21,9 +21,9 @@ from typing import Any
 
 import msgspec
 
+from handloop.seams.quiet_logs import quiet_logs
 from handloop.walkthrough.exercise import Check, WrongError
 from handloop.walkthrough.exercise_catalog import EXERCISES
-from handloop.walkthrough.quiet_logs import quiet_logs
 
 
 class Report(msgspec.Struct):

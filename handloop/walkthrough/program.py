@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Final, NoReturn, TextIO
 
 from handloop.controller.cli.terminal import drop_unwritten
+from handloop.seams.quiet_logs import quiet_logs
 from handloop.walkthrough.catalog import CHAPTERS, Chapter
 from handloop.walkthrough.command import COMMAND
-from handloop.walkthrough.quiet_logs import quiet_logs
 from handloop.walkthrough.screen import USUAL_COLUMNS, Screen
 from handloop.walkthrough.waiting import NothingHappenedError
 

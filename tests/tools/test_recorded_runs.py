@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import pytest
 
-from handloop.walkthrough.quiet_logs import quiet_logs
+from handloop.seams.quiet_logs import quiet_logs
 from tools.recorded_runs.catalog import FOO, GAP, RUNS, Run
 from tools.recorded_runs.recording import MarkMissingError, recording, retold
 from tools.recorded_runs.scripts import SCRIPTS

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 
-from handloop.walkthrough.quiet_logs import quiet_logs
+from handloop.seams.quiet_logs import quiet_logs
 from tools.recorded_runs.catalog import RUNS
 from tools.recorded_runs.recording import recording, retold
 from tools.recorded_runs.scripts import SCRIPTS

@@ -26,8 +26,8 @@ from handloop.controller.runtime.election.config import LeaderElectionConfig
 from handloop.controller.runtime.election.lease_lock import LeaseLock
 from handloop.controller.runtime.manager import Manager
 from handloop.seams.clock import REAL_CLOCK
+from handloop.seams.quiet_logs import quiet_logs
 from handloop.walkthrough.live.parts import Parts
-from handloop.walkthrough.quiet_logs import quiet_logs
 from tools.recorded_runs.tape import Entry, Tape
 from tools.steps import ROOT
 

@@ -16,7 +16,7 @@ from handloop_sandbox.server import Sandbox
 Object = dict[str, Any]
 
 _DEFINITIONS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-_TOKEN: Final = "admin"
+_USER: Final = "admin"
 _TICK_SECONDS: Final = 0.001
 _MERGE: Final = "application/merge-patch+json"
 
@@ -35,7 +35,7 @@ class VirtualCluster:
     def __init__(self, threads: VirtualThreads, kinds: Iterable[type[Kind]]) -> None:
         """Args: kinds whose CRDs are installed."""
         self._threads = threads
-        self.sandbox = Sandbox(token=_TOKEN, clock=VirtualClock(threads), seed=1)
+        self.sandbox = Sandbox(token=_USER, clock=VirtualClock(threads), seed=1)
         self._admin = self.transport()
         self._changed = threads.new_event()
         self._paths: dict[tuple[str, str], tuple[str, bool]] = {}
@@ -53,7 +53,7 @@ class VirtualCluster:
     def transport(self) -> Transport:
         """An administrator's way in."""
         made: Transport = self.sandbox.transport(  # type: ignore[assignment] # the same shapes
-            token=_TOKEN, closed=StreamClosed, silent=DeadlineExceeded, broken=ConnectionBroken
+            token=_USER, closed=StreamClosed, silent=DeadlineExceeded, broken=ConnectionBroken
         )
         return made
 

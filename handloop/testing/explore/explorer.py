@@ -4,10 +4,10 @@ Every crash point of a controller, explored.
     report = explore(Workload(set_up, [applied(SITE), changed(SITE, patch), deleted(SITE)]), plans=500)
     report.check()
 
-The workload runs once undisturbed, which tells where it writes. Then it runs again and again, from the beginning,
-each time with a plan: a crash, a lost reply, a refusal, a rival, a stale view at one of its writes; then pairs and
-triples, and other orders of threads. Each run is judged without help of its author; see oracles.py. All happens
-in one process, in virtual time, one thread at a time: the same plan is the same run.
+The workload runs once undisturbed, which tells where it writes. Then it runs again and again, from its
+beginning, each time with a plan: a crash, lost reply, refusal, rival or stale view at one of its writes.
+Then come pairs, triples, and other orders of threads. Each run is judged without help of its author; see
+oracles.py. All happens in one process, in virtual time, one thread at a time: the same plan is the same run.
 """
 
 from __future__ import annotations

@@ -107,7 +107,7 @@ def _plural(key: str) -> str:
 
 def _own_part(obj: Mapping[str, Any]) -> dict[str, Any]:
     metadata = obj["metadata"]
-    kept = {key: metadata.get(key) for key in ("labels", "annotations", "ownerReferences", "finalizers")}
+    kept = {key: metadata.get(key) for key in ("labels", "ownerReferences", "finalizers")}
     return {
         **{key: value for key, value in obj.items() if key not in ("metadata", "status")},
         "metadata": kept,

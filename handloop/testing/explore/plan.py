@@ -1,4 +1,4 @@
-"""What is done to a run: at which writes of the operator which fault strikes, and in which order threads run."""
+"""What is done to a run: which fault strikes at which write of the operator, and how threads take turns."""
 
 from __future__ import annotations
 

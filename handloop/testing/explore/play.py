@@ -16,10 +16,10 @@ from handloop.client.resource_client import Client
 from handloop.client.transport import ForwardingTransport, Transport
 from handloop.controller.cli.dry_set_up import DrySetUp
 from handloop.controller.runtime.manager import Manager
+from handloop.seams.quiet_logs import quiet_logs
 from handloop.testing.explore.cluster import Object, RefusedError, VirtualCluster
 from handloop.testing.explore.end_state import end_state
 from handloop.testing.explore.plan import CRASHES, Plan
-from handloop.testing.explore.quiet_logs import quiet
 from handloop.testing.explore.strikes import answer_of, rival_acts, target_of
 from handloop.testing.explore.virtual_threads import VirtualThread, VirtualThreads
 from handloop.testing.explore.workload import Invariant, Step, Workload, broken
@@ -85,7 +85,7 @@ class Played(NamedTuple):
 def play(workload: Workload, plan: Plan, invariants: Sequence[Invariant] = ()) -> Played:
     """Play a workload under a plan, from the beginning. The same plan gives the same run."""
     order = Random(plan.order) if plan.order else None
-    with quiet(), VirtualThreads(order) as threads:
+    with quiet_logs(), VirtualThreads(order) as threads:
         return _Run(threads, workload, plan).played(invariants)
 
 
@@ -170,7 +170,7 @@ class _Run:
 
 
 class _Process:
-    """One process of the operator. State: is_dead, after a crash: nothing of it reaches the server any more."""
+    """One process of the operator. State: is_dead, after a crash: it reaches the server no more."""
 
     def __init__(self, run: _Run) -> None:
         self.is_dead = False

@@ -168,6 +168,8 @@ class VirtualThreads:
                 while not found.dead:
                     with suppress(BaseException):
                         found.throw(GreenletExit)
+                # one that had not begun has no `finally`
+                self._threads.pop(found, None)
 
     def begin(self, thread: VirtualThread, run: Callable[[], None]) -> greenlet:
         """Make a thread ready to run; for VirtualThread."""

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, TypeVar, cast
 
+from handloop.seams.quiet_logs import quiet_logs
 from handloop.walkthrough.catalog import CHAPTERS
 from handloop.walkthrough.exercise_catalog import EXERCISES
 from handloop.walkthrough.judge import Report, judge
-from handloop.walkthrough.quiet_logs import quiet_logs
 from handloop.walkthrough.screen import Screen
 
 T = TypeVar("T")

@@ -5,7 +5,7 @@ import logging
 import pytest
 import structlog
 
-from handloop.walkthrough.quiet_logs import quiet_logs
+from handloop.seams.quiet_logs import quiet_logs
 from support.checks.captured_logs import captured_logs
 
 

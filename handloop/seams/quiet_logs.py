@@ -1,4 +1,4 @@
-"""No log lines between a chapter's own: the chapter shows the same from the objects."""
+"""No log lines between those of a program that shows running controllers."""
 
 from __future__ import annotations
 

@@ -1,0 +1,57 @@
+"""Every crash point: what is found, how it is shrunk and replayed, and what our own controller does."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from handloop.controller.foo.runnable import add_plain_foo
+from handloop.testing.explore.explorer import all_plans, explore
+from handloop.testing.explore.plan import WHATS, Plan
+from handloop.testing.explore.workload import Invariant
+from support.builders.foo_workload import foo_workload
+
+STORM = "1:silent"
+
+
+def test_the_storm_of_the_plain_controller_is_found_and_replayed() -> None:
+    """A Foo is deleted while its watch hangs: the Deployment is made, and collected, each second."""
+    workload = foo_workload(add=add_plain_foo)
+    report = explore(workload, replay=STORM)
+    (failure,) = report.failures
+    assert (str(failure.plan), report.plans) == (STORM, 1)
+    assert "a storm" in failure.verdicts[0]
+    assert f"plan {STORM}" in report.text()
+    with pytest.raises(AssertionError, match="a storm"):
+        report.check()
+    explore(foo_workload(), replay=STORM).check()
+
+
+def test_a_failing_plan_is_shrunk() -> None:
+    """To the strike that does it, in the plain order."""
+    report = explore(foo_workload(add=add_plain_foo), replay="1:silent,2:409,4:500/9")
+    assert str(report.failures[0].plan) == STORM
+
+
+def test_an_authors_invariant_is_judged() -> None:
+    """First in the undisturbed run."""
+    never = Invariant("never", lambda _: False)
+    with pytest.raises(AssertionError, match="the undisturbed run fails already:\nnever"):
+        explore(foo_workload(), plans=1, invariants=(never,))
+
+
+def test_the_plans_follow_from_the_seed() -> None:
+    """Each single strike first; then samples."""
+    first = list(itertools.islice(all_plans(4, 7), 200))
+    assert first == list(itertools.islice(all_plans(4, 7), 200))
+    assert first != list(itertools.islice(all_plans(4, 8), 200))
+    singles = {str(plan) for plan in first[: 4 * len(WHATS)]}
+    assert singles == {f"{write}:{what}" for write in range(1, 5) for what in WHATS}
+    assert all(Plan.parse(str(plan)) == plan for plan in first)
+
+
+def test_a_line_that_is_no_plan_is_refused() -> None:
+    """Before anything is played of it."""
+    with pytest.raises(ValueError, match="is no plan"):
+        explore(foo_workload(), replay="nonsense")

@@ -1,0 +1,68 @@
+"""What is wrong with a run, by runs that are made by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from handloop.testing.explore.oracles import verdicts
+from handloop.testing.explore.plan import Plan, Strike
+from handloop.testing.explore.play import Played, Rival
+
+CHILD: dict[str, Any] = {"metadata": {"owners": ["Foo a"]}, "spec": {"replicas": 1}}
+OWNER: dict[str, Any] = {"metadata": {"owners": []}, "spec": {}}
+END = {"Foo default/a": OWNER, "Deployment default/a": CHILD}
+PATH = "/apis/apps/v1/namespaces/default/deployments"
+FOOS = "/apis/samplecontroller.k8s.io/v1alpha1/namespaces/default/foos"
+GOOD = Played(
+    plan=Plan((Strike(1, "lost"),)),
+    writes=[],
+    story=[],
+    end=END,
+    busy=0,
+    made={PATH: 1},
+    rivals=[],
+    left=[],
+    died="",
+    broken=[],
+    switches=0,
+)
+FOREIGN = {"metadata": {"labels": {"of": "another"}}, "spec": {"replicas": 7}}
+TAKEN = Rival("rival-takes-name", PATH, FOREIGN)
+
+
+@pytest.mark.parametrize(
+    ("bad", "words"),
+    [
+        ({"busy": 4}, "it does not come to rest: 4 writes"),
+        ({"died": "ValueError: x"}, "the process ended by itself: ValueError: x"),
+        ({"made": {PATH: 9}}, f"a storm: 9 creates in {PATH}, undisturbed 1"),
+        ({"end": {"Foo default/a": OWNER}}, "Deployment default/a is missing"),
+        ({"end": {**END, "Service default/a": OWNER}}, "nobody asked for it"),
+        ({"end": {**END, "Deployment default/a": {**CHILD, "spec": {}}}}, "spec.replicas 1 -> None"),
+        (
+            {"end": {**END, "Foo default/a": {"metadata": {"owners": [], "deletionTimestamp": "TIME"}}}},
+            "deleted",
+        ),
+        ({"broken": ["two is one"]}, "two is one"),
+        (
+            {"rivals": [TAKEN], "left": [{**FOREIGN, "spec": {}}]},
+            f"foreign object {PATH} was written: spec.replicas 7 -> None",
+        ),
+        ({"rivals": [TAKEN], "left": [None]}, "was deleted"),
+    ],
+)
+def test_each_wrong_is_named(bad: dict[str, Any], words: str) -> None:
+    """And the good run is not."""
+    assert verdicts(GOOD, GOOD) == []
+    assert words in " ".join(verdicts(GOOD, GOOD._replace(**bad)))
+
+
+def test_what_a_rival_has_taken_away_is_not_missing() -> None:
+    """Nor what it owned."""
+    rival = Rival("rival-delete", f"{FOOS}/a", None)
+    assert verdicts(GOOD, GOOD._replace(end={}, rivals=[rival], left=[None])) == []
+    child = Rival("rival-delete", f"{PATH}/a", None)
+    left = GOOD._replace(end={"Foo default/a": OWNER}, rivals=[child], left=[CHILD])
+    assert verdicts(GOOD, left) == ["Deployment default/a is missing in the end"]

@@ -1,0 +1,163 @@
+"""Threads that run one at a time, in virtual time."""
+
+from __future__ import annotations
+
+import threading
+from random import Random
+
+import pytest
+
+from handloop.seams.locks import new_condition, new_lock
+from handloop.testing.explore.virtual_threads import DeadlockError, VirtualThreads
+
+
+def test_a_day_passes_in_a_moment_and_in_order() -> None:
+    """Whoever waits for a time gets it exactly."""
+    seen = []
+    with VirtualThreads() as threads:
+
+        def wait(seconds: float) -> None:
+            threads.seams.clock.sleep(seconds, threading.Event())
+            seen.append((seconds, threads.now))
+
+        for seconds in (86_400.0, 5.0, 0.5):
+            threading.Thread(target=wait, args=(seconds,)).start()
+        threads.run_for(5.0)
+        assert seen == [(0.5, 0.5), (5.0, 5.0)]
+        threads.run_for(86_400.0)
+    assert seen[-1] == (86_400.0, 86_400.0)
+
+
+def test_a_lock_is_held_by_one() -> None:
+    """The others wait, or give up after their time."""
+    seen = []
+    with VirtualThreads() as threads:
+        lock = new_lock("Any._lock", 1)
+
+        def hold() -> None:
+            with lock:
+                threads.sleep(10)
+
+        def want(seconds: float) -> None:
+            seen.append((lock.acquire(timeout=seconds), threads.now))
+
+        threading.Thread(target=hold).start()
+        threads.run_for(1)
+        assert not lock.acquire(blocking=False)
+        for seconds in (2.0, 60.0):
+            threading.Thread(target=want, args=(seconds,)).start()
+        threads.run_for(60)
+    assert seen == [(False, 3.0), (True, 10.0)]
+
+
+def test_a_condition_wakes_as_many_as_it_is_asked_to() -> None:
+    """And one that waits for a time goes on alone."""
+    woken = []
+    with VirtualThreads() as threads:
+        condition = new_condition("Any._changed", 1)
+
+        def wait(name: str, seconds: float | None) -> None:
+            with condition:
+                woken.append((name, condition.wait(seconds), threads.now))
+
+        for name, seconds in (("late", 3.0), ("a", None), ("b", None), ("c", None)):
+            threading.Thread(target=wait, args=(name, seconds)).start()
+        threads.run_for(5)
+        with condition:
+            condition.notify(2)
+        threads.run_for(1)
+        with condition:
+            condition.notify_all()
+        threads.run_for(1)
+        with condition:
+            assert not condition.wait_for(lambda: False, timeout=2)
+        assert threads.now == 9
+    assert woken == [("late", False, 3.0), ("a", True, 5.0), ("b", True, 5.0), ("c", True, 6.0)]
+
+
+def test_events_and_ends_are_waited_for() -> None:
+    """Also by the main thread, which lets the others run meanwhile."""
+    with VirtualThreads() as threads:
+        event = threading.Event()
+
+        def set_later() -> None:
+            threads.sleep(7)
+            event.set()
+
+        thread = threading.Thread(target=set_later, name="setter")
+        assert not thread.is_alive()
+        thread.start()
+        assert [one.name for one in threads.threads()] == ["setter"]
+        assert not event.wait(2)
+        assert event.wait(20)
+        thread.join()
+        assert (threads.now, thread.is_alive(), threads.threads()) == (7, False, [])
+        with pytest.raises(DeadlockError):
+            threading.Event().wait()
+
+
+def order_of(seed: int | None) -> list[int]:
+    """Which of ten threads come first."""
+    seen: list[int] = []
+    with VirtualThreads(None if seed is None else Random(seed)) as threads:
+        for number in range(10):
+            threading.Thread(target=seen.append, args=(number,)).start()
+        threads.run_for(1)
+    return seen
+
+
+def test_the_order_follows_from_the_seed() -> None:
+    """First come, first served without one."""
+    assert order_of(None) == list(range(10))
+    assert order_of(1) == order_of(1) != order_of(2)
+    assert sorted(order_of(1)) == list(range(10))
+
+
+def test_killed_threads_end_where_they_are() -> None:
+    """Their `finally` runs, and gets no time."""
+    seen = []
+    with VirtualThreads() as threads:
+
+        def work() -> None:
+            try:
+                threads.sleep(60)
+            finally:
+                seen.append("finally")
+                threads.sleep(60)
+                seen.append("never")
+
+        def end_another() -> None:
+            threads.in_main(lambda: threads.kill([worker]))
+            threads.sleep(1)
+            seen.append("lives")
+
+        threads.spawn("worker", work)
+        (worker,) = threads.threads()
+        threads.run_for(1)
+        threads.spawn("other", end_another)
+        threads.run_for(5)
+        assert seen == ["finally", "lives"]
+
+
+def test_a_world_leaves_nothing_behind() -> None:
+    """Neither names of threading, nor threads; another real thread never sees it."""
+    before, real = (threading.Lock, threading.Event, threading.Thread), threading.Event
+    made = []
+    start, go = threading.Event(), threading.Event()
+
+    def elsewhere() -> None:
+        start.wait()
+        made.append(type(threading.Event()))
+        go.set()
+
+    other = threading.Thread(target=elsewhere)
+    other.start()
+    with VirtualThreads() as threads:
+        threads.spawn("for ever", threads.park)
+        assert type(threading.Event()) is not real
+        start.set()
+        go.wait()
+    other.join()
+    assert made == [real]
+    assert (threading.Lock, threading.Event, threading.Thread) == before
+    assert threads.threads() == []

@@ -1,0 +1,34 @@
+"""The steps of a workload, and what an author wants to hold."""
+
+from __future__ import annotations
+
+from handloop.apis.meta import ObjectMeta
+from handloop.controller.foo.types import Foo, FooSpec
+from handloop.testing.explore.cluster import VirtualCluster
+from handloop.testing.explore.workload import Invariant, applied, broken, changed, deleted
+from support.builders.foo_workload import FOO
+
+
+def test_steps_create_change_and_delete(cluster: VirtualCluster) -> None:
+    """Objects or manifests; each step has its words."""
+    path = cluster.path_of(FOO)
+    typed = Foo(metadata=ObjectMeta(name="a"), spec=FooSpec(deployment_name="b", replicas=2))
+    for step, words, name in (
+        (applied(FOO), "create Foo a", "a"),
+        (changed(FOO, {"spec": {"deploymentName": "c"}}), "change Foo a", "c"),
+        (deleted(FOO), "delete Foo a", None),
+        (applied(typed), "create Foo a", "b"),
+    ):
+        step.do(cluster)
+        found = cluster.find(path)
+        assert step.words == words
+        assert (found and found["spec"]["deploymentName"]) == name
+
+
+def test_an_invariant_breaks_by_a_false_value_or_an_error(cluster: VirtualCluster) -> None:
+    """Its words are told."""
+    assert broken(Invariant("there is a cluster", lambda seen: seen), cluster) == ""
+    assert broken(Invariant("never", lambda _: False), cluster) == "never"
+    assert broken(Invariant("a Foo", lambda seen: seen.send("GET", "/nowhere")), cluster).startswith(
+        "a Foo: "
+    )
