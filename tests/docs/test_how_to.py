@@ -46,7 +46,7 @@ from handloop.testing import FakeClock, RecordedWrites, caches
 from handloop.testing.eventually import eventually
 from handloop_sandbox.server import Sandbox
 from support.checks.captured_logs import captured_logs
-from support.checks.docs_page import DOCS, assert_tests_pass, blocks_of, module_of
+from support.checks.docs_page import DOCS, assert_tests_pass, blocks_of, module_of, run_tests
 from support.checks.metric_table import TABLE
 from support.checks.signals import terminate
 from support.checks.threads import Background
@@ -600,8 +600,8 @@ def _collection(document: dict[str, Any]) -> str:
 
 
 def test_the_tests_of_the_pages_pass(tmp_path: Path) -> None:
-    """Each page's, saved beside its program, and run by a user who has installed us."""
-    pages = {page: blocks_of(f"how-to/{page}.md") for page in PAGES}
+    """Each page's, run by a user who has installed us; one page shows a mistake."""
+    pages = {page: blocks_of(f"how-to/{page}.md") for page in PAGES if page != "exploring"}
     with_tests = {
         page: blocks for page, blocks in pages.items() if any(name.startswith("test_") for name in blocks)
     }
@@ -634,3 +634,20 @@ def test_every_page_has_its_test() -> None:
     """A new page of docs/how-to comes with one."""
     source = Path(__file__).read_text(encoding="utf-8")
     assert [page for page in PAGES if f'"{page}"' not in source and f"how-to/{page}.md" not in source] == []
+
+
+def test_exploring_finds_the_mistake_of_its_page(tmp_path: Path) -> None:
+    """With the plan and the story that the page prints; with the writes in the other order it passes."""
+    for name, text in blocks_of("how-to/exploring.md").items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    page = (DOCS / "how-to/exploring.md").read_text(encoding="utf-8")
+    printed = page.partition("```text\n")[2].partition("```")[0]
+    done = run_tests(tmp_path, "test_careless.py")
+    shown = re.sub(r"^E +", "", done.stdout, flags=re.MULTILINE)
+    assert [line for line in printed.split("\n") if line.strip() not in shown] == []
+    careless = tmp_path / "careless.py"
+    lines = careless.read_text(encoding="utf-8").splitlines()
+    status = next(number for number, line in enumerate(lines) if "update_status" in line)
+    lines[status], lines[status + 1] = lines[status + 1], lines[status]
+    careless.write_text("\n".join(lines), encoding="utf-8")
+    assert_tests_pass(tmp_path, 1)

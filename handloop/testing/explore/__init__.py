@@ -1,1 +1,20 @@
-"""Every crash point of a controller, explored: see handloop.testing.explore.explorer."""
+"""
+Every crash point of a controller, explored: it needs the extra `explore`.
+
+    explore(Workload(set_up, [applied(SITE), deleted(SITE)])).check()
+"""
+
+from handloop.testing.explore.explorer import Failure, Report, explore
+from handloop.testing.explore.workload import Invariant, Step, Workload, applied, changed, deleted
+
+__all__ = [
+    "Failure",
+    "Invariant",
+    "Report",
+    "Step",
+    "Workload",
+    "applied",
+    "changed",
+    "deleted",
+    "explore",
+]
