@@ -123,8 +123,8 @@ RUNS: Final = (
             Mark("tombstone", 2, "foos", "default/gone-foo", {"tombstone": True}),
             Mark("dropped", 5, "Foo", "default/gone-foo", {"deleted": True}),
         ),
-        "There are two Foos, and gone-foo gets a label. Then its watch breaks, and gone-foo is deleted "
-        "before the next watch.",
+        "There are two Foos, and gone-foo gets a label. Then the watch of Foos breaks, and gone-foo is "
+        "deleted before the next one opens.",
         key="",
     ),
     Run(

@@ -47,7 +47,7 @@ class Program:
     def __enter__(self) -> Self:
         self._stack.enter_context(self.stage)
         late_events(self.stage)
-        tape = self.tape = Tape(self.entries.append)
+        tape = Tape(self.entries.append)
         self._stack.enter_context(tape.recording())
         manager = Manager(self.stage.client, registry=CollectorRegistry())
         self.parts = tape.parts = Parts(manager, {"foo": self._add(manager, workers=1)})
@@ -70,8 +70,12 @@ class Program:
     def begin(self) -> None:
         """Let the recording begin here, at rest: with the last state."""
         self.rest()
-        states = [entry for entry in self.entries if "state" in entry]
-        self.entries[:] = states[-1:]
+        self.entries[:] = [{"state": self.last_state()}]
+
+    def last_state(self) -> dict[str, Any]:
+        """The newest state on the tape."""
+        state: dict[str, Any] = next(entry["state"] for entry in reversed(self.entries) if "state" in entry)
+        return state
 
     def rest(self, *, but_retries: bool = False) -> None:
         """Wait until the caches are as the server is, and nothing is left to do. Blocks: until then."""

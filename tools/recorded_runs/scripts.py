@@ -67,7 +67,7 @@ def missing_done() -> Parts:
         program.begin()
         program.faults.lose_done("foo", FOO)
         program.scale(2)
-        until(lambda: any(queue["stuck"] for queue in program.tape.state()["queues"]), "a key without done()")
+        until(lambda: any(queue["stuck"] for queue in program.last_state()["queues"]), "a key without done()")
         program.scale(3)
         program.stage.apply("other-foo")
         until(lambda: len(program.told(12, "default/other-foo")) > 1, "the other Foo")
@@ -171,8 +171,8 @@ def storm() -> Parts:
     plain, hardened = _deleted_foo(hardened=False), _deleted_foo(hardened=True)
     again = gap(
         max(entry["t"] for entry in plain if "t" in entry),
-        "The same once more with the hardened controller. Before it makes a Deployment again, "
-        "it asks the server whether the Foo still exists.",
+        "The same once more with the hardened controller, the one for clusters. "
+        "Before it makes a Deployment again, it asks the server whether the Foo still exists.",
     )
     return [plain, [again], hardened]
 

@@ -1,9 +1,9 @@
 """
 Records a running program: its steps, and its state after each of them.
 
-The state is taken by the thread that took the step, as soon as it holds no lock any more. So a state never
-stands between two things that happen under one lock, as nobody can see that. The program is slower than it is
-without a tape, by about a millisecond a step; and the worker waits 30 ms after each of its steps, so that
+The state is taken by the thread that took the step, as soon as it holds no lock any more; and once more if no
+step follows for 0.1 s. So a state never stands between two things that happen under one lock, as nobody can
+see that. The program is slower than it is without a tape, by about a millisecond a step; and the worker waits 30 ms after each of its steps, so that
 what follows from one is mostly over before the next.
 """
 
@@ -27,6 +27,7 @@ Entry: TypeAlias = dict[str, Any]
 """A step as the page gets it; or {"state": a snapshot}, which comes after the steps that it includes."""
 
 _PAUSE_SECONDS: Final = 0.03
+_QUIET_SECONDS: Final = 0.1
 
 
 class _Held(threading.local):
@@ -91,17 +92,17 @@ class Tape:
         recorder = Recorder()
         self._cursor = recorder.join()
         self._recorder = recorder
+        ended = threading.Event()
+        thread = threading.Thread(target=self._settle, args=(recorder, ended), name="tape")
+        thread.start()
         try:
             yield
         finally:
+            ended.set()
+            thread.join()
             self._recorder = None
             recorder.close()
             set_lock_factory(before)
-
-    def state(self) -> dict[str, Any]:
-        """A snapshot of the program. Only while it is recorded."""
-        assert self._recorder is not None
-        return snapshot(self.parts, self._recorder.steps, clock=self._clock)
 
     def take(self) -> None:
         """Write what was told since the last time, then the state. Blocks: the worker, for a pause."""
@@ -119,13 +120,30 @@ class Tape:
             self._held.taking = False
 
     def _write_down(self, recorder: Recorder, batch: Batch) -> None:
-        state = self.state()
+        state = self._state(recorder)
         self._cursor = batch.cursor
         for step in batch.steps:
             self._write(dict(document(step)))
+        self._write_state(recorder, state)
+
+    def _state(self, recorder: Recorder) -> dict[str, Any]:
+        return snapshot(self.parts, recorder.steps, clock=self._clock)
+
+    def _write_state(self, recorder: Recorder, state: dict[str, Any]) -> None:
         # a state that more steps have overtaken is none of theirs: theirs comes next
         if not recorder.after(self._cursor, 1).steps:
             self._write({"state": state})
+
+    def _settle(self, recorder: Recorder, ended: threading.Event) -> None:
+        """Take the state once more when no step came for a while: what followed from the last one is over."""
+        self._held.taking = True
+        seen = settled = self._cursor
+        while not ended.wait(_QUIET_SECONDS):
+            with self._taking:
+                if self._cursor == seen != settled:
+                    self._write_state(recorder, self._state(recorder))
+                    settled = seen
+                seen = self._cursor
 
     def _let_others(self, recorder: Recorder) -> None:
         """Wait after a step of the worker, on its thread."""
