@@ -3,8 +3,10 @@ Records a running program: its steps, and its state after each of them.
 
 The state is taken by the thread that took the step, as soon as it holds no lock any more; and once more if no
 step follows for 0.1 s. So a state never stands between two things that happen under one lock, as nobody can
-see that. The program is slower than it is without a tape, by about a millisecond a step; and the worker waits 30 ms after each of its steps, so that
-what follows from one is mostly over before the next.
+see that.
+
+The program is slower than it is without a tape, by about a millisecond a step; and the worker waits 30 ms
+after each of its steps, so that what follows from one is mostly over before the next.
 """
 
 from __future__ import annotations
