@@ -61,6 +61,8 @@ class _Window:
         if len(blocks) == len(older):
             blocks += _fitting(console, options, newer, height - sum(map(len, blocks)))
         self._followed.shown(len(blocks))
+        # without room for one whole step, the layout cuts it off
+        blocks = blocks or _fitting(console, options, older[-1:], console.height)
         for line in chain.from_iterable(blocks):
             yield from (*line, Segment.line())
 

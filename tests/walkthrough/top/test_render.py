@@ -105,6 +105,11 @@ def test_scrolled_home_the_first_steps_fill_the_terminal() -> None:
     assert "40.0000  (7) sentence 40" in lines[42]
 
 
+def test_on_a_tiny_terminal_the_newest_step_begins() -> None:
+    """It does not fit: its first words are better than nothing."""
+    assert any("99.0000" in line for line in followed(40, 8, 100))
+
+
 def test_before_its_first_step_a_followed_key_is_waited_for() -> None:
     """With what to do."""
     assert "no step of default/a yet: change it, and see" in followed(80, 24, 0)[2]
