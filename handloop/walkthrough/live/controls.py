@@ -114,8 +114,8 @@ CONTROLS: Final = (
         "delete",
         "Delete the Foo",
         "A request deletes the Foo.",
-        "The Foo leaves the store (5). The worker looks for it, and the cache does not hold it (9).",
-        "A deletion is a key like any other. The garbage collector deletes the Deployment.",
+        "The Foo leaves the store (5). Then the garbage collector deletes the Deployment, which leaves, too.",
+        "The controller deletes nothing: the Deployment's owner reference is enough.",
     ),
     Control(
         "many",

@@ -119,3 +119,38 @@ def test_a_swipe_turns_the_page(browser: Browser, recorded_page: str) -> None:
         for move, expected in (((-120, 0), 2), ((-120, 10), 3), ((120, 0), 2), ((-20, 0), 2), ((-90, 90), 2)):
             opened.page.evaluate(swipe, list(move))
             assert scene(opened.page).startswith(f"Scene {expected} ")
+
+
+def test_the_keyboard_alone_is_enough(browser: Browser, live: LiveServer) -> None:
+    """From the first scene to an experiment, with Tab, Enter, Space and the arrows; the focus is seen."""
+    with tab(browser, live.url, at="") as opened:
+        page = opened.page
+        tab_to(page, "#make")
+        page.keyboard.press("Enter")
+        wait_scene(page, 1)
+        eventually(lambda: page.evaluate("director.script.length") > 2, "the next scenes")
+        page.keyboard.press("ArrowRight")
+        tab_to(page, "#on")
+        page.keyboard.press("Space")
+        wait_scene(page, 3)
+        tab_to(page, "#leave")
+        page.keyboard.press("Enter")
+        tab_to(page, "#picture [data-step='3']")
+        page.keyboard.press("Enter")
+        assert "# (3) pop" in page.inner_text("#code .here")
+        tab_to(page, "[data-control=touch] summary")
+        page.keyboard.press("Enter")
+        tab_to(page, "[data-control=touch] button")
+        page.keyboard.press("Space")
+        eventually(lambda: "was changed" in page.inner_text("#said"), "the answer")
+        assert opened.complaints == []
+
+
+def tab_to(page: Page, selector: str) -> None:
+    """Press Tab until the focus is there, with a ring around it."""
+    for _ in range(80):
+        page.keyboard.press("Tab")
+        if page.evaluate("selector => document.activeElement.matches(selector)", selector):
+            break
+    outline = "selector => getComputedStyle(document.querySelector(selector)).outlineStyle"
+    assert page.evaluate(outline, selector) == "solid", selector

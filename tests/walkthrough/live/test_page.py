@@ -84,8 +84,8 @@ def test_each_experiment_is_ticked_when_it_was_seen(browser: Browser, live: Live
     with tab(browser, live.url) as opened:
         page = opened.page
         page.click("#live")
-        choose(page, "default/a")
         for control in (
+            "make",
             "kill-watch",
             "scale",
             "delete-deployment",
@@ -95,6 +95,8 @@ def test_each_experiment_is_ticked_when_it_was_seen(browser: Browser, live: Live
             "lose-done",
         ):
             act(page, control)
+            if control == "make":
+                choose(page, "default/a")
             if control in SWITCHES:
                 act(page, "touch")
             if control == "pause":
@@ -106,7 +108,7 @@ def test_each_experiment_is_ticked_when_it_was_seen(browser: Browser, live: Live
             if control in SWITCHES[1:]:
                 act(page, control)
         wait(page, "document.querySelector('[data-control=touch]').classList.contains('seen')")
-        assert "(8 of 14 seen)" in page.inner_text("#progress")
+        assert "(9 of 14 seen)" in page.inner_text("#progress")
         assert opened.complaints == []
 
 

@@ -2,6 +2,7 @@
 
 const of = (number, also = () => true) => (one) => one.step === number && also(one.facts, one);
 const writes = (verb) => of(10, (facts, one) => facts.verb === verb && one.component.startsWith("deployments"));
+const gone = (kind) => of(5, (facts, one) => facts.deleted && one.component === kind);
 // Whether such steps were played, in this order.
 const inOrder = (steps, ...kinds) => {
   let next = 0;
@@ -11,7 +12,7 @@ const inOrder = (steps, ...kinds) => {
 const SHOWN = {
   make: (seen) => inOrder(seen, of(5), of(7), writes("create")),
   scale: (seen) => inOrder(seen, writes("patch"), of(1)),
-  "delete-deployment": (seen) => inOrder(seen, of(5, (facts) => facts.deleted), of(7), writes("create")),
+  "delete-deployment": (seen) => inOrder(seen, gone("Deployment"), of(7), writes("create")),
   touch: (seen) => inOrder(seen, of(7, (facts) => facts.merged || facts.in_flight), of(12)),
   pause: (seen) => inOrder(seen, of(7, (facts) => facts.merged), of(8)),
   fail: (seen) => inOrder(seen, of(11, (facts) => facts.failures >= 3), of(11, (facts) => facts.forgotten >= 3)),
@@ -19,24 +20,24 @@ const SHOWN = {
   expire: (seen) => inOrder(seen, of(1, (facts) => facts.expired), of(2, (facts) => facts.tombstone)),
   "slow-handler": (seen, state) => inOrder(seen, of(5)) && sum(state.informers, (row) => sum(row.listeners, (one) => one.pending)) > 0,
   "lose-done": (seen) => seen.some(of(7, (facts) => facts.in_flight)) && [...view.tokens.values()].some((token) => token.lost),
-  delete: (seen) => inOrder(seen, of(5, (facts) => facts.deleted), of(9, (facts) => !facts.found)),
+  delete: (seen) => inOrder(seen, gone("Foo"), gone("Deployment")),
   many: (_, state) => state.objects.some((one) => one.kind === "Foo" && one.count >= 1000),
-  clean: (seen) => inOrder(seen, of(5, (facts) => facts.deleted)),
+  clean: (seen) => seen.some(gone("Foo")),
   "steal-lease": () => !$("ended").hidden && played === total(),
 };
 // The key to follow meanwhile, where it is not the chosen one; "" = every key.
 const FOLLOWED = { expire: "default/live-ghost", many: "", clean: "" };
-const begun = new Map();  // experiment -> the steps that were played since
+const begun = new Map();  // experiment -> its key, and the steps of it that were played since
 const seenOnes = new Set();
 
 function observe(step) {
-  for (const steps of begun.values()) if (steps.length < 4 * RING) steps.push(step);
+  for (const { key, steps } of begun.values()) if ((!key || !step.key || step.of === key) && steps.length < RING) steps.push(step);
 }
 
 function checkExperiments() {
   const state = shownState();
   let changed = false;
-  for (const [name, steps] of begun) {
+  for (const [name, { steps }] of begun) {
     if (!state || !SHOWN[name](steps, state)) continue;
     seenOnes.add(name);
     begun.delete(name);
@@ -94,9 +95,10 @@ async function act(name) {
   const key = name === "make" ? freeName(newestState()) : $("key").value;
   const offer = newestState().controls.find((one) => one.name === name);
   if (!offer.on) {  // else this is the end of an experiment, whose steps are still to be played
-    begun.set(name, []);
+    const followed = FOLLOWED[name] ?? key;
+    begun.set(name, { key: followed, steps: [] });
     seenOnes.delete(name);
-    follow(FOLLOWED[name] ?? key);
+    follow(followed);
     seek(Infinity);
   }
   playing = true;

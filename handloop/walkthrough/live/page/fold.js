@@ -205,12 +205,11 @@ const TOKENS = {
   11: (view, { component, key, facts }) => {
     if (facts.seconds != null) put(view, `d ${component} ${key}`, { key, place: "waiting", from: "worker", wait: facts.seconds });
   },
-  12: (view, { component, key, facts, thread }) => {
+  12: (view, { component, key, facts }) => {
     const id = `k ${component} ${key}`, dirty = `y ${component} ${key}`;
     view.tokens.delete(dirty);
     view.tokens.delete(id);
     if (facts.again) put(view, id, { key, place: "queue", from: "worker" });
-    else put(view, `z ${thread}`, { key, place: "gone", from: "worker", thread, brief: true });
   },
 };
 

@@ -134,7 +134,7 @@ function render() {
   drawnState = state;
   $("boxes").hidden = !state;
   say("steps-title", `Twelve steps${CONTROLLERS[state?.foo] || ""}`);
-  say("why", view.step ? view.step.why : isRecorded ? "Press play, or go on with the right arrow." : HOW_TO_BEGIN);
+  say("why", view.step ? view.step.why : isRecorded ? "Press play, or the right arrow." : HOW_TO_BEGIN);
   Object.assign($("scrub"), { min: dropped, max: total(), value: at });
   say("position", `step ${at} of ${total()}`);
   say("hidden", view.hidden && !live ? `${plurally(view.hidden, "step")} hidden so far` : "");
@@ -146,7 +146,7 @@ function render() {
   director.draw();
 }
 const CONTROLLERS = { plain: " of the plain Foo controller", production: " of the Foo controller for clusters" };
-const HOW_TO_BEGIN = "Make or change a Foo: an experiment does it, or kubectl apply -f manifests/samples/foo.yaml";
+const HOW_TO_BEGIN = "Make a Foo: by an experiment, or kubectl apply -f manifests/samples/foo.yaml";
 
 function drawKeys() {
   choices("of", ["", ...keys], (key) => (key ? `only ${key}` : "every key"));

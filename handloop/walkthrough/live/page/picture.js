@@ -108,7 +108,6 @@ function textOf(token) {
   const key = shortKey(token.key || "");
   if (token.place === "worker" && token.kind) return token.missing ? "none" : wordOf(token.kind);
   if (token.label !== undefined) return token.label;
-  if (token.place === "gone") return "";
   if (token.place === "waiting") return `${key}, back in ${milliseconds(token.wait)}`;
   if (token.place === "worker") return `${token.worker}: ${key}`;
   if (token.lost) return `${key}: no done()`;
@@ -117,7 +116,6 @@ function textOf(token) {
 }
 
 function spot(place, row, column = 0) {
-  if (place === "gone") return [400, 484, 0];
   const [x, y, width, , , first] = PLACES[place];
   if (place === "server") return [x + 140 + 285 * row, y + first, 260];
   if (place === "worker") return [x + 18 + 200 * column, y + first + 19 * row - 5, column ? 85 : 170];
@@ -132,7 +130,7 @@ function drawTokens(view) {
     const thread = token.worker || (token.place === "worker" && token.thread);
     const row = thread ? workers.indexOf(thread) : rows.get(token.place) || 0;
     if (!thread) rows.set(token.place, row + 1);
-    if (row < 0 || row >= (PLACES[token.place] || PLACES.worker)[6]) continue;
+    if (row < 0 || row >= PLACES[token.place][6]) continue;
     keep.add(id);
     const column = thread && token.kind ? 1 : 0;
     let node = drawn.get(id);
@@ -148,8 +146,9 @@ function drawTokens(view) {
     }
     const [shape, label] = node.children;
     shape.setAttribute("d", SHAPES[shapeOf(token)]);
+    node.style.transition = live ? "none" : "";
     const hollow = token.dirty || token.missing || token.ghost;
-    node.setAttribute("class", `token ${shapeOf(token)}${hollow ? " hollow" : ""}${token.place === "gone" ? " gone" : ""}`);
+    node.setAttribute("class", `token ${shapeOf(token)}${hollow ? " hollow" : ""}`);
     const [x, y, width] = spot(token.place, row, column);
     fit(label, textOf(token), width);
     place(node, [x, y]);
@@ -162,7 +161,13 @@ function drawTokens(view) {
   }
 }
 
-const place = (node, [x, y]) => { node.style.transform = `translate(${x}px, ${y}px)`; };
+// The shape glides, and its label waits until it is there; LIVE is too fast for either.
+function place(node, [x, y]) {
+  const there = `translate(${x}px, ${y}px)`;
+  if (node.style.transform === there) return;
+  node.style.transform = there;
+  if (!live) node.children[1].animate({ opacity: [0, 0, 1] }, 400);
+}
 
 // Write as much of a text as its room holds.
 function fit(label, text, room) {
