@@ -42,7 +42,7 @@ def snapshot(
     # in this order: a key that a worker gives back meanwhile is not taken for one that it has left behind
     before = read_steps()
     queues = [_queue(name, queue) for name, queue in parts.queues().items()]
-    workers = _Workers(now, before[-1].seq if before else 0, waiting_threads(), read_steps())
+    workers = _Workers(now, before, waiting_threads(), read_steps())
     return {
         "ready": True,
         "synced": all(informer.has_synced() for informer in informers),
@@ -134,13 +134,21 @@ class _Workers:
     The workers, by what their threads wait for and by the steps: one that left out done() is free.
 
     Fields: ended, the syncs that ended; _busy, those that a thread has now, by its name; _left, those that
-    their threads have left without done(); _unknown, the workers that have had a key since before the steps.
+    their threads have left without done(); _unknown, the workers that have had a key since before the steps;
+    _given_back, (queue, key) of what was given back meanwhile; _has_gap, whether the steps began meanwhile.
     """
 
-    def __init__(self, now: float, since: int, waiting: Collection[int], steps: Sequence[Step]) -> None:
-        """Args: waiting threads waited in a get() after the step since; steps were read after that."""
+    def __init__(
+        self, now: float, before: Sequence[Step], waiting: Collection[int], steps: Sequence[Step]
+    ) -> None:
+        """Args: waiting threads waited in a get() after the steps before; steps were read after that."""
         self._now = now
-        self._since = since
+        since = before[-1].seq if before else 0
+        self._has_gap = bool(before or steps) and not (before and steps and steps[0].seq <= since)
+        # also by a worker whose get was before the steps
+        self._given_back = {
+            (step.component, step.key) for step in steps if step.number == DONE and step.seq > since
+        }
         self._threads: dict[str, bool] = {}
         for thread in threading.enumerate():
             if _WORKER.fullmatch(thread.name):
@@ -165,16 +173,15 @@ class _Workers:
 
     def stuck(self, queue: str, processing: Sequence[str]) -> list[str]:
         """Which keys that were in processing no worker has: nobody gets them before their done()."""
-        if self._unknown:
+        if self._unknown or self._has_gap:
             left = _keys_of(queue, self._left)
             return [key for key in processing if key in left]
-        given_back = (sync for sync in self.ended if sync.ended is not None and sync.ended > self._since)
-        held = _keys_of(queue, (*self._busy.values(), *given_back))
-        return [key for key in processing if key not in held]
+        held = _keys_of(queue, self._busy.values())
+        return [key for key in processing if key not in held and (queue, key) not in self._given_back]
 
     def _row(self, name: str) -> dict[str, Any]:
         if sync := self._busy.get(name):
-            return {"name": name, "key": sync.key, "seconds": round(self._now - sync.began_at, 3)}
+            return {"name": name, "key": sync.key, "seconds": round(max(0.0, self._now - sync.began_at), 3)}
         return {"name": name, "key": "", "unknown": name in self._unknown}
 
 

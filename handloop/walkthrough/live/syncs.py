@@ -17,8 +17,9 @@ class Sync(NamedTuple):
     One sync.
 
     outcome is `ok`, `failed`, `waits`, or "" when none is known; reason is the error, or why it waits;
-    retry_seconds is until the next try, None = none. began_at and ended_at are as the steps' `at`, began and
-    ended their numbers; None = done() was not called. left: its thread went on to another key all the same.
+    retry_seconds is until the next try, None = none. began is the number of the get's step. began_at and
+    ended_at are as the steps' `at`; ended_at None = done() was not called. left: its thread went on to
+    another key all the same.
     """
 
     queue: str
@@ -29,7 +30,6 @@ class Sync(NamedTuple):
     outcome: str = ""
     reason: str = ""
     retry_seconds: float | None = None
-    ended: int | None = None
     ended_at: float | None = None
     left: bool = False
 
@@ -55,7 +55,7 @@ def syncs(steps: Iterable[Step]) -> list[Sync]:
         if step.number == _FORGET_OR_ADD_RATE_LIMITED:
             under_way[worker] = sync._replace(**_outcome(step.facts))
         elif step.number == DONE:
-            ended.append(under_way.pop(worker)._replace(ended=step.seq, ended_at=step.at))
+            ended.append(under_way.pop(worker)._replace(ended_at=step.at))
     return [*ended, *left.values(), *under_way.values()]
 
 

@@ -29,8 +29,8 @@ def test_a_sync_goes_from_get_to_done() -> None:
         step(8, 8, "c"),
     ]
     assert syncs(told) == [
-        Sync("foo", "b", "w1", 2, 2.0, "failed", "E: no", 0.005, 5, 5.0),
-        Sync("foo", "a", "w0", 1, 1.0, "ok", "", None, 7, 7.0),
+        Sync("foo", "b", "w1", 2, 2.0, "failed", "E: no", 0.005, 5.0),
+        Sync("foo", "a", "w0", 1, 1.0, "ok", "", None, 7.0),
         Sync("foo", "c", "w0", 8, 8.0),
     ]
 
@@ -63,8 +63,8 @@ def test_a_sync_without_done_is_left_when_its_thread_goes_on() -> None:
 def test_threads_of_one_name_have_a_queue_each() -> None:
     """Each keeps its own key."""
     told = [step(1, 8, "a"), step(2, 8, "b", component="bar"), step(3, 12, "a", again=False)]
-    assert [(sync.queue, sync.key, sync.ended, sync.left) for sync in syncs(told)] == [
-        ("foo", "a", 3, False),
+    assert [(sync.queue, sync.key, sync.ended_at, sync.left) for sync in syncs(told)] == [
+        ("foo", "a", 3.0, False),
         ("bar", "b", None, False),
     ]
 
