@@ -23,7 +23,7 @@ def wait_scene(page: Page, number: int) -> None:
 
     def is_shown() -> bool:
         page.wait_for_timeout(20)
-        return scene(page) == f"Scene {number} of {len(SCENES)}"
+        return scene(page) == f"{number} of {len(SCENES)}"
 
     eventually(is_shown, f"scene {number}")
 
@@ -118,7 +118,7 @@ def test_a_swipe_turns_the_page(browser: Browser, recorded_page: str) -> None:
         wait_scene(opened.page, 1)
         for move, expected in (((-120, 0), 2), ((-120, 10), 3), ((120, 0), 2), ((-20, 0), 2), ((-90, 90), 2)):
             opened.page.evaluate(swipe, list(move))
-            assert scene(opened.page).startswith(f"Scene {expected} ")
+            assert scene(opened.page).startswith(f"{expected} ")
 
 
 def test_the_keyboard_alone_is_enough(browser: Browser, live: LiveServer) -> None:

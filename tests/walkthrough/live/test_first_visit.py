@@ -26,7 +26,7 @@ def wait_scene(page: Page, number: int) -> None:
     """Wait until a scene is shown, and the step of the next one has come."""
     more = min(number + 1, len(SCENES))
     until(lambda: page.evaluate("director.script.length") >= more, "the next step", seconds=SECONDS)
-    until(lambda: text(page, "#count").startswith(f"Scene {number} "), f"scene {number}")
+    until(lambda: text(page, "#count").startswith(f"{number} "), f"scene {number}")
 
 
 def test_from_the_first_scene_to_a_stolen_lease(browser: Browser, tmp_path: Path) -> None:

@@ -81,7 +81,7 @@ const director = {
     say("made-by", $("make").hidden ? "Apply one: kubectl apply -f manifests/samples/foo.yaml" : "");
     $("script").hidden = !scene;
     say("scene-title", scene ? `(${scene.step}) ${STEPS[scene.step][0]}` : "Follow one Foo");
-    say("count", scene ? `Scene ${this.scene} of ${recorded.scenes.length}` : "");
+    say("count", scene ? `${this.scene} of ${recorded.scenes.length}` : "");
     $("on").disabled = !scene;
     say("on", this.scene === recorded.scenes.length ? "See all ▶" : "Next ▶");
     $("before").disabled = this.scene === 1;

@@ -13,7 +13,7 @@ let playing = true, live = false, hasChosen = false;
 let left = 0;                     // seconds for which the sentence still stays
 let before = 0;
 
-// Begin anew. first = a state before all steps, if there is one.
+// Begin anew. first = a state before all steps, if any.
 function begin(first, firstSeq = 0) {
   ring = [];
   dropped = played = at = 0;      // steps that went before ring[0]; that were folded; the one that is shown
@@ -126,6 +126,7 @@ let drawnState = null;
 function render() {
   director.stage();
   const state = shownState();
+  document.body.classList.toggle("live", live);
   drawSteps(view);
   drawTokens(view);
   drawNow(view, state);

@@ -1,4 +1,4 @@
-// The picture of the twelve steps, and the same as a list for narrow windows. Names go in by textContent.
+// The picture of the twelve steps, and a list of them for narrow windows. Names go in by textContent.
 
 const $ = (id) => document.getElementById(id);
 const make = (name, text, cls) => {
@@ -14,7 +14,9 @@ const draw = (name, attributes = {}, text) => {
   if (text !== undefined) node.textContent = text;
   return node;
 };
-const say = (id, text) => { $(id).textContent = text; };
+const say = (id, text) => {
+  if ($(id).textContent !== text) $(id).textContent = text;  // read aloud once
+};
 const all = (selector) => [...document.querySelectorAll(selector)];
 const choices = (id, values, wordOf = (value) => value) => {
   if (values.join() === [...$(id).options].map((one) => one.value).join()) return;
@@ -135,7 +137,7 @@ function drawTokens(view) {
     const column = thread && token.kind ? 1 : 0;
     let node = drawn.get(id);
     if (!node) {
-      node = draw("g");
+      node = draw("g", { class: "token" });
       node.append(draw("path", { class: "shape" }), draw("text", { x: 15, y: 5 }));
       drawn.set(id, node);
       layer.append(node);
@@ -146,7 +148,6 @@ function drawTokens(view) {
     }
     const [shape, label] = node.children;
     shape.setAttribute("d", SHAPES[shapeOf(token)]);
-    node.style.transition = live ? "none" : "";
     const hollow = token.dirty || token.missing || token.ghost;
     node.setAttribute("class", `token ${shapeOf(token)}${hollow ? " hollow" : ""}`);
     const [x, y, width] = spot(token.place, row, column);
@@ -161,15 +162,15 @@ function drawTokens(view) {
   }
 }
 
-// The shape glides, and its label waits until it is there; LIVE is too fast for either.
+// Where a shape glides, its label waits until it is there.
 function place(node, [x, y]) {
   const there = `translate(${x}px, ${y}px)`;
   if (node.style.transform === there) return;
   node.style.transform = there;
-  if (!live) node.children[1].animate({ opacity: [0, 0, 1] }, 400);
+  if (getComputedStyle(node).transitionDuration !== "0s") node.children[1].animate({ opacity: [0, 0, 1] }, 400);
 }
 
-// Write as much of a text as its room holds.
+// Write what its room holds of a text.
 function fit(label, text, room) {
   if (label.dataset.text === text) return;
   label.dataset.text = text;
