@@ -54,6 +54,7 @@ class Program:
         self.faults = InstanceFaults(self.parts)
         self._stack.enter_context(running(manager))
         self.rest()
+        until(lambda: self.last_state()["workers"], "the worker")
         return self
 
     def __exit__(self, *_: object) -> None:

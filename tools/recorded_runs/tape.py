@@ -1,9 +1,9 @@
 """
 Records a running program: its steps, and its state after each of them.
 
-The state is taken by the thread that took the step, as soon as it holds no lock any more; and once more if no
-step follows for 0.1 s. So a state never stands between two things that happen under one lock, as nobody can
-see that.
+The state is taken by the thread that took the step, as soon as it holds no lock any more; and again, every
+0.1 s, while no step follows. So a state never stands between two things that happen under one lock, as nobody
+can see that.
 
 The program is slower than it is without a tape, by about a millisecond a step; and the worker waits 30 ms
 after each of its steps, so that what follows from one is mostly over before the next.
@@ -137,14 +137,13 @@ class Tape:
             self._write({"state": state})
 
     def _settle(self, recorder: Recorder, ended: threading.Event) -> None:
-        """Take the state once more when no step came for a while: what followed from the last one is over."""
+        """Take the state again while no step comes: what followed from the last one goes on."""
         self._held.taking = True
-        seen = settled = self._cursor
+        seen = self._cursor
         while not ended.wait(_QUIET_SECONDS):
             with self._taking:
-                if self._cursor == seen != settled:
+                if self._cursor == seen:
                     self._write_state(recorder, self._state(recorder))
-                    settled = seen
                 seen = self._cursor
 
     def _let_others(self, recorder: Recorder) -> None:
