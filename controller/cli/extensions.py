@@ -35,6 +35,7 @@ _EXTENSIONS: Final = {
     "sandbox": _Extension("the sandbox", "sandbox", ("aiohttp", "re2")),
     "walkthrough": _Extension("walkthrough", "sandbox", ("aiohttp", "re2")),
     "top": _Extension("top", "learn", ("aiohttp", "rich")),
+    "explore": _Extension("explore", "explore", ("aiohttp", "re2", "greenlet")),
     "live-page": _Extension("the live page", "learn", ("handloop_sandbox", "aiohttp", "aiohttp_sse")),
 }
 

@@ -17,6 +17,7 @@ from handloop.controller.cli.terminal import show
 OWN_COMMANDS: Final = {
     "walkthrough": "learn in short chapters how a controller works inside; no cluster needed",
     "top": "show a running program in the terminal: its steps, queues, workers and caches",
+    "explore": "play an operator with a crash, a refusal, a rival at each of its writes",
     "errors": "explain an error of any operator: handloop errors E12",
     "init": "make the project of an operator of your own: handloop init my-operator --domain example.com",
     "create": "add to it: handloop create api --group web --version v1 --kind Site; create controller --help",

@@ -5,7 +5,7 @@ Every crash point of a controller, explored: it needs the extra `explore`.
 """
 
 from handloop.testing.explore.explorer import Failure, Report, explore
-from handloop.testing.explore.workload import Invariant, Step, Workload, applied, changed, deleted
+from handloop.testing.explore.workload import Invariant, Step, Workload, applied, changed, deleted, settled
 
 __all__ = [
     "Failure",
@@ -17,4 +17,5 @@ __all__ = [
     "changed",
     "deleted",
     "explore",
+    "settled",
 ]

@@ -11,7 +11,8 @@ from handloop.testing.explore.strikes import RIVAL
 
 _METADATA: Final = ("annotations", "finalizers", "deletionTimestamp")
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
-_COUNTED: Final = ("resourceVersion", "uid", "observedGeneration")
+# chosen by the server, or counted by it
+_COUNTED: Final = ("resourceVersion", "uid", "observedGeneration", "clusterIP", "clusterIPs", "nodePort")
 
 
 def end_state(

@@ -13,11 +13,12 @@ oracles.py. All happens in one process, in virtual time, one thread at a time: t
 from __future__ import annotations
 
 import itertools
+import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from random import Random
-from typing import Final
+from typing import Any, Final
 
 from handloop.testing.explore.oracles import verdicts
 from handloop.testing.explore.plan import WHATS, Plan, Strike
@@ -57,10 +58,22 @@ class Report:
         """Of processor time."""
         return self.plans / self.seconds if self.seconds else 0.0
 
+    @property
+    def head(self) -> str:
+        """The figures, in one line."""
+        return f"{self.plans} plans, {self.plans_per_second:.0f} a second, {len(self.failures)} failed"
+
     def text(self) -> str:
         """For people: the figures, and each failure with the line that replays it."""
-        head = f"{self.plans} plans, {self.plans_per_second:.0f} a second, {len(self.failures)} failed"
-        return "\n\n".join([head, *(failure.text() for failure in self.failures)])
+        return "\n\n".join([self.head, *(failure.text() for failure in self.failures)])
+
+    def document(self) -> dict[str, Any]:
+        """For programs."""
+        failures = [
+            {"plan": str(one.plan), "verdicts": list(one.verdicts), "story": list(one.story)}
+            for one in self.failures
+        ]
+        return {"plans": self.plans, "seconds": round(self.seconds, 1), "failures": failures}
 
     def check(self) -> None:
         """Raises: AssertionError with the text, if a plan failed."""
@@ -71,15 +84,17 @@ def explore(
     workload: Workload,
     *,
     plans: int = DEFAULT_PLANS,
+    seconds: float = math.inf,
     seed: int = 1,
     invariants: Sequence[Invariant] = (),
     replay: str = "",
+    progress: Callable[[Report], object] = lambda _report: None,
 ) -> Report:
     """
     Play plans.
 
-    Args: plans = how many at most; the single strikes come first, then samples by the seed. replay = the line
-    of a plan, which alone is played.
+    Args: plans and seconds = how many, and how long, at most; the single strikes come first, then samples by
+    the seed. replay = the line of a plan, which alone is played. progress is called after each plan.
     Raises: AssertionError if the undisturbed run fails already; ValueError for a line that is no plan.
     Blocks: for about a twentieth of a second a plan. It ends early after ten failures.
     """
@@ -88,15 +103,16 @@ def explore(
     wrong = verdicts(undisturbed, undisturbed)
     assert not wrong, "\n".join(["the undisturbed run fails already:", *wrong, *undisturbed.story])
     chosen = iter([Plan.parse(replay)]) if replay else all_plans(len(undisturbed.writes), seed)
-    began = time.process_time()
+    began, until = time.process_time(), time.monotonic() + seconds
     for plan in itertools.islice(chosen, plans):
         report.plans += 1
         played = play(workload, plan, invariants)
         if verdicts(undisturbed, played):
             report.failures.append(_shrunk(workload, undisturbed, played, invariants))
-            if len(report.failures) == _MOST_FAILURES:
-                break
-    report.seconds = time.process_time() - began
+        report.seconds = time.process_time() - began
+        progress(report)
+        if len(report.failures) == _MOST_FAILURES or time.monotonic() >= until:
+            break
     return report
 
 

@@ -43,22 +43,28 @@ def ends_as_undisturbed(undisturbed: Played, played: Played) -> Iterator[str]:
     """A fault delays, and changes nothing in the end; what a rival has taken away or taken, aside."""
     if any(rival.what == "rival-takes-name" for rival in played.rivals):
         return
-    expected = dict(undisturbed.end)
-    for rival, left in zip(played.rivals, played.left, strict=True):
-        if rival.what == "rival-delete" and left is None:
-            _take_away(expected, rival.target)
-    for key in sorted(expected.keys() | played.end.keys()):
-        if key not in played.end:
-            yield f"{key} is missing in the end"
+    for number, (good, state) in enumerate(zip(undisturbed.states, played.states, strict=True), 1):
+        when = "in the end" if number == len(played.states) else f"at settled() {number}"
+        expected = dict(good.objects)
+        for rival, left in zip(played.rivals, state.left, strict=False):
+            if rival.what == "rival-delete" and left is None:
+                _take_away(expected, rival.target)
+        yield from _compared(expected, state.objects, when)
+
+
+def _compared(expected: Mapping[str, Any], found: Mapping[str, Any], when: str) -> Iterator[str]:
+    for key in sorted(expected.keys() | found.keys()):
+        if key not in found:
+            yield f"{key} is missing {when}"
         elif key not in expected:
-            yield f"{key} is there in the end, and nobody asked for it"
-        elif expected[key] != played.end[key]:
-            yield f"{key} is another in the end: {', '.join(_different('', expected[key], played.end[key]))}"
+            yield f"{key} is there {when}, and nobody asked for it"
+        elif expected[key] != found[key]:
+            yield f"{key} is another {when}: {', '.join(_different('', expected[key], found[key]))}"
 
 
 def leaves_foreign_objects_alone(_: Played, played: Played) -> Iterator[str]:
     """An object that a rival has made under the name is not written."""
-    for rival, left in zip(played.rivals, played.left, strict=True):
+    for rival, left in zip(played.rivals, played.states[-1].left, strict=True):
         if rival.what == "rival-takes-name" and rival.made is not None:
             if left is None:
                 yield f"the foreign object {rival.target} was deleted"
@@ -68,7 +74,7 @@ def leaves_foreign_objects_alone(_: Played, played: Played) -> Iterator[str]:
 
 def lets_deletions_end(_: Played, played: Played) -> Iterator[str]:
     """What is being deleted goes."""
-    for key, obj in played.end.items():
+    for key, obj in played.states[-1].objects.items():
         if obj["metadata"].get("deletionTimestamp"):
             yield f"{key} is still being deleted, and waits for {obj['metadata'].get('finalizers')}"
 

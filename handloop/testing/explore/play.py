@@ -22,7 +22,7 @@ from handloop.testing.explore.end_state import end_state
 from handloop.testing.explore.plan import CRASHES, Plan
 from handloop.testing.explore.strikes import answer_of, rival_acts, target_of
 from handloop.testing.explore.virtual_threads import VirtualThread, VirtualThreads
-from handloop.testing.explore.workload import Invariant, Step, Workload, broken
+from handloop.testing.explore.workload import Invariant, Workload, broken
 
 BLIND_SECONDS: Final = 30.0
 RESTART_SECONDS: Final = 1.0
@@ -59,24 +59,30 @@ class Rival(NamedTuple):
     made: Object | None
 
 
+class State(NamedTuple):
+    """The cluster at one time: objects = end_state; left = what then stands at the targets of rivals."""
+
+    objects: Mapping[str, dict[str, Any]]
+    left: list[Object | None]
+
+
 class Played(NamedTuple):
     """
     What came of a plan.
 
-    story = lines in the order of time; end = end_state; busy = how many writes came in the last two minutes;
-    made = how often each path was created in; rivals = what rivals did; left = what stands at the targets of
-    rivals in the end; died = why a process ended by itself, "" = none did; broken = invariants of the author
-    that do not hold; switches = how often a thread was given the processor.
+    story = lines in the order of time; states = the cluster at each settled() and in the end; busy = how many
+    writes came in the last two minutes; made = how often each path was created in; rivals = what rivals did;
+    died = why a process ended by itself, "" = none did; broken = invariants of the author that do not hold;
+    switches = how often a thread was given the processor.
     """
 
     plan: Plan
     writes: list[Write]
     story: list[str]
-    end: Mapping[str, dict[str, Any]]
+    states: list[State]
     busy: int
     made: Mapping[str, int]
     rivals: list[Rival]
-    left: list[Object | None]
     died: str
     broken: list[str]
     switches: int
@@ -104,6 +110,7 @@ class _Run:
         self.story: list[str] = []
         self.rivals: list[Rival] = []
         self.died = ""
+        self._states: list[State] = []
         self._workload = workload
         (setup,) = DrySetUp((workload.set_up,), None).setups()
         self.reconciled = set(setup.kinds)
@@ -116,29 +123,36 @@ class _Run:
         self._process.start()
         threads.run_for(workload.seconds)
         for step in workload.steps:
-            self._do(step)
-            threads.run_for(workload.seconds)
-        threads.run_for(workload.settle_seconds)
+            if step.do is None:
+                self._settle()
+            else:
+                self._do(step.words, step.do)
+                threads.run_for(workload.seconds)
+        self._settle()
         before = len(self.writes)
         threads.run_for(QUIET_SECONDS)
         return Played(
             self.plan,
             self.writes,
             self.story,
-            end_state(cluster, self._process.kinds, self.reconciled),
+            self._states,
             len(self.writes) - before,
             Counter(one.path for one in self.writes if one.method == "POST" and one.status == _CREATED),
             self.rivals,
-            [cluster.find(rival.target) for rival in self.rivals],
             self.died,
             [words for words in (broken(invariant, cluster) for invariant in invariants) if words],
             threads.switches,
         )
 
-    def _do(self, step: Step) -> None:
-        self.tell(f"the user: {step.words}")
+    def _settle(self) -> None:
+        self.threads.run_for(self._workload.settle_seconds)
+        objects = end_state(self.cluster, self._process.kinds, self.reconciled)
+        self._states.append(State(objects, [self.cluster.find(rival.target) for rival in self.rivals]))
+
+    def _do(self, words: str, do: Callable[[VirtualCluster], object]) -> None:
+        self.tell(f"the user: {words}")
         try:
-            step.do(self.cluster)
+            do(self.cluster)
         except RefusedError as error:
             # after a rival's deletion there may be nothing to change
             if not any(rival.what == "rival-delete" for rival in self.rivals):

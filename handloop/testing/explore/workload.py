@@ -17,10 +17,10 @@ Manifest: TypeAlias = Mapping[str, Any] | Kind
 
 @dataclass(frozen=True)
 class Step:
-    """One step: what it is, in words, and how it is done."""
+    """One step: what it is, in words, and how it is done. None = nothing is done, but time passes."""
 
     words: str
-    do: Callable[[VirtualCluster], object]
+    do: Callable[[VirtualCluster], object] | None
 
 
 @dataclass(frozen=True)
@@ -28,8 +28,9 @@ class Workload:
     """
     A story for an operator.
 
-    Args: set_up adds its controllers to a Manager. steps are done one after the other; between two of them
-    the operator has seconds of virtual time, and at the end settle_seconds.
+    Args: set_up adds its controllers to a Manager. steps are done one after the other; after each of them the
+    operator has seconds of virtual time, and settle_seconds after settled() and in the end, where the cluster
+    is compared with that of the undisturbed run.
     """
 
     set_up: Callable[[Any], object]
@@ -74,6 +75,11 @@ def deleted(manifest: Manifest, *, propagation: str = "Background") -> Step:
     body = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": propagation}
     words = f"delete {_words(document)}"
     return Step(words, lambda cluster: cluster.send("DELETE", cluster.path_of(document), body))
+
+
+def settled() -> Step:
+    """Give the operator settle_seconds, and compare the cluster with that of the undisturbed run."""
+    return Step("wait", None)
 
 
 def _document(manifest: Manifest) -> dict[str, Any]:

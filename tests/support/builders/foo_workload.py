@@ -8,7 +8,7 @@ from typing import Any, Final
 from handloop.controller.foo.runnable import add_foo
 from handloop.controller.foo.types import Foo
 from handloop.controller.runtime.manager import Manager
-from handloop.testing.explore.workload import Step, Workload, applied, changed, deleted
+from handloop.testing.explore.workload import Step, Workload, applied, changed, deleted, settled
 
 FOO: Final[dict[str, Any]] = {
     "apiVersion": Foo.resource.api_version,
@@ -16,7 +16,7 @@ FOO: Final[dict[str, Any]] = {
     "metadata": {"name": "a"},
     "spec": {"deploymentName": "a", "replicas": 1},
 }
-LIFE: Final = (applied(FOO), changed(FOO, {"spec": {"replicas": 3}}), deleted(FOO))
+LIFE: Final = (applied(FOO), changed(FOO, {"spec": {"replicas": 3}}), settled(), deleted(FOO))
 
 
 def foo_workload(*steps: Step, add: Callable[..., object] = add_foo) -> Workload:

@@ -8,7 +8,7 @@ import pytest
 
 from handloop.testing.explore.oracles import verdicts
 from handloop.testing.explore.plan import Plan, Strike
-from handloop.testing.explore.play import Played, Rival
+from handloop.testing.explore.play import Played, Rival, State
 
 CHILD: dict[str, Any] = {"metadata": {"owners": ["Foo a"]}, "spec": {"replicas": 1}}
 OWNER: dict[str, Any] = {"metadata": {"owners": []}, "spec": {}}
@@ -19,16 +19,16 @@ GOOD = Played(
     plan=Plan((Strike(1, "lost"),)),
     writes=[],
     story=[],
-    end=END,
+    states=[State(END, [])],
     busy=0,
     made={PATH: 1},
     rivals=[],
-    left=[],
     died="",
     broken=[],
     switches=0,
 )
 FOREIGN = {"metadata": {"labels": {"of": "another"}}, "spec": {"replicas": 7}}
+GOING = {"metadata": {"owners": [], "deletionTimestamp": "TIME"}}
 TAKEN = Rival("rival-takes-name", PATH, FOREIGN)
 
 
@@ -38,19 +38,22 @@ TAKEN = Rival("rival-takes-name", PATH, FOREIGN)
         ({"busy": 4}, "it does not come to rest: 4 writes"),
         ({"died": "ValueError: x"}, "the process ended by itself: ValueError: x"),
         ({"made": {PATH: 9}}, f"a storm: 9 creates in {PATH}, undisturbed 1"),
-        ({"end": {"Foo default/a": OWNER}}, "Deployment default/a is missing"),
-        ({"end": {**END, "Service default/a": OWNER}}, "nobody asked for it"),
-        ({"end": {**END, "Deployment default/a": {**CHILD, "spec": {}}}}, "spec.replicas 1 -> None"),
+        ({"states": [State({"Foo default/a": OWNER}, [])]}, "Deployment default/a is missing"),
+        ({"states": [State({**END, "Service default/a": OWNER}, [])]}, "nobody asked for it"),
         (
-            {"end": {**END, "Foo default/a": {"metadata": {"owners": [], "deletionTimestamp": "TIME"}}}},
-            "deleted",
+            {"states": [State({**END, "Deployment default/a": {**CHILD, "spec": {}}}, [])]},
+            "spec.replicas 1 -> None",
+        ),
+        (
+            {"states": [State({**END, "Foo default/a": GOING}, [])]},
+            "still being deleted",
         ),
         ({"broken": ["two is one"]}, "two is one"),
         (
-            {"rivals": [TAKEN], "left": [{**FOREIGN, "spec": {}}]},
+            {"rivals": [TAKEN], "states": [State(END, [{**FOREIGN, "spec": {}}])]},
             f"foreign object {PATH} was written: spec.replicas 7 -> None",
         ),
-        ({"rivals": [TAKEN], "left": [None]}, "was deleted"),
+        ({"rivals": [TAKEN], "states": [State(END, [None])]}, "was deleted"),
     ],
 )
 def test_each_wrong_is_named(bad: dict[str, Any], words: str) -> None:
@@ -62,7 +65,7 @@ def test_each_wrong_is_named(bad: dict[str, Any], words: str) -> None:
 def test_what_a_rival_has_taken_away_is_not_missing() -> None:
     """Nor what it owned."""
     rival = Rival("rival-delete", f"{FOOS}/a", None)
-    assert verdicts(GOOD, GOOD._replace(end={}, rivals=[rival], left=[None])) == []
+    assert verdicts(GOOD, GOOD._replace(states=[State({}, [None])], rivals=[rival])) == []
     child = Rival("rival-delete", f"{PATH}/a", None)
-    left = GOOD._replace(end={"Foo default/a": OWNER}, rivals=[child], left=[CHILD])
+    left = GOOD._replace(states=[State({"Foo default/a": OWNER}, [CHILD])], rivals=[child])
     assert verdicts(GOOD, left) == ["Deployment default/a is missing in the end"]

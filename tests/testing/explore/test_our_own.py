@@ -9,7 +9,7 @@ import pytest
 
 from handloop.controller.myapp.reconciler import add_myapp
 from handloop.controller.myapp.types import MyApp
-from handloop.testing.explore import Workload, applied, changed, deleted, explore
+from handloop.testing.explore import Workload, applied, changed, deleted, explore, settled
 from handloop.testing.explore.plan import WHATS
 from support.builders.foo_workload import foo_workload
 
@@ -22,7 +22,14 @@ MYAPP: dict[str, Any] = {
 AUTOSCALED = {"spec": {"autoScaling": {"enabled": True, "minReplicas": 1, "maxReplicas": 3}}}
 MYAPP_LIFE = Workload(
     lambda manager: add_myapp(manager, workers=2),
-    [applied(MYAPP), changed(MYAPP, {"spec": {"replicas": 3}}), changed(MYAPP, AUTOSCALED), deleted(MYAPP)],
+    [
+        applied(MYAPP),
+        changed(MYAPP, {"spec": {"replicas": 3}}),
+        settled(),  # from here on the autoscaler has the replicas, as they are then
+        changed(MYAPP, AUTOSCALED),
+        settled(),
+        deleted(MYAPP),
+    ],
     settle_seconds=180,
 )
 NIGHTLY = int(os.environ.get("EXPLORED_PLANS", "2000"))

@@ -21,7 +21,7 @@ def test_the_same_plan_is_the_same_run() -> None:
     assert first == second
     others = [play(foo_workload(), plan._replace(order=order)) for order in range(6, 10)]
     assert len({other.switches for other in others}) > 1
-    assert all(other.end == first.end for other in others)
+    assert all(other.states == first.states for other in others)
 
 
 def test_a_crash_ends_all_threads_and_another_process_goes_on() -> None:
@@ -32,7 +32,7 @@ def test_a_crash_ends_all_threads_and_another_process_goes_on() -> None:
         statuses = [write.status for write in played.writes if f"{write.method} {write.path}" == POST]
         assert statuses == ([0, 201] if what == "crash-before" else [201])
         assert sum(played.made.values()) == creates
-        assert "Deployment default/a" in played.end
+        assert "Deployment default/a" in played.states[-1].objects
         assert any("another process starts" in line for line in played.story)
     assert threading.active_count() == before
 

@@ -19,6 +19,7 @@ def test_steps_create_change_and_delete(cluster: VirtualCluster) -> None:
         (deleted(FOO), "delete Foo a", None),
         (applied(typed), "create Foo a", "b"),
     ):
+        assert step.do
         step.do(cluster)
         found = cluster.find(path)
         assert step.words == words
