@@ -65,4 +65,4 @@ def test_the_readme_gives_the_environment_before_its_commands() -> None:
     before, activates, after = README.read_text(encoding="utf-8").partition(". .venv/bin/activate")
     assert activates
     assert "python -m" not in before
-    assert "python -m handloop walkthrough" in after
+    assert "python -m controller top" in after

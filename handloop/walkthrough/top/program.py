@@ -13,6 +13,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from importlib import import_module
 from itertools import chain, islice
 from typing import Final, TextIO
 
@@ -45,6 +46,8 @@ def main(arguments: Sequence[str], out: TextIO | None = None, source: Iterable[M
     messages = iter(Stream(find).messages() if source is None else source)
     followed = None if options.follow is None else FollowedKey(options.follow)
     show = _show_plain if options.plain or not out.isatty() else _draw
+    if show is _draw:
+        import_module("rich")  # its lack is told before the lack of a program
     with _ended_by_signals():
         try:
             # before the terminal is drawn on: there may be nothing to show

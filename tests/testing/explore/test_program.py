@@ -1,0 +1,64 @@
+"""`handloop explore`, by its command line."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from handloop.testing.explore.program import EXIT_FOUND, EXIT_OK, EXIT_USAGE, main
+from support.checks.docs_page import blocks_of
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The folder of somebody who has followed the how-to."""
+    for name, text in blocks_of("how-to/exploring.md").items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.modules", dict(__import__("sys").modules))
+
+
+def explored(*words: str) -> tuple[int, str]:
+    """The exit code, and what was written."""
+    out = io.StringIO()
+    return main(words, out), out.getvalue()
+
+
+def test_a_mistake_is_found_and_reported() -> None:
+    """Also as JSON."""
+    words = ("careless:set_up", "--apply=hello.yaml", "--replay=1:crash-after")
+    code, text = explored(*words, "--json=found.json")
+    assert code == EXIT_FOUND
+    assert "ConfigMap default/hello is missing at settled() 1" in text
+    report = json.loads(Path("found.json").read_text(encoding="utf-8"))
+    assert (report["plans"], [one["plan"] for one in report["failures"]]) == (1, ["1:crash-after"])
+
+
+def test_nothing_found_is_a_success() -> None:
+    """With the figures."""
+    code, text = explored("careless:set_up", "--apply=hello.yaml", "--replay=2:lost")
+    assert (code, text[:8]) == (EXIT_OK, "1 plans,")
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        (["careless"], "careless is no MODULE:NAME"),
+        (["careless:nothing"], "careless:nothing is not there"),
+        (["careless:Greeting.x"], "is not there"),
+        (["careless:__name__"], "neither a function"),
+        (["careless:set_up"], "needs objects to work for: --apply FILE"),
+        (["careless:set_up", "--apply=no.yaml"], "no.yaml"),
+        (["careless:set_up", "--apply=hello.yaml", "--replay=boo"], "is no plan"),
+        (["careless:set_up", "--budget=soon"], "--budget"),
+    ],
+)
+def test_a_line_without_sense_is_an_error(
+    words: list[str], error: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In one sentence."""
+    assert explored(*words) == (EXIT_USAGE, "")
+    assert error in capsys.readouterr().err
