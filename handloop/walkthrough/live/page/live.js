@@ -93,7 +93,7 @@ function advance() {
   return false;
 }
 
-// Show the picture at a position; exact = its step, even if the filters hide it.
+// Show a position; exact = its step, even if the filters hide it.
 function seek(position, exact = false) {
   const target = Math.max(dropped, Math.min(position, total()));
   view = structuredClone(floor);
@@ -279,6 +279,7 @@ function listen() {
     end = reason;
     connected = false;
     hear();
+    scrollTo(0, 0);
   });
   on("state", (state) => {
     receiveState(state, state.seq ?? Infinity);
@@ -286,7 +287,7 @@ function listen() {
   });
 }
 
-// When the program ends: why, if it could still tell.
+// Why the program ended, if it could still tell.
 function drawEnd() {
   const election = newestState().election, lost = election && !election.leading;
   $("ended").hidden = connected && !end;
