@@ -52,7 +52,7 @@ WRONG_COUNTS: Final = """() => states.slice(1).filter(({ state }) => state.ready
 
 
 @pytest.mark.parametrize("width", [390, 768, 1280])
-@pytest.mark.parametrize("name", ["merge", "storm", "failures"])
+@pytest.mark.parametrize("name", [run.name for run in RUNS])
 def test_no_label_overlaps_another_or_a_box(
     browser: Browser, recorded_page: str, name: str, width: int
 ) -> None:
