@@ -18,6 +18,7 @@ Parts = Sequence[Sequence[Entry]]
 _BUSY: Final = "the server is currently unable to handle the request"
 _TIMED_OUT: Final = "etcdserver: request timed out"
 _CREATES: Final = 3
+_FOOS_FIRST_SECONDS: Final = 0.3
 _REQUEST_SECONDS: Final = 0.05
 _NAME: Final = "example-foo"
 _SLOW_SECONDS: Final = 1.0
@@ -137,6 +138,8 @@ def restart() -> Parts:
             "kill -9 ended the process: its caches, its queue and its half-done sync are gone. "
             "A new process starts, and knows nothing.",
         )
+        # Foos are listed first: else the handler of Deployments meets an owner that no cache knows yet
+        faults.latency(_FOOS_FIRST_SECONDS, verbs=["list", "watch"], resources=["deployments"], count=1)
         with Child(stage.sandbox.url, "second") as second:
             until(lambda: second.told(10, "foos", code="200"), "the status")
             until(lambda: second.told(12), "done()")
