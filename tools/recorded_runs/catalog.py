@@ -65,7 +65,7 @@ RUNS: Final = (
             Mark("available", 5, "Deployment", FOO, {"new": False}),
             Mark("reported", 10, "foos", FOO, {"verb": "update status", "code": "200"}),
         ),
-        "A controller starts: its caches are empty, and its only worker waits. Then a Foo is created.",
+        "A controller starts with empty caches. Its worker begins once they are filled. A Foo is created.",
     ),
     Run(
         "merge",
