@@ -23,6 +23,7 @@ from handloop.client.rest_client import Call
 from handloop.controller.runtime.hot_loops import HotLoops, Write
 from handloop.controller.runtime.metrics.controller_metrics import ControllerOwnWrites
 from handloop.controller.runtime.own_writes import OWN_WRITE_TIMEOUT_SECONDS, Mirror, OwnWrites
+from handloop.controller.runtime.reconcile import ReconcileError
 from handloop.controller.runtime.repeat_backoff import HeldBackError
 from handloop.informers.keys import ObjectName
 from handloop.seams.clock import REAL_CLOCK, Clock
@@ -31,6 +32,16 @@ from handloop.seams.locks import new_lock
 _MOST_WRITES: Final = 5
 _CREATED: Final = 201
 _DONE: Final = {"POST": "created", "PUT": "updated", "PATCH": "patched", "DELETE": "deleted"}
+
+
+class CacheBehindError(HeldBackError):
+    """A cache lacks what the last sync of a name wrote."""
+
+    def __init__(self, seconds: float) -> None:
+        ReconcileError.__init__(
+            self, f"a cache lacks what its last sync wrote: it goes on with that, within {seconds:g} s"
+        )
+        self.retry_seconds = seconds
 
 
 class ReconcileWrites:
@@ -59,11 +70,13 @@ class ReconcileWrites:
         """
         Return unless a name that a worker has got has to wait.
 
-        Raises: HeldBackError, for as long.
+        Raises: HeldBackError, for as long; CacheBehindError.
         """
-        seconds = self.seconds_to_wait(name)
-        if seconds > 0:
-            raise HeldBackError("written a moment ago", seconds)
+        self._works_on.set(name)
+        if (seconds := self._hot_loops.seconds_to_wait(name)) > 0:
+            raise HeldBackError("another controller undoes what it writes", seconds)
+        if (seconds := self.own_writes.seconds_to_wait(name)) > 0:
+            raise CacheBehindError(seconds)
 
     def telling(self, client: Client) -> Client:
         """The same client, whose writes are those of the name that the writing thread works on."""
