@@ -13,7 +13,7 @@ _NAMES: Final = ("zero", "one", "two", "three", "four", "five", "six", "seven", 
 _AS_NUMBERS: Final = {"none": 0, "nothing": 0, "never": 0, **{w: n for n, w in enumerate(_NAMES)}}
 _UNSURE: Final = re.compile(r"\b(no idea|know|dunno|sure|maybe)\b")
 _RIGHT: Final = 0.05
-_NEAR: Final = 2.0
+_NEAR: Final = 1.5
 
 
 class Words(NamedTuple):

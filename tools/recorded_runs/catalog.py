@@ -100,7 +100,7 @@ RUNS: Final = (
     Run(
         "missing-done",
         "A missing done()",
-        "A worker forgets done(): it is free, and no worker ever gets that key again.",
+        "A worker forgets done(): it is free, and no worker gets that key, until done() is called after all.",
         (
             Mark("lost", 11, key=FOO, facts={"forgotten": PRESENT}),
             Mark("stuck", 7, key=FOO, facts={"in_flight": True}),
@@ -108,7 +108,8 @@ RUNS: Final = (
             Mark("done", 12, key=FOO, facts={"again": True}),
             Mark("got", 8, key=FOO),
         ),
-        "A Foo is scaled. At the end of its sync, the worker will leave done() out.",
+        "A Foo is scaled. At the end of its sync, the worker will leave done() out. It is called after "
+        "another Foo was synced.",
         key="",
     ),
     Run(

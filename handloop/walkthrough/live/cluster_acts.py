@@ -73,8 +73,8 @@ class ClusterActs:
             self._make_foo(f"live-{number:04}", expected=HTTPStatus.CONFLICT)
 
     def make_ghost(self) -> None:
-        """Make the Foo whose deletion is going to be missed."""
-        self._make_foo(GHOST, expected=HTTPStatus.CONFLICT)
+        """Make the Foo whose deletion is going to be missed. Without a Deployment, it is quiet after that."""
+        self._make_foo(GHOST, deployment="", expected=HTTPStatus.CONFLICT)
 
     def expire(self) -> None:
         """Delete the ghost while the watch loses its events; then answer 410 to the watch."""
@@ -101,12 +101,19 @@ class ClusterActs:
         namespace, _, name = key.partition("/")
         self._ask("PATCH", Foo.resource.path(namespace=namespace, name=name), change)
 
-    def _make_foo(self, name: str, namespace: str = "default", *, expected: int = HTTPStatus.OK) -> None:
+    def _make_foo(
+        self,
+        name: str,
+        namespace: str = "default",
+        *,
+        deployment: str | None = None,
+        expected: int = HTTPStatus.OK,
+    ) -> None:
         foo = {
             "apiVersion": Foo.resource.api_version,
             "kind": Foo.resource.kind,
             "metadata": {"name": name, "labels": {MADE_BY: "live-page"}},
-            "spec": {"deploymentName": name, "replicas": 1},
+            "spec": {"deploymentName": name if deployment is None else deployment, "replicas": 1},
         }
         self._ask("POST", Foo.resource.path(namespace=namespace), foo, expected=expected)
 

@@ -259,9 +259,11 @@ class Controls:
         return f"{GHOST} was deleted unseen, and the watch answered with 410"
 
     def _scale(self, wanted: Mapping[str, Any]) -> str:
-        key, replicas = _foo(self._parts, wanted).key, int(wanted.get("replicas", 2))
-        self._server.scale(key, replicas)
-        return f"{key} wants {replicas} replicas"
+        foo, replicas = _foo(self._parts, wanted), int(wanted.get("replicas", 2))
+        if foo.replicas == replicas:
+            raise ControlError(f"{foo.key} wants {replicas} already: choose another number")
+        self._server.scale(foo.key, replicas)
+        return f"{foo.key} wants {replicas} replicas"
 
     def _delete_deployment(self, wanted: Mapping[str, Any]) -> str:
         foo = _foo(self._parts, wanted)
@@ -314,6 +316,7 @@ class _ChosenFoo(NamedTuple):
     key: str
     name: ObjectName
     deployment: str
+    replicas: int | None
 
 
 def _foo(parts: Parts, wanted: Mapping[str, Any]) -> _ChosenFoo:
@@ -322,4 +325,4 @@ def _foo(parts: Parts, wanted: Mapping[str, Any]) -> _ChosenFoo:
     foo = parts.manager.informer_for(Foo).get_by_key(key)
     if foo is None:
         raise ControlError(f'there is no Foo "{key}" in the cache: make one first')
-    return _ChosenFoo(key, object_name(foo), foo.spec.deployment_name)
+    return _ChosenFoo(key, object_name(foo), foo.spec.deployment_name, foo.spec.replicas)

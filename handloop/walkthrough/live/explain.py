@@ -124,17 +124,16 @@ def _store(step: Step, facts: Mapping[str, Any]) -> str:
 def _dispatch(step: Step, facts: Mapping[str, Any]) -> str:
     what = facts["what"].removesuffix("Notification").lower()
     news = f"{step.key} once more, unchanged" if facts["resync"] else f"the {what} of {step.key}"
+    if what == "delete":
+        return f"{step.component} gets {news}. On its thread the handler's function for deletes runs, if any."
     return f"{step.component} gets {news}, and calls its handler on a thread of its own."
 
 
 def _enqueue(step: Step, facts: Mapping[str, Any]) -> str:
     if facts["in_flight"] and facts["merged"]:
-        return f"{step.key} was added once more while a worker has it: dirty holds it, one run follows."
+        return f"{step.key} was added once more while it is in processing: dirty holds it until done()."
     if facts["in_flight"]:
-        return (
-            f"{step.key} was added while a worker was processing it: kept in dirty, not queued; "
-            "done() will queue it."
-        )
+        return f"{step.key} was added while it is in processing: kept in dirty, until done() queues it."
     if facts["merged"]:
         return f"{step.key} waits in the queue already: this add and that one are a single run."
     return f"{step.key} went to the end of the queue {step.component}."
@@ -198,7 +197,7 @@ def _failed(step: Step, facts: Mapping[str, Any]) -> str:
 def _done(step: Step, facts: Mapping[str, Any]) -> str:
     if facts["again"]:
         return f"done(): {step.key} was added meanwhile, so it goes back to the end of the queue."
-    return f"done(): {step.key} left processing. The next change may queue it again."
+    return f"done(): {step.key} left processing. Once it is queued again, any worker may get it."
 
 
 def _count(number: int, noun: str) -> str:

@@ -72,8 +72,8 @@ def step(number: int, component: str = "foo", key: str = "default/a", **facts: A
         ),
         (step(7, merged=False, in_flight=False), "went to the end of the queue foo"),
         (step(7, merged=True, in_flight=False), "waits in the queue already"),
-        (step(7, merged=False, in_flight=True), "kept in dirty, not queued"),
-        (step(7, merged=True, in_flight=True), "dirty holds it, one run"),
+        (step(7, merged=False, in_flight=True), "kept in dirty, until done() queues it"),
+        (step(7, merged=True, in_flight=True), "dirty holds it until done()"),
         (step(8, waiting=3, working=1), "worker-1 got default/a"),
         (step(9, "foos", found=True), "worker-1 read default/a of foos from the cache: no request was sent"),
         (
