@@ -72,11 +72,19 @@ def test_it_works_as_the_page_claims(greeter: ModuleType, capsys: pytest.Capture
     cluster = installed(greeter, capsys)
     greetings = cluster.client.resource(greeter.Greeting)
     config_maps = cluster.client.resource(greeter.ConfigMap)
+
+    def observed(generation: int) -> bool:
+        found = greetings.get("world", namespace="default")
+        return bool(found.status.observed_generation == generation)
+
     with at_work(greeter, cluster) as controller:
         cluster.post(GREETINGS, yaml.safe_load(BLOCKS["greeting"]))
         eventually(lambda: text_of(cluster, greeter) == "Hello, World!", "greeted")
+        # a change between its two writes would be a Conflict, and another try
+        eventually(lambda: observed(1), "its status")
         greetings.patch("world", {"spec": {"name": "you"}}, namespace="default")
         eventually(lambda: text_of(cluster, greeter) == "Hello, you!", "changed")
+        eventually(lambda: observed(2), "its status")
         config_maps.delete("world", namespace="default")
         eventually(lambda: text_of(cluster, greeter) == "Hello, you!", "repaired")
         version = config_maps.get("world", namespace="default").metadata.resource_version
