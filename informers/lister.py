@@ -135,7 +135,8 @@ class Lister(Generic[T]):
             self.selection.check_name(f'get {self._resource.group_resource} "{name}"', name)
         obj = self._read(name.namespace).get_by_key(str(name))
         if TRACE.on:
-            TRACE.tell(9, self._resource.plural, name, found=obj is not None, worker=TRACE.has_key())
+            facts = {} if obj is None else {"version": obj.metadata.resource_version}
+            TRACE.tell(9, self._resource.plural, name, found=bool(facts), worker=TRACE.has_key(), **facts)
         return obj
 
     def list(

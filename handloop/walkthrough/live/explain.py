@@ -149,7 +149,8 @@ def _get_key(step: Step, facts: Mapping[str, Any]) -> str:
 def _get_object(step: Step, facts: Mapping[str, Any]) -> str:
     who = f"The handler of {step.thread}" if step.thread.startswith("listener-") else step.thread
     if facts["found"]:
-        return f"{who} read {step.key} of {step.component} from the cache: no request was sent."
+        version = f" at version {facts['version']}" if "version" in facts else ""
+        return f"{who} read {step.key} of {step.component}{version} from the cache: no request was sent."
     return f"{who} looked for {step.key} of {step.component}: the cache does not hold it."
 
 

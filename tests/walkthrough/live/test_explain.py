@@ -80,6 +80,7 @@ def step(number: int, component: str = "foo", key: str = "default/a", **facts: A
             step(9, "foos", found=True)._replace(thread="listener-foos-0"),
             "The handler of listener-foos-0 read default/a",
         ),
+        (step(9, "foos", found=True, version="7"), "read default/a of foos at version 7 from the cache"),
         (step(9, "foos", found=False), "the cache does not hold it"),
         (
             step(10, "deployments.apps", "default/", verb="create", code="201", seconds=0.0031),
