@@ -70,7 +70,8 @@ RUNS: Final = (
     Run(
         "merge",
         "Seven changes that merge",
-        "A Foo changes seven times while the only worker is busy: seven adds, one sync. Its own write wakes another.",
+        "A Foo changes seven times while the only worker is busy: seven adds, one sync. "
+        "Its own write wakes another.",
         (
             Mark("busy", 8, key="default/slow-foo"),
             Mark("queued", 7, key=FOO, facts={"merged": False}),
@@ -124,8 +125,8 @@ RUNS: Final = (
             Mark("tombstone", 2, "foos", "default/gone-foo", {"tombstone": True}),
             Mark("dropped", 5, "Foo", "default/gone-foo", {"deleted": True}),
         ),
-        "There are two Foos, and gone-foo gets a label. Then the watch of Foos breaks. The server refuses the "
-        "next ones for a moment, in which gone-foo is deleted.",
+        "There are two Foos, and gone-foo gets a label. Then the watch of Foos breaks. The server refuses "
+        "the next ones for a moment, in which gone-foo is deleted.",
         key="",
     ),
     Run(
