@@ -7,7 +7,8 @@ Read it next to upstream's file: it has the same functions under the same names,
 cluster needs beyond them stands in production.py, which `python -m controller` runs.
 Follows: sample-controller/controller.go @7e64d481, differs where Python does: an error is raised, not
 returned; objects of a cache cannot be changed; a stop waits for the threads; the caller makes the recorder.
-A Deployment is scaled by a patch with the version that was read: an update would have to know each field.
+A Deployment is scaled by a patch that carries the version it was computed from: upstream's update carries
+none, and resets what others have set. docs/differences.md has the rest.
 """
 
 from __future__ import annotations

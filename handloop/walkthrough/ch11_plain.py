@@ -238,7 +238,7 @@ def lag(hand: ByHand) -> int:
 
 STORM: Final = Piece(6, "the Foo is gone, and its cache does not know", "Deployments made", storm)
 PIECES: Final = (
-    Piece(1, f"{ROUNDS} resyncs, nothing to do", "requests", resyncs),
+    Piece(1, f"{ROUNDS} resyncs, nothing to do", "status writes", resyncs),
     Piece(2, f"another group's Foo has {ROUNDS} changes", "syncs of ours", stranger),
     Piece(3, "the Foo is being deleted", "Deployments made", foreground),
     Piece(4, f"a taken name is free after {FAILURES} failures", "seconds to wait", freed_name),
@@ -277,10 +277,12 @@ def chapter(screen: Screen) -> End:
         "anything: one GET, and only after a deletion that it did not expect."
     )
     screen.code(cut(ProductionFooController.sync_handler, "self._owners.check"))
-    screen.ask(f"{ROUNDS} resyncs find a Foo that has all it wants. How many requests are sent?")
+    screen.ask(
+        f"{ROUNDS} resyncs find a Foo that has all it wants. How many status writes does the plain one send?"
+    )
     counted = {piece.number: _both(piece) for piece in PIECES}
     screen.reveal(
-        f"{counted[1][0]}: the same status each time. It records as many Events, too.",
+        f"{counted[1][0]}: the same status each time. Its Events are requests, too, and not counted here.",
         counted[1][0],
     )
     screen.tell("The other eight, broken in the plain one first:")

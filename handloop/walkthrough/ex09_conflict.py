@@ -144,7 +144,11 @@ def _beside_another(world: _World) -> Iterator[str]:
     except _EndlessError as error:
         raise WrongError("you sent the same old Foo again and again", _AGAIN) from error
     found = world.replicas()
-    expect(found == 6, f"2 replicas, 3 from another and 1 from you are {found}", _WHOLE)
+    expect(
+        found == 6,
+        f"there were 2 replicas, another added 3, and you 1: 6 are wanted, and the server has {found}",
+        _WHOLE,
+    )
     yield "another writer's change is kept, and yours is on top of it"
 
 

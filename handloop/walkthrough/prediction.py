@@ -38,9 +38,11 @@ def grade(said: str, truth: Truth) -> str:
 
 def _of_words(said: str, truth: Words) -> str:
     words = _WORD.findall(said.lower())
-    if any(word in truth.right for word in words):
-        return "right"
-    return "it is otherwise" if any(word in truth.wrong for word in words) else ""
+    # "no, it waits", but also "the FIFO, not the store", which may be either
+    if truth in (YES, NO):
+        words = words[:1]
+    is_right, is_wrong = (any(word in list_ for word in words) for list_ in truth)
+    return "" if is_right == is_wrong else "right" if is_right else "it is otherwise"
 
 
 def _of_number(said: str, truth: float) -> str:

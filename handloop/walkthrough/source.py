@@ -20,7 +20,9 @@ class Place(NamedTuple):
     line: int
 
     def __str__(self) -> str:
-        return f"{Path(self.file).relative_to(PACKAGE)}:{self.line}"
+        path = Path(self.file).relative_to(PACKAGE)
+        # the folders of the stack stand in the root, and handloop links to them
+        return f"{path if path.parts[0] in _FOLDERS_OF_THE_STACK else PACKAGE.name / path}:{self.line}"
 
 
 class Snippet(NamedTuple):

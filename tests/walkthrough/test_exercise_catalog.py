@@ -385,7 +385,7 @@ WRONG: list[tuple[int, dict[str, str], str, str]] = [
             "    for tries": "    wanted = foo.spec.replicas + number\n    for tries",
             "foo.spec.replicas + number))": "wanted))",
         },
-        "2 replicas, 3 from another and 1 from you are 3",
+        "another added 3, and you 1: 6 are wanted, and the server has 3",
         "Compute the change anew",
     ),
     (9, {"range(1, 6)": "range(1, 10**9)", "tries == 5": "False"}, "you never gave up", "Count the tries"),

@@ -9,7 +9,7 @@ from importlib.resources.abc import Traversable
 from typing import Final
 
 from handloop.walkthrough.live.scenes import SCENES
-from handloop.walkthrough.live.source import snippets
+from handloop.walkthrough.live.source import snippet_with, snippets
 
 PAGE: Final[Traversable] = files(__package__).joinpath("page")
 """The folder of the page's files, which are the same for a running program and for recorded runs."""
@@ -27,12 +27,16 @@ def page_data(runs: Sequence[Mapping[str, str]] = (), docs: Mapping[int, str] | 
     """
     docs = docs or {}
     scenes = [
-        scene._asdict() | {"without": scene.without._asdict(), "docs": docs.get(scene.step)}
+        scene._asdict()
+        | {"without": scene.without._asdict(), "docs": docs.get(scene.step), "code": scene.code}
         for scene in SCENES
     ]
     data = {
         "runs": list(runs),
         "scenes": scenes,
-        "source": {number: snippet._asdict() for number, snippet in snippets().items()},
+        "source": {
+            **{str(number): snippet._asdict() for number, snippet in snippets().items()},
+            **{scene.code: snippet_with(scene.step, scene.line)._asdict() for scene in SCENES if scene.line},
+        },
     }
     return f"window.handloopRecorded = {json.dumps(data)};\n"

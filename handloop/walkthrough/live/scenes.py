@@ -19,8 +19,8 @@ class Scene(NamedTuple):
 
     kind, by and facts say which of the step's occurrences it is: the plural of the kind, how the thread's
     name begins, and facts that it has, None = with any value. after is the scene behind which the page looks
-    for it, 0 = the one before. last = the last occurrence, else the first. Braces in sentence hold the step's
-    facts, or its `key`, `thread` and `name`.
+    for it, 0 = the one before. Braces in sentence hold the step's facts, or its `key`, `thread` and `name`.
+    line = a part of the line to show, below the step's comment; "" = the first one.
     """
 
     step: int
@@ -31,7 +31,12 @@ class Scene(NamedTuple):
     by: str = ""
     facts: Mapping[str, Any] = {}
     after: int = 0
-    last: bool = False
+    line: str = ""
+
+    @property
+    def code(self) -> str:
+        """The name of its piece of the source."""
+        return f"{self.step}: {self.line}" if self.line else str(self.step)
 
 
 SCENES: Final = (
@@ -47,6 +52,7 @@ SCENES: Final = (
         ),
         kind="foos",
         facts={"events": None},
+        line="return self._read_watch()",
     ),
     Scene(
         2,
@@ -82,6 +88,7 @@ SCENES: Final = (
             "test_without_taking_old_values_out_an_index_finds_what_has_changed",
         ),
         kind="foos",
+        line="index.change(key, old, obj)",
     ),
     Scene(
         5,
@@ -136,6 +143,7 @@ SCENES: Final = (
             "test_without_the_cache_each_sync_is_a_request",
         ),
         kind="foos",
+        line="get_by_key(str(name))",
     ),
     Scene(
         9,
@@ -149,6 +157,7 @@ SCENES: Final = (
         ),
         kind="deployments",
         facts={"found": False},
+        line="get_by_key(str(name))",
     ),
     Scene(
         10,
@@ -175,6 +184,7 @@ SCENES: Final = (
         ),
         kind="foos",
         facts={"verb": "update status"},
+        line="self._foos.update_status(",
     ),
     Scene(
         7,
@@ -190,7 +200,7 @@ SCENES: Final = (
     ),
     Scene(
         11,
-        "The sync succeeded, so {thread} lets the queue forget the failures of {name}.",
+        "The sync succeeded, so {thread} lets the queue forget the failures of {name}, if there were any.",
         "A sync that fails comes back after 5 ms, then after 10, then after 20. The rate limit is for "
         "retries: an add by a handler never waits for it.",
         Without(
@@ -201,15 +211,14 @@ SCENES: Final = (
     ),
     Scene(
         12,
-        "done(): the key leaves processing. Nothing is left to do.",
-        "All threads wait. The controller remembers nothing but its caches, so it may be killed at any of "
-        "these steps and begin again.",
+        "done(): the key leaves processing. If it is dirty by now, it goes back into the queue.",
+        "So a worker looks once more, until nothing has changed meanwhile. Then all threads wait. The "
+        "controller remembers nothing but its caches: it may be killed at any of these steps, and begin "
+        "again.",
         Without(
             "done: the queue believes that a worker still has the key. It keeps each further add for later,"
             " and later never comes",
             "test_without_done_a_key_is_stuck_for_ever",
         ),
-        facts={"again": False},
-        last=True,
     ),
 )

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from handloop.walkthrough.source import PACKAGE, Step, steps
+from handloop.walkthrough.source import PACKAGE, Place, Step, steps
 
 _MOST_LINES: Final = 40
 
@@ -29,15 +29,30 @@ def snippets() -> dict[int, Snippet]:
     return {step.number: _snippet(step) for step in steps()}
 
 
+def snippet_with(number: int, words: str) -> Snippet:
+    """The source around the first line with some words below a step's comment. Raises: LookupError."""
+    step = next(step for step in steps() if step.number == number)
+    comment = step.comment
+    lines = Path(comment.file).read_text(encoding="utf-8").splitlines()
+    for line, text in enumerate(lines, 1):
+        if line > comment.line and words in text:
+            return _around(number, step.words, comment._replace(line=line))
+    raise LookupError(f"no line below ({number}) has {words!r}")
+
+
 def _snippet(step: Step) -> Snippet:
-    path, line = Path(step.comment.file), step.comment.line
+    return _around(step.number, step.words, step.comment)
+
+
+def _around(number: int, words: str, place: Place) -> Snippet:
+    path, line = Path(place.file), place.line
     text = path.read_text(encoding="utf-8")
     first, last = _function_around(text, line)
     if last - first >= _MOST_LINES:
         first = max(first, line - _MOST_LINES // 2)
         last = min(last, first + _MOST_LINES - 1)
     code = "\n".join(text.splitlines()[first - 1 : last])
-    return Snippet(step.number, step.words, str(path.relative_to(PACKAGE)), line, first, code)
+    return Snippet(number, words, str(path.relative_to(PACKAGE)), line, first, code)
 
 
 def _function_around(text: str, line: int) -> tuple[int, int]:

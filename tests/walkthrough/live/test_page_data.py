@@ -15,7 +15,12 @@ def test_the_data_is_a_script_with_the_source_of_each_step() -> None:
     assert name == "window.handloopRecorded"
     assert data["runs"] == runs
     assert json.loads(page_data().partition(" = ")[2].removesuffix(";\n"))["runs"] == []
-    assert list(data["source"]) == [str(number) for number in range(1, 13)]
+    assert {str(number) for number in range(1, 13)} | {scene["code"] for scene in data["scenes"]} == set(
+        data["source"]
+    )
+    status = data["source"]["10: self._foos.update_status("]
+    shown = status["text"].splitlines()[status["line"] - status["first"]]
+    assert "self._foos.update_status(" in shown
     assert (data["source"]["3"]["path"], data["source"]["3"]["words"]) == ("informers/delta_fifo.py", "pop")
 
 

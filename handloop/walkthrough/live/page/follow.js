@@ -52,7 +52,7 @@ const director = {
         && (step.step === 1 ? shows(index) : step.of === this.key) && step.thread.startsWith(scene.by)
         && (!scene.kind || plural(step.component) === scene.kind)
         && Object.entries(scene.facts).every(([name, value]) => (value === null ? name in step.facts : step.facts[name] === value));
-      found.push(scene.last ? ring.findLastIndex(fits) : ring.findIndex(fits));
+      found.push(ring.findIndex(fits));
     });
     this.script = recorded.scenes.map((scene, nth) => ({ ...scene, position: found[nth] < 0 ? 0 : dropped + found[nth] + 1 }))
       .filter((scene) => scene.position).sort((one, other) => one.position - other.position);
@@ -92,7 +92,7 @@ const director = {
     if (scene.docs) $("docs").href = scene.docs;
     say("without", scene.without.words);
     say("test", scene.without.test);
-    const { path, line, first, text } = recorded.source[scene.step], lines = text.split("\n");
+    const { path, line, first, text } = recorded.source[scene.code], lines = text.split("\n");
     const code = lines[line - first].trim().startsWith("#") ? line + 1 : line;
     $("line").replaceChildren(make("span", `${path}:${code}`), make("code", lines[code - first].trim()));
     address(`follow&scene=${this.scene}`);

@@ -307,7 +307,7 @@ const ACTS = {
   before: () => director.go(director.scene - 1),
   on: () => director.go(director.scene + 1),
   leave: () => director.leave(),
-  line: () => showSource(recorded.scenes[director.scene - 1].step),
+  line: () => showSource(recorded.scenes[director.scene - 1].code),
   make: () => act("make"),
   close: () => { $("source").hidden = true; },
 };
