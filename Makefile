@@ -47,9 +47,10 @@ test-nightly: install-dev ## the same at length: pairs of faults, a hundred plan
 coverage: install-dev ## measure which lines and branches the tests run, the programs that they start included
 	$(PYTEST) --cov --cov-report=term --cov-report=html:build/coverage/html $(PYTEST_ARGS)
 
-pictures: install-dev ## take the pictures of the live page anew, for README and docs; needs chromium
+pictures: docs ## take the pictures of the live page anew, for README and docs; needs chromium
 	mkdir -p docs/live
 	WRITE_PICTURES=1 REQUIRE_CHROMIUM=1 $(BIN)/python -m pytest tests/walkthrough/live/test_pictures.py
+	$(BIN)/python -m tools.situations
 
 recordings: install-dev ## record the runs of the live page anew: docs/live-page/runs
 	$(BIN)/python -m tools.recorded_runs

@@ -127,7 +127,11 @@ def _delete(stage: Stage, way: str) -> list[str]:
         with stage.watch(path, before) as events:
             for event in events:
                 metadata = event["object"]["metadata"]
-                if metadata.get("name") != name:
+                lives = event["type"] != "DELETED" and "deletionTimestamp" not in metadata
+                # a late change of a status is nothing that the deletion did
+                if metadata.get("name") != name or (
+                    lives and (path == FOOS or metadata.get("ownerReferences"))
+                ):
                     continue
                 said = _said(event)
                 if said not in seen.values():

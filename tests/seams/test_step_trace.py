@@ -93,7 +93,9 @@ def test_every_step_of_a_foo_is_reported(add: Callable[..., object]) -> None:
     failed = step(told, 11, "foo", "default/a")
     assert failed.pop("error").startswith("InternalError: ")
     assert failed == {"seconds": 0.005, "failures": 1}
-    assert step(told, 9, "foos", "default/a") == {"found": True, "worker": True}
+    read = step(told, 9, "foos", "default/a")
+    assert int(read.pop("version")) > 0
+    assert read == {"found": True, "worker": True}
     assert step(told, 5, "Foo", "default/a") == {"objects": 1, "new": True, "resync": False}
     assert not [facts for number, *_, facts in told if number == 10 and facts["verb"] in ("list", "watch")]
 
