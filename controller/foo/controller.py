@@ -158,7 +158,7 @@ class FooController:
         """
         foo = self._foos_lister.get(name)
         if foo is None:
-            # Deleted since it was queued. The garbage collector takes its Deployment, as it owns that.
+            # Deleted since it was queued. The Foo owned its Deployment, so the garbage collector takes that.
             log.error("Foo referenced by item in work queue no longer exists", objectReference=name)
             return
         if not foo.spec.deployment_name:

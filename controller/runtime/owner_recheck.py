@@ -7,7 +7,7 @@ A watch can be behind by more than a minute. Meanwhile the cache holds owners th
 collector deletes each child that is made for such an owner, the deletion wakes the name, and the child is
 made again, at full speed. The builder prevents this for every controller. A controller that is written by
 hand makes an OwnerRecheck, calls child_gone in its handler for deletions and check at the beginning of its
-sync; see handloop.controller.foo.controller.
+sync; see handloop.controller.foo.production.
 Follows: kubernetes pkg/controller RecheckDeletionTimestamp, differs: it asks when a child has disappeared.
 """
 

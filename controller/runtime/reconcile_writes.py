@@ -5,7 +5,7 @@ The writes of one controller's reconciles: waited for, logged in one line a reco
 
 The builder uses it for every controller. A controller that is written by hand calls check, and writes through
 telling(client), whose writes count for the name that their thread checked last; see
-handloop.controller.foo.controller.
+handloop.controller.foo.production.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class CacheBehindError(HeldBackError):
 
     def __init__(self, seconds: float) -> None:
         ReconcileError.__init__(
-            self, f"a cache lacks what its last sync wrote: it goes on with that, within {seconds:g} s"
+            self, f"a cache lacks what the last sync wrote: the next one waits for it, at most {seconds:g} s"
         )
         self.retry_seconds = seconds
 
@@ -74,7 +74,7 @@ class ReconcileWrites:
         """
         self._works_on.set(name)
         if (seconds := self._hot_loops.seconds_to_wait(name)) > 0:
-            raise HeldBackError("another controller undoes what it writes", seconds)
+            raise HeldBackError("written again and again", seconds)
         if (seconds := self.own_writes.seconds_to_wait(name)) > 0:
             raise CacheBehindError(seconds)
 

@@ -11,7 +11,7 @@ Oracle: TypeAlias = Callable[[Played, Played], Iterator[str]]
 """Takes the undisturbed run, and the run to judge."""
 
 _SPARE: Final = 3
-"""How many more creates of a collection than undisturbed each strike excuses."""
+"""How many more creates at a path than undisturbed each strike excuses."""
 
 
 def verdicts(undisturbed: Played, played: Played) -> list[str]:
@@ -36,7 +36,7 @@ def makes_no_storm(undisturbed: Played, played: Played) -> Iterator[str]:
     excused = _SPARE * max(1, len(played.plan.strikes))
     for path, times in played.made.items():
         if times > undisturbed.made.get(path, 0) + excused:
-            yield f"a storm: {times} creates in {path}, undisturbed {undisturbed.made.get(path, 0)}"
+            yield f"a storm: {times} creates at {path}, undisturbed {undisturbed.made.get(path, 0)}"
 
 
 def ends_as_undisturbed(undisturbed: Played, played: Played) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from random import Random
@@ -29,7 +30,7 @@ RESTART_SECONDS: Final = 1.0
 QUIET_SECONDS: Final = 120.0
 _CREATED: Final = 201
 _READS: Final = ("GET", "HEAD")
-_UNCOUNTED: Final = ("/events", "/leases/", "/leases")
+_UNCOUNTED: Final = re.compile(r"/api/v1/namespaces/[^/]+/events\b|/apis/(events|coordination)\.k8s\.io/")
 
 
 class Write(NamedTuple):
@@ -71,9 +72,9 @@ class Played(NamedTuple):
     What came of a plan.
 
     story = lines in the order of time; states = the cluster at each settled() and in the end; busy = how many
-    writes came in the last two minutes; made = how often each path was created in; rivals = what rivals did;
-    died = why a process ended by itself, "" = none did; broken = invariants of the author that do not hold;
-    switches = how often a thread was given the processor.
+    writes came in the last two minutes; made = how often a write at each path made an object; rivals = what
+    rivals did; died = why a process ended by itself, "" = none did; broken = invariants of the author that do
+    not hold; switches = how often a thread was given the processor.
     """
 
     plan: Plan
@@ -137,7 +138,7 @@ class _Run:
             self.story,
             self._states,
             len(self.writes) - before,
-            Counter(one.path for one in self.writes if one.method == "POST" and one.status == _CREATED),
+            Counter(one.path for one in self.writes if one.status == _CREATED),
             self.rivals,
             self.died,
             [words for words in (broken(invariant, cluster) for invariant in invariants) if words],
@@ -223,7 +224,7 @@ class _StruckTransport(ForwardingTransport):
     def request(self, method: str, path: str, *, send_seconds: float = math.inf, **options: Any) -> Response:
         """One request; a write is counted, told, and may be struck."""
         self._check_alive()
-        if method in _READS or any(part in path for part in _UNCOUNTED):
+        if method in _READS or _UNCOUNTED.match(path):
             return super().request(method, path, send_seconds=send_seconds, **options)
         run = self._run
         number = len(run.writes) + 1

@@ -6,7 +6,7 @@ import pytest
 
 from handloop.testing.explore.cluster import RefusedError, VirtualCluster
 from handloop.testing.explore.virtual_threads import VirtualThreads
-from support.builders.foo_workload import FOO
+from support.builders.workloads import FOO
 
 CONFIG = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "kube-system"}}
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"

@@ -9,7 +9,7 @@ from handloop.controller.foo.types import Foo
 from handloop.testing.explore.cluster import VirtualCluster
 from handloop.testing.explore.end_state import end_state
 from handloop.testing.explore.strikes import RIVAL
-from support.builders.foo_workload import FOO
+from support.builders.workloads import FOO
 
 
 def test_it_holds_what_counts_and_nothing_of_one_run_alone(cluster: VirtualCluster) -> None:

@@ -10,7 +10,7 @@ from handloop.controller.foo.runnable import add_plain_foo
 from handloop.testing.explore.explorer import all_plans, explore
 from handloop.testing.explore.plan import WHATS, Plan
 from handloop.testing.explore.workload import Invariant, applied, deleted
-from support.builders.foo_workload import FOO, foo_workload
+from support.builders.workloads import FOO, foo_workload
 
 STORM = "1:silent"
 QUICK = (applied(FOO), deleted(FOO))

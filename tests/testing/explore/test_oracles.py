@@ -37,7 +37,7 @@ TAKEN = Rival("rival-takes-name", PATH, FOREIGN)
     [
         ({"busy": 4}, "it does not come to rest: 4 writes"),
         ({"died": "ValueError: x"}, "the process ended by itself: ValueError: x"),
-        ({"made": {PATH: 9}}, f"a storm: 9 creates in {PATH}, undisturbed 1"),
+        ({"made": {PATH: 9}}, f"a storm: 9 creates at {PATH}, undisturbed 1"),
         ({"states": [State({"Foo default/a": OWNER}, [])]}, "Deployment default/a is missing"),
         ({"states": [State({**END, "Service default/a": OWNER}, [])]}, "nobody asked for it"),
         (

@@ -9,7 +9,7 @@ import pytest
 from handloop.testing.explore.plan import Plan
 from handloop.testing.explore.play import play
 from handloop.testing.explore.workload import Workload, applied
-from support.builders.foo_workload import FOO, foo_workload
+from support.builders.workloads import FOO, MYAPP_LIFE, foo_workload
 
 POST = "POST /apis/apps/v1/namespaces/default/deployments"
 
@@ -59,3 +59,11 @@ def test_a_process_that_ends_by_itself_is_seen() -> None:
 
     played = play(Workload(lambda manager: manager.add(Broken()), ()), Plan())
     assert "out of order" in played.died
+
+
+def test_objects_are_counted_that_an_apply_makes_and_events_are_not_writes() -> None:
+    """MyApp applies its children, and its Events are left out."""
+    played = play(MYAPP_LIFE, Plan())
+    assert played.made["/apis/apps/v1/namespaces/default/deployments/a"] == 1
+    assert played.made["/api/v1/namespaces/default/services/a"] == 1
+    assert not [write for write in played.writes if "/events" in write.path]

@@ -9,7 +9,7 @@ import pytest
 from handloop.testing.explore.cluster import VirtualCluster
 from handloop.testing.explore.plan import REPLIES
 from handloop.testing.explore.strikes import RIVAL, answer_of, rival_acts, target_of
-from support.builders.foo_workload import FOO
+from support.builders.workloads import FOO
 
 
 def test_a_write_has_its_object() -> None:

@@ -6,7 +6,7 @@ from handloop.apis.meta import ObjectMeta
 from handloop.controller.foo.types import Foo, FooSpec
 from handloop.testing.explore.cluster import VirtualCluster
 from handloop.testing.explore.workload import Invariant, applied, broken, changed, deleted
-from support.builders.foo_workload import FOO
+from support.builders.workloads import FOO
 
 
 def test_steps_create_change_and_delete(cluster: VirtualCluster) -> None:

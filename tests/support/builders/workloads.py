@@ -1,4 +1,4 @@
-"""A Foo that is created, scaled and deleted, for explorations."""
+"""Workloads for explorations: a Foo and a MyApp that are created, changed and deleted."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import Any, Final
 
 from handloop.controller.foo.runnable import add_foo
 from handloop.controller.foo.types import Foo
+from handloop.controller.myapp.reconciler import add_myapp
+from handloop.controller.myapp.types import MyApp
 from handloop.controller.runtime.manager import Manager
 from handloop.testing.explore.workload import Step, Workload, applied, changed, deleted, settled
 
@@ -27,3 +29,24 @@ def foo_workload(*steps: Step, add: Callable[..., object] = add_foo) -> Workload
         add(manager, workers=2)
 
     return Workload(set_up, steps or LIFE, settle_seconds=180)
+
+
+MYAPP: dict[str, Any] = {
+    "apiVersion": MyApp.resource.api_version,
+    "kind": "MyApp",
+    "metadata": {"name": "a"},
+    "spec": {"image": "nginx:1.27", "replicas": 2},
+}
+AUTOSCALED = {"spec": {"autoScaling": {"enabled": True, "minReplicas": 1, "maxReplicas": 3}}}
+MYAPP_LIFE = Workload(
+    lambda manager: add_myapp(manager, workers=2),
+    [
+        applied(MYAPP),
+        changed(MYAPP, {"spec": {"replicas": 3}}),
+        settled(),  # from here on the autoscaler has the replicas, as they are then
+        changed(MYAPP, AUTOSCALED),
+        settled(),
+        deleted(MYAPP),
+    ],
+    settle_seconds=180,
+)
