@@ -22,7 +22,8 @@ from typing import Any, Final
 
 from handloop.testing.explore.oracles import verdicts
 from handloop.testing.explore.plan import WHATS, Plan, Strike
-from handloop.testing.explore.play import Played, play
+from handloop.testing.explore.play import play
+from handloop.testing.explore.played import Played
 from handloop.testing.explore.workload import Invariant, Workload
 
 DEFAULT_PLANS: Final = 300
@@ -77,7 +78,8 @@ class Report:
 
     def check(self) -> None:
         """Raises: AssertionError with the text, if a plan failed."""
-        assert not self.failures, self.text()
+        if self.failures:
+            raise AssertionError(self.text())
 
 
 def explore(
@@ -101,7 +103,8 @@ def explore(
     undisturbed = play(workload, Plan(), invariants)
     report = Report(undisturbed)
     wrong = verdicts(undisturbed, undisturbed)
-    assert not wrong, "\n".join(["the undisturbed run fails already:", *wrong, *undisturbed.story])
+    if wrong:
+        raise AssertionError("\n".join(["the undisturbed run fails already:", *wrong, *undisturbed.story]))
     chosen = iter([Plan.parse(replay)]) if replay else all_plans(len(undisturbed.writes), seed)
     began, until = time.process_time(), time.monotonic() + seconds
     for plan in itertools.islice(chosen, plans):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
-from handloop.testing.explore.play import Played
+from handloop.testing.explore.played import Played
 
 Oracle: TypeAlias = Callable[[Played, Played], Iterator[str]]
 """Takes the undisturbed run, and the run to judge."""

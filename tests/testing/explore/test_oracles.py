@@ -8,7 +8,7 @@ import pytest
 
 from handloop.testing.explore.oracles import verdicts
 from handloop.testing.explore.plan import Plan, Strike
-from handloop.testing.explore.play import Played, Rival, State
+from handloop.testing.explore.played import Played, Rival, State
 
 CHILD: dict[str, Any] = {"metadata": {"owners": ["Foo a"]}, "spec": {"replicas": 1}}
 OWNER: dict[str, Any] = {"metadata": {"owners": []}, "spec": {}}

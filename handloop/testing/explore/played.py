@@ -1,0 +1,81 @@
+"""What came of a run: its writes, the rivals' acts, the story, and the states of the cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from handloop.testing.explore.cluster import Object
+from handloop.testing.explore.plan import Plan
+from handloop.testing.explore.virtual_threads import VirtualThreads
+
+
+class Write(NamedTuple):
+    """
+    One write of the operator: number from 1, when, method and path, the answer's status (0 = none came).
+
+    struck = what the plan did to it.
+    """
+
+    number: int
+    at: float
+    method: str
+    path: str
+    status: int
+    struck: str = ""
+
+    def __str__(self) -> str:
+        answer = self.status or "no answer"
+        return f"{self.at:8.2f} s  write {self.number}: {self.method} {self.path}: {answer}"
+
+
+class Rival(NamedTuple):
+    """What a rival did to an object: target is its path, made the object that it made there, None = none."""
+
+    what: str
+    target: str
+    made: Object | None
+
+
+class State(NamedTuple):
+    """The cluster at one time: objects = end_state; left = what then stands at the targets of rivals."""
+
+    objects: Mapping[str, dict[str, Any]]
+    left: list[Object | None]
+
+
+class Played(NamedTuple):
+    """
+    What came of a plan.
+
+    story = lines in the order of time; states = the cluster at each settled() and in the end; busy = how many
+    writes came in the last two minutes; made = how often a write at each path made an object; rivals = what
+    rivals did; died = why a process ended by itself, "" = none did; broken = invariants of the author that do
+    not hold; switches = how often a thread was given the processor.
+    """
+
+    plan: Plan
+    writes: list[Write]
+    story: list[str]
+    states: list[State]
+    busy: int
+    made: Mapping[str, int]
+    rivals: list[Rival]
+    died: str
+    broken: list[str]
+    switches: int
+
+
+class Journal:
+    """What is told of a run while it goes on. Fields: as in Played."""
+
+    def __init__(self, threads: VirtualThreads) -> None:
+        self.threads = threads
+        self.writes: list[Write] = []
+        self.story: list[str] = []
+        self.rivals: list[Rival] = []
+        self.died = ""
+
+    def tell(self, line: str) -> None:
+        """Add a line to the story."""
+        self.story.append(f"{self.threads.now:8.2f} s  {line}")

@@ -1,0 +1,15 @@
+"""What is told of a run."""
+
+from __future__ import annotations
+
+from handloop.testing.explore.played import Journal, Write
+from handloop.testing.explore.virtual_threads import VirtualThreads
+
+
+def test_a_story_tells_when(threads: VirtualThreads) -> None:
+    """In virtual seconds; a write without an answer says so."""
+    journal = Journal(threads)
+    threads.run_for(2.5)
+    journal.tell("something happens")
+    assert journal.story == ["    2.50 s  something happens"]
+    assert str(Write(1, 2.5, "PUT", "/a", 0)) == "    2.50 s  write 1: PUT /a: no answer"
