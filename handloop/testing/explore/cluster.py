@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from handloop.apis.crd import custom_resource_definition
@@ -73,6 +73,15 @@ class VirtualCluster:
             return self.send("GET", path)
         except RefusedError:
             return None
+
+    def repeat(self, name: str, done: Callable[[], bool]) -> None:
+        """Have a client do something every second, until it returns True."""
+
+        def run() -> None:
+            while not done():
+                self._threads.sleep(1.0)
+
+        self._threads.spawn(name, run)
 
     def path_of(self, manifest: Mapping[str, Any], *, named: bool = True) -> str:
         """The path of a manifest's object, or of its collection."""

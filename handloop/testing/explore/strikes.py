@@ -46,7 +46,7 @@ def rival_acts(cluster: VirtualCluster, what: str, target: str, body: bytes | No
     try:
         if what == "rival-takes-name":
             return found is None and _take_name(cluster, target, body)
-        if found is None:
+        if found is None or "deletionTimestamp" in found["metadata"]:
             return False
         if what == "rival-edit":
             cluster.send("PATCH", target, {"metadata": {"labels": {RIVAL: "edit"}}})
@@ -68,5 +68,14 @@ def _take_name(cluster: VirtualCluster, target: str, body: bytes | None) -> bool
 
 def _make_again(cluster: VirtualCluster, target: str, found: dict[str, Any]) -> None:
     kept = {key: found["metadata"][key] for key in _KEPT if key in found["metadata"]}
-    again = {key: value for key, value in found.items() if key != "status"}
-    cluster.send("POST", target.rsplit("/", 1)[0], {**again, "metadata": kept})
+    again = {**{key: value for key, value in found.items() if key != "status"}, "metadata": kept}
+
+    def make() -> bool:
+        if cluster.find(target) is not None:
+            return False
+        cluster.send("POST", target.rpartition("/")[0], again)
+        return True
+
+    # one with a finalizer goes once its owner has cleaned up
+    if not make():
+        cluster.repeat("rival", make)

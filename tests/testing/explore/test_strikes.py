@@ -9,6 +9,7 @@ import pytest
 from handloop.testing.explore.cluster import VirtualCluster
 from handloop.testing.explore.plan import REPLIES
 from handloop.testing.explore.strikes import RIVAL, answer_of, rival_acts, target_of
+from handloop.testing.explore.virtual_threads import VirtualThreads
 from support.builders.workloads import FOO
 
 
@@ -44,3 +45,18 @@ def test_rivals_edit_delete_recreate_and_take_names(cluster: VirtualCluster) -> 
     assert (again["spec"], again["metadata"]["labels"]) == (first["spec"], {RIVAL: "edit"})
     assert rival_acts(cluster, "rival-delete", path, None)
     assert cluster.find(path) is None
+
+
+def test_what_has_a_finalizer_is_made_again_once_it_is_gone(
+    threads: VirtualThreads, cluster: VirtualCluster
+) -> None:
+    """As `kubectl replace --force` waits; what already goes is left to go."""
+    path = cluster.path_of(FOO)
+    held = {**FOO, "metadata": {"name": "a", "finalizers": ["example.com/hold"]}}
+    first = cluster.send("POST", cluster.path_of(FOO, named=False), held)
+    assert rival_acts(cluster, "rival-recreate", path, None)
+    assert not rival_acts(cluster, "rival-recreate", path, None)
+    threads.run_for(5)
+    cluster.send("PATCH", path, {"metadata": {"finalizers": None}})
+    threads.run_for(5)
+    assert cluster.send("GET", path)["metadata"]["uid"] != first["metadata"]["uid"]
