@@ -33,11 +33,20 @@ _MOST_FAILURES: Final = 10
 
 @dataclass(frozen=True)
 class Failure:
-    """A plan that fails: shrunk, with the sentences of the oracles, and the story of its run."""
+    """A plan that fails: its run, shrunk, and the sentences of the oracles."""
 
-    plan: Plan
+    played: Played
     verdicts: Sequence[str]
-    story: Sequence[str]
+
+    @property
+    def plan(self) -> Plan:
+        """The plan."""
+        return self.played.plan
+
+    @property
+    def story(self) -> Sequence[str]:
+        """The story of its run."""
+        return [str(told) for told in self.played.story]
 
     def text(self) -> str:
         """For people."""
@@ -104,7 +113,8 @@ def explore(
     report = Report(undisturbed)
     wrong = verdicts(undisturbed, undisturbed)
     if wrong:
-        raise AssertionError("\n".join(["the undisturbed run fails already:", *wrong, *undisturbed.story]))
+        story = map(str, undisturbed.story)
+        raise AssertionError("\n".join(["the undisturbed run fails already:", *wrong, *story]))
     chosen = iter([Plan.parse(replay)]) if replay else all_plans(len(undisturbed.writes), seed)
     began, until = time.process_time(), time.monotonic() + seconds
     for plan in itertools.islice(chosen, plans):
@@ -150,4 +160,4 @@ def _shrunk(
                 plan, shown, smaller = one, played, []
                 break
         else:
-            return Failure(plan, verdicts(undisturbed, shown), shown.story)
+            return Failure(shown, verdicts(undisturbed, shown))

@@ -41,6 +41,7 @@ class _Run:
         self.plan = plan
         self.journal = Journal(threads)
         self._states: list[State] = []
+        self._processes = 0
         self._workload = workload
         (setup,) = DrySetUp((workload.set_up,), None).setups()
         self.reconciled = set(setup.kinds)
@@ -81,22 +82,24 @@ class _Run:
         self._states.append(State(objects, left))
 
     def _do(self, words: str, do: Callable[[VirtualCluster], object]) -> None:
-        self.journal.tell(f"the user: {words}")
+        self.journal.tell("user", f"the user: {words}")
         try:
             do(self.cluster)
         except RefusedError as error:
             # after a rival's deletion there may be nothing to change
             if not any(rival.what == "rival-delete" for rival in self.journal.rivals):
                 raise
-            self.journal.tell(f"the server refuses: {error}")
+            self.journal.tell("server", f"the server refuses: {error}")
 
     def _new_process(self) -> Process:
-        return Process(self._workload.set_up, self.cluster, self.journal, self.plan, self._crash)
+        self._processes += 1
+        name = f"process {self._processes}"
+        return Process(self._workload.set_up, self.cluster, self.journal, self.plan, self._crash, name=name)
 
     def _crash(self, process: Process) -> None:
         """End a process; another one starts a second later. Never returns, in a thread of the process."""
         process.is_dead = True
-        self.journal.tell("the process ends, as by kill -9")
+        self.journal.tell(process.name, "the process ends, as by kill -9")
         self.threads.in_main(lambda: self._replace(process))
         self.threads.park()
 
@@ -106,7 +109,7 @@ class _Run:
 
         def start() -> None:
             self.threads.sleep(RESTART_SECONDS)
-            self.journal.tell("another process starts")
+            self.journal.tell(self._process.name, "another process starts")
             self._process.start()
 
         self.threads.spawn("restart", start)

@@ -10,6 +10,23 @@ from handloop.testing.explore.plan import Plan
 from handloop.testing.explore.virtual_threads import VirtualThreads
 
 
+class Told(NamedTuple):
+    """
+    One line of a story: when, in virtual seconds, who acts, and what, in words.
+
+    who = `user`, `plan`, `server`, or the operator's process, as `process 1`. write = the number of the write
+    it tells of, 0 = of none.
+    """
+
+    at: float
+    who: str
+    words: str
+    write: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.at:8.2f} s  {self.words}"
+
+
 class Write(NamedTuple):
     """
     One write of the operator: number from 1, when, method and path, the answer's status (0 = none came).
@@ -25,8 +42,7 @@ class Write(NamedTuple):
     struck: str = ""
 
     def __str__(self) -> str:
-        answer = self.status or "no answer"
-        return f"{self.at:8.2f} s  write {self.number}: {self.method} {self.path}: {answer}"
+        return f"write {self.number}: {self.method} {self.path}: {self.status or 'no answer'}"
 
 
 class Rival(NamedTuple):
@@ -56,7 +72,7 @@ class Played(NamedTuple):
 
     plan: Plan
     writes: list[Write]
-    story: list[str]
+    story: list[Told]
     states: list[State]
     busy: int
     made: Mapping[str, int]
@@ -72,10 +88,10 @@ class Journal:
     def __init__(self, threads: VirtualThreads) -> None:
         self.threads = threads
         self.writes: list[Write] = []
-        self.story: list[str] = []
+        self.story: list[Told] = []
         self.rivals: list[Rival] = []
         self.died = ""
 
-    def tell(self, line: str) -> None:
-        """Add a line to the story."""
-        self.story.append(f"{self.threads.now:8.2f} s  {line}")
+    def tell(self, who: str, words: str, write: int = 0) -> None:
+        """Add a line to the story; its time is now, and the rest as in Told."""
+        self.story.append(Told(self.threads.now, who, words, write))

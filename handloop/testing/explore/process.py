@@ -35,9 +35,12 @@ class Process:
         journal: Journal,
         plan: Plan,
         crash: Callable[[Process], None],
+        *,
+        name: str = "process 1",
     ) -> None:
-        """Args: crash ends a process, as by kill -9."""
+        """Args: crash ends a process, as by kill -9. name = who it is in the story."""
         self.is_dead = False
+        self.name = name
         self.kinds: list[Any] = []
         self.cluster = cluster
         self.journal = journal
@@ -67,7 +70,7 @@ class Process:
             manager.run(stop)
         except Exception as error:  # noqa: BLE001 - whatever it was, it is a verdict
             self.journal.died = f"{type(error).__name__}: {error}"
-            self.journal.tell(f"the process ended by itself: {self.journal.died}")
+            self.journal.tell(self.name, f"the process ended by itself: {self.journal.died}")
 
 
 class _StruckTransport(ForwardingTransport):
@@ -91,13 +94,14 @@ class _StruckTransport(ForwardingTransport):
             write, options, lambda: super(_StruckTransport, self).request(method, path, **options)
         )
         journal.writes[number - 1] = write._replace(status=answer.status)
-        journal.tell(str(journal.writes[number - 1])[12:])
+        journal.tell(self._process.name, str(journal.writes[number - 1]), number)
         return answer
 
     def _struck(self, write: Write, options: Mapping[str, Any], send: Callable[[], Response]) -> Response:
         process, journal, what = self._process, self._process.journal, write.struck
         if what:
-            journal.tell(f"the plan strikes write {write.number}, {write.method} {write.path}: {what}")
+            words = f"the plan strikes write {write.number}, {write.method} {write.path}: {what}"
+            journal.tell("plan", words, write.number)
         if what.startswith("rival-"):
             target = target_of(write.method, write.path, options.get("body"))
             if rival_acts(process.cluster, what, target, options.get("body")):

@@ -10,6 +10,6 @@ def test_a_story_tells_when(threads: VirtualThreads) -> None:
     """In virtual seconds; a write without an answer says so."""
     journal = Journal(threads)
     threads.run_for(2.5)
-    journal.tell("something happens")
-    assert journal.story == ["    2.50 s  something happens"]
-    assert str(Write(1, 2.5, "PUT", "/a", 0)) == "    2.50 s  write 1: PUT /a: no answer"
+    journal.tell("user", "something happens")
+    assert [str(told) for told in journal.story] == ["    2.50 s  something happens"]
+    assert str(Write(1, 2.5, "PUT", "/a", 0)) == "write 1: PUT /a: no answer"
