@@ -1,5 +1,5 @@
 """
-The fixtures `sandbox` and `operator`: an API server for a test, and a set_up that runs on it.
+The fixtures `sandbox`, `operator` and `explore`: an API server for a test, a set_up on it, and explorations.
 
     def test_mine(sandbox):
         sandbox.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}})
@@ -8,6 +8,9 @@ The fixtures `sandbox` and `operator`: an API server for a test, and a set_up th
     def test_my_set_up(sandbox, operator):
         operator(set_up)
         ...
+
+    def test_every_crash_point(explore):
+        explore(Workload(set_up, [applied(SITE)])).check()
 
 `sandbox` lives as long as the test, `sandbox_module` and `sandbox_session` as long as their names say. The
 fixture `operator` runs on the test's `sandbox`; for a longer one use handloop.testing.running_operator.
@@ -20,15 +23,26 @@ nothing heavy before a test asks for a fixture.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 _MARKER = "sandbox(**arguments): arguments of handloop_sandbox.server.Sandbox for the fixture of that name"
-_EXTRA = ("handloop_sandbox", "aiohttp", "multidict", "re2")
-_NOT_INSTALLED = 'the fixture "sandbox" needs {missing}: pip install "handloop[sandbox]"'
+_EXTRA = ("handloop_sandbox", "aiohttp", "multidict", "re2", "greenlet")
+_NOT_INSTALLED = 'the fixture "{name}" needs {missing}: pip install "handloop[{name}]"'
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Declare the options of the fixture `explore`."""
+    group = parser.getgroup("handloop")
+    group.addoption("--explore-plans", type=int, metavar="N", help="how many plans an exploration plays")
+    group.addoption(
+        "--explore-seed", type=int, metavar="N", help="of an exploration's plans that are samples"
+    )
+    group.addoption("--explore-replay", metavar="PLAN", help="play this plan alone, such as 3:lost")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -36,14 +50,21 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", _MARKER)
 
 
-def _running(request: pytest.FixtureRequest, folders: pytest.TempPathFactory) -> Iterator[Any]:
+@contextmanager
+def _installed(name: str) -> Iterator[None]:
+    """Turn the lack of a library of the extra that a fixture needs into words. Args: name of both."""
     try:
-        from handloop.testing.running_sandbox import running_sandbox  # noqa: PLC0415 - for those who ask for it
+        yield
     except ModuleNotFoundError as error:
         missing = str(error.name).partition(".")[0]
         if missing not in _EXTRA:
             raise
-        pytest.fail(_NOT_INSTALLED.format(missing=missing), pytrace=False)
+        pytest.fail(_NOT_INSTALLED.format(name=name, missing=missing), pytrace=False)
+
+
+def _running(request: pytest.FixtureRequest, folders: pytest.TempPathFactory) -> Iterator[Any]:
+    with _installed("sandbox"):
+        from handloop.testing.running_sandbox import running_sandbox  # noqa: PLC0415 - for those who ask for it
     marker = request.node.get_closest_marker("sandbox")
     if marker and marker.args:
         raise TypeError(f"pytest.mark.sandbox takes arguments by name, such as speed=50: {marker.args!r}")
@@ -83,3 +104,17 @@ def operator(sandbox: Any) -> Iterator[Callable[..., Any]]:
 
     with ExitStack() as stack:
         yield lambda set_up, **arguments: stack.enter_context(running_operator(sandbox, set_up, **arguments))
+
+
+@pytest.fixture
+def explore(request: pytest.FixtureRequest) -> Callable[..., Any]:
+    """
+    Makes an Exploration: `explore(workload, plans=300).check()`, as handloop.testing.explore.explore has it.
+
+    The options of the command line come before those of the call. A failure tells the line that replays it.
+    """
+    with _installed("explore"):
+        from handloop.testing.explore.exploration import (  # noqa: PLC0415 - for those who ask for it
+            explore_in_test,
+        )
+    return partial(explore_in_test, request)

@@ -4,10 +4,12 @@ Every crash point of a controller, explored: it needs the extra `explore`.
     explore(Workload(set_up, [applied(SITE), deleted(SITE)])).check()
 """
 
-from handloop.testing.explore.explorer import Failure, Report, explore
+from handloop.testing.explore.exploration import Exploration, explore
+from handloop.testing.explore.explorer import Failure, Report
 from handloop.testing.explore.workload import Invariant, Step, Workload, applied, changed, deleted, settled
 
 __all__ = [
+    "Exploration",
     "Failure",
     "Invariant",
     "Report",

@@ -1,7 +1,7 @@
 """
 Every crash point of a controller, explored.
 
-    report = explore(Workload(set_up, [applied(SITE), changed(SITE, patch), deleted(SITE)]), plans=500)
+    report = run_plans(Workload(set_up, [applied(SITE), changed(SITE, patch), deleted(SITE)]), plans=500)
     report.check()
 
 The workload runs once undisturbed, which tells where it writes. Then it runs again and again, from its
@@ -91,7 +91,7 @@ class Report:
             raise AssertionError(self.text())
 
 
-def explore(
+def run_plans(
     workload: Workload,
     *,
     plans: int = DEFAULT_PLANS,

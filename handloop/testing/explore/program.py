@@ -17,7 +17,7 @@ from typing import Any, Final, NoReturn, TextIO
 import yaml
 
 from handloop.controller.cli.values import duration
-from handloop.testing.explore.explorer import Report, explore
+from handloop.testing.explore.explorer import Report, run_plans
 from handloop.testing.explore.plan import Plan
 from handloop.testing.explore.workload import Step, Workload, applied, deleted, settled
 
@@ -46,7 +46,7 @@ def main(arguments: Sequence[str], out: TextIO | None = None) -> int:
     try:
         given = _parser().parse_args(arguments)
         workload = _workload(given.what, given.apply)
-        report = explore(
+        report = run_plans(
             workload,
             plans=_ENDLESS,
             seconds=given.budget,

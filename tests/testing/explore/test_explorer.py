@@ -7,7 +7,7 @@ import itertools
 import pytest
 
 from handloop.controller.foo.runnable import add_plain_foo
-from handloop.testing.explore.explorer import all_plans, explore
+from handloop.testing.explore.explorer import all_plans, run_plans
 from handloop.testing.explore.plan import WHATS, Plan
 from handloop.testing.explore.workload import Invariant, applied, deleted
 from support.builders.workloads import FOO, foo_workload
@@ -20,19 +20,19 @@ QUICK = (applied(FOO), deleted(FOO))
 def test_the_storm_of_the_plain_controller_is_found_and_replayed() -> None:
     """A Foo is deleted while its watch hangs: the Deployment is made, and collected, each second."""
     workload = foo_workload(*QUICK, add=add_plain_foo)
-    report = explore(workload, replay=STORM)
+    report = run_plans(workload, replay=STORM)
     (failure,) = report.failures
     assert (str(failure.plan), report.plans) == (STORM, 1)
     assert "a storm" in failure.verdicts[0]
     assert f"plan {STORM}" in report.text()
     with pytest.raises(AssertionError, match="a storm"):
         report.check()
-    explore(foo_workload(*QUICK), replay=STORM).check()
+    run_plans(foo_workload(*QUICK), replay=STORM).check()
 
 
 def test_a_failing_plan_is_shrunk() -> None:
     """To the strike that does it, in the plain order."""
-    report = explore(foo_workload(*QUICK, add=add_plain_foo), replay="1:silent,2:409,40:500/9")
+    report = run_plans(foo_workload(*QUICK, add=add_plain_foo), replay="1:silent,2:409,40:500/9")
     assert str(report.failures[0].plan) == STORM
 
 
@@ -40,7 +40,7 @@ def test_an_authors_invariant_is_judged() -> None:
     """First in the undisturbed run."""
     never = Invariant("never", lambda _: False)
     with pytest.raises(AssertionError, match="the undisturbed run fails already:\nnever"):
-        explore(foo_workload(), plans=1, invariants=(never,))
+        run_plans(foo_workload(), plans=1, invariants=(never,))
 
 
 def test_the_plans_follow_from_the_seed() -> None:
@@ -56,4 +56,4 @@ def test_the_plans_follow_from_the_seed() -> None:
 def test_a_line_that_is_no_plan_is_refused() -> None:
     """Before anything is played of it."""
     with pytest.raises(ValueError, match="is no plan"):
-        explore(foo_workload(), replay="nonsense")
+        run_plans(foo_workload(), replay="nonsense")

@@ -6,7 +6,8 @@ import os
 
 import pytest
 
-from handloop.testing.explore import Workload, explore
+from handloop.testing.explore import Workload
+from handloop.testing.explore.explorer import run_plans
 from handloop.testing.explore.plan import WHATS
 from support.builders.workloads import MYAPP_LIFE, foo_workload
 
@@ -16,12 +17,12 @@ NIGHTLY = int(os.environ.get("EXPLORED_PLANS", "2000"))
 @pytest.mark.parametrize("workload", [foo_workload(), MYAPP_LIFE], ids=["foo", "myapp"])
 def test_every_single_strike_changes_nothing_in_the_end(workload: Workload) -> None:
     """At each write of the undisturbed run, each of them."""
-    undisturbed = explore(workload, plans=0).undisturbed
-    explore(workload, plans=len(undisturbed.writes) * len(WHATS)).check()
+    undisturbed = run_plans(workload, plans=0).undisturbed
+    run_plans(workload, plans=len(undisturbed.writes) * len(WHATS)).check()
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("workload", [foo_workload(), MYAPP_LIFE], ids=["foo", "myapp"])
 def test_pairs_triples_and_orders_change_nothing_in_the_end(workload: Workload) -> None:
     """EXPLORED_PLANS of them."""
-    explore(workload, plans=NIGHTLY).check()
+    run_plans(workload, plans=NIGHTLY).check()

@@ -1,0 +1,45 @@
+"""An exploration as its author writes it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from handloop.testing.explore.cluster import VirtualCluster
+from handloop.testing.explore.exploration import explore
+from handloop.testing.explore.workload import applied
+from support.builders.workloads import FOO, foo_workload
+
+WORKLOAD = foo_workload(applied(FOO))
+DEPLOYMENT = "/apis/apps/v1/namespaces/default/deployments/a"
+
+
+@explore(WORKLOAD, plans=1)
+def test_the_body_of_a_test_is_an_invariant(cluster: VirtualCluster, tmp_path: Any) -> None:
+    """Other fixtures are given to it as ever."""
+    assert tmp_path.exists()
+    assert cluster.send("GET", DEPLOYMENT)["spec"]["replicas"] == 1
+
+
+def test_a_false_invariant_has_the_words_of_its_docstring_or_name(request: pytest.FixtureRequest) -> None:
+    """And its own message."""
+
+    def two(cluster: VirtualCluster) -> None:
+        assert cluster.send("GET", DEPLOYMENT)["spec"]["replicas"] == 2, "one"
+
+    two.__name__ = "test_there_are_two"
+    with pytest.raises(AssertionError, match="undisturbed run fails already:\nthere are two: one"):
+        explore(WORKLOAD)(two)(request=request)
+    two.__doc__ = "A Foo has two replicas\n\nIndeed."
+    with pytest.raises(AssertionError, match="A Foo has two replicas: one"):
+        explore(WORKLOAD)(two)(request=request)
+
+
+def test_a_test_without_a_cluster_is_no_invariant() -> None:
+    """The message says what it lacks."""
+
+    def nothing() -> None: ...
+
+    with pytest.raises(TypeError, match=r"def nothing\(cluster\)"):
+        explore(WORKLOAD)(nothing)
