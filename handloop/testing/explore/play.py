@@ -94,7 +94,12 @@ class _Run:
     def _new_process(self) -> Process:
         self._processes += 1
         name = f"process {self._processes}"
-        return Process(self._workload.set_up, self.cluster, self.journal, self.plan, self._crash, name=name)
+        return Process(
+            self._workload.set_up, self.cluster, self.journal, self._struck_here, self._crash, name=name
+        )
+
+    def _struck_here(self, kind: str, number: int) -> str:
+        return "" if kind else self.plan.at(number)
 
     def _crash(self, process: Process) -> None:
         """End a process; another one starts a second later. Never returns, in a thread of the process."""

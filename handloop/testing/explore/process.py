@@ -15,7 +15,7 @@ from handloop.client.resource_client import Client
 from handloop.client.transport import ForwardingTransport, Transport
 from handloop.controller.runtime.manager import Manager
 from handloop.testing.explore.cluster import VirtualCluster
-from handloop.testing.explore.plan import CRASHES, Plan
+from handloop.testing.explore.plan import CRASHES
 from handloop.testing.explore.played import Journal, Rival, Write
 from handloop.testing.explore.strikes import answer_of, rival_acts, target_of
 from handloop.testing.explore.virtual_threads import VirtualThread
@@ -33,18 +33,23 @@ class Process:
         set_up: Callable[[Any], object],
         cluster: VirtualCluster,
         journal: Journal,
-        plan: Plan,
+        struck_here: Callable[[str, int], str],
         crash: Callable[[Process], None],
         *,
         name: str = "process 1",
     ) -> None:
-        """Args: crash ends a process, as by kill -9. name = who it is in the story."""
+        """
+        Args: crash ends a process, as by kill -9. struck_here is called once at each call of the operator,
+        just before the server gets it, with the kind of the call as a strike begins ("" = a write) and its
+        number among those of its kind. It tells what strikes there, "" = nothing; a trunk forks in it.
+        name = who it is in the story.
+        """
         self.is_dead = False
         self.name = name
         self.kinds: list[Any] = []
         self.cluster = cluster
         self.journal = journal
-        self.plan = plan
+        self.struck_here = struck_here
         self._crash = crash
         self._set_up = set_up
 
@@ -87,7 +92,7 @@ class _StruckTransport(ForwardingTransport):
             return super().request(method, path, send_seconds=send_seconds, **options)
         journal = self._process.journal
         number = len(journal.writes) + 1
-        struck = self._process.plan.at(number)
+        struck = self._process.struck_here("", number)
         write = Write(number, journal.threads.now, method, path, 0, struck)
         journal.writes.append(write)
         answer = self._struck(
