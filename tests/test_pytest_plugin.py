@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import tomllib
 from fnmatch import fnmatch
 from importlib import import_module
@@ -21,6 +22,7 @@ import sys
 def test_nothing():
     assert "handloop_sandbox.server" not in sys.modules
     assert "aiohttp" not in sys.modules
+    assert "handloop.testing.explore" not in sys.modules
 """
 
 ASKS = """
@@ -92,6 +94,30 @@ def test_lines_stay_as_they_are():
     assert str(failed.value) == "declared access is not what was used\\nused, but not declared: get pods"
 """
 
+EXPLORES = """
+from handloop import controller_for
+from handloop.kinds.core_v1 import ConfigMap
+from handloop.testing.explore import Workload, applied, explore
+
+CONFIG = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
+
+def set_up(manager):
+    def say(config_map, context):
+        if config_map.metadata.name == "a" and not config_map.data:
+            context.client.resource(ConfigMap).patch("a", {"data": {"said": "yes"}}, namespace="default")
+    controller_for(manager, "c").for_(ConfigMap).writes(ConfigMap, "patch").complete(say)
+
+WORKLOAD = Workload(set_up, [applied(CONFIG)])
+
+def test_it(explore):
+    explore(WORKLOAD, plans=9).check()
+
+@explore(WORKLOAD, plans=9)
+def test_nobody_touches_it(cluster, tmp_path):
+    found = cluster.find(cluster.path_of(CONFIG))
+    assert "labels" not in found["metadata"], "a rival was here"
+"""
+
 NAMELESS = "import pytest\n@pytest.mark.sandbox(50)\ndef test_it(sandbox):\n    pass\n"
 
 FAILS = """
@@ -110,11 +136,11 @@ def test_after(sandbox):
 """
 
 
-def _pytest(folder: Path, **files: str) -> str:
+def _pytest(folder: Path, *options: str, **files: str) -> str:
     """Run tests with the plugin, warnings being errors; returns the report."""
     for name, text in files.items():
         (folder / f"{name}.py").write_text(text, encoding="utf-8")
-    done = run_tests(folder, "-rA", "--strict-markers")
+    done = run_tests(folder, "-rA", "--strict-markers", *options)
     return done.stdout + done.stderr
 
 
@@ -191,14 +217,35 @@ def test_a_failing_test_leaves_nothing_behind(report: str) -> None:
     ]
 
 
-@pytest.mark.parametrize("missing", ["handloop_sandbox", "aiohttp", "multidict"])
-def test_without_the_extra_the_fixture_names_what_to_install(tmp_path: Path, missing: str) -> None:
+def test_an_exploration_fails_with_the_line_that_replays_it(tmp_path: Path) -> None:
+    """That line plays the one plan; the other options of the command line come before the test's, too."""
+    report = _pytest(tmp_path, "--explore-plans=14", test_explores=EXPLORES)
+    assert outcomes(report, "test_explores") == ["test_it PASSED", "test_nobody_touches_it FAILED"]
+    assert "nobody touches it: a rival was here" in report
+    line = "pytest test_explores.py::test_nobody_touches_it --explore-replay '1:rival-edit'"
+    assert "14 plans, " in report
+    assert line in report
+    again = _pytest(tmp_path, *shlex.split(line)[1:])
+    assert "1 plans, " in again
+    assert line in again
+
+
+@pytest.mark.parametrize(
+    ("missing", "name"),
+    [
+        ("handloop_sandbox", "sandbox"),
+        ("aiohttp", "sandbox"),
+        ("multidict", "sandbox"),
+        ("greenlet", "explore"),
+    ],
+)
+def test_without_the_extra_the_fixture_names_what_to_install(tmp_path: Path, missing: str, name: str) -> None:
     """One line for each test that asks for it, without a traceback; the other tests run."""
     conftest = f"import sys\nsys.modules['{missing}'] = None\n"
-    text = "def test_it(sandbox):\n    pass\n\ndef test_other():\n    pass\n"
+    text = f"def test_it({name}):\n    pass\n\ndef test_other():\n    pass\n"
     report = _pytest(tmp_path, conftest=conftest, test_mine=text)
     assert "1 passed, 1 error" in report
-    assert f'the fixture "sandbox" needs {missing}: pip install "handloop[sandbox]"' in report
+    assert f'the fixture "{name}" needs {missing}: pip install "handloop[{name}]"' in report
     assert "Traceback" not in report
     assert "ModuleNotFoundError" not in report
 

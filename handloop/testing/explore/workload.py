@@ -52,7 +52,9 @@ def broken(invariant: Invariant, cluster: VirtualCluster) -> str:
     try:
         return "" if invariant.holds(cluster) else invariant.words
     except Exception as error:  # noqa: BLE001 - as a false value, with its words
-        return f"{invariant.words}: {error}"
+        # pytest writes more below a failed assertion
+        line = next(iter(str(error).splitlines()), type(error).__name__)
+        return f"{invariant.words}: {line}"
 
 
 def applied(manifest: Manifest) -> Step:
