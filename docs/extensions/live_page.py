@@ -1,14 +1,12 @@
 """
 The live page without a program: `live-page/` of the site plays the recorded runs.
 
-Its files are those that a running program serves. Beside them stand the runs, as scripts, because a page from
-a folder may load scripts and nothing else. A link to `live-page/#run=merge&at=merged` leads there:
+Its files are those that a running program serves. A link to `live-page/#run=merge&at=merged` leads there:
 in the repository the folder's README answers it, in the site the page.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Callable
@@ -18,7 +16,7 @@ from typing import Any, Final
 from docutils.nodes import make_id
 from sphinx.application import Sphinx
 
-from handloop.walkthrough.live.page_data import NAME, PAGE, page_data
+from handloop.walkthrough.live.page_data import write_page
 from tools.recorded_runs.catalog import RUNS
 from tools.recorded_runs.shelf import read
 from tools.steps import steps
@@ -34,17 +32,7 @@ DOCS_OF_STEPS: Final = {step.number: f"../walkthrough.html#{make_id(step.words)}
 
 def build(folder: Path) -> None:
     """Write the page with its runs into a folder."""
-    for file in PAGE.iterdir():
-        text = file.read_text(encoding="utf-8").replace("{{token}}", "")
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / file.name).write_text(text, encoding="utf-8")
-    data = folder / NAME
-    data.parent.mkdir(exist_ok=True)
-    runs = [{"name": run.name, "title": run.title, "about": run.about} for run in RUNS]
-    data.write_text(page_data(runs, DOCS_OF_STEPS), encoding="utf-8")
-    for run in RUNS:
-        text = json.dumps(read(run.name), separators=(",", ":"), ensure_ascii=False)
-        (data.parent / f"{run.name}.js").write_text(f"window.handloopRun({text});\n", encoding="utf-8")
+    write_page(folder, [read(run.name) for run in RUNS], DOCS_OF_STEPS)
 
 
 def link_from(folder: Path) -> Callable[[re.Match[str]], str]:

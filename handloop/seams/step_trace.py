@@ -7,8 +7,8 @@ The steps' code asks `TRACE.on` first: one attribute test is all that a step cos
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Callable
-from threading import get_ident
 from typing import Any, Final, TypeAlias
 
 _MOST_CHARACTERS: Final = 200
@@ -58,14 +58,14 @@ class StepTrace:
         text is the object's store key, "" where a step has none; facts in words of their own.
         """
         if step == _GET_KEY:
-            self._with_keys.add(get_ident())
+            self._with_keys.add(threading.get_ident())
         elif step == _DONE:
-            self._with_keys.discard(get_ident())
+            self._with_keys.discard(threading.get_ident())
         self._sink(step, component, str(key), facts)
 
     def has_key(self) -> bool:
         """Whether this thread is a worker with a key; False if it got the key before the sink came."""
-        return get_ident() in self._with_keys
+        return threading.get_ident() in self._with_keys
 
 
 def handled_error() -> str:

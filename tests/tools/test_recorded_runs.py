@@ -11,7 +11,8 @@ from typing import Any, Final
 import pytest
 
 from handloop.seams.quiet_logs import quiet_logs
-from tools.recorded_runs.catalog import FOO, GAP, RUNS, Run
+from handloop.walkthrough.live.recording import GAP
+from tools.recorded_runs.catalog import FOO, RUNS, Run
 from tools.recorded_runs.recording import MarkMissingError, recording, retold
 from tools.recorded_runs.scripts import SCRIPTS
 from tools.recorded_runs.shelf import FOLDER, read, write

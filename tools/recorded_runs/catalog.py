@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
+from handloop.walkthrough.live.recording import GAP
+
 WORKER: Final = "worker-0"
 """The only worker of each run."""
 PRESENT: Final = object()
 """A fact of any value."""
-GAP: Final = 0
-"""The number of an entry between two processes, which says what happened."""
 
 
 FOO: Final = "default/example-foo"

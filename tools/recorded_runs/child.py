@@ -28,7 +28,8 @@ from handloop.controller.runtime.manager import Manager
 from handloop.seams.clock import REAL_CLOCK
 from handloop.seams.quiet_logs import quiet_logs
 from handloop.walkthrough.live.parts import Parts
-from tools.recorded_runs.tape import Entry, Tape
+from handloop.walkthrough.live.recording import Entry
+from tools.recorded_runs.tape import Tape
 from tools.steps import ROOT
 
 LEASE_SECONDS: Final = 5.0

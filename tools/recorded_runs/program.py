@@ -14,10 +14,11 @@ from handloop.controller.foo.types import Foo
 from handloop.controller.runtime.manager import Manager
 from handloop.walkthrough.live.instance_faults import InstanceFaults
 from handloop.walkthrough.live.parts import Parts
+from handloop.walkthrough.live.recording import Entry
 from handloop.walkthrough.stage import DEPLOYMENTS, FOOS, Stage, running
 from handloop.walkthrough.waiting import until
 from tools.recorded_runs.catalog import FOO
-from tools.recorded_runs.tape import Entry, Tape
+from tools.recorded_runs.tape import Tape
 
 _LATE_SECONDS: Final = 0.01
 _PATHS: Final[dict[object, str]] = {Foo: FOOS, Deployment: DEPLOYMENTS}

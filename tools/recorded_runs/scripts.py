@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
+from handloop.walkthrough.live.recording import Entry, gap
 from handloop.walkthrough.live.snapshot import snapshot
 from handloop.walkthrough.stage import DEPLOYMENTS, FOOS, Stage
 from handloop.walkthrough.waiting import until
 from tools.recorded_runs.catalog import FOO
 from tools.recorded_runs.child import Child
 from tools.recorded_runs.program import Program, late_events
-from tools.recorded_runs.recording import gap
-from tools.recorded_runs.tape import Entry
 
 Parts = Sequence[Sequence[Entry]]
 _BUSY: Final = "the server is currently unable to handle the request"

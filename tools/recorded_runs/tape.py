@@ -15,18 +15,16 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from handloop.seams.clock import REAL_CLOCK, Clock
 from handloop.seams.locks import Lock, set_lock_factory
+from handloop.walkthrough.live.explain import document
 from handloop.walkthrough.live.parts import Parts
 from handloop.walkthrough.live.recorder import RING, Batch, Recorder
-from handloop.walkthrough.live.server import document
+from handloop.walkthrough.live.recording import Entry
 from handloop.walkthrough.live.snapshot import snapshot
 from tools.recorded_runs.catalog import WORKER
-
-Entry: TypeAlias = dict[str, Any]
-"""A step as the page gets it; or {"state": a snapshot}, which comes after the steps that it includes."""
 
 _PAUSE_SECONDS: Final = 0.03
 _QUIET_SECONDS: Final = 0.1
@@ -125,7 +123,7 @@ class Tape:
         state = self._state(recorder)
         self._cursor = batch.cursor
         for step in batch.steps:
-            self._write(dict(document(step)))
+            self._write(document(step))
         self._write_state(recorder, state)
 
     def _state(self, recorder: Recorder) -> dict[str, Any]:

@@ -15,6 +15,20 @@ def explain(step: Step) -> str:
     return tell(step, facts)
 
 
+def document(step: Step) -> dict[str, Any]:
+    """A step as the page gets it."""
+    return {
+        "seq": step.seq,
+        "t": round(step.at, 6),
+        "thread": step.thread,
+        "step": step.number,
+        "component": step.component,
+        "key": step.key,
+        "facts": step.facts,
+        "why": explain(step),
+    }
+
+
 def seconds_text(seconds: float) -> str:
     """A duration in its usual form: `5 ms`, `1.28 s`."""
     return f"{seconds * 1000:.3g} ms" if seconds < 1 else f"{seconds:.3g} s"

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
+from html import escape
 from importlib.resources import files
 from importlib.resources.abc import Traversable
-from typing import Final
+from pathlib import Path
+from typing import Any, Final
 
 from handloop.walkthrough.live.scenes import SCENES
 from handloop.walkthrough.live.source import snippet_with, snippets
@@ -18,21 +21,34 @@ NAME: Final = "runs/data.js"
 """Where the page looks for its data."""
 
 
-def page_data(runs: Sequence[Mapping[str, str]] = (), docs: Mapping[int, str] | None = None) -> str:
+def page_file(name: str, *, token: str = "", title: str = "") -> str:
+    """
+    The text of a file of the page.
+
+    Args: token = with which the page may use the controls, "" = it has none. title as page_data.
+    """
+    text = PAGE.joinpath(name).read_text(encoding="utf-8")
+    words = {"token": token, "title": title or "handloop, live", "any": "any" if title else ""}
+    return re.sub(r"\{\{(\w+)\}\}", lambda found: escape(words[found[1]]), text)
+
+
+def page_data(
+    runs: Sequence[Mapping[str, Any]] = (), docs: Mapping[int, str] | None = None, title: str = ""
+) -> str:
     """
     The page's data as a script, so that a page from a folder can load it, too.
 
     Args: runs have `name`, `title` and `about`; none = the page shows the program that serves it. docs = the
-    docs' address for each step, None = they are not beside the page.
+    docs' address for each step, None = they are not beside the page. title "" = the page is about Foos.
     """
     docs = docs or {}
     scenes = [
         scene._asdict()
         | {"without": scene.without._asdict(), "docs": docs.get(scene.step), "code": scene.code}
-        for scene in SCENES
+        for scene in (() if title else SCENES)
     ]
     data = {
-        "runs": list(runs),
+        "runs": [{key: run[key] for key in ("name", "title", "about")} for run in runs],
         "scenes": scenes,
         "source": {
             **{str(number): snippet._asdict() for number, snippet in snippets().items()},
@@ -40,3 +56,24 @@ def page_data(runs: Sequence[Mapping[str, str]] = (), docs: Mapping[int, str] | 
         },
     }
     return f"window.handloopRecorded = {json.dumps(data)};\n"
+
+
+def write_page(
+    folder: Path, runs: Sequence[Mapping[str, Any]], docs: Mapping[int, str] | None = None, title: str = ""
+) -> None:
+    """
+    Write the page with recorded runs into a folder, from which a browser opens it without a server.
+
+    The runs are scripts, because a page from a folder may load scripts and nothing else.
+
+    Args: runs = documents with `name`, `title`, `about`, `key`, `shows`, `marks`, `steps` and `states`; the
+    others as page_data.
+    """
+    (folder / NAME).parent.mkdir(parents=True, exist_ok=True)
+    for file in PAGE.iterdir():
+        (folder / file.name).write_text(page_file(file.name, title=title), encoding="utf-8")
+    (folder / NAME).write_text(page_data(runs, docs, title), encoding="utf-8")
+    for run in runs:
+        text = json.dumps(run, separators=(",", ":"), ensure_ascii=False, default=str)
+        script = (folder / NAME).with_name(f"{run['name']}.js")
+        script.write_text(f"window.handloopRun({text});\n", encoding="utf-8")

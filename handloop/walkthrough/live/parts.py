@@ -7,6 +7,7 @@ The only file of the page that reaches into private fields: the product has no h
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Iterator, Mapping
 from types import FrameType
 from typing import Any, Final, NamedTuple, TypeAlias, cast
@@ -36,6 +37,13 @@ class Method(NamedTuple):
 
     owner: Any
     name: str
+
+
+class ThreadFrame(NamedTuple):
+    """A thread: its name, and its innermost frame, None = it has none yet."""
+
+    name: str
+    frame: FrameType | None
 
 
 class Parts:
@@ -167,16 +175,17 @@ def is_held(queue: Work) -> bool:
     return isinstance(queue._container, HeldContainer)
 
 
-def waiting_threads() -> set[int]:
-    """The threads, by their identifiers, that wait in a queue's get()."""
-    found = set()
-    for identifier, innermost in sys._current_frames().items():
-        frame: FrameType | None = innermost
-        while frame is not None and frame.f_code not in _WAITS:
-            frame = frame.f_back
-        if frame is not None:
-            found.add(identifier)
-    return found
+def real_threads() -> list[ThreadFrame]:
+    """The threads of this process."""
+    frames = sys._current_frames()
+    return [ThreadFrame(one.name, frames.get(one.ident or 0)) for one in threading.enumerate()]
+
+
+def waits_for_key(frame: FrameType | None) -> bool:
+    """Whether a thread waits in a queue's get()."""
+    while frame is not None and frame.f_code not in _WAITS:
+        frame = frame.f_back
+    return frame is not None
 
 
 def oldest_seconds(queue: Work) -> float | None:

@@ -21,7 +21,7 @@ import re
 import secrets
 import socket
 import threading
-from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import Any, Final
@@ -39,9 +39,9 @@ from handloop.seams.threads import Joinable, Spawn, spawn_thread
 from handloop.walkthrough.live.comparison import compare
 from handloop.walkthrough.live.control_error import ControlError
 from handloop.walkthrough.live.controls import Controls
-from handloop.walkthrough.live.explain import explain
+from handloop.walkthrough.live.explain import document
 from handloop.walkthrough.live.guard import HEADERS, Guard, guarded
-from handloop.walkthrough.live.page_data import NAME, PAGE, page_data
+from handloop.walkthrough.live.page_data import NAME, PAGE, page_data, page_file
 from handloop.walkthrough.live.parts import Parts
 from handloop.walkthrough.live.recorder import RING, Recorder, Step
 from handloop.walkthrough.live.snapshot import snapshot
@@ -322,12 +322,9 @@ class LiveServer:
 
     async def _page_file(self, request: web.Request) -> web.Response:
         name = request.match_info["name"] or "index.html"
-        found = PAGE.joinpath(name)
-        if not found.is_file():
+        if not PAGE.joinpath(name).is_file():
             raise web.HTTPNotFound(text="404 page not found\n")
-        text = found.read_text(encoding="utf-8")
-        if name == "index.html":
-            text = text.replace("{{token}}", self._guard.token if self._with_controls else "")
+        text = page_file(name, token=self._guard.token if self._with_controls else "")
         return web.Response(text=text, content_type=_TYPES[name.rpartition(".")[2]], charset="utf-8")
 
     async def _show_state(self, _request: web.Request) -> web.Response:
@@ -347,20 +344,6 @@ class LiveServer:
         except (ControlError, ValueError, web.RequestPayloadError) as error:
             raise web.HTTPConflict(text=f"{error}\n") from error
         return _json({"said": said})
-
-
-def document(step: Step) -> Mapping[str, Any]:
-    """A step as the page gets it."""
-    return {
-        "seq": step.seq,
-        "t": round(step.at, 6),
-        "thread": step.thread,
-        "step": step.number,
-        "component": step.component,
-        "key": step.key,
-        "facts": step.facts,
-        "why": explain(step),
-    }
 
 
 async def _to_the_page(_request: web.Request) -> web.Response:

@@ -7,15 +7,22 @@ Of objects only names, versions and replicas are shown.
 from __future__ import annotations
 
 import re
-import threading
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 from handloop.controller.runtime.election.candidacy import ElectionStatistics
 from handloop.informers.keys import ObjectName
 from handloop.informers.shared_informer import SharedIndexInformer
 from handloop.seams.clock import REAL_CLOCK, Clock
-from handloop.walkthrough.live.parts import Parts, Work, is_held, oldest_seconds, waiting_threads
+from handloop.walkthrough.live.parts import (
+    Parts,
+    ThreadFrame,
+    Work,
+    is_held,
+    oldest_seconds,
+    real_threads,
+    waits_for_key,
+)
 from handloop.walkthrough.live.recorder import Step
 from handloop.walkthrough.live.syncs import DONE, GET, Sync, syncs
 
@@ -27,7 +34,11 @@ _WORKER: Final = re.compile(r"(?:.+-)?worker-\d+")
 
 
 def snapshot(
-    parts: Parts | None, read_steps: Callable[[], Sequence[Step]], *, clock: Clock = REAL_CLOCK
+    parts: Parts | None,
+    read_steps: Callable[[], Sequence[Step]],
+    *,
+    clock: Clock = REAL_CLOCK,
+    read_threads: Callable[[], Iterable[ThreadFrame]] = real_threads,
 ) -> dict[str, Any]:
     """
     The state at this moment.
@@ -42,7 +53,7 @@ def snapshot(
     # in this order: a key that a worker gives back meanwhile is not taken for one that it has left behind
     before = read_steps()
     queues = [_queue(name, queue) for name, queue in parts.queues().items()]
-    workers = _Workers(now, before, waiting_threads(), read_steps())
+    workers = _Workers(now, before, read_threads(), read_steps())
     return {
         "ready": True,
         "synced": all(informer.has_synced() for informer in informers),
@@ -139,9 +150,9 @@ class _Workers:
     """
 
     def __init__(
-        self, now: float, before: Sequence[Step], waiting: Collection[int], steps: Sequence[Step]
+        self, now: float, before: Sequence[Step], threads: Iterable[ThreadFrame], steps: Sequence[Step]
     ) -> None:
-        """Args: waiting threads waited in a get() after the steps before; steps were read after that."""
+        """Args: threads as they were after the steps before; steps were read after that."""
         self._now = now
         since = before[-1].seq if before else 0
         self._has_gap = bool(before or steps) and not (before and steps and steps[0].seq <= since)
@@ -150,10 +161,9 @@ class _Workers:
             (step.component, step.key) for step in steps if step.number == DONE and step.seq > since
         }
         self._threads: dict[str, bool] = {}
-        for thread in threading.enumerate():
-            if _WORKER.fullmatch(thread.name):
-                waits = self._threads.get(thread.name, True) and thread.ident in waiting
-                self._threads[thread.name] = waits
+        for name, frame in threads:
+            if _WORKER.fullmatch(name):
+                self._threads[name] = self._threads.get(name, True) and waits_for_key(frame)
         self.ended: list[Sync] = []
         self._left: list[Sync] = []
         self._busy: dict[str, Sync] = {}
@@ -205,7 +215,11 @@ def _replicas(informer: SharedIndexInformer[Any]) -> dict[str, Any]:
     keys = sorted(informer.indexer.list_keys())
     found = ((key, informer.indexer.get_by_key(key)) for key in keys[:MOST_ITEMS])
     rows = [
-        {"key": key, "desired": obj.spec.replicas, "available": obj.status.available_replicas}
+        {
+            "key": key,
+            "desired": getattr(obj.spec, "replicas", None),
+            "available": getattr(obj.status, "available_replicas", None),
+        }
         for key, obj in found
         if obj is not None
     ]

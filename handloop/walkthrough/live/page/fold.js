@@ -101,10 +101,10 @@ function queueOf(view, name) {
   return view.queues.get(name);
 }
 
-// Take a step into a view. shown = whether the picture shows it. Step 0 = another process begins, in a state.
+// Take a step into a view. shown = whether the picture shows it. Step 0: another process begins, or this one goes on.
 function reduce(view, step, shown, state) {
   if (step.step === 0) {
-    Object.assign(view, emptyView(state), { hidden: view.hidden, step });
+    Object.assign(view, step.facts.goes_on ? {} : emptyView(state), { hidden: view.hidden, step });
     return;
   }
   count(view, step);

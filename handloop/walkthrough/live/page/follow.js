@@ -5,7 +5,7 @@ const director = {
   isOpen: false, scene: 1, key: "", script: [],
 
   isNew() {
-    try { return !localStorage.getItem(SEEN); } catch { return false; }
+    try { return recorded.scenes.length && !localStorage.getItem(SEEN); } catch { return false; }
   },
 
   open(scene) {

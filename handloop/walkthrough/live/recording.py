@@ -1,0 +1,75 @@
+"""
+A recorded run, as the page gets it: steps that are counted from 1, and states.
+
+Which steps are in it: all that were told, but bookmarks, requests about Events, and, after a process' first
+one, successful renewals of a lease. They come with every run, and are never what it is about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final, TypeAlias
+
+Entry: TypeAlias = dict[str, Any]
+"""A step as the page gets it; or {"state": a snapshot}, which comes after the steps that it includes."""
+
+GAP: Final = 0
+"""The number of an entry that is none of the twelve steps: it says what happened outside of the program."""
+
+_WRITE: Final = 10
+_OK: Final = "200"
+
+
+def gap(at: float, why: str, *, goes_on: bool = False) -> Entry:
+    """
+    What was arranged or has happened outside of the program.
+
+    Args: at, by the clock of steps. goes_on: the program went on meanwhile; else another one begins here.
+    """
+    return {
+        "seq": 0,
+        "t": at,
+        "thread": "",
+        "step": GAP,
+        "component": "",
+        "key": "",
+        "facts": {"goes_on": True} if goes_on else {},
+        "gap": None,
+        "why": why,
+    }
+
+
+def numbered(parts: Sequence[Iterable[Entry]], opening: str) -> dict[str, Any]:
+    """
+    The `steps` of a run, in seconds from its first one, and its `states`.
+
+    Args: parts = what each process told. opening = a sentence before the first step.
+    """
+    chosen = [entry for part in parts for entry in _chosen(part)]
+    begun_at = next(entry["t"] for entry in chosen if "t" in entry)
+    first = chosen[: int("state" in chosen[0])]
+    chosen = [*first, gap(begun_at, opening), *chosen]
+    steps: list[Entry] = []
+    states: dict[int, Any] = {}
+    for entry in chosen:
+        if "state" in entry:
+            states[len(steps)] = entry["state"]  # the newest one, if what came between was not chosen
+        else:
+            steps.append({**entry, "seq": len(steps) + 1, "t": round(entry["t"] - begun_at, 6)})
+    return {"steps": steps, "states": [{"seq": seq, "state": state} for seq, state in states.items()]}
+
+
+def _chosen(entries: Iterable[Entry]) -> Iterator[Entry]:
+    renewed = False
+    for entry in entries:
+        if entry.get("step") == 1 and entry["facts"].get("events") == 0:
+            continue
+        if entry.get("step") == _WRITE:
+            resource = entry["component"].partition(".")[0]
+            if resource == "events":
+                continue
+            if resource == "leases" and entry["facts"]["code"] == _OK:
+                if renewed:
+                    continue
+                renewed = True
+        yield entry
