@@ -17,7 +17,8 @@ from functools import wraps
 from typing import Any, Final
 
 from handloop.testing.explore.cluster import VirtualCluster
-from handloop.testing.explore.explorer import Report, run_plans
+from handloop.testing.explore.explorer import run_plans
+from handloop.testing.explore.report import Report
 from handloop.testing.explore.workload import Invariant, Workload
 
 COMMAND_LINE: Final = ("plans", "seed", "replay")

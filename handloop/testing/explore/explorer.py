@@ -16,79 +16,19 @@ import itertools
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from random import Random
-from typing import Any, Final
+from typing import Final
 
 from handloop.testing.explore.oracles import verdicts
 from handloop.testing.explore.plan import WHATS, Plan, Strike
 from handloop.testing.explore.play import play
 from handloop.testing.explore.played import Played
+from handloop.testing.explore.report import Failure, Report
 from handloop.testing.explore.workload import Invariant, Workload
 
 DEFAULT_PLANS: Final = 300
 _MORE_WRITES: Final = 3
 _MOST_FAILURES: Final = 10
-
-
-@dataclass(frozen=True)
-class Failure:
-    """A plan that fails: its run, shrunk, and the sentences of the oracles."""
-
-    played: Played
-    verdicts: Sequence[str]
-
-    @property
-    def plan(self) -> Plan:
-        """The plan."""
-        return self.played.plan
-
-    @property
-    def story(self) -> Sequence[str]:
-        """The story of its run."""
-        return [str(told) for told in self.played.story]
-
-    def text(self) -> str:
-        """For people."""
-        lines = [f"plan {self.plan}", *(f"  ! {words}" for words in self.verdicts)]
-        return "\n".join([*lines, *(f"  {line}" for line in self.story)])
-
-
-@dataclass
-class Report:
-    """What an exploration found. undisturbed = the run without a plan."""
-
-    undisturbed: Played
-    plans: int = 0
-    seconds: float = 0.0
-    failures: list[Failure] = field(default_factory=list)
-
-    @property
-    def plans_per_second(self) -> float:
-        """Of processor time."""
-        return self.plans / self.seconds if self.seconds else 0.0
-
-    @property
-    def head(self) -> str:
-        """The figures, in one line."""
-        return f"{self.plans} plans, {self.plans_per_second:.0f} a second, {len(self.failures)} failed"
-
-    def text(self) -> str:
-        """For people: the figures, and each failure with the line that replays it."""
-        return "\n\n".join([self.head, *(failure.text() for failure in self.failures)])
-
-    def document(self) -> dict[str, Any]:
-        """For programs."""
-        failures = [
-            {"plan": str(one.plan), "verdicts": list(one.verdicts), "story": list(one.story)}
-            for one in self.failures
-        ]
-        return {"plans": self.plans, "seconds": round(self.seconds, 1), "failures": failures}
-
-    def check(self) -> None:
-        """Raises: AssertionError with the text, if a plan failed."""
-        if self.failures:
-            raise AssertionError(self.text())
 
 
 def run_plans(
@@ -110,7 +50,7 @@ def run_plans(
     Blocks: for about a twentieth of a second a plan. It ends early after ten failures.
     """
     undisturbed = play(workload, Plan(), invariants)
-    report = Report(undisturbed)
+    report = Report(undisturbed, seed)
     wrong = verdicts(undisturbed, undisturbed)
     if wrong:
         story = map(str, undisturbed.story)
@@ -118,7 +58,7 @@ def run_plans(
     chosen = iter([Plan.parse(replay)]) if replay else all_plans(len(undisturbed.writes), seed)
     began, until = time.process_time(), time.monotonic() + seconds
     for plan in itertools.islice(chosen, plans):
-        report.plans += 1
+        report.count(plan)
         played = play(workload, plan, invariants)
         if verdicts(undisturbed, played):
             report.failures.append(_shrunk(workload, undisturbed, played, invariants))

@@ -17,8 +17,9 @@ from typing import Any, Final, NoReturn, TextIO
 import yaml
 
 from handloop.controller.cli.values import duration
-from handloop.testing.explore.explorer import Report, run_plans
+from handloop.testing.explore.explorer import run_plans
 from handloop.testing.explore.plan import Plan
+from handloop.testing.explore.report import Report
 from handloop.testing.explore.workload import Step, Workload, applied, deleted, settled
 
 EXIT_OK: Final = 0

@@ -1,0 +1,97 @@
+"""What an exploration found: its figures, and the plans that failed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from handloop.testing.explore.plan import Plan
+from handloop.testing.explore.played import Played
+
+_MOST_LINES: Final = 60
+"""Of a story, in a text: a storm has thousands."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A plan that fails: its run, shrunk, and the sentences of the oracles."""
+
+    played: Played
+    verdicts: Sequence[str]
+
+    @property
+    def plan(self) -> Plan:
+        """The plan."""
+        return self.played.plan
+
+    @property
+    def story(self) -> Sequence[str]:
+        """The story of its run."""
+        return [str(told) for told in self.played.story]
+
+    def text(self) -> str:
+        """For people. A long story is shown without its middle."""
+        lines = [f"plan {self.plan}", *(f"  ! {words}" for words in self.verdicts)]
+        story = self.story
+        left_out = len(story) - _MOST_LINES
+        if left_out > 0:
+            half = _MOST_LINES // 2
+            story = [*story[:half], f"{'...':>8}    {left_out} lines are left out", *story[-half:]]
+        return "\n".join([*lines, *(f"  {line}" for line in story)])
+
+
+@dataclass
+class Report:
+    """
+    What an exploration found.
+
+    undisturbed = the run without a plan; seed = of the plans that are samples; seconds = of processor time;
+    tried = how often each kind of strike was planned.
+    """
+
+    undisturbed: Played
+    seed: int = 1
+    plans: int = 0
+    tried: Counter[str] = field(default_factory=Counter)
+    seconds: float = 0.0
+    failures: list[Failure] = field(default_factory=list)
+
+    def count(self, plan: Plan) -> None:
+        """Count a plan that was played."""
+        self.plans += 1
+        self.tried.update(strike.what for strike in plan.strikes)
+
+    @property
+    def plans_per_second(self) -> float:
+        """Of processor time."""
+        return self.plans / self.seconds if self.seconds else 0.0
+
+    @property
+    def head(self) -> str:
+        """The figures, in one line."""
+        return f"{self.plans} plans, {self.plans_per_second:.0f} a second, {len(self.failures)} failed"
+
+    def text(self) -> str:
+        """For people: the figures, and each failure with the line that replays it."""
+        return "\n\n".join([self.head, *(failure.text() for failure in self.failures)])
+
+    def document(self) -> dict[str, Any]:
+        """For programs."""
+        failures = [
+            {"plan": str(one.plan), "verdicts": list(one.verdicts), "story": list(one.story)}
+            for one in self.failures
+        ]
+        return {
+            "plans": self.plans,
+            "seconds": round(self.seconds, 1),
+            "seed": self.seed,
+            "strikes": dict(self.tried),
+            "failures": failures,
+        }
+
+    def check(self) -> None:
+        """Raises: AssertionError with the text, if a plan failed."""
+        if self.failures:
+            raise AssertionError(self.text())
