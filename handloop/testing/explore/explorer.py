@@ -20,7 +20,7 @@ from random import Random
 from typing import Final
 
 from handloop.testing.explore.oracles import verdicts
-from handloop.testing.explore.plan import WHATS, Plan, Strike
+from handloop.testing.explore.plan import LATE_PLAN, WHATS, Plan, Strike
 from handloop.testing.explore.play import play
 from handloop.testing.explore.played import Played
 from handloop.testing.explore.report import Failure, Report
@@ -55,7 +55,9 @@ def run_plans(
     if wrong:
         story = map(str, undisturbed.story)
         raise AssertionError("\n".join(["the undisturbed run fails already:", *wrong, *story]))
-    chosen = iter([Plan.parse(replay)]) if replay else all_plans(len(undisturbed.writes), seed)
+    first = () if workload.remembers else (LATE_PLAN,)
+    followed = itertools.chain(first, all_plans(len(undisturbed.writes), seed))
+    chosen = iter([Plan.parse(replay)]) if replay else followed
     began, until = time.process_time(), time.monotonic() + seconds
     for plan in itertools.islice(chosen, plans):
         report.count(plan)

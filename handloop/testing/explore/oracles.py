@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
+from handloop.testing.explore.plan import LATE_PLAN
 from handloop.testing.explore.played import Played
 
 Oracle: TypeAlias = Callable[[Played, Played], Iterator[str]]
@@ -41,7 +42,7 @@ def makes_no_storm(undisturbed: Played, played: Played) -> Iterator[str]:
 
 def ends_as_undisturbed(undisturbed: Played, played: Played) -> Iterator[str]:
     """A fault delays, and changes nothing in the end; what a rival has taken away or taken, aside."""
-    if any(rival.what == "rival-takes-name" for rival in played.rivals):
+    if played.plan == LATE_PLAN or any(rival.what == "rival-takes-name" for rival in played.rivals):
         return
     for number, (good, state) in enumerate(zip(undisturbed.states, played.states, strict=True), 1):
         when = "in the end" if number == len(played.states) else f"at settled() {number}"
@@ -50,6 +51,13 @@ def ends_as_undisturbed(undisturbed: Played, played: Played) -> Iterator[str]:
             if rival.what == "rival-delete" and left is None:
                 _take_away(expected, rival.target)
         yield from _compared(expected, state.objects, when)
+
+
+def ends_by_what_users_want(undisturbed: Played, played: Played) -> Iterator[str]:
+    """What they wanted before changes nothing: the end is that of an operator which saw the end alone."""
+    if played.plan == LATE_PLAN:
+        for words in _compared(played.states[-1].objects, undisturbed.states[-1].objects, "in the end"):
+            yield f"undisturbed it ends otherwise than where the operator starts after the users: {words}"
 
 
 def _compared(expected: Mapping[str, Any], found: Mapping[str, Any], when: str) -> Iterator[str]:
@@ -89,6 +97,7 @@ ORACLES: Final[tuple[Oracle, ...]] = (
     ends_quiet,
     makes_no_storm,
     ends_as_undisturbed,
+    ends_by_what_users_want,
     leaves_foreign_objects_alone,
     lets_deletions_end,
     keeps_invariants,

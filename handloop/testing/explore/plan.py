@@ -10,6 +10,7 @@ REPLIES: Final = ("lost", "never-sent", "409", "429", "500", "503", "504")
 RIVALS: Final = ("rival-edit", "rival-delete", "rival-recreate", "rival-takes-name")
 VIEWS: Final = ("stale", "cut", "silent", "expired")
 WHATS: Final = (*CRASHES, *REPLIES, *RIVALS, *VIEWS)
+LATE: Final = "late"
 _STRIKE: Final = re.compile(r"(\d+):([\w-]+)")
 
 
@@ -23,7 +24,7 @@ class Strike(NamedTuple):
     rival-edit = another client labels the object first; rival-delete, rival-recreate = deletes it, and makes
     it again; rival-takes-name = has made an object of that name. stale = the operator's watches bring
     nothing for 30 s; cut = they break; silent = they hang until the operator gives them up; expired = their
-    history is gone.
+    history is gone. late, at 0 alone = the operator starts after the last step of the users.
     """
 
     write: int
@@ -44,7 +45,7 @@ class Plan(NamedTuple):
         """The plan of a line that replays it. Raises: ValueError."""
         strikes, _, order = text.partition("/")
         found = [_STRIKE.fullmatch(one) for one in strikes.split(",") if one]
-        if not all(match and match[2] in WHATS for match in found) or not (order or "0").isdecimal():
+        if not all(match and match[2] in (*WHATS, LATE) for match in found) or not (order or "0").isdecimal():
             raise ValueError(f"{text!r} is no plan: 3:crash-after,5:lost/7 is one")
         return cls(tuple(Strike(int(one[1]), one[2]) for one in found if one), int(order or 0))
 
@@ -56,3 +57,6 @@ class Plan(NamedTuple):
     def at(self, write: int) -> str:
         """What strikes at a write, "" = nothing."""
         return next((strike.what for strike in self.strikes if strike.write == write), "")
+
+
+LATE_PLAN: Final = Plan((Strike(0, LATE),))

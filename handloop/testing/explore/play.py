@@ -11,7 +11,7 @@ from handloop.controller.cli.dry_set_up import DrySetUp
 from handloop.seams.quiet_logs import quiet_logs
 from handloop.testing.explore.cluster import RefusedError, VirtualCluster
 from handloop.testing.explore.end_state import end_state
-from handloop.testing.explore.plan import Plan
+from handloop.testing.explore.plan import LATE, LATE_PLAN, Plan
 from handloop.testing.explore.played import Journal, Played, State
 from handloop.testing.explore.process import Process
 from handloop.testing.explore.virtual_threads import VirtualThreads
@@ -51,7 +51,9 @@ class _Run:
     def played(self, invariants: Sequence[Invariant]) -> Played:
         """Do it."""
         threads, workload, cluster = self.threads, self._workload, self.cluster
-        self._process.start()
+        is_late = self._struck_here("", 0) == LATE
+        if not is_late:
+            self._process.start()
         threads.run_for(workload.seconds)
         for step in workload.steps:
             if step.do is None:
@@ -59,6 +61,9 @@ class _Run:
             else:
                 self._do(step.words, step.do)
                 threads.run_for(workload.seconds)
+        if is_late:
+            self.journal.tell(self._process.name, "the operator starts")
+            self._process.start()
         self._settle()
         before = len(self.journal.writes)
         threads.run_for(QUIET_SECONDS)
@@ -86,8 +91,8 @@ class _Run:
         try:
             do(self.cluster)
         except RefusedError as error:
-            # after a rival's deletion there may be nothing to change
-            if not any(rival.what == "rival-delete" for rival in self.journal.rivals):
+            # after a rival's deletion, or before the operator starts, there may be nothing to change
+            if self.plan != LATE_PLAN and not any(one.what == "rival-delete" for one in self.journal.rivals):
                 raise
             self.journal.tell("server", f"the server refuses: {error}")
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from handloop.testing.explore.oracles import verdicts
-from handloop.testing.explore.plan import Plan, Strike
+from handloop.testing.explore.plan import LATE_PLAN, Plan, Strike
 from handloop.testing.explore.played import Played, Rival, State
 
 CHILD: dict[str, Any] = {"metadata": {"owners": ["Foo a"]}, "spec": {"replicas": 1}}
@@ -60,6 +60,18 @@ def test_each_wrong_is_named(bad: dict[str, Any], words: str) -> None:
     """And the good run is not."""
     assert verdicts(GOOD, GOOD) == []
     assert words in " ".join(verdicts(GOOD, GOOD._replace(**bad)))
+
+
+def test_the_end_follows_from_what_users_want_in_the_end() -> None:
+    """Where the operator starts after them nothing else is there; what is there before does not count."""
+    late = GOOD._replace(plan=LATE_PLAN)
+    assert verdicts(GOOD, late) == []
+    left = verdicts(GOOD, late._replace(states=[State({"Foo default/a": OWNER}, [])]))
+    assert len(left) == 1
+    assert "Deployment default/a is there in the end, and nobody asked for it" in left[0]
+    two = GOOD._replace(states=[State({}, []), *GOOD.states])
+    assert verdicts(two, late._replace(states=two.states[::-1]))
+    assert verdicts(two, late._replace(states=[GOOD.states[0], *GOOD.states])) == []
 
 
 def test_what_a_rival_has_taken_away_is_not_missing() -> None:

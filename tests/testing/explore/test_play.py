@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import threading
 
-from handloop.testing.explore.plan import Plan
+from handloop.testing.explore.plan import LATE_PLAN, Plan
 from handloop.testing.explore.play import play
-from handloop.testing.explore.workload import applied
+from handloop.testing.explore.workload import applied, changed
 from support.builders.workloads import FOO, foo_workload
 
 POST = "POST /apis/apps/v1/namespaces/default/deployments"
@@ -20,6 +20,20 @@ def test_the_same_plan_is_the_same_run() -> None:
     others = [play(foo_workload(), plan._replace(order=order)) for order in range(6, 10)]
     assert len({other.switches for other in others}) > 1
     assert all(other.states == first.states for other in others)
+
+
+def test_a_late_operator_sees_the_end_of_the_users_steps_alone() -> None:
+    """It starts after the last of them; a child that they would change is not there yet."""
+    child = {**FOO, "apiVersion": "apps/v1", "kind": "Deployment"}
+    steps = (
+        applied(FOO),
+        changed(child, {"spec": {"paused": True}}),
+        changed(FOO, {"spec": {"replicas": 3}}),
+    )
+    played = play(foo_workload(*steps), LATE_PLAN)
+    assert [one.who for one in played.story[:4]] == ["user", "user", "server", "user"]
+    assert played.writes[0].at >= 60
+    assert played.states[-1].objects["Deployment default/a"]["spec"]["replicas"] == 3
 
 
 def test_a_crash_ends_all_threads_and_another_process_goes_on() -> None:
