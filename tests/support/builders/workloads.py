@@ -1,10 +1,12 @@
-"""Workloads for explorations: a Foo and a MyApp that are created, changed and deleted."""
+"""Workloads for explorations: objects of our controllers and examples that are created, changed and deleted."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, Final
 
+from examples.appcluster import reconciler as appcluster
+from examples.memcached import reconciler as memcached
 from handloop.controller.foo.runnable import add_foo
 from handloop.controller.foo.types import Foo
 from handloop.controller.myapp.reconciler import add_myapp
@@ -47,6 +49,34 @@ MYAPP_LIFE = Workload(
         changed(MYAPP, AUTOSCALED),
         settled(),
         deleted(MYAPP),
+    ],
+    settle_seconds=180,
+)
+MEMCACHED: Final = {
+    "apiVersion": "cache.example.com/v1",
+    "kind": "Memcached",
+    "metadata": {"name": "a"},
+    "spec": {"size": 2},
+}
+MEMCACHED_LIFE: Final = Workload(
+    memcached.set_up,
+    [applied(MEMCACHED), changed(MEMCACHED, {"spec": {"size": 3}}), settled(), deleted(MEMCACHED)],
+    settle_seconds=180,
+)
+APPCLUSTER: Final = {
+    "apiVersion": "demo.demo.io/v1",
+    "kind": "AppCluster",
+    "metadata": {"name": "a"},
+    "spec": {"size": 2},
+}
+APPCLUSTER_LIFE: Final = Workload(
+    appcluster.set_up,
+    [
+        applied(APPCLUSTER),
+        changed(APPCLUSTER, {"spec": {"size": 3}}),
+        changed(APPCLUSTER, {"spec": {"size": 1}}),
+        settled(),
+        deleted(APPCLUSTER),
     ],
     settle_seconds=180,
 )
