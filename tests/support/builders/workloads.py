@@ -1,4 +1,4 @@
-"""Workloads for explorations: objects of our controllers and examples that are created, changed and deleted."""
+"""Workloads for explorations: the life of objects of our controllers and examples."""
 
 from __future__ import annotations
 
@@ -20,7 +20,31 @@ FOO: Final[dict[str, Any]] = {
     "metadata": {"name": "a"},
     "spec": {"deploymentName": "a", "replicas": 1},
 }
+DEPLOYMENT: Final = {
+    "apiVersion": "apps/v1",
+    "kind": "Deployment",
+    "metadata": {"name": "a"},
+    "spec": {
+        "replicas": 4,
+        "selector": {"matchLabels": {"app": "other"}},
+        "template": {
+            "metadata": {"labels": {"app": "other"}},
+            "spec": {"containers": [{"name": "other", "image": "nginx"}]},
+        },
+    },
+}
+SECOND: Final = {**FOO, "metadata": {"name": "b"}, "spec": {"deploymentName": "a", "replicas": 5}}
 LIFE: Final = (applied(FOO), changed(FOO, {"spec": {"replicas": 3}}), settled(), deleted(FOO))
+
+
+FOO_STORIES: Final[dict[str, tuple[Step, ...]]] = {
+    "life": LIFE,
+    "renamed": (applied(FOO), changed(FOO, {"spec": {"deploymentName": "b"}})),
+    "deployment deleted": (applied(FOO), deleted(DEPLOYMENT)),
+    "made again": (applied(FOO), deleted(FOO), applied(FOO)),
+    "name taken, then freed": (applied(DEPLOYMENT), applied(FOO), deleted(DEPLOYMENT)),
+    "two that name one": (applied(FOO), applied(SECOND), settled(), deleted(FOO)),
+}
 
 
 def foo_workload(*steps: Step, add: Callable[..., object] = add_foo) -> Workload:
