@@ -33,6 +33,7 @@ from handloop.seams.threads import Joinable
 EPOCH: Final = 1_700_000_000.0
 """The unix time at which virtual time begins."""
 
+_READING_SECONDS: Final = 1e-6
 _NAMES: Final = ("Lock", "RLock", "Condition", "Event", "Thread", "current_thread", "get_ident", "enumerate")
 
 
@@ -449,7 +450,12 @@ class VirtualClock(RealClock):
         self._threads = threads
 
     def now(self) -> float:
-        """Seconds since the beginning."""
+        """
+        Seconds since the beginning. A reading takes a microsecond.
+
+        Else a thread that waits for less than a float can add to the time would do so for ever.
+        """
+        self._threads.now += _READING_SECONDS
         return self._threads.now
 
     def time(self) -> float:

@@ -33,17 +33,15 @@ DEPLOYMENT: Final = {
         },
     },
 }
-SECOND: Final = {**FOO, "metadata": {"name": "b"}, "spec": {"deploymentName": "a", "replicas": 5}}
 LIFE: Final = (applied(FOO), changed(FOO, {"spec": {"replicas": 3}}), settled(), deleted(FOO))
 
 
 FOO_STORIES: Final[dict[str, tuple[Step, ...]]] = {
     "life": LIFE,
-    "renamed": (applied(FOO), changed(FOO, {"spec": {"deploymentName": "b"}})),
+    "renamed": (applied(FOO), changed(FOO, {"spec": {"deploymentName": "b"}}), deleted(DEPLOYMENT)),
     "deployment deleted": (applied(FOO), deleted(DEPLOYMENT)),
     "made again": (applied(FOO), deleted(FOO), applied(FOO)),
     "name taken, then freed": (applied(DEPLOYMENT), applied(FOO), deleted(DEPLOYMENT)),
-    "two that name one": (applied(FOO), applied(SECOND), settled(), deleted(FOO)),
 }
 
 
