@@ -168,6 +168,8 @@ class Engine:
         if handled.changed:
             self.tell_listeners()
         if handled.failure is not None:
+            if isinstance(handled.answer, Stream):
+                self.close(handled.answer.watcher)
             raise handled.failure
         return handled.answer
 

@@ -15,19 +15,18 @@ from __future__ import annotations
 import itertools
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
-from random import Random
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from handloop.testing.explore.oracles import verdicts
-from handloop.testing.explore.plan import LATE_PLAN, WHATS, Plan, Strike
+from handloop.testing.explore.plan import LATE_PLAN, Plan
+from handloop.testing.explore.plans import Places, all_plans
 from handloop.testing.explore.play import play
 from handloop.testing.explore.played import Played
 from handloop.testing.explore.report import Failure, Report
 from handloop.testing.explore.workload import Invariant, Workload
 
 DEFAULT_PLANS: Final = 300
-_MORE_WRITES: Final = 3
 _MOST_FAILURES: Final = 10
 
 
@@ -56,7 +55,7 @@ def run_plans(
         story = map(str, undisturbed.story)
         raise AssertionError("\n".join(["the undisturbed run fails already:", *wrong, *story]))
     first = () if workload.remembers else (LATE_PLAN,)
-    followed = itertools.chain(first, all_plans(len(undisturbed.writes), seed))
+    followed = itertools.chain(first, all_plans(Places.of(undisturbed), seed))
     chosen = iter([Plan.parse(replay)]) if replay else followed
     began, until = time.process_time(), time.monotonic() + seconds
     for plan in itertools.islice(chosen, plans):
@@ -69,20 +68,6 @@ def run_plans(
         if len(report.failures) == _MOST_FAILURES or time.monotonic() >= until:
             break
     return report
-
-
-def all_plans(writes: int, seed: int) -> Iterator[Plan]:
-    """The plans of a workload with so many writes: without end; the same for the same seed."""
-    singles = [Strike(write, what) for write in range(1, writes + 1) for what in WHATS]
-    for strike in singles:
-        yield Plan((strike,))
-    random = Random(seed)
-    while True:
-        count = random.choice((0, 1, 2, 2, 2, 3))
-        numbers = sorted(random.sample(range(1, writes + _MORE_WRITES + 1), count))
-        yield Plan(
-            tuple(Strike(number, random.choice(WHATS)) for number in numbers), random.randrange(1, 10**6)
-        )
 
 
 def _shrunk(

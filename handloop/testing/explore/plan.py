@@ -1,37 +1,62 @@
-"""What is done to a run: which fault strikes at which write of the operator, and how threads take turns."""
+"""What is done to a run: which fault strikes at which request of the operator, and how threads take turns."""
 
 from __future__ import annotations
 
 import re
-from typing import Final, NamedTuple
+from collections.abc import Mapping
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 CRASHES: Final = ("crash-before", "crash-after")
-REPLIES: Final = ("lost", "never-sent", "409", "429", "500", "503", "504")
-RIVALS: Final = ("rival-edit", "rival-delete", "rival-recreate", "rival-takes-name")
-VIEWS: Final = ("stale", "cut", "silent", "expired")
-WHATS: Final = (*CRASHES, *REPLIES, *RIVALS, *VIEWS)
+LOSSES: Final = ("lost", "never-sent", "timeout-before", "timeout-after")
+REFUSALS: Final = ("403", "404", "409", "422", "429", "500", "503", "504")
+RIVALS: Final = (
+    "rival-edit",
+    "rival-delete",
+    "rival-recreate",
+    "rival-takes-name",
+)
+VIEWS: Final = ("stale", "cut", "silent", "expired", "garbled", "twice", "rewound")
+Where: TypeAlias = Literal["", "r", "w"]
+WHATS: Final = (*CRASHES, *LOSSES, *REFUSALS, *RIVALS, *VIEWS)
+KINDS: Final[Mapping[Where, tuple[str, ...]]] = {
+    "": WHATS,
+    "r": ("lost", "timeout", "403", "410", "429", "500", "503", "504", "rewound"),
+    "w": ("lost", "410", "503", *VIEWS),
+}
+"""What can strike at a write, a read, and the opening of a watch."""
+
 LATE: Final = "late"
-_STRIKE: Final = re.compile(r"(\d+):([\w-]+)")
+_STRIKE: Final = re.compile(r"([rw]?)(\d+):([\w-]+)")
 
 
 class Strike(NamedTuple):
     """
-    One fault at one write.
+    One fault at one request.
 
-    write counts the operator's writes from 1, in all its processes, without Events and leases.
-    what: crash-before, crash-after: the process ends there, as by kill -9, and another one starts.
-    lost = carried out, and no answer; never-sent = not carried out. A number = the server refuses with it.
-    rival-edit = another client labels the object first; rival-delete, rival-recreate = deletes it, and makes
-    it again; rival-takes-name = has made an object of that name. stale = the operator's watches bring
-    nothing for 30 s; cut = they break; silent = they hang until the operator gives them up; expired = their
-    history is gone. late, at 0 alone = the operator starts after the last step of the users.
+    number counts the requests of that sort from 1, in all processes of the operator, without Events, leases
+    and discovery. where: "" = writes, r = reads (a get, or a page of a list), w = openings of a watch.
+
+    crash-before, crash-after: the process ends there, as by kill -9, and another one starts.
+    lost = carried out, and the connection breaks; never-sent = there was no connection. timeout-before,
+    timeout-after (at reads: timeout) = no answer comes until the deadline of the request, which is not, or
+    is, carried out. A number = the server refuses with it.
+
+    rival-edit = another client labels the object first. rival-delete, rival-recreate = it deletes it, and
+    makes it again. rival-takes-name = it has made an object of that name.
+
+    Of the watches of the process, or of the one that is opened: stale = they bring nothing for 30 s; cut =
+    they break; silent = they hang until the operator gives them up; expired = their history is gone; garbled
+    = a line is broken; twice = each watch event comes two times for 30 s; rewound = they end, and for 10 s
+    all reads see the past. late, at 0 alone = the operator starts after the last step of the
+    users.
     """
 
-    write: int
+    number: int
     what: str
+    where: Where = ""
 
     def __str__(self) -> str:
-        return f"{self.write}:{self.what}"
+        return f"{self.where}{self.number}:{self.what}"
 
 
 class Plan(NamedTuple):
@@ -44,19 +69,29 @@ class Plan(NamedTuple):
     def parse(cls, text: str) -> Plan:
         """The plan of a line that replays it. Raises: ValueError."""
         strikes, _, order = text.partition("/")
-        found = [_STRIKE.fullmatch(one) for one in strikes.split(",") if one]
-        if not all(match and match[2] in (*WHATS, LATE) for match in found) or not (order or "0").isdecimal():
+        found = [_parsed(one) for one in strikes.split(",") if one]
+        if None in found or not (order or "0").isdecimal():
             raise ValueError(f"{text!r} is no plan: 3:crash-after,5:lost/7 is one")
-        return cls(tuple(Strike(int(one[1]), one[2]) for one in found if one), int(order or 0))
+        return cls(tuple(one for one in found if one), int(order or 0))
 
     def __str__(self) -> str:
-        """`3:crash-after,5:lost/7`."""
+        """`3:crash-after,r5:lost/7`."""
         strikes = ",".join(map(str, self.strikes))
         return f"{strikes}/{self.order}" if self.order else strikes
 
-    def at(self, write: int) -> str:
-        """What strikes at a write, "" = nothing."""
-        return next((strike.what for strike in self.strikes if strike.write == write), "")
+    def at(self, number: int, where: Where = "") -> str:
+        """What strikes at a request, "" = nothing."""
+        found = (one.what for one in self.strikes if (one.number, one.where) == (number, where))
+        return next(found, "")
+
+
+def _parsed(text: str) -> Strike | None:
+    """One strike, None = it is none."""
+    match = _STRIKE.fullmatch(text)
+    if match is None:
+        return None
+    where: Where = match[1]  # type: ignore[assignment] # the pattern's
+    return Strike(int(match[2]), match[3], where) if match[3] in (*KINDS[where], LATE) else None
 
 
 LATE_PLAN: Final = Plan((Strike(0, LATE),))

@@ -11,7 +11,7 @@ from handloop.controller.cli.dry_set_up import DrySetUp
 from handloop.seams.quiet_logs import quiet_logs
 from handloop.testing.explore.cluster import RefusedError, VirtualCluster
 from handloop.testing.explore.end_state import end_state
-from handloop.testing.explore.plan import LATE, LATE_PLAN, Plan
+from handloop.testing.explore.plan import LATE, LATE_PLAN, Plan, Where
 from handloop.testing.explore.played import Journal, Played, State
 from handloop.testing.explore.process import Process
 from handloop.testing.explore.virtual_threads import VirtualThreads
@@ -78,6 +78,8 @@ class _Run:
             self.journal.died,
             [words for words in (broken(invariant, cluster) for invariant in invariants) if words],
             threads.switches,
+            self.journal.reads,
+            self.journal.watches,
         )
 
     def _settle(self) -> None:
@@ -98,13 +100,17 @@ class _Run:
 
     def _new_process(self) -> Process:
         self._processes += 1
-        name = f"process {self._processes}"
         return Process(
-            self._workload.set_up, self.cluster, self.journal, self._struck_here, self._crash, name=name
+            self._workload.set_up,
+            self.cluster,
+            self.journal,
+            self._struck_here,
+            self._crash,
+            number=self._processes,
         )
 
-    def _struck_here(self, kind: str, number: int) -> str:
-        return "" if kind else self.plan.at(number)
+    def _struck_here(self, kind: Where, number: int) -> str:
+        return self.plan.at(number, kind)
 
     def _crash(self, process: Process) -> None:
         """End a process; another one starts a second later. Never returns, in a thread of the process."""

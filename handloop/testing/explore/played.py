@@ -31,7 +31,7 @@ class Write(NamedTuple):
     """
     One write of the operator: number from 1, when, method and path, the answer's status (0 = none came).
 
-    struck = what the plan did to it.
+    struck = what the plan did to it; process = the number of the process that wrote.
     """
 
     number: int
@@ -40,6 +40,7 @@ class Write(NamedTuple):
     path: str
     status: int
     struck: str = ""
+    process: int = 1
 
     def __str__(self) -> str:
         return f"write {self.number}: {self.method} {self.path}: {self.status or 'no answer'}"
@@ -67,7 +68,8 @@ class Played(NamedTuple):
     story = lines in the order of time; states = the cluster at each settled() and in the end; busy = how many
     writes came in the last two minutes; made = how often a write at each path made an object; rivals = what
     rivals did; died = why a process ended by itself, "" = none did; broken = invariants of the author that do
-    not hold; switches = how often a thread was given the processor.
+    not hold; switches = how often a thread was given the processor. reads and watches = how
+    many of them there were.
     """
 
     plan: Plan
@@ -80,6 +82,8 @@ class Played(NamedTuple):
     died: str
     broken: list[str]
     switches: int
+    reads: int = 0
+    watches: int = 0
 
 
 class Journal:
@@ -90,6 +94,8 @@ class Journal:
         self.writes: list[Write] = []
         self.story: list[Told] = []
         self.rivals: list[Rival] = []
+        self.reads = 0
+        self.watches = 0
         self.died = ""
 
     def tell(self, who: str, words: str, write: int = 0) -> None:

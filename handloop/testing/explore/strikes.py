@@ -11,7 +11,11 @@ from handloop.testing.explore.cluster import RefusedError, VirtualCluster
 _KEPT: Final = ("name", "labels", "annotations", "finalizers", "ownerReferences")
 RIVAL: Final = "rival.example.com/was-here"
 _REASONS: Final = {
+    403: "Forbidden",
+    404: "NotFound",
     409: "Conflict",
+    410: "Expired",
+    422: "Invalid",
     429: "TooManyRequests",
     500: "InternalError",
     503: "ServiceUnavailable",

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
-
 import pytest
 
 from handloop.controller.foo.runnable import add_plain_foo
-from handloop.testing.explore.explorer import all_plans, run_plans
-from handloop.testing.explore.plan import WHATS, Plan
+from handloop.testing.explore.explorer import run_plans
 from handloop.testing.explore.workload import Invariant, applied, deleted
 from support.builders.workloads import FOO, foo_workload
 
@@ -41,16 +38,6 @@ def test_an_authors_invariant_is_judged() -> None:
     never = Invariant("never", lambda _: False)
     with pytest.raises(AssertionError, match="the undisturbed run fails already:\nnever"):
         run_plans(foo_workload(), plans=1, invariants=(never,))
-
-
-def test_the_plans_follow_from_the_seed() -> None:
-    """Each single strike first; then samples."""
-    first = list(itertools.islice(all_plans(4, 7), 200))
-    assert first == list(itertools.islice(all_plans(4, 7), 200))
-    assert first != list(itertools.islice(all_plans(4, 8), 200))
-    singles = {str(plan) for plan in first[: 4 * len(WHATS)]}
-    assert singles == {f"{write}:{what}" for write in range(1, 5) for what in WHATS}
-    assert all(Plan.parse(str(plan)) == plan for plan in first)
 
 
 def test_a_line_that_is_no_plan_is_refused() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from handloop.testing.explore import Workload
 from handloop.testing.explore.explorer import run_plans
-from handloop.testing.explore.plan import WHATS
+from handloop.testing.explore.plans import Places, single_plans
 from support.builders.workloads import MYAPP_LIFE, foo_workload
 
 NIGHTLY = int(os.environ.get("EXPLORED_PLANS", "2000"))
@@ -16,9 +16,9 @@ NIGHTLY = int(os.environ.get("EXPLORED_PLANS", "2000"))
 
 @pytest.mark.parametrize("workload", [foo_workload(), MYAPP_LIFE], ids=["foo", "myapp"])
 def test_every_single_strike_changes_nothing_in_the_end(workload: Workload) -> None:
-    """At each write of the undisturbed run, each of them; nor does an operator that starts late."""
+    """At each write of the undisturbed run, and each watch; nor does an operator that starts late."""
     undisturbed = run_plans(workload, plans=0).undisturbed
-    run_plans(workload, plans=1 + len(undisturbed.writes) * len(WHATS)).check()
+    run_plans(workload, plans=1 + len([*single_plans(Places.of(undisturbed))])).check()
 
 
 @pytest.mark.nightly

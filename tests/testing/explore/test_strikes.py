@@ -7,7 +7,7 @@ import json
 import pytest
 
 from handloop.testing.explore.cluster import VirtualCluster
-from handloop.testing.explore.plan import REPLIES
+from handloop.testing.explore.plan import KINDS, REFUSALS
 from handloop.testing.explore.strikes import RIVAL, answer_of, rival_acts, target_of
 from handloop.testing.explore.virtual_threads import VirtualThreads
 from support.builders.workloads import FOO
@@ -21,7 +21,7 @@ def test_a_write_has_its_object() -> None:
     assert target_of("DELETE", f"{foos}/a", None) == f"{foos}/a"
 
 
-@pytest.mark.parametrize("code", [int(one) for one in REPLIES if one.isdecimal()])
+@pytest.mark.parametrize("code", sorted({int(one) for one in (*REFUSALS, *KINDS["r"]) if one.isdecimal()}))
 def test_a_refusal_is_a_status(code: int) -> None:
     """With the code, and a reason that clients know."""
     answer = answer_of(code)

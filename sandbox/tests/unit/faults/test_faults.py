@@ -110,6 +110,14 @@ def test_lost_answers(server: LocalServer) -> None:
     assert _names(server) == ["a"]
 
 
+def test_a_watch_that_never_began_is_forgotten(server: LocalServer) -> None:
+    """No reader will ever take its lines."""
+    server.engine.faults.lose_answer(verbs=["watch"], count=1)
+    with pytest.raises(LostAnswerError):
+        server.watch(f"{_MAPS}?watch=1&allowWatchBookmarks=true")
+    assert server.engine.tick() is None
+
+
 def test_answers_that_never_come(server: LocalServer) -> None:
     """A named verb is carried out, or not, without an answer."""
     with server.engine.faults.silence(verbs=["create"]), pytest.raises(NoAnswerError):

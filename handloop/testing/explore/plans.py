@@ -1,0 +1,65 @@
+"""The plans of a workload: each single strike first, then pairs, triples and orders by chance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from random import Random
+from typing import Final, NamedTuple
+
+from handloop.testing.explore.plan import (
+    CRASHES,
+    KINDS,
+    LOSSES,
+    REFUSALS,
+    RIVALS,
+    VIEWS,
+    Plan,
+    Strike,
+    Where,
+)
+from handloop.testing.explore.played import Played
+
+_MORE: Final = 3
+"""So many requests after the last one of the undisturbed run may be struck, too: other strikes cause more."""
+
+_GROUPS: Final = (CRASHES, (*LOSSES, *REFUSALS), RIVALS, VIEWS)
+"""The kinds at writes, those first that most operators fail under."""
+
+
+class Places(NamedTuple):
+    """How many requests of each sort the undisturbed run makes."""
+
+    writes: int
+    reads: int = 0
+    watches: int = 0
+
+    @classmethod
+    def of(cls, undisturbed: Played) -> Places:
+        """Those of a run."""
+        return cls(len(undisturbed.writes), undisturbed.reads, undisturbed.watches)
+
+
+def single_plans(places: Places) -> Iterator[Plan]:
+    """Each kind of strike at each request: at writes, one group of kinds after the other, reads, watches."""
+    for group in _GROUPS:
+        yield from (Plan((Strike(n, what),)) for n in range(1, places.writes + 1) for what in group)
+    others: tuple[tuple[Where, int], ...] = (("r", places.reads), ("w", places.watches))
+    for where, count in others:
+        yield from (Plan((Strike(n, what, where),)) for n in range(1, count + 1) for what in KINDS[where])
+
+
+def all_plans(places: Places, seed: int) -> Iterator[Plan]:
+    """The plans of a workload: without end; the same for the same seed."""
+    yield from single_plans(places)
+    random = Random(seed)
+    while True:
+        chosen = [_chosen(places, random) for _ in range(random.choice((0, 1, 2, 2, 2, 3)))]
+        strikes = {(one.where, one.number): one for one in chosen}
+        yield Plan(tuple(strikes[at] for at in sorted(strikes)), random.randrange(1, 10**6))
+
+
+def _chosen(places: Places, random: Random) -> Strike:
+    """A strike by chance, mostly at a write; reads may come of another strike."""
+    sorts: tuple[tuple[Where, int], ...] = (("", places.writes), ("r", places.reads), ("w", places.watches))
+    where, count = random.choices(sorts, (6, 1, 1))[0]
+    return Strike(random.randint(1, count + _MORE), random.choice(KINDS[where]), where)

@@ -1,0 +1,149 @@
+"""The way of a process to the server, where the plan strikes."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, Final, Protocol
+
+from handloop.client.errors import ConnectionBroken, ConnectionRefused, DeadlineExceeded
+from handloop.client.http.response import Response, Stream
+from handloop.client.transport import REQUEST_SECONDS, ForwardingTransport, Transport
+from handloop.testing.explore.cluster import VirtualCluster
+from handloop.testing.explore.plan import CRASHES, LOSSES, VIEWS, Where
+from handloop.testing.explore.played import Journal, Rival, Write
+from handloop.testing.explore.strikes import answer_of, rival_acts, target_of
+from handloop.testing.explore.views import Views
+
+_READS: Final = ("GET", "HEAD")
+_EVENTS: Final = r"/api/v1/namespaces/[^/]+/events\b|/apis/events\.k8s\.io/"
+_DISCOVERY: Final = r"/(api|version|openapi|apis)\b(/v\d\w*$|/[^/]+/[^/]+$|$)"
+_UNCOUNTED: Final = re.compile(f"{_EVENTS}|/apis/coordination\\.k8s\\.io/|{_DISCOVERY}")
+
+
+class Striking(Protocol):
+    """A process, as its transport needs it; see Process."""
+
+    number: int
+    cluster: VirtualCluster
+    journal: Journal
+    struck_here: Callable[[Where, int], str]
+
+    @property
+    def name(self) -> str:
+        """What the story calls it."""
+
+    def check_alive(self) -> None:
+        """Raises: ConnectionBroken after its end."""
+
+    def crash(self) -> None:
+        """End it; never returns."""
+
+
+class StruckTransport(ForwardingTransport):
+    """The operator's way to the server: its writes, reads and watches are counted, and may be struck."""
+
+    def __init__(self, transport: Transport, process: Striking, agent: str) -> None:
+        """Args: agent = the User-Agent of the process."""
+        super().__init__(transport)
+        self._process = process
+        self._journal = process.journal
+        self._views = Views(process.cluster, agent)
+
+    def request(self, method: str, path: str, *, send_seconds: float = math.inf, **options: Any) -> Response:
+        """One request; a write is told, too."""
+        self._process.check_alive()
+        send = partial(super().request, method, path, send_seconds=send_seconds, **options)
+        if _UNCOUNTED.match(path):
+            return send()
+        return (self._read if method in _READS else self._write)(method, path, options, send)
+
+    def stream(self, method: str, path: str, **options: Any) -> Stream:
+        """A watch."""
+        self._process.check_alive()
+        self._journal.watches += 1
+        number = self._journal.watches
+        if what := self._process.struck_here("w", number):
+            self._tell(f"watch {number}, {path}", what)
+            self._views.strike_opening(what)
+        return super().stream(method, path, **options)
+
+    def _read(
+        self, method: str, path: str, options: Mapping[str, Any], send: Callable[[], Response]
+    ) -> Response:
+        self._journal.reads += 1
+        number = self._journal.reads
+        what = self._process.struck_here("r", number)
+        if not what:
+            return send()
+        self._tell(f"read {number}, {path}", what)
+        if what == "rewound":
+            self._views.strike_opening(what)
+            return send()
+        return self._answer(f"{method} {path}", what, options, send, unknown=False)
+
+    def _write(
+        self, method: str, path: str, options: Mapping[str, Any], send: Callable[[], Response]
+    ) -> Response:
+        journal = self._journal
+        number = len(journal.writes) + 1
+        struck = self._process.struck_here("", number)
+        write = Write(number, journal.threads.now, method, path, 0, struck, self._process.number)
+        journal.writes.append(write)
+
+        def sent() -> Response:
+            answer = send()
+            journal.writes[number - 1] = write._replace(status=answer.status)
+            return answer
+
+        if struck:
+            self._tell(f"write {number}, {method} {path}", struck, number)
+        answer = self._struck(write, options, sent)
+        journal.writes[number - 1] = write._replace(status=answer.status)
+        journal.tell(self._process.name, str(journal.writes[number - 1]), number)
+        self._views.wrote()
+        return answer
+
+    def _struck(self, write: Write, options: Mapping[str, Any], send: Callable[[], Response]) -> Response:
+        process, what = self._process, write.struck
+        if what.startswith("rival-"):
+            target = target_of(write.method, write.path, options.get("body"))
+            if rival_acts(process.cluster, what, target, options.get("body")):
+                process.journal.rivals.append(Rival(what, target, process.cluster.find(target)))
+        elif what in VIEWS:
+            self._views.strike(what)
+        elif what in CRASHES:
+            if what == "crash-after":
+                send()
+            process.crash()
+        elif what:
+            return self._answer(f"{write.method} {write.path}", what, options, send, unknown=True)
+        return send()
+
+    def _answer(
+        self,
+        request: str,
+        what: str,
+        options: Mapping[str, Any],
+        send: Callable[[], Response],
+        *,
+        unknown: bool,
+    ) -> Response:
+        """The server's refusal, or none. Args: unknown = the request may have had an effect. Raises: so."""
+        if what not in (*LOSSES, "timeout"):
+            return answer_of(int(what))
+        if what in ("lost", "timeout-after"):
+            send()
+        if what == "never-sent":
+            raise ConnectionRefused("connection refused", request=request)
+        if what == "lost":
+            raise ConnectionBroken("the connection broke", request=request, outcome_unknown=unknown)
+        seconds = options.get("timeout_seconds") or REQUEST_SECONDS
+        self._journal.threads.sleep(seconds)
+        words = f"no complete answer in {seconds:g} s"
+        raise DeadlineExceeded(words, request=request, outcome_unknown=unknown)
+
+    def _tell(self, where: str, what: str, write: int = 0) -> None:
+        self._journal.tell("plan", f"the plan strikes {where}: {what}", write)

@@ -1,0 +1,35 @@
+"""Which plans are played, and in which order."""
+
+from __future__ import annotations
+
+import itertools
+
+from handloop.testing.explore.plan import CRASHES, KINDS, Plan
+from handloop.testing.explore.plans import Places, all_plans, single_plans
+
+PLACES = Places(writes=4, reads=2, watches=1)
+
+
+def test_each_single_strike_comes_once() -> None:
+    """The crashes first; then the other kinds at writes, at reads, and at watches."""
+    singles = [str(plan) for plan in single_plans(PLACES)]
+    numbers = {"": range(1, 5), "r": range(1, 3), "w": range(1, 2)}
+    wanted = [
+        f"{where}{n}:{what}" for where, kinds in KINDS.items() for n in numbers[where] for what in kinds
+    ]
+    assert sorted(singles) == sorted(wanted)
+    assert singles[:8] == [f"{n}:{what}" for n in numbers[""] for what in CRASHES]
+    others = [one for one in singles if not one[0].isdecimal()]
+    assert singles[-len(others) :] == sorted(others, key=lambda one: one[0])
+
+
+def test_the_plans_follow_from_the_seed() -> None:
+    """First the singles; then samples of all sorts."""
+    count = len([*single_plans(PLACES)])
+    first, again, other = (list(itertools.islice(all_plans(PLACES, seed), count + 200)) for seed in (7, 7, 8))
+    assert first == again
+    assert first[:count] == other[:count]
+    assert first[count:] != other[count:]
+    assert {len(plan.strikes) for plan in first[count:]} == {0, 1, 2, 3}
+    assert {strike.where for plan in first[count:] for strike in plan.strikes} == {"", "r", "w"}
+    assert all(Plan.parse(str(plan)) == plan for plan in first)

@@ -1,0 +1,68 @@
+"""What the plan does to the requests of an operator, and what the operator does then."""
+
+from __future__ import annotations
+
+import pytest
+
+from handloop.testing.explore.plan import Plan
+from handloop.testing.explore.play import play
+from handloop.testing.explore.workload import applied
+from support.builders.workloads import FOO, MYAPP_LIFE, foo_workload
+
+POST = "POST /apis/apps/v1/namespaces/default/deployments"
+
+
+@pytest.mark.parametrize(
+    ("what", "statuses", "seconds"),
+    [
+        ("lost", [201], 0),
+        ("never-sent", [0, 201], 0),
+        ("timeout-before", [0, 201], 30),
+        ("timeout-after", [201], 0),
+        ("403", [403, 201], 0),
+        ("409", [409, 201], 0),
+        ("503", [503, 201], 0),
+        ("429", [429, 201], 1),
+        ("stale", [201], 0),
+    ],
+)
+def test_a_write_is_struck_once(what: str, statuses: list[int], seconds: int) -> None:
+    """And the operator finds its way; seconds = until its write was accepted."""
+    played = play(foo_workload(applied(FOO)), Plan.parse(f"1:{what}"))
+    writes = [write for write in played.writes if f"{write.method} {write.path}" == POST]
+    assert [write.status for write in writes] == statuses
+    assert writes[-1].at - writes[0].at == pytest.approx(seconds, abs=1)
+    assert played.busy == 0
+    assert len([told for told in played.story if told.who == "plan"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("plan", "reads", "watches"),
+    [
+        ("", 0, 2),
+        ("1:cut", 0, 4),
+        ("1:expired", 0, 4),
+        ("1:garbled", 0, 4),
+        ("1:silent", 4, 4),
+        ("1:rewound", 0, 4),
+        ("w1:503", 1, 3),
+        ("w1:lost", 1, 3),
+        ("w1:410", 0, 3),
+        ("w1:503,r1:lost", 2, 3),
+        ("w1:503,r1:410", 2, 3),
+        ("w1:503,r1:429", 2, 3),
+    ],
+)
+def test_the_operator_opens_and_reads_again(plan: str, reads: int, watches: int) -> None:
+    """A cut watch is opened again; a list that does not come as a watch is read by pages."""
+    played = play(foo_workload(applied(FOO)), Plan.parse(plan))
+    assert (played.reads, played.watches) == (reads, watches)
+    assert len(played.writes) == 3
+
+
+def test_objects_are_counted_that_an_apply_makes_and_events_are_not_writes() -> None:
+    """MyApp applies its children, and its Events are left out."""
+    played = play(MYAPP_LIFE, Plan())
+    assert played.made["/apis/apps/v1/namespaces/default/deployments/a"] == 1
+    assert played.made["/api/v1/namespaces/default/services/a"] == 1
+    assert not [write for write in played.writes if "/events" in write.path]
