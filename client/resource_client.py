@@ -7,9 +7,10 @@ object that does not fit its type still delivers the others.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 from urllib.parse import quote
 
 import msgspec
@@ -24,6 +25,9 @@ from handloop.client.decoding.watch_stream import EventDecoder, WatchStream, Wir
 from handloop.client.discovery import Discovery, Version
 from handloop.client.options import ListOptions
 from handloop.client.rest_client import Call, RESTClient
+
+# JSON has them in a text as they are; in YAML some are an error, others the end of a line
+_NOT_YAML: Final = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 
 T = TypeVar("T", bound=Object)
 K = TypeVar("K", bound=Kind)
@@ -162,6 +166,8 @@ class ResourceClient(Generic[T]):
         if force is not None:
             query["force"] = "true" if force else "false"
         body = patch if isinstance(patch, bytes) else msgspec.json.encode(patch, enc_hook=encode_hook)
+        if patch_type is PatchType.APPLY and not isinstance(patch, bytes):
+            body = _readable_as_yaml(body)
         call = self._call("patch", "PATCH", namespace, _named(name), subresource, query=query, body=body)
         return self._object(call._replace(headers={**call.headers, "Content-Type": str(patch_type)}))
 
@@ -245,6 +251,13 @@ class ResourceClient(Generic[T]):
 def _write_query(field_manager: str | None, *, dry_run: bool) -> dict[str, str]:
     query = {"fieldManager": field_manager} if field_manager else {}
     return query | {"dryRun": "All"} if dry_run else query
+
+
+def _readable_as_yaml(body: bytes) -> bytes:
+    """The same JSON, for a server that reads it as YAML, as it does with an apply."""
+    if body.isascii() and b"\x7f" not in body:
+        return body
+    return _NOT_YAML.sub(lambda found: f"\\u{ord(found[0]):04x}", body.decode()).encode()
 
 
 def _refuse_partial(obj: Object, verb: str) -> None:

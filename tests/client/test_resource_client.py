@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 import pytest
+import yaml
 
 from handloop.apis.apps_v1 import Deployment
 from handloop.apis.meta import LAST_APPLIED, Kind, ObjectMeta
@@ -190,6 +191,16 @@ def test_each_patch_type_has_its_media_type(
     assert rig.sent.method == "PATCH"
     assert rig.sent.headers["content-type"] == media_type
     assert rig.body() == patch
+
+
+def test_an_apply_is_json_that_yaml_reads_alike(rig: Rig) -> None:
+    """The server reads it as YAML, where DEL is an error and NEL ends a line; other patches stay alike."""
+    text = "x\x00\x1b\x7f\x85\x9f\u2028 \ufeff\uffff\N{FOX FACE}y"
+    rig.foos.patch("web", {"a": text}, namespace="ns", patch_type=PatchType.APPLY, field_manager="me")
+    assert rig.sent.body is not None
+    assert yaml.safe_load(rig.sent.body) == rig.body() == {"a": text}
+    rig.foos.patch("web", {"a": text}, namespace="ns")
+    assert b"\x7f" in (rig.sent.body or b"")
 
 
 def test_patch_options(rig: Rig) -> None:

@@ -98,3 +98,14 @@ def test_ci_installs_no_package_without_a_lock() -> None:
     assert all(re.search(r"npm ci .*--prefix tools/pyright", one) for one in ran)
     packages = json.loads((ROOT / "tools/pyright/package-lock.json").read_text(encoding="utf-8"))["packages"]
     assert all(package.get("integrity") for path, package in packages.items() if path)
+
+
+def test_every_action_is_a_commit_and_an_image_has_its_parts_list() -> None:
+    """A tag could be moved; ours stand in this repository. A release says what is in its image."""
+    texts = [path.read_text(encoding="utf-8") for path in (ROOT / ".github").rglob("*.yaml")]
+    used = re.findall(r"uses: +(\S+)", "\n".join(texts))
+    assert used
+    assert [one for one in used if not re.search(r"^\./|@[0-9a-f]{40}$", one)] == []
+    pushed = [text for text in texts if "buildx build --push" in text]
+    assert pushed
+    assert all("--sbom=true --provenance=mode=max" in text for text in pushed)

@@ -1,13 +1,17 @@
 from __future__ import annotations
 
 import math
+import re
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
 from handloop.seams.clock import REAL_CLOCK
 from support.checks.threads import Background, Waits
+
+ROOT = Path(__file__).parents[2]
 
 
 def wait_until_notified(
@@ -30,6 +34,18 @@ def test_the_real_clock_is_the_machines() -> None:
 
     assert before[0] <= now <= REAL_CLOCK.now()
     assert before[1] - 1 <= unix <= time.time() + 1
+
+
+def test_wall_time_is_read_in_one_place() -> None:
+    """Besides log lines: so a jump of the time of day can end no wait and no lease."""
+    packages = ("apis", "client", "workqueue", "informers", "controller", "handloop/seams")
+    readers = {
+        str(path.relative_to(ROOT))
+        for package in packages
+        for path in (ROOT / package).rglob("*.py")
+        if re.search(r"\b(time\.time(_ns)?|datetime\.(now|utcnow|today))\(", path.read_text("utf-8"))
+    }
+    assert readers == {"handloop/seams/clock.py", "controller/cli/logs.py"}
 
 
 @pytest.mark.skipif(not hasattr(time, "CLOCK_BOOTTIME"), reason="no clock here counts sleep")

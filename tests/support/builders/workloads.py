@@ -55,6 +55,8 @@ def foo_workload(*steps: Step, add: Callable[..., object] = add_foo) -> Workload
     return Workload(set_up, steps or LIFE, settle_seconds=180)
 
 
+FOO_LIFE: Final = foo_workload()
+
 MYAPP: dict[str, Any] = {
     "apiVersion": MyApp.resource.api_version,
     "kind": "MyApp",
@@ -62,17 +64,26 @@ MYAPP: dict[str, Any] = {
     "spec": {"image": "nginx:1.27", "replicas": 2},
 }
 AUTOSCALED = {"spec": {"autoScaling": {"enabled": True, "minReplicas": 1, "maxReplicas": 3}}}
-MYAPP_LIFE = Workload(
-    lambda manager: add_myapp(manager, workers=2),
-    [
-        applied(MYAPP),
-        changed(MYAPP, {"spec": {"replicas": 3}}),
-        settled(),  # from here on the autoscaler has the replicas, as they are then
-        changed(MYAPP, AUTOSCALED),
-        settled(),
-        deleted(MYAPP),
-    ],
-    settle_seconds=180,
+
+
+def myapp_workload(*steps: Step) -> Workload:
+    """A workload of the MyApp controller."""
+    return Workload(lambda manager: add_myapp(manager, workers=2), steps, settle_seconds=180)
+
+
+MYAPP_UNSCALED: Final = myapp_workload(
+    applied(MYAPP | {"spec": MYAPP["spec"] | AUTOSCALED["spec"]}),
+    settled(),
+    changed(MYAPP, {"spec": {"autoScaling": None}}),
+)
+"""The autoscaler is switched off: it is the one child that is deleted."""
+MYAPP_LIFE = myapp_workload(
+    applied(MYAPP),
+    changed(MYAPP, {"spec": {"replicas": 3}}),
+    settled(),  # from here on the autoscaler has the replicas, as they are then
+    changed(MYAPP, AUTOSCALED),
+    settled(),
+    deleted(MYAPP),
 )
 MEMCACHED: Final = {
     "apiVersion": "cache.example.com/v1",

@@ -89,6 +89,17 @@ def test_head_has_no_body() -> None:
             assert (answer.status, answer.read()) == (200, b"")
 
 
+def test_only_reads_are_answered() -> None:
+    """Whatever else is asked, no page is made."""
+    server = PageServer("127.0.0.1", 0, {"/p": lambda _: (200, TEXT, b"seen")}, purpose="metrics")
+    server.start()
+    try:
+        for method in ("POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"):
+            assert b" 501 " in ask(server, f"{method} /p HTTP/1.1\r\nHost: localhost")
+    finally:
+        server.stop()
+
+
 def test_a_taken_port_is_known_before_anything_starts() -> None:
     """The constructor raises and names the purpose and, on Linux, the process."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
