@@ -5,6 +5,7 @@ Every crash point of a controller, explored: it needs the extra `explore`.
 """
 
 from handloop.testing.explore.exploration import Exploration, explore
+from handloop.testing.explore.generated import generated
 from handloop.testing.explore.report import Failure, Report
 from handloop.testing.explore.workload import Invariant, Step, Workload, applied, changed, deleted, settled
 
@@ -19,5 +20,6 @@ __all__ = [
     "changed",
     "deleted",
     "explore",
+    "generated",
     "settled",
 ]

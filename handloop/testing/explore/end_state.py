@@ -11,8 +11,18 @@ from handloop.testing.explore.strikes import RIVAL
 
 _METADATA: Final = ("annotations", "finalizers", "deletionTimestamp")
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
-# chosen by the server, or counted by it
-_COUNTED: Final = ("resourceVersion", "uid", "observedGeneration", "clusterIP", "clusterIPs", "nodePort")
+_REVISION: Final = "deployment.kubernetes.io/revision"
+# chosen by the server, or counted by it; the policy follows the tag of the first image
+_COUNTED: Final = (
+    "resourceVersion",
+    "uid",
+    "observedGeneration",
+    "clusterIP",
+    "clusterIPs",
+    "nodePort",
+    _REVISION,
+    "imagePullPolicy",
+)
 
 
 def end_state(
@@ -34,7 +44,7 @@ def end_state(
 
 def _plain(obj: dict[str, Any], *, with_status: bool) -> dict[str, Any]:
     metadata = obj["metadata"]
-    kept = {key: metadata[key] for key in _METADATA if metadata.get(key)}
+    kept = {key: _without_counts(metadata[key]) for key in _METADATA if metadata.get(key)}
     kept["owners"] = [f"{one['kind']} {one['name']}" for one in metadata.get("ownerReferences", ())]
     kept["labels"] = {key: value for key, value in metadata.get("labels", {}).items() if key != RIVAL}
     left_out = {"metadata", "apiVersion", "kind"} | (set() if with_status else {"status"})

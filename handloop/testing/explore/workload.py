@@ -61,21 +61,21 @@ def broken(invariant: Invariant, cluster: VirtualCluster) -> str:
 
 def applied(manifest: Manifest) -> Step:
     """Create an object."""
-    document = _document(manifest)
+    document = document_of(manifest)
     words = f"create {_words(document)}"
     return Step(words, lambda cluster: cluster.send("POST", cluster.path_of(document, named=False), document))
 
 
 def changed(manifest: Manifest, patch: Mapping[str, Any]) -> Step:
     """Change an object by a merge patch."""
-    document = _document(manifest)
+    document = document_of(manifest)
     words = f"change {_words(document)}"
     return Step(words, lambda cluster: cluster.send("PATCH", cluster.path_of(document), patch))
 
 
 def deleted(manifest: Manifest, *, propagation: str = "Background") -> Step:
     """Delete an object. Args: propagation is Background, Foreground or Orphan."""
-    document = _document(manifest)
+    document = document_of(manifest)
     body = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": propagation}
     words = f"delete {_words(document)}"
     return Step(words, lambda cluster: cluster.send("DELETE", cluster.path_of(document), body))
@@ -86,7 +86,8 @@ def settled() -> Step:
     return Step("wait", None)
 
 
-def _document(manifest: Manifest) -> dict[str, Any]:
+def document_of(manifest: Manifest) -> dict[str, Any]:
+    """A manifest as JSON has it: a copy."""
     if isinstance(manifest, Kind):
         decoded: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(manifest, enc_hook=encode_hook))
         return decoded

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
-from handloop.testing.explore import Workload
+from handloop.controller.foo.types import Foo
+from handloop.controller.myapp.types import MyApp
+from handloop.testing.explore import Step, Workload, deleted, generated
 from handloop.testing.explore.explorer import run_plans
+from handloop.testing.explore.plan import LATE_PLAN
 from handloop.testing.explore.plans import Places, single_plans
-from support.builders.workloads import MYAPP_LIFE, foo_workload
+from support.builders.workloads import FOO, MYAPP, MYAPP_LIFE, foo_workload
 
 NIGHTLY = int(os.environ.get("EXPLORED_PLANS", "2000"))
 
@@ -19,6 +24,48 @@ def test_every_single_strike_changes_nothing_in_the_end(workload: Workload) -> N
     """At each write of the undisturbed run, and each watch; nor does an operator that starts late."""
     undisturbed = run_plans(workload, plans=0).undisturbed
     run_plans(workload, plans=1 + len([*single_plans(Places.of(undisturbed))])).check()
+
+
+def foo_steps(seed: int) -> list[Step]:
+    """A Foo's; as upstream, a new deploymentName leaves the Deployment of the old one until the Foo goes."""
+    renamed = [*generated(Foo, FOO, seed=seed), deleted(FOO)]
+    return renamed if seed % 2 else generated(Foo, FOO, seed=seed, leave=("deploymentName",))
+
+
+def myapp_steps(seed: int) -> list[Step]:
+    """A MyApp's."""
+    return generated(MyApp, MYAPP, seed=seed)
+
+
+def assert_ends_by_the_last_state(
+    workload: Workload, steps_of: Callable[[int], list[Step]], seed: int
+) -> None:
+    """What was before the last step changes nothing."""
+    run_plans(replace(workload, steps=steps_of(seed)), replay=str(LATE_PLAN)).check()
+
+
+STEPS = pytest.mark.parametrize(
+    ("workload", "steps_of"), [(foo_workload(), foo_steps), (MYAPP_LIFE, myapp_steps)], ids=["foo", "myapp"]
+)
+
+
+@STEPS
+@pytest.mark.parametrize("seed", [1, 2])
+def test_what_users_wanted_before_changes_nothing(
+    workload: Workload, steps_of: Callable[[int], list[Step]], seed: int
+) -> None:
+    """Any values that the server takes, and back: the end is that of creating the sample."""
+    assert_ends_by_the_last_state(workload, steps_of, seed)
+
+
+@pytest.mark.nightly
+@STEPS
+def test_nothing_of_five_hundred_stories_is_left(
+    workload: Workload, steps_of: Callable[[int], list[Step]]
+) -> None:
+    """Others than by day."""
+    for seed in range(3, 503):
+        assert_ends_by_the_last_state(workload, steps_of, seed)
 
 
 @pytest.mark.nightly

@@ -1,0 +1,102 @@
+"""Values that an OpenAPI schema of a CRD allows, mostly those at its bounds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from random import Random
+from typing import Any, Final
+
+Schema = Mapping[str, Any]
+
+_WORDS: Final = (
+    *("a", "b", "a-b", "A", "1", "", "10m", "1Gi", "0.5", "1h", "a.example.com", "https://a.example.com/b"),
+    *("/a", "a@example.com", "nginx:1.27", "10.0.0.0/8", "10.0.0.1", "*/5 * * * *", "v1", "A_B"),
+    *("2024-01-01T00:00:00Z", "00000000-0000-4000-8000-000000000000", "b" * 63),
+)
+_FEW: Final = 10
+"""Of numbers only so many above the least: for some of them the cluster makes pods."""
+_HALF: Final = 0.5
+
+
+class _NoValueError(Exception):
+    """A schema allows no value that this module knows."""
+
+
+def other_values(schema: Schema, present: Any, random: Random) -> list[Any]:
+    """Values that are not the present one; none where this module knows no other."""
+    try:
+        return [value for value in _values(schema, random) if value != present]
+    except _NoValueError:
+        return []
+
+
+def _values(schema: Schema, random: Random) -> Sequence[Any]:
+    if "enum" in schema:
+        return tuple(schema["enum"])
+    if schema.get("x-kubernetes-int-or-string"):
+        return (0, 1, "1", "50%")
+    made: Sequence[Any]
+    match schema.get("type"):
+        case "boolean":
+            made = (False, True)
+        case "integer" | "number":
+            made = _numbers(schema)
+        case "string":
+            made = [word for word in _WORDS if _fits(word, schema)]
+        case "array":
+            made = _lists(schema, random)
+        case _:
+            made = [_fields(schema, random) for _ in range(2)]
+    if not made:
+        raise _NoValueError(f"nothing is known that fits {dict(schema)}")
+    return made
+
+
+def _numbers(schema: Schema) -> list[int]:
+    least = int(schema.get("minimum", 0)) + bool(schema.get("exclusiveMinimum"))
+    most = int(schema.get("maximum", least + _FEW)) - bool(schema.get("exclusiveMaximum"))
+    multiple = schema.get("multipleOf", 1)
+    wanted = {least, least + 1, least + 2, min(most, least + _FEW)} | {-least, 0}
+    return sorted(one for one in wanted if least <= one <= most and one % multiple == 0)
+
+
+def _fits(word: str, schema: Schema) -> bool:
+    if not schema.get("minLength", 0) <= len(word) <= schema.get("maxLength", len(word)):
+        return False
+    try:
+        return re.search(schema.get("pattern", "").replace(r"\z", r"\Z"), word) is not None
+    except re.error:  # Go's; the server is asked
+        return True
+
+
+def _lists(schema: Schema, random: Random) -> list[list[Any]]:
+    """Lists of one and two, and the empty one; entries of a map or a set are different."""
+    least, most = schema.get("minItems", 0), schema.get("maxItems", 2)
+    keys = schema.get("x-kubernetes-list-map-keys", ())
+    made: dict[str, Any] = {}
+    for _ in range(_FEW):
+        entry = _some_value(schema["items"], random)
+        made.setdefault(str([entry.get(key) for key in keys] if keys else entry), entry)
+    entries = list(made.values())
+    return [entries[:count] for count in range(least, max(least, min(most, 2)) + 1) if count <= len(entries)]
+
+
+def _fields(schema: Schema, random: Random) -> dict[str, Any]:
+    """An object: its required fields, and half of the others; of a map one entry."""
+    made, required = {}, schema.get("required", ())
+    for name, inner in schema.get("properties", {}).items():
+        if name in required:
+            made[name] = _some_value(inner, random)
+        elif random.random() < _HALF:
+            with suppress(_NoValueError):
+                made[name] = _some_value(inner, random)
+    inner = schema.get("additionalProperties")
+    if isinstance(inner, Mapping) and random.random() < _HALF:
+        made["a"] = _some_value(inner, random)
+    return made
+
+
+def _some_value(schema: Schema, random: Random) -> Any:
+    return random.choice(_values(schema, random))
