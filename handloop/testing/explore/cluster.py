@@ -10,7 +10,7 @@ from handloop.apis.crd import custom_resource_definition
 from handloop.apis.meta import Kind
 from handloop.client.errors import ConnectionBroken, DeadlineExceeded, StreamClosed
 from handloop.client.transport import Transport
-from handloop.testing.explore.virtual_threads import VirtualClock, VirtualThreads
+from handloop.testing.explore.virtual_threads import VirtualClock, VirtualThread, VirtualThreads
 from handloop_sandbox.server import Sandbox
 
 Object = dict[str, Any]
@@ -81,7 +81,22 @@ class VirtualCluster:
             while not done():
                 self._threads.sleep(1.0)
 
-        self._threads.spawn(name, run)
+        self._start(name, run)
+
+    def later(self, name: str, seconds: float, act: Callable[[], object]) -> None:
+        """Have a client do something after some seconds."""
+
+        def run() -> None:
+            self._threads.sleep(seconds)
+            act()
+
+        self._start(name, run)
+
+    def _start(self, name: str, run: Callable[[], None]) -> None:
+        thread = VirtualThread(self._threads, target=run, name=name)
+        # not that of the thread which asks: it would end with it
+        thread.process = self
+        thread.start()
 
     def path_of(self, manifest: Mapping[str, Any], *, named: bool = True) -> str:
         """The path of a manifest's object, or of its collection."""

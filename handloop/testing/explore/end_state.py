@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final
 
 from handloop.testing.explore.cluster import VirtualCluster
-from handloop.testing.explore.strikes import RIVAL
+from handloop.testing.explore.rivals import RIVAL
 
 _METADATA: Final = ("annotations", "finalizers", "deletionTimestamp")
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")

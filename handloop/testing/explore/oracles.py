@@ -51,7 +51,7 @@ def ends_as_undisturbed(undisturbed: Played, played: Played) -> Iterator[str]:
         when = "in the end" if number == len(played.states) else f"at settled() {number}"
         expected = dict(good.objects)
         for rival, left in zip(played.rivals, state.left, strict=False):
-            if rival.what == "rival-delete" and left is None:
+            if rival.what in ("rival-delete", "rival-finalizer") and left is None:
                 _take_away(expected, rival.target)
         yield from _compared(expected, state.objects, when)
 

@@ -12,12 +12,15 @@ REFUSALS: Final = ("403", "404", "409", "422", "429", "500", "503", "504")
 RIVALS: Final = (
     "rival-edit",
     "rival-delete",
+    "rival-finalizer",
     "rival-recreate",
     "rival-takes-name",
+    "rival-owner",
+    "rival-scale",
 )
 VIEWS: Final = ("stale", "cut", "silent", "expired", "garbled", "twice", "rewound")
 Where: TypeAlias = Literal["", "r", "w"]
-WHATS: Final = (*CRASHES, *LOSSES, *REFUSALS, *RIVALS, *VIEWS)
+WHATS: Final = (*CRASHES, "pause", *LOSSES, *REFUSALS, *RIVALS, *VIEWS)
 KINDS: Final[Mapping[Where, tuple[str, ...]]] = {
     "": WHATS,
     "r": ("lost", "timeout", "403", "410", "429", "500", "503", "504", "rewound"),
@@ -36,13 +39,16 @@ class Strike(NamedTuple):
     number counts the requests of that sort from 1, in all processes of the operator, without Events, leases
     and discovery. where: "" = writes, r = reads (a get, or a page of a list), w = openings of a watch.
 
-    crash-before, crash-after: the process ends there, as by kill -9, and another one starts.
+    crash-before, crash-after: the process ends there, as by kill -9, and another one starts. pause = it
+    stops before the write, as by SIGSTOP, and goes on with it 20 s later.
     lost = carried out, and the connection breaks; never-sent = there was no connection. timeout-before,
     timeout-after (at reads: timeout) = no answer comes until the deadline of the request, which is not, or
     is, carried out. A number = the server refuses with it.
 
     rival-edit = another client labels the object first. rival-delete, rival-recreate = it deletes it, and
-    makes it again. rival-takes-name = it has made an object of that name.
+    makes it again. rival-finalizer = it deletes it under a finalizer, which it removes 20 s later.
+    rival-owner = for 20 s the controller of the object is another one. rival-scale = it sets the replicas of
+    a Deployment. rival-takes-name = it has made an object of that name.
 
     Of the watches of the process, or of the one that is opened: stale = they bring nothing for 30 s; cut =
     they break; silent = they hang until the operator gives them up; expired = their history is gone; garbled

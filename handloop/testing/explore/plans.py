@@ -22,7 +22,7 @@ from handloop.testing.explore.played import Played
 _MORE: Final = 3
 """So many requests after the last one of the undisturbed run may be struck, too: other strikes cause more."""
 
-_GROUPS: Final = (CRASHES, (*LOSSES, *REFUSALS), RIVALS, VIEWS)
+_GROUPS: Final = (CRASHES, (*LOSSES, *REFUSALS), RIVALS, ("pause", *VIEWS))
 """The kinds at writes, those first that most operators fail under."""
 
 

@@ -93,8 +93,8 @@ class _Run:
         try:
             do(self.cluster)
         except RefusedError as error:
-            # after a rival's deletion, or before the operator starts, there may be nothing to change
-            if self.plan != LATE_PLAN and not any(one.what == "rival-delete" for one in self.journal.rivals):
+            # after a rival's act, or before the operator starts, there may be nothing to change
+            if self.plan != LATE_PLAN and not self.journal.rivals:
                 raise
             self.journal.tell("server", f"the server refuses: {error}")
 

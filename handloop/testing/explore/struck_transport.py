@@ -14,9 +14,11 @@ from handloop.client.transport import REQUEST_SECONDS, ForwardingTransport, Tran
 from handloop.testing.explore.cluster import VirtualCluster
 from handloop.testing.explore.plan import CRASHES, LOSSES, VIEWS, Where
 from handloop.testing.explore.played import Journal, Rival, Write
-from handloop.testing.explore.strikes import answer_of, rival_acts, target_of
+from handloop.testing.explore.rivals import Rivals
+from handloop.testing.explore.strikes import answer_of, target_of
 from handloop.testing.explore.views import Views
 
+PAUSE_SECONDS: Final = 20.0
 _READS: Final = ("GET", "HEAD")
 _EVENTS: Final = r"/api/v1/namespaces/[^/]+/events\b|/apis/events\.k8s\.io/"
 _DISCOVERY: Final = r"/(api|version|openapi|apis)\b(/v\d\w*$|/[^/]+/[^/]+$|$)"
@@ -51,6 +53,7 @@ class StruckTransport(ForwardingTransport):
         self._process = process
         self._journal = process.journal
         self._views = Views(process.cluster, agent)
+        self._rivals = Rivals(process.cluster, process.journal.tell)
 
     def request(self, method: str, path: str, *, send_seconds: float = math.inf, **options: Any) -> Response:
         """One request; a write is told, too."""
@@ -110,10 +113,14 @@ class StruckTransport(ForwardingTransport):
         process, what = self._process, write.struck
         if what.startswith("rival-"):
             target = target_of(write.method, write.path, options.get("body"))
-            if rival_acts(process.cluster, what, target, options.get("body")):
+            if self._rivals.act(what, target, options.get("body")):
                 process.journal.rivals.append(Rival(what, target, process.cluster.find(target)))
+            else:
+                process.journal.tell("rival", "the rival has nothing to do there")
         elif what in VIEWS:
             self._views.strike(what)
+        elif what == "pause":
+            process.journal.threads.pause(PAUSE_SECONDS)
         elif what in CRASHES:
             if what == "crash-after":
                 send()

@@ -72,6 +72,7 @@ class VirtualThreads:
         self._count = itertools.count(1)
         self._threads: dict[greenlet, VirtualThread] = {}
         self._calls: list[Callable[[], None]] = []
+        self._paused: dict[object, float] = {}
         self._main = VirtualThread(self, name="MainThread")
         self._before: dict[str, Any] = {}
         self._factory: locks.LockFactory | None = None
@@ -143,6 +144,11 @@ class VirtualThreads:
     def park(self) -> None:
         """Wait for ever."""
         self.wait(_Wait(), None)
+
+    def pause(self, seconds: float) -> None:
+        """Stop all threads of the process of the thread that runs for so long, as by SIGSTOP."""
+        self._paused[self.current_thread().process] = self.now + seconds
+        self.sleep(seconds)
 
     def threads(self) -> list[VirtualThread]:
         """Those that were started and have not ended."""
@@ -222,7 +228,7 @@ class VirtualThreads:
         """Let one thread run, or time move on. Returns: False when nothing happens before `until`."""
         if self._ready:
             self.switches += 1
-            self._next().switch()
+            self._give_turn(self._next())
             while self._calls:
                 self._calls.pop(0)()
             return True
@@ -239,6 +245,16 @@ class VirtualThreads:
         if until < math.inf:
             self.now = max(self.now, until)
         return False
+
+    def _give_turn(self, found: greenlet) -> None:
+        thread = self._threads.get(found, self._main)
+        until = self._paused.get(thread.process, self.now)
+        if until <= self.now:
+            found.switch()
+        else:
+            waits = _Wait()
+            waits.thread = found
+            heapq.heappush(self._timers, (until, next(self._count), waits))
 
     def _next(self) -> greenlet:
         if self._order is None or len(self._ready) == 1:

@@ -8,7 +8,7 @@ from handloop.apis.apps_v1 import Deployment
 from handloop.controller.foo.types import Foo
 from handloop.testing.explore.cluster import VirtualCluster
 from handloop.testing.explore.end_state import end_state
-from handloop.testing.explore.strikes import RIVAL
+from handloop.testing.explore.rivals import RIVAL
 from support.builders.workloads import FOO
 
 

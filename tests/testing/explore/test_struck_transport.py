@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from handloop.testing.explore.plan import Plan
+from handloop.testing.explore.plan import RIVALS, Plan
 from handloop.testing.explore.play import play
 from handloop.testing.explore.workload import applied
-from support.builders.workloads import FOO, MYAPP_LIFE, foo_workload
+from support.builders.workloads import FOO, LIFE, MYAPP_LIFE, foo_workload
 
 POST = "POST /apis/apps/v1/namespaces/default/deployments"
 
@@ -23,6 +23,7 @@ POST = "POST /apis/apps/v1/namespaces/default/deployments"
         ("409", [409, 201], 0),
         ("503", [503, 201], 0),
         ("429", [429, 201], 1),
+        ("pause", [201], 0),
         ("stale", [201], 0),
     ],
 )
@@ -36,6 +37,21 @@ def test_a_write_is_struck_once(what: str, statuses: list[int], seconds: int) ->
     assert len([told for told in played.story if told.who == "plan"]) == 1
 
 
+def test_a_paused_process_goes_on_with_its_write() -> None:
+    """The second one at 21 s; none of its threads does anything for 20 s."""
+    played = play(foo_workload(applied(FOO)), Plan.parse("2:pause"))
+    assert [told.at for told in played.story if told.write] == pytest.approx([21, 21, 41, 41], abs=0.1)
+
+
+@pytest.mark.parametrize("what", [one for one in RIVALS if one != "rival-takes-name"])
+def test_the_operator_finds_its_way_after_a_rival(what: str) -> None:
+    """The scaling of the Deployment is refused; then it is done on what is there."""
+    played = play(foo_workload(*LIFE[:-1]), Plan.parse(f"4:{what}"))
+    assert played.writes[3].status in (404, 409)
+    assert [(one.what, one.target) for one in played.rivals] == [(what, f"{POST.split()[1]}/a")]
+    assert played.states[-1].objects["Deployment default/a"]["spec"]["replicas"] == 3
+
+
 @pytest.mark.parametrize(
     ("plan", "reads", "watches"),
     [
@@ -43,7 +59,6 @@ def test_a_write_is_struck_once(what: str, statuses: list[int], seconds: int) ->
         ("1:cut", 0, 4),
         ("1:expired", 0, 4),
         ("1:garbled", 0, 4),
-        ("1:silent", 4, 4),
         ("1:rewound", 0, 4),
         ("w1:503", 1, 3),
         ("w1:lost", 1, 3),

@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from handloop.seams.locks import new_condition, new_lock
-from handloop.testing.explore.virtual_threads import DeadlockError, VirtualThreads
+from handloop.testing.explore.virtual_threads import DeadlockError, VirtualThread, VirtualThreads
 
 
 def test_a_day_passes_in_a_moment_and_in_order() -> None:
@@ -161,3 +161,27 @@ def test_a_world_leaves_nothing_behind() -> None:
     assert made == [real]
     assert (threading.Lock, threading.Event, threading.Thread) == before
     assert threads.threads() == []
+
+
+def test_a_paused_process_stands_still_and_its_waits_go_on() -> None:
+    """Another process works meanwhile."""
+    with VirtualThreads() as threads:
+        seen: list[tuple[str, int]] = []
+
+        def wait(name: str, seconds: float) -> None:
+            threads.sleep(seconds)
+            seen.append((name, round(threads.now)))
+
+        def pause() -> None:
+            threads.spawn("short", lambda: wait("short", 5))
+            threads.spawn("long", lambda: wait("long", 30))
+            threads.sleep(1)
+            threads.pause(20)
+            seen.append(("pause", round(threads.now)))
+
+        for process, target in (("one", pause), ("two", lambda: wait("other", 5))):
+            thread = VirtualThread(threads, target=target)
+            thread.process = process
+            thread.start()
+        threads.run_for(60)
+        assert seen == [("other", 5), ("pause", 21), ("short", 21), ("long", 30)]
