@@ -18,7 +18,7 @@ RIVALS: Final = (
     "rival-owner",
     "rival-scale",
 )
-VIEWS: Final = ("stale", "cut", "silent", "expired", "garbled", "twice", "rewound")
+VIEWS: Final = ("stale", "missed", "cut", "silent", "expired", "garbled", "twice", "rewound")
 Where: TypeAlias = Literal["", "r", "w"]
 WHATS: Final = (*CRASHES, "pause", *LOSSES, *REFUSALS, *RIVALS, *VIEWS)
 KINDS: Final[Mapping[Where, tuple[str, ...]]] = {
@@ -50,11 +50,12 @@ class Strike(NamedTuple):
     rival-owner = for 20 s the controller of the object is another one. rival-scale = it sets the replicas of
     a Deployment. rival-takes-name = it has made an object of that name.
 
-    Of the watches of the process, or of the one that is opened: stale = they bring nothing for 30 s; cut =
-    they break; silent = they hang until the operator gives them up; expired = their history is gone; garbled
-    = a line is broken; twice = each watch event comes two times for 30 s; rewound = they end, and for 10 s
-    all reads see the past. late, at 0 alone = the operator starts after the last step of the
-    users.
+    Of the watches of the process, or of the one that is opened: stale = they bring nothing for 30 s; missed =
+    nor do they after that, since their history is gone; cut = they break; silent = they hang until the
+    operator gives them up; expired = their history is gone; garbled = a line is broken; twice = each watch
+    event comes two times for 30 s; rewound = they end, and for 10 s all reads see the past.
+
+    late, at 0 alone = the operator starts after the last step of the users.
     """
 
     number: int

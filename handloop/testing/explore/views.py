@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from handloop.testing.explore.cluster import VirtualCluster
+from handloop_sandbox.faults.injection import Injection
 
 BLIND_SECONDS: Final = 30.0
 REWOUND_SECONDS: Final = 10.0
@@ -56,6 +57,9 @@ class Views:
                 faults.delay_watches(None, seconds=BLIND_SECONDS, **where)
             case "silent":
                 faults.delay_watches(None, **where)
+            case "missed":
+                held = faults.delay_watches(None, **where)
+                self._cluster.later("views", BLIND_SECONDS, lambda: self._expire(held))
             case "cut":
                 faults.drop_watches("cut", **where)
             case "expired":
@@ -64,6 +68,11 @@ class Views:
                 faults.distort_watches("garble", **where)
             case "twice":
                 faults.distort_watches("repeat", seconds=BLIND_SECONDS, **where)
+
+    def _expire(self, held: Injection) -> None:
+        """What was held back never comes: the watches are told that their history is gone."""
+        self._cluster.sandbox.faults.expire(only_open=True, **self._mine)
+        held.clear()
 
     def _rewind(self, **which: Any) -> None:
         changes = self._cluster.version - self._past

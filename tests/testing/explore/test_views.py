@@ -18,6 +18,7 @@ AGENT = "operator/1"
 SEEN = {
     "stale": "ADDED a late",
     "silent": "DeadlineExceeded",
+    "missed": "ERROR 410 late",
     "cut": "ConnectionBroken",
     "expired": "ERROR 410",
     "garbled": "broken",
