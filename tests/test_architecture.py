@@ -27,7 +27,7 @@ MAY_IMPORT: Final = {
     "controller": {*_STACK, "kinds"},
     SANDBOX: {"apis", SANDBOX},
     "walkthrough": {*_STACK, SANDBOX, "kinds", "walkthrough"},
-    "testing": {*_STACK, SANDBOX, "kinds", "testing"},
+    "testing": {*_STACK, SANDBOX, "kinds", "testing", "walkthrough"},
 }
 ROOMS_OF_THE_CONTROLLER: Final = {
     "runtime": {"runtime"},

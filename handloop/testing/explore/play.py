@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from random import Random
-from typing import Final
+from typing import Final, TypeAlias
 
 from handloop.controller.cli.dry_set_up import DrySetUp
 from handloop.seams.quiet_logs import quiet_logs
@@ -22,11 +23,22 @@ QUIET_SECONDS: Final = 120.0
 _CREATED: Final = 201
 
 
-def play(workload: Workload, plan: Plan, invariants: Sequence[Invariant] = ()) -> Played:
+Recording: TypeAlias = Callable[[VirtualThreads, Journal], AbstractContextManager[object]]
+"""Records a run for as long as its context lasts."""
+
+
+def play(
+    workload: Workload,
+    plan: Plan,
+    invariants: Sequence[Invariant] = (),
+    recording: Recording = lambda *_: nullcontext(),
+) -> Played:
     """Play a workload under a plan, from the beginning. The same plan gives the same run."""
     order = Random(plan.order) if plan.order else None
     with quiet_logs(), VirtualThreads(order) as threads:
-        return _Run(threads, workload, plan).played(invariants)
+        run = _Run(threads, workload, plan)
+        with recording(threads, run.journal):
+            return run.played(invariants)
 
 
 class _Run:

@@ -26,6 +26,16 @@ class Told(NamedTuple):
     def __str__(self) -> str:
         return f"{self.at:8.2f} s  {self.words}"
 
+    @property
+    def starts_process(self) -> bool:
+        """Whether its process starts here, in the middle of the run."""
+        return self.words == "another process starts"
+
+    @property
+    def ends_process(self) -> bool:
+        """Whether its process ends here."""
+        return self.words.startswith("the process end")
+
 
 class Write(NamedTuple):
     """

@@ -39,6 +39,7 @@ class Process:
         self.is_dead = False
         self.number = number
         self.kinds: list[Any] = []
+        self.manager: Manager | None = None
         self.cluster = cluster
         self.journal = journal
         self.struck_here = struck_here
@@ -73,6 +74,7 @@ class Process:
         client: Any = Client(transport, stop=stop, seams=seams, user_agent=agent)
         manager = Manager(client, registry=CollectorRegistry(), seams=seams)
         self._set_up(manager)
+        self.manager = manager
         self.kinds = [informer.kind for informer in manager.informers()]
         try:
             manager.run(stop)

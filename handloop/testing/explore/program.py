@@ -9,6 +9,8 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
+import os
+import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,9 +18,14 @@ from typing import Any, Final, NoReturn, TextIO
 
 import yaml
 
+from handloop.controller.cli.operator import SetUpError
 from handloop.controller.cli.values import duration
+from handloop.testing.explore.cluster import RefusedError
 from handloop.testing.explore.explorer import run_plans
+from handloop.testing.explore.html_report import html_report
+from handloop.testing.explore.live_runs import INDEX, write_live_page
 from handloop.testing.explore.plan import Plan
+from handloop.testing.explore.progress import Progress
 from handloop.testing.explore.report import Report
 from handloop.testing.explore.workload import Step, Workload, applied, deleted, settled
 
@@ -46,44 +53,81 @@ def main(arguments: Sequence[str], out: TextIO | None = None) -> int:
     out = sys.stdout if out is None else out
     try:
         given = _parser().parse_args(arguments)
+        _check_targets(given)
         workload = _workload(given.what, given.apply)
-        report = run_plans(
-            workload,
-            plans=_ENDLESS,
-            seconds=given.budget,
-            seed=given.seed,
-            replay=str(Plan.parse(given.replay)),
-            progress=_Progress(sys.stderr).show,
-        )
-    except (UsageError, ValueError) as error:
+        report = _report(workload, given)
+    except (UsageError, SetUpError, RefusedError, ValueError) as error:
         sys.stderr.write(f"error: {error}\n")
         return EXIT_USAGE
     except AssertionError as error:
         out.write(f"{error}\n")
         return EXIT_FOUND
-    out.write(f"{report.text()}\n")
-    if given.json:
-        Path(given.json).write_text(json.dumps(report.document(), indent=1), encoding="utf-8")
+    command = _command(given)
+    out.write(f"{report.text(command)}\n")
+    _write(report, workload, given, command)
     return EXIT_FOUND if report.failures else EXIT_OK
 
 
-class _Progress:
-    """One line on a terminal, written again for each plan; none elsewhere."""
+def _report(workload: Workload, given: argparse.Namespace) -> Report:
+    replay = str(Plan.parse(given.replay))
+    plans = 1 if replay else given.plans
+    progress = Progress(sys.stderr, seconds=given.budget, plans=plans)
+    try:
+        return run_plans(
+            workload,
+            plans=plans,
+            seconds=given.budget,
+            seed=given.seed,
+            replay=replay,
+            progress=progress.show,
+        )
+    except KeyboardInterrupt:
+        if progress.latest is None:
+            raise
+        return progress.latest
+    finally:
+        progress.end()
 
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
 
-    def show(self, report: Report) -> None:
-        """Write it."""
-        if self._stream.isatty():
-            self._stream.write(f"\r{report.head}\x1b[K")
-            self._stream.flush()
+def _write(report: Report, workload: Workload, given: argparse.Namespace, command: str) -> None:
+    """Write the report wherever it is wanted, too."""
+    if given.json:
+        Path(given.json).write_text(json.dumps(report.document(), indent=1), encoding="utf-8")
+    if given.page:
+        write_live_page(Path(given.page), workload, report, f"{given.what}, explored")
+    if given.html:
+        file = Path(given.html)
+        page = os.path.relpath(Path(given.page) / INDEX, file.parent) if given.page else ""
+        file.write_text(html_report(report, given.what, command, page), encoding="utf-8")
+
+
+def _check_targets(given: argparse.Namespace) -> None:
+    """Refuse what could not be written in the end, before minutes are spent. Raises: UsageError."""
+    for option, name in (("--json", given.json), ("--html", given.html)):
+        if name and (Path(name).is_dir() or not Path(name).absolute().parent.is_dir()):
+            raise UsageError(f"{option} {name}: that is no file in a folder that exists")
+    if given.page and Path(given.page).is_file():
+        raise UsageError(f"--page {given.page}: that is a file, and the page is a folder")
+
+
+def _command(given: argparse.Namespace) -> str:
+    """The command line to which a plan is added."""
+    files = [word for file in given.apply for word in ("--apply", file)]
+    return shlex.join(["handloop", "explore", given.what, *files])
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError(f"{text} is no number of plans: 300 is one")
+    return int(text)
 
 
 def _parser() -> _Parser:
     parser = _Parser(
         prog="handloop explore",
-        description="Play an operator in virtual time, with a fault at each of its writes.",
+        description="Play an operator in virtual time, with a fault at each write, and judge each run.",
+        epilog="Exit codes: 0 = no plan failed; 1 = one did; 2 = the command line makes no sense. "
+        "Ctrl-C ends it with the report so far.",
         allow_abbrev=False,
     )
     parser.add_argument("what", help="MODULE:NAME of a set_up function, or of a Workload")
@@ -95,9 +139,18 @@ def _parser() -> _Parser:
         help="for a set_up: objects that users create, and delete in the end; may be given again",
     )
     parser.add_argument("--budget", metavar="TIME", type=duration, default="1m", help="how long (1m)")
+    parser.add_argument(
+        "--plans", metavar="N", type=_positive, default=_ENDLESS, help="how many at most (no limit)"
+    )
     parser.add_argument("--seed", type=int, default=1, help="of the plans that are samples (1)")
     parser.add_argument("--replay", metavar="PLAN", default="", help="play this one alone, such as 3:lost")
-    parser.add_argument("--json", metavar="FILE", help="write the report there, too")
+    parser.add_argument("--json", metavar="FILE", help="write the report there, too, for programs")
+    parser.add_argument("--html", metavar="FILE", help="the same as a page with the timelines of what failed")
+    parser.add_argument(
+        "--page",
+        metavar="FOLDER",
+        help="write the live page there, which plays what failed step by step",
+    )
     return parser
 
 
@@ -111,6 +164,8 @@ def _workload(what: str, files: Sequence[str]) -> Workload:
     if not files:
         raise UsageError(f"{what} needs objects to work for: --apply FILE")
     manifests = [one for file in files for one in _read(Path(file))]
+    if not manifests:
+        raise UsageError(f"there is no object in {', '.join(files)}")
     steps: list[Step] = [*map(applied, manifests), settled(), *map(deleted, reversed(manifests))]
     return Workload(found, steps)
 
@@ -118,14 +173,22 @@ def _workload(what: str, files: Sequence[str]) -> Workload:
 def _named(what: str) -> Any:
     module, _, name = what.partition(":")
     if not module or not name:
-        raise UsageError(f"{what} is no MODULE:NAME: greeter:set_up is one")
+        raise UsageError(f"{what} is no MODULE:NAME: {module or 'greeter'}:set_up is one")
+    if module.endswith(".py"):
+        raise UsageError(f"{what} names a file, and not a module: {_module_of(module)}:{name}")
     sys.path.insert(0, "")
     try:
         return getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError) as error:
         raise UsageError(f"{what} is not there: {error}") from error
+    except Exception as error:
+        raise UsageError(f"{module} cannot be imported: {error!r}") from error
     finally:
         sys.path.remove("")
+
+
+def _module_of(file: str) -> str:
+    return file.removesuffix(".py").removeprefix("./").replace("/", ".")
 
 
 def _read(path: Path) -> list[dict[str, Any]]:
@@ -133,4 +196,12 @@ def _read(path: Path) -> list[dict[str, Any]]:
         documents = list(yaml.safe_load_all(path.read_text(encoding="utf-8")))
     except (OSError, yaml.YAMLError) as error:
         raise UsageError(f"{path}: {error}") from error
-    return [one for one in documents if isinstance(one, dict)]
+    objects = [one for one in documents if one is not None]
+    for one in objects:
+        if not (isinstance(one, dict) and {"apiVersion", "kind", "metadata"} <= one.keys()):
+            raise UsageError(
+                f"{path}: an object has apiVersion, kind and metadata, and this is {str(one)[:60]}"
+            )
+        if not (one["metadata"] or {}).get("name"):
+            raise UsageError(f"{path}: this {one['kind']} has no metadata.name")
+    return objects

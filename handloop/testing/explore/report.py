@@ -31,9 +31,15 @@ class Failure:
         """The story of its run."""
         return [str(told) for told in self.played.story]
 
-    def text(self) -> str:
-        """For people. A long story is shown without its middle."""
+    def text(self, command: str = "") -> str:
+        """
+        For people. A long story is shown without its middle.
+
+        Args: command = the command line that replays it, with `--replay PLAN`; "" = it is not shown.
+        """
         lines = [f"plan {self.plan}", *(f"  ! {words}" for words in self.verdicts)]
+        if command:
+            lines.append(f"  replay it: {command} --replay {self.plan}")
         story = self.story
         left_out = len(story) - _MOST_LINES
         if left_out > 0:
@@ -71,11 +77,12 @@ class Report:
     @property
     def head(self) -> str:
         """The figures, in one line."""
-        return f"{self.plans} plans, {self.plans_per_second:.0f} a second, {len(self.failures)} failed"
+        plans = "1 plan" if self.plans == 1 else f"{self.plans} plans"
+        return f"{plans}, {self.plans_per_second:.0f} a second, {len(self.failures)} failed"
 
-    def text(self) -> str:
-        """For people: the figures, and each failure with the line that replays it."""
-        return "\n\n".join([self.head, *(failure.text() for failure in self.failures)])
+    def text(self, command: str = "") -> str:
+        """For people: the figures, and each failure with the line that replays it. Args: as Failure.text."""
+        return "\n\n".join([self.head, *(failure.text(command) for failure in self.failures)])
 
     def document(self) -> dict[str, Any]:
         """For programs."""

@@ -17,8 +17,8 @@ import itertools
 import math
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from random import Random
 from types import TracebackType
 from typing import Any, Final, Self, TypeAlias
@@ -39,6 +39,10 @@ _NAMES: Final = ("Lock", "RLock", "Condition", "Event", "Thread", "current_threa
 
 class DeadlockError(Exception):
     """The main thread waits, and no other can ever wake it."""
+
+
+class BlockedError(Exception):
+    """The main thread only looks, and would have to wait."""
 
 
 class _Wait:
@@ -75,6 +79,7 @@ class VirtualThreads:
         self._paused: dict[object, float] = {}
         self._main = VirtualThread(self, name="MainThread")
         self._before: dict[str, Any] = {}
+        self._is_looking = False
         self._factory: locks.LockFactory | None = None
 
     def __enter__(self) -> Self:
@@ -128,6 +133,15 @@ class VirtualThreads:
     def new_number(self) -> int:
         """One that no thread has yet."""
         return next(self._count)
+
+    @contextmanager
+    def looking(self) -> Iterator[None]:
+        """Within, the main thread takes free locks, and no time passes. Raises: BlockedError."""
+        self._is_looking, now = True, self.now
+        try:
+            yield
+        finally:
+            self._is_looking, self.now = False, now
 
     def in_main(self, call: Callable[[], None]) -> None:
         """Have the main thread call something as soon as the thread that runs waits or ends."""
@@ -196,6 +210,9 @@ class VirtualThreads:
         Returns: whether it was woken. Raises: DeadlockError in the main thread.
         """
         current = getcurrent()
+        if self._is_looking:
+            waits.over = True
+            raise BlockedError
         if current is self._hub:
             return self._run_until(waits, seconds)
         if self.current_thread().killed:

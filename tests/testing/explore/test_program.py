@@ -17,6 +17,14 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The folder of somebody who has followed the how-to."""
     for name, text in blocks_of("how-to/exploring.md").items():
         (tmp_path / name).write_text(text, encoding="utf-8")
+    hello = (tmp_path / "hello.yaml").read_text(encoding="utf-8")
+    for name, text in {
+        "broken.py": "def",
+        "empty.yaml": "",
+        "nameless.yaml": hello.replace("name: hello", "labels: {}"),
+        "other.yaml": hello.replace("kind: Greeting", "kind: Other"),
+    }.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sys.modules", dict(__import__("sys").modules))
 
@@ -40,13 +48,15 @@ def test_a_mistake_is_found_and_reported() -> None:
 def test_nothing_found_is_a_success() -> None:
     """With the figures."""
     code, text = explored("careless:set_up", "--apply=hello.yaml", "--replay=2:lost")
-    assert (code, text[:8]) == (EXIT_OK, "1 plans,")
+    assert (code, text[:8]) == (EXIT_OK, "1 plan, ")
 
 
 @pytest.mark.parametrize(
     ("words", "error"),
     [
-        (["careless"], "careless is no MODULE:NAME"),
+        (["careless"], "careless is no MODULE:NAME: careless:set_up is one"),
+        (["./careless.py:set_up"], "names a file, and not a module: careless:set_up"),
+        (["broken:set_up"], "broken cannot be imported: SyntaxError"),
         (["careless:nothing"], "careless:nothing is not there"),
         (["careless:Greeting.x"], "is not there"),
         (["careless:__name__"], "neither a function"),
@@ -54,6 +64,17 @@ def test_nothing_found_is_a_success() -> None:
         (["careless:set_up", "--apply=no.yaml"], "no.yaml"),
         (["careless:set_up", "--apply=hello.yaml", "--replay=boo"], "is no plan"),
         (["careless:set_up", "--budget=soon"], "--budget"),
+        (["careless:set_up", "--plans=0"], "0 is no number of plans: 300 is one"),
+        (["careless:set_up", "--apply=empty.yaml"], "there is no object in empty.yaml"),
+        (["careless:set_up", "--apply=broken.py"], "an object has apiVersion, kind and metadata"),
+        (["careless:set_up", "--apply=nameless.yaml"], "nameless.yaml: this Greeting has no metadata.name"),
+        (["careless:set_up", "--apply=other.yaml"], "the server has no kind Other in example.org/v1"),
+        (["careless:reconcile", "--apply=hello.yaml"], "set_up failed"),
+        (
+            ["careless:set_up", "--apply=hello.yaml", "--html=no/report.html"],
+            "no file in a folder that exists",
+        ),
+        (["careless:set_up", "--apply=hello.yaml", "--page=hello.yaml"], "the page is a folder"),
     ],
 )
 def test_a_line_without_sense_is_an_error(

@@ -8,7 +8,12 @@ from random import Random
 import pytest
 
 from handloop.seams.locks import new_condition, new_lock
-from handloop.testing.explore.virtual_threads import DeadlockError, VirtualThread, VirtualThreads
+from handloop.testing.explore.virtual_threads import (
+    BlockedError,
+    DeadlockError,
+    VirtualThread,
+    VirtualThreads,
+)
 
 
 def test_a_day_passes_in_a_moment_and_in_order() -> None:
@@ -48,6 +53,32 @@ def test_a_lock_is_held_by_one() -> None:
             threading.Thread(target=want, args=(seconds,)).start()
         threads.run_for(60)
     assert seen == [(False, 3.0), (True, 10.0)]
+
+
+def test_who_only_looks_changes_nothing() -> None:
+    """It takes no lock that another holds, and no time; the lock goes on to the thread that waits for it."""
+    with VirtualThreads() as threads:
+        lock, taken = new_lock("Any._lock", 1), threading.Event()
+
+        def hold() -> None:
+            with lock:
+                threads.sleep(10)
+
+        def want() -> None:
+            with lock:
+                taken.set()
+
+        threading.Thread(target=hold).start()
+        threads.run_for(1)
+        threading.Thread(target=want).start()
+        before = threads.now
+        with threads.looking():
+            assert threads.seams.clock.now() > before
+        with pytest.raises(BlockedError), threads.looking():
+            lock.acquire()
+        assert threads.now == before
+        threads.run_for(10)
+        assert taken.is_set()
 
 
 def test_a_condition_wakes_as_many_as_it_is_asked_to() -> None:

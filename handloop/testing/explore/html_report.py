@@ -1,0 +1,96 @@
+"""The report as a page: one file, which needs no other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from html import escape
+from typing import Final
+
+from handloop.testing.explore.live_runs import links
+from handloop.testing.explore.played import Played, Told
+from handloop.testing.explore.report import Failure, Report
+from handloop.testing.explore.timeline import timeline, window
+from handloop.walkthrough.live.page_data import PAGE
+
+_STYLE: Final = """
+main { max-width: 70rem; margin: 0 auto; }
+dl { display: flex; flex-wrap: wrap; gap: .4rem 2rem; margin: 0 0 .6rem; }
+h3 { font-size: .95rem; margin: .4rem 0; }
+dd { margin: 0; font-size: 1.3rem; font-weight: 600; }
+section > ol { list-style: decimal; padding-left: 2.2rem; font-size: .9rem; }
+.lanes { display: flex; margin: .6rem 0; }
+.lanes > svg { flex: none; }
+.scroll svg { display: block; }
+.mark circle, .mark path { fill: var(--card); stroke: var(--mark); stroke-width: 1.5; }
+.mark.bad circle, .mark.bad path { stroke: var(--bad); stroke-width: 2.5; }
+.code { text-anchor: middle; font-size: 12px; }
+text.bad { fill: var(--bad); font-weight: 600; }
+.part-words, .code-left { font-size: 13px; }
+.sent, .lost, .struck, .part { stroke: var(--mark); stroke-width: 1.5; fill: none; }
+.struck { stroke: var(--hit); stroke-width: 24; }
+.lost { stroke-dasharray: 4 4; }
+.lost, .part { stroke: var(--bad); }
+.part { stroke-dasharray: 2 3; }
+"""
+
+
+def html_report(report: Report, title: str, command: str, page: str = "") -> str:
+    """
+    The page.
+
+    Args: title = what was explored; command = the command line to which `--replay PLAN` is added; page = the
+    address of the live page that has the runs, "" = there is none.
+    """
+    figures = {
+        "plans": report.plans,
+        "failed": len(report.failures),
+        "plans per second": f"{report.plans_per_second:.0f}",
+        "seconds": f"{report.seconds:.1f}",
+        "seed": report.seed,
+    }
+    numbers = "".join(f"<div><dt>{words}</dt><dd>{value}</dd></div>" for words, value in figures.items())
+    tried = ", ".join(f"{count} {what}" for what, count in report.tried.items()) or "none"
+    failures = "".join(
+        _section(number, failure, report.undisturbed, command, page)
+        for number, failure in enumerate(report.failures, 1)
+    )
+    style = PAGE.joinpath("live.css").read_text(encoding="utf-8") + _STYLE
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{escape(title)}, explored</title><style>{style}</style></head>\n"
+        f"<body><main><h1>{escape(title)}, explored</h1>\n<section><h2>What was tried</h2><dl>{numbers}</dl>"
+        f"<p>Strikes: {escape(tried)}.</p></section>\n"
+        f"{failures or '<section><h2>Nothing failed</h2></section>'}</main></body></html>\n"
+    )
+
+
+def _section(number: int, failure: Failure, undisturbed: Played, command: str, page: str) -> str:
+    failing = failure.played
+    shown = window(undisturbed, failing)
+    verdicts = "".join(f'<li class="failed">{escape(words)}</li>' for words in failure.verdicts)
+    return (
+        f'<section id="plan-{number}"><h2>Plan {failing.plan}</h2><ul>{verdicts}</ul>'
+        f"<p>Replay it: <code>{escape(command)} --replay {failing.plan}</code></p>{_links(number, page)}"
+        f"{timeline(shown, undisturbed, failing)}"
+        f"<h3>The story</h3>{_story(shown.failing, shown.begin, len(failing.story))}"
+        "<details><summary>The story of the undisturbed run</summary>"
+        f"{_story(shown.undisturbed, shown.begin, len(undisturbed.story))}</details></section>\n"
+    )
+
+
+def _links(number: int, page: str) -> str:
+    if not page:
+        return ""
+    found = ", ".join(f'<a href="{escape(page + at)}">{words}</a>' for words, at in links(number).items())
+    return f"<p>Step by step: {found}.</p>"
+
+
+def _story(lines: Sequence[Told], begin: int, whole: int) -> str:
+    def items() -> Iterator[str]:
+        for told in lines:
+            yield f'<li><span class="dim">{told.at:.2f} s</span> {escape(told.words)}</li>'
+
+    left = whole - begin - len(lines)
+    more = f"<p>{left} lines follow.</p>" if left else ""
+    return f'<ol start="{begin + 1}">{"".join(items())}</ol>{more}'

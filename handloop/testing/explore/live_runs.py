@@ -1,0 +1,61 @@
+"""The undisturbed run and those that failed, as a live page in a folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from handloop.testing.explore.plan import Plan
+from handloop.testing.explore.play import play
+from handloop.testing.explore.report import Failure, Report
+from handloop.testing.explore.tape import Tape
+from handloop.testing.explore.timeline import window
+from handloop.testing.explore.workload import Workload
+from handloop.walkthrough.live.page_data import write_page
+from handloop.walkthrough.live.recording import Entry
+
+INDEX = "index.html"
+
+
+def write_live_page(folder: Path, workload: Workload, report: Report, title: str) -> None:
+    """
+    Play the undisturbed run and each failing plan once more, and write the page of them.
+
+    Blocks: for about a second a run.
+    """
+    failing = [
+        _failing_run(number, failure, report, workload) for number, failure in enumerate(report.failures, 1)
+    ]
+    marks = {f"plan-{number}": _strike(failure) for number, failure in enumerate(report.failures, 1)}
+    words = {"name": "undisturbed", "title": "Undisturbed", "about": "What happens without a plan."}
+    write_page(folder, [_run(workload, Plan(), words, marks), *failing], title=title)
+
+
+def links(number: int) -> dict[str, str]:
+    """What the page shows of a failure, from 1, by words: places within INDEX."""
+    return {
+        "the failing run, where the plan strikes": f"#run=plan-{number}&at=strike",
+        "where it parts from the undisturbed run": f"#run=plan-{number}&at=parts",
+        "the undisturbed run at the strike": f"#run=undisturbed&at=plan-{number}",
+    }
+
+
+def _failing_run(number: int, failure: Failure, report: Report, workload: Workload) -> Entry:
+    words = {
+        "name": f"plan-{number}",
+        "title": f"Plan {failure.plan}",
+        "about": "; ".join(failure.verdicts),
+    }
+    marks = {"strike": _strike(failure), "parts": window(report.undisturbed, failure.played).parting[1]}
+    return _run(workload, failure.plan, words, marks)
+
+
+def _run(workload: Workload, plan: Plan, head: dict[str, str], marks: dict[str, int]) -> Entry:
+    tape = Tape()
+    play(workload, plan, recording=tape.recording)
+    opening = f"The operator starts with empty caches. {head['title']}: {head['about']}"
+    return tape.document(head, marks, opening)
+
+
+def _strike(failure: Failure) -> int:
+    """The line of the story in which the plan strikes first: the runs have the same ones before it."""
+    return next((nth for nth, told in enumerate(failure.played.story) if told.who == "plan"), 0)

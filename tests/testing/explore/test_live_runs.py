@@ -1,0 +1,36 @@
+"""The runs of an exploration as a live page in a folder."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from handloop.controller.foo.runnable import add_plain_foo
+from handloop.testing.explore.explorer import run_plans
+from handloop.testing.explore.live_runs import INDEX, links, write_live_page
+from handloop.testing.explore.workload import applied, deleted
+from support.builders.workloads import FOO, foo_workload
+
+
+def test_each_failure_is_a_run_beside_the_undisturbed_one(tmp_path: Path) -> None:
+    """With the marks to which the report's links lead; before the strike they are the same."""
+    workload = foo_workload(applied(FOO), deleted(FOO), add=add_plain_foo)
+    report = run_plans(workload, replay="1:silent")
+    write_live_page(tmp_path, workload, report, "foo, explored")
+    runs = {name: read(tmp_path, name) for name in ("undisturbed", "plan-1")}
+    named = [dict(pair.split("=") for pair in place[1:].split("&")) for place in links(1).values()]
+    assert all(place["at"] in runs[place["run"]]["marks"] for place in named)
+    failing, undisturbed = runs["plan-1"], runs["undisturbed"]
+    strike = failing["marks"]["strike"]
+    assert "the plan strikes write 1" in failing["steps"][strike - 1]["why"]
+    assert failing["about"] == "; ".join(report.failures[0].verdicts)
+    both = [[step["why"] for step in run["steps"][1 : strike - 1]] for run in (undisturbed, failing)]
+    assert both[0] == both[1]
+    assert undisturbed["marks"]["plan-1"] == strike
+    assert (tmp_path / INDEX).is_file()
+
+
+def read(folder: Path, name: str) -> Any:
+    text = (folder / f"runs/{name}.js").read_text(encoding="utf-8")
+    return json.loads(text.removeprefix("window.handloopRun(").removesuffix(");\n"))

@@ -1,0 +1,54 @@
+"""How far an exploration is."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+
+from handloop.testing.explore.plan import Plan
+from handloop.testing.explore.played import Played
+from handloop.testing.explore.progress import Progress
+from handloop.testing.explore.report import Failure, Report
+
+PLAYED = Played(Plan(), [], [], [], 0, {}, [], "", [], 0)
+
+
+class Terminal(io.StringIO):
+    """A stream for people."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def clock(*readings: float) -> Callable[[], float]:
+    """One that is read so often."""
+    return iter(readings).__next__
+
+
+def test_a_terminal_has_one_line_with_a_bar() -> None:
+    """By the time of the budget, or the number of plans, whichever is nearer; it goes in the end."""
+    out = Terminal()
+    progress = Progress(out, seconds=100, plans=30, now=clock(0, 10, 10.01, 50))
+    report = Report(PLAYED, plans=15)
+    progress.show(report)
+    progress.show(report)
+    report.failures.append(Failure(PLAYED, ["wrong"]))
+    progress.show(report)
+    progress.end()
+    _, first, second, last = out.getvalue().split("\r")
+    assert first == f"[{'#' * 12}{'.' * 12}]  50%  15 plans, 2 a second, none failed\x1b[K"
+    assert second.endswith("15 plans, 0 a second, 1 failed\x1b[K")
+    assert last == "\x1b[K"
+    assert progress.latest is report
+
+
+def test_elsewhere_there_is_a_line_every_ten_seconds() -> None:
+    """And nothing to take away."""
+    out = io.StringIO()
+    progress = Progress(out, seconds=40, now=clock(0, 9, 10, 19, 20))
+    for plans in (9, 10, 19, 20):
+        progress.show(Report(PLAYED, plans=plans))
+    progress.end()
+    assert (
+        out.getvalue() == "25%  10 plans, 1 a second, none failed\n50%  20 plans, 1 a second, none failed\n"
+    )
