@@ -17,7 +17,7 @@ from handloop.client.config import ClientConfig
 from handloop.client.request_reports import NO_METRICS, RequestMetrics
 from handloop.client.resource_client import Client, ResourceClient
 from handloop.client.rest_client import Reachability
-from handloop.client.transport import HTTPTransport
+from handloop.client.transport import HTTPTransport, Transport
 from handloop.controller.runtime.election.candidacy import ElectionStatistics
 from handloop.controller.runtime.election.config import LeaderElectionConfig
 from handloop.controller.runtime.election.durations import (
@@ -105,13 +105,14 @@ class Election:
         on_lost: Callable[[LeadershipLost], object] | None = None,
         end_process: Callable[[int], object] | None = None,
         metrics: RequestMetrics = NO_METRICS,
+        transport: Transport | None = None,
         seams: Seams = REAL_SEAMS,
     ) -> None:
         """
         Prepare; nothing is sent.
 
         Args: component is the name on Events; on_waiting and on_lost as LeaderCallbacks; end_process ends
-        this process at once, with an exit code.
+        this process at once, with an exit code; transport None = connections by config.
         """
         self._terms = terms
         self._component = component
@@ -123,12 +124,16 @@ class Election:
         self._seams = seams
         self._over = threading.Event()
         self._drop_managed_fields = not config.disable_compression
-        self._transport = HTTPTransport(config, metrics=metrics, seams=seams)
+        self._connections: HTTPTransport | None = None
+        if transport is None:
+            transport = self._connections = HTTPTransport(config, metrics=metrics, seams=seams)
+        self._transport = transport
 
     def close(self) -> None:
         """Say that the work has ended in order, and give the connections back."""
         self._over.set()
-        self._transport.close()
+        if self._connections is not None:
+            self._connections.close()
 
     def elect(self, manager: Electing) -> None:
         """Let manager work only while it leads. Raises: ValueError for durations that make no sense."""

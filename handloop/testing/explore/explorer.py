@@ -55,7 +55,7 @@ def run_plans(
         story = map(str, undisturbed.story)
         raise AssertionError("\n".join(["the undisturbed run fails already:", *wrong, *story]))
     first = () if workload.remembers else (LATE_PLAN,)
-    followed = itertools.chain(first, all_plans(Places.of(undisturbed), seed))
+    followed = itertools.chain(first, all_plans(Places.of(undisturbed, workload.replicas), seed))
     chosen = iter([Plan.parse(replay)]) if replay else followed
     began, until = time.process_time(), time.monotonic() + seconds
     for plan in itertools.islice(chosen, plans):

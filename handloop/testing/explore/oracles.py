@@ -32,6 +32,13 @@ def lives(_: Played, played: Played) -> Iterator[str]:
         yield f"the process ended by itself: {played.died}"
 
 
+def writes_only_while_it_leads(_: Played, played: Played) -> Iterator[str]:
+    """Of several processes only that one writes which has the Lease."""
+    for write in played.writes:
+        if write.objection:
+            yield f"process {write.process} writes without the Lease: {write.objection}: {write}"
+
+
 def makes_no_storm(undisturbed: Played, played: Played) -> Iterator[str]:
     """Objects are not made again and again."""
     excused = _SPARE * max(1, len(played.plan.strikes))
@@ -97,6 +104,7 @@ def keeps_invariants(_: Played, played: Played) -> Iterator[str]:
 
 ORACLES: Final[tuple[Oracle, ...]] = (
     lives,
+    writes_only_while_it_leads,
     ends_quiet,
     makes_no_storm,
     ends_as_undisturbed,

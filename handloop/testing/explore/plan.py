@@ -19,10 +19,13 @@ RIVALS: Final = (
     "rival-scale",
 )
 VIEWS: Final = ("stale", "missed", "cut", "silent", "expired", "garbled", "twice", "rewound")
+LEASES: Final = ("rival-lease", "lease-slow")
+"""Strikes for several processes, of which one leads."""
+
 Where: TypeAlias = Literal["", "r", "w"]
 WHATS: Final = (*CRASHES, "pause", *LOSSES, *REFUSALS, *RIVALS, *VIEWS)
 KINDS: Final[Mapping[Where, tuple[str, ...]]] = {
-    "": WHATS,
+    "": (*WHATS, *LEASES),
     "r": ("lost", "timeout", "403", "410", "429", "500", "503", "504", "rewound"),
     "w": ("lost", "410", "503", *VIEWS),
 }
@@ -54,6 +57,8 @@ class Strike(NamedTuple):
     nor do they after that, since their history is gone; cut = they break; silent = they hang until the
     operator gives them up; expired = their history is gone; garbled = a line is broken; twice = each watch
     event comes two times for 30 s; rewound = they end, and for 10 s all reads see the past.
+
+    lease-slow = requests for the Lease get no answer for 30 s. rival-lease = another client deletes it.
 
     late, at 0 alone = the operator starts after the last step of the users.
     """

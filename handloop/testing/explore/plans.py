@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from random import Random
 from typing import Final, NamedTuple
 
 from handloop.testing.explore.plan import (
     CRASHES,
     KINDS,
+    LEASES,
     LOSSES,
     REFUSALS,
     RIVALS,
     VIEWS,
+    WHATS,
     Plan,
     Strike,
     Where,
@@ -22,27 +24,34 @@ from handloop.testing.explore.played import Played
 _MORE: Final = 3
 """So many requests after the last one of the undisturbed run may be struck, too: other strikes cause more."""
 
-_GROUPS: Final = (CRASHES, (*LOSSES, *REFUSALS), RIVALS, ("pause", *VIEWS))
+_GROUPS: Final = (CRASHES, (*LOSSES, *REFUSALS), RIVALS, ("pause", *VIEWS), LEASES)
 """The kinds at writes, those first that most operators fail under."""
 
 
 class Places(NamedTuple):
-    """How many requests of each sort the undisturbed run makes."""
+    """How many requests of each sort the undisturbed run makes; replicas = the processes of the operator."""
 
     writes: int
     reads: int = 0
     watches: int = 0
+    replicas: int = 1
 
     @classmethod
-    def of(cls, undisturbed: Played) -> Places:
+    def of(cls, undisturbed: Played, replicas: int) -> Places:
         """Those of a run."""
-        return cls(len(undisturbed.writes), undisturbed.reads, undisturbed.watches)
+        return cls(len(undisturbed.writes), undisturbed.reads, undisturbed.watches, replicas)
+
+    @property
+    def kinds(self) -> Mapping[Where, Sequence[str]]:
+        """What can strike where."""
+        return KINDS if self.replicas > 1 else {**KINDS, "": WHATS}
 
 
 def single_plans(places: Places) -> Iterator[Plan]:
     """Each kind of strike at each request: at writes, one group of kinds after the other, reads, watches."""
     for group in _GROUPS:
-        yield from (Plan((Strike(n, what),)) for n in range(1, places.writes + 1) for what in group)
+        kinds = [what for what in group if what in places.kinds[""]]
+        yield from (Plan((Strike(n, what),)) for n in range(1, places.writes + 1) for what in kinds)
     others: tuple[tuple[Where, int], ...] = (("r", places.reads), ("w", places.watches))
     for where, count in others:
         yield from (Plan((Strike(n, what, where),)) for n in range(1, count + 1) for what in KINDS[where])
@@ -62,4 +71,4 @@ def _chosen(places: Places, random: Random) -> Strike:
     """A strike by chance, mostly at a write; reads may come of another strike."""
     sorts: tuple[tuple[Where, int], ...] = (("", places.writes), ("r", places.reads), ("w", places.watches))
     where, count = random.choices(sorts, (6, 1, 1))[0]
-    return Strike(random.randint(1, count + _MORE), random.choice(KINDS[where]), where)
+    return Strike(random.randint(1, count + _MORE), random.choice(places.kinds[where]), where)

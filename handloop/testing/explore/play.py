@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -12,6 +13,7 @@ from handloop.controller.cli.dry_set_up import DrySetUp
 from handloop.seams.quiet_logs import quiet_logs
 from handloop.testing.explore.cluster import RefusedError, VirtualCluster
 from handloop.testing.explore.end_state import end_state
+from handloop.testing.explore.leadership import Leadership
 from handloop.testing.explore.plan import LATE, LATE_PLAN, Plan, Where
 from handloop.testing.explore.played import Journal, Played, State
 from handloop.testing.explore.process import Process
@@ -45,7 +47,7 @@ class _Run:
     """
     One run.
 
-    State: journal, what is told so far; _process, the operator's present one. Threads: those of `threads`.
+    State: journal, what is told so far; _processes, the operator's present ones. Threads: those of `threads`.
     """
 
     def __init__(self, threads: VirtualThreads, workload: Workload, plan: Plan) -> None:
@@ -53,19 +55,20 @@ class _Run:
         self.plan = plan
         self.journal = Journal(threads)
         self._states: list[State] = []
-        self._processes = 0
+        self._numbers = itertools.count(1)
+        self._leadership = Leadership(self.journal) if workload.replicas > 1 else None
         self._workload = workload
         (setup,) = DrySetUp((workload.set_up,), None).setups()
         self.reconciled = set(setup.kinds)
         self.cluster = VirtualCluster(threads, setup.kinds)
-        self._process = self._new_process()
+        self._processes = [self._new_process() for _ in range(workload.replicas)]
 
     def played(self, invariants: Sequence[Invariant]) -> Played:
         """Do it."""
         threads, workload, cluster = self.threads, self._workload, self.cluster
         is_late = self._struck_here("", 0) == LATE
         if not is_late:
-            self._process.start()
+            self._start()
         threads.run_for(workload.seconds)
         for step in workload.steps:
             if step.do is None:
@@ -74,8 +77,8 @@ class _Run:
                 self._do(step.words, step.do)
                 threads.run_for(workload.seconds)
         if is_late:
-            self.journal.tell(self._process.name, "the operator starts")
-            self._process.start()
+            self.journal.tell(self._processes[0].name, "the operator starts")
+            self._start()
         self._settle()
         before = len(self.journal.writes)
         threads.run_for(QUIET_SECONDS)
@@ -94,9 +97,13 @@ class _Run:
             self.journal.watches,
         )
 
+    def _start(self) -> None:
+        for process in self._processes:
+            process.start()
+
     def _settle(self) -> None:
         self.threads.run_for(self._workload.settle_seconds)
-        objects = end_state(self.cluster, self._process.kinds, self.reconciled)
+        objects = end_state(self.cluster, self._processes[0].kinds, self.reconciled)
         left = [self.cluster.find(rival.target) for rival in self.journal.rivals]
         self._states.append(State(objects, left))
 
@@ -111,33 +118,34 @@ class _Run:
             self.journal.tell("server", f"the server refuses: {error}")
 
     def _new_process(self) -> Process:
-        self._processes += 1
         return Process(
             self._workload.set_up,
             self.cluster,
             self.journal,
             self._struck_here,
-            self._crash,
-            number=self._processes,
+            self._end,
+            number=next(self._numbers),
+            leadership=self._leadership,
         )
 
     def _struck_here(self, kind: Where, number: int) -> str:
         return self.plan.at(number, kind)
 
-    def _crash(self, process: Process) -> None:
+    def _end(self, process: Process, why: str) -> None:
         """End a process; another one starts a second later. Never returns, in a thread of the process."""
         process.is_dead = True
-        self.journal.tell(process.name, "the process ends, as by kill -9")
+        who = process.name if self._leadership else "the process"
+        self.journal.tell(process.name, f"{who} ends, {why}")
         self.threads.in_main(lambda: self._replace(process))
         self.threads.park()
 
     def _replace(self, process: Process) -> None:
         self.threads.kill([one for one in self.threads.threads() if one.process is process])
-        self._process = self._new_process()
+        other = self._processes[self._processes.index(process)] = self._new_process()
 
         def start() -> None:
             self.threads.sleep(RESTART_SECONDS)
-            self.journal.tell(self._process.name, "another process starts")
-            self._process.start()
+            self.journal.tell(other.name, f"{other.name if self._leadership else 'another process'} starts")
+            other.start()
 
         self.threads.spawn("restart", start)

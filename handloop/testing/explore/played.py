@@ -41,7 +41,8 @@ class Write(NamedTuple):
     """
     One write of the operator: number from 1, when, method and path, the answer's status (0 = none came).
 
-    struck = what the plan did to it; process = the number of the process that wrote.
+    struck = what the plan did to it; process = the number of the process that wrote; objection =
+    why that process must not write, "" = it may.
     """
 
     number: int
@@ -51,6 +52,7 @@ class Write(NamedTuple):
     status: int
     struck: str = ""
     process: int = 1
+    objection: str = ""
 
     def __str__(self) -> str:
         return f"write {self.number}: {self.method} {self.path}: {self.status or 'no answer'}"

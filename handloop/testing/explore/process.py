@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, closing, nullcontext
 from typing import Any
 
 from prometheus_client import CollectorRegistry
 
 from handloop.client.errors import ConnectionBroken
 from handloop.client.resource_client import Client
+from handloop.controller.runtime.election.election import Election
+from handloop.controller.runtime.election.leader_election import LeadershipLost
 from handloop.controller.runtime.manager import Manager
 from handloop.testing.explore.cluster import VirtualCluster
+from handloop.testing.explore.leadership import NOWHERE, TERMS, Leadership, LeaseTransport
 from handloop.testing.explore.plan import Where
 from handloop.testing.explore.played import Journal
 from handloop.testing.explore.struck_transport import StruckTransport
@@ -18,7 +22,12 @@ from handloop.testing.explore.virtual_threads import VirtualThread
 
 
 class Process:
-    """One process of the operator. State: is_dead, after a crash: it reaches the server no more."""
+    """
+    One process of the operator.
+
+    With a leadership it works only while it leads, as a program of the command line does with --leader-elect.
+    State: is_dead, after its end: it reaches the server no more.
+    """
 
     def __init__(
         self,
@@ -26,15 +35,17 @@ class Process:
         cluster: VirtualCluster,
         journal: Journal,
         struck_here: Callable[[Where, int], str],
-        crash: Callable[[Process], None],
+        end: Callable[[Process, str], None],
         *,
         number: int = 1,
+        leadership: Leadership | None = None,
     ) -> None:
         """
-        Args: crash ends a process, as by kill -9. struck_here is called once at each call of the operator,
-        just before the server gets it, with the kind of the call as a strike begins ("" = a write) and its
-        number among those of its kind. It tells what strikes there, "" = nothing; a trunk forks in it.
-        number = its own, from 1; another one after a crash has another.
+        Args: end ends a process at once, for a reason; another one starts in its place. struck_here is called
+        once at each call of the operator, just before the server gets it, with the kind of the call as a
+        strike begins ("" = a write) and its number among those of its kind. It tells what strikes there,
+        "" = nothing; a trunk forks in it. number = its own, from 1; the one in its place has another.
+        leadership None = no election.
         """
         self.is_dead = False
         self.number = number
@@ -43,7 +54,8 @@ class Process:
         self.cluster = cluster
         self.journal = journal
         self.struck_here = struck_here
-        self._crash = crash
+        self.leadership = leadership
+        self._end = end
         self._set_up = set_up
 
     @property
@@ -58,7 +70,7 @@ class Process:
 
     def crash(self) -> None:
         """End here; never returns in a thread of the process."""
-        self._crash(self)
+        self._end(self, "as by kill -9")
 
     def start(self) -> None:
         """Set up, and run until the end of the play."""
@@ -77,7 +89,26 @@ class Process:
         self.manager = manager
         self.kinds = [informer.kind for informer in manager.informers()]
         try:
-            manager.run(stop)
+            with self._elected(manager):
+                manager.run(stop)
+        except LeadershipLost as lost:
+            self._end(self, f"as it has {lost}")
         except Exception as error:  # noqa: BLE001 - whatever it was, it is a verdict
             self.journal.died = f"{type(error).__name__}: {error}"
             self.journal.tell(self.name, f"the process ended by itself: {self.journal.died}")
+
+    def _elected(self, manager: Manager) -> AbstractContextManager[object]:
+        """Let it work only while it leads, if there are several."""
+        if self.leadership is None:
+            return nullcontext()
+        election = Election(
+            NOWHERE,
+            TERMS,
+            component="operator-leader-election",
+            user_agent=f"operator/{self.number}",
+            end_process=lambda _: self._end(self, "as its work outlives its Lease"),
+            transport=LeaseTransport(self.cluster.transport(), self, self.leadership),
+            seams=manager.seams,
+        )
+        election.elect(manager)
+        return closing(election)

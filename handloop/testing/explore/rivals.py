@@ -122,4 +122,5 @@ class Rivals:
         "rival-finalizer": _finalizer,
         "rival-owner": _owner,
         "rival-scale": _scale,
+        "rival-lease": _delete,
     }

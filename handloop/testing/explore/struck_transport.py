@@ -12,6 +12,7 @@ from handloop.client.errors import ConnectionBroken, ConnectionRefused, Deadline
 from handloop.client.http.response import Response, Stream
 from handloop.client.transport import REQUEST_SECONDS, ForwardingTransport, Transport
 from handloop.testing.explore.cluster import VirtualCluster
+from handloop.testing.explore.leadership import LEASE, Leadership
 from handloop.testing.explore.plan import CRASHES, LOSSES, VIEWS, Where
 from handloop.testing.explore.played import Journal, Rival, Write
 from handloop.testing.explore.rivals import Rivals
@@ -31,6 +32,7 @@ class Striking(Protocol):
     number: int
     cluster: VirtualCluster
     journal: Journal
+    leadership: Leadership | None
     struck_here: Callable[[Where, int], str]
 
     @property
@@ -93,7 +95,9 @@ class StruckTransport(ForwardingTransport):
         journal = self._journal
         number = len(journal.writes) + 1
         struck = self._process.struck_here("", number)
-        write = Write(number, journal.threads.now, method, path, 0, struck, self._process.number)
+        leadership = self._process.leadership
+        objection = leadership.objection(self._process.number) if leadership else ""
+        write = Write(number, journal.threads.now, method, path, 0, struck, self._process.number, objection)
         journal.writes.append(write)
 
         def sent() -> Response:
@@ -105,7 +109,8 @@ class StruckTransport(ForwardingTransport):
             self._tell(f"write {number}, {method} {path}", struck, number)
         answer = self._struck(write, options, sent)
         journal.writes[number - 1] = write._replace(status=answer.status)
-        journal.tell(self._process.name, str(journal.writes[number - 1]), number)
+        who = f"{self._process.name}: " if leadership else ""
+        journal.tell(self._process.name, f"{who}{journal.writes[number - 1]}", number)
         self._views.wrote()
         return answer
 
@@ -113,12 +118,15 @@ class StruckTransport(ForwardingTransport):
         process, what = self._process, write.struck
         if what.startswith("rival-"):
             target = target_of(write.method, write.path, options.get("body"))
+            target = LEASE if what == "rival-lease" else target
             if self._rivals.act(what, target, options.get("body")):
                 process.journal.rivals.append(Rival(what, target, process.cluster.find(target)))
             else:
                 process.journal.tell("rival", "the rival has nothing to do there")
         elif what in VIEWS:
             self._views.strike(what)
+        elif what == "lease-slow":
+            self._views.strike_leases()
         elif what == "pause":
             process.journal.threads.pause(PAUSE_SECONDS)
         elif what in CRASHES:

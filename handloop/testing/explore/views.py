@@ -50,6 +50,12 @@ class Views:
         else:
             self._strike(what, count=1)
 
+    def strike_leases(self) -> None:
+        """Let requests for Leases hang, in all processes."""
+        faults = self._cluster.sandbox.faults
+        verbs = ("get", "create", "update")
+        faults.silence(verbs=verbs, resources=["leases"], executed=False, seconds=BLIND_SECONDS)
+
     def _strike(self, what: str, **which: Any) -> None:
         faults, where = self._cluster.sandbox.faults, {**self._mine, **which}
         match what:

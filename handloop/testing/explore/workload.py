@@ -31,7 +31,8 @@ class Workload:
     Args: set_up adds its controllers to a Manager. steps are done one after the other; after each of them the
     operator has seconds of virtual time, and settle_seconds after settled() and in the end, where the cluster
     is compared with that of the undisturbed run. remembers = the end may depend on what users wanted before,
-    such as with one Job for each change.
+    such as with one Job for each change. replicas = the processes of the operator; of several one leads, by a
+    Lease.
     """
 
     set_up: Callable[[Any], object]
@@ -39,6 +40,7 @@ class Workload:
     seconds: float = 20.0
     settle_seconds: float = 600.0
     remembers: bool = False
+    replicas: int = 1
 
 
 @dataclass(frozen=True)

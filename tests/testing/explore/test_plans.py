@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import itertools
 
-from handloop.testing.explore.plan import CRASHES, KINDS, Plan
+from handloop.testing.explore.plan import CRASHES, KINDS, LEASES, Plan
 from handloop.testing.explore.plans import Places, all_plans, single_plans
 
-PLACES = Places(writes=4, reads=2, watches=1)
+PLACES = Places(writes=4, reads=2, watches=1, replicas=2)
 
 
 def test_each_single_strike_comes_once() -> None:
@@ -21,6 +21,13 @@ def test_each_single_strike_comes_once() -> None:
     assert singles[:8] == [f"{n}:{what}" for n in numbers[""] for what in CRASHES]
     others = [one for one in singles if not one[0].isdecimal()]
     assert singles[-len(others) :] == sorted(others, key=lambda one: one[0])
+
+
+def test_one_process_has_no_lease() -> None:
+    """So nothing strikes there."""
+    alone = PLACES._replace(replicas=1)
+    kinds = {strike.what for plan in single_plans(alone) for strike in plan.strikes if not strike.where}
+    assert kinds == {*KINDS[""]} - {*LEASES}
 
 
 def test_the_plans_follow_from_the_seed() -> None:
