@@ -5,14 +5,17 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import msgspec
+import yaml
 
 from handloop.apis.meta import Kind, encode_hook
 from handloop.testing.explore.cluster import VirtualCluster
 
-Manifest: TypeAlias = Mapping[str, Any] | Kind
+Manifest: TypeAlias = Mapping[str, Any] | Kind | Path
+"""An object: as JSON has it, of its type, or in a file of YAML."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +96,8 @@ def document_of(manifest: Manifest) -> dict[str, Any]:
     if isinstance(manifest, Kind):
         decoded: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(manifest, enc_hook=encode_hook))
         return decoded
+    if isinstance(manifest, Path):
+        return dict(yaml.safe_load(manifest.read_text(encoding="utf-8")))
     return copy.deepcopy(dict(manifest))
 
 

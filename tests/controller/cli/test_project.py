@@ -84,7 +84,7 @@ def test_its_own_checks_pass(project: Project) -> None:
     for api_version, kind in (("apps/v1", "Deployment"), ("v1", "Secret"), ("v1", "Namespace")):
         list(project.add_controller(api_version, kind))
     ran(project, *MAKE, "lint")
-    assert "6 passed" in ran(project, *MAKE, "test")
+    assert "9 passed" in ran(project, *MAKE, "test")
 
 
 @pytest.mark.nightly
@@ -202,7 +202,7 @@ def test_only_a_path_leads_to_handloop(project: Project) -> None:
     own, sandbox = (f"./wheels/{wheel.name}" for wheel in sorted((project.folder / "wheels").iterdir()))
     for name, paths in (
         ("requirements.in", [own]),
-        ("requirements-dev.in", [f"{own}[learn,sandbox]", sandbox]),
+        ("requirements-dev.in", [f"{own}[explore,learn,sandbox]", sandbox]),
     ):
         lines = (project.folder / name).read_text(encoding="utf-8").splitlines()
         assert [line for line in lines if line[0] != "#"] == paths

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 from handloop.apis.meta import ObjectMeta
 from handloop.controller.foo.types import Foo, FooSpec
 from handloop.testing.explore.cluster import VirtualCluster
@@ -9,8 +12,10 @@ from handloop.testing.explore.workload import Invariant, applied, broken, change
 from support.builders.workloads import FOO
 
 
-def test_steps_create_change_and_delete(cluster: VirtualCluster) -> None:
-    """Objects or manifests; each step has its words."""
+def test_steps_create_change_and_delete(cluster: VirtualCluster, tmp_path: Path) -> None:
+    """Objects, manifests or files; each step has its words."""
+    file = tmp_path / "foo.yaml"
+    file.write_text(json.dumps({**FOO, "spec": {"deploymentName": "d"}}), encoding="utf-8")
     path = cluster.path_of(FOO)
     typed = Foo(metadata=ObjectMeta(name="a"), spec=FooSpec(deployment_name="b", replicas=2))
     for step, words, name in (
@@ -18,6 +23,8 @@ def test_steps_create_change_and_delete(cluster: VirtualCluster) -> None:
         (changed(FOO, {"spec": {"deploymentName": "c"}}), "change Foo a", "c"),
         (deleted(FOO), "delete Foo a", None),
         (applied(typed), "create Foo a", "b"),
+        (deleted(file), "delete Foo a", None),
+        (applied(file), "create Foo a", "d"),
     ):
         assert step.do
         step.do(cluster)
