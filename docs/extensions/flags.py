@@ -26,7 +26,14 @@ GREETER: Final = replace(
     PROGRAM, name=NAME, command=f"python {NAME}.py", names=(), workers=1, variables="", own_commands={}
 )
 HANDLOOP: Final = replace(PROGRAM, command="handloop")
-OWN: Final = (("init",), ("create", "api"), ("create", "controller"), ("walkthrough",), ("top",))
+OWN: Final = (
+    ("init",),
+    ("create", "api"),
+    ("create", "controller"),
+    ("walkthrough",),
+    ("top",),
+    ("explore",),
+)
 """The commands of handloop alone that have flags."""
 
 

@@ -93,6 +93,8 @@ class _Run:
         self._begin = begin
         self._answered = {told.write for told in played.story if told.who != "plan"}
         seen = {told.who for told in played.story} | {"user", "process 1"}
+        if any(_is_rival(told) for told in played.story):
+            seen.add("rival")
         processes = sorted(
             (who for who in seen if who.startswith("process")), key=lambda who: (len(who), who)
         )
@@ -131,9 +133,15 @@ class _Run:
         cls = "mark"
         if told.who == "plan":
             yield _line(x, y, x, server, "struck")
-            yield _text(x + 17, y - 5, told.words.rpartition(": ")[2], "bad code-left")
+            # two that are near each other are told apart by where their words stand
+            is_above = sum(other.who == "plan" for other in self.story[:nth]) % 2 == 0
+            yield _text(x + 17, y + (-5 if is_above else 15), _what(told), "bad code-left")
             cls = "mark bad"
-            if told.write and told.write not in self._answered:
+            if _is_rival(told):
+                rival = top + self.lane("rival")
+                yield _line(x, rival, x, server, "sent")
+                yield f'<g class="mark"><circle cx="{x}" cy="{rival}" r="5"/></g>'
+            elif told.write and told.write not in self._answered:
                 yield from self._sent(told.write, x, y, server)
         elif told.write:
             yield from self._sent(told.write, x, y, server)
@@ -155,6 +163,15 @@ class _Run:
         is_good = 0 < status < _REFUSED
         yield _line(x, y + _RADIUS, x, server, "sent" if status else "lost")
         yield _text(x, server + 14, str(status or "none"), "code" if is_good else "code bad")
+
+
+def _what(told: Told) -> str:
+    """The fault of a strike."""
+    return told.words.rpartition(": ")[2]
+
+
+def _is_rival(told: Told) -> bool:
+    return told.who == "plan" and _what(told).startswith("rival-")
 
 
 def _placed(runs: Sequence[_Run]) -> tuple[list[list[float]], list[tuple[float, float]], float]:
