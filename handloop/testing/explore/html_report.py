@@ -70,13 +70,18 @@ def _section(number: int, failure: Failure, undisturbed: Played, command: str, p
     shown = window(undisturbed, failing)
     verdicts = "".join(f'<li class="failed">{escape(words)}</li>' for words in failure.verdicts)
     return (
-        f'<section id="plan-{number}"><h2>Plan {failing.plan}</h2><ul>{verdicts}</ul>'
-        f"<p>Replay it: <code>{escape(command)} --replay {failing.plan}</code></p>{_links(number, page)}"
+        f'<section id="plan-{number}"><h2>{failure.title}</h2><ul>{verdicts}</ul>'
+        f"{_replay(command, failing)}{_links(number, page)}"
         f"{timeline(shown, undisturbed, failing)}"
         f"<h3>The story</h3>{_story(shown.failing, shown.begin, len(failing.story))}"
         "<details><summary>The story of the undisturbed run</summary>"
         f"{_story(shown.undisturbed, shown.begin, len(undisturbed.story))}</details></section>\n"
     )
+
+
+def _replay(command: str, failing: Played) -> str:
+    line = f"{command} --replay {failing.plan}"
+    return f"<p>Replay it: <code>{escape(line)}</code></p>" if str(failing.plan) else ""
 
 
 def _links(number: int, page: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from handloop.testing.explore.plan import Plan
@@ -22,12 +23,12 @@ def write_live_page(folder: Path, workload: Workload, report: Report, title: str
 
     Blocks: for about a second a run.
     """
-    failing = [
-        _failing_run(number, failure, report, workload) for number, failure in enumerate(report.failures, 1)
-    ]
     marks = {f"plan-{number}": _strike(failure) for number, failure in enumerate(report.failures, 1)}
     words = {"name": "undisturbed", "title": "Undisturbed", "about": "What happens without a plan."}
-    write_page(folder, [_run(workload, Plan(), words, marks), *failing], title=title)
+    runs = [*_runs(workload, Plan(), words, marks)]
+    for number, failure in enumerate(report.failures, 1):
+        runs += _failing_runs(number, failure, report, workload)
+    write_page(folder, runs, title=title)
 
 
 def links(number: int) -> dict[str, str]:
@@ -39,21 +40,24 @@ def links(number: int) -> dict[str, str]:
     }
 
 
-def _failing_run(number: int, failure: Failure, report: Report, workload: Workload) -> Entry:
-    words = {
-        "name": f"plan-{number}",
-        "title": f"Plan {failure.plan}",
-        "about": "; ".join(failure.verdicts),
-    }
+def _failing_runs(number: int, failure: Failure, report: Report, workload: Workload) -> Iterator[Entry]:
+    words = {"name": f"plan-{number}", "title": failure.title, "about": "; ".join(failure.verdicts)}
     marks = {"strike": _strike(failure), "parts": window(report.undisturbed, failure.played).parting[1]}
-    return _run(workload, failure.plan, words, marks)
+    return _runs(workload, failure.plan, words, marks)
 
 
-def _run(workload: Workload, plan: Plan, head: dict[str, str], marks: dict[str, int]) -> Entry:
+def _runs(workload: Workload, plan: Plan, head: dict[str, str], marks: dict[str, int]) -> Iterator[Entry]:
+    """One run; of an operator with replicas one for each process, which has caches and queues of its own."""
     tape = Tape()
     play(workload, plan, recording=tape.recording)
     opening = f"The operator starts with empty caches. {head['title']}: {head['about']}"
-    return tape.document(head, marks, opening)
+    if workload.replicas == 1:
+        yield tape.document(head, marks, opening)
+        return
+    for nth, process in enumerate(tape.processes()):
+        name = head["name"] + f"-{process.replace(' ', '-')}" * (nth > 0)
+        words = {"name": name, "title": f"{head['title']}, {process}"}
+        yield tape.document(head | words, marks, opening, process)
 
 
 def _strike(failure: Failure) -> int:

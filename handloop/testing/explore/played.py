@@ -29,12 +29,12 @@ class Told(NamedTuple):
     @property
     def starts_process(self) -> bool:
         """Whether its process starts here, in the middle of the run."""
-        return self.words == "another process starts"
+        return self.who.startswith("process") and self.words.endswith(" starts")
 
     @property
     def ends_process(self) -> bool:
         """Whether its process ends here."""
-        return self.words.startswith("the process end")
+        return self.who.startswith("process") and (" ends, " in self.words or " ended by " in self.words)
 
 
 class Write(NamedTuple):

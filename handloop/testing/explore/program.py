@@ -13,6 +13,7 @@ import os
 import shlex
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, NoReturn, TextIO
 
@@ -55,6 +56,8 @@ def main(arguments: Sequence[str], out: TextIO | None = None) -> int:
         given = _parser().parse_args(arguments)
         _check_targets(given)
         workload = _workload(given.what, given.apply)
+        if given.replicas:
+            workload = replace(workload, replicas=given.replicas)
         report = _report(workload, given)
     except (UsageError, SetUpError, RefusedError, ValueError) as error:
         sys.stderr.write(f"error: {error}\n")
@@ -113,12 +116,13 @@ def _check_targets(given: argparse.Namespace) -> None:
 def _command(given: argparse.Namespace) -> str:
     """The command line to which a plan is added."""
     files = [word for file in given.apply for word in ("--apply", file)]
-    return shlex.join(["handloop", "explore", given.what, *files])
+    replicas = ["--replicas", str(given.replicas)] if given.replicas else []
+    return shlex.join(["handloop", "explore", given.what, *files, *replicas])
 
 
 def _positive(text: str) -> int:
     if not text.isdecimal() or not int(text):
-        raise argparse.ArgumentTypeError(f"{text} is no number of plans: 300 is one")
+        raise argparse.ArgumentTypeError(f"{text} is no whole number from 1")
     return int(text)
 
 
@@ -141,6 +145,9 @@ def _parser() -> _Parser:
     parser.add_argument("--budget", metavar="TIME", type=duration, default="1m", help="how long (1m)")
     parser.add_argument(
         "--plans", metavar="N", type=_positive, default=_ENDLESS, help="how many at most (no limit)"
+    )
+    parser.add_argument(
+        "--replicas", metavar="N", type=_positive, help="processes of the operator, of which one leads (1)"
     )
     parser.add_argument("--seed", type=int, default=1, help="of the plans that are samples (1)")
     parser.add_argument("--replay", metavar="PLAN", default="", help="play this one alone, such as 3:lost")

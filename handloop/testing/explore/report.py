@@ -27,6 +27,11 @@ class Failure:
         return self.played.plan
 
     @property
+    def title(self) -> str:
+        """Its plan, in words."""
+        return f"Plan {self.plan}" if str(self.plan) else "Without a plan"
+
+    @property
     def story(self) -> Sequence[str]:
         """The story of its run."""
         return [str(told) for told in self.played.story]

@@ -27,8 +27,8 @@ class Tape:
     """
     Records one run. The run is the same as without it.
 
-    State: _entries, as the page gets them, each with `told`, the length of the story by then; _steps, the
-    newest ones of each process. Threads: those of the run.
+    State: _entries, as the page gets them, each with `told`, the length of the story by then, and `who`, the
+    process that it is of, "" = all; _steps, the newest ones of each process. Threads: those of the run.
     """
 
     def __init__(self) -> None:
@@ -49,15 +49,25 @@ class Tape:
             TRACE.stop()
             self._tell_story()
 
-    def document(self, head: Mapping[str, Any], marks: Mapping[str, int], opening: str) -> dict[str, Any]:
+    def processes(self) -> list[str]:
+        """Those that took steps, in the order of the first."""
+        return [process.name for process in self._steps]
+
+    def document(
+        self, head: Mapping[str, Any], marks: Mapping[str, int], opening: str, process: str = ""
+    ) -> dict[str, Any]:
         """
         The run for the page.
 
         Args: head = its name, title and so on; marks = indexes of lines of the story, by name; opening = a
-        sentence before the first step.
+        sentence before the first step; process = the only one to show, "" = one after the other.
         """
-        run = numbered([self._entries], opening)
-        story = [step.pop("told", 0) for step in run["steps"]]
+        shown = [entry for entry in self._entries if not process or entry["who"] in ("", process)]
+        run = numbered([shown], opening)
+        story = [step.get("told", 0) for step in run["steps"]]
+        for step in run["steps"]:
+            for ours in ("told", "who"):
+                step.pop(ours, None)
         found = {
             name: next((seq for seq, told in enumerate(story, 1) if told > index), len(story))
             for name, index in marks.items()
@@ -80,7 +90,7 @@ class Tape:
             facts,
         )
         self._steps.setdefault(process, deque(maxlen=_LAST_STEPS)).append(step)
-        self._add(document(step))
+        self._add(document(step), process.name)
         if self._count == MOST_STEPS:
             self._add(gap(self._threads.now, f"The recording ends here, after {MOST_STEPS} steps."))
         elif not self._is_due:
@@ -92,12 +102,13 @@ class Tape:
         for told in self._journal.story[self._told :]:
             self._told += 1
             if not (told.write and told.who.startswith("process")):
-                self._add(gap(told.at, _sentence(told), goes_on=not told.starts_process))
+                who = told.who if told.starts_process else ""
+                self._add(gap(told.at, _sentence(told), goes_on=not told.starts_process), who)
                 if told.starts_process:
-                    self._entries.append({"state": snapshot(None, list)})
+                    self._add({"state": snapshot(None, list)}, who)
 
-    def _add(self, entry: Entry) -> None:
-        self._entries.append({**entry, "told": self._told})
+    def _add(self, entry: Entry, who: str = "") -> None:
+        self._entries.append({**entry, "told": self._told, "who": who})
 
     def _take_state(self, process: Process) -> None:
         """Add the state, unless a thread waits with a lock: then nobody can see it."""
@@ -113,7 +124,7 @@ class Tape:
                 )
         except BlockedError:
             return
-        self._entries.append({"state": state})
+        self._add({"state": state}, process.name)
 
 
 def _threads_of(process: Process, threads: VirtualThreads) -> list[ThreadFrame]:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from handloop.controller.foo.runnable import add_plain_foo
 from handloop.testing.explore.explorer import run_plans
 from handloop.testing.explore.live_runs import INDEX, links, write_live_page
+from handloop.testing.explore.plan import Plan
+from handloop.testing.explore.play import play
+from handloop.testing.explore.report import Failure, Report
 from handloop.testing.explore.workload import applied, deleted
 from support.builders.workloads import FOO, foo_workload
 
@@ -29,6 +33,19 @@ def test_each_failure_is_a_run_beside_the_undisturbed_one(tmp_path: Path) -> Non
     assert both[0] == both[1]
     assert undisturbed["marks"]["plan-1"] == strike
     assert (tmp_path / INDEX).is_file()
+
+
+def test_each_process_of_several_has_a_run_of_its_own(tmp_path: Path) -> None:
+    """The first one has the name to which the links lead; another one begins without caches."""
+    workload = replace(foo_workload(applied(FOO)), replicas=2)
+    plan = Plan.parse("1:crash-after")
+    report = Report(play(workload, Plan()), failures=[Failure(play(workload, plan), ["wrong"])])
+    write_live_page(tmp_path, workload, report, "foo, explored")
+    names = ("plan-1", "plan-1-process-2", "plan-1-process-3")
+    runs = [read(tmp_path, name) for name in names]
+    assert [run["title"].partition(", ")[2] for run in runs] == ["process 1", "process 2", "process 3"]
+    assert {8, 12} <= {step["step"] for step in runs[1]["steps"]}
+    assert not runs[2]["states"][0]["state"]["ready"]
 
 
 def read(folder: Path, name: str) -> Any:

@@ -45,6 +45,18 @@ def test_a_mistake_is_found_and_reported() -> None:
     assert (report["plans"], [one["plan"] for one in report["failures"]]) == (1, ["1:crash-after"])
 
 
+def test_the_report_is_written_wherever_it_is_wanted() -> None:
+    """As a page that leads to the live page beside it; and it names the line that replays it."""
+    words = ("careless:set_up", "--apply=hello.yaml", "--replicas=2")
+    code, text = explored(*words, "--replay=1:crash-after", "--html=found.html", "--page=runs")
+    line = "handloop explore careless:set_up --apply hello.yaml --replicas 2 --replay 1:crash-after"
+    assert (code, f"replay it: {line}\n" in text) == (EXIT_FOUND, True)
+    page = Path("found.html").read_text(encoding="utf-8")
+    assert f"<code>{line}</code>" in page
+    assert 'href="runs/index.html#run=plan-1&amp;at=strike"' in page
+    assert {path.name for path in Path("runs/runs").iterdir()} >= {"plan-1.js", "plan-1-process-2.js"}
+
+
 def test_nothing_found_is_a_success() -> None:
     """With the figures."""
     code, text = explored("careless:set_up", "--apply=hello.yaml", "--replay=2:lost")
@@ -64,7 +76,7 @@ def test_nothing_found_is_a_success() -> None:
         (["careless:set_up", "--apply=no.yaml"], "no.yaml"),
         (["careless:set_up", "--apply=hello.yaml", "--replay=boo"], "is no plan"),
         (["careless:set_up", "--budget=soon"], "--budget"),
-        (["careless:set_up", "--plans=0"], "0 is no number of plans: 300 is one"),
+        (["careless:set_up", "--plans=0"], "0 is no whole number from 1"),
         (["careless:set_up", "--apply=empty.yaml"], "there is no object in empty.yaml"),
         (["careless:set_up", "--apply=broken.py"], "an object has apiVersion, kind and metadata"),
         (["careless:set_up", "--apply=nameless.yaml"], "nameless.yaml: this Greeting has no metadata.name"),
