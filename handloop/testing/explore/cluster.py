@@ -18,6 +18,7 @@ Object = dict[str, Any]
 _DEFINITIONS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _USER: Final = "admin"
 _TICK_SECONDS: Final = 0.001
+_IDLE_SECONDS: Final = 1.0
 _MERGE: Final = "application/merge-patch+json"
 
 
@@ -119,7 +120,10 @@ class VirtualCluster:
     def _live(self) -> None:
         """Let the cluster's own controllers work whenever they are due."""
         engine = self.sandbox.engine
+        at: float | None = None
         while True:
             self._changed.clear()
-            at = engine.tick()
-            self._changed.wait(None if at is None else max(_TICK_SECONDS, at - engine.now()))
+            before, at = at, engine.tick()
+            # what a client does not read stays due
+            least = _IDLE_SECONDS if at == before else _TICK_SECONDS
+            self._changed.wait(None if at is None else max(least, at - engine.now()))
