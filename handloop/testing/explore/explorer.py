@@ -7,27 +7,36 @@ Every crash point of a controller, explored.
 The workload runs once undisturbed, which tells where it writes. Then it runs again and again, from its
 beginning, each time with a plan: a crash, lost reply, refusal, rival or stale view at one of its writes.
 Then come pairs, triples, and other orders of threads. Each run is judged without help of its author; see
-oracles.py. All happens in one process, in virtual time, one thread at a time: the same plan is the same run.
+oracles.py. All happens in virtual time, one thread at a time: the same plan is the same run. Forks play the
+plans on all processors; see forks.py.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
+import os
+import re
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Final
 
 from handloop.testing.explore.oracles import verdicts
 from handloop.testing.explore.plan import LATE_PLAN, Plan
 from handloop.testing.explore.plans import Places, all_plans
 from handloop.testing.explore.play import play
-from handloop.testing.explore.played import Played
+from handloop.testing.explore.plays import Plays
 from handloop.testing.explore.report import Failure, Report
 from handloop.testing.explore.workload import Invariant, Workload
 
 DEFAULT_PLANS: Final = 300
 _MOST_FAILURES: Final = 10
+_BATCH: Final = 64
+"""How many plans share a trunk."""
+
+_NUMBER: Final = re.compile(r"\d+")
 
 
 def run_plans(
@@ -38,15 +47,19 @@ def run_plans(
     seed: int = 1,
     invariants: Sequence[Invariant] = (),
     replay: str = "",
+    processes: int | None = None,
     progress: Callable[[Report], object] = lambda _report: None,
 ) -> Report:
     """
     Play plans.
 
     Args: plans and seconds = how many, and how long, at most; the single strikes come first, then samples by
-    the seed. replay = the line of a plan, which alone is played. progress is called after each plan.
+    the seed. replay = the line of a plan, which alone is played, in this process. processes = how many forks
+    play at once, None = one for each processor; the report is the same for any number. progress is called
+    after each plan, in the order in which they end.
     Raises: AssertionError if the undisturbed run fails already; ValueError for a line that is no plan.
-    Blocks: for about a twentieth of a second a plan. It ends early after ten failures.
+    Blocks: for about a twentieth of a second a plan and processor. It ends early once it has ten failures
+    that are not alike. Ctrl-C ends it with what was found so far.
     """
     undisturbed = play(workload, Plan(), invariants)
     report = Report(undisturbed, seed)
@@ -54,37 +67,66 @@ def run_plans(
     if wrong:
         story = map(str, undisturbed.story)
         raise AssertionError("\n".join(["the undisturbed run fails already:", *wrong, *story]))
+    plays = Plays(workload, undisturbed, invariants, processes or _processors())
     first = () if workload.remembers else (LATE_PLAN,)
     followed = itertools.chain(first, all_plans(Places.of(undisturbed, workload.replicas), seed))
-    chosen = iter([Plan.parse(replay)]) if replay else followed
-    began, until = time.process_time(), time.monotonic() + seconds
-    for plan in itertools.islice(chosen, plans):
-        report.count(plan)
-        played = play(workload, plan, invariants)
-        if verdicts(undisturbed, played):
-            report.failures.append(_shrunk(workload, undisturbed, played, invariants))
-        report.seconds = time.process_time() - began
-        progress(report)
-        if len(report.failures) == _MOST_FAILURES or time.monotonic() >= until:
+    chosen = itertools.islice(iter([Plan.parse(replay)]) if replay else followed, plans)
+    began, used = time.monotonic(), _processor_seconds()
+    while batch := list(itertools.islice(chosen, _BATCH)):
+        found: dict[int, Failure] = {}
+        try:
+            for index, failure in plays.judged(batch, began + seconds):
+                if failure:
+                    found[index] = failure
+                report.count(batch[index])
+                report.failed += failure is not None
+                report.wall_seconds = time.monotonic() - began
+                progress(report)
+        except KeyboardInterrupt:
+            report.is_interrupted = True
+        for index in sorted(found):
+            _add(report, plays, found[index])
+        report.timed_plans, report.seconds = report.plans, _processor_seconds() - used
+        report.wall_seconds = time.monotonic() - began
+        if report.is_interrupted or report.wall_seconds >= seconds or len(report.failures) == _MOST_FAILURES:
             break
     return report
 
 
-def _shrunk(
-    workload: Workload, undisturbed: Played, failed: Played, invariants: Sequence[Invariant]
-) -> Failure:
-    """The same failure with as few strikes as possible, and the plain order of threads if that will do."""
-    plan, shown = failed.plan, failed
-    smaller = [plan._replace(order=0)] if plan.order else []
-    while True:
-        smaller += [
-            plan._replace(strikes=(*plan.strikes[:i], *plan.strikes[i + 1 :]))
-            for i in range(len(plan.strikes))
-        ]
-        for one in smaller:
-            played = play(workload, one, invariants)
-            if verdicts(undisturbed, played):
-                plan, shown, smaller = one, played, []
-                break
-        else:
-            return Failure(shown, verdicts(undisturbed, shown))
+def _add(report: Report, plays: Plays, failure: Failure) -> None:
+    """Add a failure to a report, shrunk, or count it with one that is like it."""
+    if _is_counted(report, failure):
+        return
+    if len(report.failures) == _MOST_FAILURES:
+        return
+    if not report.is_interrupted:
+        failure = plays.shrunk(failure)
+    if not _is_counted(report, failure):
+        report.failures.append(failure)
+
+
+def _is_counted(report: Report, failure: Failure) -> bool:
+    for index, known in enumerate(report.failures):
+        if _is_like(known, failure):
+            report.failures[index] = replace(known, more=known.more + 1)
+            return True
+    return False
+
+
+def _is_like(known: Failure, failure: Failure) -> bool:
+    """Whether a failure has the verdicts of a known one, numbers aside, and its kinds of strikes."""
+    kinds = Counter(strike.what for strike in known.plan.strikes)
+    return kinds <= Counter(strike.what for strike in failure.plan.strikes) and (
+        [_NUMBER.sub("", words) for words in known.verdicts]
+        == [_NUMBER.sub("", words) for words in failure.verdicts]
+    )
+
+
+def _processors() -> int:
+    """How many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _processor_seconds() -> float:
+    """Processor time of this process, and of its children that have ended."""
+    return sum(os.times()[:4])

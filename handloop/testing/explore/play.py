@@ -28,17 +28,28 @@ _CREATED: Final = 201
 Recording: TypeAlias = Callable[[VirtualThreads, Journal], AbstractContextManager[object]]
 """Records a run for as long as its context lasts."""
 
+Branch: TypeAlias = Callable[[Callable[[Plan], object]], Plan | None]
+"""
+Takes whether a plan begins here, and returns the plan that the run follows from here on, None = as before.
+
+A run asks it once before it starts the operator, and at each call of the operator.
+"""
+
 
 def play(
     workload: Workload,
     plan: Plan,
     invariants: Sequence[Invariant] = (),
     recording: Recording = lambda *_: nullcontext(),
+    branch: Branch = lambda _: None,
 ) -> Played:
-    """Play a workload under a plan, from the beginning. The same plan gives the same run."""
-    order = Random(plan.order) if plan.order else None
-    with quiet_logs(), VirtualThreads(order) as threads:
-        run = _Run(threads, workload, plan)
+    """
+    Play a workload under a plan, from the beginning. The same plan gives the same run.
+
+    The plan's order of threads begins at its first strike, or with the operator if it has none.
+    """
+    with quiet_logs(), VirtualThreads() as threads:
+        run = _Run(threads, workload, plan, branch)
         with recording(threads, run.journal):
             return run.played(invariants)
 
@@ -50,9 +61,11 @@ class _Run:
     State: journal, what is told so far; _processes, the operator's present ones. Threads: those of `threads`.
     """
 
-    def __init__(self, threads: VirtualThreads, workload: Workload, plan: Plan) -> None:
+    def __init__(self, threads: VirtualThreads, workload: Workload, plan: Plan, branch: Branch) -> None:
         self.threads = threads
         self.plan = plan
+        self._has_begun = False
+        self._branch = branch
         self.journal = Journal(threads)
         self._states: list[State] = []
         self._numbers = itertools.count(1)
@@ -129,6 +142,15 @@ class _Run:
         )
 
     def _struck_here(self, kind: Where, number: int) -> str:
+        def begins(plan: Plan) -> object:
+            return plan.at(number, kind) or not (number or plan.strikes)
+
+        taken = self.threads.outside(lambda: self._branch(begins))
+        if taken is not None:
+            self.plan, self._has_begun = taken, False
+        if not self._has_begun and begins(self.plan):
+            self._has_begun = True
+            self.threads.order = Random(self.plan.order) if self.plan.order else None
         return self.plan.at(number, kind)
 
     def _end(self, process: Process, why: str) -> None:

@@ -16,10 +16,15 @@ _MOST_LINES: Final = 60
 
 @dataclass(frozen=True)
 class Failure:
-    """A plan that fails: its run, shrunk, and the sentences of the oracles."""
+    """
+    A plan that fails: its run, shrunk, and the sentences of the oracles.
+
+    more = how many more plans failed like it: with the same verdicts, by the same kinds of strikes.
+    """
 
     played: Played
     verdicts: Sequence[str]
+    more: int = 0
 
     @property
     def plan(self) -> Plan:
@@ -43,6 +48,8 @@ class Failure:
         Args: command = the command line that replays it, with `--replay PLAN`; "" = it is not shown.
         """
         lines = [f"plan {self.plan}", *(f"  ! {words}" for words in self.verdicts)]
+        if self.more:
+            lines.append(f"  and {self.more} more plan{'s' * (self.more > 1)} with the same verdicts")
         if command:
             lines.append(f"  replay it: {command} --replay {self.plan}")
         story = self.story
@@ -58,15 +65,21 @@ class Report:
     """
     What an exploration found.
 
-    undisturbed = the run without a plan; seed = of the plans that are samples; seconds = of processor time;
-    tried = how often each kind of strike was planned.
+    undisturbed = the run without a plan; seed = of the plans that are samples; plans and failed = how many
+    were played, and failed; tried = how often each kind of strike was planned; seconds = of processor time,
+    that of forks included, for timed_plans plans; wall_seconds = by the clock; is_interrupted = by Ctrl-C.
+    failures: without those that are like another one.
     """
 
     undisturbed: Played
     seed: int = 1
     plans: int = 0
+    failed: int = 0
     tried: Counter[str] = field(default_factory=Counter)
     seconds: float = 0.0
+    timed_plans: int = 0
+    wall_seconds: float = 0.0
+    is_interrupted: bool = False
     failures: list[Failure] = field(default_factory=list)
 
     def count(self, plan: Plan) -> None:
@@ -76,14 +89,18 @@ class Report:
 
     @property
     def plans_per_second(self) -> float:
-        """Of processor time."""
-        return self.plans / self.seconds if self.seconds else 0.0
+        """Of processor time; 0 = not known yet."""
+        return self.timed_plans / self.seconds if self.seconds else 0.0
 
     @property
     def head(self) -> str:
         """The figures, in one line."""
+        by_the_clock = self.plans / self.wall_seconds if self.wall_seconds else 0.0
         plans = "1 plan" if self.plans == 1 else f"{self.plans} plans"
-        return f"{plans}, {self.plans_per_second:.0f} a second, {len(self.failures)} failed"
+        figures = [plans, f"{by_the_clock:.0f} a second", f"{self.failed} failed"]
+        if self.timed_plans:
+            figures[1] += f" ({self.plans_per_second:.0f} a second of processor time)"
+        return ", ".join(figures + ["interrupted"] * self.is_interrupted)
 
     def text(self, command: str = "") -> str:
         """For people: the figures, and each failure with the line that replays it. Args: as Failure.text."""
@@ -92,12 +109,19 @@ class Report:
     def document(self) -> dict[str, Any]:
         """For programs."""
         failures = [
-            {"plan": str(one.plan), "verdicts": list(one.verdicts), "story": list(one.story)}
+            {
+                "plan": str(one.plan),
+                "verdicts": list(one.verdicts),
+                "more": one.more,
+                "story": list(one.story),
+            }
             for one in self.failures
         ]
         return {
             "plans": self.plans,
+            "failed": self.failed,
             "seconds": round(self.seconds, 1),
+            "wall_seconds": round(self.wall_seconds, 1),
             "seed": self.seed,
             "strikes": dict(self.tried),
             "failures": failures,

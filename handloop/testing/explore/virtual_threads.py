@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from random import Random
 from types import TracebackType
-from typing import Any, Final, Self, TypeAlias
+from typing import Any, Final, Self, TypeAlias, TypeVar
 
 from greenlet import GreenletExit, getcurrent, greenlet
 
@@ -29,6 +29,8 @@ from handloop.seams import locks
 from handloop.seams.clock import RealClock
 from handloop.seams.seams import Seams
 from handloop.seams.threads import Joinable
+
+T = TypeVar("T")
 
 EPOCH: Final = 1_700_000_000.0
 """The unix time at which virtual time begins."""
@@ -60,15 +62,16 @@ class VirtualThreads:
     """
     A world of threads. Use it with `with`: until its end, threading's names make virtual ones in this thread.
 
-    Fields: now, virtual seconds since the beginning; switches, how often a thread was given the processor.
+    Fields: now, virtual seconds since the beginning; switches, how often a thread was given the processor;
+    order, which chooses who of those that can run is next, None = first come, first served.
     Threads: one real one. Other real threads of the process get real locks and threads as ever.
     """
 
     def __init__(self, order: Random | None = None) -> None:
-        """Args: order chooses which of those that can run is next; None = first come, first served."""
+        """Args: order as the field."""
         self.now = 0.0
         self.switches = 0
-        self._order = order
+        self.order = order
         self._hub = getcurrent()
         self._real = threading.get_ident()
         self._ready: deque[greenlet] = deque()
@@ -101,6 +104,17 @@ class VirtualThreads:
 
     def __exit__(self, *_: object) -> None:
         self.kill(list(self._threads.values()))
+        self._leave()
+
+    def outside(self, call: Callable[[], T]) -> T:
+        """Call something for which the names of threading are real; it must not wait for a virtual thread."""
+        self._leave()
+        try:
+            return call()
+        finally:
+            self.__enter__()
+
+    def _leave(self) -> None:
         for name, real in self._before.items():
             setattr(threading, name, real)
         assert self._factory is not None
@@ -274,9 +288,9 @@ class VirtualThreads:
             heapq.heappush(self._timers, (until, next(self._count), waits))
 
     def _next(self) -> greenlet:
-        if self._order is None or len(self._ready) == 1:
+        if self.order is None or len(self._ready) == 1:
             return self._ready.popleft()
-        chosen = self._order.randrange(len(self._ready))
+        chosen = self.order.randrange(len(self._ready))
         thread = self._ready[chosen]
         del self._ready[chosen]
         return thread

@@ -5,7 +5,10 @@ from __future__ import annotations
 import pytest
 
 from handloop.controller.foo.runnable import add_plain_foo
+from handloop.testing.explore import explorer
 from handloop.testing.explore.explorer import run_plans
+from handloop.testing.explore.plan import Plan
+from handloop.testing.explore.report import Report
 from handloop.testing.explore.workload import Invariant, applied, deleted
 from support.builders.workloads import FOO, foo_workload
 
@@ -31,6 +34,27 @@ def test_a_failing_plan_is_shrunk() -> None:
     """To the strike that does it, in the plain order."""
     report = run_plans(foo_workload(*QUICK, add=add_plain_foo), replay="1:silent,2:409,40:500/9")
     assert str(report.failures[0].plan) == STORM
+
+
+def test_the_report_is_the_same_for_any_number_of_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same failures in the same order; one that is like another is counted with it."""
+    lines = ["1:lost", "1:silent,2:409/9", "2:crash-after", "1:silent"]
+    monkeypatch.setattr(explorer, "all_plans", lambda *_: map(Plan.parse, lines))
+    workload = foo_workload(*QUICK, add=add_plain_foo)
+    one, three = (run_plans(workload, processes=number) for number in (1, 3))
+    assert (one.plans, one.failed, one.failures) == (three.plans, three.failed, three.failures)
+    assert [(str(failure.plan), failure.more) for failure in one.failures] == [(STORM, 1)]
+
+
+def test_an_interrupt_ends_it_with_what_was_found() -> None:
+    """Ctrl-C, here during the third plan."""
+
+    def interrupt(report: Report) -> None:
+        if report.plans == 2:
+            raise KeyboardInterrupt
+
+    report = run_plans(foo_workload(*QUICK), plans=40, progress=interrupt)
+    assert (report.plans, report.is_interrupted) == (2, True)
 
 
 def test_an_authors_invariant_is_judged() -> None:

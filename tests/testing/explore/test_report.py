@@ -19,6 +19,20 @@ def test_the_kinds_of_strikes_are_counted() -> None:
     assert (document["plans"], document["seed"], document["strikes"]) == (3, 7, {"lost": 2, "409": 1})
 
 
+def test_the_figures() -> None:
+    """Plans by the clock, and of processor time, once that is known."""
+    report = Report(PLAYED, plans=30, failed=3, wall_seconds=2.0)
+    assert report.head == "30 plans, 15 a second, 3 failed"
+    report.seconds, report.timed_plans, report.is_interrupted = 3.0, 30, True
+    assert report.head == "30 plans, 15 a second (10 a second of processor time), 3 failed, interrupted"
+
+
+def test_failures_that_are_alike_are_told_of_once() -> None:
+    """With how many more there are."""
+    assert "  and 1 more plan with the same verdicts" in Failure(PLAYED, ["a storm"], more=1).text()
+    assert "  and 12 more plans with the same verdicts" in Failure(PLAYED, ["a storm"], more=12).text()
+
+
 def test_a_long_story_is_told_without_its_middle() -> None:
     """In a text; programs get all of it."""
     report = Report(PLAYED, failures=[Failure(PLAYED, ["a storm"])])

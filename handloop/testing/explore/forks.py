@@ -1,0 +1,209 @@
+"""
+Plans played by forks: each begins where it parts from the undisturbed run.
+
+A trunk, a fork of this process, plays the undisturbed run once more. All its virtual threads are greenlets of
+one real thread, so os.fork() in the middle of the run copies the whole world on write: sandbox, operator,
+threads and all. At the call where a plan strikes first the trunk forks a child. The child follows the plan to
+its end, sends what came of it, and ends by os._exit: no `finally`, atexit or test of the parent runs in it.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import pickle
+import signal
+import time
+import traceback
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import redirect_stderr, redirect_stdout
+from multiprocessing.connection import Connection, Pipe, wait
+from pathlib import Path
+from typing import Any, Final, NamedTuple, NoReturn, TypeAlias
+
+from handloop.testing.explore.plan import Plan
+from handloop.testing.explore.play import Branch
+from handloop.testing.explore.played import Played
+
+PLAN_SECONDS: Final = 20.0
+"""How long a child may play its plan, of wall time. A plan takes a twentieth of a second."""
+
+PlayTrunk: TypeAlias = Callable[[Branch], Played]
+"""Plays the undisturbed run, and asks at each call of the operator whether a plan begins there."""
+
+
+class Lost(NamedTuple):
+    """A plan of which nothing came, and why, in words."""
+
+    why: str
+
+
+def can_fork() -> bool:
+    """Whether this system has forks."""
+    return hasattr(os, "fork")
+
+
+def played_by_forks(
+    play: PlayTrunk,
+    plans: Sequence[Plan],
+    judge: Callable[[Played], Any],
+    *,
+    processes: int,
+    until: float,
+    plan_seconds: float = PLAN_SECONDS,
+) -> Iterator[tuple[int, Any]]:
+    """
+    What `judge` says of each plan, with the plan's index, in the order in which they end.
+
+    Args: processes = how many children play at once. until = when to end at the latest, in time.monotonic().
+    plan_seconds = how long a plan may take. judge runs in the child; what it returns has to be picklable, and
+    small. Yields: a Lost instead if the child failed. Whoever closes the iterator ends all processes.
+    """
+    reader, writer = Pipe(duplex=False)
+    pid = _fork()
+    if not pid:
+        reader.close()
+        _Trunk(plans, judge, writer, processes, plan_seconds).run(play)
+    writer.close()
+    missing = set(range(len(plans)))
+    try:
+        while missing and reader.poll(None if until == float("inf") else max(0.0, until - time.monotonic())):
+            index, outcome = pickle.loads(reader.recv_bytes())  # noqa: S301 - from a child of ours
+            missing.discard(index)
+            yield index, outcome
+    except EOFError:
+        yield from ((index, Lost("the process that forks them ended")) for index in sorted(missing))
+    finally:
+        reader.close()
+        os.kill(pid, signal.SIGTERM)
+        os.waitpid(pid, 0)
+
+
+class _Trunk:
+    """
+    The process that plays the undisturbed run, and in its forks the children.
+
+    State: _waiting, the plans that have not begun, by index; _children, the index and pid of those that play,
+    by the pipe on which each will send; _index, in a child, the index of its plan.
+    """
+
+    def __init__(
+        self,
+        plans: Sequence[Plan],
+        judge: Callable[[Played], Any],
+        out: Connection,
+        processes: int,
+        plan_seconds: float,
+    ) -> None:
+        self._waiting = dict(enumerate(plans))
+        self._judge = judge
+        self._out = out
+        self._processes = processes
+        self._plan_seconds = plan_seconds
+        self._children: dict[Connection, tuple[int, int]] = {}
+        self._index: int | None = None
+
+    def run(self, play: PlayTrunk) -> NoReturn:
+        """Play, and end the process; a child comes here, too, with its own run."""
+        try:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            signal.signal(signal.SIGTERM, self._end)
+            gc.freeze()
+            nowhere = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - until the end
+            with redirect_stdout(nowhere), redirect_stderr(nowhere):
+                self._report(play(self._branch))
+        except BaseException:  # noqa: BLE001 - the process ends here
+            self._give_up(traceback.format_exc())
+        os._exit(0)
+
+    def _branch(self, begins: Callable[[Plan], object]) -> Plan | None:
+        """Fork a child for each plan that begins here. Returns: in a child its plan, in the trunk None."""
+        try:
+            for index in [index for index, plan in self._waiting.items() if begins(plan)]:
+                plan = self._waiting.pop(index)
+                if self._is_child_after_fork(index):
+                    return plan
+            if not self._waiting and self._index is None:
+                self._hand_on(0)
+                os._exit(0)
+        except Exception:  # noqa: BLE001 - a thread of the operator calls this, and would go on
+            self._give_up(traceback.format_exc())
+        return None
+
+    def _is_child_after_fork(self, index: int) -> bool:
+        self._hand_on(self._processes - 1)
+        reader, writer = Pipe(duplex=False)
+        pid = _fork()
+        if pid:
+            writer.close()
+            self._children[reader] = (index, pid)
+            return False
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.setitimer(signal.ITIMER_REAL, self._plan_seconds)
+        self._out.close()
+        self._index, self._out, self._waiting, self._children = index, writer, {}, {}
+        return True
+
+    def _report(self, played: Played) -> None:
+        if self._index is not None:
+            self._send(self._index, self._judge(played))
+            return
+        for index, plan in self._waiting.items():  # they never strike
+            self._send(index, self._judge(played._replace(plan=plan)))
+        self._hand_on(0)
+
+    def _send(self, index: int, outcome: Any) -> None:
+        self._out.send_bytes(pickle.dumps((index, outcome)))
+
+    def _give_up(self, why: str) -> NoReturn:
+        """Tell of the plans of which nothing comes, wait for the children, and end the process."""
+        try:
+            for index in self._waiting if self._index is None else [self._index]:
+                self._send(index, Lost(why))
+            self._hand_on(0)
+        finally:
+            self._end()
+
+    def _hand_on(self, most: int) -> None:
+        """Wait until at most so many children are left, and hand on what the others send."""
+        while len(self._children) > most:
+            for reader in wait(list(self._children)):
+                assert isinstance(reader, Connection)
+                index, pid = self._children[reader]
+                try:
+                    message = reader.recv_bytes()
+                except (EOFError, OSError):
+                    message = b""
+                _, status = os.waitpid(pid, 0)
+                del self._children[reader]
+                reader.close()
+                if message:
+                    self._out.send_bytes(message)
+                else:
+                    self._send(index, Lost(self._why(os.waitstatus_to_exitcode(status))))
+
+    def _why(self, code: int) -> str:
+        if code == -signal.SIGALRM:
+            return f"the plan did not end within {self._plan_seconds:g} s of wall time"
+        if code < 0:
+            return f"{signal.Signals(-code).name} ended the process that played the plan"
+        return f"the process that played the plan ended with exit code {code}"
+
+    def _end(self, *_signal: object) -> NoReturn:
+        """End the children that are left, and this process."""
+        try:
+            for _, pid in self._children.values():
+                os.kill(pid, signal.SIGKILL)
+            for _, pid in self._children.values():
+                os.waitpid(pid, 0)
+        finally:
+            os._exit(1)
+
+
+def _fork() -> int:
+    """os.fork() without its warning of other threads: a child uses none of their locks."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return os.fork()
