@@ -9,7 +9,7 @@ DEPLOYED := build/deploy
 INSTALL := tools/install.sh $(BIN)/python
 
 .DEFAULT_GOAL := help
-.PHONY: help venv install-dev run walkthrough sandbox test test-nightly coverage compile-tests pictures recordings docs lint format bench manifests lock audit distributions size clean
+.PHONY: help venv install-dev run walkthrough sandbox test test-nightly show coverage compile-tests pictures recordings docs lint format bench manifests lock audit distributions size clean
 .PHONY: bundle image build-installer install uninstall deploy undeploy e2e e2e-local e2e-examples
 
 help: ## print this menu
@@ -43,6 +43,9 @@ test: install-dev ## run every test; if TEST_KUBECONFIG is set, also against tha
 
 test-nightly: install-dev ## the same at length: pairs of faults, a hundred plans of faults, new examples of properties
 	FAULT_SEEDS=100 IDLE_MYAPPS=50 $(PYTEST) -m '' --hypothesis-profile=new-examples $(PYTEST_ARGS)
+
+show: install-dev ## run what shows a guarantee or a fault of the docs: ROW=G07, ROW=A08
+	@$(BIN)/python -m tools.shown $(ROW)
 
 coverage: install-dev ## measure which lines and branches the tests run, the programs that they start included
 	$(PYTEST) --cov --cov-report=term --cov-report=html:build/coverage/html $(PYTEST_ARGS)

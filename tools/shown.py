@@ -1,0 +1,139 @@
+"""
+Run what shows a guarantee or a fault of docs/guarantees.md and docs/faults.md.
+
+    python -m tools.shown G07 A08
+    python -m tools.shown --renew G07    # and write the figure into the last cell of its row; alone = of all
+
+`test_x` is a test, and so is `test_steps.py::test_x[case]`, below tests/; `FOO_LIFE 4:409` is a plan of a
+workload of tests/support/builders/workloads.py, and `explore FOO_LIFE` plays its plans for a minute.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Final, NamedTuple
+
+ROOT: Final = Path(__file__).parents[1]
+TESTS: Final = ROOT / "tests"
+GUARANTEES: Final = ROOT / "docs/guarantees.md"
+FAULTS: Final = ROOT / "docs/faults.md"
+_ROW: Final = re.compile(r"^\| ([A-Z]\d\d) \| (.*) \|$", re.MULTILINE)
+_TEST: Final = re.compile(r"`((?:[\w/]+\.py::)?test_[^`]+)`")
+_PLAN: Final = re.compile(r"`([A-Z]+_[A-Z]+) ([^`]+)`")
+_EXPLORED: Final = re.compile(r"`explore (\w+)`")
+_PASSED: Final = re.compile(r"(\d+ passed).* in ([\d.]+)s")
+_WORKLOADS: Final = "support.builders.workloads"
+
+
+class Row(NamedTuple):
+    """A row: its number, and what stands in its other cells."""
+
+    number: str
+    cells: tuple[str, ...]
+
+    @property
+    def tests(self) -> tuple[str, ...]:
+        """As they are named: by a function alone, or by file, function and case."""
+        return tuple(_TEST.findall(" ".join(self.cells)))
+
+    @property
+    def plans(self) -> tuple[tuple[str, str], ...]:
+        """Names of workloads and lines of plans."""
+        return tuple(_PLAN.findall(" ".join(self.cells)))
+
+    @property
+    def explored(self) -> tuple[str, ...]:
+        """Names of workloads of which many plans are played."""
+        return tuple(_EXPLORED.findall(" ".join(self.cells)))
+
+
+def rows(page: Path) -> list[Row]:
+    """The numbered rows of a page."""
+    return [Row(number, tuple(cells.split(" | "))) for number, cells in _ROW.findall(page.read_text("utf-8"))]
+
+
+@cache
+def functions() -> dict[str, list[str]]:
+    """Where each test is, below tests/."""
+    found: dict[str, list[str]] = {}
+    for path in sorted(TESTS.rglob("test_*.py")):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.FunctionDef):
+                found.setdefault(node.name, []).append(str(path.relative_to(TESTS)))
+    return found
+
+
+def nodes(row: Row) -> list[str]:
+    """The row's tests as pytest names them. Raises: ValueError for one that is not there."""
+    found = []
+    for test in row.tests:
+        file, _, name = test.rpartition("::")
+        there = functions().get(name.partition("[")[0], [])
+        if not there or (file and file not in there):
+            raise ValueError(f"{row.number}: there is no {test}")
+        found += [f"tests/{each}::{name}" for each in ([file] if file else there)]
+    return found
+
+
+def figures(row: Row) -> Iterator[str]:
+    """
+    Run all that shows a row; what came of each, in a few words.
+
+    Raises: CalledProcessError when something fails, with its output on the terminal.
+    """
+    if row.tests:
+        said = _said("-m", "pytest", "-q", "-m", "", "-p", "no:randomly", *nodes(row))
+        passed = _PASSED.search(said)
+        yield f"{passed[1]} in {float(passed[2]):.1f} s" if passed else "none ran"
+    for name, line in row.plans:
+        yield _explored(name, "--replay", line)
+    for name in row.explored:
+        yield f"{name}: {_explored(name, '--budget', '1m')}"
+
+
+def _explored(name: str, *options: str) -> str:
+    return _said("-m", "handloop", "explore", f"{_WORKLOADS}:{name}", *options).splitlines()[0]
+
+
+def _said(*arguments: str) -> str:
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(TESTS)])}
+    command = [sys.executable, *arguments]
+    done = subprocess.run(command, cwd=ROOT, env=env, stdout=subprocess.PIPE, text=True, check=False)  # noqa: S603 - ours
+    if done.returncode:
+        sys.stdout.write(done.stdout)
+        done.check_returncode()
+    return done.stdout
+
+
+def renewed(text: str, number: str, figure: str) -> str:
+    """The page with a row's new figure."""
+    last = f"`make show ROW={number}` {figure}"
+    return re.sub(
+        rf"^(\| {number} \| .*\| )[^|]* \|$", lambda row: f"{row[1]}{last} |", text, flags=re.MULTILINE
+    )
+
+
+def main(arguments: Sequence[str]) -> None:
+    """See the head of this file."""
+    renew = "--renew" in arguments
+    asked = {row.number: row for page in (GUARANTEES, FAULTS) for row in rows(page)}
+    chosen = [number for number in arguments if number != "--renew"]
+    chosen = chosen or [row.number for row in rows(GUARANTEES)]
+    if unknown := [number for number in chosen if number not in asked]:
+        sys.exit(f"there is no row {', '.join(unknown)}: make show ROW=G01, or ROW=A08")
+    for number in chosen:
+        figure = "; ".join(figures(asked[number]))
+        print(f"{number}  {figure}", flush=True)  # noqa: T201 - what it is for
+        if renew:
+            GUARANTEES.write_text(renewed(GUARANTEES.read_text("utf-8"), number, figure), "utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
