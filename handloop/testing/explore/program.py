@@ -67,7 +67,8 @@ def main(arguments: Sequence[str], out: TextIO | None = None) -> int:
         return EXIT_FOUND
     command = _command(given)
     out.write(f"{report.text(command)}\n")
-    _write(report, workload, given, command)
+    if files := _write(report, workload, given, command):
+        out.write(f"\n{report.head}: see {', '.join(files)}\n")
     return EXIT_FOUND if report.failures else EXIT_OK
 
 
@@ -92,16 +93,18 @@ def _report(workload: Workload, given: argparse.Namespace) -> Report:
         progress.end()
 
 
-def _write(report: Report, workload: Workload, given: argparse.Namespace, command: str) -> None:
-    """Write the report wherever it is wanted, too."""
+def _write(report: Report, workload: Workload, given: argparse.Namespace, command: str) -> list[str]:
+    """Write the report wherever it is wanted, too. Returns: the files."""
+    page = str(Path(given.page) / INDEX) if given.page else ""
     if given.json:
         Path(given.json).write_text(json.dumps(report.document(), indent=1), encoding="utf-8")
     if given.page:
         write_live_page(Path(given.page), workload, report, f"{given.what}, explored")
     if given.html:
         file = Path(given.html)
-        page = os.path.relpath(Path(given.page) / INDEX, file.parent) if given.page else ""
-        file.write_text(html_report(report, given.what, command, page), encoding="utf-8")
+        address = os.path.relpath(page, file.parent) if page else ""
+        file.write_text(html_report(report, given.what, command, address), encoding="utf-8")
+    return [file for file in (given.json, given.html, page) if file]
 
 
 def _check_targets(given: argparse.Namespace) -> None:
@@ -131,7 +134,7 @@ def _parser() -> _Parser:
         prog="handloop explore",
         description="Play an operator in virtual time, with a fault at each write, and judge each run.",
         epilog="Exit codes: 0 = no plan failed; 1 = one did; 2 = the command line makes no sense. "
-        "Ctrl-C ends it with the report so far.",
+        "It ends early once ten plans failed. Ctrl-C ends it with the report so far.",
         allow_abbrev=False,
     )
     parser.add_argument("what", help="MODULE:NAME of a set_up function, or of a Workload")

@@ -48,7 +48,8 @@ class Progress:
         self._next = now + (_REDRAW_SECONDS if self._is_terminal else EVERY_SECONDS)
         passed = now - self._began
         done = min(1.0, max(passed / self._seconds, report.plans / self._plans))
-        words = f"{done:4.0%}  {report.plans} plans, {report.plans / max(passed, 1e-3):.0f} a second"
+        plans = "1 plan" if report.plans == 1 else f"{report.plans} plans"
+        words = f"{done:4.0%}  {plans}, {report.plans / max(passed, 1e-3):.0f} a second"
         failed = f"{len(report.failures)} failed" if report.failures else "none failed"
         if self._is_terminal:
             bar = "#" * round(done * _BAR)

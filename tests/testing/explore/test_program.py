@@ -51,6 +51,7 @@ def test_the_report_is_written_wherever_it_is_wanted() -> None:
     code, text = explored(*words, "--replay=1:crash-after", "--html=found.html", "--page=runs")
     line = "handloop explore careless:set_up --apply hello.yaml --replicas 2 --replay 1:crash-after"
     assert (code, f"replay it: {line}\n" in text) == (EXIT_FOUND, True)
+    assert text.endswith("1 failed: see found.html, runs/index.html\n")
     page = Path("found.html").read_text(encoding="utf-8")
     assert f"<code>{line}</code>" in page
     assert 'href="runs/index.html#run=plan-1&amp;at=strike"' in page
