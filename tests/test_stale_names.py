@@ -17,6 +17,7 @@ NOT_OURS: Final = {"build", "CHANGELOG.md"}
 """Made; and the history, which may name what is gone."""
 OF_USERS: Final = {
     *("as-greeter.yaml", "crd.yaml", "foo.py", "k.yaml", "rbac.yaml", "manifests/GROUP_PLURAL.yaml"),
+    *("report.html", "runs/index.html"),
     *("controllers.py", "my_operator/controllers.py", "memcached_operator/controllers.py"),
     *("my_operator/site/types.py", "my_operator/site/reconciler.py", "/app/greeter.py"),
     *(

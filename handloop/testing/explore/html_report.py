@@ -43,9 +43,10 @@ def html_report(report: Report, title: str, command: str, page: str = "") -> str
     """
     figures = {
         "plans": report.plans,
-        "failed": len(report.failures),
-        "plans per second": f"{report.plans_per_second:.0f}",
-        "seconds": f"{report.seconds:.1f}",
+        "failed": report.failed,
+        "seconds": f"{report.wall_seconds:.1f}",
+        "plans a second": f"{report.plans_by_the_clock:.0f}",
+        "a second of processor time": f"{report.plans_per_second:.0f}",
         "seed": report.seed,
     }
     numbers = "".join(f"<div><dt>{words}</dt><dd>{value}</dd></div>" for words, value in figures.items())
@@ -69,6 +70,8 @@ def _section(number: int, failure: Failure, undisturbed: Played, command: str, p
     failing = failure.played
     shown = window(undisturbed, failing)
     verdicts = "".join(f'<li class="failed">{escape(words)}</li>' for words in failure.verdicts)
+    if failure.more:
+        verdicts += f"<li>{failure.like_it}</li>"
     return (
         f'<section id="plan-{number}"><h2>{failure.title}</h2><ul>{verdicts}</ul>'
         f"{_replay(command, failing)}{_links(number, page)}"

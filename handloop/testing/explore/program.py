@@ -83,12 +83,9 @@ def _report(workload: Workload, given: argparse.Namespace) -> Report:
             seconds=given.budget,
             seed=given.seed,
             replay=replay,
+            processes=given.processes,
             progress=progress.show,
         )
-    except KeyboardInterrupt:
-        if progress.latest is None:
-            raise
-        return progress.latest
     finally:
         progress.end()
 
@@ -148,6 +145,9 @@ def _parser() -> _Parser:
     parser.add_argument("--budget", metavar="TIME", type=duration, default="1m", help="how long (1m)")
     parser.add_argument(
         "--plans", metavar="N", type=_positive, default=_ENDLESS, help="how many at most (no limit)"
+    )
+    parser.add_argument(
+        "--processes", metavar="N", type=_positive, help="how many plans are played at once (as processors)"
     )
     parser.add_argument(
         "--replicas", metavar="N", type=_positive, help="processes of the operator, of which one leads (1)"

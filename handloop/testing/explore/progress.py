@@ -19,7 +19,7 @@ class Progress:
     """
     Tells how far an exploration is.
 
-    State: latest, the report so far, None = nothing was played; _next, when to write again.
+    State: _next, when to write again.
     """
 
     def __init__(
@@ -36,12 +36,10 @@ class Progress:
         self._seconds, self._plans = seconds, plans
         self._now = now
         self._began = now()
-        self.latest: Report | None = None
         self._next = self._began + (0 if self._is_terminal else EVERY_SECONDS)
 
     def show(self, report: Report) -> None:
         """Write how far it is, if it is time to."""
-        self.latest = report
         now = self._now()
         if now < self._next:
             return
@@ -50,7 +48,7 @@ class Progress:
         done = min(1.0, max(passed / self._seconds, report.plans / self._plans))
         plans = "1 plan" if report.plans == 1 else f"{report.plans} plans"
         words = f"{done:4.0%}  {plans}, {report.plans / max(passed, 1e-3):.0f} a second"
-        failed = f"{len(report.failures)} failed" if report.failures else "none failed"
+        failed = f"{report.failed or 'none'} failed"
         if self._is_terminal:
             bar = "#" * round(done * _BAR)
             self._stream.write(f"\r[{bar:.<{_BAR}}] {words}, {failed}\x1b[K")

@@ -37,6 +37,11 @@ class Failure:
         return f"Plan {self.plan}" if str(self.plan) else "Without a plan"
 
     @property
+    def like_it(self) -> str:
+        """How many more plans failed like it, in words."""
+        return f"and {self.more} more plan{'s' * (self.more > 1)} with the same verdicts"
+
+    @property
     def story(self) -> Sequence[str]:
         """The story of its run."""
         return [str(told) for told in self.played.story]
@@ -47,10 +52,10 @@ class Failure:
 
         Args: command = the command line that replays it, with `--replay PLAN`; "" = it is not shown.
         """
-        lines = [f"plan {self.plan}", *(f"  ! {words}" for words in self.verdicts)]
+        lines = [self.title.lower(), *(f"  ! {words}" for words in self.verdicts)]
         if self.more:
-            lines.append(f"  and {self.more} more plan{'s' * (self.more > 1)} with the same verdicts")
-        if command:
+            lines.append(f"  {self.like_it}")
+        if command and str(self.plan):
             lines.append(f"  replay it: {command} --replay {self.plan}")
         story = self.story
         left_out = len(story) - _MOST_LINES
@@ -93,11 +98,15 @@ class Report:
         return self.timed_plans / self.seconds if self.seconds else 0.0
 
     @property
+    def plans_by_the_clock(self) -> float:
+        """Of a second that people wait."""
+        return self.plans / self.wall_seconds if self.wall_seconds else 0.0
+
+    @property
     def head(self) -> str:
         """The figures, in one line."""
-        by_the_clock = self.plans / self.wall_seconds if self.wall_seconds else 0.0
         plans = "1 plan" if self.plans == 1 else f"{self.plans} plans"
-        figures = [plans, f"{by_the_clock:.0f} a second", f"{self.failed} failed"]
+        figures = [plans, f"{self.plans_by_the_clock:.0f} a second", f"{self.failed} failed"]
         if self.timed_plans:
             figures[1] += f" ({self.plans_per_second:.0f} a second of processor time)"
         return ", ".join(figures + ["interrupted"] * self.is_interrupted)
