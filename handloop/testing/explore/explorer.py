@@ -18,7 +18,6 @@ import math
 import os
 import re
 import time
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
@@ -36,7 +35,7 @@ _MOST_FAILURES: Final = 10
 _BATCH: Final = 64
 """How many plans share a trunk."""
 
-_NUMBER: Final = re.compile(r"\d+")
+_DETAILS: Final = re.compile(r"\d+| (in the end|at settled\(\)).*")
 
 
 def run_plans(
@@ -106,20 +105,17 @@ def _add(report: Report, plays: Plays, failure: Failure) -> None:
 
 
 def _is_counted(report: Report, failure: Failure) -> bool:
-    for index, known in enumerate(report.failures):
-        if _is_like(known, failure):
-            report.failures[index] = replace(known, more=known.more + 1)
-            return True
-    return False
+    """Whether each of its verdicts is known, details aside; it is counted where the first of them is."""
+    known = {gist: index for index, one in reversed([*enumerate(report.failures)]) for gist in _gists(one)}
+    if not known.keys() >= set(_gists(failure)):
+        return False
+    index = known[_gists(failure)[0]]
+    report.failures[index] = replace(report.failures[index], more=report.failures[index].more + 1)
+    return True
 
 
-def _is_like(known: Failure, failure: Failure) -> bool:
-    """Whether a failure has the verdicts of a known one, numbers aside, and its kinds of strikes."""
-    kinds = Counter(strike.what for strike in known.plan.strikes)
-    return kinds <= Counter(strike.what for strike in failure.plan.strikes) and (
-        [_NUMBER.sub("", words) for words in known.verdicts]
-        == [_NUMBER.sub("", words) for words in failure.verdicts]
-    )
+def _gists(failure: Failure) -> list[str]:
+    return [_DETAILS.sub("", words) for words in failure.verdicts]
 
 
 def _processors() -> int:

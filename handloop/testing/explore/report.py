@@ -19,7 +19,7 @@ class Failure:
     """
     A plan that fails: its run, shrunk, and the sentences of the oracles.
 
-    more = how many more plans failed like it: with the same verdicts, by the same kinds of strikes.
+    more = how many more plans failed like it: with no verdict that is new.
     """
 
     played: Played

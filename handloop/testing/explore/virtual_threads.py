@@ -16,11 +16,12 @@ import heapq
 import itertools
 import math
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from random import Random
-from types import TracebackType
+from types import ModuleType, TracebackType
 from typing import Any, Final, Self, TypeAlias, TypeVar
 
 from greenlet import GreenletExit, getcurrent, greenlet
@@ -36,7 +37,11 @@ EPOCH: Final = 1_700_000_000.0
 """The unix time at which virtual time begins."""
 
 _READING_SECONDS: Final = 1e-6
-_NAMES: Final = ("Lock", "RLock", "Condition", "Event", "Thread", "current_thread", "get_ident", "enumerate")
+_NAMES: Final = (
+    *((threading, name) for name in ("Lock", "RLock", "Condition", "Event", "Thread")),
+    *((threading, name) for name in ("current_thread", "get_ident", "enumerate")),
+    *((time, name) for name in ("time", "time_ns", "sleep")),
+)
 
 
 class DeadlockError(Exception):
@@ -60,7 +65,8 @@ class _Wait:
 
 class VirtualThreads:
     """
-    A world of threads. Use it with `with`: until its end, threading's names make virtual ones in this thread.
+    A world of threads. Use it with `with`: until its end, threading's names make virtual ones in this thread,
+    and time.time() and time.sleep() are of its time.
 
     Fields: now, virtual seconds since the beginning; switches, how often a thread was given the processor;
     order, which chooses who of those that can run is next, None = first come, first served.
@@ -81,12 +87,13 @@ class VirtualThreads:
         self._calls: list[Callable[[], None]] = []
         self._paused: dict[object, float] = {}
         self._main = VirtualThread(self, name="MainThread")
-        self._before: dict[str, Any] = {}
+        self._before: dict[tuple[ModuleType, str], Any] = {}
         self._is_looking = False
         self._factory: locks.LockFactory | None = None
 
     def __enter__(self) -> Self:
-        self._before = {name: getattr(threading, name) for name in _NAMES}
+        self._before = {(module, name): getattr(module, name) for module, name in _NAMES}
+        clock = VirtualClock(self)
         made: Mapping[str, Callable[..., Any]] = {
             "Lock": lambda: VirtualLock(self),
             "RLock": lambda: VirtualRLock(self),
@@ -96,9 +103,12 @@ class VirtualThreads:
             "current_thread": self.current_thread,
             "get_ident": lambda: self.current_thread().ident,
             "enumerate": lambda: [self._main, *self._threads.values()],
+            "time": clock.time,
+            "time_ns": lambda: int(clock.time() * 1e9),
+            "sleep": self.sleep,
         }
-        for name, make in made.items():
-            setattr(threading, name, self._here(make, self._before[name]))
+        for (module, name), real in self._before.items():
+            setattr(module, name, self._here(made[name], real))
         self._factory = locks.set_lock_factory(lambda _name, _rank: VirtualLock(self))
         return self
 
@@ -115,14 +125,14 @@ class VirtualThreads:
             self.__enter__()
 
     def _leave(self) -> None:
-        for name, real in self._before.items():
-            setattr(threading, name, real)
+        for (module, name), real in self._before.items():
+            setattr(module, name, real)
         assert self._factory is not None
         locks.set_lock_factory(self._factory)
 
     def _here(self, make: Callable[..., Any], real: Callable[..., Any]) -> Callable[..., Any]:
         """What a name of threading means: a virtual thing in this real thread, the real one elsewhere."""
-        get_ident = self._before["get_ident"]
+        get_ident = self._before[threading, "get_ident"]
 
         def made(*arguments: Any, **options: Any) -> Any:
             return (make if get_ident() == self._real else real)(*arguments, **options)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import threading
+import time
 from random import Random
 
 import pytest
 
 from handloop.seams.locks import new_condition, new_lock
 from handloop.testing.explore.virtual_threads import (
+    EPOCH,
     BlockedError,
     DeadlockError,
     VirtualThread,
@@ -31,6 +33,16 @@ def test_a_day_passes_in_a_moment_and_in_order() -> None:
         assert seen == [(0.5, 0.5), (5.0, 5.0)]
         threads.run_for(86_400.0)
     assert seen[-1] == (86_400.0, 86_400.0)
+
+
+def test_the_time_of_the_world_is_that_of_the_module_time() -> None:
+    """Whoever reads or sleeps by hand does so in virtual time, until its end."""
+    before = (time.time, time.time_ns, time.sleep)
+    with VirtualThreads() as threads:
+        assert (int(time.time()), time.time_ns() // 10**9) == (EPOCH, EPOCH)
+        time.sleep(86_400)
+        assert (int(time.time()), int(threads.now)) == (EPOCH + 86_400, 86_400)
+    assert (time.time, time.time_ns, time.sleep) == before
 
 
 def test_a_lock_is_held_by_one() -> None:
