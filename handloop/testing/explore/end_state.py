@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final
 
-from handloop.testing.explore.cluster import VirtualCluster
+from handloop.testing.explore.administrator import Administrator
 from handloop.testing.explore.rivals import RIVAL
 
 _METADATA: Final = ("annotations", "finalizers", "deletionTimestamp")
@@ -26,7 +26,7 @@ _COUNTED: Final = (
 
 
 def end_state(
-    cluster: VirtualCluster, kinds: Iterable[Any], reconciled: Collection[Any]
+    cluster: Administrator, kinds: Iterable[Any], reconciled: Collection[Any]
 ) -> Mapping[str, dict[str, Any]]:
     """
     The objects of some kinds, by `Kind namespace/name`, as far as two good runs agree on them.
@@ -35,7 +35,7 @@ def end_state(
     """
     found = {}
     for kind in kinds:
-        for obj in cluster.send("GET", kind.resource.path())["items"]:
+        for obj in cluster.objects(kind):
             metadata = obj["metadata"]
             key = f"{kind.resource.kind} {metadata.get('namespace', '')}/{metadata['name']}"
             found[key] = _plain(obj, with_status=kind in reconciled)

@@ -18,7 +18,8 @@ from typing import Any, Final
 
 from handloop.apis.crd import custom_resource_definition
 from handloop.apis.meta import Kind
-from handloop.testing.explore.cluster import RefusedError, VirtualCluster
+from handloop.testing.explore.administrator import RefusedError
+from handloop.testing.explore.cluster import VirtualCluster
 from handloop.testing.explore.schema_values import other_values
 from handloop.testing.explore.virtual_threads import VirtualThreads
 from handloop.testing.explore.workload import Manifest, Step, applied, changed, deleted, document_of, settled

@@ -11,7 +11,8 @@ from typing import Final, TypeAlias
 
 from handloop.controller.cli.dry_set_up import DrySetUp
 from handloop.seams.quiet_logs import quiet_logs
-from handloop.testing.explore.cluster import RefusedError, VirtualCluster
+from handloop.testing.explore.administrator import RefusedError
+from handloop.testing.explore.cluster import VirtualCluster
 from handloop.testing.explore.end_state import end_state
 from handloop.testing.explore.leadership import Leadership
 from handloop.testing.explore.plan import LATE, LATE_PLAN, Plan, Where

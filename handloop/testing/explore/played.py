@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from handloop.testing.explore.cluster import Object
+from handloop.testing.explore.administrator import Object
 from handloop.testing.explore.plan import Plan
 from handloop.testing.explore.virtual_threads import VirtualThreads
 

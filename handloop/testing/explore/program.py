@@ -21,7 +21,7 @@ import yaml
 
 from handloop.controller.cli.operator import SetUpError
 from handloop.controller.cli.values import duration
-from handloop.testing.explore.cluster import RefusedError
+from handloop.testing.explore.administrator import RefusedError
 from handloop.testing.explore.explorer import run_plans
 from handloop.testing.explore.html_report import html_report
 from handloop.testing.explore.live_runs import INDEX, write_live_page

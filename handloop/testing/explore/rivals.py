@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any, Final
 
-from handloop.testing.explore.cluster import Object, RefusedError, VirtualCluster
+from handloop.testing.explore.administrator import Administrator, Object, RefusedError
 
 RIVAL: Final = "rival.example.com/was-here"
 FINALIZER: Final = "rival.example.com/hold"
@@ -18,7 +18,7 @@ _MORE_REPLICAS: Final = 4
 class Rivals:
     """The rivals of one run. tell writes a line of the story."""
 
-    def __init__(self, cluster: VirtualCluster, tell: Callable[[str, str], object]) -> None:
+    def __init__(self, cluster: Administrator, tell: Callable[[str, str], object]) -> None:
         self._cluster = cluster
         self._tell = tell
 

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from handloop.controller.foo.types import Foo
 from handloop.controller.myapp.types import MyApp
-from handloop.testing.explore.cluster import RefusedError, VirtualCluster
+from handloop.testing.explore.administrator import RefusedError
+from handloop.testing.explore.cluster import VirtualCluster
 from handloop.testing.explore.explorer import run_plans
 from handloop.testing.explore.generated import generated, merge_patch
 from handloop.testing.explore.plan import LATE_PLAN
