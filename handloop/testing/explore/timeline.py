@@ -95,11 +95,9 @@ class _Run:
         seen = {told.who for told in played.story} | {"user", "process 1"}
         if any(_is_rival(told) for told in played.story):
             seen.add("rival")
-        processes = sorted(
-            (who for who in seen if who.startswith("process")), key=lambda who: (len(who), who)
-        )
         aside = [who for who in ("user", *_ASIDE) if who in seen]
-        self.lanes = [*aside, *sorted(processes, key=lambda who: (len(who), who)), "server"]
+        processes = sorted(seen - {*aside, "server"}, key=lambda who: (len(who), who))
+        self.lanes = [*aside, *processes, "server"]
         self.height = 30 + _LANE * len(self.lanes)
 
     def lane(self, who: str) -> float:
@@ -130,32 +128,31 @@ class _Run:
 
     def _mark(self, nth: int, told: Told, x: float, top: float) -> Iterator[str]:
         y, server = top + self.lane(told.who), top + self.lane("server")
-        cls = "mark"
+        shape = f'<circle cx="{x}" cy="{y}" r="{_RADIUS}"/>'
         if told.who == "plan":
-            yield _line(x, y, x, server, "struck")
-            # two that are near each other are told apart by where their words stand
-            is_above = sum(other.who == "plan" for other in self.story[:nth]) % 2 == 0
-            yield _text(x + 17, y + (-5 if is_above else 15), _what(told), "bad code-left")
-            cls = "mark bad"
-            if _is_rival(told):
-                rival = top + self.lane("rival")
-                yield _line(x, rival, x, server, "sent")
-                yield f'<g class="mark"><circle cx="{x}" cy="{rival}" r="5"/></g>'
-            elif told.write and told.write not in self._answered:
-                yield from self._sent(told.write, x, y, server)
+            yield from self._strike(nth, told, x, top)
+            shape = f'<path d="M{x} {y - 13}L{x + 13} {y}L{x} {y + 13}L{x - 13} {y}z"/>'
         elif told.write:
             yield from self._sent(told.write, x, y, server)
         elif told.who in ("user", "rival"):
             yield _line(x, y + _RADIUS, x, server, "sent")
-        elif told.ends_process:
-            cls = "mark bad"
-        shape = (
-            f'<path d="M{x} {y - 13}L{x + 13} {y}L{x} {y + 13}L{x - 13} {y}z"/>'
-            if told.who == "plan"
-            else f'<circle cx="{x}" cy="{y}" r="{_RADIUS}"/>'
-        )
         number = _text(x, y + 4, str(self._begin + nth + 1), "code")
+        cls = "mark bad" if told.who == "plan" or told.ends_process else "mark"
         yield f'<g class="{cls}"><title>{escape(told.words)}</title>{shape}{number}</g>'
+
+    def _strike(self, nth: int, told: Told, x: float, top: float) -> Iterator[str]:
+        """What a strike does to the run below it."""
+        y, server = top + self.lane("plan"), top + self.lane("server")
+        yield _line(x, y, x, server, "struck")
+        # two that are near each other are told apart by where their words stand
+        is_above = sum(other.who == "plan" for other in self.story[:nth]) % 2 == 0
+        yield _text(x + 17, y + (-5 if is_above else 15), _what(told), "bad code-left")
+        if _is_rival(told):
+            rival = top + self.lane("rival")
+            yield _line(x, rival, x, server, "sent")
+            yield f'<g class="mark"><circle cx="{x}" cy="{rival}" r="5"/></g>'
+        elif told.write and told.write not in self._answered:
+            yield from self._sent(told.write, x, y, server)
 
     def _sent(self, write: int, x: float, y: float, server: float) -> Iterator[str]:
         """A write on its way, and how the server answered."""
