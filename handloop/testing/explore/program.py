@@ -168,6 +168,8 @@ def _workload(what: str, files: Sequence[str]) -> Workload:
     """The workload that words name. Raises: UsageError."""
     found = _named(what)
     if isinstance(found, Workload):
+        if files:
+            raise UsageError(f"{what} is a Workload, which has steps of its own: leave --apply out")
         return found
     if not callable(found):
         raise UsageError(f"{what} is neither a function that sets controllers up nor a Workload")

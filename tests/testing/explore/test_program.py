@@ -20,6 +20,7 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     hello = (tmp_path / "hello.yaml").read_text(encoding="utf-8")
     for name, text in {
         "broken.py": "def",
+        "work.py": "from handloop.testing.explore import Workload\nWORK = Workload(print, [])",
         "empty.yaml": "",
         "nameless.yaml": hello.replace("name: hello", "labels: {}"),
         "other.yaml": hello.replace("kind: Greeting", "kind: Other"),
@@ -75,6 +76,7 @@ def test_nothing_found_is_a_success() -> None:
         (["careless:__name__"], "neither a function"),
         (["careless:set_up"], "needs objects to work for: --apply FILE"),
         (["careless:set_up", "--apply=no.yaml"], "no.yaml"),
+        (["work:WORK", "--apply=hello.yaml"], "steps of its own: leave --apply out"),
         (["careless:set_up", "--apply=hello.yaml", "--replay=boo"], "is no plan"),
         (["careless:set_up", "--budget=soon"], "--budget"),
         (["careless:set_up", "--plans=0"], "0 is no whole number from 1"),
