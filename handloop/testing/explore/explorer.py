@@ -68,7 +68,7 @@ def run_plans(
         raise AssertionError("\n".join(["the undisturbed run fails already:", *wrong, *story]))
     plays = Plays(workload, undisturbed, invariants, processes or _processors())
     first = () if workload.remembers else (LATE_PLAN,)
-    followed = itertools.chain(first, all_plans(Places.of(undisturbed, workload.replicas), seed))
+    followed = itertools.chain(first, all_plans(Places.of(undisturbed, workload), seed))
     chosen = itertools.islice(iter([Plan.parse(replay)]) if replay else followed, plans)
     began, used = time.monotonic(), _processor_seconds()
     while batch := list(itertools.islice(chosen, _BATCH)):

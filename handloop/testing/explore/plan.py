@@ -22,17 +22,18 @@ VIEWS: Final = ("stale", "missed", "cut", "silent", "expired", "garbled", "twice
 LEASES: Final = ("rival-lease", "lease-slow")
 """Strikes for several processes, of which one leads."""
 
-Where: TypeAlias = Literal["", "r", "w"]
+Where: TypeAlias = Literal["", "r", "w", "s"]
 WHATS: Final = (*CRASHES, "pause", *LOSSES, *REFUSALS, *RIVALS, *VIEWS)
 KINDS: Final[Mapping[Where, tuple[str, ...]]] = {
     "": (*WHATS, *LEASES),
     "r": ("lost", "timeout", "403", "410", "429", "500", "503", "504", "rewound"),
     "w": ("lost", "410", "503", *VIEWS),
+    "s": ("crash", *VIEWS),
 }
-"""What can strike at a write, a read, and the opening of a watch."""
+"""What can strike at a write, a read, the opening of a watch, and just before a step of the users."""
 
 LATE: Final = "late"
-_STRIKE: Final = re.compile(r"([rw]?)(\d+):([\w-]+)")
+_STRIKE: Final = re.compile(r"([rws]?)(\d+):([\w-]+)")
 
 
 class Strike(NamedTuple):
@@ -40,10 +41,11 @@ class Strike(NamedTuple):
     One fault at one request.
 
     number counts the requests of that sort from 1, in all processes of the operator, without Events, leases
-    and discovery. where: "" = writes, r = reads (a get, or a page of a list), w = openings of a watch.
+    and discovery. where: "" = writes, r = reads (a get, or a page of a list), w = openings of a watch,
+    s = steps of the users.
 
     crash-before, crash-after: the process ends there, as by kill -9, and another one starts. pause = it
-    stops before the write, as by SIGSTOP, and goes on with it 20 s later.
+    stops before the write, as by SIGSTOP, and goes on with it 20 s later. crash, at steps: each process ends.
     lost = carried out, and the connection breaks; never-sent = there was no connection. timeout-before,
     timeout-after (at reads: timeout) = no answer comes until the deadline of the request, which is not, or
     is, carried out. A number = the server refuses with it.

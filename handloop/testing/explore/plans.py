@@ -20,6 +20,7 @@ from handloop.testing.explore.plan import (
     Where,
 )
 from handloop.testing.explore.played import Played
+from handloop.testing.explore.workload import Workload
 
 _MORE: Final = 3
 """So many requests after the last one of the undisturbed run may be struck, too: other strikes cause more."""
@@ -29,17 +30,24 @@ _GROUPS: Final = (CRASHES, (*LOSSES, *REFUSALS), RIVALS, ("pause", *VIEWS), LEAS
 
 
 class Places(NamedTuple):
-    """How many requests of each sort the undisturbed run makes; replicas = the processes of the operator."""
+    """
+    How many requests of each sort the undisturbed run makes.
+
+    steps = those in which users do something; replicas = the processes of the operator.
+    """
 
     writes: int
     reads: int = 0
     watches: int = 0
+    steps: int = 0
     replicas: int = 1
 
     @classmethod
-    def of(cls, undisturbed: Played, replicas: int) -> Places:
+    def of(cls, undisturbed: Played, workload: Workload) -> Places:
         """Those of a run."""
-        return cls(len(undisturbed.writes), undisturbed.reads, undisturbed.watches, replicas)
+        steps = sum(step.do is not None for step in workload.steps)
+        writes, reads, watches = len(undisturbed.writes), undisturbed.reads, undisturbed.watches
+        return cls(writes, reads, watches, steps, workload.replicas)
 
     @property
     def kinds(self) -> Mapping[Where, Sequence[str]]:
@@ -48,11 +56,11 @@ class Places(NamedTuple):
 
 
 def single_plans(places: Places) -> Iterator[Plan]:
-    """Each kind of strike at each request: at writes, one group of kinds after the other, reads, watches."""
+    """Each kind of strike at each request: at writes, one group of kinds after the other, then elsewhere."""
     for group in _GROUPS:
         kinds = [what for what in group if what in places.kinds[""]]
         yield from (Plan((Strike(n, what),)) for n in range(1, places.writes + 1) for what in kinds)
-    others: tuple[tuple[Where, int], ...] = (("r", places.reads), ("w", places.watches))
+    others: tuple[tuple[Where, int], ...] = (("r", places.reads), ("s", places.steps), ("w", places.watches))
     for where, count in others:
         yield from (Plan((Strike(n, what, where),)) for n in range(1, count + 1) for what in KINDS[where])
 
@@ -69,6 +77,11 @@ def all_plans(places: Places, seed: int) -> Iterator[Plan]:
 
 def _chosen(places: Places, random: Random) -> Strike:
     """A strike by chance, mostly at a write; reads may come of another strike."""
-    sorts: tuple[tuple[Where, int], ...] = (("", places.writes), ("r", places.reads), ("w", places.watches))
-    where, count = random.choices(sorts, (6, 1, 1))[0]
+    sorts: tuple[tuple[Where, int], ...] = (
+        ("", places.writes),
+        ("r", places.reads),
+        ("w", places.watches),
+        ("s", places.steps),
+    )
+    where, count = random.choices(sorts, (6, 1, 1, 1))[0]
     return Strike(random.randint(1, count + _MORE), random.choice(places.kinds[where]), where)

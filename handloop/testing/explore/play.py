@@ -84,10 +84,12 @@ class _Run:
         if not is_late:
             self._start()
         threads.run_for(workload.seconds)
+        numbers = itertools.count(1)
         for step in workload.steps:
             if step.do is None:
                 self._settle()
             else:
+                self._strike_step(next(numbers), step.words)
                 self._do(step.words, step.do)
                 threads.run_for(workload.seconds)
         if is_late:
@@ -114,6 +116,19 @@ class _Run:
     def _start(self) -> None:
         for process in self._processes:
             process.start()
+
+    def _strike_step(self, number: int, words: str) -> None:
+        """Do to the processes what the plan does just before a step of the users."""
+        what = self._struck_here("s", number)
+        if not what:
+            return
+        self.journal.tell("plan", f"the plan strikes step {number}, {words}: {what}")
+        for process in [*self._processes]:
+            if what == "crash":
+                self._killed(process, "as by kill -9")
+                self._replace(process)
+            else:
+                process.views.strike(what)
 
     def _settle(self) -> None:
         self.threads.run_for(self._workload.settle_seconds)
@@ -156,11 +171,14 @@ class _Run:
 
     def _end(self, process: Process, why: str) -> None:
         """End a process; another one starts a second later. Never returns, in a thread of the process."""
+        self._killed(process, why)
+        self.threads.in_main(lambda: self._replace(process))
+        self.threads.park()
+
+    def _killed(self, process: Process, why: str) -> None:
         process.is_dead = True
         who = process.name if self._leadership else "the process"
         self.journal.tell(process.name, f"{who} ends, {why}")
-        self.threads.in_main(lambda: self._replace(process))
-        self.threads.park()
 
     def _replace(self, process: Process) -> None:
         self.threads.kill([one for one in self.threads.threads() if one.process is process])

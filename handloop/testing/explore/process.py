@@ -18,6 +18,7 @@ from handloop.testing.explore.leadership import NOWHERE, TERMS, Leadership, Leas
 from handloop.testing.explore.plan import Where
 from handloop.testing.explore.played import Journal
 from handloop.testing.explore.struck_transport import StruckTransport
+from handloop.testing.explore.views import Views
 from handloop.testing.explore.virtual_threads import VirtualThread
 
 
@@ -55,6 +56,8 @@ class Process:
         self.journal = journal
         self.struck_here = struck_here
         self.leadership = leadership
+        self.agent = f"operator/{number}"
+        self.views = Views(cluster, self.agent)
         self._end = end
         self._set_up = set_up
 
@@ -81,9 +84,8 @@ class Process:
     def _main(self) -> None:
         threads = self.journal.threads
         stop, seams = threads.new_event(), threads.seams
-        agent = f"operator/{self.number}"
-        transport = StruckTransport(self.cluster.transport(), self, agent)
-        client: Any = Client(transport, stop=stop, seams=seams, user_agent=agent)
+        transport = StruckTransport(self.cluster.transport(), self)
+        client: Any = Client(transport, stop=stop, seams=seams, user_agent=self.agent)
         manager = Manager(client, registry=CollectorRegistry(), seams=seams)
         self._set_up(manager)
         self.manager = manager
@@ -105,7 +107,7 @@ class Process:
             NOWHERE,
             TERMS,
             component="operator-leader-election",
-            user_agent=f"operator/{self.number}",
+            user_agent=self.agent,
             end_process=lambda _: self._end(self, "as its work outlives its Lease"),
             transport=LeaseTransport(self.cluster.transport(), self, self.leadership),
             seams=manager.seams,

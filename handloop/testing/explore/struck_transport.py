@@ -34,6 +34,7 @@ class Striking(Protocol):
     journal: Journal
     leadership: Leadership | None
     struck_here: Callable[[Where, int], str]
+    views: Views
 
     @property
     def name(self) -> str:
@@ -49,12 +50,11 @@ class Striking(Protocol):
 class StruckTransport(ForwardingTransport):
     """The operator's way to the server: its writes, reads and watches are counted, and may be struck."""
 
-    def __init__(self, transport: Transport, process: Striking, agent: str) -> None:
-        """Args: agent = the User-Agent of the process."""
+    def __init__(self, transport: Transport, process: Striking) -> None:
         super().__init__(transport)
         self._process = process
         self._journal = process.journal
-        self._views = Views(process.cluster, agent)
+        self._views = process.views
         self._rivals = Rivals(process.cluster, process.journal.tell)
 
     def request(self, method: str, path: str, *, send_seconds: float = math.inf, **options: Any) -> Response:

@@ -23,7 +23,7 @@ NIGHTLY = int(os.environ.get("EXPLORED_PLANS", "2000"))
 def test_every_single_strike_changes_nothing_in_the_end(workload: Workload) -> None:
     """At each write of the undisturbed run, and each watch; nor does an operator that starts late."""
     undisturbed = run_plans(workload, plans=0).undisturbed
-    run_plans(workload, plans=1 + len([*single_plans(Places.of(undisturbed, workload.replicas))])).check()
+    run_plans(workload, plans=1 + len([*single_plans(Places.of(undisturbed, workload))])).check()
 
 
 def foo_steps(seed: int) -> list[Step]:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import threading
 
+import pytest
+
+from handloop.testing.explore.oracles import verdicts
 from handloop.testing.explore.plan import LATE_PLAN, Plan
 from handloop.testing.explore.play import play
 from handloop.testing.explore.workload import applied, changed
@@ -47,3 +50,14 @@ def test_a_crash_ends_all_threads_and_another_process_goes_on() -> None:
         assert "Deployment default/a" in played.states[-1].objects
         assert any(told.words == "another process starts" for told in played.story)
     assert threading.active_count() == before
+
+
+@pytest.mark.parametrize("what", ["crash", "missed"])
+def test_what_users_do_meanwhile_is_made_up_for(what: str) -> None:
+    """The operator is down, or does not see it, while a Foo is deleted."""
+    played = play(foo_workload(), Plan.parse(f"s3:{what}"))
+    words = [line.words for line in played.story]
+    struck = words.index(f"the plan strikes step 3, delete Foo a: {what}")
+    assert words.index("the user: delete Foo a") > struck
+    assert ("another process starts" in words[struck:]) == (what == "crash")
+    assert verdicts(play(foo_workload(), Plan()), played) == []
