@@ -63,6 +63,10 @@ COMPACTION_SECONDS: Final = 300.0
 """The interval of compactions, as etcd's by default. Each forgets the versions before the previous one."""
 
 
+Recorder = Callable[[str, Sequence[Change]], object]
+"""Takes the name of a user or of a controller, and what it has changed."""
+
+
 @dataclass(frozen=True, slots=True)
 class Stream:
     """The answer to a watch: 200 with these headers, then the lines that take() gives."""
@@ -114,6 +118,7 @@ class Engine:
         self._bookmark_seconds = bookmark_seconds
         self._lock = threading.Lock()
         self._listeners = Listeners()
+        self._recorders: list[Recorder] = []
         self._counts = RequestCounts()
         self._watchers: dict[WatchOutput, None] = {}
         self.faults = Faults(
@@ -131,6 +136,10 @@ class Engine:
     def listen(self, listener: Callable[[], None]) -> None:
         """Have listener called, by any thread, after every change. It must be quick."""
         self._listeners.add(listener)
+
+    def record(self, recorder: Recorder) -> None:
+        """Have every change told, with the name of its user. Locks: the engine's is held."""
+        self._recorders.append(recorder)
 
     def listen_weakly(self, method: Callable[[], None]) -> None:
         """Have a method called until its object is collected, or until unlisten."""
@@ -295,7 +304,7 @@ class Engine:
         except Exception as error:
             log.exception("%s %s failed in the sandbox itself", request.method, request.path)
             return _Handled(refusal(request, internal_error(f"Internal error occurred: {error!r}")))
-        self._commit(outcome.changes)
+        self._commit(outcome.changes, user.name)
         return _Handled(self._answer(request, user, outcome), bool(outcome.changes), failure)
 
     def _verdict(self, request: Request, user: User) -> Verdict:
@@ -337,13 +346,15 @@ class Engine:
     def _apply(self, controller: str, write: Write) -> Status | None:
         user = User(f"system:{controller}", ("system:masters", "system:authenticated"))
         outcome = carry_out(self._site(), write, controller, self._context(user))
-        self._commit(outcome.changes)
+        self._commit(outcome.changes, controller)
         return outcome.refusal
 
-    def _commit(self, changes: Sequence[Change]) -> None:
+    def _commit(self, changes: Sequence[Change], who: str) -> None:
         if not changes:
             return
         self._store.commit(changes)
+        for recorder in self._recorders:
+            recorder(who, changes)
         self._expiry.committed(changes, self._clock.time())
         self._runner.committed(changes)
         now = self._clock.time()

@@ -10,10 +10,14 @@ from handloop.apis.meta import Kind
 from handloop.client.errors import ConnectionBroken, DeadlineExceeded, StreamClosed
 from handloop.client.transport import Transport
 from handloop.testing.explore.administrator import DEFINITIONS, Administrator
+from handloop.testing.explore.record import OPERATOR, Record
 from handloop.testing.explore.virtual_threads import VirtualClock, VirtualThread, VirtualThreads
+from handloop_sandbox.engine import ADMIN
+from handloop_sandbox.requests.request import User
 from handloop_sandbox.server import Sandbox
 
-_USER: Final = "admin"
+_ADMIN: Final = "admin"
+_OPERATORS: Final = {OPERATOR: User(OPERATOR, ADMIN.groups)}
 _TICK_SECONDS: Final = 0.001
 _IDLE_SECONDS: Final = 1.0
 
@@ -22,13 +26,14 @@ class VirtualCluster(Administrator):
     """
     One cluster of one run.
 
-    Fields: sandbox; version, the newest resource version. Threads: those of a VirtualThreads.
+    Fields: sandbox; version, the newest resource version; record, of what changes. Threads: those of a
+    VirtualThreads.
     """
 
     def __init__(self, threads: VirtualThreads, kinds: Iterable[type[Kind]]) -> None:
         """Args: kinds whose CRDs are installed."""
         self._threads = threads
-        self.sandbox = Sandbox(token=_USER, clock=VirtualClock(threads), seed=1)
+        self.sandbox = Sandbox(token=_ADMIN, users=_OPERATORS, clock=VirtualClock(threads), seed=1)
         super().__init__(self.transport())
         self._changed = threads.new_event()
         self.sandbox.engine.listen(self._changed.set)
@@ -36,16 +41,18 @@ class VirtualCluster(Administrator):
         for kind in kinds:
             self.send("POST", DEFINITIONS, custom_resource_definition(kind))
         threads.run_for(1.0)
+        self.record = Record(threads)
+        self.sandbox.engine.record(self.record.committed)
 
     @property
     def version(self) -> int:
         """The newest resource version: it rises with each change."""
         return self.sandbox.engine.version()
 
-    def transport(self) -> Transport:
-        """An administrator's way in."""
+    def transport(self, user: str = _ADMIN) -> Transport:
+        """A way in. Args: user is `operator`, or else an administrator."""
         made: Transport = self.sandbox.transport(  # type: ignore[assignment] # the same shapes
-            token=_USER, closed=StreamClosed, silent=DeadlineExceeded, broken=ConnectionBroken
+            token=user, closed=StreamClosed, silent=DeadlineExceeded, broken=ConnectionBroken
         )
         return made
 

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final
 
 from handloop.testing.explore.administrator import Administrator
+from handloop.testing.explore.difference import are_conditions
+from handloop.testing.explore.record import key_of
 from handloop.testing.explore.rivals import RIVAL
 
 _METADATA: Final = ("annotations", "finalizers", "deletionTimestamp")
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 _REVISION: Final = "deployment.kubernetes.io/revision"
+# a uid, a number of seconds, a hash or five letters behind a dash
+_CHANCE: Final = re.compile(
+    r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\d{6,}"
+    r"|(?<=-)(?=[a-z]*\d)[a-z0-9]{5,10}$|(?<=-)[bcdfghjklmnpqrstvwxz2456789]{5}$"
+)
 # chosen by the server, or counted by it; the policy follows the tag of the first image
 _COUNTED: Final = (
     "resourceVersion",
@@ -26,43 +34,64 @@ _COUNTED: Final = (
 
 
 def end_state(
-    cluster: Administrator, kinds: Iterable[Any], reconciled: Collection[Any]
+    cluster: Administrator,
+    kinds: Iterable[Any],
+    reconciled: Collection[Any],
+    more: Iterable[dict[str, Any]] = (),
 ) -> Mapping[str, dict[str, Any]]:
     """
     The objects of some kinds, by `Kind namespace/name`, as far as two good runs agree on them.
 
-    Args: reconciled = the kinds whose status is the operator's to write; of others it is left out.
+    Args: reconciled = the kinds whose status is the operator's to write; of others it is left out. more =
+    objects of further kinds.
     """
     found = {}
     for kind in kinds:
         for obj in cluster.objects(kind):
-            metadata = obj["metadata"]
-            key = f"{kind.resource.kind} {metadata.get('namespace', '')}/{metadata['name']}"
-            found[key] = _plain(obj, with_status=kind in reconciled)
+            obj["kind"] = kind.resource.kind
+            found[key_of(obj)] = _plain(obj, with_status=kind in reconciled)
+    for obj in more:
+        found.setdefault(key_of(obj), _plain(obj, with_status=False))
     return found
+
+
+def plain_name(key: str) -> str:
+    """A key, with `*` for what looks as if chance or the time had named it."""
+    return _CHANCE.sub("*", key)
+
+
+def renamed(found: Mapping[str, dict[str, Any]], good: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """The objects of a run, of which those that chance or the time has named are called as in a good run."""
+    free = [key for key in good if key not in found and plain_name(key) != key]
+    text = json.dumps(found)
+    for key in sorted(found.keys() - good.keys()):
+        alike = [other for other in free if plain_name(other) == plain_name(key)]
+        if alike:
+            chosen = next((other for other in alike if good[other] == found[key]), alike[0])
+            free.remove(chosen)
+            text = text.replace(key.rpartition("/")[2], chosen.rpartition("/")[2])
+    called: dict[str, dict[str, Any]] = json.loads(text)
+    return called
 
 
 def _plain(obj: dict[str, Any], *, with_status: bool) -> dict[str, Any]:
     metadata = obj["metadata"]
-    kept = {key: _without_counts(metadata[key]) for key in _METADATA if metadata.get(key)}
+    kept = {key: without_counts(metadata[key]) for key in _METADATA if metadata.get(key)}
     kept["owners"] = [f"{one['kind']} {one['name']}" for one in metadata.get("ownerReferences", ())]
     kept["labels"] = {key: value for key, value in metadata.get("labels", {}).items() if key != RIVAL}
     left_out = {"metadata", "apiVersion", "kind"} | (set() if with_status else {"status"})
-    rest = {key: _without_counts(value) for key, value in obj.items() if key not in left_out}
+    rest = {key: without_counts(value) for key, value in obj.items() if key not in left_out}
     return {**rest, "metadata": kept}
 
 
-def _without_counts(value: Any) -> Any:
+def without_counts(value: Any) -> Any:
+    """A document without times, and without what the server chooses or counts."""
     if isinstance(value, dict):
-        return {key: _without_counts(one) for key, one in value.items() if key not in _COUNTED}
+        return {key: without_counts(one) for key, one in value.items() if key not in _COUNTED}
     if isinstance(value, list):
-        plain = [_without_counts(one) for one in value]
+        plain = [without_counts(one) for one in value]
         # conditions are a map by type
-        return sorted(plain, key=lambda one: str(one.get("type"))) if _are_conditions(plain) else plain
+        return sorted(plain, key=lambda one: str(one.get("type"))) if are_conditions(plain) else plain
     if isinstance(value, str):
         return _TIME.sub("TIME", value)
     return value
-
-
-def _are_conditions(values: list[Any]) -> bool:
-    return bool(values) and all(isinstance(one, dict) and {"type", "status"} <= one.keys() for one in values)

@@ -22,7 +22,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
-from handloop.testing.explore.oracles import verdicts
+from handloop.testing.explore.oracles import habits, verdicts
 from handloop.testing.explore.plan import LATE_PLAN, Plan
 from handloop.testing.explore.plans import Places, all_plans
 from handloop.testing.explore.play import play
@@ -55,7 +55,8 @@ def run_plans(
     Args: plans and seconds = how many, and how long, at most; the single strikes come first, then samples by
     the seed. replay = the line of a plan, which alone is played, in this process. processes = how many forks
     play at once, None = one for each processor; the report is the same for any number. progress is called
-    after each plan, in the order in which they end.
+    after each plan, in the order in which they end. What is wrong with the writes of every run is a failure
+    of the empty plan.
     Raises: AssertionError if the undisturbed run fails already; ValueError for a line that is no plan.
     Blocks: for about a twentieth of a second a plan and processor. It ends early once it has ten failures
     that are not alike. Ctrl-C ends it with what was found so far.
@@ -66,6 +67,9 @@ def run_plans(
     if wrong:
         story = map(str, undisturbed.story)
         raise AssertionError("\n".join(["the undisturbed run fails already:", *wrong, *story]))
+    if not replay and (wrong := habits(undisturbed)):
+        report.failures.append(Failure(undisturbed, wrong))
+        report.failed = 1
     plays = Plays(workload, undisturbed, invariants, processes or _processors())
     first = () if workload.remembers else (LATE_PLAN,)
     followed = itertools.chain(first, all_plans(Places.of(undisturbed, workload), seed))

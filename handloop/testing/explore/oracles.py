@@ -2,22 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
+from handloop.testing.explore.difference import differences
+from handloop.testing.explore.end_state import plain_name, renamed
 from handloop.testing.explore.plan import LATE_PLAN
 from handloop.testing.explore.played import Played
+from handloop.testing.explore.write_oracles import (
+    SPARE,
+    claims_no_generation_ahead,
+    keeps_the_edits_of_others,
+    makes_none_twice,
+    writes_as_often_as_undisturbed,
+    writes_no_foreign_object,
+    writes_nothing_for_the_gone,
+    writes_status_last,
+    writes_what_changes_something,
+)
 
 Oracle: TypeAlias = Callable[[Played, Played], Iterator[str]]
 """Takes the undisturbed run, and the run to judge."""
 
-_SPARE: Final = 3
-"""How many more creates at a path than undisturbed each strike excuses."""
-
 
 def verdicts(undisturbed: Played, played: Played) -> list[str]:
-    """All that is wrong with a run."""
-    return [words for oracle in ORACLES for words in oracle(undisturbed, played)]
+    """All that is wrong with a run, but for the habits; of the undisturbed one, why it is no measure."""
+    if played is undisturbed:
+        return _judged(ORACLES, undisturbed, played)
+    usual = habits(undisturbed)
+    return [words for words in _judged((*ORACLES, *WRITE_ORACLES), undisturbed, played) if words not in usual]
+
+
+def habits(undisturbed: Played) -> list[str]:
+    """What is wrong with the writes of every run already."""
+    return _judged(WRITE_ORACLES, undisturbed, undisturbed)
+
+
+def _judged(oracles: Sequence[Oracle], undisturbed: Played, played: Played) -> list[str]:
+    found = (words for oracle in oracles for words in oracle(undisturbed, played))
+    return list(dict.fromkeys(found))
 
 
 def ends_quiet(_: Played, played: Played) -> Iterator[str]:
@@ -41,7 +64,7 @@ def writes_only_while_it_leads(_: Played, played: Played) -> Iterator[str]:
 
 def makes_no_storm(undisturbed: Played, played: Played) -> Iterator[str]:
     """Objects are not made again and again."""
-    excused = _SPARE * max(1, len(played.plan.strikes))
+    excused = SPARE * max(1, len(played.plan.strikes))
     for path, times in played.made.items():
         if times > undisturbed.made.get(path, 0) + excused:
             yield f"a storm: {times} creates at {path}, undisturbed {undisturbed.made.get(path, 0)}"
@@ -70,14 +93,17 @@ def ends_by_what_users_want(undisturbed: Played, played: Played) -> Iterator[str
             yield f"undisturbed it ends otherwise than where the operator starts after the users: {words}"
 
 
-def _compared(expected: Mapping[str, Any], found: Mapping[str, Any], when: str) -> Iterator[str]:
-    for key in sorted(expected.keys() | found.keys()):
+def _compared(good: Mapping[str, Any], state: Mapping[str, Any], when: str) -> Iterator[str]:
+    found = renamed(state, good)
+    for key in sorted(good.keys() | found.keys()):
         if key not in found:
             yield f"{key} is missing {when}"
-        elif key not in expected:
-            yield f"{key} is there {when}, and nobody asked for it"
-        elif expected[key] != found[key]:
-            yield f"{key} is another {when}: {', '.join(_different('', expected[key], found[key]))}"
+        elif key not in good:
+            twins = sum(plain_name(other) == plain_name(key) for other in found)
+            again = " once more" if twins > 1 else ""
+            yield f"{key} is there{again} {when}, and nobody asked for it"
+        elif good[key] != found[key]:
+            yield f"{key} is another {when}: {', '.join(differences(good[key], found[key]))}"
 
 
 def leaves_foreign_objects_alone(_: Played, played: Played) -> Iterator[str]:
@@ -86,7 +112,7 @@ def leaves_foreign_objects_alone(_: Played, played: Played) -> Iterator[str]:
         if rival.what == "rival-takes-name" and rival.made is not None:
             if left is None:
                 yield f"the foreign object {rival.target} was deleted"
-            elif paths := list(_different("", _own_part(rival.made), _own_part(left))):
+            elif paths := list(differences(_own_part(rival.made), _own_part(left))):
                 yield f"the foreign object {rival.target} was written: {', '.join(paths)}"
 
 
@@ -113,6 +139,16 @@ ORACLES: Final[tuple[Oracle, ...]] = (
     lets_deletions_end,
     keeps_invariants,
 )
+WRITE_ORACLES: Final[tuple[Oracle, ...]] = (
+    makes_none_twice,
+    writes_no_foreign_object,
+    keeps_the_edits_of_others,
+    writes_nothing_for_the_gone,
+    claims_no_generation_ahead,
+    writes_status_last,
+    writes_as_often_as_undisturbed,
+    writes_what_changes_something,
+)
 
 
 def _take_away(expected: dict[str, dict[str, Any]], target: str) -> None:
@@ -138,11 +174,3 @@ def _own_part(obj: Mapping[str, Any]) -> dict[str, Any]:
         **{key: value for key, value in obj.items() if key not in ("metadata", "status")},
         "metadata": kept,
     }
-
-
-def _different(path: str, old: object, new: object) -> Iterator[str]:
-    if isinstance(old, Mapping) and isinstance(new, Mapping):
-        for name in sorted(old.keys() | new.keys()):
-            yield from _different(f"{path}.{name}" if path else str(name), old.get(name), new.get(name))
-    elif old != new:
-        yield f"{path} {old!r} -> {new!r}"

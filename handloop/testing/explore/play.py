@@ -100,7 +100,7 @@ class _Run:
         threads.run_for(QUIET_SECONDS)
         return Played(
             self.plan,
-            self.journal.writes,
+            self.journal.all_writes(),
             self.journal.story,
             self._states,
             len(self.journal.writes) - before,
@@ -111,6 +111,8 @@ class _Run:
             threads.switches,
             self.journal.reads,
             self.journal.watches,
+            self.cluster.record.acts(),
+            frozenset(kind.resource.kind for kind in self.reconciled),
         )
 
     def _start(self) -> None:
@@ -132,7 +134,12 @@ class _Run:
 
     def _settle(self) -> None:
         self.threads.run_for(self._workload.settle_seconds)
-        objects = end_state(self.cluster, self._processes[0].kinds, self.reconciled)
+        objects = end_state(
+            self.cluster,
+            self._processes[0].kinds,
+            self.reconciled,
+            self.cluster.record.made_by_operator(),
+        )
         left = [self.cluster.find(rival.target) for rival in self.journal.rivals]
         self._states.append(State(objects, left))
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from handloop.testing.explore.administrator import Object
 from handloop.testing.explore.plan import Plan
+from handloop.testing.explore.record import Act, Arrival
 from handloop.testing.explore.virtual_threads import VirtualThreads
 
 
@@ -42,7 +43,7 @@ class Write(NamedTuple):
     One write of the operator: number from 1, when, method and path, the answer's status (0 = none came).
 
     struck = what the plan did to it; process = the number of the process that wrote; objection =
-    why that process must not write, "" = it may.
+    why that process must not write, "" = it may; arrival = how it met the server, None = it did not.
     """
 
     number: int
@@ -53,6 +54,7 @@ class Write(NamedTuple):
     struck: str = ""
     process: int = 1
     objection: str = ""
+    arrival: Arrival | None = None
 
     def __str__(self) -> str:
         return f"write {self.number}: {self.method} {self.path}: {self.status or 'no answer'}"
@@ -80,8 +82,9 @@ class Played(NamedTuple):
     story = lines in the order of time; states = the cluster at each settled() and in the end; busy = how many
     writes came in the last two minutes; made = how often a write at each path made an object; rivals = what
     rivals did; died = why a process ended by itself, "" = none did; broken = invariants of the author that do
-    not hold; switches = how often a thread was given the processor. reads and watches = how
-    many of them there were.
+    not hold; switches = how often a thread was given the processor; reads and watches = how many of them
+    there were; acts = what changed at the server, in the order of versions; reconciled = the kinds that the
+    operator works for.
     """
 
     plan: Plan
@@ -96,6 +99,8 @@ class Played(NamedTuple):
     switches: int
     reads: int = 0
     watches: int = 0
+    acts: Sequence[Act] = ()
+    reconciled: frozenset[str] = frozenset()
 
 
 class Journal:
@@ -109,7 +114,19 @@ class Journal:
         self.reads = 0
         self.watches = 0
         self.died = ""
+        self._arrivals: dict[int, Arrival] = {}
 
     def tell(self, who: str, words: str, write: int = 0) -> None:
         """Add a line to the story; its time is now, and the rest as in Told."""
         self.story.append(Told(self.threads.now, who, words, write))
+
+    def arrived(self, method: str, path: str, arrival: Arrival) -> None:
+        """A write has met the server."""
+        for write in reversed(self.writes):
+            if (write.method, write.path) == (method, path) and write.number not in self._arrivals:
+                self._arrivals[write.number] = arrival
+                break
+
+    def all_writes(self) -> list[Write]:
+        """The writes so far, each with its arrival."""
+        return [write._replace(arrival=self._arrivals.get(write.number)) for write in self.writes]

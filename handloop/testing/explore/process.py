@@ -10,6 +10,7 @@ from prometheus_client import CollectorRegistry
 
 from handloop.client.errors import ConnectionBroken
 from handloop.client.resource_client import Client
+from handloop.client.transport import Transport
 from handloop.controller.runtime.election.election import Election
 from handloop.controller.runtime.election.leader_election import LeadershipLost
 from handloop.controller.runtime.manager import Manager
@@ -17,6 +18,8 @@ from handloop.testing.explore.cluster import VirtualCluster
 from handloop.testing.explore.leadership import NOWHERE, TERMS, Leadership, LeaseTransport
 from handloop.testing.explore.plan import Where
 from handloop.testing.explore.played import Journal
+from handloop.testing.explore.record import OPERATOR, RecordedTransport
+from handloop.testing.explore.strikes import place_of
 from handloop.testing.explore.struck_transport import StruckTransport
 from handloop.testing.explore.views import Views
 from handloop.testing.explore.virtual_threads import VirtualThread
@@ -84,7 +87,7 @@ class Process:
     def _main(self) -> None:
         threads = self.journal.threads
         stop, seams = threads.new_event(), threads.seams
-        transport = StruckTransport(self.cluster.transport(), self)
+        transport = StruckTransport(self._recorded(), self)
         client: Any = Client(transport, stop=stop, seams=seams, user_agent=self.agent)
         manager = Manager(client, registry=CollectorRegistry(), seams=seams)
         self._set_up(manager)
@@ -114,3 +117,23 @@ class Process:
         )
         election.elect(manager)
         return closing(election)
+
+    def _recorded(self) -> Transport:
+        cluster = self.cluster
+        return RecordedTransport(
+            cluster.transport(OPERATOR),
+            cluster.record,
+            lambda: cluster.version,
+            self._seen,
+            self.journal.arrived,
+        )
+
+    def _seen(self, path: str) -> int:
+        """The version at which the caches hold the object of a path, 0 = they do not."""
+        namespace, collection, name = place_of(path)
+        key = f"{namespace}/{name}" if namespace else name
+        for informer in self.manager.informers() if self.manager else ():
+            if informer.kind.resource.path(namespace=namespace) == collection:
+                held = informer.indexer.get_by_key(key)
+                return int(held.metadata.resource_version) if held else 0
+        return 0

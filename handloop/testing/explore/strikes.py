@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any, Final
 
 from handloop.client.http.response import Response
 
+_PLACE: Final = re.compile(
+    r"(?P<collection>/(?:api/[^/]+|apis/[^/]+/[^/]+)"
+    r"(?:/namespaces/(?P<namespace>[^/]+)(?=/))?/[^/]+)(?:/(?P<name>[^/]+))?"
+)
 _REASONS: Final = {
     403: "Forbidden",
     404: "NotFound",
@@ -35,3 +40,9 @@ def target_of(method: str, path: str, body: bytes | None) -> str:
     wanted: dict[str, Any] = json.loads(body) if body else {}
     name = wanted.get("metadata", {}).get("name", "")
     return f"{target}/{name}" if method == "POST" and name else target
+
+
+def place_of(target: str) -> tuple[str, str, str]:
+    """The namespace of a target, its collection's path, and its name, "" = it names none."""
+    match = _PLACE.match(target)
+    return (match["namespace"] or "", match["collection"], match["name"] or "") if match else ("", target, "")

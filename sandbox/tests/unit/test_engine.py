@@ -91,6 +91,20 @@ def test_listeners_hear_of_changes_only(server: LocalServer) -> None:
     assert heard == [1]
 
 
+def test_a_recorder_is_told_who_changes_what() -> None:
+    """A user, or a controller of the sandbox; not of reads and refusals."""
+    server = LocalServer(users={"a": User("alice", ("system:masters",))}, controllers=[_Copier()])
+    told: list[tuple[str, str]] = []
+    server.engine.record(lambda who, changes: told.extend((who, change.name) for change in changes))
+    server.request("GET", _PATH, authorization="Bearer a")
+    server.request("POST", _PATH, {"metadata": {"name": "Bad"}}, authorization="Bearer a")
+    server.request("POST", _PATH, {"metadata": {"name": "in"}}, authorization="Bearer a")
+    server.engine.tick()
+    server.clock.now += 5
+    server.engine.tick()
+    assert told == [("alice", "in"), (_Copier.name, "out-in")]
+
+
 def test_who_is_who() -> None:
     """Known tokens are their users, no token is anonymous, an unknown one is refused."""
     users = {"a": User("alice", ("system:masters",))}

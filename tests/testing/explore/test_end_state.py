@@ -7,7 +7,7 @@ from typing import Any
 from handloop.apis.apps_v1 import Deployment
 from handloop.controller.foo.types import Foo
 from handloop.testing.explore.cluster import VirtualCluster
-from handloop.testing.explore.end_state import end_state
+from handloop.testing.explore.end_state import end_state, plain_name, renamed
 from handloop.testing.explore.rivals import RIVAL
 from support.builders.workloads import FOO
 
@@ -23,3 +23,23 @@ def test_it_holds_what_counts_and_nothing_of_one_run_alone(cluster: VirtualClust
     with_status = {"spec": FOO["spec"], "status": {"availableReplicas": 1}, "metadata": plain}
     assert end_state(cluster, (Foo, Deployment), {Foo}) == {"Foo default/a": with_status}
     assert "status" not in end_state(cluster, (Foo,), ())["Foo default/a"]
+
+
+def test_names_by_chance_are_matched_by_what_they_are() -> None:
+    """One for one, wherever they stand; a fixed name is itself."""
+    good: dict[str, Any] = {
+        "Job default/a-1700000021": {"x": 1},
+        "Foo default/a": {"status": {"job": "a-1700000021"}},
+    }
+    found: dict[str, Any] = {
+        "Job default/a-1700000084": {"x": 1},
+        "Foo default/a": {"status": {"job": "a-1700000084"}},
+    }
+    assert renamed(found, good) == good
+    twice = {**found, "Job default/a-1700000090": {"x": 1}}
+    assert renamed(twice, good).keys() == {*good, "Job default/a-1700000090"}
+    assert renamed({"Job default/b": {}}, {"Job default/c": {}}) == {"Job default/b": {}}
+    masked = [
+        plain_name(f"Pod n/{name}") for name in ("a-x7k2p", "a-kfmzx", "web-1", "web-server", "a-nginx")
+    ]
+    assert masked == ["Pod n/a-*", "Pod n/a-*", "Pod n/web-1", "Pod n/web-server", "Pod n/a-nginx"]

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from handloop.testing.explore.plan import KINDS, REFUSALS
-from handloop.testing.explore.strikes import answer_of, target_of
+from handloop.testing.explore.strikes import answer_of, place_of, target_of
 from support.builders.workloads import FOO
 
 
@@ -26,3 +26,12 @@ def test_a_refusal_is_a_status(code: int) -> None:
     status = json.loads(answer.body)
     assert (answer.status, status["code"], status["kind"]) == (code, code, "Status")
     assert status["reason"]
+
+
+def test_a_path_has_a_place() -> None:
+    """Of core and other groups, in a namespace, of the cluster, and of a namespace itself."""
+    assert place_of("/api/v1/namespaces/n/configmaps/a") == ("n", "/api/v1/namespaces/n/configmaps", "a")
+    assert place_of("/apis/apps/v1/namespaces/n/deployments/a/status")[2] == "a"
+    assert place_of("/apis/apps/v1/namespaces/n/jobs") == ("n", "/apis/apps/v1/namespaces/n/jobs", "")
+    assert place_of("/api/v1/nodes/a") == ("", "/api/v1/nodes", "a")
+    assert place_of("/api/v1/namespaces/a") == ("", "/api/v1/namespaces", "a")
