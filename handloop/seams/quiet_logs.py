@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias
 
 import structlog
 
-
-def _drop(*_: Any) -> NoReturn:
-    raise structlog.DropEvent
+Hear: TypeAlias = Callable[[str, Mapping[str, Any]], object]
+"""Takes the level of a line, such as error, and its parts; its text is `event`."""
 
 
 @contextmanager
-def quiet_logs() -> Iterator[None]:
-    """Drop every log line of this process for the length of the context."""
+def quiet_logs(hear: Hear = lambda *_: None) -> Iterator[None]:
+    """Drop every log line of this process for the length of the context. Args: hear is given each of ours."""
+
+    def drop(_: object, level: str, event: Mapping[str, Any]) -> NoReturn:
+        hear(level, event)
+        raise structlog.DropEvent
+
     was_configured, before = structlog.is_configured(), structlog.get_config()
     level = logging.root.manager.disable
-    structlog.configure(processors=[_drop], cache_logger_on_first_use=False)
+    structlog.configure(processors=[drop], cache_logger_on_first_use=False)
     logging.disable(logging.CRITICAL)
     try:
         yield

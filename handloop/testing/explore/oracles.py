@@ -55,6 +55,14 @@ def lives(_: Played, played: Played) -> Iterator[str]:
         yield f"the process ended by itself: {played.died}"
 
 
+def works(undisturbed: Played, played: Played) -> Iterator[str]:
+    """Undisturbed the operator succeeds at least once."""
+    if played is undisturbed:
+        failing = [one.failing for one in played.states if one.failing is not None]
+        if failing and all(failing):
+            yield f"it never succeeds: {failing[-1]}"
+
+
 def writes_only_while_it_leads(_: Played, played: Played) -> Iterator[str]:
     """Of several processes only that one writes which has the Lease."""
     for write in played.writes:
@@ -130,6 +138,7 @@ def keeps_invariants(_: Played, played: Played) -> Iterator[str]:
 
 ORACLES: Final[tuple[Oracle, ...]] = (
     lives,
+    works,
     writes_only_while_it_leads,
     ends_quiet,
     makes_no_storm,

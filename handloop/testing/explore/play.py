@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from random import Random
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from handloop.controller.cli.dry_set_up import DrySetUp
 from handloop.seams.quiet_logs import quiet_logs
@@ -23,6 +23,7 @@ from handloop.testing.explore.workload import Invariant, Workload, broken
 
 RESTART_SECONDS: Final = 1.0
 QUIET_SECONDS: Final = 120.0
+_PATIENT_SECONDS: Final = 60.0
 _CREATED: Final = 201
 
 
@@ -51,7 +52,7 @@ def play(
     """
     with quiet_logs(), VirtualThreads() as threads:
         run = _Run(threads, workload, plan, branch)
-        with recording(threads, run.journal):
+        with quiet_logs(run.hear), recording(threads, run.journal):
             return run.played(invariants)
 
 
@@ -69,6 +70,7 @@ class _Run:
         self._branch = branch
         self.journal = Journal(threads)
         self._states: list[State] = []
+        self._error = (0.0, "")
         self._numbers = itertools.count(1)
         self._leadership = Leadership(self.journal) if workload.replicas > 1 else None
         self._workload = workload
@@ -132,7 +134,17 @@ class _Run:
             else:
                 process.views.strike(what)
 
+    def hear(self, level: str, line: Mapping[str, Any]) -> None:
+        """Take note of an error of the operator, and tell of it if nothing has struck."""
+        if level != "error" or "err" not in line:
+            return
+        words = f"{line['event']}: {line['err']}"
+        if self.plan == Plan() and words != self._error[1]:
+            self.journal.tell(self._processes[0].name, f"the operator logs an error: {words}")
+        self._error = (self.threads.now, words)
+
     def _settle(self) -> None:
+        began = self.threads.now
         self.threads.run_for(self._workload.settle_seconds)
         objects = end_state(
             self.cluster,
@@ -141,7 +153,14 @@ class _Run:
             self.cluster.record.made_by_operator(),
         )
         left = [self.cluster.find(rival.target) for rival in self.journal.rivals]
-        self._states.append(State(objects, left))
+        self._states.append(State(objects, left, self._failing_since(began, objects)))
+
+    def _failing_since(self, began: float, objects: Iterable[str]) -> str | None:
+        kinds = {kind.resource.kind for kind in self.reconciled}
+        at, error = self._error
+        if not any(key.partition(" ")[0] in kinds for key in objects):
+            return None
+        return error if at > began + _PATIENT_SECONDS else ""
 
     def _do(self, words: str, do: Callable[[VirtualCluster], object]) -> None:
         self.journal.tell("user", f"the user: {words}")

@@ -69,10 +69,16 @@ class Rival(NamedTuple):
 
 
 class State(NamedTuple):
-    """The cluster at one time: objects = end_state; left = what then stands at the targets of rivals."""
+    """
+    The cluster at one time: objects = end_state; left = what then stands at the targets of rivals.
+
+    failing = the error that the operator still logs more than a minute after the users' last step; "" = none,
+    None = there is no object for it to work for.
+    """
 
     objects: Mapping[str, dict[str, Any]]
     left: list[Object | None]
+    failing: str | None = None
 
 
 class Played(NamedTuple):

@@ -74,6 +74,15 @@ def test_the_end_follows_from_what_users_want_in_the_end() -> None:
     assert verdicts(two, late._replace(states=[GOOD.states[0], *GOOD.states])) == []
 
 
+def test_an_operator_that_never_succeeds_is_no_measure() -> None:
+    """Where there is nothing to do, it does not count."""
+    states = [State(END, [], failing) for failing in ("TypeError: x", None)]
+    failing = GOOD._replace(plan=Plan(), states=states)
+    assert verdicts(failing, failing) == ["it never succeeds: TypeError: x"]
+    sometimes = failing._replace(states=[*states, State(END, [], "")])
+    assert verdicts(sometimes, sometimes) == []
+
+
 def test_what_a_rival_has_taken_away_is_not_missing() -> None:
     """Nor what it owned."""
     rival = Rival("rival-delete", f"{FOOS}/a", None)

@@ -6,10 +6,12 @@ import threading
 
 import pytest
 
+from handloop import Context, Manager, controller_for
+from handloop.controller.foo.types import Foo
 from handloop.testing.explore.oracles import verdicts
 from handloop.testing.explore.plan import LATE_PLAN, Plan
 from handloop.testing.explore.play import play
-from handloop.testing.explore.workload import applied, changed
+from handloop.testing.explore.workload import Workload, applied, changed, deleted, settled
 from support.builders.workloads import FOO, foo_workload
 
 POST = "POST /apis/apps/v1/namespaces/default/deployments"
@@ -23,6 +25,22 @@ def test_the_same_plan_is_the_same_run() -> None:
     others = [play(foo_workload(), plan._replace(order=order)) for order in range(6, 10)]
     assert len({other.switches for other in others}) > 1
     assert all(other.states == first.states for other in others)
+
+
+def test_errors_of_an_undisturbed_operator_are_told() -> None:
+    """Each once, though it is tried again and again."""
+
+    def fail(_: Foo, context: Context) -> None:
+        raise TypeError("no such field")
+
+    def set_up(manager: Manager) -> None:
+        controller_for(manager, "foos").for_(Foo).complete(fail)
+
+    played = play(Workload(set_up, [applied(FOO), settled(), deleted(FOO)]), Plan())
+    words = "Reconciler error: TypeError('no such field')"
+    told = [one.words for one in played.story if "logs an error" in one.words]
+    assert told == [f"the operator logs an error: {words}"]
+    assert [one.failing for one in played.states] == [words, None]
 
 
 def test_a_late_operator_sees_the_end_of_the_users_steps_alone() -> None:
