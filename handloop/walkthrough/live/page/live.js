@@ -29,7 +29,7 @@ function begin(first, firstSeq = 0) {
 function receive(steps) {
   for (const step of steps) {
     ring.push(notes.take(step));
-    if (step.step === 7 && !MYAPP.test(step.component) && keys.size < 200) keys.add(step.key);
+    if (step.step === 7 && isOurs(step.component) && keys.size < 200) keys.add(step.key);
   }
   while (!isRecorded && ring.length > RING) {
     reduce(floor, ring.shift(), false);
