@@ -75,7 +75,7 @@ def _section(number: int, failure: Failure, undisturbed: Played, command: str, p
     return (
         f'<section id="plan-{number}"><h2>{failure.title}</h2><ul>{verdicts}</ul>'
         f"{_replay(command, failing)}{_links(number, page)}"
-        f"{timeline(shown, undisturbed, failing)}"
+        f"{timeline(shown, undisturbed, failing)}<p>{escape(shown.words())}</p>"
         f"<h3>The story</h3>{_story(shown.failing, shown.begin, len(failing.story))}"
         "<details><summary>The story of the undisturbed run</summary>"
         f"{_story(shown.undisturbed, shown.begin, len(undisturbed.story))}</details></section>\n"
