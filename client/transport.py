@@ -20,7 +20,7 @@ from handloop.client.config import ClientConfig
 from handloop.client.errors import BadAnswer, ClientError, ConfigError, ConnectionBroken, DeadlineExceeded
 from handloop.client.http.connections import Connection, Connections, Route
 from handloop.client.http.exchange import Answer, HTTPStream, exchange, read_whole
-from handloop.client.http.failures import FAILURES, Attempt, explain
+from handloop.client.http.failures import FAILURES, Attempt, cause_of, explain
 from handloop.client.http.response import Response, Stream
 from handloop.client.http.sockets import arm
 from handloop.client.request_reports import NO_METRICS, RequestMetrics, log_headers
@@ -280,7 +280,7 @@ class HTTPTransport:
             pair = self._key_pair(request)
             return self._connections.connect(pair, time.monotonic() + self._seconds_to_send(request))
         except FAILURES as error:
-            raise self._explain(error, request, sent=False) from error
+            raise self._explain(error, request, sent=False) from cause_of(error)
 
     def _key_pair(self, request: _Request) -> KeyPair | None:
         return self._credentials.key_pair(self._seconds_to_send(request))
@@ -307,7 +307,7 @@ class HTTPTransport:
             _require_readable(answer, self._encoding)
         except FAILURES as error:
             connection.close()
-            raise self._explain(error, request, sent=sent) from error
+            raise self._explain(error, request, sent=sent) from cause_of(error)
         except BaseException:
             connection.close()
             raise
@@ -318,7 +318,7 @@ class HTTPTransport:
             body = read_whole(answer, self._body_limit)
         except FAILURES as error:
             connection.close()
-            raise explain(error, self._attempt(request, sent=True)) from error
+            raise explain(error, self._attempt(request, sent=True)) from cause_of(error)
         except BaseException:
             connection.close()
             raise

@@ -18,7 +18,7 @@ from urllib3 import HTTPHeaderDict
 
 from handloop.client.errors import BadAnswer, ClientError, ConnectionBroken, StreamClosed
 from handloop.client.http.connections import Connection
-from handloop.client.http.failures import FAILURES
+from handloop.client.http.failures import FAILURES, cause_of
 from handloop.client.http.inflater import Inflater
 from handloop.client.http.sockets import arm
 from handloop.seams.locks import new_lock
@@ -137,7 +137,7 @@ class Answer:
     def _receive_block(self) -> bytes:
         while not self._blocks:
             if self._ended:
-                self._parser = None  # it and this answer refer to each other
+                self.drop()
                 return b""
             if not self._receive():
                 if not self._ends_with_connection:
@@ -146,11 +146,24 @@ class Answer:
         blocks, self._blocks = self._blocks, []
         return blocks[0] if len(blocks) == 1 else b"".join(blocks)
 
+    def drop(self) -> None:
+        """Read no more. The parser and this answer refer to each other, and would outlive the request."""
+        self._parser = None
+
     def _receive(self) -> bool:
         """Parse the bytes that have arrived; False at the end of the connection."""
-        count = self.sock.recv_into(self._buffer, BLOCK_BYTES)
-        if not count:
-            return False
+        try:
+            count = self.sock.recv_into(self._buffer, BLOCK_BYTES)
+            if count:
+                self._parse(count)
+            else:
+                self.drop()
+        except BaseException:
+            self.drop()
+            raise
+        return bool(count)
+
+    def _parse(self, count: int) -> None:
         assert self._parser is not None
         try:
             self._parser.feed_data(self._buffer[:count])
@@ -163,7 +176,6 @@ class Answer:
         self._without_body = 0 if self._blocks else self._without_body + count
         if self._without_body > _LIMIT_WITHOUT_BODY and not self._ended:
             raise BadAnswer(f"not a valid HTTP answer: {_LIMIT_WITHOUT_BODY >> 10} kB without any body")
-        return True
 
     def on_message_begin(self) -> None:
         """Called by the parser: an answer begins; bytes after the end of ours spoil the connection."""
@@ -253,7 +265,7 @@ class HTTPStream:
         except FAILURES as error:
             if self._leave(over=True):
                 raise StreamClosed("the stream was closed") from None
-            raise self._explain(error) from error
+            raise self._explain(error) from cause_of(error)
         except BaseException:
             self._leave(over=True)
             raise
@@ -281,7 +293,7 @@ class HTTPStream:
                 # under the lock, so that the reader cannot close the descriptor in between
                 _shut_down(self._answer.sock)
         if not reading:
-            self._connection.close()
+            self._let_go()
 
     def _leave(self, *, over: bool) -> bool:
         """The reader is out of its read; returns whether close() came meanwhile."""
@@ -290,8 +302,12 @@ class HTTPStream:
             closed = self._over
             self._over = closed or over
         if closed or over:
-            self._connection.close()
+            self._let_go()
         return closed
+
+    def _let_go(self) -> None:
+        self._connection.close()
+        self._answer.drop()
 
 
 def _shut_down(sock: Any) -> None:

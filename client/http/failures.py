@@ -85,6 +85,11 @@ def explain(error: Exception, attempt: Attempt) -> TransportError:
     return found
 
 
+def cause_of(error: Exception) -> BaseException | None:
+    """What to raise the explained error from. An error that was its own cause would keep its frames alive."""
+    return error.__cause__ if isinstance(error, TransportError) else error
+
+
 def _is_end(error: ssl.SSLError, attempt: Attempt) -> bool:
     return attempt.sent and isinstance(error, ssl.SSLEOFError | ssl.SSLZeroReturnError)
 

@@ -173,7 +173,10 @@ def connect(addresses: list[Address], *, deadline: float) -> socket.socket:
             return _connect_one(address, deadline)
         except OSError as failure:
             error = failure
-    raise error
+    try:
+        raise error
+    finally:
+        del error  # else the error would keep this frame, and the frame the error
 
 
 def _connect_one(address: Address, deadline: float) -> socket.socket:

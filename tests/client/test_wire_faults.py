@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import gc
 import gzip
 import json
 import threading
+from collections.abc import Callable
+from contextlib import closing
 from urllib.parse import parse_qs, urlsplit
 
+import pytest
+
 from handloop.client.config import ClientConfig
+from handloop.client.errors import TransportError
+from handloop.client.http.exchange import Answer
 from handloop.client.resource_client import Client, ResourceClient
 from handloop.client.transport import HTTPTransport
 from handloop.controller.foo.types import Foo
@@ -86,3 +93,43 @@ def test_a_bomb_ends_its_request_and_the_watch_goes_on() -> None:
     assert serving.bombs == ["list", "watch"]
     told = [entry for entry in logged if "refused a gzip bomb" in str(entry)]
     assert len(told) == 2, told
+
+
+def cut_off(peer: Peer) -> None:
+    """Answer with half a body."""
+    peer.receive()
+    peer.send(CHUNKED_HEAD + chunk(b"half") + b"5\r\n")
+
+
+def fails(transport: HTTPTransport, *, stream: bool) -> bool:
+    try:
+        if not stream:
+            transport.request("POST", "/x", body=b"{}")
+        with closing(transport.stream("GET", "/x")) as answer:
+            while answer.read_block():
+                pass
+    except TransportError:
+        return True
+    return False
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("script", [lambda _peer: None, cut_off, None], ids=["hung up", "cut off", "refused"])
+def test_a_failed_request_leaves_nothing_to_the_garbage_collector(
+    script: Callable[[Peer], None] | None, stream: bool
+) -> None:
+    """No error and no answer waits in a cycle: in an outage memory would grow until a full collection."""
+    with WireServer(script or cut_off) as server:
+        transport = HTTPTransport(ClientConfig(host=server.url if script else "http://127.0.0.1:1"))
+        gc.collect()
+        gc.disable()
+        try:
+            assert fails(transport, stream=stream)
+            gc.set_debug(gc.DEBUG_SAVEALL)
+            gc.collect()
+            assert [one for one in gc.garbage if isinstance(one, TransportError | OSError | Answer)] == []
+        finally:
+            gc.set_debug(0)
+            gc.garbage.clear()
+            gc.enable()
+        transport.close()
