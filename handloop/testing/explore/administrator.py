@@ -38,9 +38,9 @@ class Administrator(ABC):
         headers = {"Content-Type": _MERGE if method == "PATCH" else "application/json"}
         data = None if body is None else json.dumps(body).encode()
         answer = self._admin.request(method, path, headers=headers, body=data)
-        document: Object = json.loads(answer.body)
         if answer.status >= 300:  # noqa: PLR2004
-            raise RefusedError(f"{method} {path}: {document.get('message')}")
+            raise RefusedError(f"{method} {path}: {_message(answer.body)}")
+        document: Object = json.loads(answer.body)
         return document
 
     def find(self, path: str) -> Object | None:
@@ -80,3 +80,11 @@ class Administrator(ABC):
             if resource["kind"] == kind and "/" not in resource["name"]:
                 return resource["name"], resource["namespaced"]
         raise RefusedError(f"the server has no kind {kind} in {api_version}")
+
+
+def _message(body: bytes) -> str:
+    """The words of a refusal: those of a Status, or a line of text."""
+    try:
+        return str(json.loads(body)["message"])
+    except ValueError:
+        return body.decode(errors="replace").strip()
