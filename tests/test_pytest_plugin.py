@@ -219,14 +219,14 @@ def test_a_failing_test_leaves_nothing_behind(report: str) -> None:
 
 def test_an_exploration_fails_with_the_line_that_replays_it(tmp_path: Path) -> None:
     """That line plays the one plan; the other options of the command line come before the test's, too."""
-    report = _pytest(tmp_path, "--explore-plans=14", test_explores=EXPLORES)
+    report = _pytest(tmp_path, "--explore-plans=25", test_explores=EXPLORES)
     assert outcomes(report, "test_explores") == ["test_it PASSED", "test_nobody_touches_it FAILED"]
     assert "nobody touches it: a rival was here" in report
-    line = "pytest test_explores.py::test_nobody_touches_it --explore-replay '1:rival-edit'"
-    assert "14 plans, " in report
+    line = "pytest test_explores.py::test_nobody_touches_it --explore-replay 1:rival-edit"
+    assert "25 plans, " in report
     assert line in report
     again = _pytest(tmp_path, *shlex.split(line)[1:])
-    assert "1 plans, " in again
+    assert "1 plan, " in again
     assert line in again
 
 

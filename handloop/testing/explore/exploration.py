@@ -45,16 +45,14 @@ def explore_in_test(request: Any, workload: Workload, **options: Any) -> Explora
     """
     asked = {name: request.config.getoption(f"--explore-{name}", None) for name in COMMAND_LINE}
     given = {name: value for name, value in asked.items() if value is not None}
-    return Exploration(
-        workload, {**options, **given}, f"pytest {shlex.quote(request.node.nodeid)} --explore-replay"
-    )
+    return Exploration(workload, {**options, **given}, f"pytest {shlex.quote(request.node.nodeid)}")
 
 
 class Exploration:
     """A workload, and how it is explored."""
 
     def __init__(self, workload: Workload, options: dict[str, Any], command: str = "") -> None:
-        """Args: command replays a plan, which is written behind it; "" = none does."""
+        """Args: command replays a plan, with --explore-replay; "" = none does."""
         self._workload = workload
         self._options = options
         self._command = command
@@ -72,8 +70,7 @@ class Exploration:
         __tracebackhide__ = True
         report = self.report()
         if report.failures:
-            lines = [f"{self._command} '{one.plan}'" for one in report.failures] if self._command else []
-            raise AssertionError("\n".join([report.text(), "", *lines]).rstrip())
+            raise AssertionError(report.text(self._command, "--explore-replay"))
 
     def __call__(self, test: Callable[..., object]) -> Callable[..., None]:
         """

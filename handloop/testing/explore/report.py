@@ -46,17 +46,17 @@ class Failure:
         """The story of its run."""
         return [str(told) for told in self.played.story]
 
-    def text(self, command: str = "") -> str:
+    def text(self, command: str = "", option: str = "--replay") -> str:
         """
         For people. A long story is shown without its middle.
 
-        Args: command = the command line that replays it, with `--replay PLAN`; "" = it is not shown.
+        Args: command = the command line that replays it, with option and plan; "" = it is not shown.
         """
         lines = [self.title.lower(), *(f"  ! {words}" for words in self.verdicts)]
         if self.more:
             lines.append(f"  {self.like_it}")
         if command and str(self.plan):
-            lines.append(f"  replay it: {command} --replay {self.plan}")
+            lines.append(f"  replay it: {command} {option} {self.plan}")
         story = self.story
         left_out = len(story) - _MOST_LINES
         if left_out > 0:
@@ -111,9 +111,9 @@ class Report:
             figures[1] += f" ({self.plans_per_second:.0f} a second of processor time)"
         return ", ".join(figures + ["interrupted"] * self.is_interrupted)
 
-    def text(self, command: str = "") -> str:
+    def text(self, command: str = "", option: str = "--replay") -> str:
         """For people: the figures, and each failure with the line that replays it. Args: as Failure.text."""
-        return "\n\n".join([self.head, *(failure.text(command) for failure in self.failures)])
+        return "\n\n".join([self.head, *(failure.text(command, option) for failure in self.failures)])
 
     def document(self) -> dict[str, Any]:
         """For programs."""
