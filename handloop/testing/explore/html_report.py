@@ -9,7 +9,7 @@ from typing import Final
 from handloop.testing.explore.live_runs import links
 from handloop.testing.explore.played import Played, Told
 from handloop.testing.explore.report import Failure, Report
-from handloop.testing.explore.timeline import timeline, window
+from handloop.testing.explore.timeline import Window, timeline, window
 from handloop.walkthrough.live.page_data import PAGE
 
 _STYLE: Final = """
@@ -74,23 +74,27 @@ def _section(number: int, failure: Failure, undisturbed: Played, command: str, p
         verdicts += f"<li>{failure.like_it}</li>"
     return (
         f'<section id="plan-{number}"><h2>{failure.title}</h2><ul>{verdicts}</ul>'
-        f"{_replay(command, failing)}{_links(number, page)}"
-        f"{timeline(shown, undisturbed, failing)}<p>{escape(shown.words())}</p>"
+        f"{_differences(shown, undisturbed, failing, command) if str(failing.plan) else ''}"
+        f"{_links(number, failure, page)}"
         f"<h3>The story</h3>{_story(shown.failing, shown.begin, len(failing.story))}"
         "<details><summary>The story of the undisturbed run</summary>"
         f"{_story(shown.undisturbed, shown.begin, len(undisturbed.story))}</details></section>\n"
     )
 
 
-def _replay(command: str, failing: Played) -> str:
-    line = f"{command} --replay {failing.plan}"
-    return f"<p>Replay it: <code>{escape(line)}</code></p>" if str(failing.plan) else ""
+def _differences(shown: Window, undisturbed: Played, failing: Played, command: str) -> str:
+    """What there is to see of two runs, and not of the undisturbed one alone."""
+    return (
+        f"<p>Replay it: <code>{escape(f'{command} --replay {failing.plan}')}</code></p>"
+        f"{timeline(shown, undisturbed, failing)}<p>{escape(shown.words())}</p>"
+    )
 
 
-def _links(number: int, page: str) -> str:
+def _links(number: int, failure: Failure, page: str) -> str:
     if not page:
         return ""
-    found = ", ".join(f'<a href="{escape(page + at)}">{words}</a>' for words, at in links(number).items())
+    places = links(number, failure).items()
+    found = ", ".join(f'<a href="{escape(page + at)}">{words}</a>' for words, at in places)
     return f"<p>Step by step: {found}.</p>"
 
 

@@ -23,16 +23,19 @@ def write_live_page(folder: Path, workload: Workload, report: Report, title: str
 
     Blocks: for about a second a run.
     """
-    marks = {f"plan-{number}": _strike(failure) for number, failure in enumerate(report.failures, 1)}
+    failures = [(nth, failure) for nth, failure in enumerate(report.failures, 1) if str(failure.plan)]
+    marks = {f"plan-{number}": _strike(failure) for number, failure in failures}
     words = {"name": "undisturbed", "title": "Undisturbed", "about": "What happens without a plan."}
     runs = [*_runs(workload, Plan(), words, marks)]
-    for number, failure in enumerate(report.failures, 1):
+    for number, failure in failures:
         runs += _failing_runs(number, failure, report, workload)
     write_page(folder, runs, title=title)
 
 
-def links(number: int) -> dict[str, str]:
+def links(number: int, failure: Failure) -> dict[str, str]:
     """What the page shows of a failure, from 1, by words: places within INDEX."""
+    if not str(failure.plan):
+        return {"the run": "#run=undisturbed"}
     return {
         "the failing run, where the plan strikes": f"#run=plan-{number}&at=strike",
         "where it parts from the undisturbed run": f"#run=plan-{number}&at=parts",

@@ -23,7 +23,8 @@ def test_each_failure_is_a_run_beside_the_undisturbed_one(tmp_path: Path) -> Non
     report = run_plans(workload, replay="1:silent")
     write_live_page(tmp_path, workload, report, "foo, explored")
     runs = {name: read(tmp_path, name) for name in ("undisturbed", "plan-1")}
-    named = [dict(pair.split("=") for pair in place[1:].split("&")) for place in links(1).values()]
+    places = links(1, report.failures[0]).values()
+    named = [dict(pair.split("=") for pair in place[1:].split("&")) for place in places]
     assert all(place["at"] in runs[place["run"]]["marks"] for place in named)
     failing, undisturbed = runs["plan-1"], runs["undisturbed"]
     strike = failing["marks"]["strike"]
