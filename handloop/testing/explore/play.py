@@ -15,7 +15,7 @@ from handloop.testing.explore.administrator import RefusedError
 from handloop.testing.explore.cluster import VirtualCluster
 from handloop.testing.explore.end_state import end_state
 from handloop.testing.explore.leadership import Leadership
-from handloop.testing.explore.plan import LATE, LATE_PLAN, Plan, Where
+from handloop.testing.explore.plan import LATE, Plan, Where
 from handloop.testing.explore.played import Journal, Played, State
 from handloop.testing.explore.process import Process
 from handloop.testing.explore.virtual_threads import VirtualThreads
@@ -167,8 +167,8 @@ class _Run:
         try:
             do(self.cluster)
         except RefusedError as error:
-            # after a rival's act, or before the operator starts, there may be nothing to change
-            if self.plan != LATE_PLAN and not self.journal.rivals:
+            # after a rival's act, or before the operator has made it, there may be nothing to change
+            if not self.plan.strikes:
                 raise
             self.journal.tell("server", f"the server refuses: {error}")
 

@@ -38,7 +38,12 @@ LIFE: Final = (applied(FOO), changed(FOO, {"spec": {"replicas": 3}}), settled(),
 
 FOO_STORIES: Final[dict[str, tuple[Step, ...]]] = {
     "life": LIFE,
-    "renamed": (applied(FOO), changed(FOO, {"spec": {"deploymentName": "b"}}), deleted(DEPLOYMENT)),
+    "renamed": (
+        applied(FOO),
+        changed(FOO, {"spec": {"deploymentName": "b"}}),
+        settled(),
+        deleted(DEPLOYMENT),
+    ),
     "deployment deleted": (applied(FOO), deleted(DEPLOYMENT)),
     "made again": (applied(FOO), deleted(FOO), applied(FOO)),
     "name taken, then freed": (applied(DEPLOYMENT), applied(FOO), deleted(DEPLOYMENT)),
