@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
@@ -17,7 +16,6 @@ from handloop.controller.foo.types import Foo
 from handloop.controller.myapp.types import MyApp
 from handloop.testing.explore.plan import Plan
 from handloop.testing.explore.play import play
-from handloop.testing.explore.played import Played
 from handloop.testing.explore.workload import Step, applied, changed, settled
 from support.builders.bad_values import BAD, SPECS
 from support.builders.workloads import FOO, MYAPP, foo_workload, myapp_workload
@@ -73,35 +71,6 @@ def test_after_every_bad_value_all_is_as_before(kind: type[Kind]) -> None:
     assert [number for number, state in enumerate(later) if state != first] == []
     # a bad value costs a status and an Event, and no attempt after attempt
     assert (played.died, played.busy, len(played.writes) <= 3 * len(later)) == ("", 0, True)
-
-
-def ways(seed: int) -> Iterator[Step]:
-    """Some edits of a MyApp, each a little later, and then the spec that it ends with."""
-    chance = random.Random(seed)
-    fields = {
-        "image": ("nginx:1", "nginx:2", "nginx:1.27"),
-        "replicas": (1, 2, 3),
-        "port": (80, 8080),
-        "serviceType": ("ClusterIP", "NodePort"),
-        "autoScaling": (None, {"enabled": True, "minReplicas": 1, "maxReplicas": 3}),
-        "env": (None, [{"name": "A", "value": "x"}], [{"name": "B"}]),
-        "resources": (None, {"limits": {"cpu": "1"}}),
-    }
-    for _ in range(chance.randint(1, 5)):
-        field = chance.choice(sorted(fields))
-        yield changed(MYAPP, {"spec": {field: chance.choice(fields[field])}})
-    yield changed(MYAPP, {"spec": dict.fromkeys(fields) | {"port": 8080} | MYAPP["spec"]})
-    yield settled()
-
-
-@pytest.mark.parametrize("count", [10, pytest.param(500, marks=pytest.mark.nightly)])
-def test_every_way_to_a_spec_ends_alike(count: int) -> None:
-    """As a MyApp that is created with it."""
-    steps = [step for seed in range(count) for step in ways(seed)]
-    played: Played = play(myapp_workload(applied(MYAPP), settled(), *steps), Plan())
-    first, *later = (state.objects for state in played.states)
-    assert len(later) == count + 1
-    assert [seed for seed, state in enumerate(later) if state != first] == []
 
 
 def test_a_status_that_was_edited_by_hand_is_right_again_with_one_write() -> None:

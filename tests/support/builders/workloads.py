@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Final
 
 from examples.appcluster import reconciler as appcluster
@@ -61,6 +62,8 @@ def foo_workload(*steps: Step, add: Callable[..., object] = add_foo) -> Workload
 
 
 FOO_LIFE: Final = foo_workload()
+FOO_ELECTED: Final = replace(FOO_LIFE, replicas=2)
+"""Two processes, of which one leads."""
 
 MYAPP: dict[str, Any] = {
     "apiVersion": MyApp.resource.api_version,
