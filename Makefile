@@ -31,6 +31,7 @@ sandbox: venv ## run the sandbox's API server alone
 # more workers than cores, because most of the longer tests wait; PYTEST_ARGS=-n0 runs all in one process
 # TESTS= takes some of the tests alone: TESTS=tests all but the sandbox's, TESTS=sandbox/tests its own
 WORKERS ?= 5
+PLANS ?= 6000
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --durations=20
 # every worker imports every test: the first time is the last one that they are compiled
 test test-nightly coverage compile-tests: export PYTHONDONTWRITEBYTECODE :=
@@ -43,6 +44,9 @@ test: install-dev ## run every test; if TEST_KUBECONFIG is set, also against tha
 
 test-nightly: install-dev ## the same at length: pairs of faults, a hundred plans of faults, new examples of properties
 	FAULT_SEEDS=100 IDLE_MYAPPS=50 $(PYTEST) -m '' --hypothesis-profile=new-examples $(PYTEST_ARGS)
+
+explore: install-dev ## play PLANS=6000 plans of faults of our controllers and examples, on all processors: 5 minutes on two
+	EXPLORED_PLANS=$(PLANS) $(PYTEST) -n0 -m nightly -rP -k pairs_triples tests/testing/explore/test_our_own.py $(PYTEST_ARGS)
 
 show: install-dev ## run what shows a guarantee or a fault of the docs: ROW=G07, ROW=A08
 	@$(BIN)/python -m tools.shown $(ROW)

@@ -121,3 +121,13 @@ APPCLUSTER_LIFE: Final = Workload(
     ],
     settle_seconds=180,
 )
+WORKLOADS: Final[dict[str, Workload]] = {
+    **{f"foo {name}": foo_workload(*steps) for name, steps in FOO_STORIES.items()},
+    "foo, two processes": replace(foo_workload(), replicas=2),
+    "myapp life": MYAPP_LIFE,
+    "myapp unscaled": MYAPP_UNSCALED,
+    "myapp, two processes": replace(MYAPP_LIFE, replicas=2),
+    "memcached": MEMCACHED_LIFE,
+    "appcluster": APPCLUSTER_LIFE,
+}
+"""Every workload of ours that is to end as undisturbed under every plan."""
