@@ -103,6 +103,7 @@ def _story(lines: Sequence[Told], begin: int, whole: int) -> str:
         for told in lines:
             yield f'<li><span class="dim">{told.at:.2f} s</span> {escape(told.words)}</li>'
 
+    before = f"<p>{begin} lines before are the same in both runs.</p>" if begin else ""
     left = whole - begin - len(lines)
     more = f"<p>{left} lines follow.</p>" if left else ""
-    return f'<ol start="{begin + 1}">{"".join(items())}</ol>{more}'
+    return f'{before}<ol start="{begin + 1}">{"".join(items())}</ol>{more}'
