@@ -13,6 +13,8 @@ EVERY_SECONDS: Final = 10.0
 """Between two lines, where the stream is no terminal."""
 _REDRAW_SECONDS: Final = 0.1
 _BAR: Final = 24
+_FEW: Final = 10
+"""Plans a second, of which the tenths count."""
 
 
 class Progress:
@@ -47,7 +49,8 @@ class Progress:
         passed = now - self._began
         done = min(1.0, max(passed / self._seconds, report.plans / self._plans))
         plans = "1 plan" if report.plans == 1 else f"{report.plans} plans"
-        words = f"{done:4.0%}  {plans}, {report.plans / max(passed, 1e-3):.0f} a second"
+        rate = report.plans / max(passed, 1e-3)
+        words = f"{done:4.0%}  {plans}, {rate:.{int(rate < _FEW)}f} a second"
         failed = f"{report.failed or 'none'} failed"
         if self._is_terminal:
             bar = "#" * round(done * _BAR)
