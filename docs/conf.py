@@ -28,6 +28,8 @@ autodoc_typehints = "none"
 autodoc_preserve_defaults = True
 
 html_theme = "furo"
+html_static_path = ["static"]
+html_css_files = ["tables.css"]
 html_title = f"handloop {release}"
 html_copy_source = False
 html_show_copyright = False
