@@ -10,7 +10,7 @@ INSTALL := tools/install.sh $(BIN)/python
 
 .DEFAULT_GOAL := help
 .PHONY: help venv install-dev run walkthrough sandbox test test-nightly show coverage compile-tests pictures recordings docs lint format bench manifests lock audit distributions size clean
-.PHONY: bundle image build-installer install uninstall deploy undeploy e2e e2e-local e2e-examples
+.PHONY: bundle image build-installer install uninstall deploy undeploy e2e e2e-local e2e-examples soak
 
 help: ## print this menu
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -122,6 +122,12 @@ e2e-local: install-dev ## run the same tests on CONTROLPLANE, with pods as proce
 
 e2e-examples: install-dev ## deploy each example there, as a project of handloop init; Linux, as root
 	tests/e2e/run-examples-in-processes
+
+soak: install-dev ## half an hour of faults for three replicas on CONTROLPLANE; writes docs/soak.md
+	PYTHONPATH=tests:sandbox $(BIN)/python -m soak --seconds=$(SOAK) --seed=$(SEED) --controlplane=$(CONTROLPLANE)
+SOAK ?= 30m
+SEED ?= 1
+CONTROLPLANE ?= ../shared/controlplane
 
 # manifests/default with the image IMG: an overlay, so manifests/ stays as it is
 $(DEPLOYED)/kustomization.yaml: FORCE

@@ -54,7 +54,7 @@ class RecordingProxy:
     Threads: one per connection.
     """
 
-    def __init__(self, who: str, transport: Transport) -> None:
+    def __init__(self, who: str, transport: Transport, *, handler: type[ProxyHandler] | None = None) -> None:
         self.who = who
         self.transport = HeldWatches(transport)
         self.flowing = threading.Event()
@@ -62,8 +62,8 @@ class RecordingProxy:
         self._lock = threading.Lock()
         self._writes: list[Write] = []
         self._reads: Counter[str] = Counter()
-        handler = type("Handler", (_Handler,), {"proxy": self})
-        self._server = _Server(("127.0.0.1", 0), handler)
+        serving = type("Handler", (handler or ProxyHandler,), {"proxy": self})
+        self._server = _Server(("127.0.0.1", 0), serving)
         self._thread = threading.Thread(
             target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, name=f"proxy-{who}"
         )
@@ -134,7 +134,9 @@ class _Server(ThreadingHTTPServer):
         """A program that was killed leaves broken connections."""
 
 
-class _Handler(BaseHTTPRequestHandler):
+class ProxyHandler(BaseHTTPRequestHandler):
+    """One connection of a program."""
+
     proxy: RecordingProxy
     server: _Server
     protocol_version = "HTTP/1.1"

@@ -1,0 +1,353 @@
+"""What must hold of a soak, and what its record and the server's log say about it."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+from statistics import median
+from typing import Final, NamedTuple
+
+from soak.plan import FOREIGN, REPLICAS
+from soak.record import Record
+from soak.server_log import Entry
+from soak.users import EDITED
+
+LEASE_SECONDS: Final = 15.0
+FAILOVER_SECONDS: Final = 22.0
+SILENCE_SECONDS: Final = 75.0
+GRACE_SECONDS: Final = 30.0
+CONVERGENCE_SECONDS: Final = 120.0
+OUTAGE_REQUESTS: Final = 0.3
+_MARGIN_SECONDS: Final = 3.0
+"""What a busy machine adds to a time that was promised."""
+_KINDS: Final = 5
+_STRAY_CREATES: Final = 3
+_CONFLICT: Final = 409
+_REFUSED: Final = 300
+_SETTLED_VERSIONS: Final = 60.0
+
+
+class Finding(NamedTuple):
+    """An invariant: its id in words, what was measured, and what is wrong, [] = it holds."""
+
+    invariant: str
+    figure: str
+    wrong: list[str]
+
+
+class Evidence:
+    """The record and the log, with what several judges need of them."""
+
+    def __init__(self, record: Record, entries: Sequence[Entry]) -> None:
+        self.record = record
+        self.entries = entries
+        self.writes = [
+            one for one in entries if one.is_write and one.agent and one.object_ref.resource != "events"
+        ]
+        self.leases = sorted(
+            (one for one in self.writes if one.resource == "leases" and one.code < _REFUSED),
+            key=lambda one: one.version,
+        )
+        self.work = [one for one in self.writes if one.resource != "leases"]
+        self.taken = [one for one in self.work if one.code < _REFUSED]
+
+    def versions(self, *resources: str) -> Iterator[list[Entry]]:
+        """The stored versions of each object of some plurals, in their order."""
+        found = defaultdict(list)
+        for one in self.entries:
+            if one.resource in resources and one.code < _REFUSED and one.version:
+                found[one.resource.partition("/")[0], one.name].append(one)
+        for versions in found.values():
+            yield sorted(versions, key=lambda one: one.version)
+
+
+def verdicts(evidence: Evidence) -> list[Finding]:
+    """All of them, in the order of their ids."""
+    return [judge(evidence) for judge in JUDGES]
+
+
+def caches_are_as_the_server(evidence: Evidence) -> Finding:
+    """I1."""
+    record = evidence.record
+    wrong = [
+        f"{who} has {count} {plural}, the server {found[plural]}"
+        for found in (record.cached, record.kept)
+        for key, count in found.items()
+        if "/" in key
+        for who, _, plural in [key.partition("/")]
+        if count != found[plural]
+    ]
+    objects = sum(count for key, count in record.cached.items() if "/" not in key)
+    return Finding(
+        "I1 caches hold what the server has", f"{objects} objects in each of 3 replicas, then none", wrong
+    )
+
+
+def one_worker_has_a_name(evidence: Evidence) -> Finding:
+    """I2, as the server sees it: a process has one write at a time for a name."""
+    last: dict[tuple[str, str], Entry] = {}
+    wrong = []
+    for one in sorted(evidence.work, key=lambda one: one.began):
+        before = last.get((one.agent, one.name))
+        if before and one.began < before.ended:
+            wrong.append(f"{one.agent} wrote {before.resource} and {one.resource} of {one.name} at once")
+        last[one.agent, one.name] = one
+    return Finding(
+        "I2 a name has one worker", f"{len(evidence.work)} writes, of one name never two at once", wrong
+    )
+
+
+def it_converges(evidence: Evidence) -> Finding:
+    """I3, and the promise of it all."""
+    record = evidence.record
+    seconds = record.settled - record.ended
+    wrong = list(record.unsettled)
+    if seconds > CONVERGENCE_SECONDS:
+        wrong.append(f"it took {seconds:.0f} s")
+    return Finding(
+        "I3 no last state is lost: it converges after the last fault", f"in {seconds:.0f} s", wrong
+    )
+
+
+def foreign_fields_live(evidence: Evidence) -> Finding:
+    """I4: what others wrote into our children stays, the replicas of an autoscaler included."""
+    wrong, checked = [], 0
+    scaled = {name: _scaled(versions) for name, versions in _by_name(evidence, "myapps").items()}
+    for versions in evidence.versions(
+        "deployments", "deployments/scale", "services", "horizontalpodautoscalers"
+    ):
+        label, replicas, uid = "", None, ""
+        for one in versions:
+            metadata, spec = one.response_object.metadata, one.response_object.spec
+            if one.resource != "deployments/scale":
+                if metadata.uid != uid:
+                    uid, label, replicas = metadata.uid, "", None
+                if one.agent and label and metadata.labels.get(EDITED) != label:
+                    wrong.append(f"{one.agent} took the label {label} of {one.resource} {one.name}")
+                checked += bool(one.agent and label)
+                label = metadata.labels.get(EDITED, "")
+            if (
+                one.agent
+                and replicas not in (None, spec.replicas)
+                and _all_scaled(scaled.get(one.name, []), one)
+            ):
+                wrong.append(f"{one.agent} changed replicas of {one.name} from {replicas} to {spec.replicas}")
+            replicas = spec.replicas
+    return Finding(
+        "I4 fields of others survive", f"{checked} writes to children that others had edited", wrong
+    )
+
+
+def _by_name(evidence: Evidence, plural: str) -> dict[str, list[Entry]]:
+    return {versions[0].name: versions for versions in evidence.versions(plural)}
+
+
+def _scaled(versions: Sequence[Entry]) -> list[tuple[float, bool]]:
+    return [
+        (one.ended, bool((one.response_object.spec.auto_scaling or {}).get("enabled"))) for one in versions
+    ]
+
+
+def _all_scaled(history: Sequence[tuple[float, bool]], one: Entry) -> bool:
+    """Whether an autoscaler had the replicas at a write, and for longer than a cache lags behind."""
+    since = one.began - SILENCE_SECONDS - _SETTLED_VERSIONS
+    before = [is_scaled for at, is_scaled in history if at <= since][-1:]
+    return bool(before) and all(
+        [*before, *(is_scaled for at, is_scaled in history if since < at <= one.ended)]
+    )
+
+
+def outages_are_endured_gently(evidence: Evidence) -> Finding:
+    """I6."""
+    rates = [asked / seconds / _KINDS for seconds, asked in evidence.record.outages]
+    most = max(rates, default=0.0)
+    wrong = [f"{rate:.2f} a second" for rate in rates if rate > OUTAGE_REQUESTS]
+    figure = f"{len(rates)} outages, at most {most:.2f} lists and watches a second and kind"
+    return Finding(f"I6 at most {OUTAGE_REQUESTS} requests a second and kind in an outage", figure, wrong)
+
+
+def the_lease_is_held(evidence: Evidence) -> Finding:
+    """I8."""
+    wrong = [
+        f"{one.agent} {one.verb} {one.resource} {one.name}: {why}"
+        for one in evidence.taken
+        if (why := _without_lease(evidence.leases, one))
+    ]
+    refused = sum(one.code == _CONFLICT for one in evidence.work)
+    figure = f"{len(evidence.taken)} writes taken, {refused} refused with 409, {len(wrong)} without the lease"
+    return Finding("I8 only the holder of the lease writes", figure, wrong)
+
+
+def _without_lease(leases: Sequence[Entry], write: Entry) -> str:
+    """Why a process must not have written by the server's time, "" = it held the lease."""
+    before = [one for one in leases if one.began <= write.ended]
+    own = [one for one in before if one.agent == write.agent]
+    if not own or not own[-1].response_object.spec.holder_identity:
+        return "it had no lease" if not own or own[-1].ended < write.began else ""
+    taken = [one for one in before if one.agent != write.agent and own[-1].version < one.version]
+    if taken and taken[0].ended < write.began:
+        return f"{taken[0].agent} had taken the lease"
+    if write.began > own[-1].ended + LEASE_SECONDS:
+        return "its lease was over"
+    return ""
+
+
+def it_stops_when_asked(evidence: Evidence) -> Finding:
+    """I9."""
+    wrong, took = [], []
+    for life in evidence.record.lives:
+        if not life.asked_to_stop or life.code == -9:  # the plan killed it meanwhile
+            continue
+        seconds = life.ended - life.asked_to_stop
+        took.append(seconds)
+        if life.code not in (0, 1) or seconds > GRACE_SECONDS:
+            wrong.append(f"{life.agent} ended with {life.code} after {seconds:.0f} s")
+    figure = (
+        f"{len(took)} stops, after {median(took):.1f} s, at most {max(took):.1f} s" if took else "no stop"
+    )
+    return Finding(f"I9 SIGTERM ends a process within {GRACE_SECONDS:.0f} s", figure, wrong)
+
+
+def others_take_over(evidence: Evidence) -> Finding:
+    """I10: the time between the last sign of a leader and the next one's first."""
+    gaps, wrong = [], []
+    for former, after in pairwise(evidence.leases):
+        if former.agent == after.agent:
+            continue
+        gap = after.ended - former.ended
+        gaps.append(gap)
+        excused = sum(
+            max(struck.fault.seconds, _MARGIN_SECONDS)
+            for struck in evidence.record.faults
+            if former.ended - struck.fault.seconds <= struck.at <= after.ended
+            and struck.agent != former.agent
+        )
+        if gap > FAILOVER_SECONDS + excused:
+            wrong.append(f"{gap:.0f} s between {former.agent} and {after.agent}")
+    figure = (
+        f"{len(gaps)} changes of leader, after {median(gaps):.1f} s, at most {max(gaps):.1f} s"
+        if gaps
+        else "none"
+    )
+    words = f"I10 another leads within {FAILOVER_SECONDS:.0f} s, and as much later as faults hit the others"
+    return Finding(words, figure, wrong)
+
+
+def silence_is_noticed(evidence: Evidence) -> Finding:
+    """I10, of watches."""
+    silences = evidence.record.silences
+    longest = max(silences, default=0.0)
+    wrong = [f"after {longest:.0f} s"] if longest > SILENCE_SECONDS + _MARGIN_SECONDS else []
+    figure = f"{len(silences)} watches, after {longest:.1f} s at most"
+    return Finding(f"I10 a watch that hangs is noticed within {SILENCE_SECONDS:.0f} s", figure, wrong)
+
+
+def nothing_is_made_for_the_gone(evidence: Evidence) -> Finding:
+    """No storm: hardly a child is made for an owner that is deleted, however stale the view."""
+    gone: dict[str, float] = {}
+    uids: dict[tuple[str, str], str] = {}
+    for one in evidence.entries:
+        if one.resource in ("foos", "myapps") and one.code < _REFUSED:
+            if one.verb == "delete":
+                gone[uids.get((one.resource, one.name), "")] = one.ended
+            elif one.version:
+                uids[one.resource, one.name] = one.response_object.metadata.uid
+    strays = Counter(
+        owner["uid"]
+        for one in evidence.taken
+        if one.verb in ("create", "patch") and "status" not in one.resource
+        for owner in one.response_object.metadata.owner_references[:1]
+        if one.began > gone.get(owner["uid"], float("inf"))
+    )
+    wrong = [
+        f"{count} writes for an owner that is gone" for count in strays.values() if count > _STRAY_CREATES
+    ]
+    figure = f"{len(gone)} owners deleted, {strays.total()} writes after that"
+    return Finding(f"no more than {_STRAY_CREATES} writes for an owner that is gone", figure, wrong)
+
+
+def foreign_objects_are_left_alone(evidence: Evidence) -> Finding:
+    """Nothing is written to a Deployment of somebody else's."""
+    found = [one for one in evidence.taken if one.resource.startswith("deployments") and one.name in FOREIGN]
+    wrong = [f"{one.agent} {one.verb} {one.name}" for one in found]
+    return Finding("an object of somebody else's is not written", f"{len(found)} writes", wrong)
+
+
+def it_is_quiet_in_the_end(evidence: Evidence) -> Finding:
+    """A settled program writes nothing but its lease."""
+    record = evidence.record
+    found = [
+        one for one in evidence.work if record.settled + _MARGIN_SECONDS < one.began < record.quiet_until
+    ]
+    wrong = [f"{one.agent} {one.verb} {one.resource} {one.name}" for one in found]
+    return Finding(
+        "settled, it writes nothing",
+        f"{len(found)} writes in {record.quiet_until - record.settled:.0f} s",
+        wrong,
+    )
+
+
+def processes_end_for_a_reason(evidence: Evidence) -> Finding:
+    """No traceback; the end of a process is the plan's, or that it has lost its lease."""
+    codes = Counter(life.code for life in evidence.record.lives)
+    wrong = [
+        f"{life.agent} ended with {life.code}"
+        for life in evidence.record.lives
+        if life.code not in (0, 1, -9)
+    ]
+    wrong += [f"{life.agent}: {line}" for life in evidence.record.lives for line in life.tracebacks]
+    figure = f"{codes[-9]} killed, {codes[0]} stopped, {codes[1]} lost the lease, no traceback"
+    return Finding("a process ends only when it must", figure, wrong)
+
+
+JUDGES: Final[Sequence[Callable[[Evidence], Finding]]] = (
+    caches_are_as_the_server,
+    one_worker_has_a_name,
+    it_converges,
+    foreign_fields_live,
+    outages_are_endured_gently,
+    the_lease_is_held,
+    it_stops_when_asked,
+    others_take_over,
+    silence_is_noticed,
+    nothing_is_made_for_the_gone,
+    foreign_objects_are_left_alone,
+    it_is_quiet_in_the_end,
+    processes_end_for_a_reason,
+)
+
+
+class Figures(NamedTuple):
+    """What a process had at one time of its life: memory in MiB, threads, handles, requests in a minute."""
+
+    memory: float
+    threads: int
+    handles: int
+    requests: int
+
+
+def resources(evidence: Evidence) -> dict[str, tuple[Figures, Figures]]:
+    """Of the last process of each replica: when it had begun its work, and at the end of the changes."""
+    found = {}
+    for number in REPLICAS:
+        life = [life for life in evidence.record.lives if life.agent.startswith(f"soak/{number}.")][-1]
+        leases = [one.ended for one in evidence.leases if one.agent == life.agent]
+        begin = max([life.began, *leases[:1]]) + 60.0
+        ends = (_figures(evidence, life.agent, at) for at in (begin, evidence.record.ended))
+        found[life.agent] = (next(ends), next(ends))
+    return found
+
+
+def _figures(evidence: Evidence, agent: str, until: float) -> Figures:
+    """Over the minute before a time."""
+    samples = [
+        one for one in evidence.record.samples if one.agent == agent and until - 60.0 < one.at <= until
+    ]
+    requests = sum(one.agent == agent and until - 60.0 < one.began <= until for one in evidence.entries)
+    return Figures(
+        median([one.memory for one in samples] or [0.0]),
+        int(median([one.threads for one in samples] or [0])),
+        int(median([one.handles for one in samples] or [0])),
+        requests,
+    )
