@@ -21,6 +21,7 @@ from support.servers.recording_proxy import ProxyHandler, RecordingProxy
 _OF_WRITES: Final = ("lost", "never-sent", "409")
 _OF_ALL: Final = ("429", "500", "503", "504")
 _REASONS: Final = {"409": "Conflict", "410": "Expired", "429": "TooManyRequests"}
+_RESET: Final = Fault(0.0, 0, "reset")
 _LINGER_0: Final = struct.pack("ii", 1, 0)
 
 
@@ -29,15 +30,14 @@ class FaultProxy(RecordingProxy):
     Hands requests on, signed with `agent`, until a fault strikes them.
 
     State, under _lock: _until, when those that last end; _left, how many requests the others still strike;
-    connections and watches, the open ones; outages: (seconds, lists and watches that came); silences, how
-    long the replica endured each watch that had fallen silent. Threads: one per connection, and the plan's.
+    connections and watches, the open ones; silences, how long the replica endured each watch that had fallen
+    silent. Threads: one per connection, and the plan's.
     """
 
     def __init__(self, number: int, transport: Transport, seed: int) -> None:
         self.agent = ""
         self.connections: set[socket.socket] = set()
         self.watches: set[StruckHandler] = set()
-        self.outages: list[tuple[float, int]] = []
         self.silences: list[float] = []
         self._chance = Random(seed)
         self._until: dict[str, float] = {}
@@ -52,24 +52,18 @@ class FaultProxy(RecordingProxy):
         with self._lock:
             if fault.seconds:
                 self._until[fault.what] = time.monotonic() + fault.seconds
-            if fault.what == "outage":
-                self.outages.append((fault.seconds, 0))
             self._left[fault.what] += fault.count
             watches, connections = list(self.watches), list(self.connections)
-        if fault.what in ("reset", "outage"):
+        if fault.what == "reset":
             for connection in connections:
                 break_off(connection)
         for watch in watches:
             watch.strike(fault.what)
 
-    def struck(self, method: str, *, is_watch: bool, is_lease: bool) -> str:
+    def struck(self, method: str, *, is_watch: bool) -> str:
         """What strikes a request, "" = nothing."""
         with self._lock:
             lasting = [what for what, until in self._until.items() if until > time.monotonic()]
-            if "outage" in lasting:
-                seconds, asked = self.outages[-1]
-                self.outages[-1] = (seconds, asked + (method == "GET" and not is_lease))
-                return "refused"
             if lasting:
                 return lasting[0]
             able = (*_OF_ALL, *(("410",) if is_watch else ()), *(_OF_WRITES if method != "GET" else ()))
@@ -83,12 +77,23 @@ class FaultProxy(RecordingProxy):
         with self._lock:
             return self._chance.uniform(0.05, 1.0)
 
+    def go_dark(self) -> None:
+        """Refuse every connection, as if no server was there."""
+        self._server.shutdown()
+        self._thread.join()
+        self._server.socket.close()
+        self._server.socket = socket.socket()
+        self._server.server_bind()  # the port stays ours; nobody listens
+        self.strike(_RESET)
+
+    def serve_again(self) -> None:
+        """End the darkness."""
+        self._server.server_activate()
+        self._serve()
+
     def close(self) -> None:
         """Break off what is open, and serve no more."""
-        with self._lock:
-            connections = list(self.connections)
-        for connection in connections:
-            break_off(connection)
+        self.strike(_RESET)
         super().close()
 
 
@@ -115,8 +120,8 @@ class StruckHandler(ProxyHandler):
         del self.headers["User-Agent"]
         self.headers["User-Agent"] = f"{agent} {self.proxy.agent}"
         is_watch = "watch=" in self.path
-        what = self.proxy.struck(self.command, is_watch=is_watch, is_lease="/leases" in self.path)
-        if what in ("refused", "never-sent"):
+        what = self.proxy.struck(self.command, is_watch=is_watch)
+        if what in ("broken", "never-sent"):
             break_off(self.connection)
         elif what.isdecimal():
             self._refuse(what)
@@ -128,7 +133,7 @@ class StruckHandler(ProxyHandler):
             super()._hand_on()
             if what == "lost":
                 break_off(self.connection)
-        self.close_connection |= what in ("refused", "never-sent", "lost")
+        self.close_connection |= what in ("broken", "never-sent", "lost")
 
     def _refuse(self, code: str) -> None:
         self.rfile.read(int(self.headers.get("Content-Length", 0)))

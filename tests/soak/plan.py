@@ -14,7 +14,7 @@ ENDING: Final = 0.6
 """In this part of the soak processes are ended. After it they live, so that their memory can be compared."""
 ENDS: Final = {"kill": 0, "term": 0, "stop": 18, "outage": 35}
 """How long each lasts, in seconds: longer than a lease, where it is not 0."""
-CONNECTIONS: Final = ("reset", "cut", "garbled", "silent", "expired", "refused", "slow")
+CONNECTIONS: Final = ("reset", "cut", "garbled", "silent", "expired", "broken", "slow")
 ANSWERS: Final = ("lost", "never-sent", "409", "410", "429", "500", "503", "504")
 FOOS: Final = tuple(f"foo-{number}" for number in range(20))
 APPS: Final = tuple(f"app-{number}" for number in range(12))
@@ -54,7 +54,7 @@ def _fault(at: float, chance: Random, *, ends: bool) -> Fault:
         what = chance.choice(tuple(ENDS))
         return Fault(at, replica, what, ENDS[what])
     what = chance.choice(CONNECTIONS + ANSWERS)
-    if what in ("refused", "slow"):
+    if what in ("broken", "slow"):
         return Fault(at, replica, what, seconds=chance.uniform(1, 5))
     return Fault(at, replica, what, count=chance.randint(1, 4) if what in ANSWERS else 0)
 

@@ -41,9 +41,9 @@ class Record(Struct):
     Times: began, when the replicas started; ended, when the last fault and change had come; settled, when all
     was as it should be; quiet_until, after that nothing was done.
 
-    unsettled = what was not as it should be; changes, by what users did; cached, how many objects each
-    replica and the server have while it is quiet; kept, the same when all is deleted; outages: (seconds,
-    lists and watches asked meanwhile); silences, in seconds.
+    unsettled = what was not as it should be; refused = what the server did not take from users; changes, by
+    what they did; cached, how many objects each replica and the server have while it is quiet; kept, the same
+    when all is deleted; outages: (seconds, requests that failed meanwhile); silences, in seconds.
     """
 
     seed: int
@@ -53,6 +53,7 @@ class Record(Struct):
     settled: float = 0.0
     quiet_until: float = 0.0
     unsettled: list[str] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
     changes: dict[str, int] = field(default_factory=dict)
     cached: dict[str, int] = field(default_factory=dict)
     kept: dict[str, int] = field(default_factory=dict)

@@ -18,6 +18,7 @@ from support.rigs.program import ON_FREE_PORTS, Program
 
 LEASE: Final = "soak"
 _PAUSE_SECONDS: Final = 1.0
+_FAILED: Final = re.compile(r'^rest_client_requests_total\{code="<error>".*\} (\S+)', re.MULTILINE)
 _CACHED: Final = re.compile(r'^informer_cached_objects\{name="([a-z]+)[^}]*\} (\S+)', re.MULTILINE)
 
 
@@ -25,8 +26,8 @@ class Replica:
     """
     Starts a process, and another one whenever it ends, as a kubelet does.
 
-    State: program, the present process, and life, what is recorded of it.
-    Threads: one of ours watches over it; the plan's strikes.
+    State: program, the present process, and life, what is recorded of it; _is_dark, that it has
+    no server. Threads: one of ours watches over it; the plan's strikes.
     """
 
     def __init__(
@@ -50,6 +51,7 @@ class Replica:
             *ON_FREE_PORTS,
         ]
         self._over = threading.Event()
+        self._is_dark = False
         self._start()
         self._watcher = threading.Thread(target=self._watch_over, name=f"replica-{number}")
         self._watcher.start()
@@ -67,6 +69,9 @@ class Replica:
             program.signal(signal.SIGSTOP)
             again = threading.Timer(fault.seconds, program.signal, (signal.SIGCONT,))
             again.start()
+        elif fault.what == "outage" and not self._is_dark:
+            self._is_dark = True
+            threading.Thread(target=self._go_dark, args=(fault.seconds,), name="outage").start()
         else:
             self.proxy.strike(fault)
 
@@ -95,6 +100,22 @@ class Replica:
         self.program.signal(signal.SIGTERM)
         self._watcher.join()
         self.proxy.close()
+
+    def _go_dark(self, seconds: float) -> None:
+        """Be without a server for so long; record how often a process asks that lives through it."""
+        agent, failed = self.life.agent, self._failed_requests()
+        self.proxy.go_dark()
+        time.sleep(seconds)
+        if agent == self.life.agent:
+            self._record.outages.append((seconds, self._failed_requests() - failed))
+        self.proxy.serve_again()
+        self._is_dark = False
+
+    def _failed_requests(self) -> int:
+        with suppress(OSError, AssertionError):  # it may be ending, or stopped
+            page = self.program.page("metrics", "/metrics")[1]
+            return sum(int(float(count)) for count in _FAILED.findall(page))
+        return 0
 
     def _start(self) -> None:
         self._starts += 1

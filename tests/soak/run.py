@@ -13,12 +13,13 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
 
+from handloop.client.errors import TransportError
 from soak.plan import REPLICAS, changes, faults
 from soak.record import Record
 from soak.replica import Replica
 from soak.server_log import policy
 from soak.users import Users
-from support.servers.cluster import NAMESPACES, Cluster, usual_definition
+from support.servers.cluster import NAMESPACES, Cluster, RequestRefusedError, usual_definition
 
 NAMESPACE: Final = "soak"
 LOG: Final = "audit.log"
@@ -89,7 +90,6 @@ def soak(kubeconfig: Path, folder: Path, *, seconds: float, seed: int) -> Record
         sampler.join()
         for replica in replicas:
             replica.close()
-            record.outages += replica.proxy.outages
             record.silences += replica.proxy.silences
         record.changes = dict(users.done)
     cluster.transport.close()
@@ -113,7 +113,10 @@ def _play(record: Record, users: Users, replicas: Sequence[Replica]) -> None:
 def _change(record: Record, users: Users) -> None:
     for change in changes(record.seed, record.seconds):
         time.sleep(max(0.0, record.began + change.at - time.time()))
-        users.do(change)
+        try:
+            users.do(change)
+        except (RequestRefusedError, TransportError) as error:
+            record.refused.append(str(error))
 
 
 def _settle(record: Record, users: Users) -> None:

@@ -99,11 +99,13 @@ def test_what_the_record_tells() -> None:
     """Each judge of the record passes what may be, and finds what must not be."""
     life = Life(A, 0.0, 50.0, code=0, asked_to_stop=49.0)
     good = Record(
-        1, 60.0, 0.0, ended=90.0, settled=100.0, lives=[life], outages=[(30.0, 45)], silences=[75.1]
+        1, 60.0, 0.0, ended=90.0, settled=100.0, lives=[life], outages=[(30.0, 120)], silences=[75.1]
     )
     good.cached = {"replica 1/foos": 2, "foos": 2}
     lost = Life(A, 0.0, 90.0, code=2, asked_to_stop=49.0, tracebacks=["Traceback"])
-    bad = Record(1, 60.0, 0.0, ended=90.0, settled=300.0, lives=[lost], outages=[(30.0, 46)], silences=[79.0])
+    bad = Record(
+        1, 60.0, 0.0, ended=90.0, settled=300.0, lives=[lost], outages=[(30.0, 121)], silences=[79.0]
+    )
     bad.cached = {"replica 1/foos": 1, "foos": 2}
     judges = {
         judge.caches_are_as_the_server: 1,
@@ -119,6 +121,6 @@ def test_what_the_record_tells() -> None:
 
 def test_a_fault_that_hits_the_others_excuses_a_late_leader() -> None:
     """By as long as it lasts."""
-    record = Record(1, 60.0, 0.0, faults=[Struck(10.0, Fault(10.0, 2, "refused", 9.0), B)])
+    record = Record(1, 60.0, 0.0, faults=[Struck(10.0, Fault(10.0, 2, "broken", 9.0), B)])
     leases = [lease(A, 1), lease(B, 30)]
     assert judge.others_take_over(Evidence(record, leases)).wrong == []

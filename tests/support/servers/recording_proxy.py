@@ -64,8 +64,11 @@ class RecordingProxy:
         self._reads: Counter[str] = Counter()
         serving = type("Handler", (handler or ProxyHandler,), {"proxy": self})
         self._server = _Server(("127.0.0.1", 0), serving)
+        self._serve()
+
+    def _serve(self) -> None:
         self._thread = threading.Thread(
-            target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, name=f"proxy-{who}"
+            target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, name=f"proxy-{self.who}"
         )
         self._thread.start()
 
