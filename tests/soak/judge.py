@@ -67,7 +67,7 @@ def verdicts(evidence: Evidence) -> list[Finding]:
 
 
 def caches_are_as_the_server(evidence: Evidence) -> Finding:
-    """I1."""
+    """Invariant 1: as many objects as the server, once it is quiet."""
     record = evidence.record
     wrong = [
         f"{who} has {count} {plural}, the server {found[plural]}"
@@ -84,7 +84,7 @@ def caches_are_as_the_server(evidence: Evidence) -> Finding:
 
 
 def one_worker_has_a_name(evidence: Evidence) -> Finding:
-    """I2, as the server sees it: a process has one write at a time for a name."""
+    """Invariant 2, as the server sees it: a process has one write at a time for a name."""
     last: dict[tuple[str, str], Entry] = {}
     wrong = []
     for one in sorted(evidence.work, key=lambda one: one.began):
@@ -98,7 +98,7 @@ def one_worker_has_a_name(evidence: Evidence) -> Finding:
 
 
 def it_converges(evidence: Evidence) -> Finding:
-    """I3, and the promise of it all."""
+    """Invariant 3, and the promise of it all."""
     record = evidence.record
     seconds = record.settled - record.ended
     wrong = record.unsettled + record.refused
@@ -110,7 +110,7 @@ def it_converges(evidence: Evidence) -> Finding:
 
 
 def foreign_fields_live(evidence: Evidence) -> Finding:
-    """I4: what others wrote into our children stays, the replicas of an autoscaler included."""
+    """Invariant 4: what others wrote into children stays, the replicas of an autoscaler included."""
     wrong, checked = [], 0
     scaled = {name: _scaled(versions) for name, versions in _by_name(evidence, "myapps").items()}
     for versions in evidence.versions(
@@ -158,7 +158,7 @@ def _all_scaled(history: Sequence[tuple[float, bool]], one: Entry) -> bool:
 
 
 def outages_are_endured_gently(evidence: Evidence) -> Finding:
-    """I6."""
+    """Invariant 6."""
     rates = [asked / seconds for seconds, asked in evidence.record.outages]
     wrong = [f"{rate:.1f} requests a second" for rate in rates if rate > OUTAGE_REQUESTS]
     figure = f"{len(rates)} outages, at most {max(rates, default=0.0):.1f} requests a second and process"
@@ -167,7 +167,7 @@ def outages_are_endured_gently(evidence: Evidence) -> Finding:
 
 
 def the_lease_is_held(evidence: Evidence) -> Finding:
-    """I8."""
+    """Invariant 8."""
     wrong = [
         f"{one.agent} {one.verb} {one.resource} {one.name}: {why}"
         for one in evidence.taken
@@ -193,7 +193,7 @@ def _without_lease(leases: Sequence[Entry], write: Entry) -> str:
 
 
 def it_stops_when_asked(evidence: Evidence) -> Finding:
-    """I9."""
+    """Invariant 9."""
     wrong, took = [], []
     for life in evidence.record.lives:
         if not life.asked_to_stop or life.code == -9:  # the plan killed it meanwhile
@@ -209,7 +209,7 @@ def it_stops_when_asked(evidence: Evidence) -> Finding:
 
 
 def others_take_over(evidence: Evidence) -> Finding:
-    """I10: the time between the last sign of a leader and the next one's first."""
+    """Invariant 10: the time between the last sign of a leader and the next one's first."""
     gaps, wrong = [], []
     for former, after in pairwise(evidence.leases):
         if former.agent == after.agent:
@@ -234,7 +234,7 @@ def others_take_over(evidence: Evidence) -> Finding:
 
 
 def silence_is_noticed(evidence: Evidence) -> Finding:
-    """I10, of watches."""
+    """Invariant 10, of watches."""
     silences = evidence.record.silences
     longest = max(silences, default=0.0)
     wrong = [f"after {longest:.0f} s"] if longest > SILENCE_SECONDS + _MARGIN_SECONDS else []
