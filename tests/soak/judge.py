@@ -21,7 +21,9 @@ CONVERGENCE_SECONDS: Final = 120.0
 OUTAGE_REQUESTS: Final = 4.0
 _MARGIN_SECONDS: Final = 3.0
 """What a busy machine adds to a time that was promised."""
-_STRAY_CREATES: Final = 3
+_STRAY_CREATES: Final = 5
+_MORE_MIB, _MORE_THREADS, _MORE_HANDLES = 8, 2, 6
+_CREATED: Final = 201
 _CONFLICT: Final = 409
 _REFUSED: Final = 300
 _SETTLED_VERSIONS: Final = 60.0
@@ -84,17 +86,26 @@ def caches_are_as_the_server(evidence: Evidence) -> Finding:
 
 
 def one_worker_has_a_name(evidence: Evidence) -> Finding:
-    """Invariant 2, as the server sees it: a process has one write at a time for a name."""
+    """
+    Invariant 2, as the server sees it: a process has one write at a time for a name.
+
+    If its connection breaks, it may try again before the server is done with the first write.
+    """
     last: dict[tuple[str, str], Entry] = {}
-    wrong = []
+    wrong, excused = [], 0
+    breaks = [(one.agent, one.at) for one in evidence.record.faults if one.fault.what in ("reset", "broken")]
     for one in sorted(evidence.work, key=lambda one: one.began):
         before = last.get((one.agent, one.name))
         if before and one.began < before.ended:
-            wrong.append(f"{one.agent} wrote {before.resource} and {one.resource} of {one.name} at once")
+            since = before.began - _MARGIN_SECONDS
+            if any(who == one.agent and since <= at <= one.ended for who, at in breaks):
+                excused += 1
+            else:
+                wrong.append(f"{one.agent} wrote {before.resource} and {one.resource} of {one.name} at once")
         last[one.agent, one.name] = one
-    return Finding(
-        "I2 a name has one worker", f"{len(evidence.work)} writes, of one name never two at once", wrong
-    )
+    beside = f"{excused + len(wrong)} beside another of that name, {excused} of them after a reset"
+    figure = f"{len(evidence.work)} writes, {beside}"
+    return Finding("I2 a name has one worker", figure, wrong)
 
 
 def it_converges(evidence: Evidence) -> Finding:
@@ -116,7 +127,7 @@ def foreign_fields_live(evidence: Evidence) -> Finding:
     for versions in evidence.versions(
         "deployments", "deployments/scale", "services", "horizontalpodautoscalers"
     ):
-        label, replicas, uid = "", None, ""
+        label, replicas, uid = "", None, ""  # replicas as others left them
         for one in versions:
             metadata, spec = one.response_object.metadata, one.response_object.spec
             if one.resource != "deployments/scale":
@@ -132,7 +143,7 @@ def foreign_fields_live(evidence: Evidence) -> Finding:
                 and _all_scaled(scaled.get(one.name, []), one)
             ):
                 wrong.append(f"{one.agent} changed replicas of {one.name} from {replicas} to {spec.replicas}")
-            replicas = spec.replicas
+            replicas = None if one.agent and replicas != spec.replicas else spec.replicas
     return Finding(
         "I4 fields of others survive", f"{checked} writes to children that others had edited", wrong
     )
@@ -163,6 +174,22 @@ def outages_are_endured_gently(evidence: Evidence) -> Finding:
     wrong = [f"{rate:.1f} requests a second" for rate in rates if rate > OUTAGE_REQUESTS]
     figure = f"{len(rates)} outages, at most {max(rates, default=0.0):.1f} requests a second and process"
     words = f"I6 in an outage at most {OUTAGE_REQUESTS:.0f} requests a second: 2.5 for the lease, 0.3 a kind"
+    return Finding(words, figure, wrong)
+
+
+def it_does_not_grow(evidence: Evidence) -> Finding:
+    """Invariant 7, for the last process of each replica."""
+    pairs = resources(evidence).items()
+    wrong = [
+        f"{agent}: {begin.memory:.1f} MiB became {end.memory:.1f}, threads, handles {begin[1:3]} {end[1:3]}"
+        for agent, (begin, end) in pairs
+        if end.memory - begin.memory > _MORE_MIB
+        or abs(end.threads - begin.threads) > _MORE_THREADS
+        or abs(end.handles - begin.handles) > _MORE_HANDLES
+    ]
+    most = max((end.memory - begin.memory for _, (begin, end) in pairs), default=0.0)
+    figure = f"{most:+.1f} MiB at most, see below"
+    words = f"I7 at most {_MORE_MIB} MiB, {_MORE_THREADS} threads and {_MORE_HANDLES} handles more in the end"
     return Finding(words, figure, wrong)
 
 
@@ -243,7 +270,7 @@ def silence_is_noticed(evidence: Evidence) -> Finding:
 
 
 def nothing_is_made_for_the_gone(evidence: Evidence) -> Finding:
-    """No storm: hardly a child is made for an owner that is deleted, however stale the view."""
+    """No storm: while a view is stale, few children are made for an owner that is deleted."""
     gone: dict[str, float] = {}
     uids: dict[tuple[str, str], str] = {}
     for one in evidence.entries:
@@ -253,17 +280,18 @@ def nothing_is_made_for_the_gone(evidence: Evidence) -> Finding:
             elif one.version:
                 uids[one.resource, one.name] = one.response_object.metadata.uid
     strays = Counter(
-        owner["uid"]
+        (owner["uid"], one.resource)
         for one in evidence.taken
-        if one.verb in ("create", "patch") and "status" not in one.resource
+        if one.code == _CREATED
         for owner in one.response_object.metadata.owner_references[:1]
         if one.began > gone.get(owner["uid"], float("inf"))
     )
-    wrong = [
-        f"{count} writes for an owner that is gone" for count in strays.values() if count > _STRAY_CREATES
-    ]
-    figure = f"{len(gone)} owners deleted, {strays.total()} writes after that"
-    return Finding(f"no more than {_STRAY_CREATES} writes for an owner that is gone", figure, wrong)
+    most = max(strays.values(), default=0)
+    wrong = [f"{count} creates of one child" for count in strays.values() if count > _STRAY_CREATES]
+    figure = f"{len(gone)} owners deleted, {strays.total()} creates after that, of one child at most {most}"
+    return Finding(
+        f"no child is made more than {_STRAY_CREATES} times for an owner that is gone", figure, wrong
+    )
 
 
 def foreign_objects_are_left_alone(evidence: Evidence) -> Finding:
@@ -306,6 +334,7 @@ JUDGES: Final[Sequence[Callable[[Evidence], Finding]]] = (
     it_converges,
     foreign_fields_live,
     outages_are_endured_gently,
+    it_does_not_grow,
     the_lease_is_held,
     it_stops_when_asked,
     others_take_over,

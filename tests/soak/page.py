@@ -81,7 +81,7 @@ def drawing(record: Record) -> str:
         f'<text x="0" y="0">MiB</text><path d="{marks}" stroke="#ef4444" stroke-width=".8"/>',
     ]
     for life in record.lives:
-        samples = [sample for sample in record.samples if sample.agent == life.agent]
+        samples = [sample for sample in record.samples if sample.agent == life.agent][::5]
         parts.append(_line([(x(one.at), y(one.memory)) for one in samples], _COLOURS[int(life.agent[5]) - 1]))
     return "\n".join([*parts, "</svg>", ""])
 

@@ -7,7 +7,7 @@ import pytest
 from soak import judge
 from soak.judge import Evidence, Finding
 from soak.plan import FOREIGN, Fault
-from soak.record import Life, Record, Struck
+from soak.record import Life, Record, Sample, Struck
 from soak.server_log import Answer, Entry, Metadata, Reference, Spec, Stored
 from soak.users import EDITED
 
@@ -46,6 +46,7 @@ DELETED = (
     entry("kubectl", "delete", "foos", 2, uid="gone"),
 )
 SCALED = entry("kubectl", "create", "myapps", 1, name="app-1", auto_scaling={"enabled": True})
+SET_TO_3 = entry("kubectl", "patch", "deployments/scale", 3, name="app-1", replicas=3)
 LABELLED = entry("kubectl", "patch", "deployments", 3, labels={EDITED: "7"})
 
 
@@ -74,13 +75,13 @@ LABELLED = entry("kubectl", "patch", "deployments", 3, labels={EDITED: "7"})
         ),
         (
             judge.foreign_fields_live,
-            [SCALED, *(write(A, at, name="app-1", replicas=3) for at in (2, 300))],
-            [SCALED, *(write(A, at, name="app-1", replicas=at) for at in (2, 300))],
+            [SCALED, *(write(A, at, name="app-1", replicas=3) for at in (2, 300)), SET_TO_3],
+            [SCALED, *(write(A, at, name="app-1", replicas=4) for at in (2, 300)), SET_TO_3],
         ),
         (
             judge.nothing_is_made_for_the_gone,
-            [*DELETED, *(write(A, at, **OWNED) for at in range(3, 6))],
-            [*DELETED, *(write(A, at, **OWNED) for at in range(3, 7))],
+            [*DELETED, *(write(A, at, code=201, **OWNED) for at in range(3, 8))],
+            [*DELETED, *(write(A, at, code=201, **OWNED) for at in range(3, 9))],
         ),
         (judge.foreign_objects_are_left_alone, [write(A, 1)], [write(A, 1, name=FOREIGN[0])]),
         (judge.it_is_quiet_in_the_end, [write(A, 99)], [write(A, 150)]),
@@ -124,3 +125,18 @@ def test_a_fault_that_hits_the_others_excuses_a_late_leader() -> None:
     record = Record(1, 60.0, 0.0, faults=[Struck(10.0, Fault(10.0, 2, "broken", 9.0), B)])
     leases = [lease(A, 1), lease(B, 30)]
     assert judge.others_take_over(Evidence(record, leases)).wrong == []
+
+
+def test_a_write_after_a_reset_may_overlap_the_one_before() -> None:
+    """The server may still be at it."""
+    record = Record(1, 60.0, 0.0, faults=[Struck(1.02, Fault(1.0, 1, "reset"), A)])
+    assert judge.one_worker_has_a_name(Evidence(record, [write(A, 1), write(A, 1.05)])).wrong == []
+
+
+def test_memory_threads_and_handles_are_compared() -> None:
+    """A minute after the start, and in the end; a leader's, once it leads."""
+    record = Record(1, 600.0, 0.0, ended=600.0, lives=[Life(f"soak/{number}.1", 0.0) for number in (1, 2, 3)])
+    record.samples = [Sample(at, A, 40.0 + at / 100, 18, 13) for at in range(0, 600, 10)]
+    assert judge.it_does_not_grow(Evidence(record, [])).wrong == []
+    record.samples = [Sample(at, A, 40.0 + at / 20, 18, 13) for at in range(0, 600, 10)]
+    assert len(judge.it_does_not_grow(Evidence(record, [])).wrong) == 1
