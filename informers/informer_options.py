@@ -29,8 +29,9 @@ class InformerOptions(msgspec.Struct, frozen=True, kw_only=True):
     name_suffix ends the informers' names in logs and metrics, and so keeps several factories apart.
     metrics_provider None = nothing is measured.
     reachability of the server: with it, waits for a server that is gone end when it is back.
+    stop_poll_seconds = how often a running informer looks at the stop of run; infinity: stop() alone ends it.
 
-    A Manager sets the last three itself.
+    A Manager sets the last four itself.
     Raises: ValueError for a page_size below 1.
     """
 
@@ -43,6 +44,7 @@ class InformerOptions(msgspec.Struct, frozen=True, kw_only=True):
     name_suffix: str = ""
     metrics_provider: MetricsProvider | None = None
     reachability: Reachability | None = None
+    stop_poll_seconds: float = 1.0
 
     def __post_init__(self) -> None:
         """Refuse what a server takes for no limit."""

@@ -56,8 +56,6 @@ log = get_logger("informers")
 
 T = TypeVar("T", bound=Kind)
 
-# how often the loop looks at the caller's stop event, which cannot wake it; stop() does
-STOP_POLL_SECONDS: Final = 1.0
 # how long a stopped informer waits for a list request that cannot be cut short
 REFLECTOR_GRACE_SECONDS: Final = 5.0
 BATCH_KEYS: Final = 256
@@ -282,8 +280,8 @@ class SharedIndexInformer(Generic[T]):
         """
         Mirror and distribute, in this thread; a second call returns at once.
 
-        Blocks: until stop() is called (at once) or stop is set (seen within a second); then until the handler
-                calls that are running have returned.
+        Blocks: until stop() is called (at once) or stop is set (seen within stop_poll_seconds); then until
+                the handler calls that are running have returned.
         """
         reflector = self._start()
         if reflector is None:
@@ -371,7 +369,7 @@ class SharedIndexInformer(Generic[T]):
         while not self._stopping.is_set():
             if stop.is_set():
                 return
-            timeout = min(STOP_POLL_SECONDS, resync_at - self._clock.now())
+            timeout = min(self._options.stop_poll_seconds, resync_at - self._clock.now())
             try:
                 fifo.pop_batch(self._deltas.process, BATCH_KEYS, max(timeout, 0))
             except FIFOClosed:

@@ -170,6 +170,8 @@ class Queue(Generic[T]):
                 TRACE.tell(8, self.name, item, waiting=len(self._container), working=len(self._processing))
             if self._metrics is not None:
                 self._metrics.get(item)
+            if self._updater is not None:
+                self._updater.wake_locked()
             return item
         finally:
             self._release()

@@ -114,6 +114,11 @@ class QueueMetrics:
         if started_at is not None:
             self.instruments.work_duration.observe(self._clock.now() - started_at)
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether no item is in flight."""
+        return not self._started_at
+
     def update_unfinished_work(self) -> None:
         """Publish the ages of the items in flight."""
         now = self._clock.now()
@@ -126,8 +131,9 @@ class MetricsUpdater:
     """
     The thread `metrics-<queue>`: refreshes the gauges of unfinished work until the queue shuts down.
 
-    State: `_stopped`, `_thread` and `_update_at`, guarded by the queue's lock. Nothing is published, and no
-    thread started, once `_stopped` is set.
+    It sleeps while no item is in flight: nothing changes then.
+    State: `_stopped`, `_sleeps`, `_thread` and `_update_at`, guarded by the queue's lock. Nothing is
+    published, and no thread started, once `_stopped` is set.
     """
 
     def __init__(self, metrics: QueueMetrics, lock: Lock, *, name: str, seams: Seams) -> None:
@@ -136,8 +142,9 @@ class MetricsUpdater:
         self._name = name
         self._clock = seams.clock
         self._spawn = seams.spawn
-        self._stop = condition_over(lock)
+        self._changed = condition_over(lock)
         self._stopped = False
+        self._sleeps = False
         self._thread: Joinable | None = None
         self._update_at = 0.0
 
@@ -147,10 +154,17 @@ class MetricsUpdater:
             self._update_at = self._clock.now() + UNFINISHED_WORK_UPDATE_SECONDS
             self._thread = self._spawn(f"metrics-{self._name}", self._run)
 
+    def wake_locked(self) -> None:
+        """An item was handed out. Locks: expects the queue's lock held."""
+        if self._sleeps:
+            self._sleeps = False
+            self._update_at = self._clock.now() + UNFINISHED_WORK_UPDATE_SECONDS
+            self._changed.notify_all()
+
     def stop_locked(self) -> None:
         """End the thread. Locks: expects the queue's lock held."""
         self._stopped = True
-        self._stop.notify_all()
+        self._changed.notify_all()
 
     def join(self) -> None:
         """Wait for the end of the thread, once stopped."""
@@ -160,6 +174,8 @@ class MetricsUpdater:
     def _run(self) -> None:
         with self._lock:
             while not self._stopped:
-                if not self._clock.wait_until(self._stop, self._update_at) and not self._stopped:
+                at = None if self._sleeps else self._update_at
+                if not self._clock.wait_until(self._changed, at) and not self._stopped:
                     self._metrics.update_unfinished_work()
                     self._update_at = self._clock.now() + UNFINISHED_WORK_UPDATE_SECONDS
+                    self._sleeps = self._metrics.is_idle

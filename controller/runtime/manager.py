@@ -155,6 +155,7 @@ class Manager:
                 informer_options,
                 metrics_provider=InformerMetricsProvider(registry),
                 reachability=client.reachability,
+                stop_poll_seconds=math.inf,  # _end stops each of them
                 hints=replace(
                     informer_options.hints, nearest=client.until(self._caches_stop).discovery().nearest
                 ),

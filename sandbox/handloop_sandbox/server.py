@@ -13,7 +13,7 @@ import secrets
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from handloop_sandbox import kubeconfig
 from handloop_sandbox.bind_address import LOOPBACK, BindAddress
@@ -178,15 +178,23 @@ class Sandbox:
         closed: Callable[[str], Exception] = StreamClosedError,
         silent: Callable[[str], Exception] = SilenceError,
         broken: Callable[[str], Exception] = BrokenConnectionError,
+        **options: Any,
     ) -> InProcessTransport:
         """
         A client transport without sockets.
 
-        Args: token None = the administrator's. closed, silent and broken make the exceptions it raises.
+        Args: token None = the administrator's. closed, silent and broken make the exceptions it raises;
+        other options are those of InProcessTransport.
         """
         chosen = self.token if token is None else token
         return InProcessTransport(
-            self.engine, clock=self._clock, token=chosen, closed=closed, silent=silent, broken=broken
+            self.engine,
+            clock=self._clock,
+            token=chosen,
+            closed=closed,
+            silent=silent,
+            broken=broken,
+            **options,
         )
 
     def _changed(self) -> None:

@@ -76,10 +76,12 @@ class InProcessTransport:
         closed: Callable[[str], Exception] = StreamClosedError,
         silent: Callable[[str], Exception] = SilenceError,
         broken: Callable[[str], Exception] = BrokenConnectionError,
+        longest_wait_seconds: float = _LONGEST_WAIT_SECONDS,
     ) -> None:
         """
         Args: closed makes the exception of a closed stream, silent of a timeout, broken of a connection that
-        a fault breaks.
+        a fault breaks. longest_wait_seconds = how long a reader sleeps at most, in real time: a clock that
+        somebody moves does not wake it.
         """
         self._engine = engine
         self._clock = clock
@@ -87,6 +89,7 @@ class InProcessTransport:
         self._closed = closed
         self._silent = silent
         self._broken = broken
+        self._longest_wait_seconds = longest_wait_seconds
         self._changed = threading.Condition()
         self._commits = 0
         # weakly: most transports are never closed
@@ -160,7 +163,8 @@ class InProcessTransport:
             now = self._clock.time()
             if now >= until:
                 raise self._silent(f"no data for {seconds:g} s")
-            self._wait(seen, min(watcher.next_wake(), until) - now)
+            wake = self._engine.faults.next_wake()
+            self._wait(seen, min(watcher.next_wake(), until, math.inf if wake is None else wake) - now)
 
     def end(self, watcher: WatchOutput) -> None:
         """Forget a watch; for InProcessStream."""
@@ -187,13 +191,12 @@ class InProcessTransport:
         until = self._clock.time() + seconds
         while (left := until - self._clock.time()) > 0:
             with self._changed:
-                self._changed.wait(min(left, _LONGEST_WAIT_SECONDS))
+                self._changed.wait(min(left, self._longest_wait_seconds))
 
     def _wait(self, seen: int, seconds: float) -> None:
-        # a moved clock does not notify: the wait is never longer than a second of real time
         with self._changed:
             if self._commits == seen:
-                self._changed.wait(min(max(seconds, 0.0), _LONGEST_WAIT_SECONDS))
+                self._changed.wait(min(max(seconds, 0.0), self._longest_wait_seconds))
 
     def _request(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from typing import Final
 
@@ -33,6 +34,7 @@ class VirtualCluster(Administrator):
     def __init__(self, threads: VirtualThreads, kinds: Iterable[type[Kind]]) -> None:
         """Args: kinds whose CRDs are installed."""
         self._threads = threads
+        self._wakes: list[Callable[[], None]] = []
         self.sandbox = Sandbox(token=_ADMIN, users=_OPERATORS, clock=VirtualClock(threads), seed=1)
         super().__init__(self.transport())
         self._changed = threads.new_event()
@@ -52,8 +54,13 @@ class VirtualCluster(Administrator):
     def transport(self, user: str = _ADMIN) -> Transport:
         """A way in. Args: user is `operator`, or else an administrator."""
         made: Transport = self.sandbox.transport(  # type: ignore[assignment] # the same shapes
-            token=user, closed=StreamClosed, silent=DeadlineExceeded, broken=ConnectionBroken
+            token=user,
+            closed=StreamClosed,
+            silent=DeadlineExceeded,
+            broken=ConnectionBroken,
+            longest_wait_seconds=math.inf,  # virtual time moves only where a wait ends
         )
+        self._wakes.append(made.wake)  # type: ignore[attr-defined] # the sandbox's own
         return made
 
     def repeat(self, name: str, done: Callable[[], bool]) -> None:
@@ -86,7 +93,11 @@ class VirtualCluster(Administrator):
         at: float | None = None
         while True:
             self._changed.clear()
+            version = self.version
             before, at = at, engine.tick()
+            if self.version != version:
+                for wake in self._wakes:
+                    wake()
             # what a client does not read stays due
             least = _IDLE_SECONDS if at == before else _TICK_SECONDS
             self._changed.wait(None if at is None else max(least, at - engine.now()))
