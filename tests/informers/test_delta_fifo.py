@@ -139,6 +139,18 @@ def test_deletions_of_the_first_replace_count_for_has_synced() -> None:
     assert fifo.has_synced()
 
 
+def test_a_first_list_that_names_an_object_twice_counts_it_once() -> None:
+    """
+    Keys are waited for, not objects.
+
+    Follows kubernetes#96797.
+    """
+    fifo = ItemFIFO()
+    fifo.relist(FOO, Item("foo", 11))
+    assert len(pop_all(fifo)) == 1
+    assert fifo.has_synced()
+
+
 def test_a_resync_before_the_first_list_does_not_sync() -> None:
     """Resynced keys are no list: they are handed on as initial, and the list that follows is waited for."""
     fifo = ItemFIFO(KnownItems([FOO]))

@@ -66,7 +66,7 @@ def test_exponential_doubles_per_item_until_forgotten() -> None:
 @pytest.mark.parametrize(("base", "maximum"), [(1 * MS, 1000), (MINUTE, 1000 * HOUR)], ids=["ms", "minutes"])
 def test_exponential_stops_at_its_maximum(base: float, maximum: float) -> None:
     """
-    The sixth delay is 32 times the first; after 1000 more it is the maximum, not an overflow.
+    The sixth delay is 32 times the first; after 1100 more, too many for a float, it is the maximum.
 
     Follows TestItemExponentialFailureRateLimiterOverFlow.
     """
@@ -74,9 +74,18 @@ def test_exponential_stops_at_its_maximum(base: float, maximum: float) -> None:
     whens(limiter, "one", 5)
     assert limiter.when("one") == pytest.approx(32 * base)
 
-    whens(limiter, "overflow", 1000)
+    whens(limiter, "overflow", 1100)
     assert whens(limiter, "overflow", 2) == [maximum, maximum]
-    assert limiter.num_requeues("overflow") == 1002
+    assert limiter.num_requeues("overflow") == 1102
+
+
+def test_a_limiter_keeps_nothing_of_what_was_forgotten() -> None:
+    """Nor of a key that never failed: a map of all keys would grow without end."""
+    limiter: ItemExponentialFailureRateLimiter[str] = ItemExponentialFailureRateLimiter(1 * MS, 1)
+    limiter.when("one")
+    limiter.forget("one")
+    limiter.forget("two")
+    assert limiter._failures == {}
 
 
 def test_fast_slow() -> None:

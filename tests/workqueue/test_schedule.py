@@ -48,6 +48,19 @@ def test_an_item_is_handed_over_once_at_the_earliest_time_asked_for(rig: Rig) ->
     assert [rig.pass_time(1) for _ in range(5)] == [[], ["a"], [], [], []]
 
 
+def test_the_loop_waits_for_an_earlier_item_as_soon_as_there_is_one() -> None:
+    """And no more for the one that it knew."""
+    clock, lock = FakeClock(), new_lock("test", 80)
+    schedule: Schedule[str] = Schedule(lock, lambda _items: None, name="", seams=Seams(clock=clock))
+    for seconds in (100, 1):
+        with lock:
+            schedule.put_locked(f"in {seconds} s", seconds)
+        clock.wait_for_deadline(seconds)
+    with lock:
+        schedule.stop_locked()
+    schedule.join()
+
+
 def test_an_item_that_is_discarded_can_be_put_again(rig: Rig) -> None:
     """Its first time does not count any more."""
     with rig.schedule._changed:
