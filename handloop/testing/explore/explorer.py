@@ -28,6 +28,7 @@ from handloop.testing.explore.plans import Places, all_plans
 from handloop.testing.explore.play import play
 from handloop.testing.explore.plays import Plays
 from handloop.testing.explore.report import Failure, Report
+from handloop.testing.explore.story import lines
 from handloop.testing.explore.workload import Invariant, Workload
 
 DEFAULT_PLANS: Final = 300
@@ -65,10 +66,10 @@ def run_plans(
     report = Report(undisturbed, seed)
     wrong = verdicts(undisturbed, undisturbed)
     if wrong:
-        story = map(str, undisturbed.story)
+        story = lines(undisturbed, undisturbed)
         raise AssertionError("\n".join(["the undisturbed run fails already:", *wrong, *story]))
     if not replay and (wrong := habits(undisturbed)):
-        report.failures.append(Failure(undisturbed, wrong))
+        report.failures.append(Failure.of(undisturbed, undisturbed, wrong))
         report.failed = 1
     plays = Plays(workload, undisturbed, invariants, processes or _processors())
     first = () if workload.remembers else (LATE_PLAN,)

@@ -18,6 +18,7 @@ from handloop.testing.explore.leadership import Leadership
 from handloop.testing.explore.plan import LATE, Plan, Where
 from handloop.testing.explore.played import Journal, Played, State
 from handloop.testing.explore.process import Process
+from handloop.testing.explore.story import in_words
 from handloop.testing.explore.virtual_threads import VirtualThreads
 from handloop.testing.explore.workload import Invariant, Workload, broken
 
@@ -100,10 +101,11 @@ class _Run:
         self._settle()
         before = len(self.journal.writes)
         threads.run_for(QUIET_SECONDS)
+        writes, acts = self.journal.all_writes(), self.cluster.record.acts()
         return Played(
             self.plan,
-            self.journal.all_writes(),
-            self.journal.story,
+            writes,
+            in_words(self.journal.story, writes, acts),
             self._states,
             len(self.journal.writes) - before,
             Counter(one.path for one in self.journal.writes if one.status == _CREATED),
@@ -113,7 +115,7 @@ class _Run:
             threads.switches,
             self.journal.reads,
             self.journal.watches,
-            self.cluster.record.acts(),
+            acts,
             frozenset(kind.resource.kind for kind in self.reconciled),
         )
 

@@ -78,7 +78,7 @@ class Plays:
 
     def _judge(self, played: Played) -> Failure | None:
         wrong = verdicts(self._undisturbed, played)
-        return Failure(played, wrong) if wrong else None
+        return Failure.of(self._undisturbed, played, wrong) if wrong else None
 
 
 def _without_one(plan: Plan) -> list[Plan]:

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Self
 
 from handloop.testing.explore.plan import Plan
 from handloop.testing.explore.played import Played
-
-_MOST_LINES: Final = 60
-"""Of a story, in a text: a storm has thousands."""
+from handloop.testing.explore.story import lines, parting
 
 
 @dataclass(frozen=True)
@@ -19,12 +17,20 @@ class Failure:
     """
     A plan that fails: its run, shrunk, and the sentences of the oracles.
 
-    more = how many more plans failed like it: with no verdict that is new.
+    more = how many more plans failed like it: with no verdict that is new; story = what happened, for people;
+    parting = the first write that is another than undisturbed, in a sentence, "" = there is none.
     """
 
     played: Played
     verdicts: Sequence[str]
     more: int = 0
+    story: Sequence[str] = ()
+    parting: str = ""
+
+    @classmethod
+    def of(cls, undisturbed: Played, played: Played, verdicts: Sequence[str]) -> Self:
+        """The failure of a run, with its story."""
+        return cls(played, verdicts, story=lines(undisturbed, played), parting=parting(undisturbed, played))
 
     @property
     def plan(self) -> Plan:
@@ -41,28 +47,20 @@ class Failure:
         """How many more plans failed like it, in words."""
         return f"and {self.more} more plan{'s' * (self.more > 1)} with the same verdicts"
 
-    @property
-    def story(self) -> Sequence[str]:
-        """The story of its run."""
-        return [str(told) for told in self.played.story]
-
     def text(self, command: str = "", option: str = "--replay") -> str:
         """
-        For people. A long story is shown without its middle.
+        For people.
 
         Args: command = the command line that replays it, with option and plan; "" = it is not shown.
         """
-        lines = [self.title.lower(), *(f"  ! {words}" for words in self.verdicts)]
+        shown = [self.title.lower(), *(f"  ! {words}" for words in self.verdicts)]
         if self.more:
-            lines.append(f"  {self.like_it}")
+            shown.append(f"  {self.like_it}")
         if command and str(self.plan):
-            lines.append(f"  replay it: {command} {option} {self.plan}")
-        story = self.story
-        left_out = len(story) - _MOST_LINES
-        if left_out > 0:
-            half = _MOST_LINES // 2
-            story = [*story[:half], f"{'...':>8}    {left_out} lines are left out", *story[-half:]]
-        return "\n".join([*lines, *(f"  {line}" for line in story)])
+            shown.append(f"  replay it: {command} {option} {self.plan}")
+        if self.parting:
+            shown.append(f"  {self.parting}")
+        return "\n".join([*shown, *(f"  {line}" for line in self.story)])
 
 
 @dataclass
@@ -122,6 +120,7 @@ class Report:
                 "plan": str(one.plan),
                 "verdicts": list(one.verdicts),
                 "more": one.more,
+                "parting": one.parting,
                 "story": list(one.story),
             }
             for one in self.failures

@@ -31,13 +31,3 @@ def test_failures_that_are_alike_are_told_of_once() -> None:
     """With how many more there are."""
     assert "  and 1 more plan with the same verdicts" in Failure(PLAYED, ["a storm"], more=1).text()
     assert "  and 12 more plans with the same verdicts" in Failure(PLAYED, ["a storm"], more=12).text()
-
-
-def test_a_long_story_is_told_without_its_middle() -> None:
-    """In a text; programs get all of it."""
-    report = Report(PLAYED, failures=[Failure(PLAYED, ["a storm"])])
-    lines = report.text().splitlines()
-    assert lines[2:5] == ["plan 3:lost", "  ! a storm", "      0.00 s  write 0"]
-    assert "       ...    40 lines are left out" in lines
-    assert lines[-1] == "     99.00 s  write 99"
-    assert len(report.document()["failures"][0]["story"]) == len(STORY)
