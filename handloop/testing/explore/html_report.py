@@ -74,7 +74,7 @@ def _section(number: int, failure: Failure, undisturbed: Played, command: str, p
         verdicts += f"<li>{failure.like_it}</li>"
     return (
         f'<section id="plan-{number}"><h2>{failure.title}</h2><ul>{verdicts}</ul>'
-        f"{_differences(shown, undisturbed, failing, command) if str(failing.plan) else ''}"
+        f"{_differences(shown, undisturbed, failure, command) if str(failing.plan) else ''}"
         f"{_links(number, failure, page)}"
         f"<h3>The story</h3>{_story(shown.failing, shown.begin, len(failing.story))}"
         "<details><summary>The story of the undisturbed run</summary>"
@@ -82,11 +82,14 @@ def _section(number: int, failure: Failure, undisturbed: Played, command: str, p
     )
 
 
-def _differences(shown: Window, undisturbed: Played, failing: Played, command: str) -> str:
+def _differences(shown: Window, undisturbed: Played, failure: Failure, command: str) -> str:
     """What there is to see of two runs, and not of the undisturbed one alone."""
+    parting = (
+        f"<p>{escape(failure.parting[:1].upper() + failure.parting[1:])}.</p>" if failure.parting else ""
+    )
     return (
-        f"<p>Replay it: <code>{escape(f'{command} --replay {failing.plan}')}</code></p>"
-        f"{timeline(shown, undisturbed, failing)}<p>{escape(shown.words())}</p>"
+        f"<p>Replay it: <code>{escape(f'{command} --replay {failure.plan}')}</code></p>{parting}"
+        f"{timeline(shown, undisturbed, failure.played)}"
     )
 
 

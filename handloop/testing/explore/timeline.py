@@ -31,14 +31,6 @@ class Window(NamedTuple):
     failing: Sequence[Told]
     parting: tuple[int, int]
 
-    def words(self) -> str:
-        """Where they part, in a sentence."""
-        good, bad = (
-            f"{lines[at - self.begin]}".strip() if at - self.begin < len(lines) else "nothing more"
-            for lines, at in zip((self.undisturbed, self.failing), self.parting, strict=True)
-        )
-        return "The stories do not differ." if good == bad else f"Undisturbed: {good}. Instead: {bad}."
-
 
 def window(undisturbed: Played, failing: Played) -> Window:
     """The lines around the first strike, and those after it."""
