@@ -29,6 +29,9 @@ from handloop.testing.explore.played import Played
 PLAN_SECONDS: Final = 20.0
 """How long a child may play its plan, of wall time. A plan takes a twentieth of a second."""
 
+_GC_THRESHOLDS: Final = (50_000, 20, 100)
+"""Rare collections: a process lives for one run."""
+
 PlayTrunk: TypeAlias = Callable[[Branch], Played]
 """Plays the undisturbed run, and asks at each call of the operator whether a plan begins there."""
 
@@ -110,6 +113,7 @@ class _Trunk:
             signal.signal(signal.SIGINT, signal.SIG_IGN)
             signal.signal(signal.SIGTERM, self._end)
             gc.freeze()
+            gc.set_threshold(*_GC_THRESHOLDS)
             nowhere = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - until the end
             with redirect_stdout(nowhere), redirect_stderr(nowhere):
                 self._report(play(self._branch))

@@ -21,8 +21,8 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from random import Random
-from types import ModuleType, TracebackType
-from typing import Any, Final, Self, TypeAlias, TypeVar
+from types import ModuleType
+from typing import Any, Final, Self, TypeVar
 
 from greenlet import GreenletExit, getcurrent, greenlet
 
@@ -30,6 +30,13 @@ from handloop.seams import locks
 from handloop.seams.clock import RealClock
 from handloop.seams.seams import Seams
 from handloop.seams.threads import Joinable
+from handloop.testing.explore.virtual_locks import (
+    VirtualCondition,
+    VirtualEvent,
+    VirtualLock,
+    VirtualRLock,
+    Wait,
+)
 
 T = TypeVar("T")
 
@@ -52,17 +59,6 @@ class BlockedError(Exception):
     """The main thread only looks, and would have to wait."""
 
 
-class _Wait:
-    """One wait of one thread: `over` once it was woken, or its time has come."""
-
-    __slots__ = ("over", "thread", "woken")
-
-    def __init__(self) -> None:
-        self.thread: greenlet | None = None
-        self.woken = False
-        self.over = False
-
-
 class VirtualThreads:
     """
     A world of threads. Use it with `with`: until its end, threading's names make virtual ones in this thread,
@@ -81,7 +77,7 @@ class VirtualThreads:
         self._hub = getcurrent()
         self._real = threading.get_ident()
         self._ready: deque[greenlet] = deque()
-        self._timers: list[tuple[float, int, _Wait]] = []
+        self._timers: list[tuple[float, int, Wait]] = []
         self._count = itertools.count(1)
         self._threads: dict[greenlet, VirtualThread] = {}
         self._calls: list[Callable[[], None]] = []
@@ -177,11 +173,11 @@ class VirtualThreads:
 
     def sleep(self, seconds: float) -> None:
         """Let the thread that runs wait for so long."""
-        self.wait(_Wait(), seconds)
+        self.wait(Wait(), seconds)
 
     def park(self) -> None:
         """Wait for ever."""
-        self.wait(_Wait(), None)
+        self.wait(Wait(), None)
 
     def pause(self, seconds: float) -> None:
         """Stop all threads of the process of the thread that runs for so long, as by SIGSTOP."""
@@ -227,7 +223,7 @@ class VirtualThreads:
         """Forget a thread; for VirtualThread."""
         self._threads.pop(thread, None)
 
-    def wait(self, waits: _Wait, seconds: float | None) -> bool:
+    def wait(self, waits: Wait, seconds: float | None) -> bool:
         """
         Block the thread that runs until it is woken, at most so long; None = for ever.
 
@@ -247,7 +243,7 @@ class VirtualThreads:
         self._hub.switch()
         return waits.woken
 
-    def wake(self, waits: _Wait) -> bool:
+    def wake(self, waits: Wait) -> bool:
         """End a wait. Returns: whether it had not ended before."""
         if waits.over:
             return False
@@ -256,7 +252,7 @@ class VirtualThreads:
             self._ready.append(waits.thread)
         return True
 
-    def _run_until(self, waits: _Wait, seconds: float | None) -> bool:
+    def _run_until(self, waits: Wait, seconds: float | None) -> bool:
         until = math.inf if seconds is None else self.now + max(0.0, seconds)
         while not waits.over:
             if not self._step(until):
@@ -293,7 +289,7 @@ class VirtualThreads:
         if until <= self.now:
             found.switch()
         else:
-            waits = _Wait()
+            waits = Wait()
             waits.thread = found
             heapq.heappush(self._timers, (until, next(self._count), waits))
 
@@ -357,147 +353,6 @@ class VirtualThread:
             assert self._ended is not None
             self._ended.set()
             self._threads.ended(getcurrent())
-
-
-class VirtualLock:
-    """threading.Lock: no two threads run at once, so it is taken only by one that waits with it."""
-
-    def __init__(self, threads: VirtualThreads) -> None:
-        self._threads = threads
-        self._owner: greenlet | None = None
-        self._waiting: deque[_Wait] = deque()
-
-    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:  # noqa: FBT001, FBT002 - threading's
-        """Take it."""
-        until = math.inf if timeout < 0 else self._threads.now + timeout
-        while self._owner is not None:
-            if not blocking or self._threads.now >= until:
-                return False
-            waits = _Wait()
-            self._waiting.append(waits)
-            self._threads.wait(waits, None if until == math.inf else until - self._threads.now)
-        self._owner = getcurrent()
-        return True
-
-    def release(self) -> None:
-        """Give it back."""
-        self._owner = None
-        while self._waiting and not self._threads.wake(self._waiting.popleft()):
-            pass
-
-    def locked(self) -> bool:
-        """Whether a thread has it."""
-        return self._owner is not None
-
-    def __enter__(self) -> bool:
-        return self.acquire()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.release()
-
-    def new_condition(self) -> VirtualCondition:
-        """A condition over it; see handloop.seams.locks.condition_over."""
-        return VirtualCondition(self._threads, self)
-
-
-class VirtualRLock(VirtualLock):
-    """threading.RLock."""
-
-    def __init__(self, threads: VirtualThreads) -> None:
-        super().__init__(threads)
-        self._depth = 0
-
-    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:  # noqa: FBT001, FBT002 - threading's
-        """Take it, once more if this thread has it."""
-        taken = self._owner is getcurrent() or super().acquire(blocking, timeout)
-        self._depth += taken
-        return taken
-
-    def release(self) -> None:
-        """Give it back, as often as it was taken."""
-        self._depth -= 1
-        if not self._depth:
-            super().release()
-
-
-_AnyLock: TypeAlias = VirtualLock
-
-
-class VirtualCondition:
-    """threading.Condition."""
-
-    def __init__(self, threads: VirtualThreads, lock: _AnyLock | None = None) -> None:
-        self._threads = threads
-        self._lock = VirtualRLock(threads) if lock is None else lock
-        self._waiting: deque[_Wait] = deque()
-        self.acquire = self._lock.acquire
-        self.release = self._lock.release
-
-    def __enter__(self) -> bool:
-        return self._lock.acquire()
-
-    def __exit__(self, *_: object) -> None:
-        self._lock.release()
-
-    def wait(self, timeout: float | None = None) -> bool:
-        """Give the lock back, wait to be notified, and take it again."""
-        waits = _Wait()
-        self._waiting.append(waits)
-        self._lock.release()
-        try:
-            return self._threads.wait(waits, timeout)
-        finally:
-            self._lock.acquire()
-
-    def wait_for(self, predicate: Callable[[], Any], timeout: float | None = None) -> Any:
-        """Wait until something holds."""
-        until = math.inf if timeout is None else self._threads.now + timeout
-        while not (holds := predicate()) and self._threads.now < until:
-            self.wait(None if until == math.inf else until - self._threads.now)
-        return holds
-
-    def notify(self, n: int = 1) -> None:
-        """Wake so many that wait."""
-        while n > 0 and self._waiting:
-            n -= self._threads.wake(self._waiting.popleft())
-
-    def notify_all(self) -> None:
-        """Wake all that wait."""
-        self.notify(len(self._waiting))
-
-
-class VirtualEvent:
-    """threading.Event."""
-
-    def __init__(self, threads: VirtualThreads) -> None:
-        self._threads = threads
-        self._set = False
-        self._waiting: list[_Wait] = []
-
-    def is_set(self) -> bool:
-        """Whether it is set."""
-        return self._set
-
-    def set(self) -> None:
-        """Set it, and wake all that wait."""
-        self._set = True
-        waiting, self._waiting = self._waiting, []
-        for waits in waiting:
-            self._threads.wake(waits)
-
-    def clear(self) -> None:
-        """Take it back."""
-        self._set = False
-
-    def wait(self, timeout: float | None = None) -> bool:
-        """Wait until it is set. Returns: whether it is."""
-        if not self._set:
-            waits = _Wait()
-            self._waiting.append(waits)
-            self._threads.wait(waits, timeout)
-        return self._set
 
 
 class VirtualClock(RealClock):

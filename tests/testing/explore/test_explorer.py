@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import resource
+import threading
+from pathlib import Path
+
 import pytest
 
 from handloop.controller.foo.runnable import add_plain_foo
@@ -13,6 +17,7 @@ from handloop.testing.explore.workload import Invariant, applied, deleted
 from support.builders.workloads import FOO, foo_workload
 
 STORM = "1:silent"
+MOST_BYTES = 20 * 1024 * 1024
 QUICK = (applied(FOO), deleted(FOO))
 """The Foo goes while the watch of Foos still hangs."""
 
@@ -68,3 +73,26 @@ def test_a_line_that_is_no_plan_is_refused() -> None:
     """Before anything is played of it."""
     with pytest.raises(ValueError, match="is no plan"):
         run_plans(foo_workload(), replay="nonsense")
+
+
+def left() -> tuple[int, int, int]:
+    """Threads, open files and children of this process."""
+    children = Path(f"/proc/self/task/{threading.get_native_id()}/children").read_text(encoding="utf-8")
+    return threading.active_count(), len([*Path("/proc/self/fd").iterdir()]), len(children.split())
+
+
+def resident_pages() -> int:
+    """Of this process."""
+    return int(Path("/proc/self/statm").read_text(encoding="utf-8").split()[1])
+
+
+@pytest.mark.parametrize("plans", [10, pytest.param(1000, marks=pytest.mark.nightly)])
+def test_plans_leave_nothing_behind(plans: int) -> None:
+    """No thread, file or child, and little memory."""
+    workload = foo_workload(*QUICK)
+    run_plans(workload, plans=2)
+    before = left()
+    pages = resident_pages()
+    run_plans(workload, plans=plans)
+    assert left() == before
+    assert (resident_pages() - pages) * resource.getpagesize() < MOST_BYTES
