@@ -77,9 +77,13 @@ def _section(number: int, failure: Failure, undisturbed: Played, command: str, p
         f"{_differences(shown, undisturbed, failure, command) if str(failing.plan) else ''}"
         f"{_links(number, failure, page)}"
         f"<h3>The story</h3>{_story(shown.failing, shown.begin, len(failing.story))}"
-        "<details><summary>The story of the undisturbed run</summary>"
-        f"{_story(shown.undisturbed, shown.begin, len(undisturbed.story))}</details></section>\n"
+        f"{_undisturbed(shown, undisturbed) if str(failing.plan) else ''}</section>\n"
     )
+
+
+def _undisturbed(shown: Window, undisturbed: Played) -> str:
+    story = _story(shown.undisturbed, shown.begin, len(undisturbed.story))
+    return f"<details><summary>The story of the undisturbed run</summary>{story}</details>"
 
 
 def _differences(shown: Window, undisturbed: Played, failure: Failure, command: str) -> str:
