@@ -32,7 +32,7 @@ from handloop.testing.explore.story import lines
 from handloop.testing.explore.workload import Invariant, Workload
 
 DEFAULT_PLANS: Final = 300
-_MOST_FAILURES: Final = 10
+_MOST_FAILURES: Final = 20
 _BATCH: Final = 64
 """How many plans share a trunk."""
 
@@ -59,7 +59,7 @@ def run_plans(
     after each plan, in the order in which they end. What is wrong with the writes of every run is a failure
     of the empty plan.
     Raises: AssertionError if the undisturbed run fails already; ValueError for a line that is no plan.
-    Blocks: for about a twentieth of a second a plan and processor. It ends early once it has ten failures
+    Blocks: for about a twentieth of a second a plan and processor. It ends early once it has 20 failures
     that are not alike. Ctrl-C ends it with what was found so far.
     """
     undisturbed = play(workload, Plan(), invariants)

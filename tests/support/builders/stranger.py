@@ -21,8 +21,9 @@ from handloop import (
     is_being_deleted,
     remove_finalizer,
 )
+from handloop.client.resource_client import ResourceClient
 from handloop.kinds.core_v1 import ConfigMap, Secret
-from handloop.testing.explore import Workload, applied, changed, deleted
+from handloop.testing.explore import Workload, applied, changed, deleted, settled
 
 FINALIZER: Final = "example.org/listed"
 LENGTH: Final = "example.org/length"
@@ -46,7 +47,7 @@ class Site(Kind, group="example.org", version="v1"):
 
 class Careful:
     """
-    A Site gets a page, a token, and a print of its text; it is annotated, and listed in another namespace.
+    A Site gets a page, a token, and a print of its text with its length; it is listed in another namespace.
 
     Each method does one of these; a mistake is another way to do it.
     """
@@ -58,7 +59,6 @@ class Careful:
             return
         site = add_finalizer(sites, site, FINALIZER)
         self.enlist(site, context)
-        site = self.annotate(site, context)
         self.page(site, context)
         site = self.token(site, context)
         self.print(site, context)
@@ -76,15 +76,17 @@ class Careful:
         return context.update_status(site, evolve(site.status, "token", name))
 
     def print(self, site: Site, context: Context) -> None:
-        context.apply(printed(site), owner=site)
+        self.keep_print(site, context)
         context.update_status(site, evolve(site.status, "printed", site.spec.text))
 
-    def annotate(self, site: Site, context: Context) -> Site:
-        length = str(len(site.spec.text))
-        if site.metadata.annotations.get(LENGTH) == length:
-            return site
-        annotated = evolve(site, f'metadata.annotations["{LENGTH}"]', length)
-        return context.client.resource(Site).update(annotated)
+    def keep_print(self, site: Site, context: Context) -> None:
+        found, length = context.apply(printed(site), owner=site), str(len(site.spec.text))
+        if found.metadata.annotations.get(LENGTH) != length:
+            measured = evolve(found, f'metadata.annotations["{LENGTH}"]', length)
+            self.update(context.client.resource(ConfigMap), measured)
+
+    def update(self, configs: ResourceClient[ConfigMap], config: ConfigMap) -> None:
+        configs.update(config)
 
     def leave(self, site: Site, context: Context) -> None:
         take_off_the_list(site, context)
@@ -105,7 +107,7 @@ class StatusFirst(Careful):
         if site.status.printed == site.spec.text:
             return
         context.update_status(site, evolve(site.status, "printed", site.spec.text))
-        context.apply(printed(site), owner=site)
+        self.keep_print(site, context)
 
 
 class NameByTime(Careful):
@@ -120,10 +122,10 @@ class NameByTime(Careful):
 
 
 class StaleWrite(Careful):
-    """An update without a version: somebody wanted no more conflicts."""
+    """An update of what the cache had, without its version: somebody wanted no more conflicts."""
 
-    def annotate(self, site: Site, context: Context) -> Site:
-        return super().annotate(evolve(site, "metadata.resource_version", ""), context)
+    def update(self, configs: ResourceClient[ConfigMap], config: ConfigMap) -> None:
+        configs.update(evolve(config, "metadata.resource_version", ""))
 
 
 class CleanupLast(Careful):
@@ -168,8 +170,9 @@ def site_workload(operator: type[Careful]) -> Workload:
 
     def set_up(manager: Manager) -> None:
         builder = controller_for(manager, "sites").for_(Site).owns(ConfigMap).owns(Secret)
-        builder.writes(Site, "update", "patch").writes(Site, "update", subresource="status")
-        builder.writes(ConfigMap, "create", "patch", "delete").writes(Secret, "create", "patch")
+        builder.writes(Site, "patch").writes(Site, "update", subresource="status")
+        builder.writes(ConfigMap, "create", "update", "patch", "delete").writes(Secret, "create", "patch")
         builder.complete(operator())
 
-    return Workload(set_up, [applied(SITE), changed(SITE, {"spec": {"text": "Bye"}}), deleted(SITE)])
+    steps = [applied(SITE), settled(), changed(SITE, {"spec": {"text": "Bye"}}), settled(), deleted(SITE)]
+    return Workload(set_up, steps)
