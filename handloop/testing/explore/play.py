@@ -10,6 +10,7 @@ from random import Random
 from typing import Any, Final, TypeAlias
 
 from handloop.controller.cli.dry_set_up import DrySetUp
+from handloop.seams.logs import raised
 from handloop.seams.quiet_logs import quiet_logs
 from handloop.testing.explore.administrator import RefusedError
 from handloop.testing.explore.cluster import VirtualCluster
@@ -72,6 +73,7 @@ class _Run:
         self.journal = Journal(threads)
         self._states: list[State] = []
         self._error = (0.0, "")
+        self._bugs: dict[str, None] = {}
         self._numbers = itertools.count(1)
         self._leadership = Leadership(self.journal) if workload.replicas > 1 else None
         self._workload = workload
@@ -117,6 +119,7 @@ class _Run:
             self.journal.watches,
             acts,
             frozenset(kind.resource.kind for kind in self.reconciled),
+            list(self._bugs),
         )
 
     def _start(self) -> None:
@@ -138,6 +141,10 @@ class _Run:
 
     def hear(self, level: str, line: Mapping[str, Any]) -> None:
         """Take note of an error of the operator, and tell of it if nothing has struck."""
+        error = raised(line.get("exc_info"))
+        # a thread that a crash ends may log that
+        if isinstance(error, Exception) and not self.threads.current_thread().killed:
+            self._bugs[f"{line['event']}: {error!r}"] = None
         if level != "error" or "err" not in line:
             return
         words = f"{line['event']}: {line['err']}"

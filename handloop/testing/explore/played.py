@@ -90,7 +90,7 @@ class Played(NamedTuple):
     rivals did; died = why a process ended by itself, "" = none did; broken = invariants of the author that do
     not hold; switches = how often a thread was given the processor; reads and watches = how many of them
     there were; acts = what changed at the server, in the order of versions; reconciled = the kinds that the
-    operator works for.
+    operator works for; bugs = what it logged with a traceback.
     """
 
     plan: Plan
@@ -107,6 +107,7 @@ class Played(NamedTuple):
     watches: int = 0
     acts: Sequence[Act] = ()
     reconciled: frozenset[str] = frozenset()
+    bugs: Sequence[str] = ()
 
 
 class Journal:

@@ -139,6 +139,13 @@ def writes_what_changes_something(undisturbed: Played, played: Played) -> Iterat
         yield f"{now} writes change nothing, undisturbed {usual}"
 
 
+def logs_no_traceback(undisturbed: Played, played: Played) -> Iterator[str]:
+    """No strike explains an error that has nothing to do with the server, such as a TypeError."""
+    for words in played.bugs:
+        if played is undisturbed or words not in undisturbed.bugs:
+            yield f"a traceback in the log: {words}"
+
+
 def _most_at_once(played: Played) -> Counter[tuple[str, str]]:
     """How many objects of a kind an owner had at once, at most, of those that the operator has made."""
     keys = {act.uid: plain_name(act.key) for act in played.acts}

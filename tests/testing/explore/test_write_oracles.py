@@ -7,7 +7,7 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from handloop import Context
+from handloop import AlreadyExists, Context
 from handloop.controller.foo.runnable import add_plain_foo
 from handloop.kinds.core_v1 import ConfigMap
 from handloop.testing.explore.cluster import VirtualCluster
@@ -154,3 +154,20 @@ def test_an_edit_that_a_stale_write_undoes_is_found() -> None:
 
     words = "the operator undid another client's edit of ConfigMap default/hello, a label"
     assert words in wrong(careless, "2:rival-edit")
+
+
+def test_a_traceback_that_only_a_strike_brings_is_found() -> None:
+    """A lost reply, which the author takes for something else. What is refused is no traceback."""
+
+    def hasty(greeting: Greeting, context: Context) -> None:
+        maps = context.client.resource(ConfigMap)
+        if not greeting.status.greeted:
+            try:
+                maps.create(config_map(greeting))
+            except AlreadyExists as error:
+                raise TypeError("not two of them") from error
+            context.update_status(greeting, GreetingStatus(greeted="yes"))
+
+    found = wrong(hasty, "1:lost")
+    assert any("a traceback in the log" in words and "not two of them" in words for words in found)
+    assert not any("a traceback" in words for words in wrong(hasty, "1:503"))
