@@ -1,4 +1,4 @@
-"""The workloads that exhibits name: those of support.builders.workloads, and stories of a MyApp."""
+"""The workloads that exhibits name: those of support.builders.workloads, and stories of their own."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from support.builders.workloads import (
     DEPLOYMENT,
     FOO,
     FOO_STORIES,
-    MEMCACHED_LIFE,
     MYAPP,
     MYAPP_LIFE,
     foo_workload,
@@ -46,10 +45,7 @@ def _myapp(*steps: Step, remembers: bool = False) -> Workload:
 
 WORKLOADS: Final[dict[str, Workload]] = {
     "foo": foo_workload(),
-    "foo-renamed": foo_workload(*FOO_STORIES["renamed"]),
     "foo-again": foo_workload(*FOO_STORIES["made again"]),
-    "foo-freed": foo_workload(*FOO_STORIES["name taken, then freed"]),
-    "foo-healed": foo_workload(*FOO_STORIES["deployment deleted"]),
     "foo-silent": foo_workload(applied(FOO), _SILENCE, deleted(FOO)),
     "foo-of-two": replace(foo_workload(), replicas=2),
     "foo-foreground": foo_workload(applied(FOO), settled(), deleted(FOO, propagation="Foreground")),
@@ -59,8 +55,6 @@ WORKLOADS: Final[dict[str, Workload]] = {
     ),
     "myapp-switched-off": _myapp(applied(_AUTOSCALED), changed(MYAPP, {"spec": {"autoScaling": None}})),
     "myapp-in-the-way": _myapp(applied(_SERVICE), applied(MYAPP), settled(), settled(), deleted(_SERVICE)),
-    "myapp-foreground": _myapp(applied(MYAPP), settled(), deleted(MYAPP, propagation="Foreground")),
-    "memcached": MEMCACHED_LIFE,
     "appcluster": APPCLUSTER_LIFE,
 }
 INVARIANTS: Final[dict[str, tuple[Invariant, ...]]] = {
