@@ -19,12 +19,15 @@ from typing import Any, Final, NoReturn, TextIO
 
 import yaml
 
+from handloop.client.config import load_config
+from handloop.client.errors import ConfigError, TransportError
 from handloop.controller.cli.operator import SetUpError
 from handloop.controller.cli.values import duration
 from handloop.testing.explore.administrator import RefusedError
 from handloop.testing.explore.explorer import run_plans
 from handloop.testing.explore.html_report import html_report
 from handloop.testing.explore.live_runs import INDEX, write_live_page
+from handloop.testing.explore.on_server import SAMPLE, run_on_server
 from handloop.testing.explore.plan import Plan
 from handloop.testing.explore.progress import Progress
 from handloop.testing.explore.report import Report
@@ -75,6 +78,8 @@ def main(arguments: Sequence[str], out: TextIO | None = None) -> int:
 def _report(workload: Workload, given: argparse.Namespace) -> Report:
     replay = str(Plan.parse(given.replay))
     plans = 1 if replay else given.plans
+    if given.on:
+        return _report_of_server(workload, given, replay)
     progress = Progress(sys.stderr, seconds=given.budget, plans=plans)
     try:
         return run_plans(
@@ -86,6 +91,27 @@ def _report(workload: Workload, given: argparse.Namespace) -> Report:
             processes=given.processes,
             progress=progress.show,
         )
+    finally:
+        progress.end()
+
+
+def _report_of_server(workload: Workload, given: argparse.Namespace, replay: str) -> Report:
+    if given.page:
+        raise UsageError("--page plays in virtual time: leave --on out")
+    plans = 1 if replay else SAMPLE if given.plans == _ENDLESS else given.plans
+    progress = Progress(sys.stderr, plans=plans)
+    try:
+        return run_on_server(
+            workload,
+            load_config(kubeconfig=given.on),
+            plans=plans,
+            seed=given.seed,
+            replay=replay,
+            progress=progress.show,
+            tell=lambda words: sys.stderr.write(f"{words}\n"),
+        )
+    except (ConfigError, TransportError) as error:
+        raise UsageError(f"--on {given.on}: {error}") from error
     finally:
         progress.end()
 
@@ -117,7 +143,8 @@ def _command(given: argparse.Namespace) -> str:
     """The command line to which a plan is added."""
     files = [word for file in given.apply for word in ("--apply", file)]
     replicas = ["--replicas", str(given.replicas)] if given.replicas else []
-    return shlex.join(["handloop", "explore", given.what, *files, *replicas])
+    on = ["--on", given.on] if given.on else []
+    return shlex.join(["handloop", "explore", given.what, *files, *replicas, *on])
 
 
 def _positive(text: str) -> int:
@@ -151,6 +178,12 @@ def _parser() -> _Parser:
     )
     parser.add_argument(
         "--replicas", metavar="N", type=_positive, help="processes of the operator, of which one leads (1)"
+    )
+    parser.add_argument(
+        "--on",
+        metavar="KUBECONFIG",
+        help=f"play {SAMPLE} plans (or --plans) of crashes and rivals on a real server, by processes "
+        "that are killed; --budget does not count",
     )
     parser.add_argument("--seed", type=int, default=1, help="of the plans that are samples (1)")
     parser.add_argument("--replay", metavar="PLAN", default="", help="play this one alone, such as 3:lost")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
+from handloop.client.http.response import Response
 from handloop.controller.foo.types import Foo
 from handloop.testing.explore.administrator import Administrator, RefusedError
 from handloop.testing.explore.cluster import VirtualCluster
@@ -43,3 +45,15 @@ def test_one_with_a_namespace_sees_and_makes_objects_there_alone(cluster: Virtua
     assert confined.path_of(FOO).endswith("/namespaces/kube-system/foos/a")
     cluster.send("POST", cluster.path_of(FOO, named=False), FOO)
     assert (len(cluster.objects(Foo)), confined.objects(Foo)) == (1, [])
+
+
+class PlainText:
+    def request(self, *_: str, **__: object) -> Response:
+        return Response(404, {}, b"404 page not found\n")
+
+
+def test_a_refusal_may_be_plain_text() -> None:
+    """As a real server's, of a path that it does not serve yet."""
+    transport: Any = PlainText()
+    with pytest.raises(RefusedError, match=r"GET /apis/x: 404 page not found$"):
+        Confined(transport).send("GET", "/apis/x")
