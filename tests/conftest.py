@@ -2,4 +2,4 @@
 
 from __future__ import annotations
 
-pytest_plugins = ["support.checks.session"]
+pytest_plugins = ["support.checks.session", "support.rigs.interleaving"]

@@ -9,9 +9,8 @@ import pytest
 from handloop.informers.delta_fifo import Deltas, DeltaType, FIFOClosed
 from handloop.informers.indexer import Indexer
 from handloop.informers.keys import DeletedFinalStateUnknown
-from handloop.seams.locks import set_lock_factory
 from support.doubles.plain_items import Item, ItemFIFO, item_key
-from support.rigs.interleaving import Scheduler
+from support.rigs.interleaving import Interleaving
 
 
 class Cluster:
@@ -92,14 +91,13 @@ def key_of_any(obj: Item | DeletedFinalStateUnknown[Item]) -> str:
     return obj.key if isinstance(obj, DeletedFinalStateUnknown) else item_key(obj)
 
 
-@pytest.mark.parametrize("seed", range(60))
-def test_the_store_ends_as_the_cluster_is(seed: int) -> None:
+@pytest.mark.parametrize("interleaving", range(60), indirect=True)
+def test_the_store_ends_as_the_cluster_is(interleaving: Interleaving) -> None:
     """In any order of threads, nothing is lost, left over or taken back, and no thread sleeps for ever."""
-    scheduler = Scheduler(seed)
-    set_lock_factory(scheduler.lock)
+    seed = interleaving.seed
     store: Indexer[Item] = Indexer(key_func=key_of_any)
-    fifo = ItemFIFO(store, clock=scheduler.clock)
+    fifo = ItemFIFO(store, clock=interleaving.clock)
     cluster = Cluster(fifo, seed)
-    scheduler.run(cluster.reflect, Informer(fifo, store, seed).loop)
+    interleaving.run(cluster.reflect, Informer(fifo, store, seed).loop)
     assert {obj.key: obj for obj in store.list()} == cluster.objects
     assert fifo.has_synced()

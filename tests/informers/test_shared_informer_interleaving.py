@@ -19,9 +19,8 @@ from handloop.client.options import ListOptions
 from handloop.informers.keys import DeletedFinalStateUnknown
 from handloop.informers.processor import Registration
 from handloop.informers.shared_informer import SharedIndexInformer
-from handloop.seams.locks import set_lock_factory
 from support.builders.deployments import added, deleted, deployment, modified
-from support.rigs.interleaving import Scheduler
+from support.rigs.interleaving import Interleaving
 
 NAMES: Final = "abcd"
 LAST_VERSION: Final = 25
@@ -39,8 +38,8 @@ class Source:
 
     supports_watch_list = False
 
-    def __init__(self, scheduler: Scheduler, seed: int) -> None:
-        self._scheduler = scheduler
+    def __init__(self, threads: Interleaving, seed: int) -> None:
+        self._threads = threads
         self._closed = threading.Event()
         self._page = ListPage([deployment(name) for name in NAMES[:2]], "1", None)
         self.states = {1: dict.fromkeys(NAMES[:2], "1")}
@@ -57,7 +56,7 @@ class Source:
     def read(self) -> Block:
         if self._blocks:
             return self._blocks.popleft()
-        self._scheduler.clock.sleep(math.inf, self._closed)
+        self._threads.clock.sleep(math.inf, self._closed)
         raise StreamClosed("closed from this side")
 
     def close(self) -> None:
@@ -82,12 +81,12 @@ class Mirror:
     faults = notifications that do not continue the former ones. Others run while a call lasts.
     """
 
-    def __init__(self, scheduler: Scheduler) -> None:
+    def __init__(self, threads: Interleaving) -> None:
         self.versions: dict[str, str] = {}
         self.faults: list[str] = []
         self.calls = 0
         self.is_called = False
-        self._scheduler = scheduler
+        self._threads = threads
 
     def on_add(self, obj: Deployment, is_in_initial_list: bool) -> None:
         self._told("add", obj.metadata.name, None, obj.metadata.resource_version)
@@ -106,19 +105,18 @@ class Mirror:
             self.faults.append(f"{word} {name}: was {before}, known {known}")
         if after is not None:
             self.versions[name] = after
-        self._scheduler.clock.sleep(0.001, threading.Event())
+        self._threads.clock.sleep(0.001, threading.Event())
         self.is_called = False
 
 
 class Rig:
     """An informer whose every step is the scheduler's; its tasks are methods."""
 
-    def __init__(self, seed: int) -> None:
-        self.scheduler = Scheduler(seed)
-        set_lock_factory(self.scheduler.lock)
-        self.source = Source(self.scheduler, seed)
+    def __init__(self, threads: Interleaving) -> None:
+        self.threads = threads
+        self.source = Source(threads, threads.seed)
         self.informer: SharedIndexInformer[Deployment] = SharedIndexInformer(
-            self.source, Deployment, seams=self.scheduler.seams
+            self.source, Deployment, seams=self.threads.seams
         )
         self.stayed: list[Mirror] = []
         self.left: list[Mirror] = []
@@ -128,7 +126,7 @@ class Rig:
 
     def join(self) -> tuple[Mirror, Registration[Deployment]]:
         """Add a handler."""
-        handler = Mirror(self.scheduler)
+        handler = Mirror(self.threads)
         return handler, self.informer.add_event_handler(handler)
 
     def join_and_leave(self) -> None:
@@ -142,8 +140,8 @@ class Rig:
     def stop_when_quiet(self) -> None:
         """Stop once all was read and delivered: time passes only when every thread waits."""
         while not self._all_was_read() and not self.informer.is_stopped():
-            self.scheduler.clock.sleep(1, threading.Event())
-        self.scheduler.clock.sleep(10, threading.Event())
+            self.threads.clock.sleep(1, threading.Event())
+        self.threads.clock.sleep(10, threading.Event())
         self.informer.stop()
 
     def _all_was_read(self) -> bool:
@@ -151,24 +149,24 @@ class Rig:
 
     def pause(self) -> None:
         """Let others run."""
-        task = self.scheduler.current()
-        assert task is not None
-        task.pause("nothing", lambda: True)
+        self.threads.step()
 
 
-@pytest.mark.parametrize("seed", range(40))
-def test_handlers_that_join_during_changes_miss_nothing_and_see_nothing_twice(seed: int) -> None:
+@pytest.mark.parametrize("interleaving", range(40), indirect=True)
+def test_handlers_that_join_during_changes_miss_nothing_and_see_nothing_twice(
+    interleaving: Interleaving,
+) -> None:
     """Whenever a handler joins, its snapshot and its events fit, and it ends as the server is."""
-    rig = Rig(seed)
-    rig.scheduler.run(rig.run, rig.join_and_leave, rig.join_and_leave, rig.stop_when_quiet)
+    rig = Rig(interleaving)
+    rig.threads.run(rig.run, rig.join_and_leave, rig.join_and_leave, rig.stop_when_quiet)
     assert [handler.faults for handler in rig.stayed + rig.left] == [[]] * 8
     assert [handler.versions for handler in rig.stayed] == [rig.source.states[LAST_VERSION]] * 4
 
 
-@pytest.mark.parametrize("seed", range(40))
-def test_what_was_seen_is_in_the_store(seed: int) -> None:
+@pytest.mark.parametrize("interleaving", range(40), indirect=True)
+def test_what_was_seen_is_in_the_store(interleaving: Interleaving) -> None:
     """The own-write floor: once an informer reports a version as seen, its store is as new."""
-    rig = Rig(seed)
+    rig = Rig(interleaving)
 
     def ask() -> None:
         for version in range(1, LAST_VERSION + 1):
@@ -177,14 +175,16 @@ def test_what_was_seen_is_in_the_store(seed: int) -> None:
             stored = {o.metadata.name: o.metadata.resource_version for o in rig.informer.indexer.list()}
             assert stored in [rig.source.states[later] for later in range(version, LAST_VERSION + 1)]
 
-    rig.scheduler.run(rig.run, ask, rig.stop_when_quiet)
+    rig.threads.run(rig.run, ask, rig.stop_when_quiet)
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("interleaving", range(10), indirect=True)
 @pytest.mark.parametrize("meanwhile", ["nothing", "removed", "shut down as well", "informer stops"])
-def test_shutting_down_a_handler_returns_after_its_last_call(seed: int, meanwhile: str) -> None:
+def test_shutting_down_a_handler_returns_after_its_last_call(
+    interleaving: Interleaving, meanwhile: str
+) -> None:
     """Whoever else removes the handler, shuts it down or stops the informer, before or meanwhile."""
-    rig = Rig(seed)
+    rig = Rig(interleaving)
     handler, registration = rig.join()
     calls_at_return: list[int] = []
 
@@ -208,5 +208,5 @@ def test_shutting_down_a_handler_returns_after_its_last_call(seed: int, meanwhil
         "informer stops": rig.informer.stop,
     }
     tasks = map(after_first_call, (shut_down, others[meanwhile], rig.stop_when_quiet))
-    rig.scheduler.run(rig.run, *tasks)
+    rig.threads.run(rig.run, *tasks)
     assert set(calls_at_return) == {handler.calls}

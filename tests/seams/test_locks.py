@@ -14,8 +14,9 @@ from handloop.seams.locks import (
     plain_lock,
     set_lock_factory,
 )
+from handloop.testing.explore.virtual_threads import DeadlockError
 from support.doubles.ranked_lock import LockOrderError, RankedLock
-from support.rigs.interleaving import DeadlockError, Scheduler, SteppedCondition
+from support.rigs.interleaving import Interleaving, SteppedCondition
 
 
 class BusyLock(RankedLock):
@@ -55,9 +56,8 @@ def test_a_condition_releases_its_lock_while_it_waits() -> None:
 
 def test_a_lock_may_bring_its_own_condition() -> None:
     """A lock that knows how to make its condition is asked for it."""
-    lock = Scheduler(0).lock("a", 1)
-
-    assert isinstance(condition_over(lock), SteppedCondition)
+    with Interleaving(0):
+        assert isinstance(condition_over(new_lock("a", 1)), SteppedCondition)
 
 
 def test_a_contended_lock_is_taken_without_blocking_when_it_comes_free() -> None:
@@ -99,49 +99,44 @@ def take_both(first: Lock, second: Lock) -> None:
         pass
 
 
-def test_the_scheduler_finds_a_deadlock() -> None:
+def test_an_interleaving_finds_a_deadlock() -> None:
     """Two tasks that take two locks in opposite orders deadlock under some seed, and the message shows it."""
 
     def run_all() -> None:
         for seed in range(50):
-            scheduler = Scheduler(seed)
-            a, b = scheduler.lock("a", 1), scheduler.lock("b", 2)
-            scheduler.run(partial(take_both, a, b), partial(take_both, b, a))
+            with Interleaving(seed) as threads:
+                a, b = new_lock("a", 1), new_lock("b", 2)
+                threads.run(partial(take_both, a, b), partial(take_both, b, a))
 
-    with pytest.raises(DeadlockError, match="task-0 for b, task-1 for a"):
+    with pytest.raises(DeadlockError, match="each waits for another one: task-0, task-1"):
         run_all()
 
 
-def test_the_scheduler_repeats_an_order_of_steps() -> None:
+def test_an_interleaving_repeats_an_order_of_steps() -> None:
     """The same seed gives the same order, other seeds give others."""
 
     def order(seed: int) -> list[int]:
-        scheduler = Scheduler(seed)
-        lock = scheduler.lock("a", 1)
         steps: list[int] = []
+        with Interleaving(seed) as threads:
+            lock = new_lock("a", 1)
 
-        def task(number: int) -> None:
-            for _ in range(3):
-                with lock:
-                    steps.append(number)
+            def task(number: int) -> None:
+                for _ in range(3):
+                    with lock:
+                        steps.append(number)
 
-        scheduler.run(lambda: task(0), lambda: task(1))
+            threads.run(lambda: task(0), lambda: task(1))
         return steps
 
     assert order(7) == order(7)
     assert len({tuple(order(seed)) for seed in range(20)}) > 5
 
 
-def test_the_scheduler_raises_what_a_task_raised() -> None:
+def test_an_interleaving_raises_what_a_task_raised() -> None:
     """An error in a task ends the run, and the other tasks with it."""
-    scheduler = Scheduler(3)
-    stop = threading.Event()
 
     def fail() -> None:
-        scheduler.clock.sleep(1, stop)
         raise ValueError("broken")
 
-    with pytest.raises(ValueError, match="broken"):
-        scheduler.run(fail, lambda: scheduler.clock.sleep(100, stop))
-
-    assert scheduler.now == 1
+    with Interleaving(3) as threads, pytest.raises(ValueError, match="broken"):
+        threads.run(fail, threads.park)

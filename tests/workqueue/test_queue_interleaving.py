@@ -8,12 +8,12 @@ from operator import methodcaller
 
 import pytest
 
-from handloop.seams.locks import set_lock_factory
+from handloop.testing.explore.virtual_threads import DeadlockError
 from handloop.workqueue.priority_queue import PriorityQueue
 from handloop.workqueue.queue import Queue, ShutDown
 from handloop.workqueue.rate_limiting_queue import DelayingQueue
 from support.builders.queues import AnyQueue, NewQueue, both_queues, priority_queue
-from support.rigs.interleaving import DeadlockError, Scheduler, SteppedCondition, SteppedLock
+from support.rigs.interleaving import Interleaving, SteppedCondition, SteppedLock
 
 SEEDS = range(60)
 
@@ -74,31 +74,31 @@ def check_queue(queue: Queue[str]) -> None:
     lock, ready = queue._lock, queue._item_ready
     assert isinstance(lock, SteppedLock)
     assert isinstance(ready, SteppedCondition)
-    if lock.held:
+    if lock.locked():
         return
     container = list(queue._container)
     assert len(container) == len(set(container)), "an item waits twice"
     assert set(container) == queue._dirty - queue._processing
-    not_woken = len(ready._asleep)
+    not_woken = ready.asleep
     assert queue._waiting >= not_woken
     assert not_woken == 0 or queue._waiting - not_woken >= len(container), "a wake-up was lost"
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("interleaving", SEEDS, indirect=True)
 @pytest.mark.parametrize("shut_down", ["shut_down", "shut_down_with_drain"])
 @both_queues
-def test_no_update_is_lost_in_any_order_of_steps(new_queue: NewQueue, shut_down: str, seed: int) -> None:
+def test_no_update_is_lost_in_any_order_of_steps(
+    new_queue: NewQueue, shut_down: str, interleaving: Interleaving
+) -> None:
     """
     Two producers and three workers: one worker per item, the last change is seen, all threads end.
 
     Follows TestBasic and TestAddWhileProcessing.
     """
-    scheduler = Scheduler(seed)
-    set_lock_factory(scheduler.lock)
     queue = new_queue()
     crew = Crew(queue, producers=2, shut_down=methodcaller(shut_down))
-    scheduler.after_step = lambda: check(queue)
-    scheduler.run(
+    interleaving.after_step = lambda: check(queue)
+    interleaving.run(
         crew.produce("abac", batch=False), crew.produce("bbcd", batch=True), *[crew.work for _ in range(3)]
     )
 
@@ -106,16 +106,14 @@ def test_no_update_is_lost_in_any_order_of_steps(new_queue: NewQueue, shut_down:
     assert len(queue) == 0
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_delayed_items_come_on_time_in_any_order_of_steps(seed: int) -> None:
+@pytest.mark.parametrize("interleaving", SEEDS, indirect=True)
+def test_delayed_items_come_on_time_in_any_order_of_steps(interleaving: Interleaving) -> None:
     """
     Delayed items come once each, in the order of their earliest times, at those times.
 
     Follows TestAddTwoFireEarly.
     """
-    scheduler = Scheduler(seed)
-    set_lock_factory(scheduler.lock)
-    queue: DelayingQueue[str] = DelayingQueue(seams=scheduler.seams)
+    queue: DelayingQueue[str] = DelayingQueue(seams=interleaving.seams)
     delivered: list[tuple[str, float]] = []
 
     def produce() -> None:
@@ -125,14 +123,14 @@ def test_delayed_items_come_on_time_in_any_order_of_steps(seed: int) -> None:
     def work() -> None:
         for _ in range(3):
             item = queue.get()
-            delivered.append((item, scheduler.now))
+            delivered.append((item, interleaving.now))
             queue.done(item)
         queue.shut_down()
 
-    scheduler.after_step = lambda: check_queue(queue)
-    scheduler.run(produce, work)
+    interleaving.after_step = lambda: check_queue(queue)
+    interleaving.run(produce, work)
 
-    assert delivered == [("c", 0.0), ("a", 1.0), ("b", 3.0)]
+    assert [(item, round(at, 3)) for item, at in delivered] == [("c", 0.0), ("a", 1.0), ("b", 3.0)]
     assert queue.statistics().delayed == 0
 
 
@@ -140,7 +138,7 @@ def check_priority_queue(queue: PriorityQueue[str]) -> None:
     """The invariants whenever the lock is free: see the docstring of PriorityQueue."""
     lock = queue._lock
     assert isinstance(lock, SteppedLock)
-    if lock.held:
+    if lock.locked():
         return
     places = [*queue._container, *queue._schedule.seconds_left_locked(10), *queue._readded]
     assert len(places) == len(set(places)), "an item waits twice"
@@ -149,12 +147,10 @@ def check_priority_queue(queue: PriorityQueue[str]) -> None:
     assert queue._delayed.keys() == queue._schedule.seconds_left_locked(10).keys()
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_adds_with_and_without_delay_join_in_any_order_of_steps(seed: int) -> None:
+@pytest.mark.parametrize("interleaving", SEEDS, indirect=True)
+def test_adds_with_and_without_delay_join_in_any_order_of_steps(interleaving: Interleaving) -> None:
     """One producer delays what the other adds, on and off: no item is twice on its way, none is lost."""
-    scheduler = Scheduler(seed)
-    set_lock_factory(scheduler.lock)
-    queue = priority_queue(seams=scheduler.seams)
+    queue = priority_queue(seams=interleaving.seams)
     wanted = {"a": 0, "b": 0}
     seen: dict[str, int] = {}
 
@@ -172,8 +168,8 @@ def test_adds_with_and_without_delay_join_in_any_order_of_steps(seed: int) -> No
             queue.done(item)
         queue.shut_down()
 
-    scheduler.after_step = lambda: check_priority_queue(queue)
-    scheduler.run(partial(produce, 0.0, 5.0, 0.0), partial(produce, 5.0, 0.0, 5.0), work)
+    interleaving.after_step = lambda: check_priority_queue(queue)
+    interleaving.run(partial(produce, 0.0, 5.0, 0.0), partial(produce, 5.0, 0.0, 5.0), work)
 
     assert seen == wanted
 
@@ -184,10 +180,9 @@ def test_the_scheduler_finds_a_lost_wake_up(monkeypatch: pytest.MonkeyPatch) -> 
 
     def run_all() -> None:
         for seed in SEEDS:
-            scheduler = Scheduler(seed)
-            set_lock_factory(scheduler.lock)
-            queue: Queue[str] = Queue()
-            scheduler.run(partial(queue.add, "a"), queue.get)
+            with Interleaving(seed) as threads:
+                queue: Queue[str] = Queue()
+                threads.run(partial(queue.add, "a"), queue.get)
 
     with pytest.raises(DeadlockError, match="seed"):
         run_all()
