@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -34,6 +35,7 @@ def page(
         processes=len(record.lives),
         requests=requests,
         seed=record.seed,
+        cores=os.cpu_count(),
         python=platform.python_version(),
         findings="\n".join(f"| {one.invariant} | {one.figure} | {_holds(one)} |" for one in findings),
         resources="\n".join(_row(record, agent, *both) for agent, both in resources.items()),

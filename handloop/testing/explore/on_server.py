@@ -121,7 +121,7 @@ def sample(writes: int, plans: int, seed: int) -> list[Plan]:
 class _ServerCluster(Administrator):
     """The administrator of one namespace of a server. Fields: kinds that the operator watches; reconciled."""
 
-    version = 0
+    version = 0  # no view of a server is rewound
 
     def __init__(self, workload: Workload, config: ClientConfig, namespace: str) -> None:
         self.config = config
