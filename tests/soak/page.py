@@ -72,7 +72,7 @@ def drawing(record: Record) -> str:
     levels = range(0, top + 1, _STEP_MIB)
     minutes = range(0, int(length / 60) + 1, max(1, int(length / 60) // 6))
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 -10 {_WIDTH} {_HEIGHT + 10}"',
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 -10 {_WIDTH + 30} {_HEIGHT + 10}"',
         'font-family="sans-serif" font-size="11" fill="#888888">',
         *(f'<path d="M{_LEFT} {y(one):.1f}H{_WIDTH}" stroke="#8888" stroke-width=".5"/>' for one in levels),
         *(f'<text x="{_LEFT - 4}" y="{y(one) + 4:.1f}" text-anchor="end">{one}</text>' for one in levels),
