@@ -56,6 +56,13 @@ def lives(_: Played, played: Played) -> Iterator[str]:
         yield f"the process ended by itself: {played.died}"
 
 
+def reconciles_in_time(_: Played, played: Played) -> Iterator[str]:
+    """No reconcile goes on for longer than its deadline, not even when a request of it has no answer."""
+    seconds, queue = played.slowest
+    if seconds > played.deadline_seconds:
+        yield f"a reconcile of {queue} took {seconds:.0f} s, and may take {played.deadline_seconds:g} s"
+
+
 def works(undisturbed: Played, played: Played) -> Iterator[str]:
     """Undisturbed the operator succeeds at least once."""
     if played is undisturbed:
@@ -139,6 +146,7 @@ def keeps_invariants(_: Played, played: Played) -> Iterator[str]:
 
 ORACLES: Final[tuple[Oracle, ...]] = (
     lives,
+    reconciles_in_time,
     works,
     writes_only_while_it_leads,
     ends_quiet,

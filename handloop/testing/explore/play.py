@@ -120,6 +120,8 @@ class _Run:
             acts,
             frozenset(kind.resource.kind for kind in self.reconciled),
             list(self._bugs),
+            self.journal.slowest,
+            workload.deadline_seconds,
         )
 
     def _start(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -81,6 +82,13 @@ class State(NamedTuple):
     failing: str | None = None
 
 
+class Slowest(NamedTuple):
+    """The slowest reconcile: for how many virtual seconds it went on, ended or not, and of which queue."""
+
+    seconds: float = 0.0
+    queue: str = ""
+
+
 class Played(NamedTuple):
     """
     What came of a plan.
@@ -90,7 +98,7 @@ class Played(NamedTuple):
     rivals did; died = why a process ended by itself, "" = none did; broken = invariants of the author that do
     not hold; switches = how often a thread was given the processor; reads and watches = how many of them
     there were; acts = what changed at the server, in the order of versions; reconciled = the kinds that the
-    operator works for; bugs = what it logged with a traceback.
+    operator works for; bugs = what it logged with a traceback; deadline_seconds = the workload's for slowest.
     """
 
     plan: Plan
@@ -108,6 +116,8 @@ class Played(NamedTuple):
     acts: Sequence[Act] = ()
     reconciled: frozenset[str] = frozenset()
     bugs: Sequence[str] = ()
+    slowest: Slowest = Slowest()
+    deadline_seconds: float = math.inf
 
 
 class Journal:
@@ -121,11 +131,16 @@ class Journal:
         self.reads = 0
         self.watches = 0
         self.died = ""
+        self.slowest = Slowest()
         self._arrivals: dict[int, Arrival] = {}
 
     def tell(self, who: str, words: str, write: int = 0) -> None:
         """Add a line to the story; its time is now, and the rest as in Told."""
         self.story.append(Told(self.threads.now, who, words, write))
+
+    def reconciles_for(self, seconds: float, queue: str) -> None:
+        """A reconcile of a queue goes on for so long, or has ended after that."""
+        self.slowest = max(self.slowest, Slowest(seconds, queue))
 
     def arrived(self, method: str, path: str, arrival: Arrival) -> None:
         """A write has met the server."""

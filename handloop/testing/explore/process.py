@@ -21,6 +21,7 @@ from handloop.testing.explore.played import Journal
 from handloop.testing.explore.record import OPERATOR, RecordedTransport
 from handloop.testing.explore.strikes import place_of
 from handloop.testing.explore.struck_transport import StruckTransport
+from handloop.testing.explore.timed_queues import TimedQueues
 from handloop.testing.explore.views import Views
 from handloop.testing.explore.virtual_threads import VirtualThread
 
@@ -90,6 +91,7 @@ class Process:
         transport = StruckTransport(self._recorded(), self)
         client: Any = Client(transport, stop=stop, seams=seams, user_agent=self.agent)
         manager = Manager(client, registry=CollectorRegistry(), seams=seams)
+        manager.workqueue_metrics = TimedQueues(self.journal)
         self._set_up(manager)
         self.manager = manager
         self.kinds = [informer.kind for informer in manager.informers()]

@@ -22,7 +22,7 @@ import yaml
 from handloop.client.config import load_config
 from handloop.client.errors import ConfigError, TransportError
 from handloop.controller.cli.operator import SetUpError
-from handloop.controller.cli.values import duration
+from handloop.controller.cli.values import duration, format_duration
 from handloop.testing.explore.administrator import RefusedError
 from handloop.testing.explore.explorer import run_plans
 from handloop.testing.explore.html_report import html_report
@@ -59,8 +59,8 @@ def main(arguments: Sequence[str], out: TextIO | None = None) -> int:
         given = _parser().parse_args(arguments)
         _check_targets(given)
         workload = _workload(given.what, given.apply)
-        if given.replicas:
-            workload = replace(workload, replicas=given.replicas)
+        asked = {"replicas": given.replicas, "deadline_seconds": given.deadline}
+        workload = replace(workload, **{name: value for name, value in asked.items() if value})
         report = _report(workload, given)
     except (UsageError, SetUpError, RefusedError, ValueError) as error:
         sys.stderr.write(f"error: {error}\n")
@@ -96,8 +96,9 @@ def _report(workload: Workload, given: argparse.Namespace) -> Report:
 
 
 def _report_of_server(workload: Workload, given: argparse.Namespace, replay: str) -> Report:
-    if given.page:
-        raise UsageError("--page plays in virtual time: leave --on out")
+    for option in ("page", "deadline"):
+        if getattr(given, option):
+            raise UsageError(f"--{option} is for virtual time: leave --on out")
     plans = 1 if replay else SAMPLE if given.plans == _ENDLESS else given.plans
     progress = Progress(sys.stderr, plans=plans)
     try:
@@ -143,8 +144,9 @@ def _command(given: argparse.Namespace) -> str:
     """The command line to which a plan is added."""
     files = [word for file in given.apply for word in ("--apply", file)]
     replicas = ["--replicas", str(given.replicas)] if given.replicas else []
+    deadline = ["--deadline", format_duration(given.deadline)] if given.deadline else []
     on = ["--on", given.on] if given.on else []
-    return shlex.join(["handloop", "explore", given.what, *files, *replicas, *on])
+    return shlex.join(["handloop", "explore", given.what, *files, *replicas, *deadline, *on])
 
 
 def _positive(text: str) -> int:
@@ -178,6 +180,12 @@ def _parser() -> _Parser:
     )
     parser.add_argument(
         "--replicas", metavar="N", type=_positive, help="processes of the operator, of which one leads (1)"
+    )
+    parser.add_argument(
+        "--deadline",
+        metavar="TIME",
+        type=duration,
+        help="how long a reconcile may take, in virtual time (5m)",
     )
     parser.add_argument(
         "--on",

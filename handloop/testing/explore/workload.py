@@ -35,7 +35,7 @@ class Workload:
     operator has seconds of virtual time, and settle_seconds after settled() and in the end, where the cluster
     is compared with that of the undisturbed run. remembers = the end may depend on what users wanted before,
     such as with one Job for each change. replicas = the processes of the operator; of several one leads, by a
-    Lease.
+    Lease. deadline_seconds = how long a reconcile may go on.
     """
 
     set_up: Callable[[Any], object]
@@ -44,6 +44,7 @@ class Workload:
     settle_seconds: float = 600.0
     remembers: bool = False
     replicas: int = 1
+    deadline_seconds: float = 300.0
 
 
 @dataclass(frozen=True)

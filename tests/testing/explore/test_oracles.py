@@ -8,7 +8,7 @@ import pytest
 
 from handloop.testing.explore.oracles import verdicts
 from handloop.testing.explore.plan import LATE_PLAN, Plan, Strike
-from handloop.testing.explore.played import Played, Rival, State
+from handloop.testing.explore.played import Played, Rival, Slowest, State
 
 CHILD: dict[str, Any] = {"metadata": {"owners": ["Foo a"]}, "spec": {"replicas": 1}}
 OWNER: dict[str, Any] = {"metadata": {"owners": []}, "spec": {}}
@@ -37,6 +37,7 @@ TAKEN = Rival("rival-takes-name", PATH, FOREIGN)
     [
         ({"busy": 4}, "it does not come to rest: 4 writes"),
         ({"died": "ValueError: x"}, "the process ended by itself: ValueError: x"),
+        ({"slowest": Slowest(400, "foos"), "deadline_seconds": 300}, "a reconcile of foos took 400 s"),
         ({"made": {PATH: 9}}, f"a storm: 9 creates at {PATH}, undisturbed 1"),
         ({"states": [State({"Foo default/a": OWNER}, [])]}, "Deployment default/a is missing"),
         ({"states": [State({**END, "Service default/a": OWNER}, [])]}, "nobody asked for it"),

@@ -48,9 +48,10 @@ def test_a_mistake_is_found_and_reported() -> None:
 
 def test_the_report_is_written_wherever_it_is_wanted() -> None:
     """As a page that leads to the live page beside it; and it names the line that replays it."""
-    words = ("careless:set_up", "--apply=hello.yaml", "--replicas=2")
+    words = ("careless:set_up", "--apply=hello.yaml", "--replicas=2", "--deadline=90s")
     code, text = explored(*words, "--replay=1:crash-after", "--html=found.html", "--page=runs")
-    line = "handloop explore careless:set_up --apply hello.yaml --replicas 2 --replay 1:crash-after"
+    line = "handloop explore careless:set_up --apply hello.yaml --replicas 2 --deadline 1m30s"
+    line += " --replay 1:crash-after"
     assert (code, f"replay it: {line}\n" in text) == (EXIT_FOUND, True)
     assert text.endswith("1 failed: see found.html, runs/index.html\n")
     page = Path("found.html").read_text(encoding="utf-8")
@@ -90,6 +91,7 @@ def test_nothing_found_is_a_success() -> None:
             "no file in a folder that exists",
         ),
         (["careless:set_up", "--apply=hello.yaml", "--page=hello.yaml"], "the page is a folder"),
+        (["careless:set_up", "--apply=hello.yaml", "--deadline=1m", "--on=x"], "leave --on out"),
     ],
 )
 def test_a_line_without_sense_is_an_error(
