@@ -7,7 +7,7 @@ from typing import Final
 
 from handloop.controller.foo.types import Foo
 from handloop.controller.myapp.reconciler import add_myapp
-from handloop.testing.explore import Invariant, Step, Workload, applied, changed, deleted, settled
+from handloop.testing.explore import Invariant, Step, Workload, applied, changed, deleted, invariant, settled
 from support.builders.workloads import (
     APPCLUSTER_LIFE,
     AUTOSCALED,
@@ -58,9 +58,9 @@ WORKLOADS: Final[dict[str, Workload]] = {
     "appcluster": APPCLUSTER_LIFE,
 }
 INVARIANTS: Final[dict[str, tuple[Invariant, ...]]] = {
-    "foo-silent": (Invariant("there is no storm of writes", lambda cluster: cluster.version < _STORM),),
+    "foo-silent": (invariant("there is no storm of writes", lambda cluster: cluster.version < _STORM),),
     "myapp-scaled": (
-        Invariant(
+        invariant(
             "the autoscaler's number of replicas stays",
             lambda cluster: (cluster.find(cluster.path_of(DEPLOYMENT)) or {})["spec"]["replicas"] == 3,
         ),

@@ -7,7 +7,16 @@ Every crash point of a controller, explored: it needs the extra `explore`.
 from handloop.testing.explore.exploration import Exploration, explore
 from handloop.testing.explore.generated import generated
 from handloop.testing.explore.report import Failure, Report
-from handloop.testing.explore.workload import Invariant, Step, Workload, applied, changed, deleted, settled
+from handloop.testing.explore.workload import (
+    Invariant,
+    Step,
+    Workload,
+    applied,
+    changed,
+    deleted,
+    invariant,
+    settled,
+)
 
 __all__ = [
     "Exploration",
@@ -21,5 +30,6 @@ __all__ = [
     "deleted",
     "explore",
     "generated",
+    "invariant",
     "settled",
 ]

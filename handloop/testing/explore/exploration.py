@@ -19,7 +19,7 @@ from typing import Any, Final
 from handloop.testing.explore.cluster import VirtualCluster
 from handloop.testing.explore.explorer import run_plans
 from handloop.testing.explore.report import Report
-from handloop.testing.explore.workload import Invariant, Workload
+from handloop.testing.explore.workload import Invariant, Workload, words_of
 
 COMMAND_LINE: Final = ("plans", "seed", "replay")
 """Options that pytest's command line has, too: --explore-plans."""
@@ -94,19 +94,13 @@ class Exploration:
                 test(*arguments, **wanted, **{_CLUSTER: cluster})
                 return True
 
-            invariants = (*self._options.get("invariants", ()), Invariant(_words(test), holds))
+            invariants = (*self._options.get("invariants", ()), Invariant(words_of(test), holds))
             options = {**self._options, "invariants": invariants}
             explore_in_test(fixtures[_REQUEST], self._workload, **options).check()
 
         # pytest reads which fixtures a test wants from its signature
         explored.__signature__ = _in_pytest(signature)  # type: ignore[attr-defined]
         return explored
-
-
-def _words(test: Callable[..., object]) -> str:
-    """An invariant in words: the first line of the docstring, or the name."""
-    documented = (inspect.getdoc(test) or "").partition("\n")[0]
-    return documented or test.__name__.removeprefix("test_").replace("_", " ")
 
 
 def _in_pytest(signature: inspect.Signature) -> inspect.Signature:

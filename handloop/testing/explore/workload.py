@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import copy
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, overload
 
 import msgspec
 import yaml
 
 from handloop.apis.meta import Kind, encode_hook
 from handloop.testing.explore.cluster import VirtualCluster
+
+Holds: TypeAlias = Callable[[VirtualCluster], object]
+"""Takes the cluster at the end of a run, and returns a true value if all is well."""
 
 Manifest: TypeAlias = Mapping[str, Any] | Kind | Path
 """An object: as JSON has it, of its type, or in a file of YAML."""
@@ -52,7 +56,40 @@ class Invariant:
     """What must hold at the end of every run: holds(cluster) returns a true value, and raises nothing."""
 
     words: str
-    holds: Callable[[VirtualCluster], object]
+    holds: Holds
+
+
+@overload
+def invariant(words: Holds, /) -> Invariant: ...
+
+
+@overload
+def invariant(words: str, holds: Holds, /) -> Invariant: ...
+
+
+def invariant(words: str | Holds, holds: Holds | None = None, /) -> Invariant:
+    """
+    What must hold at the end of every run, in words: without any, those of words_of.
+
+        invariant("a Foo is there", lambda cluster: cluster.find(FOO))
+
+    Raises: TypeError for words without a function.
+    """
+    if not isinstance(words, str):
+        return Invariant(words_of(words), words)
+    if holds is None:
+        raise TypeError(f"{words}: say how to find out, by a function of the cluster")
+    return Invariant(words, holds)
+
+
+def words_of(function: Callable[..., object]) -> str:
+    """What a function says that holds: the first line of its docstring, or its name; a lambda's place."""
+    if documented := (inspect.getdoc(function) or "").partition("\n")[0]:
+        return documented
+    if function.__name__ == "<lambda>":
+        code = function.__code__
+        return f"the invariant at {Path(code.co_filename).name}:{code.co_firstlineno}"
+    return function.__name__.removeprefix("test_").replace("_", " ")
 
 
 def broken(invariant: Invariant, cluster: VirtualCluster) -> str:

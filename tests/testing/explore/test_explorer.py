@@ -13,7 +13,7 @@ from handloop.testing.explore import explorer
 from handloop.testing.explore.explorer import run_plans
 from handloop.testing.explore.plan import Plan
 from handloop.testing.explore.report import Report
-from handloop.testing.explore.workload import Invariant, applied, deleted
+from handloop.testing.explore.workload import applied, deleted, invariant
 from support.builders.workloads import FOO, foo_workload
 
 STORM = "1:silent"
@@ -64,7 +64,7 @@ def test_an_interrupt_ends_it_with_what_was_found() -> None:
 
 def test_an_authors_invariant_is_judged() -> None:
     """First in the undisturbed run."""
-    never = Invariant("never", lambda _: False)
+    never = invariant("never", lambda _: False)
     with pytest.raises(AssertionError, match="the undisturbed run fails already:\nnever"):
         run_plans(foo_workload(), plans=1, invariants=(never,))
 

@@ -11,7 +11,7 @@ import pytest
 import examples.plain.controller
 import examples.sample.controller
 from handloop.controller.runtime.manager import Manager
-from handloop.testing.explore import Invariant, Step, Workload, applied, changed, deleted, explore
+from handloop.testing.explore import Step, Workload, applied, changed, deleted, explore, invariant
 
 
 def sample(name: str, text: str = "good morning") -> dict[str, Any]:
@@ -53,10 +53,9 @@ def test_what_is_printed_last_is_true(
         lines.clear()
         example.set_up(manager)
 
-    def holds(_: object) -> bool:
+    def the_last_lines_are_true(_: object) -> bool:
         of_a, of_b = ([line for line in lines if f"default/{name}" in line] for name in "ab")
         return of_a[-1].endswith(last) and (not of_b or of_b[-1] == "default/b is gone")
 
     workload = Workload(set_up, steps, settle_seconds=60)
-    invariant = Invariant("the last lines are true", holds)
-    explore(workload, plans=120, invariants=[invariant]).check()
+    explore(workload, plans=120, invariants=[invariant(the_last_lines_are_true)]).check()

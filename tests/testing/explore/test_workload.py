@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from handloop.apis.meta import ObjectMeta
 from handloop.controller.foo.types import Foo, FooSpec
 from handloop.testing.explore.cluster import VirtualCluster
-from handloop.testing.explore.workload import Invariant, applied, broken, changed, deleted
+from handloop.testing.explore.workload import applied, broken, changed, deleted, invariant
 from support.builders.workloads import FOO
 
 
@@ -35,8 +37,22 @@ def test_steps_create_change_and_delete(cluster: VirtualCluster, tmp_path: Path)
 
 def test_an_invariant_breaks_by_a_false_value_or_an_error(cluster: VirtualCluster) -> None:
     """Its words are told."""
-    assert broken(Invariant("there is a cluster", lambda seen: seen), cluster) == ""
-    assert broken(Invariant("never", lambda _: False), cluster) == "never"
-    assert broken(Invariant("a Foo", lambda seen: seen.send("GET", "/nowhere")), cluster).startswith(
+    assert broken(invariant("there is a cluster", lambda seen: seen), cluster) == ""
+    assert broken(invariant("never", lambda _: False), cluster) == "never"
+    assert broken(invariant("a Foo", lambda seen: seen.send("GET", "/nowhere")), cluster).startswith(
         "a Foo: "
     )
+
+
+def test_an_invariant_without_words_has_those_of_its_function(cluster: VirtualCluster) -> None:
+    """The first line of its docstring, its name, or where a lambda is."""
+
+    def a_foo_is_there(seen: VirtualCluster) -> object:
+        return seen.find(seen.path_of(FOO))
+
+    assert broken(invariant(a_foo_is_there), cluster) == "a foo is there"
+    a_foo_is_there.__doc__ = "There is a Foo\n\nIndeed."
+    assert broken(invariant(a_foo_is_there), cluster) == "There is a Foo"
+    assert broken(invariant(lambda _: False), cluster).startswith("the invariant at test_workload.py:")
+    with pytest.raises(TypeError, match="two is one: say how to find out"):
+        invariant("two is one")  # type: ignore[call-overload]
