@@ -12,7 +12,10 @@ from handloop.testing.explore.difference import are_conditions
 from handloop.testing.explore.record import key_of
 from handloop.testing.explore.rivals import RIVAL
 
+MADE_BY_CLUSTER: Final = "madeByCluster"
 _METADATA: Final = ("annotations", "finalizers", "deletionTimestamp")
+_TOKENS: Final = re.compile(r"\bkube-api-access-\w{5}\b")
+"""The volume of a Pod's token."""
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 _REVISION: Final = "deployment.kubernetes.io/revision"
 # a uid, a number of seconds, a hash or five letters behind a dash
@@ -28,6 +31,7 @@ _COUNTED: Final = (
     "clusterIP",
     "clusterIPs",
     "nodePort",
+    "nodeName",
     _REVISION,
     "imagePullPolicy",
 )
@@ -38,18 +42,22 @@ def end_state(
     kinds: Iterable[Any],
     reconciled: Collection[Any],
     more: Iterable[dict[str, Any]] = (),
+    made_by_cluster: Collection[str] = (),
 ) -> Mapping[str, dict[str, Any]]:
     """
     The objects of some kinds, by `Kind namespace/name`, as far as two good runs agree on them.
 
     Args: reconciled = the kinds whose status is the operator's to write; of others it is left out. more =
-    objects of further kinds.
+    objects of further kinds. made_by_cluster = the uids of those that its own controllers have made: they are
+    kept for their names, and MADE_BY_CLUSTER is in their metadata.
     """
     found = {}
     for kind in kinds:
         for obj in cluster.objects(kind):
             obj["kind"] = kind.resource.kind
-            found[key_of(obj)] = _plain(obj, with_status=kind in reconciled)
+            found[key_of(obj)] = plain = _plain(obj, with_status=kind in reconciled)
+            if obj["metadata"]["uid"] in made_by_cluster:
+                plain["metadata"][MADE_BY_CLUSTER] = True
     for obj in more:
         found.setdefault(key_of(obj), _plain(obj, with_status=False))
     return found
@@ -63,15 +71,27 @@ def plain_name(key: str) -> str:
 def renamed(found: Mapping[str, dict[str, Any]], good: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """The objects of a run, of which those that chance or the time has named are called as in a good run."""
     free = [key for key in good if key not in found and plain_name(key) != key]
-    text = json.dumps(found)
+    text, names = json.dumps(found), set()
     for key in sorted(found.keys() - good.keys()):
         alike = [other for other in free if plain_name(other) == plain_name(key)]
         if alike:
             chosen = next((other for other in alike if good[other] == found[key]), alike[0])
             free.remove(chosen)
+            names.add(chosen.rpartition("/")[2])
             text = text.replace(key.rpartition("/")[2], chosen.rpartition("/")[2])
-    called: dict[str, dict[str, Any]] = json.loads(text)
+    called: dict[str, dict[str, Any]] = _sorted_names(json.loads(text), names)
     return called
+
+
+def _sorted_names(value: Any, names: Collection[str]) -> Any:
+    """Lists of names in their order, where one of them was renamed."""
+    if isinstance(value, dict):
+        return {key: _sorted_names(one, names) for key, one in value.items()}
+    if isinstance(value, list):
+        if any(isinstance(one, str) and one in names for one in value):
+            return sorted(value)
+        return [_sorted_names(one, names) for one in value]
+    return value
 
 
 def _plain(obj: dict[str, Any], *, with_status: bool) -> dict[str, Any]:
@@ -93,5 +113,5 @@ def without_counts(value: Any) -> Any:
         # conditions are a map by type
         return sorted(plain, key=lambda one: str(one.get("type"))) if are_conditions(plain) else plain
     if isinstance(value, str):
-        return _TIME.sub("TIME", value)
+        return _TOKENS.sub("kube-api-access", _TIME.sub("TIME", value))
     return value

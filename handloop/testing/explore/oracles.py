@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from handloop.testing.explore.difference import differences
-from handloop.testing.explore.end_state import plain_name, renamed
+from handloop.testing.explore.end_state import MADE_BY_CLUSTER, plain_name, renamed
 from handloop.testing.explore.plan import LATE_PLAN
 from handloop.testing.explore.played import Played
+from handloop.testing.explore.record import USER
 from handloop.testing.explore.write_oracles import (
     SPARE,
     claims_no_generation_ahead,
@@ -112,6 +113,8 @@ def ends_by_what_users_want(undisturbed: Played, played: Played) -> Iterator[str
 def _compared(good: Mapping[str, Any], state: Mapping[str, Any], when: str) -> Iterator[str]:
     found = renamed(state, good)
     for key in sorted(good.keys() | found.keys()):
+        if MADE_BY_CLUSTER in (found.get(key) or good[key])["metadata"]:
+            continue  # it follows from what the operator has made
         if key not in found:
             yield f"{key} is missing {when}"
         elif key not in good:
@@ -123,13 +126,17 @@ def _compared(good: Mapping[str, Any], state: Mapping[str, Any], when: str) -> I
 
 
 def leaves_foreign_objects_alone(_: Played, played: Played) -> Iterator[str]:
-    """An object that a rival has made under the name is not written."""
+    """An object that a rival has made under the name is not written; users may delete it."""
+    given_up = {act.uid for act in played.acts if act.who == USER and act.ends}
     for rival, left in zip(played.rivals, played.states[-1].left, strict=True):
-        if rival.what == "rival-takes-name" and rival.made is not None:
-            if left is None:
-                yield f"the foreign object {rival.target} was deleted"
-            elif paths := list(differences(_own_part(rival.made), _own_part(left))):
-                yield f"the foreign object {rival.target} was written: {', '.join(paths)}"
+        if rival.what != "rival-takes-name" or rival.made is None:
+            continue
+        if rival.made["metadata"].get("uid") in given_up:
+            continue
+        if left is None:
+            yield f"the foreign object {rival.target} was deleted"
+        elif paths := list(differences(_own_part(rival.made), _own_part(left))):
+            yield f"the foreign object {rival.target} was written: {', '.join(paths)}"
 
 
 def lets_deletions_end(_: Played, played: Played) -> Iterator[str]:

@@ -162,6 +162,7 @@ class _Run:
             self._processes[0].kinds,
             self.reconciled,
             self.cluster.record.made_by_operator(),
+            self.cluster.record.made_by_cluster(),
         )
         left = [self.cluster.find(rival.target) for rival in self.journal.rivals]
         self._states.append(State(objects, left, self._failing_since(began, objects)))

@@ -109,6 +109,10 @@ class Record:
         ours = {act.uid for act in self._acts if act.who == OPERATOR and act.old is None}
         return [obj for uid, obj in self._last.items() if uid in ours]
 
+    def made_by_cluster(self) -> set[str]:
+        """The uids of objects that the cluster's own controllers have made."""
+        return {act.uid for act in self._acts if act.who not in CLIENTS and act.old is None}
+
     def last_by_operator(self, since: int) -> int:
         """The version of the operator's last change after a version, 0 = there is none."""
         for act in reversed(self._acts):

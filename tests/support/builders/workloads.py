@@ -41,8 +41,8 @@ FOO_STORIES: Final[dict[str, tuple[Step, ...]]] = {
     "life": LIFE,
     "renamed": (
         applied(FOO),
-        changed(FOO, {"spec": {"deploymentName": "b"}}),
         settled(),
+        changed(FOO, {"spec": {"deploymentName": "b"}}),
         deleted(DEPLOYMENT),
     ),
     "deployment deleted": (applied(FOO), deleted(DEPLOYMENT)),
@@ -84,7 +84,11 @@ MYAPP_UNSCALED: Final = myapp_workload(
     settled(),
     changed(MYAPP, {"spec": {"autoScaling": None}}),
 )
-"""The autoscaler is switched off: it is the one child that is deleted."""
+"""
+The autoscaler is switched off: it is the one child that is deleted.
+
+How many replicas there are before depends on the moment of a crash: the autoscaler has them.
+"""
 MYAPP_LIFE = myapp_workload(
     applied(MYAPP),
     changed(MYAPP, {"spec": {"replicas": 3}}),
@@ -122,11 +126,10 @@ APPCLUSTER_LIFE: Final = Workload(
     settle_seconds=180,
 )
 WORKLOADS: Final[dict[str, Workload]] = {
-    **{f"foo {name}": foo_workload(*steps) for name, steps in FOO_STORIES.items()},
-    "foo, two processes": replace(foo_workload(), replicas=2),
+    **{f"foo {name}": replace(foo_workload(*steps), seconds=40) for name, steps in FOO_STORIES.items()},
+    "foo, two processes": replace(foo_workload(), replicas=2, settle_seconds=90),
     "myapp life": MYAPP_LIFE,
-    "myapp unscaled": MYAPP_UNSCALED,
-    "myapp, two processes": replace(MYAPP_LIFE, replicas=2),
+    "myapp, two processes": replace(MYAPP_LIFE, replicas=2, settle_seconds=90),
     "memcached": MEMCACHED_LIFE,
     "appcluster": APPCLUSTER_LIFE,
 }
