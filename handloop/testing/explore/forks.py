@@ -26,7 +26,7 @@ from handloop.testing.explore.plan import Plan
 from handloop.testing.explore.play import Branch
 from handloop.testing.explore.played import Played
 
-PLAN_SECONDS: Final = 20.0
+PLAN_SECONDS: Final = 60.0
 """How long a child may play its plan, of wall time. A plan takes a twentieth of a second."""
 
 _GC_THRESHOLDS: Final = (50_000, 20, 100)

@@ -52,7 +52,7 @@ def test_names_by_chance_are_in_no_order() -> None:
         "Pod n/a-x7k2p": {"at": 2},
         "S n/s": {"pods": ["a-kfmzx", "a-x7k2p"]},
     }
-    found = {
+    found: dict[str, dict[str, Any]] = {
         "Pod n/a-b2222": {"at": 2},
         "Pod n/a-c3333": {"at": 1},
         "S n/s": {"pods": ["a-b2222", "a-c3333"]},
