@@ -12,7 +12,7 @@ import json
 import os
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, NoReturn, TextIO
@@ -21,10 +21,12 @@ import yaml
 
 from handloop.client.config import load_config
 from handloop.client.errors import ConfigError, TransportError
+from handloop.controller.cli.dry_set_up import DrySetUp
 from handloop.controller.cli.operator import SetUpError
 from handloop.controller.cli.values import duration, format_duration
 from handloop.testing.explore.administrator import RefusedError
 from handloop.testing.explore.explorer import run_plans
+from handloop.testing.explore.generated import generated
 from handloop.testing.explore.html_report import html_report
 from handloop.testing.explore.live_runs import INDEX, write_live_page
 from handloop.testing.explore.on_server import SAMPLE, run_on_server
@@ -58,9 +60,9 @@ def main(arguments: Sequence[str], out: TextIO | None = None) -> int:
     try:
         given = _parser().parse_args(arguments)
         _check_targets(given)
-        workload = _workload(given.what, given.apply)
+        workload = _workload(given)
         asked = {"replicas": given.replicas, "deadline_seconds": given.deadline}
-        workload = replace(workload, **{name: value for name, value in asked.items() if value})
+        workload = replace(workload, **{name: value for name, value in asked.items() if value is not None})
         report = _report(workload, given)
     except (UsageError, SetUpError, RefusedError, ValueError) as error:
         sys.stderr.write(f"error: {error}\n")
@@ -97,7 +99,7 @@ def _report(workload: Workload, given: argparse.Namespace) -> Report:
 
 def _report_of_server(workload: Workload, given: argparse.Namespace, replay: str) -> Report:
     for option in ("page", "deadline"):
-        if getattr(given, option):
+        if getattr(given, option) is not None:
             raise UsageError(f"--{option} is for virtual time: leave --on out")
     plans = 1 if replay else SAMPLE if given.plans == _ENDLESS else given.plans
     progress = Progress(sys.stderr, plans=plans)
@@ -143,10 +145,11 @@ def _check_targets(given: argparse.Namespace) -> None:
 def _command(given: argparse.Namespace) -> str:
     """The command line to which a plan is added."""
     files = [word for file in given.apply for word in ("--apply", file)]
+    chance = ["--generate", given.generate, "--seed", str(given.seed)] if given.generate else []
     replicas = ["--replicas", str(given.replicas)] if given.replicas else []
-    deadline = ["--deadline", format_duration(given.deadline)] if given.deadline else []
+    deadline = ["--deadline", format_duration(given.deadline)] if given.deadline is not None else []
     on = ["--on", given.on] if given.on else []
-    return shlex.join(["handloop", "explore", given.what, *files, *replicas, *deadline, *on])
+    return shlex.join(["handloop", "explore", given.what, *files, *chance, *replicas, *deadline, *on])
 
 
 def _positive(text: str) -> int:
@@ -171,6 +174,12 @@ def _parser() -> _Parser:
         default=[],
         help="for a set_up: objects that users create, and delete in the end; may be given again",
     )
+    parser.add_argument(
+        "--generate",
+        metavar="KIND",
+        default="",
+        help="change the objects of a kind of the operator's own, too, by chance from its schema and --seed",
+    )
     parser.add_argument("--budget", metavar="TIME", type=duration, default="1m", help="how long (1m)")
     parser.add_argument(
         "--plans", metavar="N", type=_positive, default=_ENDLESS, help="how many at most (no limit)"
@@ -193,7 +202,7 @@ def _parser() -> _Parser:
         help=f"play {SAMPLE} plans (or --plans) of crashes and rivals on a real server, by processes "
         "that are killed; --budget does not count",
     )
-    parser.add_argument("--seed", type=int, default=1, help="of the plans that are samples (1)")
+    parser.add_argument("--seed", type=int, default=1, help="of what is by chance (1)")
     parser.add_argument("--replay", metavar="PLAN", default="", help="play this one alone, such as 3:lost")
     parser.add_argument("--json", metavar="FILE", help="write the report there, too, for programs")
     parser.add_argument("--html", metavar="FILE", help="the same as a page with the timelines of what failed")
@@ -205,12 +214,14 @@ def _parser() -> _Parser:
     return parser
 
 
-def _workload(what: str, files: Sequence[str]) -> Workload:
-    """The workload that words name. Raises: UsageError."""
+def _workload(given: argparse.Namespace) -> Workload:
+    """The workload that the command line describes. Raises: UsageError."""
+    what, files = given.what, given.apply
     found = _named(what)
     if isinstance(found, Workload):
-        if files:
-            raise UsageError(f"{what} is a Workload, which has steps of its own: leave --apply out")
+        for option in ("apply", "generate"):
+            if getattr(given, option):
+                raise UsageError(f"{what} is a Workload, which has steps of its own: leave --{option} out")
         return found
     if not callable(found):
         raise UsageError(f"{what} is neither a function that sets controllers up nor a Workload")
@@ -219,8 +230,28 @@ def _workload(what: str, files: Sequence[str]) -> Workload:
     manifests = [one for file in files for one in _read(Path(file))]
     if not manifests:
         raise UsageError(f"there is no object in {', '.join(files)}")
-    steps: list[Step] = [*map(applied, manifests), settled(), *map(deleted, reversed(manifests))]
+    lives = _generated(found, manifests, given) if given.generate else map(applied, manifests)
+    steps: list[Step] = [*lives, settled(), *map(deleted, reversed(manifests))]
     return Workload(found, steps)
+
+
+def _generated(
+    set_up: Callable[[Any], object], manifests: Sequence[dict[str, Any]], given: argparse.Namespace
+) -> list[Step]:
+    """The steps in which objects are created, those of --generate with changes. Raises: UsageError."""
+    (setup,) = DrySetUp((set_up,), None).setups()
+    kinds = {kind.resource.kind: kind for kind in setup.kinds}
+    kind = kinds.get(given.generate)
+    if kind is None:
+        known = ", ".join(sorted(kinds)) or "none"
+        raise UsageError(f"--generate {given.generate}: the operator's own kinds are {known}")
+    if not any(one["kind"] == given.generate for one in manifests):
+        raise UsageError(f"--generate {given.generate}: there is no such object in {', '.join(given.apply)}")
+    steps: list[Step] = []
+    for one in manifests:
+        chosen = one["kind"] == given.generate
+        steps += generated(kind, one, seed=given.seed) if chosen else [applied(one)]
+    return steps
 
 
 def _named(what: str) -> Any:

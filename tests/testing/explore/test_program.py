@@ -22,6 +22,7 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "broken.py": "def",
         "work.py": "from handloop.testing.explore import Workload\nWORK = Workload(print, [])",
         "empty.yaml": "",
+        "map.yaml": "{apiVersion: v1, kind: ConfigMap, metadata: {name: other}}",
         "nameless.yaml": hello.replace("name: hello", "labels: {}"),
         "other.yaml": hello.replace("kind: Greeting", "kind: Other"),
     }.items():
@@ -60,6 +61,16 @@ def test_the_report_is_written_wherever_it_is_wanted() -> None:
     assert {path.name for path in Path("runs/runs").iterdir()} >= {"plan-1.js", "plan-1-process-2.js"}
 
 
+def test_changes_are_generated_for_a_kind() -> None:
+    """From the schema and the seed, which the line that replays a plan names; other objects are created."""
+    words = ("careless:set_up", "--apply=hello.yaml", "--apply=map.yaml", "--generate=Greeting", "--seed=3")
+    code, text = explored(*words, "--replay=3:crash-after")
+    line = "handloop explore careless:set_up --apply hello.yaml --apply map.yaml --generate Greeting --seed 3"
+    assert (code, f"replay it: {line} --replay 3:crash-after\n" in text) == (EXIT_FOUND, True)
+    assert 'change Greeting hello by {"spec": {"name": ' in text
+    assert "create ConfigMap other" in text
+
+
 def test_nothing_found_is_a_success() -> None:
     """With the figures."""
     code, text = explored("careless:set_up", "--apply=hello.yaml", "--replay=2:lost")
@@ -78,6 +89,15 @@ def test_nothing_found_is_a_success() -> None:
         (["careless:set_up"], "needs objects to work for: --apply FILE"),
         (["careless:set_up", "--apply=no.yaml"], "no.yaml"),
         (["work:WORK", "--apply=hello.yaml"], "steps of its own: leave --apply out"),
+        (["work:WORK", "--generate=Greeting"], "steps of its own: leave --generate out"),
+        (
+            ["careless:set_up", "--apply=hello.yaml", "--generate=Pod"],
+            "the operator's own kinds are Greeting",
+        ),
+        (
+            ["careless:set_up", "--apply=map.yaml", "--generate=Greeting"],
+            "there is no such object in map.yaml",
+        ),
         (["careless:set_up", "--apply=hello.yaml", "--replay=boo"], "is no plan"),
         (["careless:set_up", "--budget=soon"], "--budget"),
         (["careless:set_up", "--plans=0"], "0 is no whole number from 1"),
