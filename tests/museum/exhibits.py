@@ -76,7 +76,10 @@ def is_shown(lines: list[str], tree: Path) -> tuple[bool, str]:
     if lines[0].startswith(EXPLORES):
         words, shown = ["museum.replay", *(line.removeprefix(EXPLORES) for line in lines)], FOUND
     else:
-        words, shown = ["pytest", "-q", "-n0", "-p", "no:cacheprovider", "--timeout=60", *lines], _FAILED
+        words, shown = (
+            ["pytest", "-q", "-n0", "-p", "no:cacheprovider", "--timeout=60", "-x", *lines],
+            _FAILED,
+        )
     paths = os.pathsep.join(str(tree / name) for name in (".", "tests", "sandbox"))
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
     ended = subprocess.run(
