@@ -23,9 +23,10 @@ from dataclasses import replace
 from typing import Final
 
 from handloop.testing.explore.oracles import habits, verdicts
-from handloop.testing.explore.plan import LATE_PLAN, Plan
+from handloop.testing.explore.plan import LATE, LATE_PLAN, Plan
 from handloop.testing.explore.plans import Places, all_plans
 from handloop.testing.explore.play import play
+from handloop.testing.explore.played import Played
 from handloop.testing.explore.plays import Plays
 from handloop.testing.explore.report import Failure, Report
 from handloop.testing.explore.story import lines
@@ -71,6 +72,8 @@ def run_plans(
     if not replay and (wrong := habits(undisturbed)):
         report.failures.append(Failure.of(undisturbed, undisturbed, wrong))
         report.failed = 1
+    if replay:
+        _require_that_it_strikes(play(workload, Plan.parse(replay), invariants), undisturbed)
     plays = Plays(workload, undisturbed, invariants, processes or _processors())
     first = () if workload.remembers else (LATE_PLAN,)
     followed = itertools.chain(first, all_plans(Places.of(undisturbed, workload), seed))
@@ -88,13 +91,26 @@ def run_plans(
                 progress(report)
         except KeyboardInterrupt:
             report.is_interrupted = True
-        for index in sorted(found):
-            _add(report, plays, found[index])
+        try:
+            for index in sorted(found):
+                _add(report, plays, found[index])
+        except KeyboardInterrupt:
+            report.is_interrupted = True
         report.timed_plans, report.seconds = report.plans, _processor_seconds() - used
         report.wall_seconds = time.monotonic() - began
         if report.is_interrupted or report.wall_seconds >= seconds or len(report.failures) == _MOST_FAILURES:
             break
     return report
+
+
+def _require_that_it_strikes(played: Played, undisturbed: Played) -> None:
+    """Raises: ValueError for a plan of which no strike has come, as after a change of the operator."""
+    strikes = [strike for strike in played.plan.strikes if strike.what != LATE]
+    if strikes and not any(told.who == "plan" for told in played.story):
+        counts = (
+            f"{len(undisturbed.writes)} writes, {undisturbed.reads} reads and {undisturbed.watches} watches"
+        )
+        raise ValueError(f"{played.plan} strikes nothing: undisturbed the operator makes {counts}")
 
 
 def _add(report: Report, plays: Plays, failure: Failure) -> None:

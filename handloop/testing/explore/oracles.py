@@ -48,7 +48,7 @@ def _judged(oracles: Sequence[Oracle], undisturbed: Played, played: Played) -> l
 def ends_quiet(_: Played, played: Played) -> Iterator[str]:
     """Once nothing happens any more, nothing is written."""
     if played.busy:
-        yield f"it does not come to rest: {played.busy} writes in the last two minutes"
+        yield f"it does not come to rest: {played.busy} writes where nothing happens any more"
 
 
 def lives(_: Played, played: Played) -> Iterator[str]:
@@ -99,7 +99,11 @@ def ends_as_undisturbed(undisturbed: Played, played: Played) -> Iterator[str]:
         expected = dict(good.objects)
         for rival, left in zip(played.rivals, state.left, strict=False):
             if rival.what in ("rival-delete", "rival-finalizer") and left is None:
+                found = renamed(state.objects, expected)
                 _take_away(expected, rival.target)
+                if any(_plural(f"{kind} ") in rival.target for kind in played.reconciled):
+                    # a finalizer may take away what its object does not own
+                    expected = {key: obj for key, obj in expected.items() if key in found}
         yield from _compared(expected, state.objects, when)
 
 

@@ -72,6 +72,7 @@ class _Run:
         self._branch = branch
         self.journal = Journal(threads)
         self._states: list[State] = []
+        self._busy = 0
         self._error = (0.0, "")
         self._bugs: dict[str, None] = {}
         self._numbers = itertools.count(1)
@@ -101,15 +102,14 @@ class _Run:
             self.journal.tell(self._processes[0].name, "the operator starts")
             self._start()
         self._settle()
-        before = len(self.journal.writes)
-        threads.run_for(QUIET_SECONDS)
+        self._be_quiet(QUIET_SECONDS)
         writes, acts = self.journal.all_writes(), self.cluster.record.acts()
         return Played(
             self.plan,
             writes,
             in_words(self.journal.story, writes, acts),
             self._states,
-            len(self.journal.writes) - before,
+            self._busy,
             Counter(one.path for one in self.journal.writes if one.status == _CREATED),
             self.journal.rivals,
             self.journal.died,
@@ -154,9 +154,16 @@ class _Run:
             self.journal.tell(self._processes[0].name, f"the operator logs an error: {words}")
         self._error = (self.threads.now, words)
 
+    def _be_quiet(self, seconds: float) -> None:
+        """Let time pass in which nothing should be written."""
+        before = len(self.journal.writes)
+        self.threads.run_for(seconds)
+        self._busy = max(self._busy, len(self.journal.writes) - before)
+
     def _settle(self) -> None:
-        began = self.threads.now
-        self.threads.run_for(self._workload.settle_seconds)
+        began, quiet = self.threads.now, min(QUIET_SECONDS, self._workload.settle_seconds / 4)
+        self.threads.run_for(self._workload.settle_seconds - quiet)
+        self._be_quiet(quiet)
         objects = end_state(
             self.cluster,
             self._processes[0].kinds,

@@ -94,7 +94,8 @@ class Played(NamedTuple):
     What came of a plan.
 
     story = lines in the order of time; states = the cluster at each settled() and in the end; busy = how many
-    writes came in the last two minutes; made = how often a write at each path made an object; rivals = what
+    writes came where nothing happens any more: in the last two minutes, or at the end of a settled();
+    made = how often a write at each path made an object; rivals = what
     rivals did; died = why a process ended by itself, "" = none did; broken = invariants of the author that do
     not hold; switches = how often a thread was given the processor; reads and watches = how many of them
     there were; acts = what changed at the server, in the order of versions; reconciled = the kinds that the

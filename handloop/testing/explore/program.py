@@ -163,7 +163,7 @@ def _parser() -> _Parser:
         prog="handloop explore",
         description="Play an operator in virtual time, with a fault at each write, and judge each run.",
         epilog="Exit codes: 0 = no plan failed; 1 = one did; 2 = the command line makes no sense. "
-        "It ends early once ten plans failed in ways that differ. Ctrl-C ends it with the report so far.",
+        "It ends early once twenty plans failed in ways that differ. Ctrl-C ends it with the report so far.",
         allow_abbrev=False,
     )
     parser.add_argument("what", help="MODULE:NAME of a set_up function, or of a Workload")

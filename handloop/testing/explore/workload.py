@@ -18,8 +18,8 @@ from handloop.testing.explore.cluster import VirtualCluster
 Holds: TypeAlias = Callable[[VirtualCluster], object]
 """Takes the cluster at the end of a run, and returns a true value if all is well."""
 
-Manifest: TypeAlias = Mapping[str, Any] | Kind | Path
-"""An object: as JSON has it, of its type, or in a file of YAML."""
+Manifest: TypeAlias = Mapping[str, Any] | Kind | str | Path
+"""An object: as JSON has it, of its type, or the path of a file of YAML."""
 
 
 @dataclass(frozen=True)
@@ -134,8 +134,8 @@ def document_of(manifest: Manifest) -> dict[str, Any]:
     if isinstance(manifest, Kind):
         decoded: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(manifest, enc_hook=encode_hook))
         return decoded
-    if isinstance(manifest, Path):
-        return dict(yaml.safe_load(manifest.read_text(encoding="utf-8")))
+    if isinstance(manifest, str | Path):
+        return dict(yaml.safe_load(Path(manifest).read_text(encoding="utf-8")))
     return copy.deepcopy(dict(manifest))
 
 

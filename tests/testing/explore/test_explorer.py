@@ -96,3 +96,9 @@ def test_plans_leave_nothing_behind(plans: int) -> None:
     run_plans(workload, plans=plans)
     assert left() == before
     assert (resident_pages() - pages) * resource.getpagesize() < MOST_BYTES
+
+
+def test_a_replay_has_to_strike() -> None:
+    """Else who replays the plan of an older operator takes its mistake for mended."""
+    with pytest.raises(ValueError, match="99:lost strikes nothing: undisturbed the operator makes 5 writes"):
+        run_plans(foo_workload(), replay="99:lost")

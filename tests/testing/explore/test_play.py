@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import threading
+import time
 
 import pytest
 
-from handloop import Context, Manager, controller_for
+from handloop import Context, Manager, Result, controller_for
 from handloop.controller.foo.types import Foo
 from handloop.testing.explore.oracles import verdicts
 from handloop.testing.explore.plan import LATE_PLAN, Plan
@@ -79,3 +80,18 @@ def test_what_users_do_meanwhile_is_made_up_for(what: str) -> None:
     assert words.index("the user: delete Foo a") > struck
     assert ("another process starts" in words[struck:]) == (what == "crash")
     assert verdicts(play(foo_workload(), Plan()), played) == []
+
+
+def test_rest_is_asked_for_before_what_comes_next() -> None:
+    """An operator that writes as long as its object is there is not quiet because it goes in the end."""
+
+    def reconcile(foo: Foo, context: Context) -> Result:
+        patch = {"metadata": {"annotations": {"seen": str(time.time())}}}
+        context.client.resource(Foo).patch(foo.metadata.name, patch, namespace="default")
+        return Result(requeue_after=10)
+
+    def set_up(manager: Manager) -> None:
+        controller_for(manager, "loud").for_(Foo).writes(Foo, "patch").complete(reconcile)
+
+    played = play(Workload(set_up, [applied(FOO), settled(), deleted(FOO)]), Plan())
+    assert played.busy > 1
