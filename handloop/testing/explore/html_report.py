@@ -76,13 +76,13 @@ def _section(number: int, failure: Failure, undisturbed: Played, command: str, p
         f'<section id="plan-{number}"><h2>{failure.title}</h2><ul>{verdicts}</ul>'
         f"{_differences(shown, undisturbed, failure, command) if str(failing.plan) else ''}"
         f"{_links(number, failure, page)}"
-        f"<h3>The story</h3>{_story(shown.failing, shown.begin, len(failing.story))}"
-        f"{_undisturbed(shown, undisturbed) if str(failing.plan) else ''}</section>\n"
+        f"<h3>The story</h3>{_story(shown.failing, shown.begin, shown.lengths[1])}"
+        f"{_undisturbed(shown) if str(failing.plan) else ''}</section>\n"
     )
 
 
-def _undisturbed(shown: Window, undisturbed: Played) -> str:
-    story = _story(shown.undisturbed, shown.begin, len(undisturbed.story))
+def _undisturbed(shown: Window) -> str:
+    story = _story(shown.undisturbed, shown.begin, shown.lengths[0])
     return f"<details><summary>The story of the undisturbed run</summary>{story}</details>"
 
 

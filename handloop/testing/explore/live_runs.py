@@ -8,8 +8,8 @@ from pathlib import Path
 from handloop.testing.explore.plan import Plan
 from handloop.testing.explore.play import play
 from handloop.testing.explore.report import Failure, Report
+from handloop.testing.explore.story import line_of, parts_at
 from handloop.testing.explore.tape import Tape
-from handloop.testing.explore.timeline import window
 from handloop.testing.explore.workload import Workload
 from handloop.walkthrough.live.page_data import write_page
 from handloop.walkthrough.live.recording import Entry
@@ -36,16 +36,18 @@ def links(number: int, failure: Failure) -> dict[str, str]:
     """What the page shows of a failure, from 1, by words: places within INDEX."""
     if not str(failure.plan):
         return {"the run": "#run=undisturbed"}
+    parts = {"where it parts from the undisturbed run": f"#run=plan-{number}&at=parts"}
     return {
         "the failing run, where the plan strikes": f"#run=plan-{number}&at=strike",
-        "where it parts from the undisturbed run": f"#run=plan-{number}&at=parts",
+        **(parts if failure.parting else {}),
         "the undisturbed run at the strike": f"#run=undisturbed&at=plan-{number}",
     }
 
 
 def _failing_runs(number: int, failure: Failure, report: Report, workload: Workload) -> Iterator[Entry]:
     words = {"name": f"plan-{number}", "title": failure.title, "about": "; ".join(failure.verdicts)}
-    marks = {"strike": _strike(failure), "parts": window(report.undisturbed, failure.played).parting[1]}
+    here = parts_at(report.undisturbed, failure.played)[1]
+    marks = {"strike": _strike(failure), "parts": line_of(failure.played.story, here)}
     return _runs(workload, failure.plan, words, marks)
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from difflib import SequenceMatcher
-from itertools import groupby
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby, zip_longest
 from typing import Any, Final
 
 from handloop.testing.explore.difference import differences
@@ -40,7 +39,7 @@ def lines(undisturbed: Played, played: Played) -> list[str]:
     It also tells what rivals do, and what the cluster itself deletes. Where all goes as in the undisturbed
     run, only the lines around something else are shown.
     """
-    told = list(_with_others(played))
+    told = list(with_others(played))
     usual = {_unnumbered(one) for one in undisturbed.story} if played is not undisturbed else set()
     eventful = [nth for nth, one in enumerate(told) if _unnumbered(one) not in usual]
     near = {nth + step for nth in eventful for step in range(-_NEAR, _NEAR + 1)}
@@ -60,15 +59,47 @@ def lines(undisturbed: Played, played: Played) -> list[str]:
     return shown
 
 
+def with_others(played: Played) -> Iterator[Told]:
+    """The story, with what rivals change and what the cluster itself deletes where it happens."""
+    others = [act for act in played.acts if act.who == RIVAL or (act.who not in CLIENTS and act.new is None)]
+    answered = {told.write for told in played.story if told.who != "plan"}
+    found = {act.version: act for act in played.acts}
+    for told in played.story:
+        arrival = played.writes[told.write - 1].arrival if told.write and told.who != "plan" else None
+        while others and (others[0].version <= arrival.before if arrival else others[0].at < told.at):
+            yield _of_another(others.pop(0))
+        yield told
+        if told.who == "plan" and told.write and told.write not in answered:
+            write = played.writes[told.write - 1]
+            if write.arrival:
+                yield Told(
+                    told.at, "server", f"write {told.write}: {_deed(write, found)} -> no answer", told.write
+                )
+    yield from map(_of_another, others)
+
+
 def parting(undisturbed: Played, played: Played) -> str:
     """The first write in which a run differs from the undisturbed one, in a sentence; "" = there is none."""
-    good, bad = _deeds(undisturbed), _deeds(played)
-    words = SequenceMatcher(None, [one for _, one in good], [one for _, one in bad], autojunk=False)
-    for what, start, end, begin, stop in words.get_opcodes():
-        if what != "equal":
-            usual, here = _numbered(good[start:end]), _numbered(bad[begin:stop])
-            return f"the runs part: undisturbed the operator {usual}; here it {here}"
-    return ""
+    usual, here = parts_at(undisturbed, played)
+    if not (usual or here):
+        return ""
+    good, bad = dict(_deeds(undisturbed)), dict(_deeds(played))
+    return f"the runs part: undisturbed the operator {_numbered(good, usual)}; here it {_numbered(bad, here)}"
+
+
+def parts_at(undisturbed: Played, played: Played) -> tuple[int, int]:
+    """The numbers of the first writes that differ, in each run; 0 = it has none there."""
+    # what is alike further on does not count: a controller may do the same thing again
+    for (usual, good), (here, bad) in zip_longest(_deeds(undisturbed), _deeds(played), fillvalue=(0, "")):
+        if good != bad:
+            return usual, here
+    return 0, 0
+
+
+def line_of(story: Sequence[Told], write: int) -> int:
+    """The index of the line that tells what came of a write; the length, if there is none."""
+    found = (nth for nth, told in enumerate(story) if write and told.write == write)
+    return max(found, default=len(story))
 
 
 def deed(act: Act) -> str:
@@ -85,9 +116,9 @@ def deed(act: Act) -> str:
     return f"changes {act.key}: {shown}" if shown else f"changes {act.key}"
 
 
-def _numbered(deeds: Sequence[tuple[int, str]]) -> str:
-    """The first of some deeds, with the number of its write."""
-    return f"{deeds[0][1]} (write {deeds[0][0]})" if deeds else "writes nothing there"
+def _numbered(deeds: Mapping[int, str], number: int) -> str:
+    """A deed, with the number of its write."""
+    return f"{deeds[number]} (write {number})" if number else "writes nothing there"
 
 
 def _unnumbered(told: Told) -> str:
@@ -141,25 +172,6 @@ def _is_of(one: Act, write: Write, act: Act | None, name: str) -> bool:
     collection = place_of(write.path)[1].rpartition("/")[2]
     kind = one.obj["kind"].lower()
     return bool(name) and one.obj["metadata"]["name"] == name and collection.startswith(kind[:-1])
-
-
-def _with_others(played: Played) -> Iterator[Told]:
-    """The story, with what rivals change and what the cluster itself deletes where it happens."""
-    others = [act for act in played.acts if act.who == RIVAL or (act.who not in CLIENTS and act.new is None)]
-    answered = {told.write for told in played.story if told.who != "plan"}
-    found = {act.version: act for act in played.acts}
-    for told in played.story:
-        arrival = played.writes[told.write - 1].arrival if told.write and told.who != "plan" else None
-        while others and (others[0].version <= arrival.before if arrival else others[0].at < told.at):
-            yield _of_another(others.pop(0))
-        yield told
-        if told.who == "plan" and told.write and told.write not in answered:
-            write = played.writes[told.write - 1]
-            if write.arrival:
-                yield Told(
-                    told.at, "server", f"write {told.write}: {_deed(write, found)} -> no answer", told.write
-                )
-    yield from map(_of_another, others)
 
 
 def _of_another(act: Act) -> Told:

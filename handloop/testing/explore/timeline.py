@@ -8,6 +8,7 @@ from html import escape
 from typing import Any, Final, NamedTuple
 
 from handloop.testing.explore.played import Played, Told
+from handloop.testing.explore.story import line_of, parts_at, with_others
 
 MOST_LINES: Final = 60
 """Of each run; a storm has thousands."""
@@ -24,31 +25,30 @@ _ASIDE: Final = ("plan", "rival")
 
 
 class Window(NamedTuple):
-    """The lines of two stories that a page shows, from the same beginning, and where they part in each."""
+    """
+    The lines of two stories that a page shows, from the same beginning.
+
+    begin = so many lines before are the same in both; lengths = of the whole stories;
+    parting = the indexes of the writes at which they part, the length where there is none.
+    """
 
     begin: int
     undisturbed: Sequence[Told]
     failing: Sequence[Told]
+    lengths: tuple[int, int]
     parting: tuple[int, int]
 
 
 def window(undisturbed: Played, failing: Played) -> Window:
-    """The lines around the first strike, and those after it."""
-    good, bad = undisturbed.story, failing.story
-    parting = _parting(good, bad)
-    strikes = [nth for nth, told in enumerate(bad) if told.who in _ASIDE]
-    begin = max(0, min([*strikes, *parting]) - _LINES_BEFORE)
+    """The lines around the first one that differs, and those after it."""
+    good, bad = list(with_others(undisturbed)), list(with_others(failing))
+    usual, here = parts_at(undisturbed, failing)
+    lengths = len(good), len(bad)
+    pairs = enumerate(zip(good, bad, strict=False))
+    differs = next((nth for nth, (told, other) in pairs if _plain(told) != _plain(other)), min(lengths))
+    begin = max(0, differs - _LINES_BEFORE)
     end = begin + MOST_LINES
-    return Window(begin, good[begin:end], bad[begin:end], parting)
-
-
-def _parting(good: Sequence[Told], bad: Sequence[Told]) -> tuple[int, int]:
-    """The indexes of the first lines that differ, those of the plan aside; the lengths, if none do."""
-    own = [(nth, told) for nth, told in enumerate(bad) if told.who not in _ASIDE]
-    for index, (told, (nth, other)) in enumerate(zip(good, own, strict=False)):
-        if _plain(told) != _plain(other):
-            return index, nth
-    return min(len(good), len(own)), own[len(good)][0] if len(own) > len(good) else len(bad)
+    return Window(begin, good[begin:end], bad[begin:end], lengths, (line_of(good, usual), line_of(bad, here)))
 
 
 def _plain(told: Told) -> tuple[float, str]:
@@ -91,10 +91,8 @@ class _Run:
         self._played = played
         self._parting = parting
         self._begin = begin
-        self._answered = {told.write for told in played.story if told.who != "plan"}
-        seen = {told.who for told in played.story} | {"user", "process 1"}
-        if any(_is_rival(told) for told in played.story):
-            seen.add("rival")
+        self._met = {told.write for told in story if told.who != "plan"}
+        seen = {told.who for told in [*story, *played.story]} | {"user", "process 1"}
         aside = [who for who in ("user", *_ASIDE) if who in seen]
         processes = sorted(seen - {*aside, "server"}, key=lambda who: (len(who), who))
         self.lanes = [*aside, *processes, "server"]
@@ -132,6 +130,8 @@ class _Run:
         if told.who == "plan":
             yield from self._strike(nth, told, x, top)
             shape = f'<path d="M{x} {y - 13}L{x + 13} {y}L{x} {y + 13}L{x - 13} {y}z"/>'
+        elif told.write and told.who == "server":
+            yield _text(x, server + 23, "none", "code bad")
         elif told.write:
             yield from self._sent(told.write, x, y, server)
         elif told.who in ("user", "rival"):
@@ -147,12 +147,9 @@ class _Run:
         # two that are near each other are told apart by where their words stand
         is_above = sum(other.who == "plan" for other in self.story[:nth]) % 2 == 0
         yield _text(x + 17, y + (-5 if is_above else 15), _what(told), "bad code-left")
-        if _is_rival(told):
-            rival = top + self.lane("rival")
-            yield _line(x, rival, x, server, "sent")
-            yield f'<g class="mark"><circle cx="{x}" cy="{rival}" r="5"/></g>'
-        elif told.write and told.write not in self._answered:
-            yield from self._sent(told.write, x, y, server)
+        if told.write and told.write not in self._met:
+            yield _line(x, y + _RADIUS, x, server, "lost")
+            yield _text(x, server + 14, "none", "code bad")
 
     def _sent(self, write: int, x: float, y: float, server: float) -> Iterator[str]:
         """A write on its way, and how the server answered."""
@@ -165,10 +162,6 @@ class _Run:
 def _what(told: Told) -> str:
     """The fault of a strike."""
     return told.words.rpartition(": ")[2]
-
-
-def _is_rival(told: Told) -> bool:
-    return told.who == "plan" and _what(told).startswith("rival-")
 
 
 def _placed(runs: Sequence[_Run]) -> tuple[list[list[float]], list[tuple[float, float]], float]:

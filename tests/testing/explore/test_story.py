@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from handloop.controller.foo.runnable import add_plain_foo
 from handloop.testing.explore.plan import Plan
 from handloop.testing.explore.play import play
-from handloop.testing.explore.played import Played
-from handloop.testing.explore.story import MOST_LINES, lines, parting
+from handloop.testing.explore.played import Played, Told, Write
+from handloop.testing.explore.record import Act, Arrival
+from handloop.testing.explore.story import MOST_LINES, line_of, lines, parting, parts_at
 from handloop.testing.explore.workload import applied, deleted
 from support.builders.workloads import FOO, foo_workload
 
@@ -70,3 +73,23 @@ def test_the_runs_part_at_a_write(good: Played) -> None:
     assert "undisturbed the operator changes Foo default/a" in parting(good, fewer)
     assert "here it writes nothing there" in parting(good, fewer)
     assert "undisturbed the operator writes nothing there; here it changes" in parting(fewer, good)
+
+
+def test_what_comes_again_is_no_parting() -> None:
+    """The child is left out after a status; later the operator writes both, as it does undisturbed."""
+    seen: list[Played] = []
+    for names in ("abab", "aab"):
+        acts = [Act(1.0, "operator", nth, None, named(name)) for nth, name in enumerate(names, 1)]
+        writes = [
+            Write(one.version, 1.0, "POST", "/a", 201, arrival=Arrival(0, 0, one.version)) for one in acts
+        ]
+        seen.append(Played(Plan(), writes, [], [], 0, {}, [], "", [], 0, acts=acts))
+    assert parting(*seen) == (
+        "the runs part: undisturbed the operator creates ConfigMap /b (write 2); "
+        "here it creates ConfigMap /a (write 2)"
+    )
+    assert line_of([Told(1.0, "plan", "", 2), Told(1.0, "process 1", "", 2)], parts_at(*seen)[1]) == 1
+
+
+def named(name: str) -> dict[str, Any]:
+    return {"kind": "ConfigMap", "metadata": {"name": name, "uid": name}}
