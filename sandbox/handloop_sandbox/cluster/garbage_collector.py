@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from handloop_sandbox.cluster.cluster_controller import Pace, Step, View, Write
 from handloop_sandbox.cluster.dirty_keys import DirtyKeys
 from handloop_sandbox.cluster.events import ComponentEventRecorder
-from handloop_sandbox.cluster.workloads import is_deleting
+from handloop_sandbox.cluster.workloads import finalizers_of, is_deleting, without_finalizer
 from handloop_sandbox.storage.owner_references import references, with_references, without_owners
 from handloop_sandbox.storage.stored import Change, ChangeType, Object
 from handloop_sandbox.wire.resource import GroupResource
@@ -92,7 +92,7 @@ class GarbageCollector:
             yield from (_place(*dependent) for dependent in dependents)
             yield from _waiting_owners(view, obj)
             return
-        if is_deleting(obj) and {FOREGROUND, ORPHAN} & set(_finalizers(obj)):
+        if is_deleting(obj) and {FOREGROUND, ORPHAN} & set(finalizers_of(obj)):
             yield _Place(change.group_resource, change.namespace, change.name)
         before = references(change.old.object) if change.old else []
         if references(obj) != before:
@@ -143,16 +143,16 @@ class GarbageCollector:
         """For an owner that is being deleted: release its dependents, or wait for them."""
         uid = obj["metadata"]["uid"]
         dependents = view.state.by_owner(uid)
-        if ORPHAN in _finalizers(obj):
+        if ORPHAN in finalizers_of(obj):
             freed = [
                 Write.of("update", collection, without_owners(child, {uid}))
                 for collection, child in dependents
             ]
-            return [*freed, Write.of("update", place.group_resource, _without_finalizer(obj, ORPHAN))]
-        if FOREGROUND not in _finalizers(obj):
+            return [*freed, Write.of("update", place.group_resource, without_finalizer(obj, ORPHAN))]
+        if FOREGROUND not in finalizers_of(obj):
             return []
         if not any(_blocks(child, uid) for _, child in dependents):
-            return [Write.of("update", place.group_resource, _without_finalizer(obj, FOREGROUND))]
+            return [Write.of("update", place.group_resource, without_finalizer(obj, FOREGROUND))]
         for child in dependents:
             if not is_deleting(child[1]):
                 self._dirty.mark(_place(*child), now)
@@ -187,13 +187,8 @@ def _invalid_namespace(owner: dict[str, Any], namespace: str) -> str:
     return f'ownerRef [{coordinates}] does not exist in namespace "{namespace}"'
 
 
-def _finalizers(obj: Object) -> list[str]:
-    finalizers: list[str] = obj["metadata"].get("finalizers") or []
-    return finalizers
-
-
 def _waits_for_dependents(obj: Object) -> bool:
-    return is_deleting(obj) and FOREGROUND in _finalizers(obj)
+    return is_deleting(obj) and FOREGROUND in finalizers_of(obj)
 
 
 def _waiting_owners(view: View, obj: Object) -> Iterator[_Place]:
@@ -208,9 +203,9 @@ def _blocks(obj: Object, uid: str) -> bool:
 
 
 def _policy(obj: Object) -> str:
-    if ORPHAN in _finalizers(obj):
+    if ORPHAN in finalizers_of(obj):
         return "Orphan"
-    return "Foreground" if FOREGROUND in _finalizers(obj) else "Background"
+    return "Foreground" if FOREGROUND in finalizers_of(obj) else "Background"
 
 
 def _unblock(place: _Place, obj: Object, dependents: Sequence[tuple[GroupResource, Object]]) -> list[Write]:
@@ -219,9 +214,3 @@ def _unblock(place: _Place, obj: Object, dependents: Sequence[tuple[GroupResourc
         return []
     owners = [{**owner, "blockOwnerDeletion": False} for owner in references(obj)]
     return [Write.of("update", place.group_resource, with_references(obj, owners))]
-
-
-def _without_finalizer(obj: Object, name: str) -> Object:
-    metadata = {key: value for key, value in obj["metadata"].items() if key != "finalizers"}
-    left = [finalizer for finalizer in _finalizers(obj) if finalizer != name]
-    return {**obj, "metadata": {**metadata, "finalizers": left} if left else metadata}

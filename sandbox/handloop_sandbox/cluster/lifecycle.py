@@ -18,6 +18,7 @@ from handloop_sandbox.cluster.pod_simulation import PodSimulation
 from handloop_sandbox.cluster.replica_sets import ReplicaSetController
 from handloop_sandbox.cluster.resource_quotas import ResourceQuotaController
 from handloop_sandbox.cluster.scheduler import Scheduler
+from handloop_sandbox.cluster.storage_protection import StorageProtectionController
 
 
 def default_controllers(
@@ -43,4 +44,5 @@ def default_controllers(
         EndpointSliceController(pace),
         DisruptionController(pace),
         ResourceQuotaController(pace),
+        StorageProtectionController(pace),
     )

@@ -23,6 +23,19 @@ def is_deleting(obj: Object) -> bool:
     return bool(obj["metadata"].get("deletionTimestamp"))
 
 
+def finalizers_of(obj: Object) -> list[str]:
+    """The finalizers of an object."""
+    finalizers: list[str] = obj["metadata"].get("finalizers") or []
+    return finalizers
+
+
+def without_finalizer(obj: Object, name: str) -> Object:
+    """A copy of an object without a finalizer; none left = the field is left out."""
+    metadata = {key: value for key, value in obj["metadata"].items() if key != "finalizers"}
+    left = [finalizer for finalizer in finalizers_of(obj) if finalizer != name]
+    return {**obj, "metadata": {**metadata, "finalizers": left} if left else metadata}
+
+
 def spec_replicas(obj: Object) -> int:
     """How many replicas are wanted; 1 when the field is absent."""
     wanted = obj["spec"].get("replicas")

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from handloop.apis.quantity import parse_quantity
 from handloop_sandbox.cluster.cluster_controller import new_name
+from handloop_sandbox.cluster.storage_protection import CLAIMS, PROTECTIONS, VOLUMES
 from handloop_sandbox.kinds import typed
 from handloop_sandbox.requests.call import Call, shallow_metadata
 from handloop_sandbox.storage.stored import Object
@@ -195,13 +196,13 @@ def _limit_range(call: Call, obj: Object) -> Object:
 
 def _claim(call: Call, obj: Object) -> Object:
     del call
-    return with_finalizer(with_status(obj, phase="Pending"), "kubernetes.io/pvc-protection")
+    return with_finalizer(with_status(obj, phase="Pending"), PROTECTIONS[CLAIMS])
 
 
 def _volume(call: Call, obj: Object) -> Object:
     changed_at = go_time.from_unix(call.context.now)
     obj = with_status(obj, phase="Pending", lastPhaseTransitionTime=changed_at)
-    return with_finalizer(obj, "kubernetes.io/pv-protection")
+    return with_finalizer(obj, PROTECTIONS[VOLUMES])
 
 
 def _daemon_set(call: Call, obj: Object) -> Object:
@@ -254,8 +255,8 @@ _BY_KIND: Final[dict[GroupResource, Prepare]] = {
     GroupResource("", "limitranges"): _limit_range,
     GroupResource("", "namespaces"): _namespace,
     GroupResource("", "nodes"): _node,
-    GroupResource("", "persistentvolumeclaims"): _claim,
-    GroupResource("", "persistentvolumes"): _volume,
+    CLAIMS: _claim,
+    VOLUMES: _volume,
     GroupResource("", "pods"): _pod,
     GroupResource("", "services"): service_addresses.allocated,
     GroupResource("apiextensions.k8s.io", "customresourcedefinitions"): _definition,

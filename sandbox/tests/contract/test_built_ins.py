@@ -159,6 +159,26 @@ def test_pods_are_admitted_and_terminate_gracefully(server: APIServer, base: str
     server.eventually(f"{base}/pods/p", lambda answer: answer.status == 404)
 
 
+def test_a_claim_goes_once_no_pod_on_a_node_has_it(server: APIServer, base: str) -> None:
+    """A pod that has finished still has it; a claim without a pod goes at once."""
+    _wait_for_the_account(server, base)
+    claims, spec = f"{base}/persistentvolumeclaims", {"accessModes": ["ReadWriteOnce"]}
+    for name in ("used", "unused"):
+        claim = {"metadata": {"name": name}, "spec": {**spec, "resources": {"requests": {"storage": "1Gi"}}}}
+        assert server.create(claims, claim).status == 201
+    volume = {"name": "v", "persistentVolumeClaim": {"claimName": "used"}}
+    containers = [{"name": "c", "image": "example.com/i:1"}]
+    pod = {"nodeName": "nowhere", "volumes": [volume], "containers": containers}
+    server.create(f"{base}/pods", {"metadata": {"name": "p"}, "spec": pod})
+    assert server.patch(f"{base}/pods/p/status", {"status": {"phase": "Succeeded"}}).status == 200
+    for name in ("used", "unused"):
+        assert server.delete(f"{claims}/{name}").status == 200
+    server.eventually(f"{claims}/unused", lambda answer: answer.status == 404)
+    assert server.get(f"{claims}/used").body["metadata"]["finalizers"] == ["kubernetes.io/pvc-protection"]
+    server.delete(f"{base}/pods/p?gracePeriodSeconds=0")
+    server.eventually(f"{claims}/used", lambda answer: answer.status == 404)
+
+
 def test_pods_are_bound_once(server: APIServer, base: str) -> None:
     """A second binding of a pod is 409 and names its node."""
     _wait_for_the_account(server, base)

@@ -8,12 +8,18 @@ from pathlib import Path
 
 import pytest
 
+from handloop import Context, FrozenMap, Kind, Manager, controller_for
 from handloop.controller.foo.runnable import add_plain_foo
-from handloop.testing.explore import explorer
+from handloop.kinds.core_v1 import (
+    PersistentVolumeClaim,
+    PersistentVolumeClaimSpec,
+    VolumeResourceRequirements,
+)
+from handloop.testing.explore import Workload, explorer
 from handloop.testing.explore.explorer import run_plans
 from handloop.testing.explore.plan import Plan
 from handloop.testing.explore.report import Report
-from handloop.testing.explore.workload import applied, deleted, invariant
+from handloop.testing.explore.workload import applied, deleted, invariant, settled
 from support.builders.workloads import FOO, foo_workload
 
 STORM = "1:silent"
@@ -73,6 +79,29 @@ def test_a_line_that_is_no_plan_is_refused() -> None:
     """Before anything is played of it."""
     with pytest.raises(ValueError, match="is no plan"):
         run_plans(foo_workload(), replay="nonsense")
+
+
+class Disk(Kind, group="example.org", version="v1"):
+    """What owns a claim."""
+
+
+def test_an_owned_claim_is_gone_in_the_end() -> None:
+    """It is protected while it is in use, and nobody uses it."""
+
+    def keep_claim(disk: Disk, context: Context) -> None:
+        spec = PersistentVolumeClaimSpec(
+            access_modes=("ReadWriteOnce",),
+            resources=VolumeResourceRequirements(requests=FrozenMap({"storage": "1Gi"})),
+        )
+        context.apply(PersistentVolumeClaim.named(disk, spec=spec), owner=disk)
+
+    def set_up(manager: Manager) -> None:
+        builder = controller_for(manager, "disks").for_(Disk).owns(PersistentVolumeClaim)
+        builder.writes(PersistentVolumeClaim, "create", "patch").complete(keep_claim)
+
+    disk = {"apiVersion": "example.org/v1", "kind": "Disk", "metadata": {"name": "a"}}
+    steps = [applied(disk), settled(), deleted(disk)]
+    run_plans(Workload(set_up, steps), plans=20).check()
 
 
 def left() -> tuple[int, int, int]:

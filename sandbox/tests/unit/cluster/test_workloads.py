@@ -10,6 +10,7 @@ from handloop_sandbox.cluster.workloads import (
     PODS,
     REPLICA_SETS,
     condition,
+    finalizers_of,
     is_deleting,
     is_pod_active,
     is_pod_finished,
@@ -17,6 +18,7 @@ from handloop_sandbox.cluster.workloads import (
     lineage,
     spec_replicas,
     status_count,
+    without_finalizer,
 )
 from handloop_sandbox.storage.store import Store
 from handloop_sandbox.storage.stored import Object
@@ -111,3 +113,13 @@ def test_a_circle_ends(store: Store) -> None:
     _stored(store, _FOOS, "x", "y")
     _stored(store, _FOOS, "y", "x")
     assert len(_names(store, _stored(store, PODS, "pod", "x"))) == MAX_GENERATIONS
+
+
+def test_the_last_finalizer_takes_the_field_along() -> None:
+    """The others stay in their order, and the object in hand as it is."""
+    obj = {"metadata": {"name": "p", "finalizers": ["a/x", "a/y", "a/z"]}}
+    assert finalizers_of(without_finalizer(obj, "a/y")) == ["a/x", "a/z"]
+    assert finalizers_of(obj) == ["a/x", "a/y", "a/z"]
+    one = {"metadata": {"name": "p", "finalizers": ["a/x"]}}
+    assert without_finalizer(one, "a/x") == {"metadata": {"name": "p"}}
+    assert finalizers_of({"metadata": {"name": "p"}}) == []

@@ -1,0 +1,65 @@
+"""
+The protection of storage in use: a deleted claim stays while a pod has it, a deleted volume while bound.
+
+A pod has its claims from the time it is bound to a node until it is gone, also when it has finished.
+Follows: kubernetes pkg/controller/volume/pvcprotection and pvprotection. Differs: a finalizer that a client
+took off is not put back; claims of ephemeral volumes, which nothing makes, are not looked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from handloop_sandbox.cluster.cluster_controller import KeyedController, View, Write
+from handloop_sandbox.cluster.workloads import PODS, finalizers_of, is_deleting, without_finalizer
+from handloop_sandbox.storage.stored import Change, ChangeType, Object
+from handloop_sandbox.wire.resource import GroupResource
+
+CLAIMS: Final = GroupResource("", "persistentvolumeclaims")
+VOLUMES: Final = GroupResource("", "persistentvolumes")
+PROTECTIONS: Final = {CLAIMS: "kubernetes.io/pvc-protection", VOLUMES: "kubernetes.io/pv-protection"}
+"""The finalizer of each collection."""
+
+_REACTION_SECONDS = 0.05
+_Key = tuple[GroupResource, str, str]
+
+
+class StorageProtectionController(KeyedController[_Key]):
+    """Looks at what is being deleted, and at the claims of pods that are gone."""
+
+    interests: frozenset[GroupResource] | None = frozenset({CLAIMS, VOLUMES, PODS})
+
+    def _observe(self, view: View, change: Change, now: float) -> None:
+        del view
+        due = now + self._pace.seconds(_REACTION_SECONDS)
+        if change.group_resource != PODS:
+            self._dirty.mark((change.group_resource, change.namespace, change.name), due)
+        elif change.type is ChangeType.DELETED:
+            for claim in _claims_of(change.new.object):
+                self._dirty.mark((CLAIMS, change.namespace, claim), due)
+
+    def _sync(self, view: View, key: _Key, now: float) -> list[Write]:
+        del now
+        obj, finalizer = view.state.get(*key), PROTECTIONS[key[0]]
+        if obj is None or not is_deleting(obj) or finalizer not in finalizers_of(obj):
+            return []
+        if _is_used(view, key, obj):
+            return []
+        return [Write.of("update", key[0], without_finalizer(obj, finalizer))]
+
+
+def _is_used(view: View, key: _Key, obj: Object) -> bool:
+    group_resource, namespace, name = key
+    if group_resource == VOLUMES:
+        return bool((obj.get("status") or {}).get("phase") == "Bound")
+    pods = view.state.list(PODS, namespace)
+    return any(pod["spec"].get("nodeName") and name in _claims_of(pod) for pod in pods)
+
+
+def _claims_of(pod: Object) -> Iterator[str]:
+    """The names of the claims that a pod's volumes name."""
+    for volume in pod["spec"].get("volumes") or ():
+        claim = volume.get("persistentVolumeClaim")
+        if claim:
+            yield claim["claimName"]
