@@ -9,7 +9,7 @@ DEPLOYED := build/deploy
 INSTALL := tools/install.sh $(BIN)/python
 
 .DEFAULT_GOAL := help
-.PHONY: help venv install-dev run walkthrough sandbox test test-nightly show coverage compile-tests pictures recordings docs lint format bench manifests lock audit distributions size clean
+.PHONY: help venv install-dev run walkthrough sandbox test test-nightly explore show coverage compile-tests pictures recordings docs lint format bench manifests lock audit distributions size clean
 .PHONY: bundle image build-installer install uninstall deploy undeploy e2e e2e-local e2e-examples soak
 
 help: ## print this menu
@@ -45,7 +45,7 @@ test: install-dev ## run every test; if TEST_KUBECONFIG is set, also against tha
 test-nightly: install-dev ## the same at length: pairs of faults, a hundred plans of faults, new examples of properties
 	FAULT_SEEDS=100 IDLE_MYAPPS=50 $(PYTEST) -m '' --hypothesis-profile=new-examples $(PYTEST_ARGS)
 
-explore: install-dev ## play PLANS=6000 plans of faults of our controllers and examples, on all processors: 5 minutes on two
+explore: install-dev ## play PLANS=6000 plans of faults of our controllers and examples, on all processors: 3 minutes on two
 	EXPLORED_PLANS=$(PLANS) $(PYTEST) -n0 -m nightly -rP -k pairs_triples tests/testing/explore/test_our_own.py $(PYTEST_ARGS)
 
 show: install-dev ## run what shows a guarantee or a fault of the docs: ROW=G07, ROW=A08

@@ -65,12 +65,15 @@ class Exploration:
         """
         Play the plans.
 
-        Raises: AssertionError with the report's text, and for each plan that failed the line that replays it.
+        Raises: AssertionError with the report's text, and for each plan that failed the line that replays it;
+        KeyboardInterrupt, if none failed before Ctrl-C.
         """
         __tracebackhide__ = True
         report = self.report()
         if report.failures:
             raise AssertionError(report.text(self._command, "--explore-replay"))
+        if report.is_interrupted:
+            raise KeyboardInterrupt
 
     def __call__(self, test: Callable[..., object]) -> Callable[..., None]:
         """

@@ -43,3 +43,13 @@ def test_a_test_without_a_cluster_is_no_invariant() -> None:
 
     with pytest.raises(TypeError, match=r"def nothing\(cluster\)"):
         explore(WORKLOAD)(nothing)
+
+
+def test_an_interrupted_exploration_is_no_success() -> None:
+    """Else pytest would go on after Ctrl-C, as if all plans had been played."""
+
+    def interrupt(_: object) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        explore(WORKLOAD, plans=2, progress=interrupt).check()
