@@ -1,0 +1,79 @@
+"""How the work of a program is split among its replicas: into how many slots, by what, in which rhythm."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass, replace
+from os import environ
+from typing import Final, Literal, get_args
+
+from handloop.controller.runtime.election.durations import (
+    LEASE_DURATION_SECONDS,
+    RENEW_DEADLINE_SECONDS,
+    RETRY_PERIOD_SECONDS,
+    validate_durations,
+)
+from handloop.controller.runtime.election.election import LeaseTerms, lease_terms
+
+By = Literal["namespace", "uid"]
+
+MAX_SLOTS: Final = 256
+SETTLE_SECONDS: Final = 30.0
+_LEASE_NAME: Final = re.compile(r"(.+/)?[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+"""A name that is a label's value, too: the members find each other by it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shards:
+    """
+    A number of slots, of which each replica of a program has some.
+
+    Fields: by is what an object's slot follows from: its namespace, or its UID. lease is `namespace/name`, in
+    a pod also the name alone, "" = named after the program; the Leases of slots and members begin with it.
+    The durations are those of each Lease, see LeaderElectionConfig. settle_seconds is how long the members
+    stay the same before slots move for the sake of balance; a slot that nobody has moves at once.
+    All replicas need the same count and by. A replica renews one Lease per slot that it has.
+    """
+
+    count: int
+    by: By = "namespace"
+    _: KW_ONLY
+    lease: str = ""
+    lease_duration_seconds: float = LEASE_DURATION_SECONDS
+    renew_deadline_seconds: float = RENEW_DEADLINE_SECONDS
+    retry_period_seconds: float = RETRY_PERIOD_SECONDS
+    settle_seconds: float = SETTLE_SECONDS
+
+    def __post_init__(self) -> None:
+        """Raises: ValueError for the first rule that is broken."""
+        if not 1 <= self.count <= MAX_SLOTS:
+            raise ValueError(f"shards: count is 1 to {MAX_SLOTS}, not {self.count}")
+        if self.by not in get_args(By):
+            raise ValueError(f'shards: by is "namespace" or "uid", not {self.by!r}')
+        if self.settle_seconds < 0:
+            raise ValueError(f"shards: settle_seconds is 0 or more, not {self.settle_seconds:g}")
+        if self.lease and not _LEASE_NAME.fullmatch(self.lease):
+            raise ValueError(
+                f'shards: the lease "{self.lease}" needs a name of 1 to 63 small letters, digits and dashes'
+            )
+        validate_durations(
+            self.lease_duration_seconds, self.renew_deadline_seconds, self.retry_period_seconds
+        )
+
+    def __str__(self) -> str:
+        return f"{self.count} slots by {self.by}"
+
+    def terms(self, program: str, environment: Mapping[str, str] = environ) -> LeaseTerms:
+        """
+        Namespace, beginning of the names, and durations of the Leases.
+
+        Args: program is the name that they begin with if lease is "".
+        Raises: ValueError outside a pod, when lease names no namespace.
+        """
+        return replace(
+            lease_terms(self.lease or program, environment),
+            lease_duration_seconds=self.lease_duration_seconds,
+            renew_deadline_seconds=self.renew_deadline_seconds,
+            retry_period_seconds=self.retry_period_seconds,
+        )
