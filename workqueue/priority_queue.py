@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections import Counter, OrderedDict
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable
 from itertools import islice
 from typing import Final, Generic, Self, TypeVar
 
@@ -50,12 +50,15 @@ class PriorityOrder(Generic[T]):
     before it leaves within (m + 1) * (max_overtakes + 1) pops, with any later adds.
 
     State, guarded by the lock of the queue:
-      _levels       per priority the items that wait, oldest push first; none is empty
+      waiting       the items that wait -> priority, oldest push first; read it, and change it by the methods
+      _priority     that of all waiting items, while there are no _levels
+      _levels       per priority the items that wait, oldest push first; none is empty. There are none until
+                    items wait with two priorities at once, and none again once nothing waits
       _priorities   the keys of _levels, ascending
-      _waiting      the items that wait -> priority, oldest push first
       _overtakes    pops since the oldest item was taken, each of which overtook it
 
-    Cost: a push or pop is O(1) in items; a priority that comes or goes is O(priorities).
+    Cost: a push or pop is O(1) in items; a priority that comes or goes is O(priorities). The first push of a
+    second priority is O(items), at most once for the pushes since nothing waited.
     """
 
     def __init__(self, *, max_overtakes: int = 9) -> None:
@@ -64,39 +67,30 @@ class PriorityOrder(Generic[T]):
 
         Args: max_overtakes, at least 0; 9 leaves the low priorities every tenth pop under constant pressure.
         """
+        self.waiting: Final[OrderedDict[T, int]] = OrderedDict()
         self._max_overtakes = max_overtakes
+        self._priority = DEFAULT_PRIORITY
         self._levels: dict[int, OrderedDict[T, None]] = {}
         self._priorities: list[int] = []
-        self._waiting: OrderedDict[T, int] = OrderedDict()
         self._overtakes = 0
-
-    def __len__(self) -> int:
-        """How many items wait."""
-        return len(self._waiting)
-
-    def __contains__(self, item: T) -> bool:
-        """Whether item waits."""
-        return item in self._waiting
-
-    def __iter__(self) -> Iterator[T]:
-        """The items, oldest push first."""
-        return iter(self._waiting)
 
     def push(self, item: T, priority: int) -> None:
         """Put an item that does not wait at the end of its level."""
-        if priority not in self._levels:
-            self._levels[priority] = OrderedDict()
-            insort(self._priorities, priority)
-        self._levels[priority][item] = None
-        # a key that is there keeps its place: an item that rises keeps its age
-        self._waiting[item] = priority
+        if not self.waiting:
+            self._priority = priority
+        elif self._levels or priority != self._priority:
+            self._enter_level(item, priority)
+        self.waiting[item] = priority
 
     def rise(self, item: T, priority: int) -> None:
         """Give an item that waits at least that priority: it may go to the end of a higher level."""
-        current = self._waiting[item]
+        current = self.waiting[item]
         if priority > current:
+            # in this order: without levels the item enters both
+            self._enter_level(item, priority)
             self._leave_level(item, current)
-            self.push(item, priority)
+            # a key that is there keeps its place: the item keeps its age
+            self.waiting[item] = priority
 
     def pop(self) -> tuple[T, int]:
         """
@@ -104,19 +98,33 @@ class PriorityOrder(Generic[T]):
 
         Returns: the item and its priority.
         """
+        if not self._levels:
+            self._overtakes = 0
+            return self.waiting.popitem(last=False)
         item = next(iter(self._levels[self._priorities[-1]]))
-        oldest = next(iter(self._waiting))
+        oldest = next(iter(self.waiting))
         if item == oldest or self._overtakes >= self._max_overtakes:
             item, self._overtakes = oldest, 0
         else:
             self._overtakes += 1
-        priority = self._waiting.pop(item)
+        priority = self.waiting.pop(item)
         self._leave_level(item, priority)
         return item, priority
 
     def depths(self) -> dict[int, int]:
         """How many items wait per priority."""
+        if self.waiting and not self._levels:
+            return {self._priority: len(self.waiting)}
         return {priority: len(level) for priority, level in self._levels.items()}
+
+    def _enter_level(self, item: T, priority: int) -> None:
+        if not self._levels:
+            self._levels[self._priority] = OrderedDict.fromkeys(self.waiting)
+            self._priorities.append(self._priority)
+        if priority not in self._levels:
+            self._levels[priority] = OrderedDict()
+            insort(self._priorities, priority)
+        self._levels[priority][item] = None
 
     def _leave_level(self, item: T, priority: int) -> None:
         level = self._levels[priority]
@@ -134,16 +142,18 @@ class PriorityQueue(Generic[T]):
     out, so that a failed item of the initial list does not overtake the others.
 
     State, all guarded by `_lock` (rank 80):
-      _container      the items that wait for a worker; none of them is in flight, scheduled or readded
+      _order          which of the items that wait for a worker comes next
+      _container      those items; none of them is in flight, scheduled or readded
       _schedule       the items that wait for their time; none of them is readded
       _delayed        the items of the schedule -> the priority with which they will wait
       _in_flight      item -> the priority with which it was handed out
       _readded        item in flight -> the priority with which done() pushes it
+      _getters        getters blocked in wait(), also those woken but still without the lock
       _shutting_down  never goes back to False
       _drain          whether drainers keep waiting
 
-    No wake-up is lost: each push notifies a getter, under the lock under which a getter found the container
-    empty. A getter that is interrupted passes its wake-up on.
+    No wake-up is lost: each push notifies a getter if one waits, under the lock under which a getter found
+    the container empty. A getter that is interrupted passes its wake-up on.
 
     Threads: any, except that a `done` belongs to the worker that holds the item. `delaying-<queue>` adds the
     items of the schedule when they are due.
@@ -170,11 +180,14 @@ class PriorityQueue(Generic[T]):
         self._release = self._lock.release
         self._item_ready = condition_over(self._lock)
         self._drained = condition_over(self._lock)
-        self._container: PriorityOrder[T] = PriorityOrder() if order is None else order
+        self._order: PriorityOrder[T] = PriorityOrder() if order is None else order
+        # looked at directly: a method call less for each add and get
+        self._container = self._order.waiting
         self._schedule: Schedule[T] = Schedule(self._lock, self._add_due_locked, name=name, seams=seams)
         self._delayed: dict[T, int] = {}
         self._in_flight: dict[T, int] = {}
         self._readded: dict[T, int] = {}
+        self._getters = 0
         self._shutting_down = False
         self._drain = False
         self._metrics: QueueMetrics | None = None
@@ -258,7 +271,7 @@ class PriorityQueue(Generic[T]):
                 if self._shutting_down:
                     raise ShutDown
                 self._wait_for_item_locked()
-            item, self._in_flight[item] = self._container.pop()
+            item, self._in_flight[item] = self._order.pop()
             if TRACE.on:
                 TRACE.tell(8, self.name, item, waiting=len(self._container), working=len(self._in_flight))
             if self._metrics is not None:
@@ -296,7 +309,7 @@ class PriorityQueue(Generic[T]):
     def depths(self) -> dict[int, int]:
         """How many items need work per priority, those included that were added again while in flight."""
         with self._lock:
-            depths = Counter(self._container.depths())
+            depths = Counter(self._order.depths())
             depths.update(self._readded.values())
             return dict(depths)
 
@@ -368,7 +381,7 @@ class PriorityQueue(Generic[T]):
     def _join_locked(self, item: T, priority: int) -> bool:
         """Whether item needs work already; if it does, it has at least that priority now."""
         if item in self._container:
-            self._container.rise(item, priority)
+            self._order.rise(item, priority)
         elif item in self._readded:
             self._readded[item] = max(priority, self._readded[item])
         else:
@@ -376,8 +389,9 @@ class PriorityQueue(Generic[T]):
         return True
 
     def _push_locked(self, item: T, priority: int) -> None:
-        self._container.push(item, priority)
-        self._item_ready.notify()
+        self._order.push(item, priority)
+        if self._getters:
+            self._item_ready.notify()
 
     def _add_due_locked(self, items: list[T]) -> None:
         """Loop thread: the time of items has come."""
@@ -385,12 +399,15 @@ class PriorityQueue(Generic[T]):
             self._add_locked(item, self._delayed.pop(item))
 
     def _wait_for_item_locked(self) -> None:
+        self._getters += 1
         try:
             self._item_ready.wait()
         except BaseException:
             # interrupted after a wake-up: hand it to another getter
             self._item_ready.notify()
             raise
+        finally:
+            self._getters -= 1
 
     def _shut_down(self, *, drain: bool) -> None:
         with self._lock:

@@ -10,7 +10,7 @@ from handloop.workqueue.priority_queue import LOW_PRIORITY, PriorityOrder
 
 
 def pop_all(order: PriorityOrder[str]) -> list[str]:
-    return [order.pop()[0] for _ in range(len(order))]
+    return [order.pop()[0] for _ in range(len(order.waiting))]
 
 
 def test_higher_priorities_first_and_first_in_first_out_within_one() -> None:
@@ -89,7 +89,7 @@ def test_no_item_waits_longer_than_the_bound(max_overtakes: int, backlog: list[i
     for pops in range(1, len(backlog) * (max_overtakes + 1) + 1):
         for n in range(rng.randrange(3)):
             order.push(f"new-{pops}-{n}", rng.randrange(-2, 10))
-        if len(order):
+        if order.waiting:
             left[order.pop()[0]] = pops
 
     for n in range(len(backlog)):
@@ -105,14 +105,14 @@ def test_nothing_is_lost_or_doubled(seed: int) -> None:
     for _ in range(300):
         item = rng.choice("abcdefgh")
         if rng.random() < 0.6:
-            if item in order:
+            if item in order.waiting:
                 order.rise(item, rng.randrange(-2, 3))
             else:
                 order.push(item, rng.randrange(-2, 3))
                 waiting.add(item)
         elif waiting:
             waiting.remove(order.pop()[0])
-        assert {*order} == waiting
-        assert len(order) == len(waiting) == sum(order.depths().values())
+        assert {*order.waiting} == waiting
+        assert len(order.waiting) == len(waiting) == sum(order.depths().values())
 
     assert set(pop_all(order)) == waiting

@@ -302,7 +302,7 @@ const ACTS = {
   back: () => { hold(); back(); },
   next: () => { hold(); advance(); },
   first: () => { hold(); seek(dropped); },
-  last: () => { hold(); seek(Infinity); },
+  last: () => { hold(); seek(Infinity, true); },
   live: () => { live = !live; playing = true; seek(at); },
   before: () => director.go(director.scene - 1),
   on: () => director.go(director.scene + 1),
