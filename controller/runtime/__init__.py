@@ -1,13 +1,15 @@
 """
 The runtime for controllers, as controller-runtime has it. It knows no example and no program.
 
-    manager, builder, runnable, signals      a process's controllers: put together, started, stopped
+    manager, lifetime, runnable, signals     a process's controllers: started, stopped
+    builder, controller_spec, assembly       a controller put together from a few words
     process_services, servers, collector     what a process has besides: connections, pages, memory
     controller, reconcile_queue, reporting   one controller: its workers, its queue, its reports
     reconcile, reconciler, context           what an author writes, gets and returns
     informer_source, predicates              from watch events to names
     external_source                          from news of elsewhere to names
-    caches, multi_namespace_informer         the informers of a process
+    caches, cache_wait                       the informers of a process, and waiting for them
+    multi_namespace_informer                 those of one kind, seen as one
     controller_caches, referred_objects      those of them that one controller reads
     namespace_fence                          no write into a namespace that is watched no longer
     own_writes, owner_recheck                guards against old caches

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextvars import ContextVar
 from functools import partial
 from typing import Any, Final, TypeVar
 
@@ -27,7 +26,7 @@ from handloop.controller.runtime.multi_namespace_informer import (
     failing,
 )
 from handloop.controller.runtime.rbac.access import FOLLOWING_NAMESPACES, Access
-from handloop.controller.runtime.reconcile import Deadline, ReconcileError
+from handloop.controller.runtime.reconcile import Deadline
 from handloop.informers.factory import ResourceSource, SharedInformerFactory
 from handloop.informers.handlers import ResourceEventHandlerFuncs
 from handloop.informers.informer_options import DEFAULT_OPTIONS, InformerOptions
@@ -37,7 +36,6 @@ from handloop.informers.progress import SyncProgress
 from handloop.informers.selection import EVERYTHING, Selection
 from handloop.informers.shared_informer import SharedIndexInformer
 from handloop.informers.sync import SYNC_POLL_SECONDS
-from handloop.seams.clock import REAL_CLOCK, Clock
 from handloop.seams.locks import new_lock
 from handloop.seams.logs import get_logger
 from handloop.seams.seams import REAL_SEAMS, Seams
@@ -57,50 +55,6 @@ WARM_UP_SECONDS: Final = 60.0
 
 FRESH_SECONDS: Final = 120.0
 """By how much a ready process's caches may lag: a rolling restart of API servers takes less."""
-
-Troubles = Callable[[], Sequence[str]]
-"""The obstacles to filled caches, in words; empty once the caches are filled."""
-
-
-READER: Final[ContextVar[str]] = ContextVar("READER", default="")
-"""
-Whose thread reads a cache that is not filled. A "runnable" waits. A "reconcile" waits, too, but not while the
-first list fails: other names need the worker. All others, such as handlers, get the objects that are there.
-"""
-
-
-class CacheSyncTimeoutError(ReconcileError):
-    """Caches were not filled in time; troubles name the kinds and the last errors."""
-
-    def __init__(self, waiting: str, seconds: float, troubles: Sequence[str]) -> None:
-        text = "; ".join(troubles)
-        super().__init__(f"{waiting}: timed out after {seconds:g}s waiting for caches to sync: {text}")
-        self.troubles = tuple(troubles)
-
-
-def wait_for_caches(
-    waiting: str,
-    troubles: Troubles,
-    stop: threading.Event,
-    *,
-    timeout_seconds: float,
-    clock: Clock = REAL_CLOCK,
-) -> bool:
-    """
-    Wait until there are no troubles.
-
-    Args: waiting names the waiting component, for the error; timeout_seconds may be infinite.
-    Returns: False when stop was set first.
-    Raises: CacheSyncTimeoutError.
-    Blocks: until then.
-    """
-    began_at = clock.now()
-    while left := troubles():
-        if clock.now() - began_at >= timeout_seconds:
-            raise CacheSyncTimeoutError(waiting, timeout_seconds, left)
-        if clock.sleep(SYNC_POLL_SECONDS, stop):
-            return False
-    return not stop.is_set()
 
 
 class Caches:

@@ -22,7 +22,7 @@ from typing import Any, Final, NamedTuple, Protocol
 import structlog
 
 from handloop.client.errors import TransportError, seconds_asked_for
-from handloop.controller.runtime.caches import READER, wait_for_caches
+from handloop.controller.runtime.cache_wait import READER, wait_for_caches
 from handloop.controller.runtime.context import Context
 from handloop.controller.runtime.metrics.controller_metrics import ControllerMetrics, ControllerOwnWrites
 from handloop.controller.runtime.own_writes import OWN_WRITE_TIMEOUT_SECONDS

@@ -1,12 +1,7 @@
 """
-The parts that the controllers of one process share, started and stopped in order.
+The parts that the controllers of one process share.
 
-    start:  caches --> (leader election) --> controllers
-    stop:   controllers --> (the lease) --> caches --> Events
-
-Each controller waits for its own caches: a controller whose CRD is missing keeps no other from working. With
-leader election the caches are filled first, so that a standby that comes to lead can act at once. A cache in
-trouble is not waited for.
+Each controller waits for its own caches: a controller whose CRD is missing keeps no other from working.
 Follows: controller-runtime pkg/manager, differs: a failing controller ends the process in order.
 """
 
@@ -28,7 +23,8 @@ from handloop.apis.meta import Kind
 from handloop.client.auth.in_cluster import SERVICE_ACCOUNT, in_cluster_possible
 from handloop.client.config import ClientConfig, load_config
 from handloop.client.resource_client import Client
-from handloop.controller.runtime.caches import READER, Caches, wait_for_caches
+from handloop.controller.runtime.cache_wait import FirstReads
+from handloop.controller.runtime.caches import Caches
 from handloop.controller.runtime.controller import DEFAULT_CONTROLLER_OPTIONS, ControllerOptions
 from handloop.controller.runtime.election.candidacy import ElectionStatistics
 from handloop.controller.runtime.election.config import LeaderElectionConfig
@@ -42,6 +38,7 @@ from handloop.controller.runtime.election.leader_election import (
 from handloop.controller.runtime.election.write_fence import WriteFence
 from handloop.controller.runtime.events.recorder import EventRecorder
 from handloop.controller.runtime.events.recorders import Recorders
+from handloop.controller.runtime.lifetime import Lifetime
 from handloop.controller.runtime.metrics.controller_metrics import (
     OwnWriteMetrics,
     ReconcileMetrics,
@@ -53,13 +50,7 @@ from handloop.controller.runtime.multi_namespace_informer import MultiNamespaceI
 from handloop.controller.runtime.namespace_fence import NamespaceFence
 from handloop.controller.runtime.process_services import ProcessServices
 from handloop.controller.runtime.rbac.access import Access, merged
-from handloop.controller.runtime.reconcile import CacheNotFilledError, Deadline, DeadlineExceededError
-from handloop.controller.runtime.runnable import (
-    Runnable,
-    RunnableGroup,
-    StopTimeoutError,
-    needs_leader_election,
-)
+from handloop.controller.runtime.runnable import Runnable
 from handloop.controller.runtime.servers import Pages
 from handloop.controller.runtime.serving.bind_address import parse_bind_address
 from handloop.controller.runtime.serving.health import Check
@@ -71,7 +62,6 @@ from handloop.informers.shared_informer import SharedIndexInformer
 from handloop.seams.locks import new_lock
 from handloop.seams.logs import get_logger
 from handloop.seams.seams import REAL_SEAMS, Seams
-from handloop.seams.threads import Joinable
 
 log = get_logger("manager")
 
@@ -79,12 +69,6 @@ T = TypeVar("T", bound=Kind)
 
 PATIENCE_SECONDS: Final = 2.0
 """How long a controller's request waits for a busy server; such a server asks for a second at first."""
-
-# for the lease, caches and Events, after shutdown_timeout_seconds, within which runnables end
-_GRACE_SECONDS: Final = 5.0
-# for caches, and for Events, even if runnables have used up the time: idle threads end in less; for runnables
-# beyond their time, as a controller itself logs the work that it leaves behind
-_LEAST_SECONDS: Final = 0.5
 
 
 class Manager:
@@ -96,11 +80,8 @@ class Manager:
     the candidate in the election, None without one.
 
     State, under _lock: _runnables, _access and _reconciled, complete before run; _begun, the names that are
-    still to be added; _ran, whether run was called; _stop, that of run; _failures, in their order: the first
-    is why run ends. _guarded is set by run before another thread reads it. Requests that wait, for the rate
-    limit or as the server asked, outlast a stop: _work_stop ends those of controllers that took too long or
-    lost the lease, _caches_stop the lists.
-    Threads: main runs `run`; `run-<name>` each runnable; `lease` renews; the health server calls the checks.
+    still to be added; _ran, whether run was called.
+    Threads: main runs `run`; those of Lifetime; the health server calls the checks.
     """
 
     def __init__(
@@ -129,12 +110,6 @@ class Manager:
             raise TypeError(f"seams is Seams(clock=...), and not {seams!r}")
         if controller_options.rate_limiter is not None:
             raise ValueError("a rate limiter is one controller's: pass it to with_options")
-        self._work_stop = threading.Event()
-        self._caches_stop = threading.Event()
-        fenced = client.wrap(partial(NamespaceFence, has_left=self._has_left))
-        self.client = fenced.until(self._work_stop, patience_seconds=PATIENCE_SECONDS).wrap(
-            partial(WriteFence, seconds_to_write=self.seconds_to_write)
-        )
         self.seams = seams
         self.controller_options = controller_options
         self.registry = registry = new_registry() if registry is None else registry
@@ -146,42 +121,52 @@ class Manager:
             ) from error
         self.reconcile_metrics = ReconcileMetrics(registry)
         self.own_write_metrics = OwnWriteMetrics(registry)
-        self._stop = threading.Event()
-        self._recorders = Recorders(fenced, seams=seams)
+        work_stop, caches_stop = threading.Event(), threading.Event()
+        self._first_reads = FirstReads(
+            timeout_seconds=controller_options.cache_sync_timeout_seconds, clock=seams.clock
+        )
         self._caches = Caches(
-            client.until(self._caches_stop),
+            client.until(caches_stop),
             namespaces=namespaces,
             options=replace(
                 informer_options,
                 metrics_provider=InformerMetricsProvider(registry),
                 reachability=client.reachability,
-                stop_poll_seconds=math.inf,  # _end stops each of them
-                hints=replace(
-                    informer_options.hints, nearest=client.until(self._caches_stop).discovery().nearest
-                ),
+                stop_poll_seconds=math.inf,  # the lifetime stops each of them
+                hints=replace(informer_options.hints, nearest=client.until(caches_stop).discovery().nearest),
             ),
-            fill=self._before_read,
+            fill=self._first_reads.before_read,
             seams=seams,
         )
         registry.register(CacheState(self.informers, seams.clock))
+        fenced = client.wrap(partial(NamespaceFence, has_left=self._caches.has_left))
+        self.client = fenced.until(work_stop, patience_seconds=PATIENCE_SECONDS).wrap(
+            partial(WriteFence, seconds_to_write=self.seconds_to_write)
+        )
+        self._recorders = Recorders(fenced, seams=seams)
         self._lock = new_lock("Manager._lock", 3)
         self._runnables: list[Runnable] = []
         self._begun: set[str] = set()
         self._access: list[Access] = [*self._caches.access()]
         self._reconciled: list[type[Kind]] = []
         self._ran = False
-        self._failures: list[BaseException] = []
-        self._leader_election: LeaderElectionConfig | None = None
+        self._lifetime = Lifetime(
+            self._caches,
+            self._recorders,
+            work_stop=work_stop,
+            caches_stop=caches_stop,
+            shutdown_timeout_seconds=controller_options.shutdown_timeout_seconds,
+            seams=seams,
+        )
         self.elector: LeaderElector | None = None
-        self._guarded = self._group(())
         self._services: ProcessServices | None = None
         if leader_election is not None:
             self.elect(leader_election)
 
     def __repr__(self) -> str:
         with self._lock:
-            names, ran, stopped = [each.name for each in self._runnables], self._ran, self._stop.is_set()
-        state = "stopped" if stopped else "running" if ran else "not started"
+            names, ran = [each.name for each in self._runnables], self._ran
+        state = "stopped" if self._lifetime.stop.is_set() else "running" if ran else "not started"
         return f"<Manager of {', '.join(names) or 'nothing'}: {state}>"
 
     @classmethod
@@ -254,7 +239,7 @@ class Manager:
         Blocks: after run has begun, until they are filled, cache_sync_timeout_seconds at most.
         """
         informer = self._caches.informer_for(kind, selection_of(kind, labels=labels, fields=fields))
-        self._wait_for(informer)
+        self._first_reads.wait_for(informer)
         return informer
 
     def watch(self, kind: type[T], namespace: str, *, name: str = "") -> MultiNamespaceInformer[T]:
@@ -272,41 +257,6 @@ class Manager:
     def lister_for(self, kind: type[T], *, labels: Labels = "", fields: str = "") -> Lister[T]:
         """The same informers, to read."""
         return self.informer_for(kind, labels=labels, fields=fields)
-
-    def _has_left(self, namespace: str) -> bool:
-        return self._caches.has_left(namespace)
-
-    def _before_read(self, informer: MultiNamespaceInformer[Any], namespace: str) -> None:
-        if READER.get():
-            self._wait_for(informer, namespace)
-
-    def _wait_for(self, informer: MultiNamespaceInformer[Any], namespace: str = "") -> None:
-        with self._lock:
-            ran, stop = self._ran, self._stop
-        if not ran or informer.has_synced(namespace):
-            return
-        plural = informer.kind.resource.plural + informer.selection.suffix
-
-        def troubles() -> Sequence[str]:
-            if informer.has_ended:
-                raise CacheNotFilledError(f"the cache of {plural} was given up")
-            left = informer.troubles(namespace)
-            if READER.get() == "reconcile" and informer.is_failing(namespace):
-                raise CacheNotFilledError(f"the cache of {plural} is not filled: {'; '.join(left)}")
-            return left
-
-        # a namespace may come between the end of the wait and the next look
-        while not informer.has_synced(namespace):
-            if not wait_for_caches(
-                f"informer of {plural}",
-                troubles,
-                stop,
-                timeout_seconds=self.controller_options.cache_sync_timeout_seconds,
-                clock=self.seams.clock,
-            ):
-                why = f"stopping: the cache of {plural} is not filled"
-                # a reconcile is no failure because of a stop
-                raise CacheNotFilledError(why) if READER.get() == "reconcile" else DeadlineExceededError(why)
 
     def recorder(self, component: str) -> EventRecorder:
         """Records Events of core/v1, in which equal messages are counted, in the name of a component."""
@@ -367,15 +317,16 @@ class Manager:
         Args: as LeaderCallbacks.
         Raises: ValueError for a configuration that makes no sense.
         """
-        self._leader_election = config
         callbacks = LeaderCallbacks(
-            on_started_leading=self._lead,
+            on_started_leading=self._lifetime.lead,
             on_waiting=on_waiting,
             on_new_leader=on_new_leader,
-            on_lost=partial(self._lost, on_lost),
+            on_lost=partial(self._lifetime.lost, on_lost),
         )
         metrics = LeaderElectionMetrics(self.registry)
-        self.elector = LeaderElector(config, callbacks, metrics=metrics, seams=self.seams)
+        self.elector = self._lifetime.elector = LeaderElector(
+            config, callbacks, metrics=metrics, seams=self.seams
+        )
 
     # for the program
 
@@ -424,7 +375,7 @@ class Manager:
             "informers-synced": self._caches.synced_check,
             "informers-fresh": self._caches.fresh_check,
             "workers": self._workers_check,
-            "shutdown": self._stopped_check,
+            "shutdown": self._lifetime.stopped_check,
         }
         if self.elector is not None:
             candidacy = self.elector.candidacy
@@ -446,7 +397,7 @@ class Manager:
         and 6 s for the lease, caches and Events, at most.
         """
         with self._services or nullcontext():
-            self._run(stop)
+            self._lifetime.run(self._prepare(stop), stop)
 
     def run_until_signalled(self) -> None:
         """
@@ -462,27 +413,8 @@ class Manager:
         with SignalHandler(stop, on_stop=say):
             self.run(stop)
 
-    def _run(self, stop: threading.Event) -> None:
-        free = self._prepare(stop)
-        lease: Joinable | None = None
-        try:
-            self._recorders.start()
-            self._caches.start(self._caches_stop)
-            free.start(stop)
-            if self.elector is None:
-                self._guarded.start(stop)
-            else:
-                self._caches.warm_up(stop)
-                lease = self._start_election(self.elector, stop)
-            self._caches.report(stop)
-            stop.wait()
-        finally:
-            stop.set()
-            self._end(free, lease)
-        self._raise_failures()
-
-    def _prepare(self, stop: threading.Event) -> RunnableGroup:
-        """Refuse further runnables, and set _guarded to those that need leadership. Returns: the others."""
+    def _prepare(self, stop: threading.Event) -> list[Runnable]:
+        """Refuse further runnables. Returns: those that there are."""
         with self._lock:
             if self._ran:
                 raise RuntimeError("a manager runs once: make another one, on a registry of its own")
@@ -492,129 +424,10 @@ class Manager:
             if not self._runnables and not self.informers():
                 raise RuntimeError("the manager has nothing to run: add a controller, with controller_for")
             self._ran = True
-            self._stop = stop
-            runnables = list(self._runnables)
-        self._guarded = self._group([each for each in runnables if needs_leader_election(each)])
-        return self._group([each for each in runnables if not needs_leader_election(each)])
-
-    def _group(self, runnables: Sequence[Runnable]) -> RunnableGroup:
-        return RunnableGroup(runnables, on_failure=self._fail, seams=self.seams)
-
-    def _end(self, free: RunnableGroup, lease: Joinable | None) -> None:
-        """
-        End everything within one deadline.
-
-        Consumers end first: while they drain they may still read. The lease ends after the last of them.
-        """
-        seconds = self._seconds_to_stop()
-        deadline = Deadline(seconds, clock=self.seams.clock)
-        leading = self._join_runnables(
-            free, min(self.controller_options.shutdown_timeout_seconds, seconds), deadline
-        )
-        self._work_stop.set()
-        left_behind: list[str] = []
-        if lease is not None:
-            # it ends after the runnables that it guards
-            lease.join(0.0 if leading else deadline.remaining())
-            left_behind += ["lease"] * lease.is_alive()
-        self._caches.stop()
-        self._caches_stop.set()
-        late = self._caches.shutdown(max(deadline.remaining(), _LEAST_SECONDS))
-        left_behind += [f"cache of {plural}" for plural in late]
-        written = self._recorders.shutdown(max(deadline.remaining(), _LEAST_SECONDS))
-        left_behind += [] if written else ["events"]
-        if left_behind:
-            log.warning("Left behind at the stop", what=left_behind)
-
-    def _join_runnables(self, free: RunnableGroup, seconds: float, end: Deadline) -> list[str]:
-        """Wait so long for all runnables; 0 = for none. Returns: those that need leadership and work on."""
-        patience = min(seconds + _LEAST_SECONDS, end.remaining()) if seconds else 0.0
-        deadline = Deadline(patience, clock=self.seams.clock)
-        leading = self._guarded.join(deadline.remaining())
-        busy = leading + free.join(deadline.remaining())
-        if busy and self.controller_options.shutdown_timeout_seconds:
-            log.error("Controllers did not end in time", controllers=busy)
-            text = f"{', '.join(busy)} did not end within {seconds:g}s of the stop"
-            with self._lock:
-                self._failures.append(StopTimeoutError(text))
-        return leading
-
-    def _seconds_to_stop(self) -> float:
-        """The time for a stop. After a lost lease it ends before another leader may begin."""
-        if self._lost_the_lease() and self._leader_election is not None:
-            config = self._leader_election
-            return (config.written_seconds - config.renew_deadline_seconds) / 2
-        return self.controller_options.shutdown_timeout_seconds + _GRACE_SECONDS
-
-    def _lost_the_lease(self) -> bool:
-        with self._lock:
-            return any(isinstance(failure, LeadershipLost) for failure in self._failures)
-
-    def _fail(self, name: str, error: BaseException) -> None:
-        """
-        End the process in order after an error of a runnable or the elector, and log it.
-
-        A runnable that cannot go on because of a stop is no reason for it: run does not raise that.
-        """
-        with self._lock:
-            stop = self._stop
-            is_news = error not in self._failures
-            counts = not stop.is_set() or isinstance(error, StopTimeoutError | LeadershipLost)
-            if is_news and counts:
-                self._failures.append(error)
-        # before the log line: a log without a reader may block
-        stop.set()
-        if is_news:
-            say = log.info if not counts and isinstance(error, DeadlineExceededError) else log.error
-            say("Controller failed", controller=name, err=str(error) or repr(error))
-
-    def _raise_failures(self) -> None:
-        with self._lock:
-            failures = tuple(self._failures)
-        if self._lost_the_lease() or not self.controller_options.shutdown_timeout_seconds:
-            # by the options no work is waited for, so work that goes on is no failure
-            failures = tuple(each for each in failures if not isinstance(each, StopTimeoutError))
-        if len(failures) == 1:
-            raise failures[0]
-        if failures:
-            text = "; ".join(str(failure) or repr(failure) for failure in failures)
-            raise BaseExceptionGroup(f"{len(failures)} failures: {text}", failures)
-
-    # leader election
-
-    def _lost(self, tell: Callable[[LeadershipLost], None] | None, lost: LeadershipLost) -> None:
-        """Cancel writes that wait. The elector's thread."""
-        self._work_stop.set()
-        if tell is not None:
-            tell(lost)
-
-    def _start_election(self, elector: LeaderElector, stop: threading.Event) -> Joinable:
-        def take_part() -> None:
-            try:
-                elector.run(stop)
-            except BaseException as error:  # noqa: BLE001 - main raises it
-                self._fail("leader election", error)
-
-        return self.seams.spawn("lease", take_part)
-
-    def _lead(self, stop: threading.Event) -> None:
-        """
-        Run the controllers until stop is set. The elector's thread `leading`.
-
-        Raises: the StopTimeoutError of a runnable: with workers left behind the lease is not released.
-        """
-        self._guarded.start(stop)
-        self._guarded.join()
-        with self._lock:
-            busy = [failure for failure in self._failures if isinstance(failure, StopTimeoutError)]
-        if busy:
-            raise busy[0]
+            self._first_reads.begin(stop)
+            return list(self._runnables)
 
     # checks
-
-    def _stopped_check(self) -> str | None:
-        with self._lock:
-            return "shutting down" if self._stop.is_set() else None
 
     def _workers_check(self) -> str | None:
         with self._lock:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Protocol
 
-from handloop.controller.runtime.caches import READER
+from handloop.controller.runtime.cache_wait import READER
 from handloop.seams.locks import new_lock
 from handloop.seams.seams import REAL_SEAMS, Seams
 from handloop.seams.threads import Joinable, join_all

@@ -97,8 +97,8 @@ class LeaderElector:
     """
     Takes part in one election.
 
-    State: candidacy, which guards itself; _reported, the last holder that on_new_leader got, of the
-    elector's thread alone.
+    Field: config. State: candidacy, which guards itself; _reported, the last holder that on_new_leader got,
+    of the elector's thread alone.
     Threads: one runs `run` and renews; `leading` does the guarded work; any asks.
     """
 
@@ -116,7 +116,7 @@ class LeaderElector:
         Raises: ValueError for a configuration that makes no sense.
         """
         config.validate()
-        self._config = config
+        self.config = config
         self._callbacks = callbacks
         self._clock = seams.clock
         self._random = seams.random
@@ -141,7 +141,7 @@ class LeaderElector:
 
     def _acquire(self, stop: threading.Event) -> bool:
         """Returns: False when stop was set before we led."""
-        lock = self._config.lock
+        lock = self.config.lock
         log.info("Attempting to acquire leader lease...", lease=lock.describe(), identity=lock.identity)
         while not stop.is_set():
             if self._try(inf):
@@ -155,7 +155,7 @@ class LeaderElector:
 
     def _wait_for_turn(self, stop: threading.Event) -> None:
         """Return when the lease is seen to be free, after a jittered retry period at most, or on stop."""
-        retry = self._config.retry_period_seconds
+        retry = self.config.retry_period_seconds
         next_try_at = self._clock.now() + retry + self._random() * JITTER_FACTOR * retry
         while not stop.is_set():
             left = next_try_at - self._clock.now()
@@ -170,11 +170,11 @@ class LeaderElector:
         work = GuardedWork(self._callbacks.on_started_leading)
         try:
             self._work(work, stop)
-            if self._config.release_on_cancel:
+            if self.config.release_on_cancel:
                 self.candidacy.release()
                 self._report_transition()
         finally:
-            self._config.lock.record_event("stopped leading")
+            self.config.lock.record_event("stopped leading")
 
     def _work(self, work: GuardedWork, stop: threading.Event) -> None:
         """Return once the work has ended, still leading. Raises: LeadershipLost; errors of the work."""
@@ -197,7 +197,7 @@ class LeaderElector:
                 if until.is_set():
                     return
                 raise self._lost()
-            self._clock.sleep(self._config.retry_period_seconds, until)
+            self._clock.sleep(self.config.retry_period_seconds, until)
             work.raise_error()
 
     def _renew_in_time(self, until: threading.Event) -> bool:
@@ -209,7 +209,7 @@ class LeaderElector:
             if self.candidacy.held_by_another():
                 return False
             left = deadline - self._clock.now()
-            self._clock.sleep(max(min(self._config.retry_period_seconds, left), 0.0), until)
+            self._clock.sleep(max(min(self.config.retry_period_seconds, left), 0.0), until)
         return False
 
     def _try(self, deadline: float) -> bool:
@@ -238,7 +238,7 @@ class LeaderElector:
     def _lost(self) -> LeadershipLost:
         seen = self.candidacy.statistics()
         why = self._why(seen)
-        age = self._clock.now() - self.candidacy.renew_deadline() + self._config.renew_deadline_seconds
+        age = self._clock.now() - self.candidacy.renew_deadline() + self.config.renew_deadline_seconds
         lost = LeadershipLost(seen.lease, age, why)
         self.candidacy.stop_leading()
         log.error("Failed to renew lease", lease=seen.lease, err=str(lost))

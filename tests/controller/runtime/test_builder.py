@@ -12,20 +12,18 @@ import pytest
 
 from handloop.apis.apps_v1 import Deployment
 from handloop.apis.core_v1 import Event, Service, ServicePort, ServiceSpec
-from handloop.apis.meta import Kind, ObjectMeta, is_controlled_by, new_controller_ref
+from handloop.apis.meta import Kind, ObjectMeta, new_controller_ref
 from handloop.client.decoding.pages import Undecodable
 from handloop.client.errors import NotFound
 from handloop.controller.foo.types import Foo, FooSpec
 from handloop.controller.runtime.builder import BuilderError, controller_for
 from handloop.controller.runtime.context import Context
-from handloop.controller.runtime.controller import Controller, ControllerOptions
+from handloop.controller.runtime.controller import ControllerOptions
 from handloop.controller.runtime.events.fake_recorder import FakeRecorder
 from handloop.controller.runtime.informer_source import InformerSource, own_name
 from handloop.controller.runtime.manager import Manager
 from handloop.controller.runtime.owner_references import with_owner
-from handloop.controller.runtime.predicates import GenerationChanged, LabelsChanged, any_of
-from handloop.controller.runtime.rbac.access import Access
-from handloop.controller.runtime.rbac.roles import roles
+from handloop.controller.runtime.predicates import GenerationChanged
 from handloop.controller.runtime.reconcile import Result
 from handloop.controller.runtime.reconcile_queue import ReconcileQueue
 from handloop.informers.keys import ObjectName
@@ -334,183 +332,6 @@ def test_without_the_role_children_are_made_again_ever_more_rarely(cluster: Mana
     assert [entry["event"][:18] for entry in logs if entry["log_level"] == "warning"] == [
         "Children disappear"
     ]
-
-
-def test_a_child_that_the_server_refuses_is_an_event_of_its_owner(cluster: ManagedSandbox) -> None:
-    """Its author may be able to mend it. Retries repeat it ever more rarely, a new generation at once."""
-    manager = cluster.manager()
-
-    def reconcile(foo: Foo, context: Context) -> None:
-        metadata = ObjectMeta(name="No_Name", namespace=foo.metadata.namespace)
-        context.apply(ConfigMap(metadata=metadata), owner=foo)
-
-    controller = controller_for(manager, "exposer").for_(Foo).owns(ConfigMap).complete(reconcile)
-    foos = cluster.client.resource(Foo)
-
-    def told() -> int:
-        events = cluster.client.resource(Event).list("default").items
-        assert {(event.reason, event.type) for event in events} <= {("WriteRefused", "Warning")}
-        assert all("No_Name" in event.message for event in events)
-        return sum(event.count for event in events)
-
-    with captured_logs(), cluster.running(manager):
-        new_foo(cluster, "a")
-        eventually(lambda: controller.statistics().failed >= 4, "retried")
-        eventually(lambda: told() == 1, "told once")
-        foos.patch("a", {"spec": {"replicas": 2}}, namespace="default")
-        eventually(lambda: told() == 2, "told again")
-
-
-def test_what_a_controller_watches_and_records_is_declared(cluster: ManagedSandbox) -> None:
-    """The author declares only writes, once; roles() needs nothing else."""
-    manager = cluster.manager()
-    builder = controller_for(manager, "exposer").for_(Foo).owns(Service).watches(ConfigMap, own_name)
-    builder.writes(Service, "create", "patch").writes(Foo, "update", subresource="status")
-    builder.owns(Deployment).writes(Deployment, "create").complete(lambda _foo, _context: None)
-    (role,) = roles(manager.access())
-    assert {(*rule["resources"], *rule["verbs"]) for rule in role["rules"]} == {
-        ("foos", "get", "list", "watch"),
-        ("foos/status", "update"),
-        ("foos/finalizers", "update"),
-        ("services", "create", "get", "list", "patch", "watch"),
-        ("deployments", "create", "get", "list", "watch"),
-        ("configmaps", "list", "watch"),
-        ("events", "create", "patch"),
-    }
-    controller_for(blind := Manager(cluster.client), "blind").for_(Foo).writes(Service, "create").complete(
-        lambda _foo, _context: None
-    )
-    assert Access(resource=Service.resource, verbs=("create",)) in blind.access()
-    controller_for(other := Manager(cluster.client), "reader").for_(Foo).complete(lambda _foo, _context: None)
-    assert "foos/finalizers" not in {one.rule_resource for one in other.access()}
-    with pytest.raises(ValueError, match=r'name the verbs: \.writes\(Service, "create", "patch"\)'):
-        builder.writes(Service)
-    with pytest.raises(ValueError, match=r"'craete' is no verb of a resource: create\? \.declares"):
-        builder.writes(Service, "get", "craete")
-    with pytest.raises(ValueError, match=r"'xyz' is no verb of a resource\. \.declares"):
-        builder.writes(Service, "xyz")
-
-
-def test_a_write_that_is_not_declared_is_reported_once(cluster: ManagedSandbox) -> None:
-    """Though the server takes it: with the line for the set-up. A declared write is not logged."""
-    manager = cluster.manager()
-    done: set[str] = set()
-
-    def reconcile(foo: Foo, context: Context) -> None:
-        context.apply(ConfigMap.named(foo), owner=foo)
-        context.apply(Service.named(foo, spec=ServiceSpec(ports=(ServicePort(port=80),))), owner=foo)
-        foos = context.client.resource(Foo)
-        foos.update_status(foos.get(foo.metadata.name, namespace="default"))
-        done.add(foo.metadata.name)
-
-    builder = controller_for(manager, "maps").for_(Foo).owns(ConfigMap).writes(Service, "create", "patch")
-    builder.complete(reconcile)
-    with captured_logs() as logs, cluster.running(manager):
-        for name in ("a", "b"):
-            new_foo(cluster, name)
-        eventually(lambda: done == {"a", "b"}, "written")
-    told = [line for line in logs if line["event"].startswith("Written without being declared")]
-    assert [(line["resource"], line["fix"], line["once"]) for line in told] == [
-        (resource, f"declare it in the set-up: .writes({said}); then apply the roles again", True)
-        for resource, said in [
-            ("configmaps", 'ConfigMap, "create", "patch"'),
-            ("foos.samplecontroller.k8s.io/status", 'Foo, "update", subresource="status"'),
-        ]
-    ]
-
-
-def six_maps(manager: Manager, *, owns: bool, timeout_seconds: float) -> Controller:
-    """Keeps six ConfigMaps per Foo, which the server names; the reconcile does not report its writes."""
-    maps = manager.informer_for(ConfigMap)
-
-    def reconcile(foo: Foo, context: Context) -> None:
-        metadata = ObjectMeta(
-            generate_name="m-", namespace="default", owner_references=(new_controller_ref(foo),)
-        )
-        for _ in range(6 - sum(is_controlled_by(each, foo) for each in maps)):
-            context.client.resource(ConfigMap).create(ConfigMap(metadata=metadata))
-
-    builder = controller_for(manager, "maps").for_(Foo)
-    if owns:
-        builder.owns(ConfigMap)
-    return builder.with_options(own_write_timeout_seconds=timeout_seconds).complete(reconcile)
-
-
-@pytest.mark.parametrize("timeout_seconds", [60, 0.01], ids=["in time", "asked"])
-@pytest.mark.parametrize("owns", [True, False], ids=["owned", "only read"])
-def test_no_write_can_be_forgotten(cluster: ManagedSandbox, owns: bool, timeout_seconds: float) -> None:
-    """While the watch of children is late, changes of the owner lead to no second set, for however long."""
-    manager = cluster.manager()
-    controller = six_maps(manager, owns=owns, timeout_seconds=timeout_seconds)
-    foos = cluster.client.resource(Foo)
-
-    def made() -> int:
-        return len(cluster.client.resource(ConfigMap).list("default").items)
-
-    def waits() -> object:
-        told = any(line["event"].startswith("Cache lacks our own write") for line in lines)
-        return told if timeout_seconds < 60 else controller.queue.statistics().delayed
-
-    with captured_logs() as lines, cluster.running(manager):
-        eventually(lambda: controller.statistics().workers_alive, "working")
-        # the workers do not wait for a cache that their controller only reads
-        eventually(lambda: not manager.readiness_checks()["informers-synced"](), "filled")
-        before = made()
-        silence = cluster.sandbox.faults.delay_watches(resources=["configmaps"])
-        new_foo(cluster, "a")
-        eventually(lambda: controller.statistics().succeeded == 1, "made")
-        foos.patch("a", {"spec": {"replicas": 2}}, namespace="default")
-        eventually(lambda: made() > before + 6 or waits(), "waits")
-        assert made() == before + 6
-        silence.clear()
-        eventually(lambda: controller.statistics().succeeded >= 2, "went on")
-    assert made() == before + 6
-    assert controller.statistics().failed == 0
-
-
-@pytest.mark.parametrize(
-    ("predicate", "message"),
-    [
-        (GenerationChanged, r"not a class: call GenerationChanged\(\.\.\.\)"),
-        (lambda _event: True, r"has not: PredicateFuncs\(update=function\)"),
-    ],
-)
-def test_what_is_no_predicate_is_refused(cluster: ManagedSandbox, predicate: Any, message: str) -> None:
-    """Where it is handed in: at each event it would fail, and let everything through."""
-    builder = controller_for(cluster.manager(), "a")
-    with pytest.raises(TypeError, match=message):
-        builder.for_(Foo, predicates=(predicate,))
-    with pytest.raises(TypeError, match=message):
-        builder.owns(Service, predicates=(predicate,))
-    with pytest.raises(TypeError, match=message):
-        builder.watches(Service, own_name, predicates=(predicate,))
-
-
-def test_one_predicate_alone_is_refused(cluster: ManagedSandbox) -> None:
-    """A comma was forgotten; the message has it."""
-    with pytest.raises(TypeError, match=r"predicates is a tuple: predicates=\(.*,\)$"):
-        controller_for(cluster.manager(), "a").for_(Foo, predicates=cast("Any", LabelsChanged()))
-
-
-def test_a_generation_that_is_not_counted_is_refused(cluster: ManagedSandbox) -> None:
-    """It would hide every update; of a part of any_of it hides nothing."""
-    builder = controller_for(cluster.manager(), "a").for_(Foo, predicates=(GenerationChanged(),))
-    builder.owns(Deployment, predicates=(GenerationChanged(),))
-    for kind in (ConfigMap, Service):
-        with pytest.raises(TypeError, match=f"no generation of a {kind.__name__}, so GenerationChanged"):
-            builder.watches(kind, own_name, predicates=(GenerationChanged(),))
-    builder.watches(ConfigMap, own_name, predicates=(any_of(GenerationChanged(), LabelsChanged()),))
-
-
-def test_what_is_no_kind_and_no_map_function_is_refused(cluster: ManagedSandbox) -> None:
-    """An object is not printed in full."""
-    builder: Any = controller_for(cluster.manager(), "a")
-    with pytest.raises(TypeError, match=r"a kind, such as Foo, and not an object: pass Foo$"):
-        builder.for_(Foo(metadata=ObjectMeta(name="a"), spec=FooSpec(deployment_name="a")))
-    with pytest.raises(TypeError, match="and not 'foos'"):
-        builder.owns("foos")
-    with pytest.raises(TypeError, match="a map function takes an object and returns ObjectNames, not 7"):
-        builder.watches(Service, 7)
 
 
 def test_an_object_that_an_index_lacks_gets_an_event(cluster: ManagedSandbox) -> None:

@@ -10,13 +10,12 @@ from msgspec.structs import replace
 from handloop.apis.core_v1 import Service
 from handloop.apis.meta import FrozenMap, Kind
 from handloop.controller.foo.types import Foo
-from handloop.controller.runtime.caches import WARM_UP_SECONDS, Caches, CacheSyncTimeoutError, wait_for_caches
+from handloop.controller.runtime.caches import WARM_UP_SECONDS, Caches
 from handloop.informers.informer_options import InformerOptions
 from handloop.seams.seams import Seams
 from handloop.testing.eventually import eventually
 from handloop.testing.fake_clock import FakeClock
 from support.checks.captured_logs import captured_logs
-from support.checks.threads import Background
 from support.rigs.managed_sandbox import ManagedSandbox
 
 
@@ -199,32 +198,3 @@ def test_a_kind_without_a_type_has_an_informer(cluster: ManagedSandbox) -> None:
         caches.shutdown()
     with pytest.raises(LookupError, match="no kind Bar in"):
         cluster.client.discovery().kind(Foo.resource.api_version, "Bar")
-
-
-# -- the wait for them
-
-
-def test_the_error_has_the_kind_and_the_servers_message() -> None:
-    """Whoever reads it knows which CRD or which permission is missing."""
-    troubles = ["foos.example.com: the server could not find the requested resource", "services: no list yet"]
-    clock = FakeClock(moves_itself=True)
-    with pytest.raises(CacheSyncTimeoutError) as caught:
-        wait_for_caches("controller c", lambda: troubles, threading.Event(), timeout_seconds=120, clock=clock)
-    assert str(caught.value) == (
-        "controller c: timed out after 120s waiting for caches to sync: "
-        "foos.example.com: the server could not find the requested resource; services: no list yet"
-    )
-    assert caught.value.troubles == tuple(troubles)
-
-
-def test_it_goes_on_as_soon_as_nothing_is_wrong() -> None:
-    """Asked ten times a second."""
-    clock, stop = FakeClock(), threading.Event()
-    troubles = ["foos: not yet"]
-    waiting = Background(
-        lambda: wait_for_caches("c", lambda: list(troubles), stop, timeout_seconds=120, clock=clock)
-    )
-    clock.wait_for_deadline(0.1)
-    troubles.clear()
-    clock.advance(0.1)
-    assert waiting.result() is True

@@ -11,7 +11,7 @@ import pytest
 from handloop.apis.meta import FrozenMap, ObjectMeta
 from handloop.controller.foo.types import Foo
 from handloop.controller.runtime.builder import BuilderError, controller_for
-from handloop.controller.runtime.caches import READER
+from handloop.controller.runtime.cache_wait import READER
 from handloop.controller.runtime.context import Context
 from handloop.controller.runtime.manager import Manager
 from handloop.controller.runtime.multi_namespace_informer import MultiNamespaceInformer

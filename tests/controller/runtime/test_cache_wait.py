@@ -11,6 +11,7 @@ from handloop.apis.meta import Kind
 from handloop.client.resource_client import Client
 from handloop.controller.foo.types import Foo
 from handloop.controller.runtime.builder import controller_for
+from handloop.controller.runtime.cache_wait import CacheSyncTimeoutError, wait_for_caches
 from handloop.controller.runtime.context import Context
 from handloop.controller.runtime.controller import ControllerOptions
 from handloop.controller.runtime.manager import Manager
@@ -21,7 +22,9 @@ from handloop.informers.outage import Hints
 from handloop.kinds.core_v1 import ConfigMap
 from handloop.seams.seams import Seams
 from handloop.testing.eventually import eventually
+from handloop.testing.fake_clock import FakeClock
 from support.checks.captured_logs import captured_logs
+from support.checks.threads import Background
 from support.doubles.fast_clock import FastClock
 from support.doubles.held_watches import HeldWatches
 from support.rigs.managed_sandbox import ManagedSandbox
@@ -123,3 +126,29 @@ def test_a_handler_gets_what_there_is() -> None:
         eventually(lambda: manager.informers()[0].statistics().reflector, "started")
         assert foos.get("default/a") is None
         assert (foos.list(), foos.by_index("namespace", "default")) == ([], [])
+
+
+def test_the_error_has_the_kind_and_the_servers_message() -> None:
+    """Whoever reads it knows which CRD or which permission is missing."""
+    troubles = ["foos.example.com: the server could not find the requested resource", "services: no list yet"]
+    clock = FakeClock(moves_itself=True)
+    with pytest.raises(CacheSyncTimeoutError) as caught:
+        wait_for_caches("controller c", lambda: troubles, threading.Event(), timeout_seconds=120, clock=clock)
+    assert str(caught.value) == (
+        "controller c: timed out after 120s waiting for caches to sync: "
+        "foos.example.com: the server could not find the requested resource; services: no list yet"
+    )
+    assert caught.value.troubles == tuple(troubles)
+
+
+def test_it_goes_on_as_soon_as_nothing_is_wrong() -> None:
+    """Asked ten times a second."""
+    clock, stop = FakeClock(), threading.Event()
+    troubles = ["foos: not yet"]
+    waiting = Background(
+        lambda: wait_for_caches("c", lambda: list(troubles), stop, timeout_seconds=120, clock=clock)
+    )
+    clock.wait_for_deadline(0.1)
+    troubles.clear()
+    clock.advance(0.1)
+    assert waiting.result() is True

@@ -1,0 +1,234 @@
+"""
+A controller put together: its queue, caches, writes and watches, in the manager that it shares parts with.
+
+    ControllerSpec --> Assembly --complete(reconcile)--> Controller
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from functools import partial
+from typing import Any, Final
+
+from handloop.client.errors import Invalid
+from handloop.controller.runtime.applied_fields import AppliedFields
+from handloop.controller.runtime.context import Context
+from handloop.controller.runtime.controller import Controller
+from handloop.controller.runtime.controller_caches import ControllerCaches
+from handloop.controller.runtime.controller_spec import ControllerSpec, ReferenceSpec, WatchSpec
+from handloop.controller.runtime.events.recorder import EVENT_TYPE_WARNING
+from handloop.controller.runtime.external_source import ExternalSource, SourceFunc
+from handloop.controller.runtime.informer_source import InformerSource, OwnerNames, own_name
+from handloop.controller.runtime.manager import Manager
+from handloop.controller.runtime.multi_namespace_informer import RECONCILED, MultiNamespaceInformer
+from handloop.controller.runtime.owner_recheck import OwnerRecheck
+from handloop.controller.runtime.rbac.undeclared import UndeclaredWrites
+from handloop.controller.runtime.reconcile import Result
+from handloop.controller.runtime.reconcile_queue import ReconcileQueue
+from handloop.controller.runtime.reconcile_writes import reconcile_writes
+from handloop.controller.runtime.reconciler import ReconcileFunc, Reconciler
+from handloop.controller.runtime.referred_objects import ReferredObjects
+from handloop.controller.runtime.repeat_backoff import HeldBackError, RepeatBackoff
+from handloop.controller.runtime.stalled import Stalling, can_stall
+from handloop.informers.keys import ObjectName
+from handloop.seams.clock import Clock
+
+WRITE_REFUSED: Final = "WriteRefused"
+
+
+class _Rechecked:
+    """
+    Calls a reconcile, unless its object is known to be gone. Implements Reconciler[ObjectName].
+
+    A write refused with a 422 becomes an Event of the object, too: its author may be able to mend it.
+    """
+
+    def __init__(
+        self,
+        reconcile: ReconcileFunc[ObjectName],
+        owners: OwnerRecheck[Any],
+        informer: MultiNamespaceInformer[Any],
+        *,
+        clock: Clock,
+    ) -> None:
+        self._reconcile = reconcile
+        self._watches = informer.watches
+        self._owners = owners
+        self._cached = informer.get
+        self._refusals = RepeatBackoff("told already", clock=clock)
+
+    def reconcile(self, name: ObjectName, context: Context) -> Result | None:
+        """Raises: OwnerGoneError and ClientError of OwnerRecheck.check; errors of the reconciler."""
+        before = RECONCILED.set(name.namespace)
+        try:
+            return self._reconcile_in_its_namespace(name, context)
+        finally:
+            RECONCILED.reset(before)
+
+    def _reconcile_in_its_namespace(self, name: ObjectName, context: Context) -> Result | None:
+        try:
+            self._owners.check(name)
+        except HeldBackError as error:
+            # no failure: it would count for max_retries
+            return Result(requeue_after=error.retry_seconds)
+        try:
+            return self._reconcile(name, context) if self._watches(name.namespace) else None
+        except Invalid as error:
+            with suppress(HeldBackError):
+                self._tell(name, context, error.status.message)
+            raise
+        except Exception as error:
+            # its objects are not gone, and not ours: they are listed again if the namespace comes back
+            if self._watches(name.namespace):
+                raise
+            context.log.debug("Dropped, as its namespace is watched no longer", v=2, err=str(error))
+            return None
+
+    def _tell(self, name: ObjectName, context: Context, message: str) -> None:
+        """Once per generation and message, and ever more rarely for the retries."""
+        obj = self._cached(name)
+        if obj is None:
+            return
+
+        def tell() -> bool:
+            context.event(obj, WRITE_REFUSED, message, EVENT_TYPE_WARNING)
+            return True
+
+        self._refusals.attempt(obj.metadata.uid, (obj.metadata.generation, message), tell)
+
+
+class Assembly:
+    """
+    Makes one controller of its spec, in the manager that it shares parts with.
+
+    Field: informer, that of the reconciled kind.
+    """
+
+    def __init__(self, manager: Manager, spec: ControllerSpec) -> None:
+        """
+        Make the controller's informers, queue and writes.
+
+        Raises: as Manager.begin and Manager.informer_for.
+        """
+        manager.begin(spec.name)
+        self._manager = manager
+        self._spec = spec
+        self._informers = {
+            (kind, selection): manager.informer_for(
+                kind, labels=selection.labels, fields=selection.field_text
+            )
+            for kind, selection, *_ in spec.watches
+        }
+        self.informer = self._informer(spec.watches[0])
+        self._caches = ControllerCaches(manager, self._informers.values())
+        self._metrics = manager.reconcile_metrics.for_controller(
+            spec.name, spec.options.max_concurrent_reconciles
+        )
+        self._own_metrics = manager.own_write_metrics.for_controller(spec.name)
+        self._recorder = manager.recorder(spec.name)
+        self._queue = ReconcileQueue(
+            spec.name,
+            rate_limiter=spec.options.rate_limiter,
+            metrics_provider=manager.workqueue_metrics,
+            seams=manager.seams,
+        )
+        manager.workqueue_metrics.show_depths(spec.name, self._queue.depths)
+        self._writes = reconcile_writes(
+            manager.client,
+            self._caches.mirror,
+            wake=self._queue.wake,
+            tells=self._caches.watches,
+            metrics=self._own_metrics,
+            timeout_seconds=spec.options.own_write_timeout_seconds,
+            clock=manager.seams.clock,
+        )
+        self._owners = OwnerRecheck(
+            spec.kind,
+            manager.client,
+            self.informer,
+            deleted_by_us=self._writes.own_writes.has_deleted,
+            clock=manager.seams.clock,
+        )
+
+    def _informer(self, watch: WatchSpec) -> MultiNamespaceInformer[Any]:
+        return self._informers[watch.kind, watch.selection]
+
+    def complete(self, reconcile: ReconcileFunc[ObjectName]) -> Controller:
+        """Make the controller and add it, with its sources, to the manager. Raises: as Manager.add."""
+        manager, spec = self._manager, self._spec
+        # the first of several of a kind, for another one's success would take its condition back
+        if can_stall(spec.kind) and spec.kind not in manager.reconciled_kinds():
+            reconcile = Stalling(self.informer.get, reconcile).reconcile
+        controller = self._new_controller(
+            _Rechecked(reconcile, self._owners, self.informer, clock=manager.seams.clock)
+        )
+        manager.add(controller)
+        manager.declare_reconciled(spec.kind)
+        manager.declare(*spec.implied_access(), *spec.access)
+        for watch in spec.watches:
+            controller.watch(self._new_watch(watch))
+        for reference in spec.references:
+            referred = self._new_referred(reference)
+            self._caches.refer_to(referred)
+            controller.watch(referred)
+        for name, function in spec.sources:
+            manager.add(self._new_source(name, function))
+        return controller
+
+    def _new_controller(self, reconciler: Reconciler[ObjectName]) -> Controller:
+        manager, spec = self._manager, self._spec
+        return Controller(
+            spec.name,
+            reconciler,
+            kind=spec.kind.resource.kind,
+            queue=self._queue,
+            writes=self._writes,
+            metrics=self._metrics,
+            own_metrics=self._own_metrics,
+            options=spec.options,
+            new_context=partial(
+                Context,
+                client=manager.client.telling(UndeclaredWrites(spec.name, manager.access).accepted),
+                listers=self._caches,
+                applied=AppliedFields(owned=[kind.resource.group_resource for kind in spec.owned]),
+                recorder=self._recorder,
+                clock=manager.seams.clock,
+            ),
+            seams=manager.seams,
+        )
+
+    def _new_watch(self, asked: WatchSpec) -> InformerSource[Any]:
+        names_of = asked.names_of or OwnerNames(self._spec.kind, self.informer, every_owner=asked.every_owner)
+        return InformerSource(
+            self._informer(asked),
+            names_of,
+            sink=self._queue,
+            predicates=asked.predicates,
+            observed=self._writes.own_writes.observed,
+            gone=self._owners.child_gone,
+            panicked=self._metrics.panics.inc,
+            dropped=self._own_metrics.dropped,
+            recorder=self._recorder if names_of is own_name else None,
+        )
+
+    def _new_referred(self, asked: ReferenceSpec) -> ReferredObjects[Any]:
+        return ReferredObjects(
+            asked.kind,
+            asked.names,
+            owners=self.informer,
+            watcher=self._manager,
+            sink=self._queue,
+            observed=self._writes.own_writes.observed,
+            allowed=asked.allowed,
+        )
+
+    def _new_source(self, name: str, function: SourceFunc) -> ExternalSource:
+        return ExternalSource(
+            name,
+            function,
+            controller=self._spec.name,
+            sink=self._queue,
+            queued=lambda: self._queue.statistics().queued,
+            needs_leader_election=self._spec.options.needs_leader_election,
+            seams=self._manager.seams,
+        )

@@ -1,0 +1,124 @@
+"""One controller as its author asked for it: what it watches, refers to, writes, and its options."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from handloop.apis.core_v1 import Event
+from handloop.apis.meta import Kind
+from handloop.apis.resource import Resource
+from handloop.controller.runtime.controller import ControllerOptions
+from handloop.controller.runtime.external_source import SourceFunc
+from handloop.controller.runtime.informer_source import MapFunc
+from handloop.controller.runtime.predicates import GenerationChanged, Predicate, has_generation
+from handloop.controller.runtime.rbac.access import Access, owner_access
+from handloop.controller.runtime.referred_objects import NamesFunc
+from handloop.controller.runtime.stalled import can_stall
+from handloop.informers.selection import Selection
+
+
+def checked_kind(kind: Any) -> Any:
+    """Raises: TypeError for a value that is no kind."""
+    if not (isinstance(kind, type) and issubclass(kind, Kind)):
+        what = f"an object: pass {type(kind).__name__}" if isinstance(kind, Kind) else repr(kind)
+        raise TypeError(f"a controller watches a kind, such as Foo, and not {what}")
+    return kind
+
+
+def checked_predicates(kind: Any, predicates: Sequence[Predicate]) -> tuple[Predicate, ...]:
+    """Raises: TypeError for a value that is no predicate, or that hides every update of the kind."""
+    if not isinstance(predicates, Iterable):
+        raise TypeError(f"predicates is a tuple: predicates=({predicates!r},)")
+    for each in predicates:
+        if isinstance(each, type):
+            raise TypeError(f"a predicate is an object, not a class: call {each.__name__}(...)")
+        if not all(callable(getattr(each, name, None)) for name in ("create", "update", "delete")):
+            raise TypeError(
+                f"a predicate has create, update and delete, and {each!r} has not: "
+                "PredicateFuncs(update=function) makes one of a function"
+            )
+        if isinstance(each, GenerationChanged) and not has_generation(kind.resource):
+            raise TypeError(
+                f"the server counts no generation of a {kind.resource.kind}, so GenerationChanged would hide "
+                "every update: ResourceVersionChanged leaves out resyncs alone"
+            )
+    return tuple(predicates)
+
+
+class WatchSpec(NamedTuple):
+    """One watch as asked for; names_of None = the names of the controlling owner, or of every owner."""
+
+    kind: type[Any]
+    selection: Selection
+    names_of: MapFunc[Any] | None
+    predicates: tuple[Predicate, ...]
+    every_owner: bool = False
+
+
+class ReferenceSpec(NamedTuple):
+    """One refers_to as asked for."""
+
+    kind: type[Any]
+    names: NamesFunc
+    allowed: tuple[str, ...] | None
+
+    @property
+    def access(self) -> Access | None:
+        """Without a list of names there may be so many that each is read from the server."""
+        if self.allowed is None:
+            return Access(resource=self.kind.resource, verbs=("get", "list", "watch"), by_name=True)
+        names = tuple(dict.fromkeys(self.allowed))
+        return Access(resource=self.kind.resource, verbs=("list", "watch"), names=names) if names else None
+
+
+@dataclass(slots=True)
+class ControllerSpec:
+    """
+    One controller as asked for.
+
+    The first of watches is that of for_; written are the kinds that writes names; access is what the author
+    declared.
+    """
+
+    name: str
+    options: ControllerOptions
+    watches: list[WatchSpec] = field(default_factory=list)
+    references: list[ReferenceSpec] = field(default_factory=list)
+    sources: list[tuple[str, SourceFunc]] = field(default_factory=list)
+    access: list[Access] = field(default_factory=list)
+    written: set[Resource] = field(default_factory=set)
+
+    @property
+    def kind(self) -> type[Any]:
+        """The kind that is reconciled."""
+        return self.watches[0].kind
+
+    @property
+    def owned(self) -> list[type[Any]]:
+        """The kinds of owns."""
+        return [each.kind for each in self.watches if each.names_of is None]
+
+    def implied_access(self) -> list[Access]:
+        """
+        Watches, owning, Events of the controller, the condition Stalled, and two looks at the server: at an
+        owner whose children disappear, and at an own write that a cache lacks.
+        """
+        kind = self.kind
+        owning = [owner_access(kind.resource)] if self.owned else []
+        stalling = [Access(resource=kind.resource, verbs=("update",), subresource="status")]
+        watched = [(asked.kind.resource, asked.selection.name) for asked in self.watches]
+        looked_up = [Access(resource=each, verbs=("get",)) for each, _ in watched if each in self.written]
+        return [
+            Access(resource=kind.resource, verbs=("get",)),
+            *(stalling if can_stall(kind) else []),
+            *(
+                Access(resource=each, verbs=("list", "watch"), names=(name,) if name else ())
+                for each, name in watched
+            ),
+            *looked_up,
+            *(each.access for each in self.references if each.access),
+            *owning,
+            Access(resource=Event.resource, verbs=("create", "patch")),
+        ]

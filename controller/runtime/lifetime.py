@@ -1,0 +1,219 @@
+"""
+The start and the stop of a process: caches, lease, runnables and Events, in order and within one deadline.
+
+    start:  caches --> (leader election) --> controllers
+    stop:   controllers --> (the lease) --> caches --> Events
+
+With leader election the caches are filled first, so that a standby that comes to lead can act at once. A
+cache in trouble is not waited for.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from handloop.controller.runtime.caches import Caches
+from handloop.controller.runtime.election.leader_election import (
+    LeaderElector,
+    LeadershipLost,
+)
+from handloop.controller.runtime.events.recorders import Recorders
+from handloop.controller.runtime.reconcile import Deadline, DeadlineExceededError
+from handloop.controller.runtime.runnable import (
+    Runnable,
+    RunnableGroup,
+    StopTimeoutError,
+    needs_leader_election,
+)
+from handloop.seams.locks import new_lock
+from handloop.seams.logs import get_logger
+from handloop.seams.seams import REAL_SEAMS, Seams
+from handloop.seams.threads import Joinable
+
+log = get_logger("manager")
+
+# for the lease, caches and Events, after shutdown_timeout_seconds, within which runnables end
+_GRACE_SECONDS: Final = 5.0
+# for caches, and for Events, even if runnables have used up the time: idle threads end in less; for runnables
+# beyond their time, as a controller itself logs the work that it leaves behind
+_LEAST_SECONDS: Final = 0.5
+
+
+class Lifetime:
+    """
+    The life of a manager's parts, from run to the end of all of them.
+
+    Requests that wait, for the rate limit or as the server asked, outlast a stop: _work_stop ends those of
+    runnables that took too long or lost the lease, _caches_stop the lists.
+    Field: elector, the candidate in the election, None without one; set before run.
+    State: stop, that of run. Under _lock: _failures, in their order: the first is why run ends. _guarded, the
+    runnables that need leadership, is set by run before another thread reads it.
+    Threads: main runs `run`; `run-<name>` each runnable; `lease` renews.
+    """
+
+    def __init__(
+        self,
+        caches: Caches,
+        recorders: Recorders,
+        *,
+        work_stop: threading.Event,
+        caches_stop: threading.Event,
+        shutdown_timeout_seconds: float,
+        seams: Seams = REAL_SEAMS,
+    ) -> None:
+        """Args: shutdown_timeout_seconds is for all runnables; 0 = they are not waited for."""
+        self.stop = threading.Event()
+        self._work_stop = work_stop
+        self._caches_stop = caches_stop
+        self._caches = caches
+        self._recorders = recorders
+        self._shutdown_timeout_seconds = shutdown_timeout_seconds
+        self._seams = seams
+        self._lock = new_lock("Lifetime._lock", 3)
+        self._failures: list[BaseException] = []
+        self.elector: LeaderElector | None = None
+        self._guarded = self._group(())
+
+    def run(self, runnables: Sequence[Runnable], stop: threading.Event) -> None:
+        """
+        Start everything, wait for stop, and end everything; once. A runnable that fails sets stop.
+
+        Raises, blocks: as Manager.run.
+        """
+        with self._lock:
+            self.stop = stop
+        self._guarded = self._group([each for each in runnables if needs_leader_election(each)])
+        free = self._group([each for each in runnables if not needs_leader_election(each)])
+        lease: Joinable | None = None
+        try:
+            self._recorders.start()
+            self._caches.start(self._caches_stop)
+            free.start(stop)
+            if self.elector is None:
+                self._guarded.start(stop)
+            else:
+                self._caches.warm_up(stop)
+                lease = self._start_election(self.elector, stop)
+            self._caches.report(stop)
+            stop.wait()
+        finally:
+            stop.set()
+            self._end(free, lease)
+        self._raise_failures()
+
+    def _group(self, runnables: Sequence[Runnable]) -> RunnableGroup:
+        return RunnableGroup(runnables, on_failure=self.fail, seams=self._seams)
+
+    def _end(self, free: RunnableGroup, lease: Joinable | None) -> None:
+        """
+        End everything within one deadline.
+
+        Consumers end first: while they drain they may still read. The lease ends after the last of them.
+        """
+        seconds = self.seconds_to_stop()
+        deadline = Deadline(seconds, clock=self._seams.clock)
+        leading = self._join_runnables(free, min(self._shutdown_timeout_seconds, seconds), deadline)
+        self._work_stop.set()
+        left_behind: list[str] = []
+        if lease is not None:
+            # it ends after the runnables that it guards
+            lease.join(0.0 if leading else deadline.remaining())
+            left_behind += ["lease"] * lease.is_alive()
+        self._caches.stop()
+        self._caches_stop.set()
+        late = self._caches.shutdown(max(deadline.remaining(), _LEAST_SECONDS))
+        left_behind += [f"cache of {plural}" for plural in late]
+        written = self._recorders.shutdown(max(deadline.remaining(), _LEAST_SECONDS))
+        left_behind += [] if written else ["events"]
+        if left_behind:
+            log.warning("Left behind at the stop", what=left_behind)
+
+    def _join_runnables(self, free: RunnableGroup, seconds: float, end: Deadline) -> list[str]:
+        """Wait so long for all runnables; 0 = for none. Returns: those that need leadership and work on."""
+        patience = min(seconds + _LEAST_SECONDS, end.remaining()) if seconds else 0.0
+        deadline = Deadline(patience, clock=self._seams.clock)
+        leading = self._guarded.join(deadline.remaining())
+        busy = leading + free.join(deadline.remaining())
+        if busy and self._shutdown_timeout_seconds:
+            log.error("Controllers did not end in time", controllers=busy)
+            text = f"{', '.join(busy)} did not end within {seconds:g}s of the stop"
+            with self._lock:
+                self._failures.append(StopTimeoutError(text))
+        return leading
+
+    def seconds_to_stop(self) -> float:
+        """The time for a stop. After a lost lease it ends before another leader may begin."""
+        if self._lost_the_lease() and self.elector is not None:
+            config = self.elector.config
+            return (config.written_seconds - config.renew_deadline_seconds) / 2
+        return self._shutdown_timeout_seconds + _GRACE_SECONDS
+
+    def _lost_the_lease(self) -> bool:
+        with self._lock:
+            return any(isinstance(failure, LeadershipLost) for failure in self._failures)
+
+    def fail(self, name: str, error: BaseException) -> None:
+        """
+        End the process in order after an error of a runnable or the elector, and log it.
+
+        A runnable that cannot go on because of a stop is no reason for it: run does not raise that.
+        """
+        with self._lock:
+            stop = self.stop
+            is_news = error not in self._failures
+            counts = not stop.is_set() or isinstance(error, StopTimeoutError | LeadershipLost)
+            if is_news and counts:
+                self._failures.append(error)
+        # before the log line: a log without a reader may block
+        stop.set()
+        if is_news:
+            say = log.info if not counts and isinstance(error, DeadlineExceededError) else log.error
+            say("Controller failed", controller=name, err=str(error) or repr(error))
+
+    def stopped_check(self) -> str | None:
+        """A health check: no stop is set."""
+        return "shutting down" if self.stop.is_set() else None
+
+    def _raise_failures(self) -> None:
+        with self._lock:
+            failures = tuple(self._failures)
+        if self._lost_the_lease() or not self._shutdown_timeout_seconds:
+            # by the options no work is waited for, so work that goes on is no failure
+            failures = tuple(each for each in failures if not isinstance(each, StopTimeoutError))
+        if len(failures) == 1:
+            raise failures[0]
+        if failures:
+            text = "; ".join(str(failure) or repr(failure) for failure in failures)
+            raise BaseExceptionGroup(f"{len(failures)} failures: {text}", failures)
+
+    # leader election
+
+    def lost(self, tell: Callable[[LeadershipLost], None] | None, lost: LeadershipLost) -> None:
+        """Cancel writes that wait. The elector's thread."""
+        self._work_stop.set()
+        if tell is not None:
+            tell(lost)
+
+    def _start_election(self, elector: LeaderElector, stop: threading.Event) -> Joinable:
+        def take_part() -> None:
+            try:
+                elector.run(stop)
+            except BaseException as error:  # noqa: BLE001 - main raises it
+                self.fail("leader election", error)
+
+        return self._seams.spawn("lease", take_part)
+
+    def lead(self, stop: threading.Event) -> None:
+        """
+        Run the controllers until stop is set. The elector's thread `leading`.
+
+        Raises: the StopTimeoutError of a runnable: with workers left behind the lease is not released.
+        """
+        self._guarded.start(stop)
+        self._guarded.join()
+        with self._lock:
+            busy = [failure for failure in self._failures if isinstance(failure, StopTimeoutError)]
+        if busy:
+            raise busy[0]
