@@ -16,6 +16,8 @@ HASHES: Final = 2**64
 _OFFSET: Final = 0xCBF29CE484222325
 _PRIME: Final = 0x100000001B3
 _LAST: Final = HASHES - 1
+# fmix64 of MurmurHash3
+_MIXERS: Final = (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53)
 
 
 class ShardField(StrEnum):
@@ -43,6 +45,19 @@ def fnv1a_64(text: str) -> int:
 def slot_of(text: str, count: int) -> int:
     """The slot, from 0 to count - 1, whose range has the hash of text."""
     return fnv1a_64(text) * count // HASHES
+
+
+def slot_of_namespace(namespace: str, count: int) -> int:
+    """
+    The slot of a namespace, by its hash after a mixer: no range of the server's.
+
+    The leading bits of FNV-1a hardly depend on the last characters: without the mixer the slots of ns-00 to
+    ns-63 are one.
+    """
+    value = fnv1a_64(namespace)
+    for mixer in _MIXERS:
+        value = (value ^ value >> 33) * mixer & _LAST
+    return (value ^ value >> 33) * count // HASHES
 
 
 def slot_range(slot: int, count: int) -> ShardRange:

@@ -10,7 +10,9 @@ class ListOptions(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     Parameters of a list or watch; a field at its default is not sent.
 
     resource_version None and "" both mean: not sent, so the server answers with its newest state.
-    limit 0 means no limit; timeout_seconds is how long the server keeps a watch open.
+    limit 0 means no limit; timeout_seconds is how long the server keeps a watch open. A server without the
+    feature ShardedListAndWatch ignores shard_selector, and a list with it has a remainingItemCount that
+    counts the objects of all shards.
     """
 
     label_selector: str = ""
@@ -22,6 +24,7 @@ class ListOptions(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     allow_watch_bookmarks: bool = False
     send_initial_events: bool = False
     timeout_seconds: int | None = None
+    shard_selector: str = ""
 
     def query(self, *, watch: bool = False) -> dict[str, str]:
         """The query parameters, in the order the server documents them."""
@@ -36,5 +39,6 @@ class ListOptions(msgspec.Struct, frozen=True, gc=False, kw_only=True):
             "allowWatchBookmarks": "true" if self.allow_watch_bookmarks else "",
             "sendInitialEvents": "true" if self.send_initial_events else "",
             "timeoutSeconds": "" if self.timeout_seconds is None else str(self.timeout_seconds),
+            "shardSelector": self.shard_selector,
         }
         return {key: value for key, value in pairs.items() if value}

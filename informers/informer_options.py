@@ -13,6 +13,7 @@ from handloop.informers.listing import DEFAULT_PAGE_SIZE
 from handloop.informers.listwatch import Tweak
 from handloop.informers.outage import NO_HINTS, Hints
 from handloop.informers.progress import INTERVAL_SECONDS
+from handloop.informers.shards import Sharding
 
 
 class InformerOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,8 +31,9 @@ class InformerOptions(msgspec.Struct, frozen=True, kw_only=True):
     metrics_provider None = nothing is measured.
     reachability of the server: with it, waits for a server that is gone end when it is back.
     stop_poll_seconds = how often a running informer looks at the stop of run; infinity: stop() alone ends it.
+    shards None = each informer holds all objects; else those in the slots that this process holds.
 
-    A Manager sets the last four itself.
+    A Manager sets the last five itself.
     Raises: ValueError for a page_size below 1.
     """
 
@@ -45,6 +47,7 @@ class InformerOptions(msgspec.Struct, frozen=True, kw_only=True):
     metrics_provider: MetricsProvider | None = None
     reachability: Reachability | None = None
     stop_poll_seconds: float = 1.0
+    shards: Sharding | None = None
 
     def __post_init__(self) -> None:
         """Refuse what a server takes for no limit."""

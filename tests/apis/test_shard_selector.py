@@ -14,6 +14,7 @@ from handloop.apis.shard_selector import (
     fnv1a_64,
     format_shard_selector,
     slot_of,
+    slot_of_namespace,
     slot_range,
 )
 
@@ -90,3 +91,13 @@ def test_no_range_is_refused() -> None:
     """An empty selector would be an error, and an absent one everything."""
     with pytest.raises(ValueError, match="needs a range"):
         format_shard_selector(ShardField.UID, [])
+
+
+def test_namespaces_that_differ_at_their_end_are_spread() -> None:
+    """All replicas of all versions agree, so the slots of some are written down here."""
+    names = [f"ns-{i:02}" for i in range(64)]
+    assert len({slot_of(name, 16) for name in names}) == 1, "without the mixer"
+    slots = [slot_of_namespace(name, 16) for name in names]
+    assert max(slots.count(slot) for slot in range(16)) <= 8
+    assert len(set(slots)) >= 14
+    assert [slot_of_namespace(name, 16) for name in ("", "default", "kube-system")] == [14, 13, 14]

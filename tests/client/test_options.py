@@ -20,6 +20,7 @@ def test_every_option_has_its_parameter() -> None:
         allow_watch_bookmarks=True,
         send_initial_events=True,
         timeout_seconds=300,
+        shard_selector="shardRange(object.metadata.uid, '0x0', '0x8')",
     )
     assert options.query(watch=True) == {
         "labelSelector": "a=b",
@@ -32,6 +33,7 @@ def test_every_option_has_its_parameter() -> None:
         "allowWatchBookmarks": "true",
         "sendInitialEvents": "true",
         "timeoutSeconds": "300",
+        "shardSelector": "shardRange(object.metadata.uid, '0x0', '0x8')",
     }
 
 
