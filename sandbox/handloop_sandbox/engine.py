@@ -103,12 +103,13 @@ class Engine:
         history_size: int = DEFAULT_HISTORY_SIZE,
         bookmark_seconds: float = DEFAULT_BOOKMARK_SECONDS,
         tokens_in_paths: bool = True,
+        sharded_list_and_watch: bool = False,
     ) -> None:
         """
         Build the state of a new cluster.
 
         Args: users by bearer token; None = all clients are administrators. seed None = different every time.
-        tokens_in_paths: see handloop_sandbox.authenticator.
+        tokens_in_paths: see handloop_sandbox.authenticator. sharded_list_and_watch is the feature gate.
         """
         self.address = "127.0.0.1"
         self._clock = clock
@@ -116,6 +117,7 @@ class Engine:
         self._controller_random = random.Random(self._random.getrandbits(64))
         self._authenticator = Authenticator(users, everybody=ADMIN, tokens_in_paths=tokens_in_paths)
         self._bookmark_seconds = bookmark_seconds
+        self._sharded_list_and_watch = sharded_list_and_watch
         self._lock = threading.Lock()
         self._listeners = Listeners()
         self._recorders: list[Recorder] = []
@@ -327,7 +329,14 @@ class Engine:
         return Stream(response.headers, output)
 
     def _context(self, user: User) -> Context:
-        return Context(self._clock.time(), user, self._random, self._new_uid, self._authenticator.signing_key)
+        return Context(
+            self._clock.time(),
+            user,
+            self._random,
+            self._new_uid,
+            self._authenticator.signing_key,
+            self._sharded_list_and_watch,
+        )
 
     def _new_uid(self) -> str:
         return str(uuid.UUID(int=self._random.getrandbits(128), version=4))

@@ -52,6 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             address=given.address,
             tls=given.tls,
             controllers=() if given.bare else None,
+            sharded_list_and_watch=given.sharded_list_and_watch,
         )
         with sandbox:
             sandbox.write_kubeconfig(path)
@@ -108,4 +109,6 @@ def _parser() -> argparse.ArgumentParser:
     add("--address", default="127.0.0.1", metavar="IP", help="any but loopback opens it to the network")
     add("--speed", type=float, default=1.0, metavar="X", help="how many times faster than nominal pods are")
     add("--tls", action="store_true", help="serve over TLS, with a certificate of its own in the kubeconfig")
+    gate = "--sharded-list-and-watch"
+    add(gate, action="store_true", help="obey shardSelector, as behind the gate ShardedListAndWatch")
     return parser

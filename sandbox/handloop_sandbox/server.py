@@ -57,6 +57,7 @@ class Sandbox:
         bookmark_seconds: float = DEFAULT_BOOKMARK_SECONDS,
         address: str = LOOPBACK,
         tls: bool = False,
+        sharded_list_and_watch: bool = False,
     ) -> None:
         """
         Build a cluster; nothing listens yet.
@@ -65,7 +66,8 @@ class Sandbox:
         users by token. speed is how many times faster than nominal pods and controllers work. seed None =
         different every time. controllers None = the default ones. address is the IP address to listen on. tls
         makes a certificate, which the kubeconfig carries; the token then counts in the Authorization header
-        only.
+        only. sharded_list_and_watch is the feature gate ShardedListAndWatch: without it shardSelector has no
+        effect.
         Raises: ValueError for an invalid address, or one without a token that other machines can reach.
         NoCertificateError.
         """
@@ -88,6 +90,7 @@ class Sandbox:
             history_size=history_size,
             bookmark_seconds=bookmark_seconds,
             tokens_in_paths=not tls,
+            sharded_list_and_watch=sharded_list_and_watch,
         )
         self._http: HTTPServer | None = None
         self._url = ""

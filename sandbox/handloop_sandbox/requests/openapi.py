@@ -224,10 +224,12 @@ def _operation(method: str, verb: str, gvk: Mapping[str, str], *, strategic: boo
         "x-kubernetes-action": _action(method, verb),
     }
     operation["x-kubernetes-group-version-kind"] = dict(gvk)
-    if method == "get":
-        return operation
     names = {"delete": ("dryRun", "gracePeriodSeconds", "propagationPolicy"), "patch": (*_WRITES, "force")}
-    operation["parameters"] = [_parameter(name) for name in names.get(method, _WRITES)]
+    found = () if method == "get" else names.get(method, _WRITES)
+    if verb in ("list", "deletecollection"):
+        found = (*found, "shardSelector")  # with its feature gate off, too
+    if found:
+        operation["parameters"] = [_parameter(name) for name in found]
     if method == "patch":
         types = (*_JSON_PATCHES, _STRATEGIC) if strategic else _JSON_PATCHES
         content = {media: {"schema": {"$ref": f"{_COMPONENTS}{_PATCH}"}} for media in types}

@@ -90,7 +90,7 @@ class Context:
     What the core cannot know by itself.
 
     now is unix seconds. random and new_uid are the only sources of chance, so a run is a function of their
-    seed.
+    seed. sharded_list_and_watch is a feature gate.
     """
 
     now: float
@@ -98,6 +98,7 @@ class Context:
     random: random.Random
     new_uid: Callable[[], str]
     signing_key: bytes = b""
+    sharded_list_and_watch: bool = False
 
 
 @dataclass(frozen=True, slots=True)

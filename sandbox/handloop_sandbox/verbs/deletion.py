@@ -15,6 +15,7 @@ from handloop_sandbox.requests.conversion import to_storage
 from handloop_sandbox.requests.definitions import DEFINITIONS, begin_removal
 from handloop_sandbox.requests.presentation import served_object
 from handloop_sandbox.requests.request import Response
+from handloop_sandbox.requests.shard_selector import shard_info
 from handloop_sandbox.storage.stored import Object, Stored
 from handloop_sandbox.storage.transaction import Transaction
 from handloop_sandbox.verbs.reading import selected
@@ -66,9 +67,10 @@ def delete_collection(call: Call) -> Response:
     for stored in chosen:
         remove(call, transaction, stored, options)
     call.commit(transaction)
-    metadata = {"resourceVersion": str(call.state.resource_version)}
+    metadata: Object = {"resourceVersion": str(call.state.resource_version)}
     if call.resource.custom:
         metadata = {"continue": "", **metadata}
+    metadata |= shard_info(call)
     parts = call.presentation().many(chosen, metadata, call.context.now)
     return Response(200, call.headers(), parts)
 

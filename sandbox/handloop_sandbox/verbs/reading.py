@@ -19,6 +19,7 @@ from handloop_sandbox.kinds import typed
 from handloop_sandbox.requests.call import Call
 from handloop_sandbox.requests.conversion import stored_field
 from handloop_sandbox.requests.request import Response, WatchResponse
+from handloop_sandbox.requests.shard_selector import shard_info, shard_selector
 from handloop_sandbox.storage.stored import Object, Stored, object_key
 from handloop_sandbox.storage.watches import Subscription, too_old
 from handloop_sandbox.wire import continue_token, field_selector, label_selector
@@ -72,17 +73,14 @@ def get(call: Call) -> Response:
 
 def list_objects(call: Call) -> Response:
     """Answer 200 with a list, in pages when asked."""
-    options = list_options(call.request.query, watch=False)
-    field_selector.check_supported(options.fields, call.resource)
-    page = _page(call, options)
+    page = _page(call, _options(call, watch=False))
     parts = call.presentation().many(page.items, _metadata(call, page), call.context.now)
     return Response(200, call.headers(), parts)
 
 
 def selected(call: Call) -> list[Stored]:
     """The objects that the selectors of the request choose."""
-    options = list_options(call.request.query, watch=False)
-    field_selector.check_supported(options.fields, call.resource)
+    options = _options(call, watch=False)
     collection = call.state.collection(call.collection)
     keys = collection.select(call.namespace)
     return _filtered([collection.objects[key] for key in keys], predicate(call, options))
@@ -93,14 +91,17 @@ def predicate(call: Call, options: ListOptions) -> Predicate | None:
     by_labels = label_selector.predicate(options.labels)
     fields = tuple(t._replace(field=stored_field(call.resource, t.field)) for t in options.fields)
     by_fields = matcher(fields)
-    if by_labels is None:
-        return by_fields
-    chosen = by_labels
-
-    def matches(obj: Object) -> bool:
-        return chosen(obj["metadata"].get("labels") or {}) and (by_fields is None or by_fields(obj))
-
-    return matches
+    shards = shard_selector(call)
+    tests: list[Predicate] = []
+    if by_labels is not None:
+        tests.append(lambda obj: by_labels(obj["metadata"].get("labels") or {}))
+    if by_fields is not None:
+        tests.append(by_fields)
+    if shards is not None:
+        tests.append(shards.matches)
+    if len(tests) > 1:
+        return lambda obj: all(test(obj) for test in tests)
+    return tests[0] if tests else None
 
 
 def _page(call: Call, options: ListOptions) -> _Page:
@@ -155,12 +156,12 @@ def _cut(call: Call, options: ListOptions, rv: int, *, start: str, limit: int | 
     items: list[Stored] = []
     for index in range(first, len(keys)):
         stored = objects[keys[index]]
-        if matches is not None and not matches(stored.object):
-            continue
-        if len(items) == limit:
-            left = None if options.selective else len(keys) - index
-            return _Page(items, rv, Continue(rv, keys[index]).encode(), left)
-        items.append(stored)
+        if matches is None or matches(stored.object):
+            items.append(stored)
+        # a full page goes on wherever objects follow, chosen or not, and all of them are counted as remaining
+        if len(items) == limit and index + 1 < len(keys):
+            left = None if options.selective else len(keys) - first - limit
+            return _Page(items, rv, Continue(rv, keys[index + 1]).encode(), left)
     return _Page(items, rv)
 
 
@@ -193,7 +194,7 @@ def _metadata(call: Call, page: _Page) -> dict[str, Any]:
         metadata["continue"] = page.continue_
     if page.remaining is not None:
         metadata["remainingItemCount"] = page.remaining
-    return metadata
+    return metadata | shard_info(call)
 
 
 _MIN_TIMEOUT_SECONDS: Final = 1800
@@ -202,18 +203,20 @@ _EXPIRED_WATCH: Final = "The resourceVersion for the provided watch is too old."
 
 def watch(call: Call) -> WatchResponse:
     """Answer 200 with a stream."""
-    options = _options(call)
-    field_selector.check_supported(options.fields, call.resource)
+    options = _options(call, watch=True)
     rv = watch_resource_version(options.resource_version)
     subscription = _subscription(call, options, rv)
     return WatchResponse(call.headers(), subscription)
 
 
-def _options(call: Call) -> ListOptions:
-    options = list_options(call.request.query, watch=True)
+def _options(call: Call, *, watch: bool) -> ListOptions:
+    """Options that are checked in the server's order: versions and tokens come later."""
+    options = list_options(call.request.query, watch=watch)
     if call.name:  # /watch/.../NAME
         term = FieldTerm(NAME, equal=True, value=call.name)
-        return replace(options, fields=(*options.fields, term))
+        options = replace(options, fields=(*options.fields, term))
+    field_selector.check_supported(options.fields, call.resource)
+    shard_selector(call)
     return options
 
 

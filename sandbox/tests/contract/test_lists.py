@@ -64,6 +64,17 @@ def test_a_selective_page_counts_nothing(five: Widgets) -> None:
     assert "remainingItemCount" not in page.body["metadata"]
 
 
+def test_a_full_page_goes_on_while_objects_follow(five: Widgets) -> None:
+    """A page of the last chosen objects has a token when others follow; the next page is empty."""
+    page = five.server.get(f"{five.path}?limit=2&labelSelector=odd%3D1")
+    assert page.names == ["w1", "w3"]
+    token = quote(page.body["metadata"]["continue"])
+    last = five.server.get(f"{five.path}?limit=2&labelSelector=odd%3D1&continue={token}")
+    assert (last.names, last.body["metadata"].get("continue")) == ([], "")
+    whole = five.server.get(f"{five.path}?limit=3&labelSelector=odd%3D0")
+    assert (whole.names, whole.body["metadata"].get("continue")) == (["w0", "w2", "w4"], "")
+
+
 def test_an_exact_version_shows_the_past(five: Widgets) -> None:
     """resourceVersionMatch=Exact lists the state of that version; a bare version is a lower bound."""
     then = five.server.get(five.path).rv
@@ -141,6 +152,24 @@ def test_label_selectors(five: Widgets, selector: str, names: list[str]) -> None
 def test_field_selectors(five: Widgets, selector: str, names: list[str]) -> None:
     """Names, namespaces and the definition's selectable fields can be selected by."""
     assert five.server.get(f"{five.path}?fieldSelector={quote(selector, safe='')}").names == names
+
+
+@pytest.mark.parametrize("path", ["/api/v1/secrets", "widgets"])
+def test_namespaces_can_be_left_out(server: APIServer, five: Widgets, path: str) -> None:
+    """Lists and watches of all namespaces leave out those that a field selector excludes."""
+    if path == "widgets":
+        path = f"/apis/{five.group}/v1/widgets"
+    else:
+        server.create(f"/api/v1/namespaces/{five.namespace}/secrets", {"metadata": {"name": "s"}})
+    others = f"{path}?fieldSelector=metadata.namespace!%3D{five.namespace},metadata.namespace!%3Dx"
+    listed = server.get(others)
+    assert five.namespace not in {item["metadata"]["namespace"] for item in listed.body["items"]}
+    bookmarked = "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
+    for query, present in ((others, False), (f"{path}?", True)):
+        with server.watch(f"{query}&{bookmarked}") as watch:
+            *seen, _ = watch.until(lambda events: bool(events) and events[-1]["type"] == "BOOKMARK")
+        found = {event["object"]["metadata"]["namespace"] for event in seen}
+        assert (five.namespace in found) is present
 
 
 def test_a_table_has_the_definitions_columns(five: Widgets) -> None:
