@@ -276,6 +276,10 @@ class Indexer(Generic[T]):
         with self._lock:
             return len(self._items)
 
+    def __bool__(self) -> bool:
+        """Whether it holds an object, at some moment: a single read, without the lock."""
+        return bool(self._items)
+
     def replace(self, objects: Iterable[T], resource_version: str = "") -> None:  # noqa: ARG002 - a store's signature
         """
         Hold exactly objects from here on; the last of several with one key counts.

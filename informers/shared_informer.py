@@ -354,8 +354,8 @@ class SharedIndexInformer(Generic[T]):
         So a relist takes memory for a page and for the changed objects, not for all objects a second time.
         Whole objects are compared: another default or conversion does not give them a new version.
         """
-        # reflector thread; before the transform, which may change the key
-        stored = self.indexer.get(obj)
+        # reflector thread; before the transform, which may change the key. A first list finds nothing stored
+        stored = self.indexer.get(obj) if self.indexer else None
         if self._transform is not None:
             obj = self._transform(obj)
         return stored if stored == obj else obj

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 import socket
 from collections.abc import Callable, Iterable, Mapping
+from io import BytesIO
 from typing import Any, Final
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
@@ -219,14 +220,13 @@ def read_whole(source: Answer | HTTPStream, limit: int) -> bytes:
 
     Raises: BadAnswer for more than limit bytes; as read_block.
     """
-    parts: list[bytes] = []
-    size = 0
+    # it grows in place and gives its own bytes away: twice the body would make malloc return memory each time
+    body = BytesIO()
     while block := source.read_block():
-        size += len(block)
-        if size > limit:
+        if body.tell() + len(block) > limit:
             raise BadAnswer(f"the answer is larger than the limit of {limit >> 20} MiB")
-        parts.append(block)
-    return b"".join(parts)
+        body.write(block)
+    return body.getvalue()
 
 
 class HTTPStream:
