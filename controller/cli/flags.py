@@ -244,10 +244,18 @@ def _options_here(given: Mapping[str, Any], environment: Mapping[str, str], serv
     _check_live_page(options)
     if options.metrics_auth and not options.metrics_cert_dir and options.command == "run":
         raise ValueError("--metrics-auth makes clients send tokens: it needs --metrics-cert-dir, for TLS")
-    if not options.leader_elect or options.leader_elect_resource_namespace:
+    _check_shards(options)
+    if not (options.leader_elect or options.shards) or options.leader_elect_resource_namespace:
         return options
     namespace = _own_namespace(options, environment, account)
     return replace(options, leader_elect_resource_namespace=namespace)
+
+
+def _check_shards(options: Options) -> None:
+    if options.shards and options.leader_elect:
+        raise ValueError("--shards and --leader-elect exclude each other: with shards all replicas work")
+    if options.shards and options.namespace:
+        raise ValueError("--shards is for all namespaces: leave -n out")
 
 
 def _check_durations(options: Options) -> None:
@@ -269,7 +277,8 @@ def _own_namespace(options: Options, environment: Mapping[str, str], service_acc
     if options.sandbox:
         return "default"
     raise ValueError(
-        "outside a cluster --leader-elect needs --leader-elect-resource-namespace=NAME, for the lease"
+        f"outside a cluster --{'shards' if options.shards else 'leader-elect'} needs "
+        "--leader-elect-resource-namespace=NAME, for the lease"
     )
 
 

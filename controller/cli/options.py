@@ -22,6 +22,7 @@ from handloop.controller.cli.values import (
     one_of,
     port_number,
     positive,
+    shards_count,
     verbosity_level,
     whole,
     workers_count,
@@ -246,6 +247,24 @@ class Options:
         namespace_name,
         "NAME",
         "namespace of the lease; in a cluster empty means the program's own",
+        _DECLARING,
+    )
+
+    # shards
+
+    shards: int = _option(
+        0,
+        shards_count,
+        "N",
+        "split the work into so many slots and share them with the other replicas; 0 means off; the lease's "
+        "name, namespace and durations are those of --leader-elect",
+        _DECLARING,
+    )
+    shards_by: str = _option(
+        "namespace",
+        one_of("namespace", "uid"),
+        "WHAT",
+        "what decides an object's slot: its namespace, or its uid",
         _DECLARING,
     )
 

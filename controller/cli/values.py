@@ -39,6 +39,7 @@ positive: Final = _number(float, sys.float_info.min, sys.float_info.max, "must b
 not_negative: Final = _number(float, 0, sys.float_info.max, "must be 0 or more")
 whole: Final = _number(int, 0, math.inf, "must be 0 or more")
 workers_count: Final = _number(int, 1, math.inf, "at least 1 worker is needed")
+shards_count: Final = _number(int, 0, 256, "slots are 1 to 256; 0 turns shards off")
 verbosity_level: Final = _number(int, 0, MAX_VERBOSITY, "levels are 0 to 9")
 port_number: Final = _number(int, 0, MAX_PORT, "ports are 0 to 65535")
 """0 picks a free one."""
