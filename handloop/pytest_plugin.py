@@ -22,6 +22,7 @@ nothing heavy before a test asks for a fixture.
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
@@ -35,10 +36,19 @@ _EXTRA = ("handloop_sandbox", "aiohttp", "multidict", "re2", "greenlet")
 _NOT_INSTALLED = 'the fixture "{name}" needs {missing}: pip install "handloop[{name}]"'
 
 
+def _from_one(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text} is no whole number from 1")
+    return number
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Declare the options of the fixture `explore`."""
     group = parser.getgroup("handloop")
-    group.addoption("--explore-plans", type=int, metavar="N", help="how many plans an exploration plays")
+    group.addoption(
+        "--explore-plans", type=_from_one, metavar="N", help="how many plans an exploration plays"
+    )
     group.addoption(
         "--explore-seed", type=int, metavar="N", help="of an exploration's plans that are samples"
     )

@@ -18,18 +18,21 @@ import math
 import os
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
+from types import FrameType
 from typing import Final
 
+from handloop.testing.explore.forks import PLAN_SECONDS, Lost, called_in_fork, can_fork
 from handloop.testing.explore.oracles import habits, verdicts
 from handloop.testing.explore.plan import LATE, LATE_PLAN, Plan
 from handloop.testing.explore.plans import Places, all_plans
 from handloop.testing.explore.play import play
-from handloop.testing.explore.played import Played
+from handloop.testing.explore.played import Journal, Played
 from handloop.testing.explore.plays import Plays
-from handloop.testing.explore.report import Failure, Report
-from handloop.testing.explore.story import lines
+from handloop.testing.explore.report import Failure, Report, UndisturbedError
+from handloop.testing.explore.virtual_threads import VirtualThreads
 from handloop.testing.explore.workload import Invariant, Workload
 
 DEFAULT_PLANS: Final = 300
@@ -59,19 +62,16 @@ def run_plans(
     play at once, None = one for each processor; the report is the same for any number. progress is called
     after each plan, in the order in which they end. What is wrong with the writes of every run is a failure
     of the empty plan.
-    Raises: AssertionError if the undisturbed run fails already; ValueError for a line that is no plan.
+    Raises: UndisturbedError if the undisturbed run fails already; ValueError for a line that is no plan.
     Blocks: for about a twentieth of a second a plan and processor. It ends early once it has 20 failures
     that are not alike. Ctrl-C ends it with what was found so far.
     """
-    undisturbed = play(workload, Plan(), invariants)
+    undisturbed = _undisturbed(workload, invariants, min(seconds, PLAN_SECONDS))
     report = Report(undisturbed, seed)
-    wrong = verdicts(undisturbed, undisturbed)
-    if wrong:
-        story = lines(undisturbed, undisturbed)
-        raise AssertionError("\n".join(["the undisturbed run fails already:", *wrong, *story]))
+    if wrong := verdicts(undisturbed, undisturbed):
+        raise UndisturbedError(Report.of_undisturbed(undisturbed, wrong))
     if not replay and (wrong := habits(undisturbed)):
-        report.failures.append(Failure.of(undisturbed, undisturbed, wrong))
-        report.failed = 1
+        report = replace(Report.of_undisturbed(undisturbed, wrong), seed=seed)
     if replay:
         _require_that_it_strikes(workload, Plan.parse(replay), undisturbed)
     plays = Plays(workload, undisturbed, invariants, processes or _processors())
@@ -103,6 +103,33 @@ def run_plans(
     return report
 
 
+def _undisturbed(workload: Workload, invariants: Sequence[Invariant], seconds: float) -> Played:
+    """
+    The undisturbed run, played by a fork where there are forks: a controller may neither rest nor yield.
+
+    Raises: UndisturbedError, if it takes longer than so many seconds.
+    """
+    journals: list[Journal] = []
+
+    @contextmanager
+    def noting(_: VirtualThreads, journal: Journal) -> Iterator[None]:
+        journals.append(journal)
+        yield
+
+    def play_it() -> Played:
+        return play(workload, Plan(), invariants, noting)
+
+    def where(frame: FrameType | None) -> str:
+        return journals[0].where(frame) if journals else "the set-up goes on"
+
+    outcome = called_in_fork(play_it, seconds=seconds, where=where) if can_fork() else None
+    if isinstance(outcome, Lost):
+        nothing = Played(Plan(), [], [], [], 0, {}, [], "", [], 0)
+        wrong = f"it has not come to rest after {seconds:g} s of wall time: {outcome.why}"
+        raise UndisturbedError(Report.of_undisturbed(nothing, [wrong]))
+    return play_it() if outcome is None else outcome
+
+
 def _require_that_it_strikes(workload: Workload, plan: Plan, undisturbed: Played) -> None:
     """Raises: ValueError for a plan of which no strike comes, as after a change of the operator."""
     if all(strike.what == LATE for strike in plan.strikes):
@@ -116,23 +143,29 @@ def _require_that_it_strikes(workload: Workload, plan: Plan, undisturbed: Played
 
 def _add(report: Report, plays: Plays, failure: Failure) -> None:
     """Add a failure to a report, shrunk, or count it with one that is like it."""
-    if _is_counted(report, failure):
+    plan = failure.plan
+    if _is_counted(report, failure, plan):
         return
     if len(report.failures) == _MOST_FAILURES:
         return
     if not report.is_interrupted:
         failure = plays.shrunk(failure)
-    if not _is_counted(report, failure):
+    if not _is_counted(report, failure, plan):
         report.failures.append(failure)
 
 
-def _is_counted(report: Report, failure: Failure) -> bool:
-    """Whether each of its verdicts is known, details aside; it is counted where the first of them is."""
+def _is_counted(report: Report, failure: Failure, plan: Plan) -> bool:
+    """
+    Whether each of its verdicts is known, details aside; it is counted where the first of them is.
+
+    Args: plan = its plan before it was shrunk.
+    """
     known = {gist: index for index, one in reversed([*enumerate(report.failures)]) for gist in _gists(one)}
     if not known.keys() >= set(_gists(failure)):
         return False
     index = known[_gists(failure)[0]]
-    report.failures[index] = replace(report.failures[index], more=report.failures[index].more + 1)
+    like_it = report.failures[index]
+    report.failures[index] = replace(like_it, others=[*like_it.others, plan])
     return True
 
 

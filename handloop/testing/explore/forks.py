@@ -13,22 +13,31 @@ import gc
 import os
 import pickle
 import signal
+import sys
+import threading
 import time
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from math import inf
 from multiprocessing.connection import Connection, Pipe, wait
 from pathlib import Path
-from typing import Any, Final, NamedTuple, NoReturn, TypeAlias
+from types import FrameType
+from typing import Any, Final, NamedTuple, NoReturn, TypeAlias, TypeVar
 
 from handloop.testing.explore.plan import Plan
 from handloop.testing.explore.play import Branch
 from handloop.testing.explore.played import Played
 
+T = TypeVar("T")
+
 PLAN_SECONDS: Final = 60.0
 """How long a child may play its plan, of wall time. A plan takes a twentieth of a second."""
 
+_HANGING_SECONDS: Final = 5.0
+"""How long after its time a process may take to say what it does."""
+_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 _GC_THRESHOLDS: Final = (50_000, 20, 100)
 """Rare collections: a process lives for one run."""
 
@@ -45,6 +54,47 @@ class Lost(NamedTuple):
 def can_fork() -> bool:
     """Whether this system has forks."""
     return hasattr(os, "fork")
+
+
+def called_in_fork(
+    call: Callable[[], T], *, seconds: float, where: Callable[[FrameType | None], str]
+) -> T | Lost | None:
+    """
+    What a call returns in a fork of this process; it has to be picklable.
+
+    Args: seconds = how long it may take, of wall time; where = what it does then, given the frame that runs.
+    Returns: after that time a Lost with these words; None if it raised, or ended the process: called in this
+    one it does so again. Raises: KeyboardInterrupt, whatever the call does.
+    """
+    sys.stdout.flush()
+    reader, writer = Pipe(duplex=False)
+
+    def give_up(_: int, frame: FrameType | None) -> NoReturn:
+        writer.send_bytes(pickle.dumps(Lost(where(frame))))
+        os._exit(0)
+
+    with _forked() as pid:
+        if not pid:
+            try:
+                signal.signal(signal.SIGALRM, give_up)
+                signal.setitimer(signal.ITIMER_REAL, seconds)
+                outcome = call()
+                signal.setitimer(signal.ITIMER_REAL, 0)
+                sys.stdout.flush()
+                writer.send_bytes(pickle.dumps(outcome))
+            finally:
+                os._exit(0)
+        writer.close()
+        try:
+            if not reader.poll(seconds + _HANGING_SECONDS):
+                return Lost("it is busy outside of Python")
+            found: T | Lost = pickle.loads(reader.recv_bytes())  # noqa: S301 - from a child of ours
+        except EOFError:
+            return None
+        else:
+            return found
+        finally:
+            reader.close()
 
 
 def played_by_forks(
@@ -64,23 +114,21 @@ def played_by_forks(
     small. Yields: a Lost instead if the child failed. Whoever closes the iterator ends all processes.
     """
     reader, writer = Pipe(duplex=False)
-    pid = _fork()
-    if not pid:
-        reader.close()
-        _Trunk(plans, judge, writer, processes, plan_seconds).run(play)
-    writer.close()
-    missing = set(range(len(plans)))
-    try:
-        while missing and reader.poll(None if until == float("inf") else max(0.0, until - time.monotonic())):
-            index, outcome = pickle.loads(reader.recv_bytes())  # noqa: S301 - from a child of ours
-            missing.discard(index)
-            yield index, outcome
-    except EOFError:
-        yield from ((index, Lost("the process that forks them ended")) for index in sorted(missing))
-    finally:
-        reader.close()
-        os.kill(pid, signal.SIGTERM)
-        os.waitpid(pid, 0)
+    with _forked() as pid:
+        if not pid:
+            reader.close()
+            _Trunk(plans, judge, writer, processes, plan_seconds).run(play)
+        writer.close()
+        missing = set(range(len(plans)))
+        try:
+            while missing and reader.poll(None if until == inf else max(0.0, until - time.monotonic())):
+                index, outcome = pickle.loads(reader.recv_bytes())  # noqa: S301 - from a child of ours
+                missing.discard(index)
+                yield index, outcome
+        except EOFError:
+            yield from ((index, Lost("the process that forks them ended")) for index in sorted(missing))
+        finally:
+            reader.close()
 
 
 class _Trunk:
@@ -110,7 +158,6 @@ class _Trunk:
     def run(self, play: PlayTrunk) -> NoReturn:
         """Play, and end the process; a child comes here, too, with its own run."""
         try:
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
             signal.signal(signal.SIGTERM, self._end)
             gc.freeze()
             gc.set_threshold(*_GC_THRESHOLDS)
@@ -138,12 +185,9 @@ class _Trunk:
     def _is_child_after_fork(self, index: int) -> bool:
         self._hand_on(self._processes - 1)
         reader, writer = Pipe(duplex=False)
-        pid = _fork()
-        if pid:
+        if _fork(lambda pid: self._children.update({reader: (index, pid)})):
             writer.close()
-            self._children[reader] = (index, pid)
             return False
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         signal.setitimer(signal.ITIMER_REAL, self._plan_seconds)
         self._out.close()
@@ -206,8 +250,41 @@ class _Trunk:
             os._exit(1)
 
 
-def _fork() -> int:
-    """os.fork() without its warning of other threads: a child uses none of their locks."""
+@contextmanager
+def _forked() -> Iterator[int]:
+    """Fork. In the parent the context has the pid, and the child ends with it; in the child it has 0."""
+    pids: list[int] = []
+    try:
+        yield _fork(pids.append)
+    finally:
+        for pid in pids:
+            os.kill(pid, signal.SIGTERM)
+            os.waitpid(pid, 0)
+
+
+def _fork(started: Callable[[int], object]) -> int:
+    """
+    os.fork(): signals wait meanwhile, and the child ignores Ctrl-C.
+
+    Raised in an at-fork hook, such as logging's, KeyboardInterrupt would be lost.
+
+    Args: started is called in the parent, with the pid, before any signal comes.
+    """
+    came: list[int] = []
+    is_main = threading.current_thread() is threading.main_thread()
+    before = {each: signal.signal(each, lambda number, _: came.append(number)) for each in _SIGNALS * is_main}
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)
-        return os.fork()
+        warnings.simplefilter(
+            "ignore", DeprecationWarning
+        )  # of other threads: a child uses none of their locks
+        pid = os.fork()
+    if not pid:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        return 0
+    started(pid)
+    for number, handler in before.items():
+        signal.signal(number, handler)
+    for one in came:
+        signal.raise_signal(one)
+    return pid

@@ -70,7 +70,7 @@ def _section(number: int, failure: Failure, undisturbed: Played, command: str, p
     failing = failure.played
     shown = window(undisturbed, failing)
     verdicts = "".join(f'<li class="failed">{escape(words)}</li>' for words in failure.verdicts)
-    if failure.more:
+    if failure.others:
         verdicts += f"<li>{failure.like_it}</li>"
     return (
         f'<section id="plan-{number}"><h2>{failure.title}</h2><ul>{verdicts}</ul>'

@@ -11,7 +11,7 @@ from handloop.testing.explore.report import Failure, Report
 from handloop.testing.explore.story import line_of, parts_at
 from handloop.testing.explore.tape import Tape
 from handloop.testing.explore.workload import Workload
-from handloop.walkthrough.live.page_data import write_page
+from handloop.walkthrough.live.page_data import NAME, write_page
 from handloop.walkthrough.live.recording import Entry
 
 INDEX = "index.html"
@@ -30,6 +30,16 @@ def write_live_page(folder: Path, workload: Workload, report: Report, title: str
     for number, failure in failures:
         runs += _failing_runs(number, failure, report, workload)
     write_page(folder, runs, title=title)
+
+
+def is_free_for_page(folder: Path) -> bool:
+    """Whether nothing is in a folder, or such a page."""
+    return (folder / NAME).is_file() or not (folder.exists() and any(folder.iterdir()))
+
+
+def remove_page(folder: Path) -> None:
+    """Let nobody open an older page."""
+    (folder / INDEX).unlink(missing_ok=True)
 
 
 def links(number: int, failure: Failure) -> dict[str, str]:

@@ -36,7 +36,7 @@ from handloop.testing.explore.leadership import Leadership
 from handloop.testing.explore.oracles import verdicts
 from handloop.testing.explore.plan import CRASHES, Plan, Strike, Where
 from handloop.testing.explore.played import Journal, Played, State
-from handloop.testing.explore.report import Failure, Report
+from handloop.testing.explore.report import Failure, Report, UndisturbedError
 from handloop.testing.explore.struck_transport import StruckTransport
 from handloop.testing.explore.views import Views
 from handloop.testing.explore.workload import Invariant, Workload, broken
@@ -81,7 +81,7 @@ def run_on_server(
 
     Args: as run_plans; the single strikes of WHATS are drawn by the seed. tell gets a line about each CRD
     that is installed: it stays.
-    Raises: AssertionError if the undisturbed run fails already; ValueError for what cannot be played here;
+    Raises: UndisturbedError if the undisturbed run fails already; ValueError for what cannot be played here;
     RefusedError, TransportError. Blocks: for some ten seconds a plan.
     """
     given = Plan.parse(replay)
@@ -93,8 +93,7 @@ def run_on_server(
         undisturbed = _Run(workload, Plan(), cluster, None).played(invariants)
         report = ServerReport(undisturbed, seed)
         if wrong := verdicts(undisturbed, undisturbed):
-            story = map(str, undisturbed.story)
-            raise AssertionError("\n".join(["the undisturbed run fails already:", *wrong, *story]))
+            raise UndisturbedError(ServerReport.of_undisturbed(undisturbed, wrong))
         began = time.monotonic()
         try:
             for plan in [given] if replay else sample(len(undisturbed.writes), plans, seed):

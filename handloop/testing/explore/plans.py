@@ -25,8 +25,10 @@ from handloop.testing.explore.workload import Workload
 _MORE: Final = 3
 """So many requests after the last one of the undisturbed run may be struck, too: other strikes cause more."""
 
-_GROUPS: Final = (CRASHES, (*LOSSES, *REFUSALS), RIVALS, ("pause", *VIEWS), LEASES)
+_GROUPS: Final = (CRASHES, (*LOSSES, *REFUSALS), RIVALS, ("pause", *VIEWS))
 """The kinds at writes, those first that most operators fail under."""
+_GROUPS_OF_SEVERAL: Final = ((*CRASHES, "pause", *LEASES), (*LOSSES, *REFUSALS), RIVALS, VIEWS)
+"""Of several processes: those first after which another one leads."""
 
 
 class Places(NamedTuple):
@@ -57,9 +59,8 @@ class Places(NamedTuple):
 
 def single_plans(places: Places) -> Iterator[Plan]:
     """Each kind of strike at each request: at writes, one group of kinds after the other, then elsewhere."""
-    for group in _GROUPS:
-        kinds = [what for what in group if what in places.kinds[""]]
-        yield from (Plan((Strike(n, what),)) for n in range(1, places.writes + 1) for what in kinds)
+    for group in _GROUPS if places.replicas == 1 else _GROUPS_OF_SEVERAL:
+        yield from (Plan((Strike(n, what),)) for n in range(1, places.writes + 1) for what in group)
     others: tuple[tuple[Where, int], ...] = (("r", places.reads), ("s", places.steps), ("w", places.watches))
     for where, count in others:
         yield from (Plan((Strike(n, what, where),)) for n in range(1, count + 1) for what in KINDS[where])

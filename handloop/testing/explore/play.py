@@ -27,7 +27,8 @@ RESTART_SECONDS: Final = 1.0
 QUIET_SECONDS: Final = 120.0
 _PATIENT_SECONDS: Final = 60.0
 _CREATED: Final = 201
-
+_RECONCILES: Final = ("Reconciling", "Successfully synced")
+"""Lines of the log, of our runtime and of controllers by hand."""
 
 Recording: TypeAlias = Callable[[VirtualThreads, Journal], AbstractContextManager[object]]
 """Records a run for as long as its context lasts."""
@@ -52,7 +53,7 @@ def play(
 
     The plan's order of threads begins at its first strike, or with the operator if it has none.
     """
-    with quiet_logs(), VirtualThreads() as threads:
+    with quiet_logs(), VirtualThreads() as threads, threads.interrupted_in_main():
         run = _Run(threads, workload, plan, branch)
         with quiet_logs(run.hear), recording(threads, run.journal):
             return run.played(invariants)
@@ -142,7 +143,9 @@ class _Run:
                 process.views.strike(what)
 
     def hear(self, level: str, line: Mapping[str, Any]) -> None:
-        """Take note of an error of the operator, and tell of it if nothing has struck."""
+        """Take note of a reconcile, or of an error, and tell of that if nothing has struck."""
+        if line["event"] in _RECONCILES:
+            self.journal.reconciles(str(line.get("object") or line.get("objectName")))
         error = raised(line.get("exc_info"))
         # a thread that a crash ends may log that
         if isinstance(error, Exception) and not self.threads.current_thread().killed:

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import math
+import sysconfig
+import traceback
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from pathlib import Path
+from types import FrameType
+from typing import Any, Final, NamedTuple
 
 from handloop.testing.explore.administrator import Object
 from handloop.testing.explore.plan import Plan
 from handloop.testing.explore.record import Act, Arrival
 from handloop.testing.explore.virtual_threads import VirtualThreads
+
+_NOT_THE_AUTHORS: Final = (str(Path(__file__).parents[2]), "handloop_sandbox", sysconfig.get_path("stdlib"))
 
 
 class Told(NamedTuple):
@@ -134,10 +141,29 @@ class Journal:
         self.died = ""
         self.slowest = Slowest()
         self._arrivals: dict[int, Arrival] = {}
+        self._reconciled: Counter[str] = Counter()
 
     def tell(self, who: str, words: str, write: int = 0) -> None:
         """Add a line to the story; its time is now, and the rest as in Told."""
         self.story.append(Told(self.threads.now, who, words, write))
+
+    def reconciles(self, name: str) -> None:
+        """An object is reconciled."""
+        self._reconciled[name] += 1
+
+    def where(self, frame: FrameType | None) -> str:
+        """How far the run is, what it reconciles most often, and at which line of the operator's author."""
+        words = [f"the run is at {self.threads.now:.2f} s"]
+        for name, times in self._reconciled.most_common(1):
+            words.append(f"has reconciled {name} {times} time{'s' * (times > 1)}")
+        own = [
+            one
+            for one in traceback.extract_stack(frame)
+            if not any(part in one.filename for part in _NOT_THE_AUTHORS)
+        ]
+        if own and self.threads.current_thread().name != "MainThread":
+            words.append(f"is at {Path(own[-1].filename).name}:{own[-1].lineno}, in {own[-1].name}")
+        return ", and ".join(words)
 
     def reconciles_for(self, seconds: float, queue: str) -> None:
         """A reconcile of a queue goes on for so long, or has ended after that."""

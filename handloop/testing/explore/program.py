@@ -1,7 +1,8 @@
 """
 The command line: `handloop explore greeter:set_up --apply hello.yaml`.
 
-Exit codes: 0; 1 = a plan failed, or the undisturbed run does; 2 = the command line makes no sense.
+Exit codes: 0; 1 = a plan failed, or the undisturbed run does; 2 = the command line makes no sense; 130 =
+Ctrl-C came before there was anything to report.
 """
 
 from __future__ import annotations
@@ -9,10 +10,14 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
+import math
 import os
 import shlex
+import signal
 import sys
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, NoReturn, TextIO
@@ -28,16 +33,18 @@ from handloop.testing.explore.administrator import RefusedError
 from handloop.testing.explore.explorer import run_plans
 from handloop.testing.explore.generated import generated
 from handloop.testing.explore.html_report import html_report
-from handloop.testing.explore.live_runs import INDEX, write_live_page
+from handloop.testing.explore.live_runs import INDEX, is_free_for_page, remove_page, write_live_page
 from handloop.testing.explore.on_server import SAMPLE, run_on_server
 from handloop.testing.explore.plan import Plan
 from handloop.testing.explore.progress import Progress
-from handloop.testing.explore.report import Report
+from handloop.testing.explore.report import Report, UndisturbedError
 from handloop.testing.explore.workload import Step, Workload, applied, deleted, settled
 
 EXIT_OK: Final = 0
 EXIT_FOUND: Final = 1
 EXIT_USAGE: Final = 2
+EXIT_INTERRUPTED: Final = 130
+_BUDGET_SECONDS: Final = 60.0
 _ENDLESS: Final = 10**9
 
 
@@ -63,18 +70,40 @@ def main(arguments: Sequence[str], out: TextIO | None = None) -> int:
         workload = _workload(given)
         asked = {"replicas": given.replicas, "deadline_seconds": given.deadline}
         workload = replace(workload, **{name: value for name, value in asked.items() if value is not None})
-        report = _report(workload, given)
+        text, report = _played(workload, given)
     except (UsageError, SetUpError, RefusedError, ValueError) as error:
         sys.stderr.write(f"error: {error}\n")
         return EXIT_USAGE
-    except AssertionError as error:
-        out.write(f"{error}\n")
-        return EXIT_FOUND
-    command = _command(given)
-    out.write(f"{report.text(command)}\n")
-    if files := _write(report, workload, given, command):
+    except KeyboardInterrupt:
+        sys.stderr.write("interrupted before the undisturbed run has ended\n")
+        return EXIT_INTERRUPTED
+    out.write(f"{text}\n")
+    if files := _write(report, workload, given):
         out.write(f"\n{report.head}: see {', '.join(files)}\n")
     return EXIT_FOUND if report.failures else EXIT_OK
+
+
+@contextmanager
+def _terminated_by_interrupt() -> Iterator[None]:
+    """Let SIGTERM do what Ctrl-C does: no namespace and no process is left."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _played(workload: Workload, given: argparse.Namespace) -> tuple[str, Report]:
+    """What there is to tell, for people, and the report. Raises: as run_plans and run_on_server."""
+    try:
+        with _terminated_by_interrupt():
+            report = _report(workload, given)
+    except UndisturbedError as error:
+        return str(error), error.report
+    return report.text(_command(given)), report
 
 
 def _report(workload: Workload, given: argparse.Namespace) -> Report:
@@ -82,12 +111,13 @@ def _report(workload: Workload, given: argparse.Namespace) -> Report:
     plans = 1 if replay else given.plans
     if given.on:
         return _report_of_server(workload, given, replay)
-    progress = Progress(sys.stderr, seconds=given.budget, plans=plans)
+    seconds = _BUDGET_SECONDS if given.budget is None else given.budget
+    progress = Progress(sys.stderr, seconds=seconds, plans=plans)
     try:
         return run_plans(
             workload,
             plans=plans,
-            seconds=given.budget,
+            seconds=seconds,
             seed=given.seed,
             replay=replay,
             processes=given.processes,
@@ -102,12 +132,14 @@ def _report_of_server(workload: Workload, given: argparse.Namespace, replay: str
         if getattr(given, option) is not None:
             raise UsageError(f"--{option} is for virtual time: leave --on out")
     plans = 1 if replay else SAMPLE if given.plans == _ENDLESS else given.plans
-    progress = Progress(sys.stderr, plans=plans)
+    seconds = math.inf if given.budget is None else given.budget
+    progress = Progress(sys.stderr, seconds=seconds, plans=plans)
     try:
         return run_on_server(
             workload,
             load_config(kubeconfig=given.on),
             plans=plans,
+            seconds=seconds,
             seed=given.seed,
             replay=replay,
             progress=progress.show,
@@ -119,17 +151,19 @@ def _report_of_server(workload: Workload, given: argparse.Namespace, replay: str
         progress.end()
 
 
-def _write(report: Report, workload: Workload, given: argparse.Namespace, command: str) -> list[str]:
+def _write(report: Report, workload: Workload, given: argparse.Namespace) -> list[str]:
     """Write the report wherever it is wanted, too. Returns: the files."""
-    page = str(Path(given.page) / INDEX) if given.page else ""
+    page = str(Path(given.page) / INDEX) if given.page and report.has_ended else ""
     if given.json:
         Path(given.json).write_text(json.dumps(report.document(), indent=1), encoding="utf-8")
-    if given.page:
+    if given.page and not page:
+        remove_page(Path(given.page))
+    elif page:
         write_live_page(Path(given.page), workload, report, f"{given.what}, explored")
     if given.html:
         file = Path(given.html)
         address = os.path.relpath(page, file.parent) if page else ""
-        file.write_text(html_report(report, given.what, command, address), encoding="utf-8")
+        file.write_text(html_report(report, given.what, _command(given), address), encoding="utf-8")
     return [file for file in (given.json, given.html, page) if file]
 
 
@@ -140,6 +174,8 @@ def _check_targets(given: argparse.Namespace) -> None:
             raise UsageError(f"{option} {name}: that is no file in a folder that exists")
     if given.page and Path(given.page).is_file():
         raise UsageError(f"--page {given.page}: that is a file, and the page is a folder")
+    if given.page and not is_free_for_page(Path(given.page)):
+        raise UsageError(f"--page {given.page}: there is something else in that folder")
 
 
 def _command(given: argparse.Namespace) -> str:
@@ -156,6 +192,16 @@ def _positive(text: str) -> int:
     if not text.isdecimal() or not int(text):
         raise argparse.ArgumentTypeError(f"{text} is no whole number from 1")
     return int(text)
+
+
+def _some_time(text: str) -> float:
+    try:
+        seconds = duration(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    if not seconds:
+        raise argparse.ArgumentTypeError(f"{text} is no time in which anything could be played")
+    return seconds
 
 
 def _parser() -> _Parser:
@@ -180,7 +226,9 @@ def _parser() -> _Parser:
         default="",
         help="change the objects of a kind of the operator's own, too, by chance from its schema and --seed",
     )
-    parser.add_argument("--budget", metavar="TIME", type=duration, default="1m", help="how long (1m)")
+    parser.add_argument(
+        "--budget", metavar="TIME", type=_some_time, help="how long (1m; with --on until all are played)"
+    )
     parser.add_argument(
         "--plans", metavar="N", type=_positive, default=_ENDLESS, help="how many at most (no limit)"
     )
@@ -193,14 +241,14 @@ def _parser() -> _Parser:
     parser.add_argument(
         "--deadline",
         metavar="TIME",
-        type=duration,
+        type=_some_time,
         help="how long a reconcile may take, in virtual time (5m)",
     )
     parser.add_argument(
         "--on",
         metavar="KUBECONFIG",
         help=f"play {SAMPLE} plans (or --plans) of crashes and rivals on a real server, by processes "
-        "that are killed; --budget does not count",
+        "that are killed",
     )
     parser.add_argument("--seed", type=int, default=1, help="of what is by chance (1)")
     parser.add_argument("--replay", metavar="PLAN", default="", help="play this one alone, such as 3:lost")

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from handloop.testing.explore.plan import Plan
 from handloop.testing.explore.played import Played
 from handloop.testing.explore.story import lines, parting
+
+_MOST_OTHERS: Final = 5
 
 
 @dataclass(frozen=True)
@@ -17,13 +19,13 @@ class Failure:
     """
     A plan that fails: its run, shrunk, and the sentences of the oracles.
 
-    more = how many more plans failed like it: with no verdict that is new; story = what happened, for people;
+    others = more plans that failed like it: with no verdict that is new; story = what happened, for people;
     parting = the first write that is another than undisturbed, in a sentence, "" = there is none.
     """
 
     played: Played
     verdicts: Sequence[str]
-    more: int = 0
+    others: Sequence[Plan] = ()
     story: Sequence[str] = ()
     parting: str = ""
 
@@ -44,8 +46,11 @@ class Failure:
 
     @property
     def like_it(self) -> str:
-        """How many more plans failed like it, in words."""
-        return f"and {self.more} more plan{'s' * (self.more > 1)} with the same verdicts"
+        """Which more plans failed like it, in words: the first ones, all are in the report for programs."""
+        count, shown = len(self.others), ", ".join(map(str, self.others[:_MOST_OTHERS]))
+        return f"and {count} more plan{'s' * (count > 1)} with the same verdicts: {shown}" + (
+            ", ..." if count > _MOST_OTHERS else ""
+        )
 
     def text(self, command: str = "", option: str = "--replay") -> str:
         """
@@ -54,13 +59,22 @@ class Failure:
         Args: command = the command line that replays it, with option and plan; "" = it is not shown.
         """
         shown = [self.title.lower(), *(f"  ! {words}" for words in self.verdicts)]
-        if self.more:
+        if self.others:
             shown.append(f"  {self.like_it}")
         if command and str(self.plan):
             shown.append(f"  replay it: {command} {option} {self.plan}")
         if self.parting:
             shown.append(f"  {self.parting}")
         return "\n".join([*shown, *(f"  {line}" for line in self.story)])
+
+
+class UndisturbedError(AssertionError):
+    """The run without a plan fails, so that there is no measure. Fields: report, with that failure alone."""
+
+    def __init__(self, report: Report) -> None:
+        self.report = report
+        (failure,) = report.failures
+        super().__init__("\n".join(["the undisturbed run fails already:", *failure.verdicts, *failure.story]))
 
 
 @dataclass
@@ -85,10 +99,20 @@ class Report:
     is_interrupted: bool = False
     failures: list[Failure] = field(default_factory=list)
 
+    @classmethod
+    def of_undisturbed(cls, undisturbed: Played, verdicts: Sequence[str]) -> Self:
+        """One of the run without a plan, which fails."""
+        return cls(undisturbed, failed=1, failures=[Failure.of(undisturbed, undisturbed, verdicts)])
+
     def count(self, plan: Plan) -> None:
         """Count a plan that was played."""
         self.plans += 1
         self.tried.update(strike.what for strike in plan.strikes)
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the undisturbed run has; else there is nothing to look at."""
+        return bool(self.undisturbed.states)
 
     @property
     def plans_per_second(self) -> float:
@@ -119,7 +143,7 @@ class Report:
             {
                 "plan": str(one.plan),
                 "verdicts": list(one.verdicts),
-                "more": one.more,
+                "others": [str(plan) for plan in one.others],
                 "parting": one.parting,
                 "story": list(one.story),
             }

@@ -107,6 +107,9 @@ def deed(act: Act) -> str:
     if act.old is None:
         return f"creates {act.key}"
     if act.new is None:
+        metadata = act.old["metadata"]
+        if "deletionTimestamp" in metadata and metadata.get("finalizers"):
+            return f"removes the last finalizer of {act.key}, which is gone then"
         return f"deletes {act.key}"
     if act.ends and "deletionTimestamp" not in act.old["metadata"]:
         return f"begins to delete {act.key}"

@@ -15,6 +15,7 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
+import signal
 import threading
 import time
 from collections import deque
@@ -162,6 +163,19 @@ class VirtualThreads:
             yield
         finally:
             self._is_looking, self.now = False, now
+
+    @contextmanager
+    def interrupted_in_main(self) -> Iterator[None]:
+        """Within, Ctrl-C is the main thread's, whoever runs: a worker outlives all that is raised in it."""
+        before = signal.getsignal(signal.SIGINT)
+        is_ours = before is signal.default_int_handler and self._real == threading.main_thread().ident
+        if is_ours:
+            signal.signal(signal.SIGINT, lambda *_: self._hub.throw(KeyboardInterrupt))
+        try:
+            yield
+        finally:
+            if is_ours:
+                signal.signal(signal.SIGINT, before)
 
     def in_main(self, call: Callable[[], None]) -> None:
         """Have the main thread call something as soon as the thread that runs waits or ends."""

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import resource
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from handloop import Context, FrozenMap, Kind, Manager, controller_for
+from handloop import Context, FrozenMap, Kind, Manager, Result, controller_for
 from handloop.controller.foo.runnable import add_plain_foo
+from handloop.controller.foo.types import Foo
 from handloop.kinds.core_v1 import (
     PersistentVolumeClaim,
     PersistentVolumeClaimSpec,
@@ -18,9 +21,15 @@ from handloop.kinds.core_v1 import (
 from handloop.testing.explore import Workload, explorer
 from handloop.testing.explore.explorer import run_plans
 from handloop.testing.explore.plan import Plan
-from handloop.testing.explore.report import Report
+from handloop.testing.explore.report import Report, UndisturbedError
 from handloop.testing.explore.workload import applied, deleted, invariant, settled
 from support.builders.workloads import FOO, foo_workload
+
+
+def spin(_foo: Foo, _context: Context) -> None:
+    while True:
+        """Neither waits nor ends."""
+
 
 STORM = "1:silent"
 MOST_BYTES = 20 * 1024 * 1024
@@ -54,7 +63,9 @@ def test_the_report_is_the_same_for_any_number_of_processes(monkeypatch: pytest.
     workload = foo_workload(*QUICK, add=add_plain_foo)
     one, three = (run_plans(workload, processes=number) for number in (1, 3))
     assert (one.plans, one.failed, one.failures) == (three.plans, three.failed, three.failures)
-    assert [(str(failure.plan), failure.more) for failure in one.failures] == [(STORM, 1)]
+    assert [(failure.plan, [*map(str, failure.others)]) for failure in one.failures] == [
+        (Plan.parse(STORM), [STORM])
+    ]
 
 
 def test_an_interrupt_ends_it_with_what_was_found() -> None:
@@ -73,6 +84,25 @@ def test_an_authors_invariant_is_judged() -> None:
     never = invariant("never", lambda _: False)
     with pytest.raises(AssertionError, match="the undisturbed run fails already:\nnever"):
         run_plans(foo_workload(), plans=1, invariants=(never,))
+
+
+@pytest.mark.parametrize(
+    ("reconcile", "words"),
+    [
+        (lambda _foo, _context: Result(requeue_after=1e-4), r"has reconciled default/a \d+ times$"),
+        (spin, r"the run is at 21.00 s, and has reconciled default/a 1 time, and is at test_explorer.py:\d+"),
+    ],
+)
+def test_an_undisturbed_run_without_rest_has_an_end(reconcile: Any, words: str) -> None:
+    """It says which object is reconciled, or where; the report has nothing to look at."""
+
+    def set_up(manager: Manager) -> None:
+        controller_for(manager, "foos").for_(Foo).complete(reconcile)
+
+    with pytest.raises(UndisturbedError, match=r"it has not come to rest after 0\.5 s of wall") as raised:
+        run_plans(Workload(set_up, [applied(FOO)]), seconds=0.5)
+    assert re.search(words, str(raised.value))
+    assert not raised.value.report.has_ended
 
 
 def test_a_line_that_is_no_plan_is_refused() -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from handloop.testing.explore.forks import Lost, PlayTrunk, played_by_forks
+from handloop.testing.explore.forks import Lost, PlayTrunk, called_in_fork, played_by_forks
 from handloop.testing.explore.plan import Plan
 from handloop.testing.explore.play import Branch, play
 from handloop.testing.explore.played import Played
@@ -161,3 +161,34 @@ def test_whoever_stops_asking_ends_all_children(at_once: bool, tmp_path: Path) -
     else:
         assert list(found) == []
     assert not Path(f"/proc/{pid.read_text(encoding='utf-8')}").exists()
+
+
+def test_a_call_in_a_fork() -> None:
+    """What it returns; what it does, if it takes too long; nothing, if it raises or ends its process."""
+    calls: dict[str, Callable[[], object]] = {
+        "returns": os.getpid,
+        "hangs": lambda: time.sleep(60),
+        "raises": lambda: 1 / 0,
+        "ends": lambda: os._exit(0),
+    }
+    found = {
+        name: called_in_fork(call, seconds=0.2, where=lambda _: "in bed") for name, call in calls.items()
+    }
+    assert found.pop("returns") not in (None, os.getpid())
+    assert found == {"hangs": Lost("in bed"), "raises": None, "ends": None}
+
+
+def test_an_interrupt_while_it_forks_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It comes afterwards, and the child goes; in the hooks of a fork nobody would hear of it."""
+    pids: list[int] = []
+    fork = os.fork
+
+    def interrupted_fork() -> int:
+        os.kill(os.getpid(), signal.SIGINT)
+        pids.append(fork())
+        return pids[0]
+
+    monkeypatch.setattr(os, "fork", interrupted_fork)
+    with pytest.raises(KeyboardInterrupt):
+        called_in_fork(lambda: time.sleep(60), seconds=60, where=str)
+    assert not Path(f"/proc/{pids[0]}").exists()

@@ -9,7 +9,7 @@ from typing import Any
 
 from handloop.controller.foo.runnable import add_plain_foo
 from handloop.testing.explore.explorer import run_plans
-from handloop.testing.explore.live_runs import INDEX, links, write_live_page
+from handloop.testing.explore.live_runs import INDEX, is_free_for_page, links, remove_page, write_live_page
 from handloop.testing.explore.plan import Plan
 from handloop.testing.explore.play import play
 from handloop.testing.explore.report import Failure, Report
@@ -47,6 +47,18 @@ def test_each_process_of_several_has_a_run_of_its_own(tmp_path: Path) -> None:
     assert [run["title"].partition(", ")[2] for run in runs] == ["process 1", "process 2", "process 3"]
     assert {8, 12} <= {step["step"] for step in runs[1]["steps"]}
     assert not runs[2]["states"][0]["state"]["ready"]
+
+
+def test_a_folder_of_something_else_is_not_free(tmp_path: Path) -> None:
+    """One that does not exist, is empty, or has such a page is; a page that is taken away leaves it so."""
+    assert is_free_for_page(tmp_path / "new")
+    assert is_free_for_page(tmp_path)
+    workload = foo_workload(applied(FOO))
+    write_live_page(tmp_path, workload, Report(play(workload, Plan())), "foo, explored")
+    remove_page(tmp_path)
+    assert not (tmp_path / INDEX).exists()
+    assert is_free_for_page(tmp_path)
+    assert not is_free_for_page(tmp_path / "runs")
 
 
 def read(folder: Path, name: str) -> Any:

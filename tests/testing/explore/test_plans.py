@@ -11,23 +11,26 @@ PLACES = Places(writes=4, reads=2, watches=1, steps=3, replicas=2)
 
 
 def test_each_single_strike_comes_once() -> None:
-    """The crashes first; then the other kinds at writes, at reads, and at watches."""
+    """Those first after which another process leads; then the others, at reads, steps and watches at last."""
     singles = [str(plan) for plan in single_plans(PLACES)]
     numbers = {"": range(1, 5), "r": range(1, 3), "w": range(1, 2), "s": range(1, 4)}
     wanted = [
         f"{where}{n}:{what}" for where, kinds in KINDS.items() for n in numbers[where] for what in kinds
     ]
     assert sorted(singles) == sorted(wanted)
-    assert singles[:8] == [f"{n}:{what}" for n in numbers[""] for what in CRASHES]
+    first = (*CRASHES, "pause", *LEASES)
+    assert singles[:20] == [f"{n}:{what}" for n in numbers[""] for what in first]
     others = [one for one in singles if not one[0].isdecimal()]
     assert singles[-len(others) :] == sorted(others, key=lambda one: one[0])
 
 
 def test_one_process_has_no_lease() -> None:
-    """So nothing strikes there."""
+    """So nothing strikes there, and the crashes come first."""
     alone = PLACES._replace(replicas=1)
     kinds = {strike.what for plan in single_plans(alone) for strike in plan.strikes if not strike.where}
     assert kinds == {*KINDS[""]} - {*LEASES}
+    first = [str(plan) for plan in itertools.islice(single_plans(alone), 8)]
+    assert first == [f"{n}:{what}" for n in range(1, 5) for what in CRASHES]
 
 
 def test_the_plans_follow_from_the_seed() -> None:

@@ -4,12 +4,26 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import signal
+import threading
 from pathlib import Path
 
 import pytest
 
-from handloop.testing.explore.program import EXIT_FOUND, EXIT_OK, EXIT_USAGE, main
+from handloop.testing.explore.program import EXIT_FOUND, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, main
 from support.checks.docs_page import blocks_of
+
+SPINNING = """
+from careless import Greeting, controller_for
+
+def reconcile(greeting, context):
+    while True:
+        pass
+
+def set_up(manager):
+    controller_for(manager, "greeter").for_(Greeting).complete(reconcile)
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -20,6 +34,7 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     hello = (tmp_path / "hello.yaml").read_text(encoding="utf-8")
     for name, text in {
         "broken.py": "def",
+        "spinning.py": SPINNING,
         "work.py": "from handloop.testing.explore import Workload\nWORK = Workload(print, [])",
         "empty.yaml": "",
         "map.yaml": "{apiVersion: v1, kind: ConfigMap, metadata: {name: other}}",
@@ -71,6 +86,31 @@ def test_changes_are_generated_for_a_kind() -> None:
     assert "create ConfigMap other" in text
 
 
+def test_an_older_report_does_not_outlive_a_failure_without_a_plan() -> None:
+    """Neither does an older page, if there is no run to show."""
+    found = Path("found.html")
+    found.write_text("older", encoding="utf-8")
+    Path("runs/runs").mkdir(parents=True)
+    for name in ("runs/data.js", "index.html"):
+        Path("runs", name).write_text("older", encoding="utf-8")
+    words = ("spinning:set_up", "--apply=hello.yaml", "--budget=300ms", "--html=found.html", "--page=runs")
+    code, text = explored(*words)
+    assert code == EXIT_FOUND
+    assert "it has not come to rest after 0.3 s of wall time" in text
+    assert "it has not come to rest" in found.read_text(encoding="utf-8")
+    assert not Path("runs/index.html").exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_nothing_is_left_of_an_interrupted_program(number: int, capsys: pytest.CaptureFixture[str]) -> None:
+    """Here before there is anything to report."""
+    timer = threading.Timer(0.3, os.kill, (os.getpid(), number))
+    timer.start()
+    assert explored("spinning:set_up", "--apply=hello.yaml") == (EXIT_INTERRUPTED, "")
+    timer.join()
+    assert "interrupted before the undisturbed run has ended" in capsys.readouterr().err
+
+
 def test_nothing_found_is_a_success() -> None:
     """With the figures."""
     code, text = explored("careless:set_up", "--apply=hello.yaml", "--replay=2:lost")
@@ -99,7 +139,8 @@ def test_nothing_found_is_a_success() -> None:
             "there is no such object in map.yaml",
         ),
         (["careless:set_up", "--apply=hello.yaml", "--replay=boo"], "is no plan"),
-        (["careless:set_up", "--budget=soon"], "--budget"),
+        (["careless:set_up", "--budget=soon"], "--budget: invalid duration"),
+        (["careless:set_up", "--budget=0s"], "0s is no time in which anything could be played"),
         (["careless:set_up", "--plans=0"], "0 is no whole number from 1"),
         (["careless:set_up", "--apply=empty.yaml"], "there is no object in empty.yaml"),
         (["careless:set_up", "--apply=broken.py"], "an object has apiVersion, kind and metadata"),
@@ -111,6 +152,7 @@ def test_nothing_found_is_a_success() -> None:
             "no file in a folder that exists",
         ),
         (["careless:set_up", "--apply=hello.yaml", "--page=hello.yaml"], "the page is a folder"),
+        (["careless:set_up", "--apply=hello.yaml", "--page=."], "there is something else in that folder"),
         (["careless:set_up", "--apply=hello.yaml", "--deadline=1m", "--on=x"], "leave --on out"),
     ],
 )

@@ -28,6 +28,10 @@ def test_the_figures() -> None:
 
 
 def test_failures_that_are_alike_are_told_of_once() -> None:
-    """With how many more there are."""
-    assert "  and 1 more plan with the same verdicts" in Failure(PLAYED, ["a storm"], more=1).text()
-    assert "  and 12 more plans with the same verdicts" in Failure(PLAYED, ["a storm"], more=12).text()
+    """With the first of the others; programs get all."""
+    one, many = ([Plan.parse(f"{n}:lost") for n in range(1, last)] for last in (2, 13))
+    assert "  and 1 more plan with the same verdicts: 1:lost\n" in f"{Failure(PLAYED, [], one).text()}\n"
+    failure = Failure(PLAYED, ["a storm"], many)
+    words = "and 12 more plans with the same verdicts: 1:lost, 2:lost, 3:lost, 4:lost, 5:lost, ..."
+    assert words in failure.text()
+    assert Report(PLAYED, failures=[failure]).document()["failures"][0]["others"][11] == "12:lost"

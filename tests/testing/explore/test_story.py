@@ -11,7 +11,7 @@ from handloop.testing.explore.plan import Plan
 from handloop.testing.explore.play import play
 from handloop.testing.explore.played import Played, Told, Write
 from handloop.testing.explore.record import Act, Arrival
-from handloop.testing.explore.story import MOST_LINES, line_of, lines, parting, parts_at
+from handloop.testing.explore.story import MOST_LINES, deed, line_of, lines, parting, parts_at
 from handloop.testing.explore.workload import applied, deleted
 from support.builders.workloads import FOO, foo_workload
 
@@ -89,6 +89,15 @@ def test_what_comes_again_is_no_parting() -> None:
         "here it creates ConfigMap /a (write 2)"
     )
     assert line_of([Told(1.0, "plan", "", 2), Told(1.0, "process 1", "", 2)], parts_at(*seen)[1]) == 1
+
+
+def test_the_end_of_a_finalizer_is_no_deletion() -> None:
+    """The object goes by the write that takes its last finalizer away."""
+    held = named("a")
+    assert deed(Act(1.0, "operator", 1, held, None)) == "deletes ConfigMap /a"
+    held["metadata"] |= {"deletionTimestamp": "now", "finalizers": ["example.org/mine"]}
+    words = "removes the last finalizer of ConfigMap /a, which is gone then"
+    assert deed(Act(1.0, "operator", 1, held, None)) == words
 
 
 def named(name: str) -> dict[str, Any]:

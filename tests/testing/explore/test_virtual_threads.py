@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
 import time
+from contextlib import suppress
 from random import Random
 
 import pytest
@@ -159,3 +162,18 @@ def test_a_paused_process_stands_still_and_its_waits_go_on() -> None:
             thread.start()
         threads.run_for(60)
         assert seen == [("other", 5), ("pause", 21), ("short", 21), ("long", 30)]
+
+
+def test_an_interrupt_ends_the_main_thread(threads: VirtualThreads) -> None:
+    """Not the thread that runs, which may outlive whatever is raised in it."""
+
+    def outlive() -> None:
+        while True:
+            with suppress(KeyboardInterrupt):
+                os.kill(os.getpid(), signal.SIGINT)
+                threads.sleep(1)
+
+    threads.spawn("worker", outlive)
+    with threads.interrupted_in_main(), pytest.raises(KeyboardInterrupt):
+        threads.run_for(1)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
