@@ -170,8 +170,10 @@ class _Run:
     def _work(self, services: ProcessServices, live: LivePage) -> int:
         # loaded here: the checks need neither informers nor controllers, and so need not wait for them
         from handloop.controller.cli.program import Program  # noqa: PLC0415
-        from handloop.controller.runtime.election.leader_election import LeadershipLost  # noqa: PLC0415
-        from handloop.controller.runtime.runnable import StopTimeoutError  # noqa: PLC0415
+        from handloop.controller.runtime.election.leader_election import (  # noqa: PLC0415
+            LeadershipLost,
+            StopTimeoutError,
+        )
 
         options = self._options
         program = Program(

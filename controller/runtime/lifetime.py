@@ -18,15 +18,11 @@ from handloop.controller.runtime.caches import Caches
 from handloop.controller.runtime.election.leader_election import (
     LeaderElector,
     LeadershipLost,
+    StopTimeoutError,
 )
 from handloop.controller.runtime.events.recorders import Recorders
 from handloop.controller.runtime.reconcile import Deadline, DeadlineExceededError
-from handloop.controller.runtime.runnable import (
-    Runnable,
-    RunnableGroup,
-    StopTimeoutError,
-    needs_leader_election,
-)
+from handloop.controller.runtime.runnable import Runnable, RunnableGroup, needs_leader_election
 from handloop.seams.locks import new_lock
 from handloop.seams.logs import get_logger
 from handloop.seams.seams import REAL_SEAMS, Seams

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Protocol
 
 from handloop.controller.runtime.cache_wait import READER
+from handloop.controller.runtime.election.leader_election import StopTimeoutError
 from handloop.seams.locks import new_lock
 from handloop.seams.seams import REAL_SEAMS, Seams
 from handloop.seams.threads import Joinable, join_all
@@ -32,10 +33,6 @@ class Runnable(Protocol):
 
         Raises: any error, which ends the whole process; StopTimeoutError when something is left behind.
         """
-
-
-class StopTimeoutError(Exception):
-    """A runnable did not end in time after a stop: it may still be writing."""
 
 
 class WorkersBusyError(StopTimeoutError):

@@ -46,6 +46,10 @@ class LeadershipLost(Exception):  # noqa: N818 - an event, not a mistake
         self.why = why
 
 
+class StopTimeoutError(Exception):
+    """Work did not end in time after a stop: it may still be writing, so its lease is not released."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaderCallbacks:
     """

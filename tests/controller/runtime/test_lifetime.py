@@ -10,9 +10,10 @@ from handloop.apis.apps_v1 import Deployment
 from handloop.apis.core_v1 import Service
 from handloop.controller.runtime.controller import ControllerOptions
 from handloop.controller.runtime.election.config import LeaderElectionConfig
+from handloop.controller.runtime.election.leader_election import StopTimeoutError
 from handloop.controller.runtime.election.lease_lock import LeaseLock
 from handloop.controller.runtime.reconcile import DeadlineExceededError
-from handloop.controller.runtime.runnable import StopTimeoutError, WorkersBusyError
+from handloop.controller.runtime.runnable import WorkersBusyError
 from handloop.informers.handlers import ResourceEventHandlerFuncs
 from handloop.seams.seams import Seams
 from handloop.testing.eventually import eventually

@@ -24,14 +24,14 @@ from handloop.controller.runtime.cache_wait import CacheSyncTimeoutError
 from handloop.controller.runtime.context import Context
 from handloop.controller.runtime.controller import ControllerOptions
 from handloop.controller.runtime.election.config import LeaderElectionConfig
-from handloop.controller.runtime.election.leader_election import LeadershipLost
+from handloop.controller.runtime.election.leader_election import LeadershipLost, StopTimeoutError
 from handloop.controller.runtime.election.lease_lock import LeaseLock
 from handloop.controller.runtime.manager import Manager
 from handloop.controller.runtime.metrics.informer_metrics import InformerMetricsProvider
 from handloop.controller.runtime.reconcile import DeadlineExceededError
 from handloop.controller.runtime.reconcile_queue import default_rate_limiter
 from handloop.controller.runtime.reporting import is_expected
-from handloop.controller.runtime.runnable import StopTimeoutError, WorkersBusyError
+from handloop.controller.runtime.runnable import WorkersBusyError
 from handloop.controller.runtime.serving.health import Check, Well
 from handloop.informers.informer_options import InformerOptions
 from handloop.informers.keys import ObjectName
