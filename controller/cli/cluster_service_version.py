@@ -88,7 +88,7 @@ def cluster_service_version(release: Release) -> dict[str, Any]:
         "keywords": list(release.project.keywords) or [release.name],
         "links": [{"name": name, "url": url} for name, url in release.project.urls.items()],
         "maintainers": [person for person in _people(release) if {"name", "email"} <= set(person)],
-        "installModes": _install_modes(kinds),
+        "installModes": _install_modes(release.options, kinds),
         "install": {"strategy": "deployment", "spec": _install(release)},
         "customresourcedefinitions": {"owned": list(_owned(release.options.setups()))},
         "relatedImages": _images(_deployment_spec(release)["template"]["spec"]),
@@ -133,9 +133,9 @@ def _provider(release: Release) -> str:
     return next(named, release.name)
 
 
-def _install_modes(kinds: Sequence[type[Any]]) -> list[dict[str, Any]]:
-    """All of them, as --namespace takes one name, several or none. A kind without a namespace needs all."""
-    some = all(kind.resource.namespaced for kind in kinds)
+def _install_modes(options: Options, kinds: Sequence[type[Any]]) -> list[dict[str, Any]]:
+    """All of them, as --namespace takes one name, several or none. Shards and a kind without need all."""
+    some = not options.shards and all(kind.resource.namespaced for kind in kinds)
     modes: list[dict[str, Any]] = [{"type": mode, "supported": some} for mode in _SOME_NAMESPACES]
     return [*modes, {"type": "AllNamespaces", "supported": True}]
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from handloop.controller.cli.options import Options
 from handloop.controller.runtime.election.lease_access import leader_election_access
 from handloop.controller.runtime.rbac.access import FOLLOWING_NAMESPACES, Access, merged
 from handloop.controller.runtime.serving.access import METRICS_AUTH_ACCESS
+from handloop.controller.runtime.sharding.shard_access import shards_access
 
 
 def declared_kinds(options: Options) -> tuple[type[Any], ...]:
@@ -16,13 +18,15 @@ def declared_kinds(options: Options) -> tuple[type[Any], ...]:
 
 
 def declared_access(options: Options) -> tuple[Access, ...]:
-    """All access that the program will use. The lease is in "" while its namespace is not known."""
-    lease = leader_election_access(
-        options.leader_elect_resource_name, options.leader_elect_resource_namespace
-    )
+    """All access that the program will use. Leases are in "" while their namespace is not known."""
+    namespace = options.leader_elect_resource_namespace
+    lease = leader_election_access(options.leader_elect_resource_name, namespace)
+    # it leaves out the namespaces of other replicas, which it must know by name
+    others = (replace(FOLLOWING_NAMESPACES, verbs=("list",)),) if options.shards_by == "namespace" else ()
     return (
         *merged(entry for setup in options.setups() for entry in setup.access),
         *((FOLLOWING_NAMESPACES,) if options.namespace_labels else ()),
         *(lease if options.leader_elect else ()),
+        *((*others, *shards_access(namespace)) if options.shards else ()),
         *(METRICS_AUTH_ACCESS if options.metrics_auth else ()),
     )

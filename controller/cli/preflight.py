@@ -33,6 +33,7 @@ from handloop.controller.cli.problems import (
     no_status_subresource,
     other_definition,
 )
+from handloop.controller.cli.shard_check import told_by_server
 from handloop.controller.cli.terminal import printable, writable
 from handloop.controller.cli.values import format_duration
 from handloop.seams.clock import Clock
@@ -106,6 +107,7 @@ class Preflight:
         self._operator = options.operator
         self._custom = {kind.resource: kind for kind in declared_kinds(options)}
         self._labels = options.namespace_labels
+        self._slots, self._by_uid = options.shards, options.shards_by == "uid"
         # rights by name, and in namespaces that come and go those of a RoleBinding in each, are enough
         access = [
             one
@@ -184,6 +186,8 @@ class Preflight:
             need: check_access(self._client, need.permission).allowed for need in _until(stop, self._needs)
         }
         denied = [need for need, is_allowed in allowed.items() if not is_allowed]
+        _go_on_unless(stop)
+        shards = tuple(self._sharded(need for need, is_allowed in allowed.items() if is_allowed))
         problems = [problem for found in kinds.values() for problem in found]
         if denied:
             total = len(self._needs)
@@ -197,6 +201,7 @@ class Preflight:
                 *(_kind_finding(resource, found) for resource, found in kinds.items()),
                 *(_need_finding(need, ok=is_allowed) for need, is_allowed in allowed.items()),
                 *self._unchecked(),
+                *shards,
             ),
             server_version=version,
             user=user,
@@ -207,6 +212,13 @@ class Preflight:
         if self._labels:
             subject = f"in the namespaces with {self._labels}: not checked here"
             yield Finding(check="permissions", subject=subject, ok=True)
+
+    def _sharded(self, allowed: Iterable[Need]) -> Iterator[Finding]:
+        if self._slots:
+            by_namespace = "by namespace: every server leaves out the namespaces of other replicas"
+            asked = f"by uid: {told_by_server(self._client, (need.permission for need in allowed))}"
+            told = asked if self._by_uid else by_namespace
+            yield Finding(check="shards", subject=f"{self._slots} slots {told}", ok=True)
 
     def _summary(self, kinds: Mapping[Resource, list[Problem]], denied: int) -> str:
         names = " ".join(resource.group_resource for resource in self._custom)

@@ -123,7 +123,7 @@ def test_nothing_is_asked_at_cluster_scope_without_need() -> None:
 
 
 def test_every_install_mode_is_supported_unless_a_kind_has_no_namespace() -> None:
-    """--namespace takes one, several or none; a Team is in none of them."""
+    """--namespace takes one, several or none; a Team is in none of them, and shards are for all."""
     setup = Setup(
         name="team",
         kinds=(Team,),
@@ -143,7 +143,8 @@ def test_every_install_mode_is_supported_unless_a_kind_has_no_namespace() -> Non
     )
     found = release(options=Options(operator=teams), samples=[])
     modes = ("OwnNamespace", "SingleNamespace", "MultiNamespace", "AllNamespaces")
-    for one, supported in ((release(), (True, True, True, True)), (found, (False, False, False, True))):
+    whole = (False, False, False, True)
+    for one, supported in ((release(), (True,) * 4), (found, whole), (release("--shards=16"), whole)):
         told = cluster_service_version(one)["spec"]["installModes"]
         assert told == [{"type": m, "supported": s} for m, s in zip(modes, supported, strict=True)]
     spec = cluster_service_version(found)["spec"]

@@ -97,6 +97,27 @@ def test_leader_election_and_metrics_are_asked_about_when_they_are_on(bare: Sand
     assert "✓ permission     create tokenreviews.authentication.k8s.io at cluster scope" in rows
 
 
+@pytest.mark.parametrize(
+    ("by", "told"), [("namespace", "every server leaves out"), ("uid", "the server ignores shardSelector")]
+)
+def test_what_the_server_makes_of_shards_is_told(bare: SandboxCluster, by: str, told: str) -> None:
+    """A line of its own; that each replica reads everything is no failure."""
+    bare.install(usual_definition())
+    options = new_options(
+        command="doctor",
+        kubeconfig=str(bare.kubeconfig),
+        controllers=("foo",),
+        shards=16,
+        shards_by=by,
+        leader_elect_resource_namespace="home",
+    )
+    code, text = examined(options)
+    rows = text.splitlines()
+    assert code == 0
+    assert [row for row in rows if row.startswith(f"✓ shards         16 slots by {by}: {told}")]
+    assert '✓ permission     delete leases.coordination.k8s.io in namespace "home"' in rows
+
+
 def test_the_exit_code_is_that_of_the_first_class_that_fails(bare: SandboxCluster, tmp_path: Path) -> None:
     """CRD before permissions; each problem follows in full, with its cause and its fix."""
     poor = account(bare, tmp_path)

@@ -137,6 +137,17 @@ def test_its_manifests_belong_together(project: Project) -> None:
     }
 
 
+def test_its_roles_follow_the_flags_of_its_deployment(project: Project) -> None:
+    """Shards in place of leader election are one line of the Deployment; the bindings stay as they are."""
+    path = project.folder / "manifests/manager/deployment.yaml"
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace("- --leader-elect\n", "- --shards=16\n"), encoding="utf-8")
+    ran(project, *MAKE, "manifests")
+    _, leases = manifests_of(project, "rbac/role.yaml")
+    assert leases["metadata"] == {"name": "my-operator-leader-election", "namespace": "my-operator-system"}
+    assert "list" in leases["rules"][0]["verbs"]
+
+
 def test_its_bundle_is_of_its_own_files(project: Project) -> None:
     """`make bundle`: the version of pyproject.toml, both kinds, and a sample of each."""
     ran(project, *MAKE, "bundle", "IMG=example.org/my-operator:1", "REPLACES=0.0.9")

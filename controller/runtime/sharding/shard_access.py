@@ -1,0 +1,22 @@
+"""The permissions that shards need: Leases of slots and members, and Events about them."""
+
+from __future__ import annotations
+
+from handloop.apis.coordination_v1 import Lease
+from handloop.apis.core_v1 import Event
+from handloop.controller.runtime.election.lease_access import PURPOSE
+from handloop.controller.runtime.rbac.access import Access
+
+
+def shards_access(namespace: str = "") -> tuple[Access, ...]:
+    """
+    The access to the Leases; its role has the name of leader election's, so the same bindings fit.
+
+    Args: namespace is that of the Leases; "" = the program's own.
+    """
+    # a list cannot be limited by name, and the names of the members are made at their start
+    leases = ("create", "delete", "get", "list", "update")
+    return (
+        Access(resource=Lease.resource, verbs=leases, namespace=namespace, purpose=PURPOSE),
+        Access(resource=Event.resource, verbs=("create",), namespace=namespace, purpose=PURPOSE),
+    )
