@@ -14,17 +14,16 @@ release makes a lease free before its time.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from math import inf
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from msgspec.structs import replace
 
-from handloop.apis.coordination_v1 import LeaseSpec
+from handloop.apis.coordination_v1 import Lease, LeaseSpec
 from handloop.apis.meta import format_micro_time
 from handloop.client.errors import AlreadyExists, ClientError, Conflict, DeadlineExceeded, NotFound
 from handloop.controller.runtime.election.config import LeaderElectionConfig
-from handloop.controller.runtime.election.election_metrics import LeaderElectionMetrics
+from handloop.controller.runtime.election.election_metrics import ElectionReports
 from handloop.controller.runtime.serving.health import Well
 from handloop.seams.clock import Clock
 from handloop.seams.locks import new_lock
@@ -76,7 +75,7 @@ class Candidacy:
     Threads: the elector's takes the steps and is the only writer; any asks.
     """
 
-    def __init__(self, config: LeaderElectionConfig, *, clock: Clock, metrics: LeaderElectionMetrics) -> None:
+    def __init__(self, config: LeaderElectionConfig, *, clock: Clock, metrics: ElectionReports) -> None:
         self._config = config
         self._lease = config.lock
         self._clock = clock
@@ -146,6 +145,12 @@ class Candidacy:
                 last_error=self._last_error,
             )
 
+    def tell(self, level: str, text: str, **facts: Any) -> None:
+        """Log a line; for -v 4 if the lease is one of many."""
+        if self._config.of_many:
+            level, facts = "debug", {**facts, "v": 4}
+        getattr(log, level)(text, **facts)
+
     # the steps, all on the elector's thread
 
     def start_leading(self) -> None:
@@ -180,7 +185,7 @@ class Candidacy:
             # the lease is ours, and no other could take it meanwhile: no need to read it
             if self._write(self._lease.update, _continued(desired, self._observed), started_at):
                 return True
-            log.info("Falling back to slow path", lease=self._lease.describe(), err=self._last_error)
+            self.tell("info", "Falling back to slow path", lease=self._lease.describe(), err=self._last_error)
         try:
             fetched = self._lease.get(self._request_seconds())
         except NotFound:
@@ -219,6 +224,10 @@ class Candidacy:
         self._note("")
         return not self._is_reserved()
 
+    def observe(self, lease: Lease) -> None:
+        """Take note of the lease as a list has it. While no elector runs: the next begins with it."""
+        self._observe(self._lease.remember(lease))
+
     def release(self) -> bool:
         """
         Give the lease up, so that the next leader need not wait until it expires.
@@ -248,7 +257,7 @@ class Candidacy:
         )
         self._lease.update(released, self._request_seconds())
         self._set_observed(released)
-        log.info("Released lease", lease=self._lease.describe())
+        self.tell("info", "Released lease", lease=self._lease.describe())
         return True
 
     def _write(self, write: Write, record: LeaseSpec, started_at: float) -> bool:
@@ -303,8 +312,8 @@ class Candidacy:
     def _failed(self, error: ClientError) -> bool:
         # of candidates that ask for a free lease at once only one wins; an outage is logged once
         expected = isinstance(error, AlreadyExists | Conflict) or str(error) == self._last_error
-        tell = partial(log.debug, v=4) if expected else log.warning
-        tell("Request for the lease failed", lease=self._lease.describe(), err=str(error))
+        facts = {"lease": self._lease.describe(), "err": str(error), **({"v": 4} if expected else {})}
+        self.tell("debug" if expected else "warning", "Request for the lease failed", **facts)
         return self._note(str(error))
 
     def _note(self, error: str) -> bool:

@@ -25,7 +25,9 @@ class LeaderElectionConfig:
 
     Other candidates wait lease_duration_seconds for a sign of life. The Lease holds its whole seconds, which
     must outlast renew_deadline_seconds: how long a leader tries before it gives up. retry_period_seconds is
-    the pause between tries. With release_on_cancel a stop lets the next leader begin at once.
+    the pause between tries. With release_on_cancel a stop lets the next leader begin at once. of_many says
+    that the process keeps several leases: the loss of one ends the work that it guards, and not the process,
+    and whoever keeps them tells of all in one log line.
     """
 
     lock: LeaseLock
@@ -33,6 +35,7 @@ class LeaderElectionConfig:
     renew_deadline_seconds: float = RENEW_DEADLINE_SECONDS
     retry_period_seconds: float = RETRY_PERIOD_SECONDS
     release_on_cancel: bool = True
+    of_many: bool = False
 
     @property
     def written_seconds(self) -> int:

@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, Protocol
 
 from prometheus_client import CollectorRegistry
 
 from handloop.controller.runtime.metrics.instruments import Instruments
 
 HAND_OVER_BUCKETS: Final = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 12.0, 15.0, 17.0, 20.0, 30.0, 60.0)
+
+
+class ElectionReports(Protocol):
+    """What a candidate reports; name is the lease's. Threads: the elector's."""
+
+    def leader_off(self, name: str) -> None:
+        """We do not lead, or no longer."""
+
+    def leader_on(self, name: str) -> None:
+        """We lead."""
+
+    def slowpath(self, name: str) -> None:
+        """A renewal had to read the lease first."""
+
+    def handed_over(self, name: str, seconds: float) -> None:
+        """We took the lease over, so long after its last change by another holder."""
 
 
 class LeaderElectionMetrics:

@@ -27,7 +27,7 @@ from typing import Final
 from handloop.controller.runtime.election.candidacy import Candidacy, ElectionStatistics
 from handloop.controller.runtime.election.config import LeaderElectionConfig
 from handloop.controller.runtime.election.durations import JITTER_FACTOR
-from handloop.controller.runtime.election.election_metrics import LeaderElectionMetrics
+from handloop.controller.runtime.election.election_metrics import ElectionReports
 from handloop.seams.logs import get_logger
 from handloop.seams.seams import REAL_SEAMS, Seams
 
@@ -103,7 +103,7 @@ class LeaderElector:
 
     Field: config. State: candidacy, which guards itself; _reported, the last holder that on_new_leader got,
     of the elector's thread alone.
-    Threads: one runs `run` and renews; `leading` does the guarded work; any asks.
+    Threads: one runs `run` and renews; `leading` does the guarded work, under whatever name; any asks.
     """
 
     def __init__(
@@ -111,12 +111,14 @@ class LeaderElector:
         config: LeaderElectionConfig,
         callbacks: LeaderCallbacks,
         *,
-        metrics: LeaderElectionMetrics,
+        metrics: ElectionReports,
+        work_thread: str = "leading",
         seams: Seams = REAL_SEAMS,
     ) -> None:
         """
         Prepare; nothing is sent.
 
+        Args: work_thread is the name of the thread that does the guarded work.
         Raises: ValueError for a configuration that makes no sense.
         """
         config.validate()
@@ -126,13 +128,14 @@ class LeaderElector:
         self._random = seams.random
         self._spawn = seams.spawn
         self.candidacy = Candidacy(config, clock=seams.clock, metrics=metrics)
+        self._work_thread = work_thread
         self._reported = ""
 
     def run(self, stop: threading.Event) -> None:
         """
         Wait until we lead, do the guarded work, and renew until it has ended.
 
-        Blocks: until stop is set and the guarded work has ended.
+        Blocks: until stop is set and the guarded work has ended; for one of many leases, after a loss, too.
         Raises: LeadershipLost; the error of the guarded work.
         """
         try:
@@ -146,10 +149,11 @@ class LeaderElector:
     def _acquire(self, stop: threading.Event) -> bool:
         """Returns: False when stop was set before we led."""
         lock = self.config.lock
-        log.info("Attempting to acquire leader lease...", lease=lock.describe(), identity=lock.identity)
+        tell = self.candidacy.tell
+        tell("info", "Attempting to acquire leader lease...", lease=lock.describe(), identity=lock.identity)
         while not stop.is_set():
             if self._try(inf):
-                log.info("Successfully acquired lease", lease=lock.describe())
+                tell("info", "Successfully acquired lease", lease=lock.describe())
                 lock.record_event("became leader")
                 return True
             if self._callbacks.on_waiting is not None:
@@ -183,7 +187,7 @@ class LeaderElector:
     def _work(self, work: GuardedWork, stop: threading.Event) -> None:
         """Return once the work has ended, still leading. Raises: LeadershipLost; errors of the work."""
         self.candidacy.start_leading()
-        self._spawn("leading", work.run)
+        self._spawn(self._work_thread, work.run)
         try:
             self._renew(stop, work)
             work.stop.set()
@@ -193,6 +197,9 @@ class LeaderElector:
         finally:
             self.candidacy.stop_leading()
             work.stop.set()
+            if self.config.of_many:
+                # the process goes on: the next run must not begin the same work beside this
+                work.ended.wait()
 
     def _renew(self, until: threading.Event, work: GuardedWork) -> None:
         """Keep the lease until the event is set. Raises: LeadershipLost; errors of the work."""
@@ -245,7 +252,7 @@ class LeaderElector:
         age = self._clock.now() - self.candidacy.renew_deadline() + self.config.renew_deadline_seconds
         lost = LeadershipLost(seen.lease, age, why)
         self.candidacy.stop_leading()
-        log.error("Failed to renew lease", lease=seen.lease, err=str(lost))
+        self.candidacy.tell("error", "Failed to renew lease", lease=seen.lease, err=str(lost))
         if self._callbacks.on_lost is not None:
             self._callbacks.on_lost(lost)
         return lost

@@ -15,7 +15,7 @@ import msgspec
 
 from handloop.apis.coordination_v1 import Lease, LeaseSpec
 from handloop.apis.core_v1 import ObjectReference
-from handloop.apis.meta import ObjectMeta
+from handloop.apis.meta import EMPTY_MAP, FrozenMap, ObjectMeta
 from handloop.client.resource_client import ResourceClient
 from handloop.controller.runtime.events.recorder import EVENT_TYPE_NORMAL, EventRecorder
 
@@ -49,13 +49,15 @@ class LeaseLock:
         name: str,
         identity: str,
         recorder: EventRecorder | None = None,
+        labels: FrozenMap = EMPTY_MAP,
     ) -> None:
-        """Args: recorder None = no Events on the lease."""
+        """Args: recorder None = no Events on the lease. labels are those that each write gives it."""
         self._leases = leases
         self._namespace = namespace
         self.name = name
         self.identity = identity
         self._recorder = recorder
+        self._labels = labels
         self._lease: Lease | None = None
 
     def describe(self) -> str:
@@ -69,7 +71,7 @@ class LeaseLock:
         Raises: NotFound without a lease, other ClientErrors when it cannot be read.
         """
         lease = self._leases.within(timeout_seconds).get(self.name, namespace=self._namespace)
-        return self._remember(lease)
+        return self.remember(lease)
 
     def create(self, spec: LeaseSpec, timeout_seconds: float) -> None:
         """
@@ -77,8 +79,9 @@ class LeaseLock:
 
         Raises: AlreadyExists when another candidate was first, other ClientErrors.
         """
-        lease = Lease(metadata=ObjectMeta(name=self.name, namespace=self._namespace), spec=spec)
-        self._remember(self._leases.within(timeout_seconds).create(lease))
+        metadata = ObjectMeta(name=self.name, namespace=self._namespace, labels=self._labels)
+        lease = Lease(metadata=metadata, spec=spec)
+        self.remember(self._leases.within(timeout_seconds).create(lease))
 
     def update(self, spec: LeaseSpec, timeout_seconds: float) -> None:
         """
@@ -88,8 +91,10 @@ class LeaseLock:
         """
         if self._lease is None:
             raise LeaseNotInitializedError
-        lease = msgspec.structs.replace(self._lease, spec=spec)
-        self._remember(self._leases.within(timeout_seconds).update(lease))
+        before = self._lease.metadata
+        metadata = msgspec.structs.replace(before, labels=FrozenMap({**before.labels, **self._labels}))
+        lease = msgspec.structs.replace(self._lease, metadata=metadata, spec=spec)
+        self.remember(self._leases.within(timeout_seconds).update(lease))
 
     def record_event(self, text: str) -> None:
         """Record an Event on the Lease: `<identity> <text>`."""
@@ -103,6 +108,7 @@ class LeaseLock:
             )
             self._recorder.event(about, EVENT_TYPE_NORMAL, EVENT_REASON, f"{self.identity} {text}")
 
-    def _remember(self, lease: Lease) -> LeaseSpec:
+    def remember(self, lease: Lease) -> LeaseSpec:
+        """Let the next update replace this one, which was read otherwise. Returns: its spec."""
         self._lease = lease
         return lease.spec

@@ -6,13 +6,15 @@ import json
 import math
 import random
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
 from prometheus_client import CollectorRegistry
 
 from handloop.apis.coordination_v1 import Lease
+from handloop.apis.meta import format_time
 from handloop.client.errors import DeadlineExceeded
 from handloop.client.http.response import Response
 from handloop.client.resource_client import Client, ResourceClient
@@ -27,7 +29,7 @@ from handloop.seams.threads import Joinable, spawn_thread
 from handloop.testing.fake_clock import FakeClock
 from support.checks.threads import DEADLINE_SECONDS, Background
 
-_VERBS = {"GET": "get", "POST": "create", "PUT": "update"}
+_VERBS = {"GET": "get", "POST": "create", "PUT": "update", "DELETE": "delete"}
 _PREFIX = "/apis/coordination.k8s.io/v1/namespaces/"
 
 
@@ -58,12 +60,25 @@ class LeaseAPI:
     def put(self, path: str, **spec: Any) -> None:
         """Write `namespace/name` as another replica; fields that spec leaves out are not in the lease."""
         with self._lock:
-            self._store(path, {"metadata": {}, "spec": spec})
+            before = self._leases.get(path, {"metadata": {}})["metadata"]
+            labels = {key: before[key] for key in before if key == "labels"}
+            self._store(path, {"metadata": labels, "spec": spec})
+
+    def label(self, path: str, labels: Mapping[str, str]) -> None:
+        """Give `namespace/name` these labels as another client."""
+        with self._lock:
+            before = self._leases[path]
+            self._store(path, {"metadata": {"labels": dict(labels)}, "spec": before["spec"]})
 
     def delete(self, path: str) -> None:
         """Delete `namespace/name` as another client."""
         with self._lock:
             del self._leases[path]
+
+    def paths(self) -> list[str]:
+        """`namespace/name` of all leases."""
+        with self._lock:
+            return sorted(self._leases)
 
     def lease(self, path: str) -> dict[str, Any]:
         """`namespace/name` as JSON."""
@@ -81,11 +96,12 @@ class LeaseAPI:
         method: str,
         path: str,
         *,
+        query: Mapping[str, str] | None = None,
         body: bytes | None = None,
         timeout_seconds: float | None = None,
         **_options: Any,
     ) -> Response:
-        verb = _VERBS[method]
+        verb = "list" if method == "GET" and path.endswith("/leases") else _VERBS[method]
         with self._lock:
             self.ops.append(verb)
             self.timeouts.append(timeout_seconds)
@@ -95,6 +111,8 @@ class LeaseAPI:
         namespace, _, name = path.removeprefix(_PREFIX).partition("/leases")
         given = json.loads(body or b"{}")
         with self._lock:
+            if verb == "list":
+                return self._list(namespace, (query or {}).get("labelSelector", ""))
             return self._act(verb, f"{namespace}/{name.strip('/') or given['metadata']['name']}", given)
 
     def stream(self, *_args: Any, **_kwargs: Any) -> Any:
@@ -108,9 +126,29 @@ class LeaseAPI:
             return refusal(404, "NotFound")
         if verb == "get":
             return Response(200, {}, json.dumps(stored).encode())
+        if verb == "delete":
+            return self._delete(path, given.get("preconditions", {}))
         if given["metadata"].get("resourceVersion") != stored["metadata"]["resourceVersion"]:
             return refusal(409, "Conflict")
         return self._answer(path, given, 200)
+
+    def _delete(self, path: str, preconditions: Mapping[str, str]) -> Response:
+        metadata = self._leases[path]["metadata"]
+        if any(metadata[key] != value for key, value in preconditions.items()):
+            return refusal(409, "Conflict")
+        del self._leases[path]
+        return Response(200, {}, b'{"kind": "Status", "apiVersion": "v1", "status": "Success"}')
+
+    def _list(self, namespace: str, selector: str) -> Response:
+        key, _, value = selector.partition("=")
+        items = [
+            lease
+            for path, lease in self._leases.items()
+            if path.startswith(f"{namespace}/") and lease["metadata"].get("labels", {}).get(key) == value
+        ]
+        head = {"apiVersion": "coordination.k8s.io/v1", "kind": "LeaseList"}
+        page = {**head, "metadata": {"resourceVersion": str(self._version)}, "items": items}
+        return Response(200, {}, json.dumps(page).encode())
 
     def _answer(self, path: str, given: dict[str, Any], code: int) -> Response:
         self._store(path, given)
@@ -120,7 +158,13 @@ class LeaseAPI:
     def _store(self, path: str, given: dict[str, Any]) -> None:
         self._version += 1
         namespace, _, name = path.partition("/")
-        identity = {"namespace": namespace, "name": name, "uid": f"uid-{path}"}
+        before = self._leases.get(path, {"metadata": {}})["metadata"]
+        identity = {
+            "namespace": namespace,
+            "name": name,
+            "uid": f"uid-{path}",
+            "creationTimestamp": before.get("creationTimestamp") or format_time(time.time()),
+        }
         metadata = {**given["metadata"], **identity, "resourceVersion": str(self._version)}
         head = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"}
         self._leases[path] = {**head, "metadata": metadata, "spec": given["spec"]}

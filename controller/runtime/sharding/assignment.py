@@ -1,0 +1,52 @@
+"""
+Which member should have which slot: a pure function, which every member computes for itself.
+
+The members may see different things for a while, and want the same slot. The slot's Lease decides then: the
+assignment only says whose elector asks for it.
+
+A rolling update brings a member and takes another, again and again. So that it moves no slot often, slots
+without a holder go to the youngest, who will stay; and of slots that may move the one goes that has moved
+least.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+
+def assignment(
+    count: int, members: Sequence[str], holders: Mapping[int, str], moves: Mapping[int, int], *, settled: bool
+) -> dict[int, str]:
+    """
+    The member that should have each slot of 0 to count - 1.
+
+    Holders keep their slots. A slot without a holder among the members goes to the member with the fewest, of
+    these to the youngest. Only when settled do slots move for balance: then each member ends with
+    count / members slots, rounded up or down. A member that joins moves count / members slots at most,
+    rounded up; one that leaves moves its own alone.
+
+    Args: members are those that live, the oldest first; holders the members that hold slots; moves how often
+    each slot has changed hands. settled = the members have stayed the same for a while.
+    Returns: slot -> member; {} without members.
+    """
+    kept: dict[str, list[int]] = {member: [] for member in members}
+    if not kept:
+        return {}
+    by_moves = sorted(range(count), key=lambda slot: (moves.get(slot, 0), -slot), reverse=True)
+    most = -(-count // len(kept)) if settled else count
+    free: list[int] = []
+    for slot in by_moves:
+        own = kept.get(holders.get(slot, ""))
+        (own if own is not None and len(own) < most else free).append(slot)
+    for slot in free:
+        min(reversed(kept.values()), key=len).append(slot)
+    if settled:
+        _level(list(kept.values()), count // len(kept))
+    return {slot: member for member, slots in kept.items() for slot in slots}
+
+
+def _level(kept: Sequence[list[int]], least: int) -> None:
+    """Let the fullest, of these the oldest, give what has moved least, until each has the least."""
+    for slots in kept:
+        while len(slots) < least:
+            slots.append(max(kept, key=len).pop())

@@ -1,0 +1,412 @@
+"""
+One replica's part in the work: which slots it should have, and an elector for the Lease of each.
+
+    each retry period:  renew our member Lease, list all Leases --> who lives, who holds what
+                        --> assignment --> an elector on each slot that should be ours
+    a slot:  elector --leads--> serve(slot, stop) --should be another's: stop--> drained --> Lease released
+                        |--Lease lost--> serve ends, this slot alone; the elector may run again
+
+The assignment is advice: members that see different things ask for the same slot, and its Lease lets one in.
+seconds_to_write is the slot's elector's: the guarantees are those of election/candidacy.py.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import partial
+from typing import Final
+
+import msgspec
+
+from handloop.apis.coordination_v1 import Lease
+from handloop.client.errors import ClientError
+from handloop.client.resource_client import ResourceClient
+from handloop.controller.runtime.election.config import LeaderElectionConfig
+from handloop.controller.runtime.election.election import LeaseTerms
+from handloop.controller.runtime.election.leader_election import (
+    LeaderCallbacks,
+    LeaderElector,
+    LeadershipLost,
+    StopTimeoutError,
+)
+from handloop.controller.runtime.election.lease_lock import LeaseLock
+from handloop.controller.runtime.sharding.assignment import assignment
+from handloop.controller.runtime.sharding.members import Members
+from handloop.controller.runtime.sharding.shard_metrics import ShardMetrics
+from handloop.controller.runtime.sharding.shards import Shards
+from handloop.seams.locks import new_lock
+from handloop.seams.logs import get_logger
+from handloop.seams.seams import REAL_SEAMS, Seams
+from handloop.seams.threads import Joinable
+
+log = get_logger("shards")
+
+_LEAST_SECONDS: Final = 0.05
+"""Between two turns, however soon a Lease expires."""
+
+
+class SlotStatistics(msgspec.Struct, frozen=True, kw_only=True):
+    """A slot: its holder as last seen, "" = none, and since when, in unix seconds by our clock."""
+
+    slot: int
+    holder: str
+    since: float
+
+
+class ShardStatistics(msgspec.Struct, frozen=True, kw_only=True):
+    """
+    Who has which slot, as this replica saw it in its last turn. JSON by msgspec.
+
+    Fields: group is the `namespace/name` that the Leases begin with; members are the replicas that live, we
+    among them, () = we have not joined; settled says that slots may move for balance; held are our slots,
+    unheld those that no member holds; handovers is how often this replica took a slot or gave one up.
+    """
+
+    group: str
+    identity: str
+    count: int
+    by: str
+    members: tuple[str, ...] = ()
+    settled: bool = False
+    held: tuple[int, ...] = ()
+    unheld: tuple[int, ...] = ()
+    handovers: int = 0
+    slots: tuple[SlotStatistics, ...] = ()
+
+
+class _Slot:
+    """
+    A slot, and the elector on its Lease while the slot should be ours.
+
+    State: _thread and _stop of the elector's run, replaced by `shards` alone; _error of the last run, written
+    by its threads, and taken by `shards` once they have ended.
+    """
+
+    def __init__(
+        self,
+        number: int,
+        config: LeaderElectionConfig,
+        serve: Callable[[int, threading.Event], None],
+        on_lost: Callable[[int, str], None],
+        *,
+        metrics: ShardMetrics,
+        seams: Seams,
+    ) -> None:
+        self.number = number
+        self._serve = serve
+        self._spawn = seams.spawn
+        callbacks = LeaderCallbacks(
+            on_started_leading=self._work, on_lost=lambda lost: on_lost(number, lost.why)
+        )
+        self._elector = LeaderElector(
+            config, callbacks, metrics=metrics, work_thread=f"slot-{number}", seams=seams
+        )
+        self.candidacy = self._elector.candidacy
+        self._thread: Joinable | None = None
+        self._stop = threading.Event()
+        self._error: BaseException | None = None
+
+    @property
+    def is_held(self) -> bool:
+        """Whether its Lease is ours, and its work may be under way."""
+        return self.candidacy.statistics().leading
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no elector runs: then all work has ended."""
+        return self._thread is None or not self._thread.is_alive()
+
+    def observe(self, lease: Lease) -> None:
+        """Take note of its Lease as last listed, unless the elector looks itself."""
+        if self.is_idle:
+            self.candidacy.observe(lease)
+
+    def ask(self) -> None:
+        """Let an elector ask for the Lease, unless one does, or the last one's error was not taken."""
+        if self.is_idle and self._error is None:
+            self._stop = threading.Event()
+            self._thread = self._spawn(f"slot-{self.number}-lease", self._run)
+
+    def give_up(self) -> None:
+        """Let the work end, and then the Lease be released. Does not wait."""
+        self._stop.set()
+
+    def join(self) -> None:
+        """Wait until the elector has ended."""
+        if self._thread is not None:
+            self._thread.join()
+
+    def take_error(self) -> BaseException | None:
+        """The error of a run that has ended, once."""
+        if not self.is_idle:
+            return None
+        error, self._error = self._error, None
+        return error
+
+    def _run(self) -> None:
+        try:
+            self._elector.run(self._stop)
+        except LeadershipLost:
+            pass  # on_lost has told; an error of the work stays
+        except BaseException as error:  # noqa: BLE001 - `shards` raises it
+            self._error = error
+
+    def _work(self, stop: threading.Event) -> None:
+        try:
+            self._serve(self.number, stop)
+        except BaseException as error:
+            self._error = error
+            raise
+
+
+class ShardCoordinator:
+    """
+    Takes part in the sharing of all slots.
+
+    State, under _lock: _lost, the slots whose Lease was lost since the last turn, and why; _statistics, of
+    the last turn. Of `shards` alone: _living and _settles_at, the members and when they will have been the
+    same for long enough; _wanted, the last assignment; _sources, who held each slot before us; _outage, the
+    last error of the server.
+    Threads: `shards` runs `run`; `slot-<i>-lease` keeps a slot's Lease; `slot-<i>` serves it; any asks.
+    """
+
+    def __init__(
+        self,
+        shards: Shards,
+        terms: LeaseTerms,
+        leases: ResourceClient[Lease],
+        *,
+        identity: str,
+        serve: Callable[[int, threading.Event], None],
+        on_lost: Callable[[int], None] = lambda _slot: None,
+        metrics: ShardMetrics,
+        seams: Seams = REAL_SEAMS,
+    ) -> None:
+        """
+        Prepare; nothing is sent.
+
+        Args: terms are those of shards. leases neither repeats a request nor waits for a rate limit. identity
+        ends with `_` and a part that no other replica has. serve(slot, stop) does the work of a slot until
+        stop is set and all of it has ended, once at a time for a slot, on a thread `slot-<i>`; if it raises
+        StopTimeoutError, the Lease is left to expire. on_lost(slot) is called as soon as a slot's Lease is
+        lost, before its stop is set, on the elector's thread; it must not block.
+        """
+        self._shards = shards
+        self._terms = terms
+        self._identity = identity
+        self._on_lost = on_lost
+        self._metrics = metrics
+        self._seams = seams
+        self._clock = seams.clock
+        self._members = Members(shards, terms, leases, identity, seams.clock)
+        self._slots = tuple(
+            _Slot(number, self._config(number, leases), serve, self._slot_lost, metrics=metrics, seams=seams)
+            for number in range(shards.count)
+        )
+        self._lock = new_lock("ShardCoordinator._lock", 95)
+        self._lost: dict[int, str] = {}
+        self._statistics = ShardStatistics(
+            group=self._members.group, identity=identity, count=shards.count, by=shards.by
+        )
+        self._living: tuple[str, ...] = ()
+        self._settles_at = 0.0
+        self._wanted: Mapping[int, str] = {}
+        self._sources: dict[int, str] = {}
+        self._outage = ""
+
+    def seconds_to_write(self, slot: int) -> float:
+        """For how long no other replica can be writing for a slot; 0 when its Lease is not ours."""
+        return self._slots[slot].candidacy.seconds_to_write()
+
+    def statistics(self) -> ShardStatistics:
+        """Who has what, as of the last turn."""
+        with self._lock:
+            return self._statistics
+
+    def check(self) -> str | None:
+        """A health check: bad if we work for a slot whose Lease has expired. Returns: None when well."""
+        reasons = (slot.candidacy.check() for slot in self._slots if slot.is_held)
+        return next((reason for reason in reasons if reason is not None), None)
+
+    def run(self, stop: threading.Event) -> None:
+        """
+        Take part until stop is set; then end the work of all slots, and release their Leases.
+
+        Blocks: until stop is set and all work has ended.
+        Raises: ShardMismatchError when another replica has other shards; the error of a serve.
+        """
+        log.info("Joining the replicas", lease=self._members.group, shards=str(self._shards))
+        try:
+            while not stop.is_set():
+                started_at = self._clock.now()
+                self._turn()
+                wait = min(started_at + self._terms.retry_period_seconds, self._members.next_expiry())
+                self._clock.sleep(max(wait - self._clock.now(), _LEAST_SECONDS), stop)
+        finally:
+            self._leave()
+        errors = [error for slot in self._slots if (error := slot.take_error()) is not None]
+        if errors:
+            raise errors[0]
+
+    def _config(self, slot: int, leases: ResourceClient[Lease]) -> LeaderElectionConfig:
+        lock = LeaseLock(
+            leases,
+            namespace=self._terms.namespace,
+            name=self._members.slot_name(slot),
+            identity=self._identity,
+            labels=self._members.labels,
+        )
+        return LeaderElectionConfig(
+            lock,
+            lease_duration_seconds=self._terms.lease_duration_seconds,
+            renew_deadline_seconds=self._terms.renew_deadline_seconds,
+            retry_period_seconds=self._terms.retry_period_seconds,
+            of_many=True,
+        )
+
+    def _slot_lost(self, slot: int, why: str) -> None:
+        """The slot's elector's thread."""
+        with self._lock:
+            self._lost[slot] = why
+        self._on_lost(slot)
+
+    def _give_up_all(self) -> None:
+        for slot in self._slots:
+            slot.give_up()
+
+    # on the thread `shards`
+
+    def _turn(self) -> None:
+        had_joined = self._members.joined
+        try:
+            self._members.turn()
+        except ClientError as error:
+            self._note_outage(str(error))
+        else:
+            self._note_outage("")
+            self._assign()
+        if had_joined and not self._members.joined:
+            log.warning("Our member Lease was not renewed in time: giving up all slots, and joining again")
+            self._give_up_all()
+        self._check_work()
+        self._report()
+
+    def _assign(self) -> None:
+        """Compute who should have what, by the list that has just been read, and act on it."""
+        living, leases, now = self._members.living(), self._members.slot_leases(), self._clock.now()
+        for number, lease in leases.items():
+            self._slots[number].observe(lease)
+        others = {slot: who for slot, who in self._members.holders().items() if who != self._identity}
+        self._sources.update(others)
+        if not self._members.joined:
+            return
+        if set(living) != set(self._living):
+            self._tell_members(living)
+            self._settles_at = now + self._shards.settle_seconds
+        self._living = living
+        moves = {number: lease.spec.lease_transitions or 0 for number, lease in leases.items()}
+        self._wanted = assignment(
+            self._shards.count, living, self._holders(), moves, settled=now >= self._settles_at
+        )
+        for slot in self._slots:
+            if self._wanted[slot.number] == self._identity:
+                slot.ask()
+            else:
+                slot.give_up()
+
+    def _holders(self) -> dict[int, str]:
+        """Who holds which slot, as listed; of our own we know better."""
+        ours = {slot.number: self._identity for slot in self._slots if slot.is_held}
+        return {**self._members.holders(), **ours}
+
+    def _check_work(self) -> None:
+        """Raises: the error of a serve, but for work that only took too long: others wait for that slot."""
+        for slot in self._slots:
+            error = slot.take_error()
+            if isinstance(error, StopTimeoutError):
+                log.error("The work of a slot did not end in time", slot=slot.number, err=str(error))
+            elif error is not None:
+                raise error
+
+    def _leave(self) -> None:
+        self._give_up_all()
+        self._members.leave()
+        for slot in self._slots:
+            slot.join()
+        self._living = ()
+        self._report()
+
+    def _report(self) -> None:
+        """Count what has changed since the last report, and log it in a line for each kind of change."""
+        with self._lock:
+            lost, self._lost, before = self._lost, {}, self._statistics
+        holders, held = self._holders(), [slot.number for slot in self._slots if slot.is_held]
+        taken = set(held) - (set(before.held) - set(lost))
+        given = set(before.held) - set(held) - set(lost)
+        after = msgspec.structs.replace(
+            before,
+            members=self._living,
+            settled=self._clock.now() >= self._settles_at,
+            held=tuple(held),
+            unheld=tuple(slot for slot in range(self._shards.count) if holders.get(slot) not in self._living),
+            handovers=before.handovers + len(taken) + len(given) + len(lost),
+            slots=tuple(
+                self._seen(before, slot, holders.get(slot, "")) for slot in range(self._shards.count)
+            ),
+        )
+        with self._lock:
+            self._statistics = after
+        self._metrics.report(
+            held=len(held), unheld=len(after.unheld) if self._living else 0, members=len(self._living)
+        )
+        have = f"{len(held)} of {self._shards.count}"
+        tell = partial(self._tell, have=have)
+        tell("Slots lost", "why", lost, level="warning")
+        tell("Slots given up", "to", {slot: self._next_holder(slot) for slot in given})
+        tell("Slots taken", "before", {slot: self._sources.pop(slot, "nobody") for slot in taken})
+
+    def _next_holder(self, slot: int) -> str:
+        wanted = self._wanted[slot]
+        return "nobody yet" if wanted == self._identity else wanted
+
+    def _seen(self, before: ShardStatistics, slot: int, holder: str) -> SlotStatistics:
+        last = before.slots[slot] if before.slots else None
+        if last is not None and last.holder == holder:
+            return last
+        return SlotStatistics(slot=slot, holder=holder, since=self._clock.time())
+
+    def _tell(
+        self, text: str, about: str, slots: Mapping[int, str], *, have: str, level: str = "info"
+    ) -> None:
+        if slots:
+            words = ", ".join(sorted({_short(word) for word in slots.values()}))
+            getattr(log, level)(text, slots=_spelled(slots), **{about: words}, have=have)
+
+    def _tell_members(self, living: Collection[str]) -> None:
+        changes = {"joined": set(living) - set(self._living), "left": set(self._living) - set(living)}
+        words = {name: ", ".join(sorted(map(_short, who))) for name, who in changes.items() if who}
+        log.info("Members of the shards", members=len(living), **words)
+
+    def _note_outage(self, error: str) -> None:
+        if error and not self._outage:
+            log.warning("The server does not answer about the Leases of slots and members", err=error)
+        elif self._outage and not error:
+            log.info("The server answers about the Leases of slots and members again")
+        self._outage = error
+
+
+def _short(identity: str) -> str:
+    """`pod-a` of `pod-a_<random>`, for people."""
+    return identity.rpartition("_")[0] or identity
+
+
+def _spelled(slots: Iterable[int]) -> str:
+    """`0-3,7`."""
+    runs: list[list[int]] = []
+    for slot in sorted(slots):
+        if runs and runs[-1][-1] == slot - 1:
+            runs[-1][1:] = [slot]
+        else:
+            runs.append([slot])
+    return ",".join("-".join(map(str, run)) for run in runs)

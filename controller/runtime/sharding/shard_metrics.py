@@ -1,0 +1,48 @@
+"""handloop_shard_*: how many slots this replica has, how many have no holder, and how long handovers take."""
+
+from __future__ import annotations
+
+from prometheus_client import CollectorRegistry
+
+from handloop.controller.runtime.election.election_metrics import HAND_OVER_BUCKETS
+from handloop.controller.runtime.metrics.instruments import Instruments
+
+
+class ShardMetrics:
+    """
+    The instruments of all slots together: a series per slot and replica would tell nothing more.
+
+    Implements handloop.controller.runtime.election.election_metrics.ElectionReports. Threads: any.
+    """
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        new = Instruments(registry, "handloop_shard")
+        self._held = new.gauge("slots_held", "Slots whose Lease this replica holds")
+        self._unheld = new.gauge(
+            "slots_unheld", "Slots whose Lease no living replica holds, as this replica sees it"
+        )
+        self._members = new.gauge("members", "Living replicas that share the slots, as this replica sees it")
+        self._hand_over = new.histogram(
+            "slot_handover_seconds",
+            "Seconds between the last change of a slot's Lease by another holder and our taking it over",
+            HAND_OVER_BUCKETS,
+        )
+
+    def report(self, *, held: int, unheld: int, members: int) -> None:
+        """Who has what, once a turn."""
+        self._held.set(held)
+        self._unheld.set(unheld)
+        self._members.set(members)
+
+    def leader_off(self, name: str) -> None:
+        """Nothing: the gauges are set once a turn."""
+
+    def leader_on(self, name: str) -> None:
+        """Nothing: the gauges are set once a turn."""
+
+    def slowpath(self, name: str) -> None:
+        """Nothing: a renewal that had to read first matters for a single lease."""
+
+    def handed_over(self, name: str, seconds: float) -> None:  # noqa: ARG002 - no label for a slot
+        """We took a slot over, so long after the last change of its Lease by another holder."""
+        self._hand_over.observe(seconds)

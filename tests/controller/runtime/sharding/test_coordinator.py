@@ -1,0 +1,326 @@
+"""Several replicas that share slots, on virtual time: who may write for what, and for how long nobody may."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+import pytest
+
+from handloop.controller.runtime.election.leader_election import StopTimeoutError
+from handloop.controller.runtime.sharding.members import ShardMismatchError
+from handloop.controller.runtime.sharding.shards import Shards
+from support.checks.captured_logs import captured_logs
+from support.rigs.shard_group import LEASE_SECONDS, PERIOD, ShardGroup, shard_group
+
+SETTLE = Shards(1).settle_seconds
+COUNT = 8
+
+
+@pytest.fixture
+def group() -> Iterator[ShardGroup]:
+    """Eight slots, and no replica yet."""
+    with shard_group(COUNT) as made:
+        yield made
+
+
+def at_rest(group: ShardGroup, names: str) -> None:
+    """Start replicas, and wait until each has its part."""
+    for name in names:
+        group.start(name)
+    group.run(5.0)
+    assert group.check().keys() == set(range(group.count))
+
+
+def test_replicas_that_start_together_share_evenly(group: ShardGroup) -> None:
+    """At once, without a move; and the log says it in two lines each."""
+    with captured_logs() as entries:
+        at_rest(group, "abc")
+        group.run(2 * SETTLE)
+    assert sorted(group.spread().values()) == [2, 3, 3]
+    assert group.moves.total() == 0
+    told = [entry["event"] for entry in entries if entry["log_level"] != "debug"]
+    assert sorted(told) == ["Joining the replicas"] * 3 + ["Members of the shards"] * 3 + ["Slots taken"] * 3
+
+
+def test_at_rest_little_is_asked_for(group: ShardGroup) -> None:
+    """A renewal for each slot and one for the member, and one list, each retry period."""
+    at_rest(group, "ab")
+    for replica in group.replicas.values():
+        replica.requests.clear()
+    group.run(60.0)
+    for replica in group.replicas.values():
+        assert replica.requests == {"update": 5 * 30, "list": 30} or replica.requests.total() <= 6 * 30 + 3
+        assert set(replica.requests) == {"update", "list"}
+
+
+@pytest.mark.parametrize("killed_after", [0.0, 0.7, 1.9])
+def test_a_killed_replicas_slots_are_taken_within_its_lease_and_a_period(
+    group: ShardGroup, killed_after: float
+) -> None:
+    """And no other slot moves."""
+    at_rest(group, "abc")
+    group.run(SETTLE + killed_after)
+    before = group.check()
+    group.replicas["a"].kill()
+    group.run(LEASE_SECONDS + PERIOD + 0.5)
+    after = group.check()
+    assert after.keys() == set(range(COUNT))
+    assert {slot for slot in after if after[slot] != before[slot]} == {
+        slot for slot, holder in before.items() if holder == "a"
+    }
+
+
+@pytest.mark.parametrize("seconds", [11.0, 25.0, 200.0])
+def test_a_replica_that_was_suspended_writes_nothing_and_comes_back(
+    group: ShardGroup, seconds: float
+) -> None:
+    """Its fence is closed before it runs again; it has its part after a while."""
+    at_rest(group, "ab")
+    paused, other = group.replicas.values()
+    held = paused.writes
+    paused.pause(seconds)
+    group.run(10.5)
+    assert paused.writes == set()
+    group.run(seconds - 10.0)
+    assert set(paused.lost) == held
+    assert not paused.writes & other.writes
+    group.run(SETTLE + 10.0)
+    assert group.spread() == {"a": 4, "b": 4}
+
+
+def test_a_replica_without_a_server_loses_its_slots_and_gets_work_again(group: ShardGroup) -> None:
+    """At its renew deadline, before the others may begin; it goes on trying."""
+    at_rest(group, "ab")
+    cut = group.replicas["a"]
+    cut.reaches = False
+    with captured_logs() as entries:
+        group.run(10.5)
+        assert (cut.writes, cut.serving) == (set(), set())
+        group.run(10.0)
+        assert group.spread() == {"a": 0, "b": 8}
+        cut.reaches = True
+        group.run(SETTLE + 10.0)
+    assert group.spread() == {"a": 4, "b": 4}
+    told = [entry["event"] for entry in entries if entry["log_level"] in ("warning", "error")]
+    assert told == [
+        "The server does not answer about the Leases of slots and members",
+        "Slots lost",
+        "Our member Lease was not renewed in time: giving up all slots, and joining again",
+    ]
+
+
+def test_a_loss_is_told_before_the_work_is_ended(group: ShardGroup) -> None:
+    """So that what waits to be sent is cancelled first; and the slot is not served twice at once."""
+    at_rest(group, "a")
+    replica = group.replicas["a"]
+    told: list[bool] = []
+
+    def drain() -> None:
+        told.append(bool(replica.lost))
+        group.threads.sleep(30.0)
+
+    replica.drain = drain
+    replica.reaches = False
+    group.run(15.0)
+    replica.reaches = True
+    group.run(10.0)
+    assert told == [True] * COUNT
+    assert replica.writes == set(), "the old work is still ending"
+    replica.drain = lambda: None
+    group.run(30.0)
+    assert replica.writes == set(range(COUNT))
+
+
+def test_clocks_that_differ_by_hours_do_no_harm(group: ShardGroup) -> None:
+    """Nobody compares them: a death is seen in time, and no living one is taken for dead."""
+    for name, skew in {"a": 0.0, "b": 86_400.0, "c": -7_200.0}.items():
+        group.start(name, skew=skew)
+    group.run(60.0)
+    assert group.moves.total() == 0
+    group.replicas["b"].kill()
+    group.run(LEASE_SECONDS + PERIOD + 0.5)
+    assert len(group.check()) == COUNT
+
+
+def test_a_rolling_update_moves_each_slot_a_few_times() -> None:
+    """Four replicas and a surge of one: once, or 1.6 times in the mean if slots settle between its steps."""
+    for step in (3.0, 20.0, 60.0):
+        with shard_group(16, seed=int(step)) as group:
+            at_rest(group, "abcd")
+            group.run(SETTLE)
+            for old, new in zip("abcd", "efgh", strict=True):
+                group.replicas[old].drain = lambda: group.threads.sleep(0.5)
+                group.start(new)
+                group.run(step)
+                group.replicas[old].stop.set()
+                group.run(2.0)
+            group.run(2 * SETTLE)
+            assert sorted(group.spread().values()) == [4, 4, 4, 4]
+            assert max(group.moves.values()) <= (3 if step > SETTLE else 1)
+            assert group.moves.total() <= (1.6 if step > SETTLE else 1.0) * 16
+            assert max(group.gaps.values()) <= PERIOD + 1.0
+
+
+def test_a_stop_gives_all_back(group: ShardGroup) -> None:
+    """The member Lease goes first, so that the others get ready; each slot follows once it is drained."""
+    at_rest(group, "ab")
+    leaving = group.replicas["a"]
+    leaving.drain = lambda: group.threads.sleep(20.0)
+    leaving.stop.set()
+    group.run(1.0)
+    assert "demo/op-member-a" not in group.api.paths()
+    assert leaving.writes, "it is drained under its Lease"
+    group.run(20.0)
+    assert not leaving.thread.is_alive()
+    assert leaving.error is None
+    assert group.spread() == {"b": COUNT}
+    assert leaving.coordinator.statistics().held == ()
+
+
+def test_a_stop_does_not_wait_for_a_server_that_hangs(group: ShardGroup) -> None:
+    """The work ends as soon as the requests under way have failed: two of half a deadline each."""
+    at_rest(group, "a")
+    replica = group.replicas["a"]
+    replica.reaches = False
+    group.run(PERIOD + 0.5)
+    replica.stop.set()
+    group.run(12.0)
+    assert replica.serving == set()
+    assert not replica.thread.is_alive()
+
+
+@pytest.mark.parametrize("stopping", [False, True])
+def test_work_that_does_not_end_keeps_its_lease_from_the_others(group: ShardGroup, stopping: bool) -> None:
+    """Until it expires; at a stop the error ends the process, at a handover it is told."""
+    at_rest(group, "ab")
+    stuck = group.replicas["a"]
+
+    def hang() -> None:
+        raise StopTimeoutError("worker 3 did not end")
+
+    stuck.drain = hang
+    with captured_logs() as entries:
+        if stopping:
+            stuck.stop.set()
+        else:
+            group.start("c")
+            group.run(SETTLE + 3.0)
+        group.run(10.0)
+        assert len(group.check()) < COUNT
+        group.run(10.0)
+        assert len(group.check()) == COUNT
+    assert isinstance(stuck.error, StopTimeoutError) == stopping
+    events = {entry["event"] for entry in entries if entry["log_level"] == "error"}
+    assert events == (set() if stopping else {"The work of a slot did not end in time"})
+
+
+def test_work_that_fails_ends_the_process(group: ShardGroup) -> None:
+    """With its error; its slots go to the others."""
+    at_rest(group, "ab")
+    broken = group.start("c")
+    broken.work = lambda: 1 / 0
+    group.run(SETTLE + LEASE_SECONDS + 10.0)
+    assert isinstance(broken.error, ZeroDivisionError)
+    assert group.spread() == {"a": 4, "b": 4}
+
+
+@pytest.mark.parametrize("what", ["slot", "member"])
+def test_leases_that_are_deleted_by_hand_come_back(group: ShardGroup, what: str) -> None:
+    """And no slot moves: the holder notices with its next renewal, and others wait for so long."""
+    at_rest(group, "ab")
+    group.run(SETTLE)
+    for path in group.api.paths():
+        if f"-{what}-" in path:
+            group.api.delete(path)
+    before = group.check()
+    group.run(5.0)
+    assert len(group.api.paths()) == COUNT + 2
+    assert group.check() == before
+    assert group.moves.total() == 0
+
+
+def test_a_stranger_in_a_slots_lease_is_respected(group: ShardGroup) -> None:
+    """Its holder loses it; no member has the slot, which is counted, until the stranger has had its time."""
+    at_rest(group, "a")
+    replica = group.replicas["a"]
+    group.api.put("demo/op-slot-3-of-8", holderIdentity="stranger", leaseDurationSeconds=30)
+    group.run(5.0)
+    assert replica.writes == set(range(COUNT)) - {3}
+    assert replica.coordinator.statistics().unheld == (3,)
+    assert replica.registry.get_sample_value("handloop_shard_slots_unheld") == 1
+    group.run(27.0)
+    assert replica.writes == set(range(COUNT))
+
+
+def test_views_that_differ_settle(group: ShardGroup) -> None:
+    """One replica does not see another's Lease for a while: never two holders, and an even end."""
+    at_rest(group, "abc")
+    blind = group.replicas["b"]
+    members = blind.coordinator._members
+    living = members.living
+    members.living = lambda: tuple(set(living()) - {"c_c"})  # type: ignore[method-assign] # it does not see it
+    group.run(3 * SETTLE)
+    members.living = living  # type: ignore[method-assign] # it sees all again
+    group.run(2 * SETTLE)
+    assert sorted(group.spread().values()) == [2, 3, 3]
+
+
+def test_a_replica_with_other_shards_is_refused(group: ShardGroup) -> None:
+    """In words that say what to do; those that run go on undisturbed."""
+    at_rest(group, "ab")
+    before = group.check()
+    other = group.start("c", shards=Shards(COUNT, "uid"))
+    group.run(10.0)
+    assert isinstance(other.error, ShardMismatchError)
+    assert other.served == []
+    assert str(other.error).endswith("strategy: Recreate in the Deployment")
+    assert "has 8 slots by namespace, this one 8 slots by uid" in str(other.error)
+    assert group.check() == before
+    assert "demo/op-member-c" not in group.api.paths()
+
+
+@pytest.mark.parametrize("later", [0.0, 0.1, 0.9, 1.9])
+def test_of_two_that_start_at_once_one_is_refused(group: ShardGroup, later: float) -> None:
+    """However close: exactly one works."""
+    first = group.start("b", shards=Shards(4))
+    group.threads.run_for(later)
+    second = group.start("a")
+    group.run(20.0)
+    assert [bool(first.served), bool(second.served)].count(True) == 1
+    assert [type(first.error), type(second.error)].count(ShardMismatchError) == 1
+
+
+def test_other_shards_may_follow_once_all_are_gone(group: ShardGroup) -> None:
+    """Killed ones have their time; what they left is deleted in the end."""
+    at_rest(group, "a")
+    group.replicas["a"].kill()
+    other = group.start("b", shards=Shards(4))
+    group.run(14.0)
+    assert other.served == []
+    group.run(5.0)
+    assert sorted(other.served) == [0, 1, 2, 3]
+    group.run(200.0)
+    names = [f"demo/op-slot-{slot}-of-4" for slot in range(4)]
+    assert group.api.paths() == ["demo/op-member-b", *names]
+    assert other.error is None
+
+
+def test_a_slow_server_starves_no_slot(group: ShardGroup) -> None:
+    """Each request takes three seconds, of a deadline of ten: the slots are renewed side by side."""
+    at_rest(group, "a")
+    replica = group.replicas["a"]
+    replica.latency = lambda: 1.5
+    group.run(120.0)
+    assert (replica.lost, replica.writes) == ([], set(range(COUNT)))
+
+
+def test_the_statistics_are_json(group: ShardGroup) -> None:
+    """Who has what, and since when."""
+    at_rest(group, "ab")
+    group.run(SETTLE)
+    shown = msgspec.to_builtins(group.replicas["a"].coordinator.statistics())
+    assert (shown["members"], shown["count"], shown["settled"]) == (("a_a", "b_b"), COUNT, True)
+    assert [slot["slot"] for slot in shown["slots"] if slot["holder"] == "a_a"] == list(shown["held"])
+    assert shown["handovers"] == len(shown["held"])
+    assert all(later > 1e9 for later in (slot["since"] for slot in shown["slots"]))

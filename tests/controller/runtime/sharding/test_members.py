@@ -1,0 +1,171 @@
+"""What one member knows of the others, turn by turn. Whole groups are in test_coordinator.py."""
+
+from __future__ import annotations
+
+import pytest
+
+from handloop.client.errors import ClientError
+from handloop.controller.runtime.election.election import LeaseTerms
+from handloop.controller.runtime.sharding.members import Members, ShardMismatchError
+from handloop.controller.runtime.sharding.shards import Shards
+from handloop.testing.fake_clock import FakeClock
+from support.rigs.election import LeaseAPI, failing, no_answer, refusal
+
+TERMS = LeaseTerms(namespace="demo", name="op")
+
+
+class Rig:
+    """Members on one server, with one clock."""
+
+    def __init__(self) -> None:
+        self.api = LeaseAPI()
+        self.clock = FakeClock(start=1000.0)
+
+    def member(self, name: str, shards: Shards = Shards(2)) -> Members:  # noqa: B008 - frozen
+        """A member that has not begun."""
+        return Members(shards, TERMS, self.api.client(), f"{name}_{name}", self.clock)
+
+    def joined(self, name: str) -> Members:
+        """A member after its first turns."""
+        member = self.member(name)
+        self.turns(2, member)
+        assert member.joined
+        return member
+
+    def turns(self, count: int, *members: Members) -> None:
+        """Several turns of each, a retry period apart."""
+        for _ in range(count):
+            self.clock.advance(2.0)
+            for member in members:
+                member.turn()
+
+
+@pytest.fixture
+def rig() -> Rig:
+    """No Lease yet."""
+    return Rig()
+
+
+def test_a_member_lease_says_who_and_how_many(rig: Rig) -> None:
+    """By its labels, which the list asks for; the name ends with the identity's own part."""
+    rig.joined("a")
+    lease = rig.api.lease("demo/op-member-a")
+    labels = {"handloop.dev/shards": "op", "handloop.dev/slots": "2-namespace"}
+    assert lease["metadata"]["labels"] == labels
+    assert (lease["spec"]["holderIdentity"], lease["spec"]["leaseDurationSeconds"]) == ("a_a", 15)
+    assert rig.api.ops == ["delete", "create", "list", "update", "list"]
+
+
+def test_a_member_lives_while_its_lease_changes(rig: Rig) -> None:
+    """Its own duration from when we saw it change; however wrong the times in it are."""
+    first, second = rig.joined("a"), rig.joined("b")
+    rig.turns(1, second, first)
+    assert first.living() == ("a_a", "b_b")
+    rig.turns(7, first)
+    assert first.next_expiry() == rig.clock.now() + 1.0
+    assert first.living() == ("a_a", "b_b")
+    rig.turns(1, first)
+    assert first.living() == ("a_a",)
+    second.leave()
+    rig.turns(1, first)
+    assert rig.api.paths() == ["demo/op-member-a"]
+
+
+def test_the_oldest_comes_first(rig: Rig) -> None:
+    """By the server's times, which are spelled alike, then by name; a member that is not listed is new."""
+    first, second = rig.joined("b"), rig.joined("a")
+    for path, created in (("a", "2026-01-01T00:00:01Z"), ("b", "2026-01-01T00:00:00Z")):
+        rig.api._leases[f"demo/op-member-{path}"]["metadata"]["creationTimestamp"] = created
+    rig.turns(1, first, second)
+    assert second.living() == ("b_b", "a_a")
+
+
+def test_holders_are_those_of_leases_that_have_not_expired(rig: Rig) -> None:
+    """A slot without a Lease, a released one and an expired one have none."""
+    member = rig.joined("a")
+    rig.api.put("demo/op-slot-0-of-2", holderIdentity="b_b", leaseDurationSeconds=3)
+    rig.api.put("demo/op-slot-1-of-2", holderIdentity="", leaseDurationSeconds=1)
+    for slot in range(2):
+        rig.api.label(f"demo/op-slot-{slot}-of-2", member.labels)
+    rig.turns(1, member)
+    assert (member.holders(), sorted(member.slot_leases())) == ({0: "b_b"}, [0, 1])
+    rig.clock.advance(3.0)
+    assert member.holders() == {}
+
+
+def test_a_lease_that_nobody_needs_is_deleted_in_the_end(rig: Rig) -> None:
+    """A dead member's, and a slot's of another count; ours stay. Who is quicker is right."""
+    dead, member = rig.joined("dead"), rig.joined("a")
+    for name in ("op-slot-0-of-9", "op-slot-0-of-2"):
+        rig.api.put(f"demo/{name}", holderIdentity="", leaseDurationSeconds=1)
+        rig.api.label(f"demo/{name}", dead.labels)
+    rig.turns(74, member)
+    assert len(rig.api.paths()) == 4
+    rig.api.before = failing(1, "delete", refusal(409, "Conflict"))
+    rig.turns(6, member)
+    assert rig.api.paths() == ["demo/op-member-a", "demo/op-slot-0-of-2"]
+
+
+def test_a_member_that_the_others_took_for_dead_joins_anew(rig: Rig) -> None:
+    """As the youngest: another group may have begun meanwhile."""
+    member = rig.joined("a")
+    rig.api.before = no_answer
+    for _ in range(8):
+        rig.clock.advance(2.0)
+        with pytest.raises(ClientError):
+            member.turn()
+    assert not member.joined
+    rig.api.before = lambda _verb: None
+    rig.api.ops.clear()
+    rig.turns(1, member)
+    assert rig.api.ops == ["delete", "create", "list"]
+    assert not member.joined
+    rig.turns(1, member)
+    assert member.joined
+
+
+def test_a_member_lease_that_another_wrote_is_written_again(rig: Rig) -> None:
+    """An edit by hand is a conflict, a deletion is made good: it is still a member."""
+    member = rig.joined("a")
+    rig.api.put("demo/op-member-a", holderIdentity="b", leaseDurationSeconds=15)
+    rig.turns(1, member)
+    assert rig.api.spec("demo/op-member-a")["holderIdentity"] == "a_a"
+    rig.api.delete("demo/op-member-a")
+    rig.turns(1, member)
+    assert rig.api.paths() == ["demo/op-member-a"]
+    assert member.joined
+
+
+def test_one_with_other_settings_is_refused_once_another_shows_that_it_lives(rig: Rig) -> None:
+    """The one that runs goes on."""
+    running, other = rig.joined("a"), rig.member("b", Shards(2, "uid"))
+    other.turn()
+    rig.turns(1, running)
+    with pytest.raises(ShardMismatchError, match="a_a has 2 slots by namespace, this one 2 slots by uid"):
+        rig.turns(1, other)
+    assert running.joined
+
+
+def test_the_lease_of_a_dead_one_with_other_settings_has_its_time(rig: Rig) -> None:
+    """Then the new settings hold."""
+    rig.joined("a")
+    other = rig.member("b", Shards(2, "uid"))
+    other.turn()
+    rig.turns(7, other)
+    early = other.joined
+    rig.turns(1, other)
+    assert (early, other.joined) == (False, True)
+    assert other.living() == ("b_b",)
+
+
+def test_a_slot_that_is_held_by_others_shards_is_a_sign_of_life_too(rig: Rig) -> None:
+    """Even if their member Leases were deleted."""
+    member, path = rig.member("b", Shards(2, "uid")), "demo/op-slot-0-of-2"
+    labels = {"handloop.dev/shards": "op", "handloop.dev/slots": "2-namespace"}
+    for second in range(2):
+        rig.api.put(path, holderIdentity="a_a", leaseDurationSeconds=15, renewTime=str(second))
+        rig.api.label(path, labels)
+        member.turn()
+    rig.clock.advance(2.0)
+    with pytest.raises(ShardMismatchError, match="a_a has 2 slots by namespace"):
+        member.turn()

@@ -1,0 +1,209 @@
+"""Replicas that share slots, on virtual threads, each with a network and clocks of its own."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from random import Random
+from typing import Any, Final
+
+from prometheus_client import CollectorRegistry
+
+from handloop.apis.coordination_v1 import Lease
+from handloop.client.errors import DeadlineExceeded
+from handloop.client.http.response import Response
+from handloop.client.resource_client import Client
+from handloop.controller.runtime.election.election import LeaseTerms
+from handloop.controller.runtime.sharding.coordinator import ShardCoordinator
+from handloop.controller.runtime.sharding.shard_metrics import ShardMetrics
+from handloop.controller.runtime.sharding.shards import Shards
+from handloop.seams.seams import Seams
+from handloop.testing.explore.virtual_threads import VirtualClock, VirtualThread, VirtualThreads
+from support.rigs.election import LeaseAPI
+
+TERMS: Final = LeaseTerms(namespace="demo", name="op")
+LEASE_SECONDS: Final = TERMS.lease_duration_seconds
+PERIOD: Final = TERMS.retry_period_seconds
+SAMPLE_SECONDS: Final = 0.25
+
+
+class _Clock(VirtualClock):
+    """The time of all, counted from elsewhere, on a wall clock that is wrong by so much."""
+
+    def __init__(self, threads: VirtualThreads, skew: float) -> None:
+        super().__init__(threads)
+        self._skew = skew
+
+    def now(self) -> float:
+        return super().now() + abs(self._skew)
+
+    def time(self) -> float:
+        return super().time() + self._skew
+
+
+class Replica:
+    """
+    A process with a coordinator. Implements handloop.client.transport.Transport.
+
+    Fields: serving, the slots being served now, and served, all so far; lost, those told to on_lost;
+    requests, how many of each verb; work and drain, what serve does first, and once its stop is set; latency,
+    seconds for each half of a request; reaches, whether its requests arrive; error, why it has ended.
+    """
+
+    def __init__(self, group: ShardGroup, name: str, shards: Shards, skew: float) -> None:
+        self.name = name
+        self.identity = f"{name}_{name}"
+        self.group = group
+        self.serving: set[int] = set()
+        self.served: list[int] = []
+        self.lost: list[int] = []
+        self.requests = Counter[str]()
+        self.work: Callable[[], object] = lambda: None
+        self.drain: Callable[[], object] = lambda: None
+        self.latency: Callable[[], float] = lambda: 0.005
+        self.reaches = True
+        self.is_dead = False
+        self.error: BaseException | None = None
+        self.registry = CollectorRegistry()
+        self.stop = threading.Event()
+        stopped = threading.Event()
+        stopped.set()
+        self.coordinator = ShardCoordinator(
+            shards,
+            TERMS,
+            Client(self, stop=stopped).resource(Lease),
+            identity=self.identity,
+            serve=self._serve,
+            on_lost=self.lost.append,
+            metrics=ShardMetrics(self.registry),
+            seams=Seams(
+                clock=_Clock(group.threads, skew), random=Random(name).random, spawn=group.threads.spawn
+            ),
+        )
+        self.thread = VirtualThread(group.threads, target=self._run, name=name)
+        self.thread.process = self
+        self.thread.start()
+
+    @property
+    def writes(self) -> set[int]:
+        """The slots for which it may write now."""
+        slots = range(self.coordinator.statistics().count)
+        return {slot for slot in slots if self.coordinator.seconds_to_write(slot) > 0}
+
+    def kill(self) -> None:
+        """As by kill -9."""
+        self.is_dead = True
+        threads = self.group.threads
+        threads.kill([thread for thread in threads.threads() if thread.process is self])
+
+    def pause(self, seconds: float) -> None:
+        """As by SIGSTOP, and SIGCONT later."""
+        thread = VirtualThread(
+            self.group.threads, target=lambda: self.group.threads.pause(seconds), name="pause"
+        )
+        thread.process = self
+        thread.start()
+
+    def _run(self) -> None:
+        try:
+            self.coordinator.run(self.stop)
+        except Exception as error:
+            self.error = error
+
+    def _serve(self, slot: int, stop: threading.Event) -> None:
+        assert slot not in self.serving, "served twice at once"
+        self.serving.add(slot)
+        self.served.append(slot)
+        self.group.check()
+        try:
+            self.work()
+            stop.wait()
+            self.drain()
+        finally:
+            self.serving.discard(slot)
+
+    def request(
+        self, method: str, path: str, *, timeout_seconds: float | None = None, **options: Any
+    ) -> Response:
+        assert timeout_seconds is not None
+        limit = self.group.threads.now + timeout_seconds
+        self._travel(limit)
+        answer = self.group.api.request(method, path, timeout_seconds=timeout_seconds, **options)
+        self.requests[self.group.api.ops[-1]] += 1
+        self._travel(limit)
+        return answer
+
+    def _travel(self, limit: float) -> None:
+        """One way through the network."""
+        left = limit - self.group.threads.now
+        seconds = self.latency() if self.reaches else left
+        self.group.threads.sleep(min(seconds, left))
+        if self.is_dead or not self.reaches or seconds >= left:
+            raise DeadlineExceeded("no answer")
+
+    def stream(self, *_args: Any, **_kwargs: Any) -> Any:
+        raise AssertionError("nobody watches leases")
+
+
+class ShardGroup:
+    """
+    Replicas by name, in the order of their start.
+
+    State: holders, who may write for each slot as last sampled; moves, how often each slot has changed hands;
+    gaps, for how long at most it had no holder in between.
+    """
+
+    def __init__(self, threads: VirtualThreads, count: int) -> None:
+        self.threads = threads
+        self.count = count
+        self.api = LeaseAPI()
+        self.replicas: dict[str, Replica] = {}
+        self.moves = Counter[int]()
+        self.holders: dict[int, str] = {}
+        self.gaps: dict[int, float] = {}
+        self._last_held: dict[int, float] = {}
+
+    def start(self, name: str, *, skew: float = 0.0, shards: Shards | None = None) -> Replica:
+        """A new replica."""
+        replica = self.replicas[name] = Replica(self, name, shards or Shards(self.count), skew)
+        return replica
+
+    def living(self) -> list[Replica]:
+        """Those that were not killed and have not ended."""
+        return [
+            replica for replica in self.replicas.values() if replica.thread.is_alive() and not replica.is_dead
+        ]
+
+    def check(self) -> dict[int, str]:
+        """Who may write for which slot now; never two."""
+        found: dict[int, str] = {}
+        for replica in self.living():
+            for slot in replica.writes:
+                assert slot not in found, f"{found[slot]} and {replica.name} write for {slot}"
+                found[slot] = replica.name
+        return found
+
+    def run(self, seconds: float) -> None:
+        """Let time pass, and look all the time."""
+        for _ in range(round(seconds / SAMPLE_SECONDS)):
+            self.threads.run_for(SAMPLE_SECONDS)
+            found, now = self.check(), self.threads.now
+            for slot, holder in found.items():
+                gap = now - self._last_held.get(slot, now)
+                self.gaps[slot] = max(self.gaps.get(slot, 0.0), gap)
+                self.moves[slot] += holder != self.holders.get(slot, holder)
+                self._last_held[slot] = now
+            self.holders.update(found)
+
+    def spread(self) -> dict[str, int]:
+        """How many slots each replica may write for."""
+        return {replica.name: len(replica.writes) for replica in self.living()}
+
+
+@contextmanager
+def shard_group(count: int, *, seed: int | None = None) -> Iterator[ShardGroup]:
+    """A group without replicas. Args: seed decides the order of threads, None = first come, first served."""
+    with VirtualThreads(None if seed is None else Random(seed)) as threads:
+        yield ShardGroup(threads, count)
