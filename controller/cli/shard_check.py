@@ -10,10 +10,10 @@ from handloop.client.errors import APIError
 from handloop.client.options import ListOptions
 from handloop.client.resource_client import Client
 
-OBEYS: Final = "the server obeys shardSelector: each replica reads its own objects"
+OBEYS: Final = "the server obeys shardSelector, so each replica reads its own objects alone"
 IGNORES: Final = (
-    "the server ignores shardSelector (its feature gate ShardedListAndWatch is off): each replica reads all "
-    "objects, and drops those of the others"
+    "the server ignores shardSelector (its feature gate ShardedListAndWatch is off), so each replica reads "
+    "all objects and drops those of the others"
 )
 UNKNOWN: Final = "no kind can be listed, so nobody knows whether the server obeys shardSelector"
 
