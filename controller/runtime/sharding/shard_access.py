@@ -1,9 +1,8 @@
-"""The permissions that shards need: Leases of slots and members, and Events about them."""
+"""The permissions that shards need: the Leases of slots and members."""
 
 from __future__ import annotations
 
 from handloop.apis.coordination_v1 import Lease
-from handloop.apis.core_v1 import Event
 from handloop.controller.runtime.election.lease_access import PURPOSE
 from handloop.controller.runtime.rbac.access import Access
 
@@ -16,7 +15,4 @@ def shards_access(namespace: str = "") -> tuple[Access, ...]:
     """
     # a list cannot be limited by name, and the names of the members are made at their start
     leases = ("create", "delete", "get", "list", "update")
-    return (
-        Access(resource=Lease.resource, verbs=leases, namespace=namespace, purpose=PURPOSE),
-        Access(resource=Event.resource, verbs=("create",), namespace=namespace, purpose=PURPOSE),
-    )
+    return (Access(resource=Lease.resource, verbs=leases, namespace=namespace, purpose=PURPOSE),)

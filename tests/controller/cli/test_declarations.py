@@ -24,7 +24,7 @@ def test_shards_need_leases_and_by_namespace_the_names_of_namespaces() -> None:
             controllers=("foo",), shards=16, shards_by=by, leader_elect_resource_namespace="home"
         )
         added = declared_access(options)[len(plain) :]
-        assert [entry.rule_resource for entry in added] == [*names, "leases", "events"]
+        assert [entry.rule_resource for entry in added] == [*names, "leases"]
         assert {entry.namespace for entry in added if entry.resource.namespaced} == {"home"}
 
 
