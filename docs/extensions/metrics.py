@@ -24,6 +24,7 @@ from handloop.controller.runtime.metrics.controller_metrics import (
 from handloop.controller.runtime.metrics.informer_metrics import CacheState, InformerMetricsProvider
 from handloop.controller.runtime.metrics.rest_client_metrics import ClientMetrics
 from handloop.controller.runtime.serving.certificate_watcher import CertificateMetrics
+from handloop.controller.runtime.sharding.shard_metrics import ShardMetrics
 from handloop.seams.clock import REAL_CLOCK
 
 RULES: Final = Path(__file__).parents[2] / "manifests" / "prometheus" / "prometheus_rule.yaml"
@@ -43,7 +44,7 @@ def metrics() -> list[Metric]:
     registry = CollectorRegistry(auto_describe=True)
     for instruments in (
         *(ReconcileMetrics, OwnWriteMetrics, WorkqueueMetricsProvider, InformerMetricsProvider),
-        *(ClientMetrics, LeaderElectionMetrics, CertificateMetrics),
+        *(ClientMetrics, LeaderElectionMetrics, ShardMetrics, CertificateMetrics),
     ):
         instruments(registry)
     registry.register(CacheState(lambda: (), REAL_CLOCK))

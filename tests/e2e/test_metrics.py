@@ -13,11 +13,16 @@ from support.servers.cluster import SandboxCluster
 Sample = tuple[Any, ...]
 
 RECONCILES: Final = ("controller_runtime_reconcile_total", ("controller", "foo"))
-ONLY_WITH_LEADER_ELECTION = {
+ONLY_WITH_REPLICAS = {
     "leader_election_master_status",
     "leader_election_slowpath_total",
     "handloop_lease_handover_seconds",
+    "handloop_shard_slots_held",
+    "handloop_shard_slots_unheld",
+    "handloop_shard_members",
+    "handloop_shard_slot_handover_seconds",
 }
+"""With leader election or shards."""
 NOT_YET = {
     "rest_client_request_retries_total",
     "rest_client_rate_limiter_duration_seconds",
@@ -56,7 +61,7 @@ def test_the_metrics_of_a_working_program(sandbox: SandboxCluster, run: Run) -> 
         if name in found:
             assert found[name] == row, name
         else:
-            assert name in ONLY_WITH_LEADER_ELECTION | NOT_YET, page
+            assert name in ONLY_WITH_REPLICAS | NOT_YET, page
     assert {name for name in found if not name.startswith("python_")} <= TABLE.keys() | PROCESS.keys()
     values = samples(page)
     host = sandbox.server.removeprefix("http://")

@@ -72,6 +72,10 @@ _CONTROLLER_RUNTIME: Final = {
 
 _OURS: Final = {
     "handloop_lease_handover_seconds": _row("histogram", "name", B_HAND_OVER),
+    "handloop_shard_slots_held": _row("gauge"),
+    "handloop_shard_slots_unheld": _row("gauge"),
+    "handloop_shard_members": _row("gauge"),
+    "handloop_shard_slot_handover_seconds": _row("histogram", buckets=B_HAND_OVER),
     "handloop_own_write_waits_total": _row("counter", "controller"),
     "handloop_own_write_timeouts_total": _row("counter", "controller"),
     "handloop_own_write_wait_seconds": _row("histogram", "controller", B_SMALL),

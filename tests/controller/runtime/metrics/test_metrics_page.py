@@ -19,6 +19,7 @@ from handloop.controller.runtime.metrics.informer_metrics import CacheState, Inf
 from handloop.controller.runtime.metrics.metrics_page import new_registry
 from handloop.controller.runtime.metrics.rest_client_metrics import ClientMetrics
 from handloop.controller.runtime.serving.certificate_watcher import CertificateMetrics
+from handloop.controller.runtime.sharding.shard_metrics import ShardMetrics
 from handloop.informers.shared_informer import SharedIndexInformer
 from handloop.testing.fake_clock import FakeClock
 from support.checks.metric_table import PROCESS, TABLE, Row, exposed, text_of
@@ -40,6 +41,7 @@ def registry() -> Iterator[CollectorRegistry]:
     InformerMetricsProvider(made).for_informer("foos")
     ReconcileMetrics(made).for_controller("foo", 1)
     LeaderElectionMetrics(made).leader_off("lease")
+    ShardMetrics(made)
     CertificateMetrics(made)
     made.register(CacheState(lambda: [idle_informer()], FakeClock()))
     client = ClientMetrics(made)
