@@ -44,6 +44,16 @@ class LeaseTerms:
     renew_deadline_seconds: float = RENEW_DEADLINE_SECONDS
     retry_period_seconds: float = RETRY_PERIOD_SECONDS
 
+    def config(self, lock: LeaseLock, *, of_many: bool = False) -> LeaderElectionConfig:
+        """How a candidate keeps that lock under these terms."""
+        return LeaderElectionConfig(
+            lock,
+            lease_duration_seconds=self.lease_duration_seconds,
+            renew_deadline_seconds=self.renew_deadline_seconds,
+            retry_period_seconds=self.retry_period_seconds,
+            of_many=of_many,
+        )
+
 
 def lease_terms(
     lease: str, environment: Mapping[str, str] = os.environ, *, service_account: str = SERVICE_ACCOUNT
@@ -145,13 +155,7 @@ class Election:
             identity=new_identity(),
             recorder=manager.recorder(self._component),
         )
-        rhythm = LeaderElectionConfig(
-            lock,
-            lease_duration_seconds=terms.lease_duration_seconds,
-            renew_deadline_seconds=terms.renew_deadline_seconds,
-            retry_period_seconds=terms.retry_period_seconds,
-        )
-        manager.elect(rhythm, on_waiting=self._on_waiting, on_lost=self._lost)
+        manager.elect(terms.config(lock), on_waiting=self._on_waiting, on_lost=self._lost)
 
     def _leases(self, reachability: Reachability) -> ResourceClient[Lease]:
         # a stopped client neither repeats nor waits: the elector does both, in its own rhythm

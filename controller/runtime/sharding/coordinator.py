@@ -13,8 +13,7 @@ seconds_to_write is the slot's elector's: the guarantees are those of election/c
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Iterable, Mapping
-from functools import partial
+from collections.abc import Callable, Collection, Mapping
 from typing import Final
 
 import msgspec
@@ -30,7 +29,6 @@ from handloop.controller.runtime.election.leader_election import (
     LeadershipLost,
     StopTimeoutError,
 )
-from handloop.controller.runtime.election.lease_lock import LeaseLock
 from handloop.controller.runtime.sharding.assignment import assignment
 from handloop.controller.runtime.sharding.members import Members
 from handloop.controller.runtime.sharding.shard_metrics import ShardMetrics
@@ -197,12 +195,11 @@ class ShardCoordinator:
         self._identity = identity
         self._on_lost = on_lost
         self._metrics = metrics
-        self._seams = seams
         self._clock = seams.clock
-        self._members = Members(shards, terms, leases, identity, seams.clock)
+        self._members = Members(shards, terms, leases, identity, metrics=metrics, clock=seams.clock)
         self._slots = tuple(
-            _Slot(number, self._config(number, leases), serve, self._slot_lost, metrics=metrics, seams=seams)
-            for number in range(shards.count)
+            _Slot(slot, self._members.slot_config(slot), serve, self._slot_lost, metrics=metrics, seams=seams)
+            for slot in range(shards.count)
         )
         self._lock = new_lock("ShardCoordinator._lock", 95)
         self._lost: dict[int, str] = {}
@@ -248,22 +245,6 @@ class ShardCoordinator:
         errors = [error for slot in self._slots if (error := slot.take_error()) is not None]
         if errors:
             raise errors[0]
-
-    def _config(self, slot: int, leases: ResourceClient[Lease]) -> LeaderElectionConfig:
-        lock = LeaseLock(
-            leases,
-            namespace=self._terms.namespace,
-            name=self._members.slot_name(slot),
-            identity=self._identity,
-            labels=self._members.labels,
-        )
-        return LeaderElectionConfig(
-            lock,
-            lease_duration_seconds=self._terms.lease_duration_seconds,
-            renew_deadline_seconds=self._terms.renew_deadline_seconds,
-            retry_period_seconds=self._terms.retry_period_seconds,
-            of_many=True,
-        )
 
     def _slot_lost(self, slot: int, why: str) -> None:
         """The slot's elector's thread."""
@@ -331,7 +312,8 @@ class ShardCoordinator:
 
     def _leave(self) -> None:
         self._give_up_all()
-        self._members.leave()
+        if not self._outage:
+            self._members.leave()
         for slot in self._slots:
             slot.join()
         self._living = ()
@@ -349,7 +331,11 @@ class ShardCoordinator:
             members=self._living,
             settled=self._clock.now() >= self._settles_at,
             held=tuple(held),
-            unheld=tuple(slot for slot in range(self._shards.count) if holders.get(slot) not in self._living),
+            unheld=tuple(
+                slot
+                for slot in range(self._shards.count)
+                if self._living and holders.get(slot) not in self._living
+            ),
             handovers=before.handovers + len(taken) + len(given) + len(lost),
             slots=tuple(
                 self._seen(before, slot, holders.get(slot, "")) for slot in range(self._shards.count)
@@ -357,18 +343,10 @@ class ShardCoordinator:
         )
         with self._lock:
             self._statistics = after
-        self._metrics.report(
-            held=len(held), unheld=len(after.unheld) if self._living else 0, members=len(self._living)
-        )
-        have = f"{len(held)} of {self._shards.count}"
-        tell = partial(self._tell, have=have)
-        tell("Slots lost", "why", lost, level="warning")
-        tell("Slots given up", "to", {slot: self._next_holder(slot) for slot in given})
-        tell("Slots taken", "before", {slot: self._sources.pop(slot, "nobody") for slot in taken})
-
-    def _next_holder(self, slot: int) -> str:
-        wanted = self._wanted[slot]
-        return "nobody yet" if wanted == self._identity else wanted
+        self._metrics.report(held=len(held), unheld=len(after.unheld), members=len(self._living))
+        self._tell("Slots lost", "why", lost, level="warning")
+        self._tell("Slots given up", "to", {slot: self._wanted[slot] for slot in given})
+        self._tell("Slots taken", "before", {slot: self._sources.pop(slot, "nobody") for slot in taken})
 
     def _seen(self, before: ShardStatistics, slot: int, holder: str) -> SlotStatistics:
         last = before.slots[slot] if before.slots else None
@@ -376,12 +354,13 @@ class ShardCoordinator:
             return last
         return SlotStatistics(slot=slot, holder=holder, since=self._clock.time())
 
-    def _tell(
-        self, text: str, about: str, slots: Mapping[int, str], *, have: str, level: str = "info"
-    ) -> None:
+    def _tell(self, text: str, about: str, slots: Mapping[int, str], *, level: str = "info") -> None:
         if slots:
-            words = ", ".join(sorted({_short(word) for word in slots.values()}))
-            getattr(log, level)(text, slots=_spelled(slots), **{about: words}, have=have)
+            words = ", ".join(
+                sorted({"nobody yet" if who == self._identity else _short(who) for who in slots.values()})
+            )
+            have = f"{len(self.statistics().held)} of {self._shards.count}"
+            getattr(log, level)(text, slots=" ".join(map(str, sorted(slots))), **{about: words}, have=have)
 
     def _tell_members(self, living: Collection[str]) -> None:
         changes = {"joined": set(living) - set(self._living), "left": set(self._living) - set(living)}
@@ -399,14 +378,3 @@ class ShardCoordinator:
 def _short(identity: str) -> str:
     """`pod-a` of `pod-a_<random>`, for people."""
     return identity.rpartition("_")[0] or identity
-
-
-def _spelled(slots: Iterable[int]) -> str:
-    """`0-3,7`."""
-    runs: list[list[int]] = []
-    for slot in sorted(slots):
-        if runs and runs[-1][-1] == slot - 1:
-            runs[-1][1:] = [slot]
-        else:
-            runs.append([slot])
-    return ",".join("-".join(map(str, run)) for run in runs)

@@ -12,12 +12,15 @@ from contextlib import suppress
 from math import inf
 from typing import Final, NamedTuple
 
-from handloop.apis.coordination_v1 import Lease, LeaseSpec
-from handloop.apis.meta import FrozenMap, format_micro_time
-from handloop.client.errors import ClientError, Conflict, NotFound
+from handloop.apis.coordination_v1 import Lease
+from handloop.apis.meta import FrozenMap
+from handloop.client.errors import ClientError, NotFound
 from handloop.client.options import ListOptions
 from handloop.client.resource_client import ResourceClient
+from handloop.controller.runtime.election.candidacy import Candidacy
+from handloop.controller.runtime.election.config import LeaderElectionConfig
 from handloop.controller.runtime.election.election import LeaseTerms
+from handloop.controller.runtime.election.election_metrics import ElectionReports
 from handloop.controller.runtime.election.lease_lock import LeaseLock
 from handloop.controller.runtime.sharding.shards import Shards
 from handloop.seams.clock import Clock
@@ -32,6 +35,8 @@ SETTINGS_LABEL: Final = "handloop.dev/slots"
 
 _JOIN_SECONDS: Final = 2.0
 """creationTimestamp counts whole seconds: of two that do not see each other by then, one is the older."""
+_PROOF_PERIODS: Final = 3
+"""A Lease that we have not seen change counts as a living member's for so many retry periods."""
 _STALE_DURATIONS: Final = 10
 _MIN_REQUEST_SECONDS: Final = 1.0
 
@@ -65,34 +70,34 @@ class Members:
     """
     Our own membership, and what we see of the others' Leases.
 
-    State: joined, whether our settings have been compared with those of all that live; _own, the lock on our
-    member Lease; _begun_at, when it was created, None before; _renewed_at, when its last renewal began;
-    _seen, the Leases of the last list by name.
+    State: joined, whether our settings have been compared with those of all that live; _own keeps our member
+    Lease; _begun_at, when it was created, None before; _seen, the Leases of the last list by name.
     Threads: `shards` only.
     """
 
     def __init__(
-        self, shards: Shards, terms: LeaseTerms, leases: ResourceClient[Lease], identity: str, clock: Clock
+        self,
+        shards: Shards,
+        terms: LeaseTerms,
+        leases: ResourceClient[Lease],
+        identity: str,
+        *,
+        metrics: ElectionReports,
+        clock: Clock,
     ) -> None:
         self._shards = shards
         self._terms = terms
         self._settings = f"{shards.count}-{shards.by}"
-        self.labels = FrozenMap({GROUP_LABEL: terms.name, SETTINGS_LABEL: self._settings})
         self._members_begin = f"{terms.name}-member-"
+        self._own_name = self._members_begin + identity.rpartition("_")[2]
+        self._all_leases = leases
         self._seconds = max(terms.renew_deadline_seconds / 2, _MIN_REQUEST_SECONDS)
         self._leases = leases.within(self._seconds)
         self._identity = identity
         self._clock = clock
+        self._own = Candidacy(self._config(self._own_name), clock=clock, metrics=metrics)
         self.joined = False
-        self._own = LeaseLock(
-            leases,
-            namespace=terms.namespace,
-            name=self._members_begin + identity.rpartition("_")[2],
-            identity=identity,
-            labels=self.labels,
-        )
         self._begun_at: float | None = None
-        self._renewed_at = -inf
         self._seen: dict[str, _Seen] = {}
 
     @property
@@ -100,8 +105,21 @@ class Members:
         """`namespace/name` of all that share the work."""
         return f"{self._terms.namespace}/{self._terms.name}"
 
-    def slot_name(self, slot: int) -> str:
-        """The name of a slot's Lease."""
+    def slot_config(self, slot: int) -> LeaderElectionConfig:
+        """How a slot's Lease is kept."""
+        return self._config(self._slot_name(slot))
+
+    def _config(self, name: str) -> LeaderElectionConfig:
+        lock = LeaseLock(
+            self._all_leases,
+            namespace=self._terms.namespace,
+            name=name,
+            identity=self._identity,
+            labels=FrozenMap({GROUP_LABEL: self._terms.name, SETTINGS_LABEL: self._settings}),
+        )
+        return self._terms.config(lock, of_many=True)
+
+    def _slot_name(self, slot: int) -> str:
         return f"{self._terms.name}-slot-{slot}-of-{self._shards.count}"
 
     def turn(self) -> None:
@@ -111,9 +129,9 @@ class Members:
         A Lease that we could not renew in its time counts as gone for the others: then we join anew.
 
         Raises: ClientError when the server does not answer, and nothing is known; ShardMismatchError.
-        Blocks: two requests.
+        Blocks: at most the renew deadline.
         """
-        if self._begun_at is not None and self._clock.now() >= self._renewed_at + self._written_seconds:
+        if self._begun_at is not None and self._own.statistics().expires_in_seconds <= 0:
             self._begun_at, self.joined = None, False
         self._renew()
         self._look()
@@ -124,24 +142,26 @@ class Members:
         """Delete our Lease: the others get ready for our slots. Errors are told: it then expires."""
         self.joined = False
         try:
-            self._delete(self._own.name)
+            self._delete(self._own_name)
         except ClientError as error:
-            log.info("Our member Lease stays until it expires", lease=self._own.describe(), err=str(error))
+            log.info("Our member Lease stays until it expires", lease=self._own_name, err=str(error))
 
     def living(self) -> tuple[str, ...]:
         """The members with our settings, we among them, the oldest first."""
         now = self._clock.now()
+        unproven = _PROOF_PERIODS * self._terms.retry_period_seconds
         leases = [
             seen.lease
             for name, seen in self._seen.items()
-            if self._is_member(name) and seen.expires_at() > now and self._is_like_us(seen.lease)
+            if self._is_member(name) and self._is_like_us(seen.lease)
+            if seen.expires_at() > now and (seen.changed or seen.since + unproven > now)
         ]
         holders = [lease.spec.holder_identity or "" for lease in sorted(leases, key=_age)]
         return tuple(dict.fromkeys([*holders, self._identity]))
 
     def slot_leases(self) -> dict[int, Lease]:
         """The Leases of the slots, as last listed."""
-        names = {slot: self.slot_name(slot) for slot in range(self._shards.count)}
+        names = {slot: self._slot_name(slot) for slot in range(self._shards.count)}
         return {slot: self._seen[name].lease for slot, name in names.items() if name in self._seen}
 
     def holders(self) -> dict[int, str]:
@@ -160,36 +180,13 @@ class Members:
 
     # one turn
 
-    @property
-    def _written_seconds(self) -> int:
-        return int(self._terms.lease_duration_seconds)
-
     def _renew(self) -> None:
-        started_at = self._clock.now()
-        now = format_micro_time(self._clock.time())
-        spec = LeaseSpec(
-            holder_identity=self._identity,
-            lease_duration_seconds=self._written_seconds,
-            acquire_time=now,
-            renew_time=now,
-        )
         if self._begun_at is None:
+            # one that begins is the youngest
             with suppress(NotFound):
-                self._delete(self._own.name)
-            self._create(spec)
-        else:
-            try:
-                self._own.update(spec, self._seconds)
-            except NotFound:
-                self._create(spec)
-            except Conflict:
-                self._own.get(self._seconds)
-                self._own.update(spec, self._seconds)
-        self._renewed_at = started_at
-
-    def _create(self, spec: LeaseSpec) -> None:
-        self._own.create(spec, self._seconds)
-        if self._begun_at is None:
+                self._delete(self._own_name)
+        deadline = self._clock.now() + self._seconds
+        if self._own.try_acquire_or_renew(deadline=deadline) and self._begun_at is None:
             self._begun_at = self._clock.now()
 
     def _look(self) -> None:
@@ -208,7 +205,7 @@ class Members:
 
     def _clean_up(self, now: float) -> None:
         """Delete one Lease that nobody needs: a dead member's, or a slot's of another count."""
-        ours = {self._own.name, *map(self.slot_name, range(self._shards.count))}
+        ours = {self._own_name, *map(self._slot_name, range(self._shards.count))}
         for name, seen in self._seen.items():
             if name not in ours and now - seen.since > _STALE_DURATIONS * self._terms.lease_duration_seconds:
                 # whoever is quicker, or a holder that is back, is right
@@ -229,7 +226,7 @@ class Members:
 
         Raises: ShardMismatchError for one that we have seen change.
         """
-        own, now = self._seen.get(self._own.name), self._clock.now()
+        own, now = self._seen.get(self._own_name), self._clock.now()
         if own is None or now < begun_at + _JOIN_SECONDS:
             return False
         others = [

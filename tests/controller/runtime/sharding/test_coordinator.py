@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
 
 import msgspec
@@ -11,7 +12,7 @@ from handloop.controller.runtime.election.leader_election import StopTimeoutErro
 from handloop.controller.runtime.sharding.members import ShardMismatchError
 from handloop.controller.runtime.sharding.shards import Shards
 from support.checks.captured_logs import captured_logs
-from support.rigs.shard_group import LEASE_SECONDS, PERIOD, ShardGroup, shard_group
+from support.rigs.shard_group import LEASE_SECONDS, PERIOD, Replica, ShardGroup, shard_group
 
 SETTLE = Shards(1).settle_seconds
 COUNT = 8
@@ -324,3 +325,60 @@ def test_the_statistics_are_json(group: ShardGroup) -> None:
     assert [slot["slot"] for slot in shown["slots"] if slot["holder"] == "a_a"] == list(shown["held"])
     assert shown["handovers"] == len(shown["held"])
     assert all(later > 1e9 for later in (slot["since"] for slot in shown["slots"]))
+
+
+def play(seed: int, count: int = 6, seconds: float = 150.0) -> ShardGroup:
+    """Joins, stops, kills, pauses, partitions and slow answers at any moment; then rest."""
+    chance = random.Random(seed)
+    with shard_group(count, seed=seed) as group:
+        names = iter(f"r{number}" for number in range(100))
+
+        def join() -> None:
+            replica = group.start(next(names), skew=chance.choice([0.0, 86_400.0, -3_600.0]))
+            replica.drain = lambda: group.threads.sleep(chance.choice([0.0, 0.5, 12.0]))
+            replica.latency = lambda: chance.expovariate(20.0)
+
+        def disturb(replica: Replica) -> None:
+            what = chance.randrange(5)
+            if what == 0:
+                replica.kill()
+            elif what == 1:
+                replica.stop.set()
+            elif what == 2:
+                replica.pause(chance.choice([1.0, 9.0, 11.0, 16.0, 40.0]))
+            elif what == 3:
+                replica.latency = lambda: chance.expovariate(chance.choice([0.3, 1.0]))
+            else:
+                replica.reaches = not replica.reaches
+
+        for _ in range(chance.randint(2, 3)):
+            join()
+        while group.threads.now < seconds:
+            group.run(chance.choice([0.25, 1.0, 5.0, 14.0]))
+            living = group.living()
+            if len(living) < 2 or (len(living) < 4 and chance.random() < 0.3):
+                join()
+            else:
+                disturb(chance.choice(living))
+        for replica in group.living():
+            replica.reaches, replica.latency = True, lambda: 0.005
+        group.run(3 * SETTLE + 60.0)
+        living = [replica for replica in group.living() if not replica.stop.is_set()]
+        assert [replica.error for replica in group.replicas.values() if replica.error is not None] == []
+        assert not living or group.check().keys() == set(range(count))
+        sizes = [len(replica.writes) for replica in living]
+        assert not sizes or max(sizes) - min(sizes) <= 1
+        return group
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_never_do_two_write_for_a_slot(seed: int) -> None:
+    """Whatever happens, and in the end every slot has a holder, and the shares are even."""
+    play(seed)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("seed", range(6, 206))
+def test_never_do_two_write_for_a_slot_at_length(seed: int) -> None:
+    """As above."""
+    play(seed)
