@@ -399,3 +399,29 @@ def test_a_hand_over_is_timed(rig: Rig) -> None:
 def test_a_standby_is_ready_and_reports_it(holder: str, leading: bool, words: str) -> None:
     """Else a rollout would wait for ever, and people would think that it hangs."""
     assert ElectionStatistics("demo/foo", "pod-b", holder, leading, 1.0, 14.0, "").state() == Well(words)
+
+
+def test_a_list_tells_a_candidate_what_it_has_not_read(rig: Rig) -> None:
+    """A dead holder's time began with the list; and a lease of ours can be renewed by what was listed."""
+    rig.api.put(PATH, **BING, renewTime="2023-01-01T00:00:00.000000Z")
+    candidate = rig.candidate()
+    candidate.observe(rig.api.client().get("foo", namespace="demo"))
+    rig.clock.advance(3.0)
+    assert candidate.try_acquire_or_renew()
+    assert rig.held() == ("baz", 1)
+    again = rig.candidate()
+    again.observe(rig.api.client().get("foo", namespace="demo"))
+    rig.api.ops.clear()
+    assert again.try_acquire_or_renew()
+    assert rig.api.ops == ["update"]
+
+
+def test_a_lease_that_was_listed_and_then_deleted_has_its_time(rig: Rig) -> None:
+    """Its holder may write until it notices."""
+    rig.api.put(PATH, **BING)
+    candidate = rig.candidate()
+    candidate.observe(rig.api.client().get("foo", namespace="demo"))
+    rig.api.delete(PATH)
+    assert not candidate.try_acquire_or_renew()
+    rig.clock.advance(3.0)
+    assert candidate.try_acquire_or_renew()

@@ -285,6 +285,28 @@ def test_a_slow_server_cannot_stretch_the_deadline(rig: ElectionRig) -> None:
     assert all(seconds is not None and seconds <= 5.0 for seconds in rig.api.timeouts)
 
 
+def test_of_many_leases_a_loss_ends_its_own_work_and_no_other() -> None:
+    """The run ends with its work, so that the next one does not begin beside it; no line alarms anybody."""
+    rig = ElectionRig(of_many=True)
+    ended = threading.Event()
+
+    def work(stop: threading.Event) -> None:
+        wait_for_stop(stop)
+        assert rig.elector.candidacy.seconds_to_write() == 0
+        ended.set()
+
+    def act(number: int) -> None:
+        if number == 2:
+            rig.api.before = no_answer
+
+    rig.at_sleep, rig.work = act, work
+    with captured_logs() as entries, pytest.raises(LeadershipLost):
+        rig.run()
+    assert ended.is_set()
+    assert rig.calls == ["started", "work ended", "stopped"]
+    assert {entry["log_level"] for entry in entries} == {"debug"}
+
+
 def test_a_short_outage_is_survived(rig: ElectionRig) -> None:
     """Renewing goes on as soon as the server answers, and no leader changed."""
 

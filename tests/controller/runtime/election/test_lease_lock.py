@@ -89,6 +89,18 @@ def test_labels_of_others_stay(api: LeaseAPI) -> None:
     assert api.lease("demo/foo")["metadata"]["labels"] == {"b": "2"}
 
 
+def test_labels_of_ours_come_with_each_write(api: LeaseAPI) -> None:
+    """Also to a lease that was made without them; others' stay."""
+    labels = FrozenMap({"a": "1"})
+    lock = LeaseLock(api.client(), namespace="demo", name="foo", identity="baz", labels=labels)
+    lock.create(RECORD, SECONDS)
+    assert api.lease("demo/foo")["metadata"]["labels"] == {"a": "1"}
+    api.label("demo/foo", {"b": "2"})
+    lock.get(SECONDS)
+    lock.update(RECORD, SECONDS)
+    assert api.lease("demo/foo")["metadata"]["labels"] == {"a": "1", "b": "2"}
+
+
 def test_an_event_is_about_the_lease(api: LeaseAPI) -> None:
     """Normal LeaderElection `<identity> <text>`, on the Lease, in its namespace."""
     recorder = FakeRecorder(include_object=True)
