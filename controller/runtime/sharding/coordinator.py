@@ -323,23 +323,20 @@ class ShardCoordinator:
         """Count what has changed since the last report, and log it in a line for each kind of change."""
         with self._lock:
             lost, self._lost, before = self._lost, {}, self._statistics
-        holders, held = self._holders(), [slot.number for slot in self._slots if slot.is_held]
+        slots, holders = range(self._shards.count), self._holders()
+        held = tuple(slot.number for slot in self._slots if slot.is_held)
+        # without an answer Leases only seem to expire
+        sees = bool(self._living) and not self._outage
         taken = set(held) - (set(before.held) - set(lost))
         given = set(before.held) - set(held) - set(lost)
         after = msgspec.structs.replace(
             before,
             members=self._living,
             settled=self._clock.now() >= self._settles_at,
-            held=tuple(held),
-            unheld=tuple(
-                slot
-                for slot in range(self._shards.count)
-                if self._living and holders.get(slot) not in self._living
-            ),
+            held=held,
+            unheld=tuple(slot for slot in slots if sees and holders.get(slot) not in self._living),
             handovers=before.handovers + len(taken) + len(given) + len(lost),
-            slots=tuple(
-                self._seen(before, slot, holders.get(slot, "")) for slot in range(self._shards.count)
-            ),
+            slots=tuple(self._seen(before, slot, holders.get(slot, "")) for slot in slots),
         )
         with self._lock:
             self._statistics = after

@@ -100,6 +100,7 @@ def test_a_replica_without_a_server_loses_its_slots_and_gets_work_again(group: S
         assert (cut.writes, cut.serving) == (set(), set())
         group.run(10.0)
         assert group.spread() == {"a": 0, "b": 8}
+        assert cut.coordinator.statistics().unheld == (), "it cannot know"
         cut.reaches = True
         group.run(SETTLE + 10.0)
     assert group.spread() == {"a": 4, "b": 4}
