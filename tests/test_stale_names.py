@@ -38,7 +38,7 @@ FILE: Final = re.compile(
 FOLDER: Final = re.compile(r"`([\w.-]+(?:/[\w.-]+)+)/?`")
 COMMENT: Final = re.compile(r"(?:^|\s)# .*$", re.MULTILINE)
 COMMAND: Final = re.compile(r"python -m ((?:handloop|handloop_sandbox|tools|benchmarks|examples)(?:\.\w+)*)")
-DOTTED: Final = re.compile(r"(?<![\w./-])handloop(?:_sandbox)?\.(?!egg-info|v\d)\w+(?:\.\w+)*")
+DOTTED: Final = re.compile(r"(?<![\w./-])handloop(?:_sandbox)?\.(?!egg-info|v\d|dev/)\w+(?:\.\w+)*")
 MAP_LINE: Final = re.compile(r"^    (?P<names>[a-z_]+(?:, [a-z_]+)*)  +\S", re.MULTILINE)
 
 
