@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection, Mapping
+from functools import partial
 from typing import Final
 
 import msgspec
@@ -41,7 +42,7 @@ from handloop.seams.threads import Joinable
 log = get_logger("shards")
 
 _LEAST_SECONDS: Final = 0.05
-"""Between two turns, however soon a Lease expires."""
+"""Between two turns, however soon something changes."""
 
 
 class SlotStatistics(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,7 +87,7 @@ class _Slot:
         number: int,
         config: LeaderElectionConfig,
         serve: Callable[[int, threading.Event], None],
-        on_lost: Callable[[int, str], None],
+        on_lost: Callable[[int, LeadershipLost], None],
         *,
         metrics: ShardMetrics,
         seams: Seams,
@@ -94,9 +95,7 @@ class _Slot:
         self.number = number
         self._serve = serve
         self._spawn = seams.spawn
-        callbacks = LeaderCallbacks(
-            on_started_leading=self._work, on_lost=lambda lost: on_lost(number, lost.why)
-        )
+        callbacks = LeaderCallbacks(on_started_leading=self._work, on_lost=partial(on_lost, number))
         self._elector = LeaderElector(
             config, callbacks, metrics=metrics, work_thread=f"slot-{number}", seams=seams
         )
@@ -238,7 +237,7 @@ class ShardCoordinator:
             while not stop.is_set():
                 started_at = self._clock.now()
                 self._turn()
-                wait = min(started_at + self._terms.retry_period_seconds, self._members.next_expiry())
+                wait = min(started_at + self._terms.retry_period_seconds, self._members.next_change())
                 self._clock.sleep(max(wait - self._clock.now(), _LEAST_SECONDS), stop)
         finally:
             self._leave()
@@ -246,10 +245,10 @@ class ShardCoordinator:
         if errors:
             raise errors[0]
 
-    def _slot_lost(self, slot: int, why: str) -> None:
+    def _slot_lost(self, slot: int, lost: LeadershipLost) -> None:
         """The slot's elector's thread."""
         with self._lock:
-            self._lost[slot] = why
+            self._lost[slot] = f"not renewed for {lost.seconds:.0f} s ({lost.why})"
         self._on_lost(slot)
 
     def _give_up_all(self) -> None:
@@ -269,6 +268,7 @@ class ShardCoordinator:
             self._assign()
         if had_joined and not self._members.joined:
             log.warning("Our member Lease was not renewed in time: giving up all slots, and joining again")
+            self._living = ()
             self._give_up_all()
         self._check_work()
         self._report()
@@ -342,8 +342,8 @@ class ShardCoordinator:
             self._statistics = after
         self._metrics.report(held=len(held), unheld=len(after.unheld), members=len(self._living))
         self._tell("Slots lost", "why", lost, level="warning")
-        self._tell("Slots given up", "to", {slot: self._wanted[slot] for slot in given})
-        self._tell("Slots taken", "before", {slot: self._sources.pop(slot, "nobody") for slot in taken})
+        self._tell("Slots given up", "to", {slot: self._next(slot) for slot in given})
+        self._tell("Slots taken", "from", {slot: _short(self._sources.pop(slot, "nobody")) for slot in taken})
 
     def _seen(self, before: ShardStatistics, slot: int, holder: str) -> SlotStatistics:
         last = before.slots[slot] if before.slots else None
@@ -351,11 +351,13 @@ class ShardCoordinator:
             return last
         return SlotStatistics(slot=slot, holder=holder, since=self._clock.time())
 
+    def _next(self, slot: int) -> str:
+        wanted = self._wanted[slot]
+        return "others" if wanted == self._identity else _short(wanted)
+
     def _tell(self, text: str, about: str, slots: Mapping[int, str], *, level: str = "info") -> None:
         if slots:
-            words = ", ".join(
-                sorted({"nobody yet" if who == self._identity else _short(who) for who in slots.values()})
-            )
+            words = ", ".join(sorted(set(slots.values())))
             have = f"{len(self.statistics().held)} of {self._shards.count}"
             getattr(log, level)(text, slots=" ".join(map(str, sorted(slots))), **{about: words}, have=have)
 

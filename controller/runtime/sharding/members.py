@@ -173,10 +173,12 @@ class Members:
             if self._seen[lease.metadata.name].expires_at() > now
         }
 
-    def next_expiry(self) -> float:
-        """When the next Lease expires if it does not change, as the clock counts; infinity = none will."""
+    def next_change(self) -> float:
+        """When the next Lease expires if it stays as it is, or we may join; infinity = nothing is to come."""
         now = self._clock.now()
-        return min((at for seen in self._seen.values() if (at := seen.expires_at()) > now), default=inf)
+        may_join_at = inf if self.joined or self._begun_at is None else self._begun_at + _JOIN_SECONDS
+        changes = (may_join_at, *(seen.expires_at() for seen in self._seen.values()))
+        return min((at for at in changes if at > now), default=inf)
 
     # one turn
 

@@ -71,7 +71,7 @@ def test_a_member_lives_while_its_lease_changes(rig: Rig) -> None:
     rig.turns(2, second, first)
     assert first.living() == ("a_a", "b_b")
     rig.turns(7, first)
-    assert first.next_expiry() == rig.clock.now() + 1.0
+    assert first.next_change() == rig.clock.now() + 1.0
     assert first.living() == ("a_a", "b_b")
     rig.turns(1, first)
     assert first.living() == ("a_a",)
