@@ -325,8 +325,6 @@ class ShardCoordinator:
             lost, self._lost, before = self._lost, {}, self._statistics
         slots, holders = range(self._shards.count), self._holders()
         held = tuple(slot.number for slot in self._slots if slot.is_held)
-        # without an answer Leases only seem to expire
-        sees = bool(self._living) and not self._outage
         taken = set(held) - (set(before.held) - set(lost))
         given = set(before.held) - set(held) - set(lost)
         after = msgspec.structs.replace(
@@ -334,7 +332,7 @@ class ShardCoordinator:
             members=self._living,
             settled=self._clock.now() >= self._settles_at,
             held=held,
-            unheld=tuple(slot for slot in slots if sees and holders.get(slot) not in self._living),
+            unheld=tuple(slot for slot in slots if self._living and holders.get(slot) not in self._living),
             handovers=before.handovers + len(taken) + len(given) + len(lost),
             slots=tuple(self._seen(before, slot, holders.get(slot, "")) for slot in slots),
         )

@@ -21,7 +21,7 @@ from handloop.controller.runtime.sharding.shard_metrics import ShardMetrics
 from handloop.controller.runtime.sharding.shards import Shards
 from handloop.seams.seams import Seams
 from handloop.testing.explore.virtual_threads import VirtualClock, VirtualThread, VirtualThreads
-from support.rigs.election import LeaseAPI
+from support.rigs.election import LeaseAPI, refusal
 
 TERMS: Final = LeaseTerms(namespace="demo", name="op")
 LEASE_SECONDS: Final = TERMS.lease_duration_seconds
@@ -49,7 +49,8 @@ class Replica:
 
     Fields: serving, the slots being served now, and served, all so far; lost, those told to on_lost;
     requests, how many of each verb; work and drain, what serve does first, and once its stop is set; latency,
-    seconds for each half of a request; reaches, whether its requests arrive; error, why it has ended.
+    seconds for each half of a request; reaches, whether its requests arrive; refused, a name that it may not
+    write; error, why it has ended.
     """
 
     def __init__(self, group: ShardGroup, name: str, shards: Shards, skew: float) -> None:
@@ -64,6 +65,7 @@ class Replica:
         self.drain: Callable[[], object] = lambda: None
         self.latency: Callable[[], float] = lambda: 0.005
         self.reaches = True
+        self.refused = ""
         self.is_dead = False
         self.error: BaseException | None = None
         self.registry = CollectorRegistry()
@@ -130,6 +132,8 @@ class Replica:
         assert timeout_seconds is not None
         limit = self.group.threads.now + timeout_seconds
         self._travel(limit)
+        if self.refused and path.endswith(self.refused):
+            return refusal(403, "Forbidden")
         answer = self.group.api.request(method, path, timeout_seconds=timeout_seconds, **options)
         self.requests[self.group.api.ops[-1]] += 1
         self._travel(limit)

@@ -95,3 +95,9 @@ def test_a_holder_that_is_no_member_has_nothing() -> None:
 def test_a_slot_that_nobody_has_goes_to_the_youngest_of_those_with_the_fewest() -> None:
     """And of several the one first that has moved most."""
     assert assignment(3, ["a", "b"], {0: "a"}, {2: 1}, settled=False) == {0: "a", 2: "b", 1: "b"}
+
+
+def test_a_newcomer_gets_what_has_moved_least() -> None:
+    """From the oldest of the fullest."""
+    held = {0: "a", 1: "a", 2: "b", 3: "b"}
+    assert assignment(4, ["a", "b", "c"], held, {0: 2, 1: 1}, settled=True) == {**held, 1: "c"}

@@ -86,7 +86,10 @@ def test_a_replica_that_was_suspended_writes_nothing_and_comes_back(
     group.run(seconds - 10.0)
     assert set(paused.lost) == held
     assert not paused.writes & other.writes
-    group.run(SETTLE + 10.0)
+    paused.requests.clear()
+    group.run(SETTLE - 5.0)
+    assert paused.requests["get"] <= COUNT, "it does not knock for slots that it would only have once settled"
+    group.run(15.0)
     assert group.spread() == {"a": 4, "b": 4}
 
 
@@ -227,19 +230,39 @@ def test_work_that_fails_ends_the_process(group: ShardGroup) -> None:
     assert group.spread() == {"a": 4, "b": 4}
 
 
+def test_work_that_fails_after_its_lease_was_lost_ends_the_process_too(group: ShardGroup) -> None:
+    """The loss does not hide it."""
+    at_rest(group, "a")
+    broken = group.replicas["a"]
+    broken.drain = lambda: 1 / 0
+    broken.reaches = False
+    group.run(13.0)
+    assert isinstance(broken.error, ZeroDivisionError)
+
+
+def test_a_replica_that_cannot_renew_its_membership_gives_its_slots_up(group: ShardGroup) -> None:
+    """The others take it for dead, and would wait for its slots for ever."""
+    at_rest(group, "ab")
+    group.replicas["a"].refused = "op-member-a"
+    group.run(LEASE_SECONDS + PERIOD + 3.0)
+    assert group.spread() == {"a": 0, "b": COUNT}
+
+
 @pytest.mark.parametrize("what", ["slot", "member"])
 def test_leases_that_are_deleted_by_hand_come_back(group: ShardGroup, what: str) -> None:
     """And no slot moves: the holder notices with its next renewal, and others wait for so long."""
     at_rest(group, "ab")
-    group.run(SETTLE)
+    group.start("c")
+    group.run(SETTLE + 10.0)
+    moves = group.moves.total()
     for path in group.api.paths():
         if f"-{what}-" in path:
             group.api.delete(path)
     before = group.check()
     group.run(5.0)
-    assert len(group.api.paths()) == COUNT + 2
+    assert len(group.api.paths()) == COUNT + 3
     assert group.check() == before
-    assert group.moves.total() == 0
+    assert group.moves.total() == moves
 
 
 def test_a_stranger_in_a_slots_lease_is_respected(group: ShardGroup) -> None:

@@ -57,8 +57,12 @@ def rig() -> Rig:
 
 
 def test_a_member_lease_says_who_and_how_many(rig: Rig) -> None:
-    """By its labels, which the list asks for; the name ends with the identity's own part."""
-    rig.joined("a")
+    """By its labels, which the list asks for; it joins as soon as it may."""
+    member = rig.member("a")
+    member.turn()
+    assert (member.joined, member.next_change()) == (False, rig.clock.now() + 2.0)
+    rig.turns(1, member)
+    assert member.next_change() == rig.clock.now() + 15.0
     lease = rig.api.lease("demo/op-member-a")
     assert lease["metadata"]["labels"] == LABELS
     assert (lease["spec"]["holderIdentity"], lease["spec"]["leaseDurationSeconds"]) == ("a_a", 15)
