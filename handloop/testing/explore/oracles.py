@@ -14,6 +14,7 @@ from handloop.testing.explore.write_oracles import (
     SPARE,
     claims_no_generation_ahead,
     keeps_the_edits_of_others,
+    logs_no_error_unexplained,
     logs_no_traceback,
     makes_none_twice,
     writes_as_often_as_undisturbed,
@@ -178,6 +179,7 @@ WRITE_ORACLES: Final[tuple[Oracle, ...]] = (
     writes_as_often_as_undisturbed,
     writes_what_changes_something,
     logs_no_traceback,
+    logs_no_error_unexplained,
 )
 
 

@@ -76,6 +76,7 @@ class _Run:
         self._busy = 0
         self._error = (0.0, "")
         self._bugs: dict[str, None] = {}
+        self._errors: dict[str, float] = {}
         self._numbers = itertools.count(1)
         self._leadership = Leadership(self.journal) if workload.replicas > 1 else None
         self._workload = workload
@@ -123,6 +124,7 @@ class _Run:
             list(self._bugs),
             self.journal.slowest,
             workload.deadline_seconds,
+            self._errors,
         )
 
     def _start(self) -> None:
@@ -148,11 +150,16 @@ class _Run:
             self.journal.reconciles(str(line.get("object") or line.get("objectName")))
         error = raised(line.get("exc_info"))
         # a thread that a crash ends may log that
-        if isinstance(error, Exception) and not self.threads.current_thread().killed:
+        is_killed = self.threads.current_thread().killed
+        if isinstance(error, Exception) and not is_killed:
             self._bugs[f"{line['event']}: {error!r}"] = None
-        if level != "error" or "err" not in line:
+        if level not in ("error", "critical"):
             return
-        words = f"{line['event']}: {line['err']}"
+        words = f"{line['event']}: {line['err']}" if "err" in line else str(line["event"])
+        if not (error or is_killed):
+            self._errors[words] = self.threads.now
+        if "err" not in line:
+            return
         if self.plan == Plan() and words != self._error[1]:
             self.journal.tell(self._processes[0].name, f"the operator logs an error: {words}")
         self._error = (self.threads.now, words)

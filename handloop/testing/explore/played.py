@@ -8,7 +8,7 @@ import traceback
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import FrameType
+from types import FrameType, MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from handloop.testing.explore.administrator import Object
@@ -98,15 +98,16 @@ class Slowest(NamedTuple):
 
 class Played(NamedTuple):
     """
-    What came of a plan.
+        What came of a plan.
 
-    story = lines in the order of time; states = the cluster at each settled() and in the end; busy = how many
-    writes came where nothing happens any more: in the last two minutes, or at the end of a settled();
-    made = how often a write at each path made an object; rivals = what
-    rivals did; died = why a process ended by itself, "" = none did; broken = invariants of the author that do
-    not hold; switches = how often a thread was given the processor; reads and watches = how many of them
-    there were; acts = what changed at the server, in the order of versions; reconciled = the kinds that the
-    operator works for; bugs = what it logged with a traceback; deadline_seconds = the workload's for slowest.
+        story = lines in the order of time; states = the cluster at each settled() and in the end; busy = how
+    many writes came where nothing happens any more: in the last two minutes, or at the end of a settled();
+    made = how often a write at each path made an object; rivals = what rivals did; died = why a process
+    ended by itself, "" = none did; broken = invariants of the author that do not hold; switches = how often
+    a thread was given the processor; reads and watches = how many of them there were; acts = what changed
+    at the server, in the order of versions; reconciled = the kinds that the operator works for; bugs = what
+    it logged with a traceback; errors = what else it logged as an error, and when last; deadline_seconds =
+    the workload's for slowest.
     """
 
     plan: Plan
@@ -126,6 +127,7 @@ class Played(NamedTuple):
     bugs: Sequence[str] = ()
     slowest: Slowest = Slowest()
     deadline_seconds: float = math.inf
+    errors: Mapping[str, float] = MappingProxyType({})
 
 
 class Journal:

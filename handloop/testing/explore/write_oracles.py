@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import Any, Final
 
 from handloop.testing.explore.end_state import plain_name, without_counts
+from handloop.testing.explore.plan import CRASHES
 from handloop.testing.explore.played import Played
 from handloop.testing.explore.record import OPERATOR, RIVAL, USER, Act, Object, chain, controller_of
 from handloop.testing.explore.rivals import RIVAL as RIVALS_LABEL
@@ -15,6 +18,10 @@ SPARE: Final = 3
 """How many more creates than undisturbed each strike excuses."""
 _TOGETHER_SECONDS: Final = 1.0
 _EXCUSED_SECONDS: Final = 60.0
+_LONGEST_SECONDS: Final = 180.0
+_EXPLAINED_SECONDS: Final = {**dict.fromkeys((*CRASHES, "crash"), -1.0), "rival-takes-name": math.inf}
+"""For how long a strike explains errors, where it is not _LONGEST_SECONDS."""
+_DETAILS: Final = re.compile(r"\S*\d\S*")
 _MADE: Final = "made by others"
 _DELETED: Final = "deleted by others"
 _READY: Final = ("Ready", "Available")
@@ -144,6 +151,26 @@ def logs_no_traceback(undisturbed: Played, played: Played) -> Iterator[str]:
     for words in played.bugs:
         if played is undisturbed or words not in undisturbed.bugs:
             yield f"a traceback in the log: {words}"
+
+
+def logs_no_error_unexplained(undisturbed: Played, played: Played) -> Iterator[str]:
+    """
+    An error follows from a strike, or is logged undisturbed, too; details aside.
+
+    A refusal, a rival or a view explains those of three minutes; a foreign owner of the name all that come. A
+    crash explains none: the next process finds the objects that the last one has left, which is no error.
+    """
+    usual = set(map(_without_details, undisturbed.errors))
+    strikes = [(told.at, told.words.rpartition(": ")[2]) for told in played.story if told.who == "plan"]
+    for words, at in played.errors.items():
+        if _without_details(words) not in usual and not any(
+            since <= at <= since + _EXPLAINED_SECONDS.get(what, _LONGEST_SECONDS) for since, what in strikes
+        ):
+            yield f"an error in the log that no strike explains: {words}"
+
+
+def _without_details(words: str) -> str:
+    return _DETAILS.sub("*", words)
 
 
 def _most_at_once(played: Played) -> Counter[tuple[str, str]]:

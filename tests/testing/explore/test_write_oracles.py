@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from functools import partial
 
@@ -171,3 +172,22 @@ def test_a_traceback_that_only_a_strike_brings_is_found() -> None:
     found = wrong(hasty, "1:lost")
     assert any("a traceback in the log" in words and "not two of them" in words for words in found)
     assert not any("a traceback" in words for words in wrong(hasty, "1:503"))
+
+
+def test_an_error_that_no_strike_explains_is_found() -> None:
+    """A process takes for foreign what another one has left; a refused write is an error of another kind."""
+    known: set[object] = set()
+
+    def distrustful(greeting: Greeting, context: Context) -> None:
+        there = children(context)
+        worker = threading.current_thread()  # of this process
+        if there and worker not in known:
+            context.log.error(
+                "a stranger's ConfigMap", err=f"of version {there[0].metadata.resource_version}"
+            )
+        known.add(worker)
+        context.apply(config_map(greeting), owner=greeting)
+
+    words = "an error in the log that no strike explains: a stranger's ConfigMap: of version "
+    assert any(one.startswith(words) for one in wrong(distrustful, "1:crash-after"))
+    assert wrong(distrustful, "1:503") == wrong(distrustful, "1:lost") == []
