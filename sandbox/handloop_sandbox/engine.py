@@ -220,6 +220,12 @@ class Engine:
                         self._watchers.pop(watcher, None)
         return taken
 
+    def due(self, watchers: Iterable[WatchOutput]) -> list[WatchOutput]:
+        """Those watches of which take() has something to do."""
+        with self._lock:
+            now = self._clock.time()
+            return [watcher for watcher in watchers if watcher.is_due(now)]
+
     def next_wake(self) -> float | None:
         """The unix time of the next tick; None = after the next change."""
         with self._lock:

@@ -64,7 +64,9 @@ class InProcessTransport:
     """
     Carries requests to an engine in the calling thread.
 
-    Threads: any. A reader of a stream sleeps until a commit or a deadline wakes it.
+    State: _waiting, what wakes the reader of each watch that sleeps; _commits, how often they may have missed
+    something. Both under the lock that all of the conditions share.
+    Threads: any. A reader of a stream sleeps until its watch has something to do, or a deadline wakes it.
     """
 
     def __init__(
@@ -90,8 +92,10 @@ class InProcessTransport:
         self._silent = silent
         self._broken = broken
         self._longest_wait_seconds = longest_wait_seconds
-        self._changed = threading.Condition()
+        self._lock = threading.Lock()
+        self._changed = threading.Condition(self._lock)
         self._commits = 0
+        self._waiting: dict[WatchOutput, threading.Condition] = {}
         # weakly: most transports are never closed
         engine.listen_weakly(self.wake)
 
@@ -141,10 +145,12 @@ class InProcessTransport:
         return InProcessStream(self, answer, seconds)
 
     def wake(self) -> None:
-        """Let every reader look again. Threads: any."""
+        """Let those readers look again whose watch has something to do. Threads: any."""
         with self._changed:
             self._commits += 1
             self._changed.notify_all()
+            waiting = [*self._waiting]
+        self._wake(self._engine.due(waiting))
 
     def read(self, stream: InProcessStream, watcher: WatchOutput, seconds: float) -> bytes:
         """The next lines of a watch, b"" at its end; for InProcessStream."""
@@ -164,12 +170,20 @@ class InProcessTransport:
             if now >= until:
                 raise self._silent(f"no data for {seconds:g} s")
             wake = self._engine.faults.next_wake()
-            self._wait(seen, min(watcher.next_wake(), until, math.inf if wake is None else wake) - now)
+            at = min(watcher.next_wake(), until, math.inf if wake is None else wake)
+            self._wait(watcher, seen, at - now)
 
     def end(self, watcher: WatchOutput) -> None:
         """Forget a watch; for InProcessStream."""
         self._engine.close(watcher)
-        self.wake()
+        self._wake([watcher])
+
+    def _wake(self, watchers: Iterable[WatchOutput]) -> None:
+        with self._changed:
+            self._commits += 1
+            for watcher in watchers:
+                if watcher in self._waiting:
+                    self._waiting[watcher].notify_all()
 
     def _handle(self, request: Request, seconds: float) -> Response | Stream:
         """Carry a request out under the faults; it may take so many seconds."""
@@ -193,10 +207,12 @@ class InProcessTransport:
             with self._changed:
                 self._changed.wait(min(left, self._longest_wait_seconds))
 
-    def _wait(self, seen: int, seconds: float) -> None:
+    def _wait(self, watcher: WatchOutput, seen: int, seconds: float) -> None:
         with self._changed:
             if self._commits == seen:
-                self._changed.wait(min(max(seconds, 0.0), self._longest_wait_seconds))
+                changed = self._waiting[watcher] = threading.Condition(self._lock)
+                changed.wait(min(max(seconds, 0.0), self._longest_wait_seconds))
+                del self._waiting[watcher]
 
     def _request(
         self,

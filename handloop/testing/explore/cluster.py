@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from handloop.apis.crd import custom_resource_definition
@@ -13,14 +13,36 @@ from handloop.client.transport import Transport
 from handloop.testing.explore.administrator import DEFINITIONS, Administrator
 from handloop.testing.explore.record import OPERATOR, Record
 from handloop.testing.explore.virtual_threads import VirtualClock, VirtualThread, VirtualThreads
+from handloop_sandbox.cluster.cluster_controller import ClusterController, Step, View
+from handloop_sandbox.cluster.events import EVENTS
+from handloop_sandbox.cluster.lifecycle import default_controllers
 from handloop_sandbox.engine import ADMIN
 from handloop_sandbox.requests.request import User
 from handloop_sandbox.server import Sandbox
+from handloop_sandbox.storage.stored import Change
 
 _ADMIN: Final = "admin"
 _OPERATORS: Final = {OPERATOR: User(OPERATOR, ADMIN.groups)}
 _TICK_SECONDS: Final = 0.001
 _IDLE_SECONDS: Final = 1.0
+
+
+class _Quiet:
+    """A controller of the cluster without its Events."""
+
+    def __init__(self, controller: ClusterController, keeps_events: Callable[[], bool]) -> None:
+        self.name = controller.name
+        self.interests = controller.interests
+        self.refused = controller.refused
+        self._step = controller.step
+        self._keeps_events = keeps_events
+
+    def step(self, view: View, changes: Sequence[Change], now: float) -> Step:
+        """What it decides."""
+        step = self._step(view, changes, now)
+        if self._keeps_events():
+            return step
+        return Step([write for write in step.writes if write.group_resource != EVENTS], step.next_wake)
 
 
 class VirtualCluster(Administrator):
@@ -35,7 +57,14 @@ class VirtualCluster(Administrator):
         """Args: kinds whose CRDs are installed."""
         self._threads = threads
         self._wakes: list[Callable[[], None]] = []
-        self.sandbox = Sandbox(token=_ADMIN, users=_OPERATORS, clock=VirtualClock(threads), seed=1)
+        self._keeps_events = False
+        self.sandbox = Sandbox(
+            token=_ADMIN,
+            users=_OPERATORS,
+            clock=VirtualClock(threads),
+            seed=1,
+            controllers=[_Quiet(each, lambda: self._keeps_events) for each in default_controllers()],
+        )
         super().__init__(self.transport())
         self._changed = threads.new_event()
         self.sandbox.engine.listen(self._changed.set)
@@ -50,6 +79,10 @@ class VirtualCluster(Administrator):
     def version(self) -> int:
         """The newest resource version: it rises with each change."""
         return self.sandbox.engine.version()
+
+    def keep_events(self) -> None:
+        """Let its own controllers record Events, nearly half of what they write: somebody reads them."""
+        self._keeps_events = True
 
     def transport(self, user: str = _ADMIN) -> Transport:
         """A way in. Args: user is `operator`, or else an administrator."""

@@ -95,6 +95,8 @@ class Process:
         self._set_up(manager)
         self.manager = manager
         self.kinds = [informer.kind for informer in manager.informers()]
+        if any(kind.resource.plural == "events" for kind in self.kinds):
+            self.cluster.keep_events()
         try:
             with self._elected(manager):
                 manager.run(stop)

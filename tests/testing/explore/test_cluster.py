@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
+import pytest
+
+from handloop import Kind, Manager, controller_for
+from handloop.controller.foo.types import Foo
+from handloop.kinds.core_v1 import Event
 from handloop.testing.explore.cluster import VirtualCluster
+from handloop.testing.explore.plan import Plan
+from handloop.testing.explore.play import play
 from handloop.testing.explore.virtual_threads import VirtualThreads
+from handloop.testing.explore.workload import Invariant, Workload, applied
+from support.builders.workloads import DEPLOYMENT
 
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
 
@@ -19,3 +28,20 @@ def test_its_own_controllers_work_as_time_passes(cluster: VirtualCluster, thread
     threads.run_for(30)
     assert cluster.send("GET", f"{DEPLOYMENTS}/a")["status"]["availableReplicas"] == 2
     assert cluster.version > version
+
+
+@pytest.mark.parametrize(("watched", "there"), [(Foo, False), (Event, True)])
+def test_the_clusters_own_events_are_left_out_unless_somebody_reads_them(
+    watched: type[Kind], there: bool
+) -> None:
+    """Nearly half of what its controllers write."""
+
+    def set_up(manager: Manager) -> None:
+        controller_for(manager, "reader").for_(watched).complete(lambda _object, _context: None)
+
+    def tells(cluster: VirtualCluster) -> bool:
+        reasons = [one["reason"] for one in cluster.send("GET", "/api/v1/events")["items"]]
+        return ("ScalingReplicaSet" in reasons) is there
+
+    played = play(Workload(set_up, [applied(DEPLOYMENT)]), Plan(), [Invariant("Events", tells)])
+    assert played.broken == []
