@@ -42,7 +42,7 @@ compile-tests: install-dev
 test: install-dev ## run every test; if TEST_KUBECONFIG is set, also against that real API server
 	$(PYTEST) $(TESTS) $(PYTEST_ARGS)
 
-test-nightly: install-dev ## the same at length: pairs of faults, a hundred plans of faults, new examples of properties
+test-nightly: install-dev ## the same at length: pairs of faults, new examples of properties
 	FAULT_SEEDS=100 IDLE_MYAPPS=50 $(PYTEST) -m '' --hypothesis-profile=new-examples $(PYTEST_ARGS)
 
 explore: install-dev ## play PLANS=6000 plans of faults of our controllers and examples, on all processors: 3 minutes on two

@@ -97,8 +97,14 @@ def _sync_deployment(app: MyApp, context: Context) -> Deployment:
             raise
         return children.patched(before, {"spec": changes}, context)
     changes, replicas, scaling = children.corrections(deployment, wanted), app.spec.replicas, app.spec.scaling
-    is_new = before is None or before.metadata.uid != deployment.metadata.uid
-    is_scaled = scaling is not None or children.owned(HorizontalPodAutoscaler, app, context) is not None
+    has_autoscaler = children.owned(HorizontalPodAutoscaler, app, context) is not None
+    is_new = (
+        before is None
+        or before.metadata.uid != deployment.metadata.uid
+        # a process may have ended between its create and its patch
+        or (before.metadata.generation == 1 and not has_autoscaler)
+    )
+    is_scaled = scaling is not None or has_autoscaler
     if scaling is not None:
         replicas = min(max(replicas, scaling.min_replicas), scaling.max_replicas)
     if deployment.spec.replicas != replicas and (is_new or not is_scaled):

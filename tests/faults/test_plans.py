@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from dataclasses import replace
 from functools import cache
 from typing import Any, Final
@@ -16,7 +17,7 @@ from handloop.testing.explore.plan import Plan, Strike
 from handloop.testing.explore.play import play
 from handloop.testing.explore.played import Played
 from handloop.testing.explore.plays import Plays
-from handloop.testing.explore.workload import Step, Workload, applied, deleted, settled
+from handloop.testing.explore.workload import Step, Workload, applied, changed, deleted, settled
 from support.builders import workloads
 from support.builders.workloads import FOO, FOO_LIFE, MYAPP_LIFE, foo_workload
 from tools.shown import FAULTS, rows
@@ -133,3 +134,14 @@ def test_a_namespace_that_goes_takes_all_along(write: int, what: str) -> None:
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "n"}}
     workload = foo_workload(applied(namespace), applied(foo("a", "n")), deleted(namespace))
     assert wrong(workload, Strike(write, what)) == []
+
+
+def test_two_foos_that_name_one_deployment_do_not_fight() -> None:
+    """The first one keeps it, and scales it; the second inherits the name. Neither writes without a cause."""
+    one, two = foo("one", deploymentName="web"), foo("two", deploymentName="web", replicas=3)
+    scaled = changed(one, {"spec": {"replicas": 2}})
+    played = play(foo_workload(applied(one), applied(two), scaled, settled(), deleted(one)), Plan())
+    children = [state.objects["Deployment default/web"] for state in played.states]
+    found = [(child["metadata"]["owners"], child["spec"]["replicas"]) for child in children]
+    assert found == [(["Foo one"], 2), (["Foo two"], 3)]
+    assert (played.busy, Counter(played.made.values())) == (0, Counter({2: 1}))

@@ -124,10 +124,11 @@ def writes_as_often_as_undisturbed(undisturbed: Played, played: Played) -> Itera
     """
     Nothing is deleted or made more often than undisturbed, unless somebody else has a part in it.
 
-    Who makes an object of a reconciled kind once more has a part in all of them.
+    Who makes an object of a reconciled kind once more has a part in all of them. So has who controls one for
+    a while: what depends on that may have to go.
     """
     usual, now = _summary(undisturbed), _summary(played)
-    lives = sum(
+    lives = sum(rival.what == "rival-owner" for rival in played.rivals) + sum(
         max(0, counts[_MADE] - usual[name][_MADE])
         for name, counts in now.items()
         if name.partition(" ")[0] in played.reconciled

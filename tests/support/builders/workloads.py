@@ -43,6 +43,7 @@ FOO_STORIES: Final[dict[str, tuple[Step, ...]]] = {
         applied(FOO),
         settled(),
         changed(FOO, {"spec": {"deploymentName": "b"}}),
+        settled(),  # who does not see the new name yet would make the old Deployment again, and leave it
         deleted(DEPLOYMENT),
     ),
     "deployment deleted": (applied(FOO), deleted(DEPLOYMENT)),
@@ -84,11 +85,7 @@ MYAPP_UNSCALED: Final = myapp_workload(
     settled(),
     changed(MYAPP, {"spec": {"autoScaling": None}}),
 )
-"""
-The autoscaler is switched off: it is the one child that is deleted.
-
-How many replicas there are before depends on the moment of a crash: the autoscaler has them.
-"""
+"""The autoscaler is switched off: it is the one child that is deleted."""
 MYAPP_LIFE = myapp_workload(
     applied(MYAPP),
     changed(MYAPP, {"spec": {"replicas": 3}}),
@@ -129,6 +126,7 @@ WORKLOADS: Final[dict[str, Workload]] = {
     **{f"foo {name}": replace(foo_workload(*steps), seconds=40) for name, steps in FOO_STORIES.items()},
     "foo, two processes": replace(foo_workload(), replicas=2, settle_seconds=90),
     "myapp life": MYAPP_LIFE,
+    "myapp unscaled": MYAPP_UNSCALED,
     "myapp, two processes": replace(MYAPP_LIFE, replicas=2, settle_seconds=90),
     "memcached": MEMCACHED_LIFE,
     "appcluster": APPCLUSTER_LIFE,

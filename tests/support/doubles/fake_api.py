@@ -63,9 +63,9 @@ class FakeAPI:
     """
     Implements handloop.client.transport.Transport for writes, and for reads of one object.
 
-    refuse_read gives code and reason for a read that is not to succeed. before_write is called with the
-    number (from 0) and the request before each write takes effect, after_write once it has; either may raise,
-    which the client then sees, or act as another client. Not safe for threads.
+    refuse_read gives code and reason for a read that is not to succeed. after_write is called with the number
+    (from 0) and the request once a write has taken effect; it may raise, which the client then sees, or act
+    as another client. Not safe for threads.
     """
 
     def __init__(self, *, foo_crd: FooCRD = FooCRD.SUBRESOURCE) -> None:
@@ -74,7 +74,6 @@ class FakeAPI:
         self.writes: list[Write] = []
         self.reads: list[str] = []
         self.refuse_read: Callable[[str], tuple[int, str] | None] = lambda _target: None
-        self.before_write: Callable[[int, Write], None] = lambda _number, _write: None
         self.after_write: Callable[[int, Write], None] = lambda _number, _write: None
         self.version = 100
         self._uids = 0
@@ -99,7 +98,6 @@ class FakeAPI:
         write = Write(method, target, dict(query or {}), json.loads(body or b"null"))
         number = len(self.writes)
         self.writes.append(write)
-        self.before_write(number, write)
         try:
             code, answer = self._act(write, (plural, namespace, name or ""), subresource)
         except RefusalError as failure:
@@ -205,13 +203,6 @@ class FakeAPI:
     def list(self, kind: type[T]) -> list[T]:
         """All objects of a kind."""
         return [_decode(kind, obj) for key, obj in self.objects.items() if key[0] == kind.resource.plural]
-
-    def run_pods(self) -> None:
-        """What Deployment controller and kubelets do in time: every replica becomes available."""
-        for deployment in self.list(Deployment):
-            status = {"status": {"availableReplicas": deployment.spec.replicas}}
-            metadata = deployment.metadata
-            self.edit("deployments", metadata.name, status, namespace=metadata.namespace)
 
     def collect_garbage(self) -> None:
         """Delete Deployments whose owners are all gone."""
