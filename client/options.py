@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from handloop.client.decoding.sieve import Sieve
+
 
 class ListOptions(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """
@@ -12,7 +14,7 @@ class ListOptions(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     resource_version None and "" both mean: not sent, so the server answers with its newest state.
     limit 0 means no limit; timeout_seconds is how long the server keeps a watch open. A server without the
     feature ShardedListAndWatch ignores shard_selector, and a list with it has a remainingItemCount that
-    counts the objects of all shards.
+    counts the objects of all shards. sieve is not sent: it drops foreign objects as they are decoded.
     """
 
     label_selector: str = ""
@@ -25,6 +27,7 @@ class ListOptions(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     send_initial_events: bool = False
     timeout_seconds: int | None = None
     shard_selector: str = ""
+    sieve: Sieve | None = None
 
     def query(self, *, watch: bool = False) -> dict[str, str]:
         """The query parameters, in the order the server documents them."""

@@ -21,6 +21,7 @@ from handloop.apis.resource import Resource
 from handloop.apis.unstructured import Unstructured
 from handloop.client.decoding.json_text import null_as_absent, pruning, read, require_utf8
 from handloop.client.decoding.pages import ListPage, Page, PageDecoder
+from handloop.client.decoding.sieve import Sieve
 from handloop.client.decoding.watch_stream import EventDecoder, WatchStream, WireEvent
 from handloop.client.discovery import Discovery, Version
 from handloop.client.options import ListOptions
@@ -118,12 +119,12 @@ class ResourceClient(Generic[T]):
     def list(self, namespace: str = "", *, options: ListOptions = ListOptions()) -> ListPage[T]:  # noqa: B008 - frozen
         """One page; namespace "" means all namespaces."""
         response = self._rest.send(self._call("list", "GET", namespace, query=options.query()))
-        return self._codec.pages.decode(response.body)
+        return self._codec.pages.decode(response.body, options.sieve)
 
     def watch(self, namespace: str = "", *, options: ListOptions = ListOptions()) -> WatchStream[T]:  # noqa: B008 - frozen
         """Open a watch; close it when done. No request is repeated, even if the server asks for it."""
         stream = self._rest.open(self._call("watch", "GET", namespace, query=options.query(watch=True)))
-        return WatchStream(stream, self._codec.events(), clock=self._rest.clock)
+        return WatchStream(stream, self._codec.events(options.sieve), clock=self._rest.clock)
 
     def update(self, obj: T, *, field_manager: str | None = None, dry_run: bool = False) -> T:
         """
@@ -320,9 +321,9 @@ class Codec(Generic[T]):
         require_utf8(body)
         return read(self._item, body, f"not a {self.resource.kind}")
 
-    def events(self) -> EventDecoder[T]:
+    def events(self, sieve: Sieve | None = None) -> EventDecoder[T]:
         """A decoder of watch events, for one watch."""
-        return EventDecoder(self._wire, self._item, self._block)
+        return EventDecoder(self._wire, self._item, self._block, sieve=sieve)
 
 
 def codec_of(kind: type[K]) -> Codec[K]:

@@ -193,14 +193,8 @@ class DeltaFIFO(Generic[T]):
         The Deleted holds a tombstone: with the newest queued state if the key is queued, else with the known
         state. If nothing was added before the first call, that call sets how many keys has_synced waits for.
         """
-        deltas = (_new_tuple(Delta, (_REPLACED, obj)) for obj in objects)
         with self._lock:
-            gone = self._queued_but_unlisted_locked(objects.keys)
-            self._append_locked(zip(objects.keys, deltas, strict=True))
-            gone += self._known_but_not_queued_locked()  # the listed keys are queued by now
-            self._append_locked((tombstone.key, Delta(_DELETED, tombstone)) for tombstone in gone)
-            self._populate_locked(len(self._items))
-            self._lock.notify_all()
+            self._replace_locked(objects)
 
     def resync(self) -> None:
         """
@@ -290,6 +284,15 @@ class DeltaFIFO(Generic[T]):
             except Exception as error:  # noqa: BLE001 - one bad object does not stop the others
                 errors.append(error)
         return prepared, errors
+
+    def _replace_locked(self, objects: Listed[T]) -> None:
+        deltas = (_new_tuple(Delta, (_REPLACED, obj)) for obj in objects)
+        gone = self._queued_but_unlisted_locked(objects.keys)
+        self._append_locked(zip(objects.keys, deltas, strict=True))
+        gone += self._known_but_not_queued_locked()  # the listed keys are queued by now
+        self._append_locked((tombstone.key, Delta(_DELETED, tombstone)) for tombstone in gone)
+        self._populate_locked(len(self._items))
+        self._lock.notify_all()
 
     def _populate_locked(self, initial_count: int) -> None:
         if not self._populated:

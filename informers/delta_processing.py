@@ -17,7 +17,11 @@ from handloop.informers.delta_fifo import Deltas, DeltaType
 from handloop.informers.history_guard import HistoryGuard
 from handloop.informers.indexer import Indexer, TransactionError
 from handloop.informers.informer_metrics import InformerMetrics
-from handloop.informers.keys import DeletedFinalStateUnknown, deletion_handling_meta_namespace_key_func
+from handloop.informers.keys import (
+    DeletedFinalStateUnknown,
+    Departed,
+    deletion_handling_meta_namespace_key_func,
+)
 from handloop.informers.processor import (
     AddNotification,
     DeleteNotification,
@@ -121,6 +125,8 @@ class DeltaProcessor(Generic[T]):
                 old = previous[position]
                 notification: Notification[T]
                 if delta_type is _DELETED:
+                    if isinstance(obj, Departed):
+                        continue
                     notification = DeleteNotification(_final(obj, old))
                 elif old is None:
                     # only a Deleted carries a tombstone

@@ -9,11 +9,12 @@ reflector could not go on from it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final, Generic, NamedTuple, Protocol, TypeVar
 
 from handloop.apis.meta import Kind
 from handloop.client.decoding.pages import Undecodable
+from handloop.client.decoding.sieve import Foreign
 from handloop.client.decoding.watch_stream import Bookmark, EventType, WatchEvent
 from handloop.client.errors import APIError, ClientError, DecodeError
 from handloop.informers.delta_fifo import DeltaType, Listed
@@ -47,9 +48,10 @@ class EventBlock(NamedTuple, Generic[T]):
     A block of watch events, translated for the FIFO.
 
     entries in order; resource_version = where to go on after them, "" = unchanged; accepted = how many events
-    were understood; all_added = whether each was an ADDED; deletions = how many objects were DELETED;
-    out_of_order = whether an event is older than one before it; undecodable = (type, object) of those among
-    entries that do not fit; end = what ends the stream after the entries, None = nothing.
+    were understood, bookmarks = how many of them were those; all_added = whether each was an ADDED; deletions
+    = how many objects were DELETED; out_of_order = whether an event is older than one before it; undecodable
+    = (type, object) of those among entries that do not fit; end = what ends the stream after the entries,
+    None = nothing.
     """
 
     entries: list[tuple[DeltaType, T | DeletedFinalStateUnknown[T]]]
@@ -60,6 +62,7 @@ class EventBlock(NamedTuple, Generic[T]):
     out_of_order: bool
     undecodable: list[tuple[EventType, Undecodable]]
     end: Exception | None
+    bookmarks: int = 0
 
 
 def translate(events: list[WatchEvent[T]], kind: type[T], *, seen: str) -> EventBlock[T]:
@@ -70,7 +73,7 @@ def translate(events: list[WatchEvent[T]], kind: type[T], *, seen: str) -> Event
     """
     entries: list[tuple[DeltaType, T | DeletedFinalStateUnknown[T]]] = []
     undecodable: list[tuple[EventType, Undecodable]] = []
-    rv, newest, bookmarks = "", seen, 0
+    rv, newest, bookmarks, foreign = "", seen, 0, 0
     all_added, out_of_order, deletions = True, False, 0
     end: Exception | None = None
     delta_type_of = _DELTA_TYPES.get
@@ -90,8 +93,7 @@ def translate(events: list[WatchEvent[T]], kind: type[T], *, seen: str) -> Event
             entries.append((delta_type, obj))
             if delta_type is not _ADDED:
                 all_added = False
-                if delta_type is _DELETED:
-                    deletions += 1
+                deletions += delta_type is _DELETED
         elif isinstance(obj, Undecodable) and delta_type is not None:
             # its former state must not live on in the store: see Quarantine
             entries.append((DeltaType.DELETED, DeletedFinalStateUnknown(store_key(obj), None)))
@@ -106,11 +108,13 @@ def translate(events: list[WatchEvent[T]], kind: type[T], *, seen: str) -> Event
         elif isinstance(obj, APIError):
             end = obj
             break
+        elif isinstance(obj, Foreign):
+            foreign += 1
+            rv = newest = newest if is_older(obj.resource_version, newest) else obj.resource_version
         else:
             log.error("Unexpected watch event ignored", type=str(event_type), object=repr(obj)[:200])
-    return EventBlock(
-        entries, rv, bookmarks + len(entries), all_added, deletions, out_of_order, undecodable, end
-    )
+    accepted = len(entries) + bookmarks + foreign
+    return EventBlock(entries, rv, accepted, all_added, deletions, out_of_order, undecodable, end, bookmarks)
 
 
 class ReflectorStore(Protocol[T]):
@@ -131,13 +135,23 @@ class EventIntake(Generic[T]):
     """
 
     def __init__(
-        self, store: ReflectorStore[T], *, guard: HistoryGuard[T], quarantine: Quarantine, name: str
+        self,
+        store: ReflectorStore[T],
+        *,
+        guard: HistoryGuard[T],
+        quarantine: Quarantine,
+        name: str,
+        foreign: Callable[[Undecodable], bool] | None = None,
     ) -> None:
-        """Args: name is that of the reflector, for messages."""
+        """
+        Args: name is that of the reflector, for messages. foreign tells which objects another process has,
+        None = none: they leave the quarantine with the next list or event.
+        """
         self._store = store
         self._guard = guard
         self._quarantine = quarantine
         self._name = name
+        self._foreign = foreign
 
     def replace(self, objects: Listed[T], undecodable: list[Undecodable], resource_version: str) -> None:
         """
@@ -149,6 +163,7 @@ class EventIntake(Generic[T]):
         self._store.replace(objects, resource_version)
         if undecodable or not self._quarantine.is_idle():
             self._quarantine.replace(undecodable, mended=frozenset(objects.keys))
+            self._forget_foreign()
 
     def put(self, block: EventBlock[T]) -> None:
         """Take a block. Entries that the store refuses are logged; the others go in."""
@@ -161,6 +176,11 @@ class EventIntake(Generic[T]):
             last = {deletion_handling_meta_namespace_key_func(obj): each for each, obj in block.entries}
             mended = {key for key, delta_type in last.items() if delta_type is not _DELETED}
             self._quarantine.release(last.keys() - misfits.keys(), mended=mended)
+            self._forget_foreign()
+
+    def _forget_foreign(self) -> None:
+        if self._foreign is not None:
+            self._quarantine.forget(self._foreign)
 
     def _note(self, block: EventBlock[T]) -> None:
         if block.out_of_order and not self._guard.is_needed:

@@ -16,7 +16,7 @@ from handloop.apis.meta import Kind
 from handloop.apis.partial_metadata import PartialObjectMetadata
 from handloop.informers.indexer import NAMESPACE_INDEX, namespace_index_func
 from handloop.informers.informer_options import DEFAULT_OPTIONS, InformerOptions
-from handloop.informers.lister import Cache, Lister, MergedCache
+from handloop.informers.lister import Lister, MergedCache
 from handloop.informers.listwatch import ListWatch, Resources
 from handloop.informers.progress import SyncProgress
 from handloop.informers.selection import Labels, Selection, selection_of
@@ -112,7 +112,7 @@ class SharedInformerFactory:
     def lister_for(self, kind: type[T], *, labels: Labels = "", fields: str = "") -> Lister[T]:
         """Reads the cache of informer_for; empty until it has synced. It answers for our namespace alone."""
         selection = selection_of(kind, labels=labels, fields=fields)
-        indexer: Cache[T] = self.informer_of(kind, selection).indexer
+        indexer = self.informer_of(kind, selection).cache
         if self._namespace and kind.resource.namespaced:
             indexer = MergedCache({self._namespace: indexer}, kind.resource)
         return Lister(indexer, kind.resource, selection)

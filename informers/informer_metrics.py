@@ -44,7 +44,8 @@ class InformerMetrics(NamedTuple):
     watch_restarts: watches opened after the first. silent_watches: watches given up because nothing came.
     last_event_timestamp: Unix seconds at which the server was last there: it answered, sent, or ended a
     stream. quarantined: objects that do not fit their type and are kept out of the store. handler_panics:
-    handler calls that raised.
+    handler calls that raised. sharded_by_client: 1 once the server has sent objects of foreign slots, so that
+    the informer drops them.
     Threads: each instrument has one writer (see the methods of the informer's parts); instruments lock
              themselves.
     """
@@ -59,6 +60,7 @@ class InformerMetrics(NamedTuple):
     last_event_timestamp: SettableGaugeMetric = _NOTHING
     quarantined: SettableGaugeMetric = _NOTHING
     handler_panics: CounterMetric = _NOTHING
+    sharded_by_client: SettableGaugeMetric = _NOTHING
 
     def set_store_resource_version(self, resource_version: str) -> None:
         """Publish the number behind a resource version: "" is 0, one that is no number changes nothing."""

@@ -58,7 +58,7 @@ class InformerStatistics(msgspec.Struct, frozen=True):
 
     name such as `deployments.apps`, plural for people. objects in the store, queued keys in the FIFO,
     quarantined objects that do not fit their type. reflector is None before run. unindexed = entries that
-    indexes lack, because an index function failed on an object.
+    indexes lack, because an index function failed on an object. sharded_by as SharedIndexInformer.sharded_by.
     """
 
     name: str
@@ -72,3 +72,4 @@ class InformerStatistics(msgspec.Struct, frozen=True):
     reflector: ReflectorStatistics | None
     listeners: tuple[ListenerStatistics, ...]
     unindexed: int = 0
+    sharded_by: str = ""

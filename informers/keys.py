@@ -74,6 +74,10 @@ class DeletedFinalStateUnknown(NamedTuple, Generic[T]):
     obj: T | None
 
 
+class Departed(DeletedFinalStateUnknown[Any]):
+    """The tombstone of an object that was not deleted: its slot is held no longer, and no handler is told."""
+
+
 def object_name(obj: Object) -> ObjectName:
     """
     The name of an object with metadata.

@@ -11,7 +11,7 @@ of the server, and no server was asked. `list` and `get` take the namespace; the
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Generic, Protocol, TypeVar
 
 from handloop.apis.label_selector import SelectingStruct
@@ -58,6 +58,51 @@ class NamespaceNotWatched(LookupError):  # noqa: N818 - as handloop.client.error
             "have it watched, too, or ask the server with a client"
         )
         self.namespace = namespace
+
+
+class NamespaceNotServed(NamespaceNotWatched):
+    """A cache of the namespaces that this process serves was asked about one that another process has."""
+
+    def __init__(self, what: str, namespace: str, slot: int, count: int) -> None:
+        LookupError.__init__(
+            self,
+            f'unable to {what} from the cache: namespace "{namespace}" is in slot {slot} of {count}, which '
+            "another replica has: relate objects of one namespace only, or ask the server with a client",
+        )
+        self.namespace = namespace
+
+
+class ServedCache(Generic[T]):
+    """The store of an informer that holds the namespaces of this process' slots. Threads: any."""
+
+    def __init__(self, store: Cache[T], resource: Resource, check: Callable[[str, str], None]) -> None:
+        """Args: errors name resource. check(namespace, what) raises NamespaceNotServed."""
+        self._store = store
+        self._resource = resource
+        self._check = check
+
+    def list(self) -> builtins.list[T]:
+        """All objects of the namespaces that are served."""
+        return self._store.list()
+
+    def get_by_key(self, key: str) -> T | None:
+        """
+        The object with that store key, or None.
+
+        Raises: NamespaceNotServed.
+        """
+        self._check(key.rpartition("/")[0], f'get {self._resource.group_resource} "{key}"')
+        return self._store.get_by_key(key)
+
+    def by_index(self, name: str, value: str) -> builtins.list[T]:
+        """
+        The objects with that value under an index.
+
+        Raises: IndexNotFound; NamespaceNotServed for the index of namespaces.
+        """
+        if name == NAMESPACE_INDEX:
+            self._check(value, f"list {self._resource.group_resource}")
+        return self._store.by_index(name, value)
 
 
 class MergedCache(Generic[T]):

@@ -173,6 +173,11 @@ class OpenResponse(Generic[T]):
         """How long ago the stream was asked for."""
         return self._clock.now() - self.opened_at
 
+    def current(self) -> Watch[T] | None:
+        """The open stream, for a thread that may have to close it under its reader."""
+        with self._lock:
+            return self._watch
+
     def close(self) -> None:
         """Close the stream, if any, and forget it."""
         with self._lock:
@@ -182,7 +187,6 @@ class OpenResponse(Generic[T]):
 
     def stop(self) -> None:
         """Close the stream under its reader, from any thread, after stopped was set."""
-        with self._lock:
-            watch = self._watch
+        watch = self.current()
         if watch is not None:
             watch.close()

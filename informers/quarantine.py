@@ -125,6 +125,12 @@ class Quarantine:
             for key in released:
                 log.info("Object no longer in quarantine", kind=self._kind, key=key)
 
+    def forget(self, foreign: Callable[[Undecodable], bool]) -> None:
+        """Hold those no longer that belong to another process now."""
+        with self._lock:
+            gone = [key for key, each in self._held.items() if foreign(each)]
+        self.release(gone)
+
     def replace(self, undecodables: Iterable[Undecodable], *, mended: Container[str] = ()) -> None:
         """A list was complete: hold exactly these. Args: as release."""
         wanted = {store_key(undecodable): undecodable for undecodable in undecodables}

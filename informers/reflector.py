@@ -42,6 +42,7 @@ from typing import Final, Generic, TypeVar
 from handloop.apis.meta import Kind
 from handloop.client.decoding.watch_stream import WatchEvent
 from handloop.client.errors import DeadlineExceeded
+from handloop.informers.delta_fifo import Listed
 from handloop.informers.event_intake import EventBlock, EventIntake, translate
 from handloop.informers.history_guard import is_older
 from handloop.informers.informer_metrics import InformerMetrics
@@ -64,6 +65,7 @@ from handloop.informers.relist_policy import (
     may_open_again,
     relist_reason,
 )
+from handloop.informers.sharded_source import ShardedSource
 from handloop.seams.clock import Clock
 from handloop.seams.locks import new_lock
 from handloop.seams.logs import get_logger
@@ -138,9 +140,13 @@ class Reflector(Generic[T]):
         metrics: InformerMetrics,
         page_size: int = DEFAULT_PAGE_SIZE,
         transform: Callable[[T], T] = unchanged,
+        shards: ShardedSource[T] | None = None,
         seams: Seams = REAL_SEAMS,
     ) -> None:
-        """Args: transform is applied to every listed object as it arrives."""
+        """
+        Args: transform is applied to every listed object as it arrives. shards = lister_watcher, if that asks
+        for the slots of this process alone.
+        """
         self.name = outage.name
         self._kind = kind
         self._intake = intake
@@ -160,6 +166,8 @@ class Reflector(Generic[T]):
             clock=seams.clock,
         )
         self._clock = seams.clock
+        self._shards = shards
+        self._called_back = False
         self._rv_lock = new_lock("Reflector._rv_lock", 16)
         self._last_rv = ""
         self._state = State.EMPTY
@@ -176,6 +184,22 @@ class Reflector(Generic[T]):
         """
         self._outage.pause.stop()
         self._response.stop()
+        if self._shards is not None:
+            self._shards.wake()
+
+    def slots_changed(self, shards: ShardedSource[T]) -> None:
+        """
+        List anew if a slot has come, ask for nothing if none is left, from any thread; does not wait.
+
+        A list that is under way is completed first, unless no slot is left.
+        """
+        shards.wake()
+        # The stream before the state: one that is opened after this look is for the slots of now. And the
+        # reflector looks at the slots after it has set its state, so one of the two threads sees the other's.
+        watch = self._response.current()
+        if watch is not None and shards.must_list and (self._state is State.WATCHING or shards.is_empty):
+            self._called_back = True
+            watch.close()
 
     def last_sync_resource_version(self) -> str:
         """The resource version up to which everything is in the FIFO, "" before the first list."""
@@ -239,7 +263,7 @@ class Reflector(Generic[T]):
             # (1) list & watch
             while state is not None and not self._stop.is_set():
                 self._state = state
-                state = self._step(state)
+                state = self._step(state) if self._may_go_on(state) else None
         finally:
             self._response.close()
             self._listing.abandon()
@@ -257,7 +281,27 @@ class Reflector(Generic[T]):
             case State.WATCHING:  # pragma: no branch - there is no fifth state
                 return self._read_watch()
 
-    def _begin_list(self) -> State:
+    def _may_go_on(self, state: State) -> bool:
+        """Whether the round is still for the slots that are held; a list may be for fewer."""
+        if self._shards is None or state is State.EMPTY or not self._shards.must_list:
+            return True
+        if state is State.LISTING and not self._shards.is_empty:
+            return True
+        self._relist_reason = RelistReason.SLOTS
+        return False
+
+    def _may_ask(self, shards: ShardedSource[T]) -> bool:
+        """Whether this round has slots to ask for; without any the store is complete as it is: empty."""
+        self._called_back = False
+        if not shards.is_empty:
+            return shards.ask(self._stop)
+        self._intake.replace(Listed(), [], "")
+        shards.wait_for_slot(self._stop)
+        return False
+
+    def _begin_list(self) -> State | None:
+        if self._shards is not None and not self._may_ask(self._shards):
+            return None
         if TRACE.on:
             why = str(self._relist_reason) if self._tally.listed else "first"
             by = "stream" if self._listing.streaming else "pages"
@@ -271,6 +315,9 @@ class Reflector(Generic[T]):
         if complete is None:
             return State.LISTING if self._listing.in_progress else State.EMPTY
         self._publish(complete)
+        if self._shards is not None and self._shards.is_wide:
+            self._response.close()
+            return State.LISTED
         if complete.rest is None:
             return State.LISTED
         self._stream_opened()
@@ -335,7 +382,7 @@ class Reflector(Generic[T]):
         if not block.accepted:
             return
         self._accepted += block.accepted
-        self._policy.events_came(bookmarks=block.accepted > len(block.entries))
+        self._policy.events_came(bookmarks=block.bookmarks > 0)
         self._hold_rv = self._hold_rv and block.all_added
         if block.resource_version and not self._hold_rv:
             self._set_last_rv(block.resource_version)
@@ -347,6 +394,9 @@ class Reflector(Generic[T]):
         self._response.close()
         if self._stop.is_set():
             return None
+        if self._called_back:
+            self._called_back = False
+            return State.LISTED
         if isinstance(error, DeadlineExceeded):
             return self._watch_was_silent(error)
         # until it broke, an open stream was as new as the server, however long nothing happened

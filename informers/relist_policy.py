@@ -43,6 +43,7 @@ class RelistReason(StrEnum):
     REWOUND = "rewound"  # a bookmark from the past
     ERROR = "error"  # any other error
     UNREADABLE = "unreadable"  # watches that could not be read, or that ended at once
+    SLOTS = "slots"  # this process holds more slots than before
     SILENT = "silent"  # watches without even bookmarks, by a server that is behind what it has sent
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from types import MappingProxyType
-from typing import Final, Literal, NamedTuple, Protocol, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, Protocol, TypeAlias
 
 from msgspec.structs import replace
 
@@ -151,6 +151,13 @@ class ShardScope:
     def holds(self, namespace: str, uid: str, labels: Mapping[str, str]) -> bool:
         """Whether the object's slot is held now."""
         return self.slot_of(namespace, uid, labels) in self.held.now.since
+
+    def would_hold(self, obj: Mapping[str, Any]) -> bool:
+        """The same for an object as JSON."""
+        metadata = obj.get("metadata") or {}
+        return self.holds(
+            metadata.get("namespace") or "", metadata.get("uid") or "", metadata.get("labels") or {}
+        )
 
     def narrowed(self, options: ListOptions, slots: frozenset[int] | None = None) -> ListOptions:
         """

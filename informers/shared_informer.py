@@ -21,11 +21,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Final, Generic, TypeVar
 
 from handloop.apis.immutable import mutable_parts
 from handloop.apis.meta import Kind
 from handloop.apis.partial_metadata import PartialObjectMetadata
+from handloop.client.decoding.pages import Undecodable
 from handloop.informers.delta_fifo import DeltaFIFO, FIFOClosed
 from handloop.informers.delta_processing import DeltaProcessor
 from handloop.informers.event_intake import EventIntake
@@ -36,6 +38,7 @@ from handloop.informers.informer_errors import InformerStarted, InformerStopped,
 from handloop.informers.informer_metrics import InformerMetrics
 from handloop.informers.informer_options import DEFAULT_OPTIONS, InformerOptions
 from handloop.informers.informer_statistics import InformerStatistics
+from handloop.informers.lister import Cache, NamespaceNotServed, ServedCache
 from handloop.informers.listwatch import ListerWatcher
 from handloop.informers.outage import Outage, RetryPause, WatchErrorHandler
 from handloop.informers.processor import (
@@ -48,6 +51,9 @@ from handloop.informers.processor import (
 from handloop.informers.quarantine import Quarantine, UndecodableCallback
 from handloop.informers.reflector import Reflector
 from handloop.informers.selection import EVERYTHING, Selection
+from handloop.informers.sharded_source import ShardedSource
+from handloop.informers.shards import ShardScope
+from handloop.informers.slot_fifo import SlotFIFO
 from handloop.seams.locks import new_lock
 from handloop.seams.logs import get_logger
 from handloop.seams.seams import REAL_SEAMS, Seams
@@ -67,7 +73,7 @@ class SharedIndexInformer(Generic[T]):
 
     State, guarded by _started_lock (10):
         _started, _stopped    never go back to false.
-        _reflector, _fifo     None until run.
+        _reflector, _fifo     None until run; _slots is the same as _fifo, if this informer is sharded.
         _periods              the handlers' resync periods; the check period is fixed once started.
         _transform, _watch_error_handler
     """
@@ -124,6 +130,9 @@ class SharedIndexInformer(Generic[T]):
         self._started_lock = new_lock("SharedIndexInformer._started_lock", 10)
         self._started = False
         self._stopped = False
+        self.scope: Final = None if options.shards is None else options.shards.scope_of(kind)
+        self._shards = None if self.scope is None else self._sharded(self.scope)
+        self._slots: SlotFIFO[T] | None = None
         self._reflector: Reflector[T] | None = None
         self._fifo: DeltaFIFO[T] | None = None
         self._periods = ResyncPeriods(options.resync_seconds)
@@ -166,6 +175,34 @@ class SharedIndexInformer(Generic[T]):
         seen = reflector.last_sync_resource_version()
         return bool(seen) and not is_older(seen, resource_version) and fifo.is_drained()
 
+    def has_slots(self, version: int) -> bool:
+        """
+        Whether the store and each handler have had a complete list of the slots held at a version of them.
+
+        Of a kind that is not sharded: of all objects.
+        """
+        slots = self._slots
+        if self.scope is not None and (slots is None or not slots.has_opened(version)):
+            return False
+        # in this order: what is in the store has been handed over
+        return self.has_synced() and all(each.has_synced() for each in self._processor.listeners())
+
+    def sharded_by(self) -> str:
+        """
+        What keeps objects of foreign slots away.
+
+        Returns: by UID "server" = none has come, "client" = some came, and are dropped here; by namespace
+        "fields"; by label "labels". "" before it is known, and of a kind that is not sharded.
+        """
+        return "" if self._shards is None else self._shards.sharded_by
+
+    @property
+    def cache(self) -> Cache[T]:
+        """The store for listers: a read of a namespace in a foreign slot raises NamespaceNotServed."""
+        if self.scope is None or self.scope.by != "namespace":
+            return self.indexer
+        return ServedCache(self.indexer, self.kind.resource, partial(self._check_served, self.scope))
+
     def statistics(self) -> InformerStatistics:
         """A snapshot."""
         with self._started_lock:
@@ -183,6 +220,7 @@ class SharedIndexInformer(Generic[T]):
             reflector=None if reflector is None else reflector.statistics(),
             listeners=tuple(listener.statistics() for listener in self._processor.listeners()),
             unindexed=self.indexer.unindexed(),
+            sharded_by=self.sharded_by(),
         )
 
     # before run
@@ -289,10 +327,12 @@ class SharedIndexInformer(Generic[T]):
                 "The sharedIndexInformer has started, run more than once is not allowed", name=self.name
             )
             return
+        forget = self._follow_slots(reflector)
         thread = self._seams.spawn(f"reflector-{self.kind.resource.plural}", reflector.run)
         try:
             self._loop(stop)
         finally:
+            forget()
             self.stop()
             thread.join(REFLECTOR_GRACE_SECONDS)
             if thread.is_alive():
@@ -318,21 +358,70 @@ class SharedIndexInformer(Generic[T]):
             if self._started:
                 return None
             self._started = True
-            self._fifo = DeltaFIFO(
-                self.indexer, transformer=self._transform, name=self.name, clock=self._clock
-            )
+            self._fifo = self._new_fifo_locked()
             self._reflector = Reflector(
-                self._lister_watcher,
+                self._lister_watcher if self._shards is None else self._shards,
                 self.kind,
-                EventIntake(self._fifo, guard=self._guard, quarantine=self.quarantine, name=self.name),
+                EventIntake(
+                    self._fifo,
+                    guard=self._guard,
+                    quarantine=self.quarantine,
+                    name=self.name,
+                    foreign=self._foreign(),
+                ),
                 self._new_outage_locked(),
                 metrics=self._metrics,
                 page_size=self._options.page_size,
                 transform=self._listed,
+                shards=self._shards,
                 seams=self._seams,
             )
             self._processor.start()
             return self._reflector
+
+    def _new_fifo_locked(self) -> DeltaFIFO[T]:
+        shards = self._shards
+        if self.scope is None or shards is None:
+            return DeltaFIFO(self.indexer, transformer=self._transform, name=self.name, clock=self._clock)
+        self._slots = SlotFIFO(
+            self.indexer,
+            self.scope,
+            lambda: shards.asked,
+            transformer=self._transform,
+            name=self.name,
+            clock=self._clock,
+        )
+        return self._slots
+
+    def _sharded(self, scope: ShardScope) -> ShardedSource[T]:
+        return ShardedSource(
+            self._lister_watcher, scope, metrics=self._metrics, name=self.name, clock=self._clock
+        )
+
+    def _follow_slots(self, reflector: Reflector[T]) -> Callable[[], None]:
+        """Take part in each change of the slots from here on; returns what ends this."""
+        scope, shards, slots = self.scope, self._shards, self._slots
+        if scope is None or shards is None or slots is None:
+            return lambda: None
+
+        def changed() -> None:
+            slots.depart()
+            reflector.slots_changed(shards)
+
+        return scope.held.on_change(changed)
+
+    def _foreign(self) -> Callable[[Undecodable], bool] | None:
+        """Whether an object that does not fit is another process'; its label is not known."""
+        scope = self.scope
+        if scope is None or scope.by == "label":
+            return None
+        return lambda each: not scope.holds(each.key_namespace, each.uid, {})
+
+    def _check_served(self, scope: ShardScope, namespace: str, what: str) -> None:
+        # one that is held and not listed yet may be read: by handlers, as the objects of a slot arrive
+        slot = scope.held.namespaces.slot_of(namespace)
+        if slot not in scope.held.now.since:
+            raise NamespaceNotServed(what, namespace, slot, scope.held.count)
 
     def _new_outage_locked(self) -> Outage:
         pause = RetryPause(reachability=self._options.reachability, seams=self._seams)

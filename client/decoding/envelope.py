@@ -16,6 +16,7 @@ class Envelope(msgspec.Struct, frozen=True, gc=False):
     api_version: str
     namespace: str
     name: str
+    uid: str
     resource_version: str
     annotations: dict[str, str]
 
@@ -43,6 +44,7 @@ def read_envelope(raw: bytes) -> Envelope:
         api_version=_text(loose.apiVersion),
         namespace=_text(metadata.get("namespace")),
         name=_text(metadata.get("name")),
+        uid=_text(metadata.get("uid")),
         resource_version=_text(metadata.get("resourceVersion")),
         annotations=annotations if isinstance(annotations, dict) else {},
     )

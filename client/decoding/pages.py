@@ -17,6 +17,7 @@ from handloop.apis.meta import Object
 from handloop.apis.resource import Resource
 from handloop.client.decoding.envelope import read_envelope
 from handloop.client.decoding.json_text import MALFORMED, pruning, read, require_utf8, shown
+from handloop.client.decoding.sieve import Sieve, foreign
 from handloop.client.errors import DecodeError
 
 T = TypeVar("T", bound=Object)
@@ -37,6 +38,7 @@ class Undecodable(NamedTuple):
     resource_version: str
     raw: bytes
     error: str
+    uid: str = ""
 
 
 def undecodable(raw: bytes, error: Exception) -> Undecodable:
@@ -54,6 +56,7 @@ def undecodable(raw: bytes, error: Exception) -> Undecodable:
         resource_version=envelope.resource_version,
         raw=bytes(raw[:RAW_LIMIT]),
         error=str(error),
+        uid=envelope.uid,
     )
 
 
@@ -63,7 +66,8 @@ class ListPage(Generic[I]):
     One page of a list.
 
     resource_version is the list's own, the point a watch continues from; continue_token is None on the last
-    page; remaining_item_count is None if the server sends none (last page, or with selectors).
+    page; remaining_item_count is None if the server sends none (last page, or with selectors). narrowed = the
+    server says that it has obeyed the shard selector (metadata.shardInfo): False proves nothing.
     """
 
     items: list[I]
@@ -71,12 +75,14 @@ class ListPage(Generic[I]):
     continue_token: str | None = None
     remaining_item_count: int | None = None
     undecodable: tuple[Undecodable, ...] = ()
+    narrowed: bool = False
 
 
 class _ListMeta(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     resource_version: str = ""
     continue_token: str = msgspec.field(default="", name="continue")
     remaining_item_count: int | None = None
+    shard_info: Any = None
 
 
 class Page(msgspec.Struct, Generic[I], frozen=True, gc=False, rename="camel"):
@@ -106,29 +112,31 @@ class PageDecoder(Generic[T]):
         self._whole = whole
         self._raw = pruning(msgspec.json.Decoder(Page[msgspec.Raw]).decode)
 
-    def decode(self, body: bytes) -> ListPage[T]:
+    def decode(self, body: bytes, sieve: Sieve | None = None) -> ListPage[T]:
         """
         One page.
 
         Raises: DecodeError when it is not a list of this kind.
         """
         require_utf8(body)
-        if self._whole is not None:
+        if self._whole is not None and not (sieve is not None and sieve.metadata_first):
             try:
                 page = self._whole(body)
             except MALFORMED:
-                return self._decode_items(body)
+                return self._decode_items(body, sieve)
             items = page.items or []
             if all(item.metadata.name for item in items):
                 return self._finish(page, items, ())
-        return self._decode_items(body)
+        return self._decode_items(body, sieve)
 
-    def _decode_items(self, body: bytes) -> ListPage[T]:
+    def _decode_items(self, body: bytes, sieve: Sieve | None) -> ListPage[T]:
         page = read(self._raw, body, f"not a list of {self._resource}")
         items: list[T] = []
         bad: list[Undecodable] = []
         for raw in page.items or ():
             text = bytes(raw)
+            if foreign(text, sieve) is not None:
+                continue
             try:
                 item = self._item(text)
             except MALFORMED as error:
@@ -151,4 +159,5 @@ class PageDecoder(Generic[T]):
             continue_token=page.metadata.continue_token or None,
             remaining_item_count=page.metadata.remaining_item_count,
             undecodable=bad,
+            narrowed=page.metadata.shard_info is not None,
         )

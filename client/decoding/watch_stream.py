@@ -5,7 +5,8 @@ The bytes are split into lines here: a reader that sees less than the raw bytes 
 So a line that has no newline when the stream ends is an error, even after a clean end of the transport, and
 is not decoded. All lines of a block are decoded in one pass, straight into typed objects. An ERROR's Status,
 another kind, an object that does not fit, or an unknown event type makes that pass fail; then the block is
-decoded again, line by line.
+decoded again, line by line. Once a sieve asks for it, a pass over the names in the metadata comes first, and
+the lines of foreign objects are left out.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from handloop.apis.resource import Resource
 from handloop.client.decoding.envelope import read_envelope
 from handloop.client.decoding.json_text import MALFORMED, pruning, read, require_utf8, shown
 from handloop.client.decoding.pages import Undecodable, undecodable
+from handloop.client.decoding.sieve import Foreign, Named, Sieve, foreign
 from handloop.client.errors import APIError, ClientError, DeadlineExceeded, DecodeError, error_from_status
 from handloop.client.errors.status import status_from_json
 from handloop.client.http.response import Stream
@@ -69,11 +71,11 @@ class WatchEvent(NamedTuple, Generic[I]):
     One event.
 
     object is an I; for BOOKMARK a Bookmark; for ERROR an APIError; an Undecodable for an object that does not
-    fit its type; a WrongKind for an object of another kind.
+    fit its type; a WrongKind for an object of another kind; a Foreign for one that a sieve has dropped.
     """
 
     type: EventType
-    object: I | Bookmark | APIError | Undecodable | WrongKind
+    object: I | Bookmark | APIError | Undecodable | WrongKind | Foreign
 
 
 class WireEvent(msgspec.Struct, Generic[I], frozen=True, gc=False):
@@ -100,6 +102,7 @@ class EventDecoder(Generic[T]):
     Decodes the events of one kind.
 
     Args: item decodes one object's JSON; block decodes whole lines at once, or is None to go line by line.
+    sieve drops foreign objects, None = there are none.
     State: unknown_events counts the lines of a type we do not know, which are left out.
     Threads: the one that reads the watch.
     """
@@ -109,15 +112,38 @@ class EventDecoder(Generic[T]):
         resource: Resource,
         item: Callable[[bytes], T],
         block: Callable[[bytes], Sequence[WireEvent[T]]] | None = None,
+        *,
+        sieve: Sieve | None = None,
     ) -> None:
         self._resource = resource
         self._item = item
         self._block = block
+        self._sieve = sieve
         self._raw = pruning(msgspec.json.Decoder(_RawEvent).decode)
         self.unknown_events = 0
 
     def decode(self, lines: bytes) -> Decoded[T]:
         """The events of lines, each of which ends with a newline; empty lines are allowed."""
+        if self._sieve is not None and self._sieve.metadata_first:
+            return self._decode_wanted(lines, self._sieve)
+        return self._decode_block(lines)
+
+    def _decode_wanted(self, lines: bytes, sieve: Sieve) -> Decoded[T]:
+        """The events that are not about foreign objects; if it is foreign, the last of the others, too."""
+        try:
+            require_utf8(lines)
+            named = _named(lines)
+            texts = [line for line in lines.split(b"\n") if line and not line.isspace()]
+            wanted = [text for text, event in zip(texts, named, strict=True) if _is_wanted(event, sieve)]
+        except (*MALFORMED, DecodeError):
+            return self._decode_lines(lines)
+        decoded: Decoded[T] = self._decode_block(b"\n".join(wanted)) if wanted else Decoded([])
+        if decoded.error is None and texts and (not wanted or wanted[-1] is not texts[-1]):
+            last = named[-1]
+            decoded.events.append(WatchEvent(last.type, Foreign(last.object.metadata.resource_version)))
+        return decoded
+
+    def _decode_block(self, lines: bytes) -> Decoded[T]:
         if self._block is None:
             return self._decode_lines(lines)
         try:
@@ -159,7 +185,9 @@ class EventDecoder(Generic[T]):
             log.warning("Unexpected watch event type", type=kind[:40], resource=str(self._resource))
         self.unknown_events += 1
 
-    def _object(self, raw: bytes) -> T | Undecodable | WrongKind:
+    def _object(self, raw: bytes) -> T | Undecodable | WrongKind | Foreign:
+        if (dropped := foreign(raw, self._sieve)) is not None:
+            return dropped
         try:
             item = self._item(raw)
         except MALFORMED as error:
@@ -192,6 +220,15 @@ class EventDecoder(Generic[T]):
 _TYPES: Final = frozenset(EventType)
 _BOOKMARK: Final = EventType.BOOKMARK
 _ERROR: Final = EventType.ERROR
+_named = msgspec.json.Decoder(WireEvent[Named]).decode_lines
+
+
+def _is_wanted(event: WireEvent[Named], sieve: Sieve) -> bool:
+    """Whether an event is about a wanted object, or about none."""
+    if event.type is _BOOKMARK or event.type is _ERROR:
+        return True
+    names = event.object.metadata
+    return sieve.keeps(names.namespace, names.uid)
 
 
 def _is_complete(event: WireEvent[Any]) -> bool:

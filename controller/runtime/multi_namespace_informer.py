@@ -214,7 +214,7 @@ class MultiNamespaceInformer(Lister[T]):
         self._merged.stores = self._stores()
 
     def _stores(self) -> dict[str, Cache[T]]:
-        return {namespace: part.indexer for namespace, part in self._parts.items()}
+        return {namespace: part.cache for namespace, part in self._parts.items()}
 
     # the informers as one
 
@@ -281,12 +281,18 @@ class MultiNamespaceInformer(Lister[T]):
 
     def would_hold(self, body: bytes) -> bool:
         """
-        Whether the selection has an object; an object without labels, as in a deletion's Status, is none.
+        Whether the selection, and a slot that is held, has an object.
+
+        An object without labels, as in a deletion's Status, is in no selection by labels.
 
         Args: body = the object as the server sent it.
         Raises: msgspec.MsgspecError.
         """
-        return not self.selection or self.selection.matches(msgspec.json.decode(body))
+        scope = next((part.scope for part in self.informers if part.scope is not None), None)
+        if not self.selection and scope is None:
+            return True
+        obj = msgspec.json.decode(body)
+        return self.selection.matches(obj) and (scope is None or scope.would_hold(obj))
 
     def is_quarantined(self, name: ObjectName) -> bool:
         """Whether an object exists and the store lacks it, as it does not fit its type, or did not before."""

@@ -47,6 +47,9 @@ class InformerMetricsProvider:
         self._quarantined = new.gauge(
             "quarantined_objects", "Objects that do not fit their type and are kept out of the store"
         )
+        self._by_client = new.gauge(
+            "sharded_by_client", "1 while the server sends objects of other replicas' shards, dropped here"
+        )
         self._latency = new.histogram(
             "processing_latency_seconds",
             "Seconds that a batch took from the FIFO into the store and the handlers' buffers",
@@ -70,12 +73,13 @@ class InformerMetricsProvider:
             last_event_timestamp=self._last_event.labels(name),
             quarantined=self._quarantined.labels(name),
             handler_panics=self._panics.labels(name),
+            sharded_by_client=self._by_client.labels(name),
         )
 
     def forget(self, name: str) -> None:
         """Take the numbers of an informer away."""
         gauges = (self._objects, self._queued, self._version, self._last_event, self._quarantined)
-        others = (self._latency, self._watch_restarts, self._silent_watches, self._panics)
+        others = (self._by_client, self._latency, self._watch_restarts, self._silent_watches, self._panics)
         for instrument in (*gauges, *others):
             instrument.remove(name)
         for reason in RelistReason:

@@ -41,6 +41,7 @@ _WHY_LISTING: Final[Mapping[str, str]] = {
     "rewound": "by a bookmark the server is behind that version",
     "error": "the last try failed",
     "unreadable": "watch after watch brought nothing that could be read",
+    "slots": "this process holds more slots than before",
     "silent": "the watches stayed silent, and the server is behind that version",
 }
 """By handloop.informers.relist_policy.RelistReason, and "first"."""

@@ -89,6 +89,7 @@ _OURS: Final = {
     "informer_store_resource_version": _row("gauge", "name"),
     "informer_last_event_timestamp_seconds": _row("gauge", "name"),
     "informer_quarantined_objects": _row("gauge", "name"),
+    "informer_sharded_by_client": _row("gauge", "name"),
     "informer_processing_latency_seconds": _row("histogram", "name", B_EXP),
     "informer_relists_total": _row("counter", "name reason"),
     "informer_watch_restarts_total": _row("counter", "name"),
