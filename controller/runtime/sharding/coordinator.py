@@ -260,11 +260,10 @@ class ShardCoordinator:
     def _turn(self) -> None:
         had_joined = self._members.joined
         try:
-            self._members.turn()
+            self._note_outage(self._members.turn())
         except ClientError as error:
             self._note_outage(str(error))
         else:
-            self._note_outage("")
             self._assign()
         if had_joined and not self._members.joined:
             log.warning("Our member Lease was not renewed in time: giving up all slots, and joining again")
@@ -366,9 +365,9 @@ class ShardCoordinator:
 
     def _note_outage(self, error: str) -> None:
         if error and not self._outage:
-            log.warning("The server does not answer about the Leases of slots and members", err=error)
+            log.warning("The Leases of slots and members cannot be read or written", err=error)
         elif self._outage and not error:
-            log.info("The server answers about the Leases of slots and members again")
+            log.info("The Leases of slots and members can be read and written again")
         self._outage = error
 
 

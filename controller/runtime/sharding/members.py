@@ -122,13 +122,14 @@ class Members:
     def _slot_name(self, slot: int) -> str:
         return f"{self._terms.name}-slot-{slot}-of-{self._shards.count}"
 
-    def turn(self) -> None:
+    def turn(self) -> str:
         """
         Renew our Lease, and look at all.
 
         A Lease that we could not renew in its time counts as gone for the others: then we join anew.
 
-        Raises: ClientError when the server does not answer, and nothing is known; ShardMismatchError.
+        Returns: why our Lease could not be renewed, "" = it was.
+        Raises: ClientError if the Leases could not be listed, and nothing is known; ShardMismatchError.
         Blocks: at most the renew deadline.
         """
         if self._begun_at is not None and self._own.statistics().expires_in_seconds <= 0:
@@ -137,12 +138,15 @@ class Members:
         self._look()
         if not self.joined and self._begun_at is not None:
             self.joined = self._may_join(self._begun_at)
+        return self._own.statistics().last_error
 
     def leave(self) -> None:
         """Delete our Lease: the others get ready for our slots. Errors are told: it then expires."""
         self.joined = False
         try:
             self._delete(self._own_name)
+        except NotFound:
+            pass
         except ClientError as error:
             log.info("Our member Lease stays until it expires", lease=self._own_name, err=str(error))
 
