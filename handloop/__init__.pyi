@@ -121,6 +121,7 @@ __all__: tuple[str, ...]  # noqa: PYI035 - made of these lines
 from handloop.apis.partial_metadata import PartialObjectMetadata as PartialObjectMetadata
 from handloop.controller.runtime.external_source import Wake as Wake
 from handloop.controller.runtime.referred_objects import NotReferredError as NotReferredError
+from handloop.controller.runtime.sharding.shards import Shards as Shards
 from handloop.informers.lister import NamespaceNotWatched as NamespaceNotWatched
 from handloop.informers.selection import MetadataOnly as MetadataOnly
 from handloop.informers.selection import OutsideSelection as OutsideSelection

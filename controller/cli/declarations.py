@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from handloop.controller.cli.options import Options
 from handloop.controller.runtime.election.lease_access import leader_election_access
-from handloop.controller.runtime.rbac.access import FOLLOWING_NAMESPACES, Access, merged
+from handloop.controller.runtime.rbac.access import FOLLOWING_NAMESPACES, LISTING_NAMESPACES, Access, merged
 from handloop.controller.runtime.serving.access import METRICS_AUTH_ACCESS
 from handloop.controller.runtime.sharding.shard_access import shards_access
 
@@ -22,7 +21,7 @@ def declared_access(options: Options) -> tuple[Access, ...]:
     namespace = options.leader_elect_resource_namespace
     lease = leader_election_access(options.leader_elect_resource_name, namespace)
     # it leaves out the namespaces of other replicas, which it must know by name
-    others = (replace(FOLLOWING_NAMESPACES, verbs=("list",)),) if options.shards_by == "namespace" else ()
+    others = (LISTING_NAMESPACES,) if options.shards_by == "namespace" else ()
     return (
         *merged(entry for setup in options.setups() for entry in setup.access),
         *((FOLLOWING_NAMESPACES,) if options.namespace_labels else ()),

@@ -256,6 +256,7 @@ def _check_shards(options: Options) -> None:
         raise ValueError("--shards and --leader-elect exclude each other: with shards all replicas work")
     if options.shards and options.namespace:
         raise ValueError("--shards is for all namespaces: leave -n out")
+    options.slots()
 
 
 def _check_durations(options: Options) -> None:

@@ -1,7 +1,7 @@
 """
 Messages for newcomers' problems: what happened, the one fact behind it, and what to type next.
 
-Every problem has a code (E01 to E16), an exit code and a section in errors.md, which `handloop errors`
+Every problem has a code (E01 to E17), an exit code and a section in errors.md, which `handloop errors`
 prints. E01 to E06 stand in connection_problems.py, E09 in permissions.py, E11 and E12 in election.py, E15 in
 program.py. E14 is the Foo controller's.
 """
@@ -154,6 +154,17 @@ def stop_took_too_long(left: BaseException, shutdown_timeout: float) -> Problem:
         what=f"the stop left work behind: {left}",
         causes=("a request got no answer in time, or a reconcile waits for something else",),
         fixes=(f"raise --shutdown-timeout (now {now}), and keep terminationGracePeriodSeconds 10s above it",),
+    )
+
+
+def cannot_share(error: BaseException, command: str) -> Problem:
+    """E17: the work cannot be shared by slots as asked for. Args: error has the reason, and the way out."""
+    return Problem(
+        code="E17",
+        exit_code=EXIT_CONFIG,
+        what=f"the work is not shared: {error}",
+        causes=("--shards and --shards-by have to suit the controllers, and be those of all replicas",),
+        fixes=(f"{command} doctor --shards=N   (with the flags of the Deployment)",),
     )
 
 

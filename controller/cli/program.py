@@ -10,10 +10,11 @@ from typing import Any, Final
 from msgspec.structs import replace
 from prometheus_client import CollectorRegistry
 
+from handloop.apis.coordination_v1 import Lease
 from handloop.client.access_review import Permission, check_access
 from handloop.client.errors import ClientError
 from handloop.client.options import ListOptions
-from handloop.client.resource_client import Client
+from handloop.client.resource_client import Client, ResourceClient
 from handloop.controller.cli.operator import Setup
 from handloop.controller.cli.options import Options
 from handloop.controller.cli.problems import EXIT_OK, Problem
@@ -47,13 +48,14 @@ class Program:
         stop: threading.Event,
         *,
         registry: CollectorRegistry,
+        leases: ResourceClient[Lease] | None = None,
         on_terminal: bool = False,
         seams: Seams = REAL_SEAMS,
     ) -> None:
         """
         Set the chosen controllers up. Nothing is sent before run.
 
-        Args: on_terminal makes progress lines more frequent.
+        Args: leases is for the Leases of shards; on_terminal makes progress lines more frequent.
         """
         self._client = client
         self._stop = stop
@@ -81,6 +83,8 @@ class Program:
                 cache_sync_timeout_seconds=math.inf,
             ),
             registry=registry,
+            shards=options.slots(),
+            leases=leases,
             seams=seams,
         )
         operator.set_up(self.manager, options.controllers)

@@ -24,6 +24,7 @@ from handloop.controller.cli.problems import (
     EXIT_FATAL,
     EXIT_OK,
     Problem,
+    cannot_share,
     port_in_use,
     stop_took_too_long,
     version_skew,
@@ -109,7 +110,7 @@ class _Run:
             if report.exit_code and (self._options.preflight == "exit" or report.exit_code == EXIT_CONFIG):
                 return report.exit_code
             show_banner(self._options.operator.name, self._facts(report, services, live), self._stream)
-            return self._work(services, live)
+            return self._share(services, live) if self._options.shards else self._work(services, live)
 
     def _say(self, problem: Problem) -> None:
         tell(problem, self._options, self._stream)
@@ -150,6 +151,8 @@ class _Run:
         options = self._options
         lease = f"{options.leader_elect_resource_namespace}/{options.leader_elect_resource_name}"
         election = f"  ✓ leader election by lease {lease}" if options.leader_elect else ""
+        if options.shards:
+            election = f"  ✓ {options.slots()}, shared by leases {lease}-*"
         return {
             "version": options.operator.version(),
             "cluster": shown_server(self._config.host),
@@ -167,6 +170,17 @@ class _Run:
             **({"live": live.shown} if live.shown else {}),
         }
 
+    def _share(self, services: ProcessServices, live: LivePage) -> int:
+        """Work on some slots; E17 if that cannot be."""
+        from handloop.controller.runtime.sharded_kinds import ShardingError  # noqa: PLC0415 - as Program
+        from handloop.controller.runtime.sharding.members import ShardMismatchError  # noqa: PLC0415
+
+        try:
+            return self._work(services, live)
+        except (ShardingError, ShardMismatchError) as error:
+            self._say(cannot_share(error, self._options.operator.command))
+            return EXIT_CONFIG
+
     def _work(self, services: ProcessServices, live: LivePage) -> int:
         # loaded here: the checks need neither informers nor controllers, and so need not wait for them
         from handloop.controller.cli.program import Program  # noqa: PLC0415
@@ -174,19 +188,31 @@ class _Run:
             LeadershipLost,
             StopTimeoutError,
         )
+        from handloop.controller.runtime.election.lease_connections import LeaseConnections  # noqa: PLC0415
 
         options = self._options
+        shared: LeaseConnections | None = None
+        if options.shards:
+            shared = LeaseConnections(
+                self._config,
+                user_agent=f"{options.operator.user_agent} shards",
+                metrics=services.client_metrics,
+                seams=self._seams,
+            )
         program = Program(
             services.client,
             options,
             self._stop,
             registry=services.registry,
+            leases=None if shared is None else shared.leases(services.client.reachability),
             on_terminal=self._stream.isatty(),
             seams=self._seams,
         )
-        elections = self._elect(program.manager, services, live) if options.leader_elect else ()
+        closing: tuple[Closing, ...] = () if shared is None else (shared,)
+        if options.leader_elect:
+            closing += self._elect(program.manager, services, live)
         # closed after the servers: it ends the process in time, even if the servers do not stop
-        services.attach(program.manager, *elections)
+        services.attach(program.manager, *closing)
         live.show(program, self._config)
         clean = True
         try:

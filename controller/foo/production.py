@@ -33,7 +33,8 @@ a new Deployment, and the old one stays until the Foo goes.
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any, Final
 
@@ -90,6 +91,7 @@ from handloop.controller.runtime.owner_references import is_of_predecessor
 from handloop.controller.runtime.reconcile_writes import reconcile_writes
 from handloop.controller.runtime.repeat_backoff import HeldBackError, RepeatBackoff
 from handloop.controller.runtime.reporting import SyncReporter
+from handloop.controller.runtime.slot_work import SlotNotHeld, SlotOpening, admit_all
 from handloop.informers.keys import final_state
 from handloop.seams.locks import new_lock
 from handloop.seams.logs import get_logger
@@ -131,20 +133,22 @@ class ProductionFooController(FooController):
         metrics: ControllerMetrics | None = None,
         own_metrics: ControllerOwnWrites | None = None,
         shutdown_timeout_seconds: float = 30.0,
+        admitted: Callable[[ObjectName], AbstractContextManager[None]] = admit_all,
         seams: Seams = REAL_SEAMS,
     ) -> None:
-        """Hook into the informers, as FooController."""
+        """Hook into the informers, as FooController. Args: admitted is entered for each sync."""
         own_metrics = own_metrics or OwnWriteMetrics(CollectorRegistry()).for_controller(QUEUE_NAME)
         caches = {each.kind.resource.group_resource: each for each in (deployment_informer, foo_informer)}
         # the handlers wake a Foo that waits, too: each change of its own and of its Deployment enqueues it
         self._writes = reconcile_writes(
-            client, caches.get, wake=self._wake, metrics=own_metrics, clock=seams.clock
+            client, caches.get, wake=self.wake, metrics=own_metrics, clock=seams.clock
         )
         client = self._writes.telling(client)
         self._foo_indexer = foo_informer.indexer
         self._status_backoff = RepeatBackoff("another writer has undone the status", clock=seams.clock)
         self._owners = OwnerRecheck(Foo, client, foo_informer.indexer, clock=seams.clock)
         self.outcomes = SyncReporter("foo", metrics=metrics, clock=seams.clock)
+        self._admitted = admitted
         self._lock = new_lock("ProductionFooController._lock", 95)
         self._workers = self._workers_alive = 0
         self._reported_invalid: LRUCache[ObjectName, str] = LRUCache(_REMEMBERED)
@@ -187,8 +191,14 @@ class ProductionFooController(FooController):
         with self._lock:
             self._workers_alive -= 1
 
-    def _wake(self, name: ObjectName) -> None:
+    def wake(self, name: ObjectName) -> None:
+        """Look at a Foo that waits."""
         self._workqueue.add(name)
+
+    def keep(self, ours: Callable[[ObjectName], bool]) -> None:
+        """Forget what is remembered of the Foos that another replica has."""
+        self._writes.keep(ours)
+        self._owners.keep(ours)
 
     def _process_next_work_item(self) -> bool:
         """
@@ -200,6 +210,18 @@ class ProductionFooController(FooController):
             name = self._workqueue.get()
         except ShutDown:
             return False
+        try:
+            with self._admitted(name):
+                self._sync(name)
+        except SlotOpening as opening:
+            self._workqueue.add_after(name, opening.retry_seconds)
+        except SlotNotHeld:
+            self._workqueue.forget(name)
+        finally:
+            self._workqueue.done(name)
+        return True
+
+    def _sync(self, name: ObjectName) -> None:
         self.outcomes.began(name)
         try:
             self._writes.check(name)  # piece 9
@@ -208,9 +230,6 @@ class ProductionFooController(FooController):
             self._report_outcome(name, error)
         else:
             self._report_outcome(name, None)
-        finally:
-            self._workqueue.done(name)
-        return True
 
     def _report_outcome(self, name: ObjectName, error: BaseException | None) -> None:
         """Tell the rate limiter and the log how a sync went."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Final
 
-from handloop import Manager
+from handloop import Manager, ObjectName
 from handloop.apis.apps_v1 import Deployment
 from handloop.controller.foo.controller import CONTROLLER_AGENT_NAME, CachesNotSyncedError, FooController
 from handloop.controller.foo.production import ProductionFooController
@@ -68,12 +69,22 @@ class FooRunnable(PlainFooRunnable):
     """
 
     controller: ProductionFooController | None
+    shards_by = ("namespace",)
 
     def __init__(self, manager: Manager, *, workers: int) -> None:
         super().__init__(manager, workers=workers)
         self._metrics = manager.reconcile_metrics.for_controller(NAME, workers)
         self._own_metrics = manager.own_write_metrics.for_controller(NAME)
         self._stop = threading.Event()
+        self._admitted = manager.admission(self._informers, wake=self._wake, forget=self._forget)
+
+    def _wake(self, name: ObjectName) -> None:
+        if self.controller is not None:
+            self.controller.wake(name)
+
+    def _forget(self, ours: Callable[[ObjectName], bool]) -> None:
+        if self.controller is not None:
+            self.controller.keep(ours)
 
     def new_controller(self) -> ProductionFooController:
         """Make the controller, hooked into the informers of the manager."""
@@ -86,6 +97,7 @@ class FooRunnable(PlainFooRunnable):
             metrics=self._metrics,
             own_metrics=self._own_metrics,
             shutdown_timeout_seconds=manager.controller_options.shutdown_timeout_seconds,
+            admitted=self._admitted,
             seams=manager.seams,
         )
 

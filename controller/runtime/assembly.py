@@ -6,7 +6,8 @@ A controller put together: its queue, caches, writes and watches, in the manager
 
 from __future__ import annotations
 
-from contextlib import suppress
+from collections.abc import Callable
+from contextlib import AbstractContextManager, suppress
 from functools import partial
 from typing import Any, Final
 
@@ -29,8 +30,11 @@ from handloop.controller.runtime.reconcile_writes import reconcile_writes
 from handloop.controller.runtime.reconciler import ReconcileFunc, Reconciler
 from handloop.controller.runtime.referred_objects import ReferredObjects
 from handloop.controller.runtime.repeat_backoff import HeldBackError, RepeatBackoff
+from handloop.controller.runtime.sharded_kinds import NamespaceCrossings, UnlabelledChildren
+from handloop.controller.runtime.slot_work import Ours
 from handloop.controller.runtime.stalled import Stalling, can_stall
 from handloop.informers.keys import ObjectName
+from handloop.informers.shards import ShardedBy
 from handloop.seams.clock import Clock
 
 WRITE_REFUSED: Final = "WriteRefused"
@@ -113,6 +117,8 @@ class Assembly:
         manager.begin(spec.name)
         self._manager = manager
         self._spec = spec
+        self._is_by_uid = manager.replica is not None and manager.replica.kinds is not None
+        self._labelled = self._declare_shards()
         self._informers = {
             (kind, selection): manager.informer_for(
                 kind, labels=selection.labels, fields=selection.field_text
@@ -150,8 +156,36 @@ class Assembly:
             clock=manager.seams.clock,
         )
 
+    def _declare_shards(self) -> list[str]:
+        """By UID: the reconciled kind by its own, owned kinds by label; whole what is watched otherwise."""
+        kinds = None if self._manager.replica is None else self._manager.replica.kinds
+        if kinds is None:
+            return []
+        asked: dict[type[Any], set[ShardedBy | None]] = {}
+        for watch in self._spec.watches:
+            by: ShardedBy | None = "label" if watch.names_of is None else None
+            asked.setdefault(watch.kind, set()).add("uid" if watch is self._spec.watches[0] else by)
+        labelled = []
+        for kind, ways in asked.items():
+            by = ways.pop() if len(ways) == 1 else None
+            kinds.declare(kind, by)
+            labelled += [kind.resource.group_resource] * (by == "label")
+        return labelled
+
     def _informer(self, watch: WatchSpec) -> MultiNamespaceInformer[Any]:
         return self._informers[watch.kind, watch.selection]
+
+    def _slot_by_uid(self, name: ObjectName) -> int | None:
+        """The slot of a name; None without an object in the cache, which another replica may have."""
+        found, replica = self.informer.get_by_key(str(name)), self._manager.replica
+        assert replica is not None
+        return None if found is None else replica.by_uid.slot_of("", found.metadata.uid, {})
+
+    def _keep(self, ours: Ours) -> None:
+        """Forget what is remembered of names that are not ours: their slot leaves."""
+        self._queue.keep(ours)
+        self._writes.keep(ours)
+        self._owners.keep(ours)
 
     def complete(self, reconcile: ReconcileFunc[ObjectName]) -> Controller:
         """Make the controller and add it, with its sources, to the manager. Raises: as Manager.add."""
@@ -159,14 +193,23 @@ class Assembly:
         # the first of several of a kind, for another one's success would take its condition back
         if can_stall(spec.kind) and spec.kind not in manager.reconciled_kinds():
             reconcile = Stalling(self.informer.get, reconcile).reconcile
+        watches = [self._new_watch(watch) for watch in spec.watches]
+        admitted = manager.admission(
+            tuple(self._informers.values()),
+            slot_of=self._slot_by_uid if self._is_by_uid else None,
+            wake=self._queue.wake,
+            forget=self._keep,
+            left=self._caches.keep_cached,
+            list_again=watches[0].list_again if self.informer.scope is None else None,
+        )
         controller = self._new_controller(
-            _Rechecked(reconcile, self._owners, self.informer, clock=manager.seams.clock)
+            _Rechecked(reconcile, self._owners, self.informer, clock=manager.seams.clock), admitted
         )
         manager.add(controller)
         manager.declare_reconciled(spec.kind)
         manager.declare(*spec.implied_access(), *spec.access)
-        for watch in spec.watches:
-            controller.watch(self._new_watch(watch))
+        for watch in watches:
+            controller.watch(watch)
         for reference in spec.references:
             referred = self._new_referred(reference)
             self._caches.refer_to(referred)
@@ -175,8 +218,15 @@ class Assembly:
             manager.add(self._new_source(name, function))
         return controller
 
-    def _new_controller(self, reconciler: Reconciler[ObjectName]) -> Controller:
+    def _new_controller(
+        self,
+        reconciler: Reconciler[ObjectName],
+        admitted: Callable[[ObjectName], AbstractContextManager[None]],
+    ) -> Controller:
         manager, spec = self._manager, self._spec
+        client = manager.client.telling(UndeclaredWrites(spec.name, manager.access).accepted)
+        if self._labelled:
+            client = client.telling(UnlabelledChildren(spec.name, self._labelled).accepted)
         return Controller(
             spec.name,
             reconciler,
@@ -188,17 +238,22 @@ class Assembly:
             options=spec.options,
             new_context=partial(
                 Context,
-                client=manager.client.telling(UndeclaredWrites(spec.name, manager.access).accepted),
+                client=client,
                 listers=self._caches,
                 applied=AppliedFields(owned=[kind.resource.group_resource for kind in spec.owned]),
                 recorder=self._recorder,
+                slot_labels=dict if manager.replica is None else manager.replica.slot_labels,
                 clock=manager.seams.clock,
             ),
+            admitted=admitted,
             seams=manager.seams,
         )
 
     def _new_watch(self, asked: WatchSpec) -> InformerSource[Any]:
+        replica = self._manager.replica
         names_of = asked.names_of or OwnerNames(self._spec.kind, self.informer, every_owner=asked.every_owner)
+        if asked.names_of not in (None, own_name) and replica is not None and not self._is_by_uid:
+            names_of = NamespaceCrossings(self._spec.name, names_of)
         return InformerSource(
             self._informer(asked),
             names_of,

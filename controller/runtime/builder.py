@@ -34,6 +34,7 @@ from handloop.controller.runtime.predicates import Predicate
 from handloop.controller.runtime.rbac.access import VERBS, Access
 from handloop.controller.runtime.reconciler import ByName, ByObject, ReconcileFunc, Reconciler, function_of
 from handloop.controller.runtime.referred_objects import NamesFunc
+from handloop.controller.runtime.sharded_kinds import ShardingError
 from handloop.informers.informer_errors import MutableKind
 from handloop.informers.keys import ObjectName
 from handloop.informers.selection import Labels, selection_of
@@ -256,7 +257,14 @@ class ControllerBuilder(Generic[K]):
         The same for a reconciler that gets an ObjectName, also of an object that is gone or going.
 
         It is not called for an object that exists and does not fit its type; see ByName.
+        Raises: as complete; ShardingError with shards by UID.
         """
+        replica = self._manager.replica
+        if replica is not None and replica.kinds is not None:
+            raise ShardingError(
+                f"controller {self._name} cannot be sharded by uid: an object that is gone has none. Use "
+                'complete(reconcile) in place of complete_by_name, or Shards(..., by="namespace")'
+            )
         reconcile = function_of(reconciler, "name")
         assembly = self._assembly()
         return assembly.complete(ByName(assembly.informer.is_quarantined, reconcile).reconcile)

@@ -46,7 +46,7 @@ log = get_logger("caches")
 T = TypeVar("T", bound=Kind)
 
 
-class _Namespace(Kind, group="", version="v1", kind="Namespace", scope="Cluster"):
+class Namespace(Kind, group="", version="v1", kind="Namespace", scope="Cluster"):
     """What is known of a namespace here: its name."""
 
 
@@ -122,7 +122,7 @@ class Caches:
         """Watch the namespaces with these labels."""
         plain = replace(self._options, transform=None, tweak=None, name_suffix="[watched]")
         self._namespaces = SharedInformerFactory(self._client, options=plain, seams=self._seams)
-        informer = self._namespaces.informer_for(_Namespace, labels=labels)
+        informer = self._namespaces.informer_for(Namespace, labels=labels)
         registration = informer.add_event_handler(
             ResourceEventHandlerFuncs(
                 add_func=lambda each: self._join(each.metadata.name),
@@ -206,7 +206,7 @@ class Caches:
         """
         selection = Selection(fields=(FieldTerm(NAME, equal=True, value=name),)) if name else EVERYTHING
         suffix = f"@{namespace}" if namespace else ""
-        options = replace(self._options, metrics_provider=None, name_suffix=suffix)
+        options = replace(self._options, metrics_provider=None, name_suffix=suffix, shards=None)
         objects = self._client.resource(kind)
         informer: SharedIndexInformer[T] = SharedIndexInformer(
             ListWatch(objects, namespace, selection=selection, tweak=options.tweak),
@@ -236,6 +236,11 @@ class Caches:
         """The kinds that somebody has asked for, also while no namespace is known."""
         with self._lock:
             return {kind for kind, _ in self._views}
+
+    def views(self) -> list[MultiNamespaceInformer[Any]]:
+        """The shared informers, by kind and selection."""
+        with self._lock:
+            return list(self._views.values())
 
     def informers(self) -> list[SharedIndexInformer[Any]]:
         """All informers: by namespace, in the order of the first requests."""
@@ -310,9 +315,7 @@ class Caches:
         return unknown or any(map(_is_being_filled, self.informers()))
 
     def _unfilled(self) -> list[MultiNamespaceInformer[Any]]:
-        with self._lock:
-            views = list(self._views.values())
-        return [view for view in views if not view.has_synced()]
+        return [view for view in self.views() if not view.has_synced()]
 
     def fresh_check(self) -> str | None:
         """

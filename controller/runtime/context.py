@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cached_property
@@ -131,11 +131,13 @@ class Context:
         recorder: EventRecorder | None = None,
         writes: TrackedWrites | None = None,
         applied: AppliedFields | None = None,
+        slot_labels: Callable[[], Mapping[str, str]] = dict,
         clock: Clock = REAL_CLOCK,
     ) -> None:
         """
         Args: applied has the fields that the controller applied earlier, None = nothing is known; writes
-        records each write that the server accepted. A test's clock may be a FakeClock.
+        records each write that the server accepted; slot_labels are those of children.
+        A test's clock may be a FakeClock.
         """
         self.controller = controller
         self.name = name
@@ -148,6 +150,7 @@ class Context:
         self._recorder = recorder
         self._applied = AppliedFields() if applied is None else applied
         self._writes = writes
+        self._slot_labels = slot_labels
         self._clock = clock
 
     def __repr__(self) -> str:
@@ -243,7 +246,7 @@ class Context:
         """
         if getattr(obj, "string_data", None):
             raise TypeError("the server never returns string_data: say data=secret_data({...}) in its place")
-        wanted = obj if owner is None else with_controller(obj, owner)
+        wanted = obj if owner is None else self._child(obj, owner)
         if owner is None and not obj.metadata.owner_references:
             self._tell_of_no_owner(obj, sys._getframe(1))  # noqa: SLF001 - documented
         present = self._present(wanted)
@@ -254,6 +257,12 @@ class Context:
         if present is not None and self._is_as_wanted(wanted, present):
             return present
         return self._applied_as(wanted) if owner is None else self._apply_ours(wanted, present, owner)
+
+    def _child(self, obj: K, owner: Kind) -> K:
+        """With its controller, and the label by which the replica that has the owner finds it."""
+        child = with_controller(obj, owner)
+        labels = self._slot_labels()
+        return evolve(child, "metadata.labels", {**child.metadata.labels, **labels}) if labels else child
 
     def _tell_of_no_owner(self, obj: Kind, caller: FrameType) -> None:
         """Once per kind and controller: the author declared that the kind has owners."""
@@ -347,7 +356,7 @@ class Context:
             found = lister.get(object_name(wanted))
         except (OutsideSelection, MetadataOnly):
             return self._live(wanted)
-        if found is not None or not lister.selection:
+        if found is not None or not (lister.selection or self._slot_labels()):
             return found
         if not lister.selection.labels.matches(wanted.metadata.labels):
             self.log.warning(

@@ -15,6 +15,7 @@ from __future__ import annotations
 import threading
 import uuid
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, NamedTuple, Protocol
@@ -39,6 +40,7 @@ from handloop.controller.runtime.reconcile_writes import NameWrites, ReconcileWr
 from handloop.controller.runtime.reconciler import Reconciler
 from handloop.controller.runtime.reporting import ReconcileReporter, is_expected
 from handloop.controller.runtime.runnable import WorkersBusyError
+from handloop.controller.runtime.slot_work import SlotNotHeld, SlotOpening, admit_all
 from handloop.informers.keys import ObjectName
 from handloop.seams.locks import new_lock
 from handloop.seams.logs import get_logger
@@ -135,7 +137,7 @@ class Controller:
     """
     Implements handloop.controller.runtime.runnable.Runnable.
 
-    Fields: name; kind, that of the objects; queue.
+    Fields: name; kind, that of the objects; queue; shards_by, as in Runnable.
     State, under _lock: _counts; _running, the reconciles under way by name; _told, the ids of those that the
     log shows as blocked; _watchman, the thread that looks for these, None = there is nothing to look for;
     _watches, which only grow; _started, set by run. run starts the watches that it finds; watch() starts a
@@ -143,6 +145,8 @@ class Controller:
     Threads: `<name>-worker-<i>`, no two with one name from the queue; `<name>-watchman`, as _watchman;
     listeners add to the queue.
     """
+
+    shards_by = ("namespace", "uid")
 
     def __init__(
         self,
@@ -157,11 +161,12 @@ class Controller:
         options: ControllerOptions = ControllerOptions(),
         new_context: Callable[..., Context] = Context,
         new_id: Callable[[], str] = lambda: str(uuid.uuid4()),
+        admitted: Callable[[ObjectName], AbstractContextManager[None]] = admit_all,
         seams: Seams = REAL_SEAMS,
     ) -> None:
         """
         Args: kind is that of the objects; new_context is Context, with the parts that all reconciles of the
-        controller share.
+        controller share. admitted is entered for each reconcile, and raises as Admission.admitted.
         """
         self.name = name
         self.needs_leader_election = options.needs_leader_election
@@ -175,6 +180,7 @@ class Controller:
         self._reports = ReconcileReporter()
         self._new_context = new_context
         self._new_id = new_id
+        self._admitted = admitted
         self._clock = seams.clock
         self._spawn = seams.spawn
         self._log = get_logger(name)
@@ -364,6 +370,15 @@ class Controller:
         causes = self.queue.take(name)
         if not causes:
             return
+        try:
+            with self._admitted(name):
+                self._work_on_ours(name, causes)
+        except SlotOpening as opening:
+            self.queue.park(name, causes, opening.retry_seconds)
+        except SlotNotHeld:
+            self.queue.drop(name)
+
+    def _work_on_ours(self, name: ObjectName, causes: tuple[Cause, ...]) -> None:
         try:
             seconds = self._writes.seconds_to_wait(name)
         except BaseException as error:

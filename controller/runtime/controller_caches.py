@@ -64,6 +64,11 @@ class ControllerCaches:
         """Add a kind that the controller's objects refer to."""
         self._referred[referred.kind] = referred
 
+    def keep_cached(self) -> None:
+        """End the watches for objects to which no cached object refers any more."""
+        for referred in self._referred.values():
+            referred.keep_cached()
+
     def referred(self, kind: type[K], name: ObjectName, *, owner: ObjectName) -> K | None:
         """
         The object of that name, to which owner refers; None without one.

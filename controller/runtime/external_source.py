@@ -51,8 +51,11 @@ class ExternalSource:
     """
     One `source` of a controller. Implements handloop.controller.runtime.runnable.Runnable.
 
-    Fields: name, needs_leader_election. Threads: its own, `run-<name>`.
+    Fields: name, needs_leader_election, shards_by: with shards the function runs in each replica, and names
+    that are not the replica's are dropped. Threads: its own, `run-<name>`.
     """
+
+    shards_by = ("namespace", "uid")
 
     def __init__(
         self,

@@ -111,6 +111,15 @@ class HotLoops:
             fix = _RESTLESS if fields else _RIVAL
             _tell(name, writes, fields, {_manager(write) for write in writes}, fix=fix)
 
+    def keep(self, ours: Callable[[ObjectName], bool]) -> None:
+        """Forget the paces of all names that are not ours."""
+        with self._lock:
+            names = tuple(self._paces)
+        foreign = [name for name in names if not ours(name)]
+        with self._lock:
+            for name in foreign:
+                self._paces.pop(name, None)
+
     def seconds_to_wait(self, name: ObjectName) -> float:
         """For how long to park a name that a worker has got. Blocks: for GETs, while it is hot."""
         with self._lock:

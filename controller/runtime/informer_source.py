@@ -156,6 +156,12 @@ class InformerSource(Generic[T]):
             # not before start: a standby reports nothing, and gets the objects known by then
             self._informer.on_undecodable(partial(self._report_undecodable, self._recorder))
 
+    def list_again(self, ours: Callable[[ObjectName], bool]) -> None:
+        """Queue the cached objects whose names are ours, as when they are first listed."""
+        for obj in self._informer.list():
+            if ours(object_name(obj)):
+                self.on_add(obj, is_in_initial_list=True)
+
     def troubles(self) -> list[str]:
         """Why the first list is not complete and handed over yet; empty once it is."""
         troubles = self._informer.troubles()

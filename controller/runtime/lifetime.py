@@ -1,8 +1,8 @@
 """
 The start and the stop of a process: caches, lease, runnables and Events, in order and within one deadline.
 
-    start:  caches --> (leader election) --> controllers
-    stop:   controllers --> (the lease) --> caches --> Events
+    start:  caches --> (leader election) --> controllers --> (slots)
+    stop:   controllers --> (the leases) --> caches --> Events
 
 With leader election the caches are filled first, so that a standby that comes to lead can act at once. A
 cache in trouble is not waited for.
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final
 
 from handloop.controller.runtime.caches import Caches
@@ -43,10 +44,12 @@ class Lifetime:
 
     Requests that wait, for the rate limit or as the server asked, outlast a stop: _work_stop ends those of
     runnables that took too long or lost the lease, _caches_stop the lists.
-    Field: elector, the candidate in the election, None without one; set before run.
+    Fields, set before run: elector, the candidate in the election, None without one; share, which takes part
+    in the sharing of slots until its event is set, None without shards.
     State: stop, that of run. Under _lock: _failures, in their order: the first is why run ends. _guarded, the
     runnables that need leadership, is set by run before another thread reads it.
-    Threads: main runs `run`; `run-<name>` each runnable; `lease` renews.
+    Threads: main runs `run`; `run-<name>` each runnable; `lease` or `shards`
+    keeps the Leases.
     """
 
     def __init__(
@@ -70,6 +73,7 @@ class Lifetime:
         self._lock = new_lock("Lifetime._lock", 3)
         self._failures: list[BaseException] = []
         self.elector: LeaderElector | None = None
+        self.share: Callable[[threading.Event], None] | None = None
         self._guarded = self._group(())
 
     def run(self, runnables: Sequence[Runnable], stop: threading.Event) -> None:
@@ -91,7 +95,9 @@ class Lifetime:
                 self._guarded.start(stop)
             else:
                 self._caches.warm_up(stop)
-                lease = self._start_election(self.elector, stop)
+                lease = self._start("lease", "leader election", partial(self.elector.run, stop))
+            if self.share is not None:
+                lease = self._start("shards", "shards", partial(self.share, stop))
             self._caches.report(stop)
             stop.wait()
         finally:
@@ -116,7 +122,7 @@ class Lifetime:
         if lease is not None:
             # it ends after the runnables that it guards
             lease.join(0.0 if leading else deadline.remaining())
-            left_behind += ["lease"] * lease.is_alive()
+            left_behind += ["lease" if self.share is None else "shards"] * lease.is_alive()
         self._caches.stop()
         self._caches_stop.set()
         late = self._caches.shutdown(max(deadline.remaining(), _LEAST_SECONDS))
@@ -184,7 +190,7 @@ class Lifetime:
             text = "; ".join(str(failure) or repr(failure) for failure in failures)
             raise BaseExceptionGroup(f"{len(failures)} failures: {text}", failures)
 
-    # leader election
+    # leader election, and shards
 
     def lost(self, tell: Callable[[LeadershipLost], None] | None, lost: LeadershipLost) -> None:
         """Cancel writes that wait. The elector's thread."""
@@ -192,14 +198,14 @@ class Lifetime:
         if tell is not None:
             tell(lost)
 
-    def _start_election(self, elector: LeaderElector, stop: threading.Event) -> Joinable:
-        def take_part() -> None:
+    def _start(self, thread: str, name: str, take_part: Callable[[], None]) -> Joinable:
+        def run() -> None:
             try:
-                elector.run(stop)
+                take_part()
             except BaseException as error:  # noqa: BLE001 - main raises it
-                self.fail("leader election", error)
+                self.fail(name, error)
 
-        return self._seams.spawn("lease", take_part)
+        return self._seams.spawn(thread, run)
 
     def lead(self, stop: threading.Event) -> None:
         """

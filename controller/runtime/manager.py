@@ -7,22 +7,24 @@ Follows: controller-runtime pkg/manager, differs: a failing controller ends the 
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any, Final, Self, TypeVar
 
 from msgspec.structs import replace
 from prometheus_client import CollectorRegistry
 
+from handloop.apis.coordination_v1 import Lease
 from handloop.apis.labels import Selector
 from handloop.apis.meta import Kind
 from handloop.client.auth.in_cluster import SERVICE_ACCOUNT, in_cluster_possible
 from handloop.client.config import ClientConfig, load_config
-from handloop.client.resource_client import Client
+from handloop.client.resource_client import Client, ResourceClient
 from handloop.controller.runtime.cache_wait import FirstReads
 from handloop.controller.runtime.caches import Caches
 from handloop.controller.runtime.controller import DEFAULT_CONTROLLER_OPTIONS, ControllerOptions
@@ -35,6 +37,7 @@ from handloop.controller.runtime.election.leader_election import (
     LeaderElector,
     LeadershipLost,
 )
+from handloop.controller.runtime.election.lease_connections import LeaseConnections, leases_over
 from handloop.controller.runtime.election.write_fence import WriteFence
 from handloop.controller.runtime.events.recorder import EventRecorder
 from handloop.controller.runtime.events.recorders import Recorders
@@ -48,18 +51,21 @@ from handloop.controller.runtime.metrics.informer_metrics import CacheState, Inf
 from handloop.controller.runtime.metrics.metrics_page import new_registry
 from handloop.controller.runtime.multi_namespace_informer import MultiNamespaceInformer
 from handloop.controller.runtime.namespace_fence import NamespaceFence
-from handloop.controller.runtime.process_services import ProcessServices
-from handloop.controller.runtime.rbac.access import Access, merged
+from handloop.controller.runtime.process_services import Closing, ProcessServices
+from handloop.controller.runtime.replica import Replica
+from handloop.controller.runtime.roster import Roster
 from handloop.controller.runtime.runnable import Runnable
 from handloop.controller.runtime.servers import Pages
 from handloop.controller.runtime.serving.bind_address import parse_bind_address
 from handloop.controller.runtime.serving.health import Check
+from handloop.controller.runtime.sharding.shards import Shards
 from handloop.controller.runtime.signals import SignalHandler
+from handloop.controller.runtime.slot_work import Admission, admit_all
 from handloop.informers.informer_options import DEFAULT_OPTIONS, InformerOptions
+from handloop.informers.keys import ObjectName
 from handloop.informers.lister import Lister
 from handloop.informers.selection import Labels, selection_of
 from handloop.informers.shared_informer import SharedIndexInformer
-from handloop.seams.locks import new_lock
 from handloop.seams.logs import get_logger
 from handloop.seams.seams import REAL_SEAMS, Seams
 
@@ -67,20 +73,23 @@ log = get_logger("manager")
 
 T = TypeVar("T", bound=Kind)
 
+NOT_IN_OUR_SLOTS: Final = (
+    "this replica does not hold the slot: nothing was sent. A write counts for the object that its thread "
+    "reconciles, elsewhere for the namespace of its path"
+)
 PATIENCE_SECONDS: Final = 2.0
 """How long a controller's request waits for a busy server; such a server asks for a second at first."""
 
 
-class Manager:
+class Manager(Roster):
     """
     Informers, Events, metrics and the life of the controllers of one process.
 
     client writes only while no other process can be leading: with leader election, each of its writes passes
-    a WriteFence. Code that writes without leading uses the client that was given to the manager. elector is
-    the candidate in the election, None without one.
+    a WriteFence; with shards, while none can be working on the slot. Code that writes without that uses the
+    client that was given to the manager. elector is the candidate in the election, None without one; replica
+    is our part in the sharing of slots, None without shards.
 
-    State, under _lock: _runnables, _access and _reconciled, complete before run; _begun, the names that are
-    still to be added; _ran, whether run was called.
     Threads: main runs `run`; those of Lifetime; the health server calls the checks.
     """
 
@@ -93,6 +102,8 @@ class Manager:
         controller_options: ControllerOptions = DEFAULT_CONTROLLER_OPTIONS,
         registry: CollectorRegistry | None = None,
         leader_election: LeaderElectionConfig | None = None,
+        shards: Shards | None = None,
+        leases: ResourceClient[Lease] | None = None,
         seams: Seams = REAL_SEAMS,
     ) -> None:
         """
@@ -103,13 +114,17 @@ class Manager:
         informer_options are those of every informer, controller_options the defaults of every controller; its
         shutdown_timeout_seconds is for all runnables.
         A registry takes one manager; None = a new one, which the manager shows as registry.
-        Raises: ValueError for a registry with another manager's metrics, and for a rate_limiter, which
-        controllers cannot share; TypeError if seams is no Seams; as Caches.
+        shards = work on some slots, and other replicas on the others; it names its lease. leases is for their
+        Leases, None = over the connections of client; see LeaseConnections.
+        Raises: ValueError for a registry with another manager's metrics, for a rate_limiter, which
+        controllers cannot share, and for shards with leader election or namespaces; TypeError if seams is no
+        Seams; as Caches.
         """
         if not isinstance(seams, Seams):
             raise TypeError(f"seams is Seams(clock=...), and not {seams!r}")
         if controller_options.rate_limiter is not None:
             raise ValueError("a rate limiter is one controller's: pass it to with_options")
+        super().__init__()
         self.seams = seams
         self.controller_options = controller_options
         self.registry = registry = new_registry() if registry is None else registry
@@ -121,6 +136,17 @@ class Manager:
             ) from error
         self.reconcile_metrics = ReconcileMetrics(registry)
         self.own_write_metrics = OwnWriteMetrics(registry)
+        if shards is not None and (namespaces or leader_election is not None):
+            raise ValueError("shards are for all namespaces, and without leader election: all replicas work")
+        self.replica: Replica | None = None
+        if shards is not None:
+            self.replica = Replica(
+                shards,
+                leases or leases_over(client),
+                registry,
+                drain_seconds=controller_options.shutdown_timeout_seconds,
+                seams=seams,
+            )
         work_stop, caches_stop = threading.Event(), threading.Event()
         self._first_reads = FirstReads(
             timeout_seconds=controller_options.cache_sync_timeout_seconds, clock=seams.clock
@@ -134,22 +160,22 @@ class Manager:
                 reachability=client.reachability,
                 stop_poll_seconds=math.inf,  # the lifetime stops each of them
                 hints=replace(informer_options.hints, nearest=client.until(caches_stop).discovery().nearest),
+                shards=None if self.replica is None else self.replica.sharding,
             ),
             fill=self._first_reads.before_read,
             seams=seams,
         )
+        if self.replica is not None:
+            self.replica.work.informers = self._caches.views
         registry.register(CacheState(self.informers, seams.clock))
         fenced = client.wrap(partial(NamespaceFence, has_left=self._caches.has_left))
-        self.client = fenced.until(work_stop, patience_seconds=PATIENCE_SECONDS).wrap(
-            partial(WriteFence, seconds_to_write=self.seconds_to_write)
-        )
+        fence = partial(WriteFence, seconds_to_write=lambda _path: self.seconds_to_write())
+        if self.replica is not None:
+            fence = partial(
+                WriteFence, seconds_to_write=self.replica.work.seconds_to_write, refusal=NOT_IN_OUR_SLOTS
+            )
+        self.client = fenced.until(work_stop, patience_seconds=PATIENCE_SECONDS).wrap(fence)
         self._recorders = Recorders(fenced, seams=seams)
-        self._lock = new_lock("Manager._lock", 3)
-        self._runnables: list[Runnable] = []
-        self._begun: set[str] = set()
-        self._access: list[Access] = [*self._caches.access()]
-        self._reconciled: list[type[Kind]] = []
-        self._ran = False
         self._lifetime = Lifetime(
             self._caches,
             self._recorders,
@@ -162,6 +188,10 @@ class Manager:
         self._services: ProcessServices | None = None
         if leader_election is not None:
             self.elect(leader_election)
+        self.declare(*self._caches.access())
+        if self.replica is not None:
+            self.declare(*self.replica.access())
+            self._lifetime.share = partial(self.replica.run, client.until(caches_stop))
 
     def __repr__(self) -> str:
         with self._lock:
@@ -176,6 +206,7 @@ class Manager:
         *,
         name: str,
         leader_election: str | LeaseTerms = "",
+        shards: Shards | None = None,
         metrics: str | None = None,
         health: str | None = None,
         namespaces: Sequence[str] | str | Selector = (),
@@ -189,7 +220,8 @@ class Manager:
         Args: config None = load_config(): the kubeconfig, or the pod's account. name is that of the program,
         for the server. leader_election is a Lease, `namespace/name`, in a pod also its name alone; "" = none.
         metrics and health are addresses such as `:8080`, where run serves `/metrics`, and `/healthz` and
-        `/readyz`; None = not at all; `served` has them. options are those of Manager.
+        `/readyz`; None = not at all; `served` has them. shards without a lease are named after the program.
+        options are those of Manager.
         Raises: ConfigError; ValueError for a lease without a namespace, or an invalid address; as Manager.
         """
         config = load_config() if config is None else config
@@ -199,9 +231,22 @@ class Manager:
             any_host=in_cluster_possible(os.environ, SERVICE_ACCOUNT),
         )
         services = ProcessServices(config, user_agent=name, pages=pages, registry=registry, seams=seams)
+        connections: LeaseConnections | None = None
+        if shards is not None:
+            shards = dataclasses.replace(shards, lease=shards.lease or name)
+            connections = LeaseConnections(
+                config, user_agent=f"{name} shards", metrics=services.client_metrics, seams=seams
+            )
+            options["leases"] = connections.leases(services.client.reachability)
         manager = cls(
-            services.client, namespaces=namespaces, registry=services.registry, seams=seams, **options
+            services.client,
+            namespaces=namespaces,
+            registry=services.registry,
+            shards=shards,
+            seams=seams,
+            **options,
         )
+        closing: list[Closing] = [] if connections is None else [connections]
         if leader_election:
             terms = lease_terms(leader_election) if isinstance(leader_election, str) else leader_election
             election = Election(
@@ -213,9 +258,8 @@ class Manager:
                 seams=seams,
             )
             election.elect(manager)
-            services.attach(manager, election)
-        else:
-            services.attach(manager)
+            closing.append(election)
+        services.attach(manager, *closing)
         manager._services = services
         return manager
 
@@ -262,45 +306,6 @@ class Manager:
         """Records Events of core/v1, in which equal messages are counted, in the name of a component."""
         return self._recorders.recorder(component)
 
-    def add(self, runnable: Runnable) -> None:
-        """
-        Add a runnable, before run.
-
-        Raises: as begin.
-        """
-        with self._lock:
-            self._accept_locked(runnable.name)
-            self._runnables.append(runnable)
-            self._begun.discard(runnable.name)
-
-    def begin(self, name: str) -> None:
-        """
-        A controller of that name is going to be added: run refuses to work without it.
-
-        Raises: RuntimeError after run has begun; ValueError when the name is taken or empty.
-        """
-        with self._lock:
-            self._accept_locked(name)
-            self._begun.add(name)
-
-    def _accept_locked(self, name: str) -> None:
-        if self._ran:
-            raise RuntimeError(f"controller {name} would never start: the manager runs already, or has ended")
-        if not name:
-            raise ValueError("a controller needs a name")
-        if any(known.name == name for known in self._runnables):
-            raise ValueError(f"controller with name {name} already exists")
-
-    def declare(self, *access: Access) -> None:
-        """Declare the access that a controller needs."""
-        with self._lock:
-            self._access += access
-
-    def declare_reconciled(self, kind: type[Kind]) -> None:
-        """Declare that a controller reconciles a kind, which may need a CRD."""
-        with self._lock:
-            self._reconciled.append(kind)
-
     def elect(
         self,
         config: LeaderElectionConfig,
@@ -328,22 +333,30 @@ class Manager:
             config, callbacks, metrics=metrics, seams=self.seams
         )
 
+    def admission(
+        self, informers: Sequence[MultiNamespaceInformer[Any]], **hooks: Any
+    ) -> Callable[[ObjectName], AbstractContextManager[None]]:
+        """
+        A block in which a worker may work on a name; with shards only on one of a slot that is held.
+
+        Args: informers are those that the controller watches; hooks are those of Admission.
+        Raises, once entered: as Admission.admitted.
+        """
+        if self.replica is None:
+            return admit_all
+        return Admission(self.replica.work, informers, **hooks).admitted
+
     # for the program
 
-    def access(self) -> tuple[Access, ...]:
-        """The declared access of all controllers, merged."""
-        with self._lock:
-            return merged(self._access)
+    def add(self, runnable: Runnable) -> None:
+        """
+        Add a runnable, before run.
 
-    def reconciled_kinds(self) -> tuple[type[Kind], ...]:
-        """The kinds that controllers reconcile, each once."""
-        with self._lock:
-            return tuple(dict.fromkeys(self._reconciled))
-
-    def runnables(self) -> dict[str, Runnable]:
-        """All runnables by name, in the order in which they were added."""
-        with self._lock:
-            return {runnable.name: runnable for runnable in self._runnables}
+        Raises: as begin; ShardingError for one that cannot be sharded.
+        """
+        if self.replica is not None:
+            self.replica.refuse(runnable)
+        super().add(runnable)
 
     def served(self) -> dict[str, str]:
         """The addresses of the pages `metrics` and `health` of from_config, once run has begun."""
@@ -359,7 +372,7 @@ class Manager:
         return self._caches.informers()
 
     def seconds_to_write(self) -> float:
-        """For how long no other process can be leading; infinity without election."""
+        """For how long no other process can be leading; infinity without election, as with shards."""
         return math.inf if self.elector is None else self.elector.candidacy.seconds_to_write()
 
     def liveness_checks(self) -> Mapping[str, Check]:
@@ -367,7 +380,7 @@ class Manager:
         checks: dict[str, Check] = {"ping": lambda: None, "workers": self._workers_check}
         if self.elector is not None:
             checks["leader-election"] = self.elector.candidacy.check
-        return checks
+        return checks if self.replica is None else {**checks, **self.replica.liveness_checks()}
 
     def readiness_checks(self) -> Mapping[str, Check]:
         """`/readyz`: the caches are filled and fresh, the workers alive, and no stop is set."""
@@ -380,7 +393,7 @@ class Manager:
         if self.elector is not None:
             candidacy = self.elector.candidacy
             checks["leader"] = lambda: candidacy.statistics().state()
-        return checks
+        return checks if self.replica is None else {**checks, **self.replica.readiness_checks()}
 
     # start and stop
 
@@ -397,7 +410,9 @@ class Manager:
         and 6 s for the lease, caches and Events, at most.
         """
         with self._services or nullcontext():
-            self._lifetime.run(self._prepare(stop), stop)
+            runnables = self._complete(watches=bool(self.informers()))
+            self._first_reads.begin(stop)
+            self._lifetime.run(runnables, stop)
 
     def run_until_signalled(self) -> None:
         """
@@ -412,25 +427,3 @@ class Manager:
 
         with SignalHandler(stop, on_stop=say):
             self.run(stop)
-
-    def _prepare(self, stop: threading.Event) -> list[Runnable]:
-        """Refuse further runnables. Returns: those that there are."""
-        with self._lock:
-            if self._ran:
-                raise RuntimeError("a manager runs once: make another one, on a registry of its own")
-            if self._begun:
-                names = ", ".join(sorted(self._begun))
-                raise RuntimeError(f"begun and never completed: {names}: call complete(reconcile)")
-            if not self._runnables and not self.informers():
-                raise RuntimeError("the manager has nothing to run: add a controller, with controller_for")
-            self._ran = True
-            self._first_reads.begin(stop)
-            return list(self._runnables)
-
-    # checks
-
-    def _workers_check(self) -> str | None:
-        with self._lock:
-            checks = [getattr(runnable, "workers_check", None) for runnable in self._runnables]
-        reasons = [reason for check in checks if check is not None and (reason := check())]
-        return "; ".join(reasons) or None

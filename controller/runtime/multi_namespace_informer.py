@@ -2,7 +2,7 @@
 The informers of one kind, seen as one: of all namespaces, or of each of several.
 
 A server can watch one namespace or all. A controller of several namespaces has an informer in each. With a
-selector of namespaces they come and go.
+selector of namespaces they come and go. With shards so do the objects of one informer, slot by slot.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ from handloop.apis.meta import Kind
 from handloop.informers.handlers import ResourceEventHandler
 from handloop.informers.indexer import Indexers
 from handloop.informers.informer_statistics import ReflectorStatistics
-from handloop.informers.keys import DeletedFinalStateUnknown, ObjectName
+from handloop.informers.keys import DeletedFinalStateUnknown, ObjectName, final_state
 from handloop.informers.lister import Cache, Lister, MergedCache, NamespaceNotWatched
 from handloop.informers.quarantine import UndecodableCallback
 from handloop.informers.selection import EVERYTHING, Selection
+from handloop.informers.shards import ShardScope
 from handloop.informers.shared_informer import SharedIndexInformer
 from handloop.seams.locks import new_lock
 
@@ -53,11 +54,13 @@ class _Gate(Generic[T]):
     """
     A handler of one namespace, until it leaves. Implements handloop.informers.handlers.ResourceEventHandler.
 
-    A call that is under way then may read what is watched no longer.
+    With shards, a handler of the objects in the slots that are held when it is called. A call that is under
+    way when a namespace or slot leaves may read what is watched no longer.
     """
 
-    def __init__(self, handler: ResourceEventHandler[T]) -> None:
+    def __init__(self, handler: ResourceEventHandler[T], scope: ShardScope | None = None) -> None:
         self._handler = handler
+        self._scope = scope
         self.has_left = False
 
     def on_add(self, obj: T, is_in_initial_list: bool) -> None:  # noqa: FBT001 - client-go's signature
@@ -70,23 +73,34 @@ class _Gate(Generic[T]):
         self._call(self._handler.on_delete, obj)
 
     def _call(self, function: Callable[..., None], *event: Any) -> None:
-        if self.has_left:
+        if self._is_shut(event[0]):
             return
         try:
             function(*event)
         except NamespaceNotWatched:
-            if not self.has_left:
+            if not self._is_shut(event[0]):
                 raise
+
+    def _is_shut(self, obj: T | DeletedFinalStateUnknown[T]) -> bool:
+        state = final_state(obj)
+        if self._scope is None or state is None:
+            return self.has_left
+        return not _is_held(self._scope, state)
 
 
 class _Registration(Generic[T]):
     """A handler of all parts, also of those that come later."""
 
     def __init__(
-        self, handler: ResourceEventHandler[T], resync_seconds: float | None, *, changing: bool
+        self,
+        handler: ResourceEventHandler[T],
+        resync_seconds: float | None,
+        *,
+        changing: bool,
+        scope: ShardScope | None,
     ) -> None:
-        """Args: changing = namespaces come and go."""
-        self._handler = handler
+        """Args: changing = namespaces come and go; scope = the slots of which objects do, None = all stay."""
+        self._handler = handler if scope is None else _Gate(handler, scope)
         self._resync_seconds = resync_seconds
         self._changing = changing
         self._gates: dict[str, _Gate[T]] = {}
@@ -123,7 +137,7 @@ class MultiNamespaceInformer(Lister[T]):
 
     Their factories start and stop them. A namespace that leaves is no deletion: no handler is called, reads
     of it raise NamespaceNotWatched, and `has_left` is True for it.
-    Fields: kind; indexer, their stores, to read.
+    Fields: kind; indexer, their stores, to read; scope, how the objects are restricted to slots, None = not.
     State: _parts, a mapping that is replaced; under _lock (6) what parts that come later get: _indexers,
     _callbacks and _registrations, and _on_left. Threads: any.
     """
@@ -142,6 +156,8 @@ class MultiNamespaceInformer(Lister[T]):
         get, list and by_index while the stores are not filled.
         """
         self.kind = kind
+        self.scope = scope = next((part.scope for part in parts.values()), None)
+        self._by_namespace = scope.held.namespaces if scope is not None and scope.by == "namespace" else None
         self._fill = fill
         self._changing = changing
         self.has_ended = False
@@ -207,7 +223,7 @@ class MultiNamespaceInformer(Lister[T]):
 
     def watches(self, namespace: str) -> bool:
         """Whether the stores know of a namespace."""
-        return self._part(namespace) is not None
+        return self._part(namespace) is not None and self._slot_version(namespace) is not None
 
     def _replace_parts_locked(self, parts: dict[str, SharedIndexInformer[T]]) -> None:
         self._parts = parts
@@ -220,7 +236,7 @@ class MultiNamespaceInformer(Lister[T]):
 
     def has_synced(self, namespace: str = "") -> bool:
         """Whether every first list that troubles waits for is completely in its store."""
-        return self._is_known() and all(part.has_synced() for part in self._awaited(namespace))
+        return self._is_known() and not self._unfilled(namespace)
 
     def add_indexers(self, indexers: Indexers[T]) -> None:
         """
@@ -245,7 +261,8 @@ class MultiNamespaceInformer(Lister[T]):
         self, handler: ResourceEventHandler[T], *, resync_seconds: float | None = None
     ) -> Synced:
         """Call handler for every change, on one thread per namespace."""
-        registration = _Registration(handler, resync_seconds, changing=self._changing is not None)
+        changing = self._changing is not None
+        registration = _Registration(handler, resync_seconds, changing=changing, scope=self.scope)
         with self._lock:
             for namespace, part in self._parts.items():
                 registration.join(namespace, part)
@@ -270,9 +287,12 @@ class MultiNamespaceInformer(Lister[T]):
         return self.indexer
 
     def get_by_key(self, key: str) -> T | None:
-        """The cached object with that store key; None also in a namespace that is not watched."""
+        """The cached object with that store key; None also in a namespace or slot that is not watched."""
         part = self._part(key.rpartition("/")[0])
-        return None if part is None else part.indexer.get_by_key(key)
+        found = None if part is None else part.indexer.get_by_key(key)
+        if self.scope is not None and found is not None and not _is_held(self.scope, found):
+            return None
+        return found
 
     def has_seen(self, namespace: str, resource_version: str) -> bool:
         """Whether the store has all changes of a namespace up to a version; True if it is not watched."""
@@ -311,7 +331,7 @@ class MultiNamespaceInformer(Lister[T]):
 
     def is_failing(self, namespace: str = "") -> bool:
         """Whether a first list that troubles waits for has failed, and is tried again."""
-        return any(failing(part) for part in self._awaited(namespace) if not part.has_synced())
+        return any(failing(part) for part in self._unfilled(namespace))
 
     def troubles(self, namespace: str = "") -> list[str]:
         """
@@ -323,7 +343,31 @@ class MultiNamespaceInformer(Lister[T]):
         if self._changing is not None and not self._changing.known():
             plural = self.kind.resource.group_resource
             return [f"{plural}: it is not known yet which namespaces have {self._changing.text}"]
-        return [_trouble(part) for part in self._awaited(namespace) if not part.has_synced()]
+        return [_trouble(part) for part in self._unfilled(namespace)]
+
+    def has_slots(self, version: int) -> bool:
+        """Whether stores and handlers have had all objects of the slots as of a version of HeldSlots."""
+        return self.scope is None or all(part.has_slots(version) for part in self.informers)
+
+    def slot_troubles(self, version: int) -> list[str]:
+        """Why has_slots is not True yet, in words; the last error, where a list fails."""
+        if self.scope is None:
+            return []
+        return [_trouble(part) for part in self.informers if not part.has_slots(version)]
+
+    def _slot_version(self, namespace: str) -> int | None:
+        """Since which version the slot of a namespace is held; 0 = there are no slots; None = it is not."""
+        if self._by_namespace is None or self.scope is None or not namespace:
+            return 0
+        return self.scope.held.now.since.get(self._by_namespace.slot_of(namespace))
+
+    def _unfilled(self, namespace: str) -> list[SharedIndexInformer[T]]:
+        """The awaited parts that lack their first list, or that of the namespace's slot."""
+        awaited = self._awaited(namespace)
+        version = self._slot_version(namespace)
+        if not version:
+            return [part for part in awaited if not part.has_synced()]
+        return [part for part in awaited if not (part.has_synced() and part.has_slots(version))]
 
     def _is_known(self) -> bool:
         return self._changing is None or self._changing.known()
@@ -335,6 +379,11 @@ class MultiNamespaceInformer(Lister[T]):
         if namespace in parts:
             return [parts[namespace]]
         return [part for part in parts.values() if part.has_synced() or not failing(part)]
+
+
+def _is_held(scope: ShardScope, obj: Kind) -> bool:
+    metadata = obj.metadata
+    return scope.holds(metadata.namespace, metadata.uid, metadata.labels)
 
 
 def failing(informer: SharedIndexInformer[Any]) -> ReflectorStatistics | None:

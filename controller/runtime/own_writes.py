@@ -221,6 +221,16 @@ class OwnWrites:
         for waiting in names:
             self._wake(waiting)
 
+    def keep(self, ours: Callable[[ObjectName], bool]) -> None:
+        """Forget the writes for all names that are not ours: no cache is compared with them any more."""
+        with self._lock:
+            names = tuple(self._floors)
+        for name in names:
+            if not ours(name):
+                with self._lock:
+                    self._forget_targets_locked(name, self._floors.pop(name, {}))
+                    self._parked_at.pop(name, None)
+
     def _watch(self, name: ObjectName) -> dict[_Target, _Floor]:
         """From here on, watch events of the written objects wake the name."""
         with self._lock:
@@ -318,7 +328,7 @@ class OwnWrites:
 
     def _forget_targets_locked(self, name: ObjectName, targets: Iterable[_Target]) -> None:
         for target in targets:
-            names = self._waiting[target]
+            names = self._waiting.get(target, set())
             names.discard(name)
             if not names:
-                del self._waiting[target]
+                self._waiting.pop(target, None)

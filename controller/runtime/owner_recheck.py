@@ -100,6 +100,15 @@ class OwnerRecheck(Generic[T]):
             self._suspect(name)
             raise
 
+    def keep(self, ours: Callable[[ObjectName], bool]) -> None:
+        """Forget the owners that are not ours."""
+        with self._lock:
+            names = tuple(self._suspects)
+        foreign = [name for name in names if not ours(name)]
+        with self._lock:
+            for name in foreign:
+                self._suspects.pop(name, None)
+
     def _suspect(self, name: ObjectName) -> None:
         with self._lock:
             self._suspects[name] = None

@@ -7,7 +7,7 @@ name with a requeue_after comes back then, and a name that failed for good waits
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final, NamedTuple
 
 from handloop.informers.keys import ObjectName
@@ -91,6 +91,17 @@ class Causes:
         with self._lock:
             _, scheduled = self._scheduled.get(name, (None, None))
             return name in self._pending or (scheduled is not None and scheduled.subject != "requeue")
+
+    def names(self) -> set[ObjectName]:
+        """All names that wait or are scheduled."""
+        with self._lock:
+            return {*self._pending, *self._scheduled}
+
+    def drop(self, name: ObjectName) -> None:
+        """Forget a name; while it is in the queue, its worker finds nothing to do."""
+        with self._lock:
+            for each in (self._pending, self._more, self._scheduled):
+                each.pop(name, None)
 
     def take(self, name: ObjectName, now: float) -> Taken:
         """
@@ -221,6 +232,19 @@ class ReconcileQueue:
         if TRACE.on:
             self._tell_failure(name, None)
         self._set_given_up(name, given_up=True)
+
+    def drop(self, name: ObjectName) -> None:
+        """Another replica has the name: forget it and its failures."""
+        self._causes.drop(name)
+        self.settle(name)
+
+    def keep(self, ours: Callable[[ObjectName], bool]) -> None:
+        """Drop all names that wait, are scheduled or failed for good, and are not ours."""
+        with self._lock:
+            given_up = tuple(self._given_up)
+        for name in (*given_up, *self._causes.names()):
+            if not ours(name):
+                self.drop(name)
 
     def done(self, name: ObjectName) -> None:
         """Give a name back; if it was added meanwhile, it waits again."""

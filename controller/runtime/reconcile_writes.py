@@ -78,6 +78,11 @@ class ReconcileWrites:
         if (seconds := self.own_writes.seconds_to_wait(name)) > 0:
             raise CacheBehindError(seconds)
 
+    def keep(self, ours: Callable[[ObjectName], bool]) -> None:
+        """Forget what was written for all names that are not ours: their slot has left."""
+        self.own_writes.keep(ours)
+        self._hot_loops.keep(ours)
+
     def telling(self, client: Client) -> Client:
         """The same client, whose writes are those of the name that the writing thread works on."""
         return client.telling(self._accepted_here)

@@ -142,7 +142,7 @@ class ReferredObjects(Generic[T]):
             update_func=lambda _old, new: look(object_name(new)),
             delete_func=lambda obj: look(deletion_handling_object_to_name(obj)),
         )
-        self._owners.on_left(self._forget_namespace)
+        self._owners.on_left(lambda _namespace: self.keep_cached())
         self._registration = self._owners.add_event_handler(handler)
 
     def troubles(self) -> list[str]:
@@ -267,12 +267,13 @@ class ReferredObjects(Generic[T]):
             self._in.pop(namespace, None)
         return _Change(ended, frozenset(names) if together != was_together else frozenset())
 
-    def _forget_namespace(self, namespace: str) -> None:
-        """It is watched no longer: its objects count as unknown, and refer to nothing."""
+    def keep_cached(self) -> None:
+        """End the watches for owners that the cache lacks: their namespace or slot is watched no longer."""
         with self._lock:
-            owners = [owner for owner in self._of if owner.namespace == namespace]
+            owners = list(self._of)
         for owner in owners:
-            self._look_at(owner)
+            if self._owners.get_by_key(str(owner)) is None:
+                self._look_at(owner)
 
     def _read_locked(self, owner: ObjectName, before: frozenset[ObjectName]) -> frozenset[ObjectName]:
         obj = self._owners.get_by_key(str(owner))

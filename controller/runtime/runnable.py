@@ -19,8 +19,10 @@ class Runnable(Protocol):
     """
     Something with a life of its own.
 
-    Two more members are optional. `needs_leader_election`: run it only while we lead; True when it is
-    missing. `workers_check`: a health check for its threads, as in serving/health.py.
+    Three more members are optional. `needs_leader_election`: run it only while we lead; True when it is
+    missing. `shards_by`: it works on the slots that the process holds, if they are split by one of these, and
+    so runs in each replica; () when it is missing. `workers_check`: a health check for its threads, as in
+    serving/health.py.
     """
 
     @property

@@ -11,13 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
 
-from handloop.apis.coordination_v1 import Lease
 from handloop.client.auth.in_cluster import SERVICE_ACCOUNT, in_cluster_namespace
 from handloop.client.config import ClientConfig
 from handloop.client.request_reports import NO_METRICS, RequestMetrics
-from handloop.client.resource_client import Client, ResourceClient
-from handloop.client.rest_client import Reachability
-from handloop.client.transport import HTTPTransport, Transport
+from handloop.client.resource_client import Client
+from handloop.client.transport import Transport
 from handloop.controller.runtime.election.candidacy import ElectionStatistics
 from handloop.controller.runtime.election.config import LeaderElectionConfig
 from handloop.controller.runtime.election.durations import (
@@ -26,6 +24,7 @@ from handloop.controller.runtime.election.durations import (
     RETRY_PERIOD_SECONDS,
 )
 from handloop.controller.runtime.election.leader_election import LeadershipLost
+from handloop.controller.runtime.election.lease_connections import LeaseConnections
 from handloop.controller.runtime.election.lease_lock import LeaseLock
 from handloop.controller.runtime.events.recorder import EventRecorder
 from handloop.seams.seams import REAL_SEAMS, Seams
@@ -126,51 +125,35 @@ class Election:
         """
         self._terms = terms
         self._component = component
-        self._user_agent = user_agent
         self._on_waiting = on_waiting
         self._on_lost = on_lost
         self._end_process = end_process
-        self._metrics = metrics
         self._seams = seams
         self._over = threading.Event()
-        self._drop_managed_fields = not config.disable_compression
-        self._connections: HTTPTransport | None = None
-        if transport is None:
-            transport = self._connections = HTTPTransport(config, metrics=metrics, seams=seams)
-        self._transport = transport
+        self._connections = LeaseConnections(
+            config,
+            user_agent=f"{user_agent} leader-election",
+            metrics=metrics,
+            transport=transport,
+            seams=seams,
+        )
 
     def close(self) -> None:
         """Say that the work has ended in order, and give the connections back."""
         self._over.set()
-        if self._connections is not None:
-            self._connections.close()
+        self._connections.close()
 
     def elect(self, manager: Electing) -> None:
         """Let manager work only while it leads. Raises: ValueError for durations that make no sense."""
         terms = self._terms
         lock = LeaseLock(
-            self._leases(manager.client.reachability),
+            self._connections.leases(manager.client.reachability),
             namespace=terms.namespace,
             name=terms.name,
             identity=new_identity(),
             recorder=manager.recorder(self._component),
         )
         manager.elect(terms.config(lock), on_waiting=self._on_waiting, on_lost=self._lost)
-
-    def _leases(self, reachability: Reachability) -> ResourceClient[Lease]:
-        # a stopped client neither repeats nor waits: the elector does both, in its own rhythm
-        stopped = threading.Event()
-        stopped.set()
-        client = Client(
-            self._transport,
-            metrics=self._metrics,
-            user_agent=f"{self._user_agent} leader-election",
-            seams=self._seams,
-            stop=stopped,
-            reachability=reachability,
-            drop_managed_fields=self._drop_managed_fields,
-        )
-        return client.resource(Lease)
 
     def _lost(self, lost: LeadershipLost) -> None:
         """Tell, and end in time even if a request hangs or the log blocks. The elector's thread."""

@@ -1,5 +1,5 @@
 """
-A fence before the transport: a process that does not lead writes nothing.
+A fence before the transport: a process that does not lead, or does not hold the slot, writes nothing.
 
 A lost lease stops the workers, but a worker that was suspended, or is in the middle of a sync, would go on
 with its next write. So each write is checked here, before it leaves. A write that is held up behind the fence
@@ -30,16 +30,26 @@ class WriteFence(ForwardingTransport):
     a slow answer to a write that left in time is waited for.
     """
 
-    def __init__(self, transport: Transport, seconds_to_write: Callable[[], float]) -> None:
-        """Args: seconds_to_write is called for every write; 0 = do not send it, infinity = no limit."""
+    def __init__(
+        self,
+        transport: Transport,
+        seconds_to_write: Callable[[str], float],
+        *,
+        refusal: str = "not the leader: nothing was sent",
+    ) -> None:
+        """
+        Args: seconds_to_write is called with the path of every write; 0 = do not send it, infinity = no
+        limit. refusal is the text of the error.
+        """
         super().__init__(transport)
         self._seconds_to_write = seconds_to_write
+        self._refusal = refusal
 
     def _before_request(self, method: str, path: str, send_seconds: float) -> float:
         if method in _READS or _HARMLESS.fullmatch(path):
             return send_seconds
-        send_seconds = min(send_seconds, self._seconds_to_write())
+        send_seconds = min(send_seconds, self._seconds_to_write(path))
         if send_seconds <= 0:
             request = f"{method} {path}"
-            raise Cancelled("not the leader: nothing was sent", host=self.host, request=request)
+            raise Cancelled(self._refusal, host=self.host, request=request)
         return send_seconds

@@ -51,11 +51,11 @@ def owner_access(resource: Resource) -> Access:
     return Access(resource=resource, subresource="finalizers", verbs=("update",))
 
 
-FOLLOWING_NAMESPACES: Final = Access(
-    resource=Resource("", "v1", "namespaces", "Namespace", namespaced=False, singular="namespace"),
-    verbs=("list", "watch"),
-)
+_NAMESPACES: Final = Resource("", "v1", "namespaces", "Namespace", namespaced=False, singular="namespace")
+FOLLOWING_NAMESPACES: Final = Access(resource=_NAMESPACES, verbs=("list", "watch"))
 """What a program needs whose namespaces are those with a label."""
+LISTING_NAMESPACES: Final = Access(resource=_NAMESPACES, verbs=("list",))
+"""What a program needs that is sharded by namespace. Without it, its watches tell it the namespaces."""
 
 
 def merged(access: Iterable[Access]) -> tuple[Access, ...]:

@@ -120,6 +120,27 @@ def test_the_log_shows_what_was_started(cluster: SandboxCluster) -> None:
         text.wait_for('controllers="foo" namespaces="all" workers=2 resync="30s"')
 
 
+def test_replicas_share_slots_over_connections_of_their_own(cluster: SandboxCluster) -> None:
+    """The Leases' requests bear a name of their own; at the end each slot is given up."""
+    argv = ("--shards=4", "--leader-elect-resource-namespace=default", "-v=7")
+    with running(options_for(cluster, *NO_SERVERS, *argv)) as text:
+        text.wait_for("4 slots by namespace, shared by leases default/handloop-*")
+        text.wait_for('"Slots taken" .* have="4 of 4"')
+    assert '"Slots given up"' in text.text()
+    sent = [line for line in text.text().splitlines() if "Request headers" in line and "/leases" in line]
+    assert sent
+    assert all(" shards" in line for line in sent)
+
+
+def test_e17_for_controllers_that_cannot_be_sharded_so(cluster: SandboxCluster) -> None:
+    """Exit code 3, before anything is reconciled."""
+    argv = ("--shards=4", "--shards-by=uid", "--leader-elect-resource-namespace=default")
+    text = WatchedText()
+    assert run(options_for(cluster, *NO_SERVERS, *argv), threading.Event(), text) == 3
+    assert "foo cannot be sharded by uid" in text.text()
+    assert "E17" in text.text()
+
+
 def test_the_checks_can_be_turned_off(cluster: SandboxCluster) -> None:
     """--preflight=off asks for nothing and prints that; the user is the kubeconfig's."""
     with running(options_for(cluster, *NO_SERVERS, "--preflight=off")) as text:

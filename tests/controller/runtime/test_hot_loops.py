@@ -233,6 +233,17 @@ def test_what_others_write_beside_us_is_no_rivalry(logs: list[Any]) -> None:
     assert [(entry["fields"], entry["managers"]) for entry in logs] == [("data.a", "us")]
 
 
+def test_a_pace_of_another_replicas_name_is_forgotten() -> None:
+    """When its slot comes back, it begins anew."""
+    loop = Loop()
+    loop.write(HOT_WRITES)
+    assert loop.wait() > 0
+    loop.loops.keep(lambda _name: True)
+    assert loop.wait() > 0
+    loop.loops.keep(lambda _name: False)
+    assert loop.wait() == 0
+
+
 def _apply(value: Callable[[], str], foo: Foo, context: Context) -> None:
     metadata = ObjectMeta(name=foo.metadata.name, namespace=foo.metadata.namespace)
     context.apply(ConfigMap(metadata=metadata, data=FrozenMap({"a": value()})))

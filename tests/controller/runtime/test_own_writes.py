@@ -476,3 +476,15 @@ def test_a_deletion_after_a_creation_in_the_selection_waits_for_both(floors: Flo
     assert floors.wait() > 0
     floors.mirror.seen = 10
     assert floors.wait() == 0
+
+
+def test_writes_for_names_of_another_replica_are_forgotten(floors: Floors) -> None:
+    """When the slot comes back, no version of before is waited for; a name that stays waits on."""
+    floors.wrote(deployment("child", 10))
+    floors.wrote(deployment("child", 10), OTHER)
+    assert floors.wait() > 0
+    assert floors.wait(OTHER) > 0
+    floors.writes.keep(lambda name: name == OTHER)
+    assert floors.wait() == 0
+    floors.happens()
+    assert floors.woken == [OTHER]

@@ -167,3 +167,14 @@ def test_a_child_that_disappears_during_the_read_counts() -> None:
     assert owners.reads() == 1
     owners.api.refuse_read = lambda _target: None
     assert [owners.reads() for _ in range(2)] == [1, 0]
+
+
+def test_owners_of_another_replica_are_not_asked_about() -> None:
+    """Even if a child disappeared before their slot left; one that stays is asked about."""
+    owners = Owners()
+    owners.lose()
+    owners.recheck.keep(lambda _name: True)
+    assert owners.reads() == 1
+    owners.lose()
+    owners.recheck.keep(lambda _name: False)
+    assert owners.reads() == 0

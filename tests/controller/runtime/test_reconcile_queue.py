@@ -13,6 +13,7 @@ from handloop.controller.runtime.reconcile_queue import (
     ReconcileQueue,
     default_rate_limiter,
 )
+from handloop.informers.keys import ObjectName
 from handloop.seams.seams import Seams
 from handloop.testing.fake_clock import FakeClock
 from handloop.workqueue.priority_queue import LOW_PRIORITY
@@ -274,3 +275,23 @@ def test_causes_that_fall_together_are_all_passed_on() -> None:
     causes.schedule(NAME, 10, LATER)
     causes.add(NAME, (UPDATED,))
     assert causes.take(NAME, 11).causes == (UPDATED, LATER)
+
+
+def test_names_of_another_replica_are_dropped_with_their_back_off_and_plans() -> None:
+    """When they come back they are as new; a name that stays keeps both."""
+    clock = FakeClock()
+    queue = ReconcileQueue("q", seams=Seams(clock=clock, spawn=no_thread))
+    foreign, ours = ObjectName("left", "a"), ObjectName("stays", "a")
+    for name in (foreign, ours):
+        queue.add(name, Cause("Foo", "added"))
+        assert queue.take(queue.get())
+        queue.retry(name, "Boom")
+        queue.done(name)
+    queue.keep(lambda name: name.namespace == "stays")
+    assert (queue.num_requeues(foreign), queue.num_requeues(ours)) == (0, 1)
+    assert (queue.has_work(foreign), queue.has_work(ours)) == (False, True)
+    pass_time(queue, clock, 1)
+    assert {name: bool(queue.take(name)) for name in (queue.get(), queue.get())} == {
+        foreign: False,
+        ours: True,
+    }

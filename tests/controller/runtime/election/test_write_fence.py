@@ -22,7 +22,7 @@ FOO = "/apis/samplecontroller.k8s.io/v1alpha1/namespaces/default/foos/a/status"
 def fence(*, leading: bool) -> tuple[WriteFence, ScriptedTransport]:
     """A fence, and the transport behind it."""
     transport = ScriptedTransport([answer()], [ScriptedStream()])
-    return WriteFence(transport, lambda: 7.5 if leading else 0.0), transport
+    return WriteFence(transport, lambda _path: 7.5 if leading else 0.0), transport
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
@@ -73,7 +73,7 @@ def test_what_is_held_up_behind_the_fence_does_not_leave_late(
         if warm:
             transport.request("GET", "/")
         renewed_at = clock.now()
-        opened = WriteFence(transport, lambda: renewed_at + 10.0 - clock.now())
+        opened = WriteFence(transport, lambda _path: renewed_at + 10.0 - clock.now())
         if arrives:
             opened.request("PUT", FOO, body=b"{}")
         else:

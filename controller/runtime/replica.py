@@ -1,0 +1,139 @@
+"""
+One of several replicas that share the work by slots: what is restricted to its slots, and by whom.
+
+    ShardCoordinator --serve(slot)--> SlotWork --holds--> HeldSlots --> informers, fence, admissions
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from typing import Final
+
+from prometheus_client import CollectorRegistry
+
+from handloop.apis.coordination_v1 import Lease
+from handloop.apis.partial_metadata import metadata_of
+from handloop.client.errors import ClientError
+from handloop.client.resource_client import Client, ResourceClient
+from handloop.controller.runtime.caches import Namespace
+from handloop.controller.runtime.election.election import new_identity
+from handloop.controller.runtime.rbac.access import LISTING_NAMESPACES, Access
+from handloop.controller.runtime.runnable import Runnable, needs_leader_election
+from handloop.controller.runtime.serving.health import Check, Well
+from handloop.controller.runtime.sharded_kinds import ShardedKinds, ShardingError
+from handloop.controller.runtime.sharding.coordinator import ShardCoordinator
+from handloop.controller.runtime.sharding.shard_access import shards_access
+from handloop.controller.runtime.sharding.shard_metrics import ShardMetrics
+from handloop.controller.runtime.sharding.shards import Shards
+from handloop.controller.runtime.slot_work import SlotWork
+from handloop.informers.shards import SLOT_LABEL, HeldSlots, Sharding, ShardScope
+from handloop.seams.logs import get_logger
+from handloop.seams.seams import REAL_SEAMS, Seams
+
+log = get_logger("shards")
+
+_LIST_SECONDS: Final = 5.0
+
+
+class Replica:
+    """
+    The part of this process in the work of all replicas.
+
+    Fields: shards; held, its slots; work, which serves them; kinds, by UID how each is sharded, else None;
+    coordinator.
+    Threads: those of ShardCoordinator and SlotWork; any asks.
+    """
+
+    def __init__(
+        self,
+        shards: Shards,
+        leases: ResourceClient[Lease],
+        registry: CollectorRegistry,
+        *,
+        drain_seconds: float,
+        seams: Seams = REAL_SEAMS,
+    ) -> None:
+        """Args: leases as ShardCoordinator; registry for its metrics; drain_seconds as SlotWork."""
+        self.shards = shards
+        self.held = HeldSlots(shards.count)
+        self.kinds = ShardedKinds(self.held) if shards.by == "uid" else None
+        self.work = SlotWork(
+            self.held,
+            by_namespace=self.kinds is None,
+            seconds_of=self._seconds_of,
+            drain_seconds=drain_seconds,
+            seams=seams,
+        )
+        self._terms = shards.terms(shards.lease)
+        self.coordinator = ShardCoordinator(
+            shards,
+            self._terms,
+            leases,
+            identity=new_identity(),
+            serve=self.work.serve,
+            on_lost=self.work.lost,
+            metrics=ShardMetrics(registry),
+            seams=seams,
+        )
+
+    def _seconds_of(self, slot: int) -> float:
+        return self.coordinator.seconds_to_write(slot)
+
+    @property
+    def sharding(self) -> Sharding:
+        """How the informers restrict themselves."""
+        return self.kinds or ShardScope(self.held, "namespace")
+
+    @property
+    def by_uid(self) -> ShardScope:
+        """The slots of UIDs."""
+        return ShardScope(self.held, "uid")
+
+    def refuse(self, runnable: Runnable) -> None:
+        """Raises: ShardingError for a runnable that can neither be sharded nor run in each replica."""
+        by = getattr(runnable, "shards_by", ())
+        if not needs_leader_election(runnable) or self.shards.by in by:
+            return
+        otherwise = (
+            "run it with leader election, or say needs_leader_election = False if each replica may run it"
+        )
+        fix = f'use Shards(..., by="{by[0]}")' if by else otherwise
+        raise ShardingError(f"{runnable.name} cannot be sharded by {self.shards.by}: {fix}")
+
+    def access(self) -> tuple[Access, ...]:
+        """What sharing the work needs."""
+        return (*shards_access(self._terms.namespace), *(() if self.kinds else (LISTING_NAMESPACES,)))
+
+    def slot_labels(self) -> Mapping[str, str]:
+        """The labels of children of the object that this thread reconciles; none by namespace."""
+        tenure = self.work.works_in.get()
+        return {} if self.kinds is None or tenure is None else {SLOT_LABEL: str(tenure.slot)}
+
+    def run(self, client: Client, stop: threading.Event) -> None:
+        """
+        Take part until stop is set and all slots are given up.
+
+        Args: client lists Namespaces, once: those of other replicas are left out from the first list on.
+        Raises, blocks: as ShardCoordinator.run.
+        """
+        if self.kinds is None:
+            try:
+                found = client.resource(metadata_of(Namespace)).within(_LIST_SECONDS).list().items
+                self.held.namespaces.learn(each.metadata.name for each in found)
+            except ClientError as error:
+                log.info("Namespaces cannot be listed: they are learned from what arrives", err=str(error))
+        self.coordinator.run(stop)
+
+    def liveness_checks(self) -> Mapping[str, Check]:
+        """No slot is worked on beyond the time of its Lease."""
+        return {"shards": self.coordinator.check}
+
+    def readiness_checks(self) -> Mapping[str, Check]:
+        """Always well: a replica without slots is ready for those of others."""
+
+        def check() -> Well:
+            seen = self.coordinator.statistics()
+            return Well(f"{len(seen.held)} of {seen.count} slots, {len(seen.members)} replicas")
+
+        return {"shards": check}

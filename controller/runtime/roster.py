@@ -1,0 +1,99 @@
+"""What a process is set up with before it runs: its runnables, and what they need of the cluster."""
+
+from __future__ import annotations
+
+from handloop.apis.meta import Kind
+from handloop.controller.runtime.rbac.access import Access, merged
+from handloop.controller.runtime.runnable import Runnable
+from handloop.seams.locks import new_lock
+
+
+class Roster:
+    """
+    The runnables of one manager, complete before it runs.
+
+    State, under _lock: _runnables, _access and _reconciled; _begun, the names that are still to be added;
+    _ran, whether the manager runs, or has run. Threads: any.
+    """
+
+    def __init__(self) -> None:
+        """Begin without any."""
+        self._lock = new_lock("Roster._lock", 3)
+        self._runnables: list[Runnable] = []
+        self._begun: set[str] = set()
+        self._access: list[Access] = []
+        self._reconciled: list[type[Kind]] = []
+        self._ran = False
+
+    def add(self, runnable: Runnable) -> None:
+        """
+        Add a runnable, before run.
+
+        Raises: as begin.
+        """
+        with self._lock:
+            self._accept_locked(runnable.name)
+            self._runnables.append(runnable)
+            self._begun.discard(runnable.name)
+
+    def begin(self, name: str) -> None:
+        """
+        A controller of that name is going to be added: run refuses to work without it.
+
+        Raises: RuntimeError after run has begun; ValueError when the name is taken or empty.
+        """
+        with self._lock:
+            self._accept_locked(name)
+            self._begun.add(name)
+
+    def _accept_locked(self, name: str) -> None:
+        if self._ran:
+            raise RuntimeError(f"controller {name} would never start: the manager runs already, or has ended")
+        if not name:
+            raise ValueError("a controller needs a name")
+        if any(known.name == name for known in self._runnables):
+            raise ValueError(f"controller with name {name} already exists")
+
+    def declare(self, *access: Access) -> None:
+        """Declare the access that a controller needs."""
+        with self._lock:
+            self._access += access
+
+    def declare_reconciled(self, kind: type[Kind]) -> None:
+        """Declare that a controller reconciles a kind, which may need a CRD."""
+        with self._lock:
+            self._reconciled.append(kind)
+
+    def access(self) -> tuple[Access, ...]:
+        """The declared access of all controllers, merged."""
+        with self._lock:
+            return merged(self._access)
+
+    def reconciled_kinds(self) -> tuple[type[Kind], ...]:
+        """The kinds that controllers reconcile, each once."""
+        with self._lock:
+            return tuple(dict.fromkeys(self._reconciled))
+
+    def runnables(self) -> dict[str, Runnable]:
+        """All runnables by name, in the order in which they were added."""
+        with self._lock:
+            return {runnable.name: runnable for runnable in self._runnables}
+
+    def _complete(self, *, watches: bool) -> list[Runnable]:
+        """Refuse further runnables. Args: watches = there are informers to run. Returns: the runnables."""
+        with self._lock:
+            if self._ran:
+                raise RuntimeError("a manager runs once: make another one, on a registry of its own")
+            if self._begun:
+                names = ", ".join(sorted(self._begun))
+                raise RuntimeError(f"begun and never completed: {names}: call complete(reconcile)")
+            if not self._runnables and not watches:
+                raise RuntimeError("the manager has nothing to run: add a controller, with controller_for")
+            self._ran = True
+            return list(self._runnables)
+
+    def _workers_check(self) -> str | None:
+        with self._lock:
+            checks = [getattr(runnable, "workers_check", None) for runnable in self._runnables]
+        reasons = [reason for check in checks if check is not None and (reason := check())]
+        return "; ".join(reasons) or None
