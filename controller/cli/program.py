@@ -93,7 +93,10 @@ class Program:
             setup: [self.manager.informer_for(kind) for kind in setup.kinds if kind in watched]
             for setup in options.setups()
         }
-        self._mirrored = [(setup, informers) for setup, informers in mirrored.items() if informers]
+        # with shards another replica may have all objects
+        self._mirrored = [
+            (setup, informers) for setup, informers in mirrored.items() if informers and not options.shards
+        ]
 
     @property
     def controllers(self) -> Mapping[str, Runnable]:

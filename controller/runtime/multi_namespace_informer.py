@@ -363,11 +363,11 @@ class MultiNamespaceInformer(Lister[T]):
 
     def _unfilled(self, namespace: str) -> list[SharedIndexInformer[T]]:
         """The awaited parts that lack their first list, or that of the namespace's slot."""
-        awaited = self._awaited(namespace)
-        version = self._slot_version(namespace)
-        if not version:
-            return [part for part in awaited if not part.has_synced()]
-        return [part for part in awaited if not (part.has_synced() and part.has_slots(version))]
+        unfilled = [part for part in self._awaited(namespace) if not part.has_synced()]
+        if unfilled or self._by_namespace is None:  # every read of a lister asks
+            return unfilled
+        version = self._slot_version(namespace) or 0
+        return [part for part in self._awaited(namespace) if not part.has_slots(version)] if version else []
 
     def _is_known(self) -> bool:
         return self._changing is None or self._changing.known()

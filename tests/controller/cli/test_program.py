@@ -276,6 +276,16 @@ def test_nothing_is_reported_where_there_is_something_to_do() -> None:
     assert not [entry for entry in logs if entry.get("code") == "E15"]
 
 
+def test_a_replica_without_objects_reports_nothing() -> None:
+    """With shards another one may have them all."""
+    shared = replace(FOO, shards=4, leader_elect_resource_namespace="default")
+    world = World(shared, clock=FastClock(only_sleeps=True))
+    world.install()
+    with captured_logs() as logs, world.running():
+        until(lambda: not hinting(), "no hint any more", seconds=SECONDS)
+    assert not [entry for entry in logs if entry.get("code") == "E15"]
+
+
 def hinting() -> bool:
     """Whether the thread of E15 still waits."""
     return any(thread.name == "hint" for thread in threading.enumerate())
