@@ -19,7 +19,7 @@ from handloop.controller.cli.values import duration
 from soak.judge import Evidence, resources, verdicts
 from soak.page import drawing, page
 from soak.record import Record
-from soak.run import LOG, control_plane, soak
+from soak.run import LOG, NAMESPACE, control_plane, soak
 from soak.server_log import read
 from support.rigs.program import ROOT
 
@@ -33,7 +33,7 @@ def main() -> int:
     if not given.again:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
-        with control_plane(given.controlplane.resolve(), folder) as kubeconfig:
+        with control_plane(given.controlplane.resolve(), folder, NAMESPACE) as kubeconfig:
             done = soak(kubeconfig, folder, seconds=given.seconds, seed=given.seed)
         (folder / _RECORD).write_bytes(msgspec.json.encode(done))
     record = msgspec.json.decode((folder / _RECORD).read_bytes(), type=Record)

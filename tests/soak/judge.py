@@ -198,15 +198,19 @@ def the_lease_is_held(evidence: Evidence) -> Finding:
     wrong = [
         f"{one.agent} {one.verb} {one.resource} {one.name}: {why}"
         for one in evidence.taken
-        if (why := _without_lease(evidence.leases, one))
+        if (why := without_lease(evidence.leases, one))
     ]
     refused = sum(one.code == _CONFLICT for one in evidence.work)
     figure = f"{len(evidence.taken)} writes taken, {refused} refused with 409, {len(wrong)} without the lease"
     return Finding("I8 only the holder of the lease writes", figure, wrong)
 
 
-def _without_lease(leases: Sequence[Entry], write: Entry) -> str:
-    """Why a process must not have written by the server's time, "" = it held the lease."""
+def without_lease(leases: Sequence[Entry], write: Entry, *, seconds: float = LEASE_SECONDS) -> str:
+    """
+    Why a process must not have written by the server's time, "" = it held the lease.
+
+    Args: leases are the writes to the lease, in their order; seconds, how long it lasts.
+    """
     before = [one for one in leases if one.began <= write.ended]
     own = [one for one in before if one.agent == write.agent]
     if not own or not own[-1].response_object.spec.holder_identity:
@@ -214,7 +218,7 @@ def _without_lease(leases: Sequence[Entry], write: Entry) -> str:
     taken = [one for one in before if one.agent != write.agent and own[-1].version < one.version]
     if taken and taken[0].ended < write.began:
         return f"{taken[0].agent} had taken the lease"
-    if write.began > own[-1].ended + LEASE_SECONDS:
+    if write.began > own[-1].ended + seconds:
         return "its lease was over"
     return ""
 

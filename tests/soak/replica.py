@@ -31,8 +31,9 @@ class Replica:
     """
 
     def __init__(
-        self, number: int, folder: Path, namespace: str, transport: Transport, record: Record
+        self, number: int, folder: Path, transport: Transport, record: Record, *arguments: str
     ) -> None:
+        """Args: arguments are those of the program, beside the ways to it and from it."""
         self.proxy = FaultProxy(number, transport, record.seed + number)
         self._record = record
         self._number = number
@@ -42,10 +43,8 @@ class Replica:
         kubeconfig = self.proxy.kubeconfig(folder / f"replica-{number}.kubeconfig")
         self._arguments = [
             f"--kubeconfig={kubeconfig}",
-            f"--namespace={namespace}",
-            "--leader-elect",
             f"--leader-elect-resource-name={LEASE}",
-            f"--leader-elect-resource-namespace={namespace}",
+            *arguments,
             "--preflight=off",
             "--log-format=klog",
             *ON_FREE_PORTS,

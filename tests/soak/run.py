@@ -30,9 +30,13 @@ _SAMPLES_SECONDS: Final = 2.0
 
 
 @contextmanager
-def control_plane(scripts: Path, folder: Path) -> Iterator[Path]:
-    """A control plane that keeps a log in a folder. Yields: an administrator's kubeconfig."""
-    (folder / "audit-policy.yaml").write_text(policy(NAMESPACE), encoding="utf-8")
+def control_plane(scripts: Path, folder: Path, *namespaces: str, **parts: str) -> Iterator[Path]:
+    """
+    A control plane that keeps a log of namespaces in a folder. Yields: an administrator's kubeconfig.
+
+    Args: parts, such as KCM="0", as the scripts take them from the environment.
+    """
+    (folder / "audit-policy.yaml").write_text(policy(*namespaces), encoding="utf-8")
     (folder / LOG).unlink(missing_ok=True)
     log = f"--audit-policy-file={folder}/audit-policy.yaml --audit-log-path={folder}/{LOG}"
     ports = {
@@ -42,6 +46,7 @@ def control_plane(scripts: Path, folder: Path) -> Iterator[Path]:
     environment = {
         **os.environ,
         **ports,
+        **parts,
         "DIR": f"{folder}/controlplane",
         "APISERVER_ARGS": f"{log} --audit-log-maxsize=10000",
     }
@@ -71,7 +76,12 @@ def soak(kubeconfig: Path, folder: Path, *, seconds: float, seed: int) -> Record
     cluster.install(usual_definition())
     users.apps.install()
     record = Record(seed, seconds, time.time())
-    replicas = [Replica(number, folder, NAMESPACE, cluster.transport, record) for number in REPLICAS]
+    arguments = (
+        f"--namespace={NAMESPACE}",
+        "--leader-elect",
+        f"--leader-elect-resource-namespace={NAMESPACE}",
+    )
+    replicas = [Replica(number, folder, cluster.transport, record, *arguments) for number in REPLICAS]
     over = threading.Event()
     sampler = threading.Thread(target=_sample, args=(replicas, record, over), name="sampler")
     sampler.start()

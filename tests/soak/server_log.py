@@ -111,8 +111,8 @@ class Entry(Struct, rename="camel"):
         return int(self.response_object.metadata.resource_version or 0)
 
 
-def policy(namespace: str) -> str:
-    """The audit policy of the server, for one namespace."""
+def policy(*namespaces: str) -> str:
+    """The audit policy of the server, for some namespaces."""
     rules = [
         {"level": "RequestResponse", "verbs": list(WRITES), "resources": _groups(_KEPT)},
         {"level": "Metadata", "resources": _groups(_COUNTED)},
@@ -123,7 +123,7 @@ def policy(namespace: str) -> str:
             "kind": "Policy",
             "omitManagedFields": True,
             "omitStages": ["RequestReceived", "ResponseStarted"],
-            "rules": [*({**rule, "namespaces": [namespace]} for rule in rules), {"level": "None"}],
+            "rules": [*({**rule, "namespaces": list(namespaces)} for rule in rules), {"level": "None"}],
         }
     )
 
