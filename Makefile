@@ -10,7 +10,7 @@ INSTALL := tools/install.sh $(BIN)/python
 
 .DEFAULT_GOAL := help
 .PHONY: help venv install-dev run walkthrough sandbox test test-nightly explore show coverage compile-tests pictures recordings docs lint format bench manifests lock audit distributions size clean
-.PHONY: bundle image build-installer install uninstall deploy undeploy e2e e2e-local e2e-examples soak
+.PHONY: bundle image build-installer install uninstall deploy undeploy e2e e2e-local e2e-examples soak soak-shards
 
 help: ## print this menu
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -125,7 +125,11 @@ e2e-examples: install-dev ## deploy each example there, as a project of handloop
 
 soak: install-dev ## half an hour of faults for three replicas on CONTROLPLANE; writes docs/soak.md
 	PYTHONPATH=tests:sandbox $(BIN)/python -m soak --seconds=$(SOAK) --seed=$(SEED) --controlplane=$(CONTROLPLANE)
+
+soak-shards: install-dev ## two hundred times faults for three replicas with shards on CONTROLPLANE
+	PYTHONPATH=tests:sandbox $(BIN)/python -m soak.shards --seeds=$(SEEDS) --seed=$(SEED) --controlplane=$(CONTROLPLANE)
 SOAK ?= 30m
+SEEDS ?= 200
 SEED ?= 1
 CONTROLPLANE ?= ../shared/controlplane
 
