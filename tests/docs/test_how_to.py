@@ -19,6 +19,7 @@ from handloop.apis.crd import custom_resource_definition
 from handloop.apis.meta import LAST_APPLIED
 from handloop.apis.partial_metadata import PartialObjectMetadata
 from handloop.client.errors import NotFound
+from handloop.client.options import ListOptions
 from handloop.client.resource_client import ResourceClient
 from handloop.client.transport import HTTPTransport
 from handloop.controller.cli.dry_set_up import has_own_definition
@@ -27,6 +28,7 @@ from handloop.controller.cli.options import FLAGS, spelling
 from handloop.controller.program import PROGRAM
 from handloop.controller.runtime.controller import Controller, ReconcileStatistics
 from handloop.controller.runtime.manager import Manager
+from handloop.controller.runtime.sharding.members import GROUP_LABEL
 from handloop.kinds.apps_v1 import Deployment, DeploymentSpec
 from handloop.kinds.batch_v1 import Job
 from handloop.kinds.coordination_v1 import Lease
@@ -55,6 +57,8 @@ from support.servers.cluster import CRDS
 
 Load = Callable[[str, str], ModuleType]
 PAGES = sorted(path.stem for path in (DOCS / "how-to").glob("*.md") if path.stem not in ("index", "testing"))
+
+OUR_LEASES = f"{GROUP_LABEL}=greeter"
 
 
 @pytest.fixture
@@ -524,6 +528,73 @@ def test_a_replica_leads_and_works_and_releases_its_lease(
         assert not client.resource(Lease).get("greeter", namespace="default").spec.holder_identity
     finally:
         sandbox.stop()
+
+
+def test_a_replica_takes_the_slots_and_releases_them(
+    load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The page's run(), on a sandbox that KUBECONFIG names, until SIGTERM; the log has the page's lines."""
+    module = load("shards", "sharded.py")
+    made, places = Manager.from_config, ("default", "kube-public")
+    monkeypatch.setattr(Manager, "from_config", lambda **said: made(**said | {"health": "127.0.0.1:0"}))
+    with Sandbox(controllers=()) as sandbox:
+        monkeypatch.setenv("KUBECONFIG", str(sandbox.write_kubeconfig(tmp_path / "kubeconfig")))
+        client = handloop.Client(HTTPTransport(handloop.load_config()))
+        post(sandbox, CRDS, custom_resource_definition(module.Greeting))
+
+        def held() -> list[str | None]:
+            found = client.resource(Lease).list("default", options=ListOptions(label_selector=OUR_LEASES))
+            return [each.spec.holder_identity for each in found.items]
+
+        def use() -> None:
+            try:
+                for namespace in places:
+                    spec = module.GreetingSpec(name="World")
+                    client.resource(module.Greeting).create(
+                        module.Greeting.named("world", namespace=namespace, spec=spec)
+                    )
+                texts = client.resource(ConfigMap)
+                eventually(lambda: all(texts.list(each).items for each in places), "greeted")
+                eventually(lambda: len(held()) == 5 and all(held()), "four slots and a member")
+                eventually(lambda: "Slots taken" in [entry["event"] for entry in logs], "told")
+            finally:
+                terminate()
+
+        with captured_logs() as logs:
+            using = Background(use)
+            module.run(module.Shards(4, lease="default/greeter", retry_period_seconds=0.5))
+        using.result()
+        assert held() == [""] * 4
+    page = (DOCS / "how-to/shards.md").read_text(encoding="utf-8")
+    told = re.findall(r"^([A-Z][a-z ]+) \w+=", blocks_of("how-to/shards.md")["log"], re.MULTILINE)
+    assert len(told) == 4
+    assert set(told) <= {entry["event"] for entry in logs}
+    assert set(re.findall(r"`(handloop_\w+)`", page)) <= TABLE.keys()
+
+
+def test_the_commands_of_the_page_on_shards_fit_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The Deployment's flags and those of the roles agree; the bindings of the page before fit the roles."""
+    greeter = module_of("your-first-controller.md", "greeter.py", tmp_path, monkeypatch)
+    page = blocks_of("how-to/shards.md")
+    roles = {
+        (role["kind"], role["metadata"]["name"]) for role in printed(page["rbac"].strip(), greeter, capsys)
+    }
+    before = documents(blocks_of("how-to/packaging-and-deploying.md")["deployment.yaml"])
+    assert roles == {
+        (each["roleRef"]["kind"], each["roleRef"]["name"]) for each in before if "roleRef" in each
+    }
+    (deployed,) = documents(page["deployment.yaml"])
+    args = deployed["spec"]["template"]["spec"]["containers"][0]["args"]
+    in_pod = parse_options(args, {"POD_NAMESPACE": "greeter-system"}, operator=PROGRAM)
+    outside = parse_options(page["rbac"].split()[2:-2], {}, operator=PROGRAM)
+    for name in ("shards", "shards_by", "leader_elect_resource_namespace"):
+        assert getattr(in_pod, name) == getattr(outside, name)
+    for block, by in (("flags", "namespace"), ("by-uid", "uid"), ("doctor", "uid")):
+        options = parse_options(page[block].split()[2:], {}, operator=PROGRAM)
+        assert (options.shards, options.shards_by) == (16, by)
+    assert f" -l {OUR_LEASES}\n" in page["resize"]
 
 
 def documents(text: str) -> list[dict[str, Any]]:
