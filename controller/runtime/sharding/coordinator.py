@@ -45,6 +45,9 @@ _LEAST_SECONDS: Final = 0.05
 """Between two turns, however soon something changes."""
 
 
+_SHORT: Final = 4
+
+
 class SlotStatistics(msgspec.Struct, frozen=True, kw_only=True):
     """A slot: its holder as last seen, "" = none, and since when, in unix seconds by our clock."""
 
@@ -372,5 +375,6 @@ class ShardCoordinator:
 
 
 def _short(identity: str) -> str:
-    """`pod-a` of `pod-a_<random>`, for people."""
-    return identity.rpartition("_")[0] or identity
+    """`pod-a_8dd6` of `pod-a_8dd654b7-...`, for people: its member Lease's name has all of it."""
+    host, _, random = identity.rpartition("_")
+    return f"{host}_{random[:_SHORT]}" if host else identity

@@ -10,6 +10,8 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
+import msgspec
+
 from handloop.controller.runtime.election.candidacy import ElectionStatistics
 from handloop.informers.keys import ObjectName
 from handloop.informers.shared_informer import SharedIndexInformer
@@ -58,6 +60,7 @@ def snapshot(
         "ready": True,
         "synced": all(informer.has_synced() for informer in informers),
         "election": _election(parts),
+        "shards": _shards(parts),
         "foo": parts.foo_controller(),
         "foreign": sorted(parts.foreign_listeners()),
         "informers": [_informer(informer, now) for informer in informers],
@@ -79,6 +82,24 @@ def _election(parts: Parts) -> dict[str, Any] | None:
         "holder": statistics.holder,
         "leading": statistics.leading,
         "expiresIn": round(statistics.expires_in_seconds, 1),
+    }
+
+
+def _shards(parts: Parts) -> dict[str, Any] | None:
+    """Which replica has which slot; good and words are for the head of the page."""
+    if parts.manager.replica is None:
+        return None
+    shown = parts.manager.replica.coordinator.statistics()
+    replicas = "1 replica" if len(shown.members) == 1 else f"{len(shown.members)} replicas"
+    words = f"slots {' '.join(map(str, shown.held)) or 'none'} of {shown.count}, {replicas}"
+    if not shown.members:
+        words = "joining the replicas"
+    elif shown.unheld:
+        words = f"nobody has slots {' '.join(map(str, shown.unheld))} of {shown.count}"
+    return {
+        "good": bool(shown.held) and not shown.unheld,
+        "words": words,
+        **msgspec.to_builtins(shown),
     }
 
 

@@ -76,7 +76,8 @@ class ScreenState:
         if not state["ready"]:
             return [*signs, Health(good=False, words="the controllers have not started yet")]
         signs.append(Health(state["synced"], "caches synced" if state["synced"] else "caches not synced"))
-        signs.append(_election(state["election"]))
+        shards = state.get("shards")
+        signs.append(Health(shards["good"], shards["words"]) if shards else _election(state["election"]))
         paused = [queue["name"] for queue in state["queues"] if queue["paused"]]
         signs += [Health(good=False, words=f"{name}: workers paused") for name in paused]
         if failing := _failing(state):

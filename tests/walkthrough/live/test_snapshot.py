@@ -7,11 +7,15 @@ import threading
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
+from handloop.controller.foo.types import Foo
+from handloop.controller.runtime.sharding.shards import Shards
 from handloop.informers.keys import ObjectName
 from handloop.testing.eventually import eventually
-from handloop.walkthrough.live.parts import hold, release
+from handloop.walkthrough.live.parts import Parts, hold, release
 from handloop.walkthrough.live.snapshot import snapshot
+from support.rigs.managed_sandbox import ManagedSandbox
 
 SECRET = "not-to-be-shown"
 
@@ -50,8 +54,29 @@ def test_it_shows_what_stands_in_the_parts(program: Any) -> None:
     assert seen["objects"] == [
         {"kind": "Foo", "count": 1, "rows": [{"key": "default/a", "desired": 2, "available": 0}]}
     ]
-    assert seen["election"] is None
+    assert (seen["election"], seen["shards"]) == (None, None)
     assert SECRET not in json.dumps(seen)
+
+
+@pytest.mark.parametrize(
+    ("changes", "good", "words"),
+    [
+        ({}, False, "joining the replicas"),
+        ({"members": ("a_1", "b_2"), "held": (0, 2)}, True, "slots 0 2 of 4, 2 replicas"),
+        ({"members": ("a_1",)}, False, "slots none of 4, 1 replica"),
+        ({"members": ("a_1",), "held": (0, 2), "unheld": (1, 3)}, False, "nobody has slots 1 3 of 4"),
+    ],
+)
+def test_it_shows_who_has_which_slot(changes: dict[str, Any], good: bool, words: str) -> None:
+    """With shards: the state as the coordinator has it, and a sign for the head of the page."""
+    manager = ManagedSandbox(Foo).manager(shards=Shards(4, lease="default/x"))
+    assert manager.replica is not None
+    coordinator = manager.replica.coordinator
+    coordinator._statistics = replace(coordinator.statistics(), **changes)
+    shown = snapshot(Parts(manager, {}), list)["shards"]
+    assert (shown["good"], shown["words"]) == (good, words)
+    assert (shown["count"], shown["by"], shown["group"]) == (4, "namespace", "default/x")
+    assert json.dumps(shown)
 
 
 def test_it_shows_the_four_places_of_a_queue(program: Any) -> None:

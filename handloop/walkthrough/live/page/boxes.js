@@ -63,8 +63,9 @@ function drawHealth(state, connected) {
   const health = [[connected, connected ? "connected" : "not connected"]];
   if (state.ready && connected) {
     const leads = !state.election || state.election.leading;
+    const election = state.election ? (leads ? "leader" : `standby, holder ${state.election.holder || "nobody"}`) : "no election";
     health.push([state.synced, state.synced ? "caches synced" : "caches not synced"]);
-    health.push([leads, state.election ? (leads ? "leader" : `standby, holder ${state.election.holder || "nobody"}`) : "no election"]);
+    health.push(state.shards ? [state.shards.good, state.shards.words] : [leads, election]);
     if (state.queues.some((row) => row.paused)) health.push([false, "workers paused"]);
     const oldest = Math.max(...state.queues.map((row) => row.oldest ?? -1));
     if (oldest >= 0) health.push([oldest < OLD_SECONDS, `oldest key ${oldest.toFixed(1)} s`]);
