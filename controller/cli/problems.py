@@ -157,15 +157,9 @@ def stop_took_too_long(left: BaseException, shutdown_timeout: float) -> Problem:
     )
 
 
-def cannot_share(error: BaseException, command: str) -> Problem:
+def cannot_share(error: BaseException) -> Problem:
     """E17: the work cannot be shared by slots as asked for. Args: error has the reason, and the way out."""
-    return Problem(
-        code="E17",
-        exit_code=EXIT_CONFIG,
-        what=f"the work is not shared: {error}",
-        causes=("--shards and --shards-by have to suit the controllers, and be those of all replicas",),
-        fixes=(f"{command} doctor --shards=N   (with the flags of the Deployment)",),
-    )
+    return Problem(code="E17", exit_code=EXIT_CONFIG, what=f"the work is not shared: {error}")
 
 
 def version_skew(server_version: str) -> Problem | None:

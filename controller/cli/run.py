@@ -178,7 +178,7 @@ class _Run:
         try:
             return self._work(services, live)
         except (ShardingError, ShardMismatchError) as error:
-            self._say(cannot_share(error, self._options.operator.command))
+            self._say(cannot_share(error))
             return EXIT_CONFIG
 
     def _work(self, services: ProcessServices, live: LivePage) -> int:

@@ -134,6 +134,6 @@ class Replica:
 
         def check() -> Well:
             seen = self.coordinator.statistics()
-            return Well(f"{len(seen.held)} of {seen.count} slots, {len(seen.members)} replicas")
+            return Well(f"{len(seen.held)} of {seen.count} slots, replicas: {len(seen.members)}")
 
         return {"shards": check}
