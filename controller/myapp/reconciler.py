@@ -98,16 +98,12 @@ def _sync_deployment(app: MyApp, context: Context) -> Deployment:
         return children.patched(before, {"spec": changes}, context)
     changes, replicas, scaling = children.corrections(deployment, wanted), app.spec.replicas, app.spec.scaling
     has_autoscaler = children.owned(HorizontalPodAutoscaler, app, context) is not None
-    is_new = (
-        before is None
-        or before.metadata.uid != deployment.metadata.uid
-        # a process may have ended between its create and its patch
-        or (before.metadata.generation == 1 and not has_autoscaler)
-    )
-    is_scaled = scaling is not None or has_autoscaler
+    # a process may have ended between its create and its patch
+    is_unpatched = before is not None and before.metadata.generation == 1 and not has_autoscaler
+    is_new = is_unpatched or before is None or before.metadata.uid != deployment.metadata.uid
     if scaling is not None:
         replicas = min(max(replicas, scaling.min_replicas), scaling.max_replicas)
-    if deployment.spec.replicas != replicas and (is_new or not is_scaled):
+    if deployment.spec.replicas != replicas and (is_new or not (scaling or has_autoscaler)):
         changes["replicas"] = replicas
     # the Deployment controller may have followed our own write already
     metadata = {} if deployment is before else {"metadata": {"uid": deployment.metadata.uid}}
