@@ -36,6 +36,7 @@ from handloop.controller.runtime.stalled import Stalling, can_stall
 from handloop.informers.keys import ObjectName
 from handloop.informers.shards import ShardedBy
 from handloop.seams.clock import Clock
+from handloop.workqueue.priority_queue import LOW_PRIORITY
 
 WRITE_REFUSED: Final = "WriteRefused"
 
@@ -197,7 +198,8 @@ class Assembly:
         admitted = manager.admission(
             tuple(self._informers.values()),
             slot_of=self._slot_by_uid if self._is_by_uid else None,
-            wake=self._queue.wake,
+            # as a first list: behind fresh changes
+            wake=partial(self._queue.wake, priority=LOW_PRIORITY),
             forget=self._keep,
             left=self._caches.keep_cached,
             list_again=watches[0].list_again if self.informer.scope is None else None,

@@ -163,9 +163,9 @@ class ReconcileQueue:
         self._causes.add(name, (cause,))
         self._queue.add(name, priority=priority)
 
-    def wake(self, name: ObjectName) -> None:
+    def wake(self, name: ObjectName, *, priority: int = DEFAULT_PRIORITY) -> None:
         """Look at a parked name again, now."""
-        self._queue.add(name)
+        self._queue.add(name, priority=priority)
 
     def get(self) -> ObjectName:
         """

@@ -16,9 +16,11 @@ from handloop.apis.meta import ObjectMeta
 from handloop.client.config import ClientConfig, load_config
 from handloop.client.errors import Cancelled
 from handloop.client.resource_client import Client, ResourceClient
+from handloop.client.transport import HTTPTransport
 from handloop.controller.runtime.election.election import LeaseTerms
 from handloop.controller.runtime.election.leader_election import LeadershipLost
 from handloop.controller.runtime.manager import Manager
+from handloop.controller.runtime.sharding.shards import Shards
 from handloop.testing.eventually import eventually as until
 from handloop_sandbox.server import Sandbox
 from support.checks.captured_logs import captured_logs
@@ -167,3 +169,23 @@ def test_a_lease_needs_a_namespace_outside_a_cluster(config: ClientConfig) -> No
     """It is raised before any request to the server."""
     with pytest.raises(ValueError, match='"NAMESPACE/NAME"'):
         Manager.from_config(config, name="greeter", leader_election="greeter")
+
+
+def test_the_leases_of_shards_are_named_after_the_program(
+    config: ClientConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the pod's namespace; at the end they are released, and the connections of their own are closed."""
+    monkeypatch.setenv("POD_NAMESPACE", "default")
+    manager, stop = Manager.from_config(config, name="greeter", shards=Shards(2)), threading.Event()
+    set_up(manager, greeter := Greeter())
+    leases = Client(HTTPTransport(config)).resource(Lease)
+    Client(HTTPTransport(config)).resource(Greeting).create(greeting("world"))
+    with captured_logs():
+        running = Background(lambda: manager.run(stop))
+        until(lambda: greeter.seen, "reconciled", seconds=SECONDS)
+        found = {each.metadata.name: each.spec.holder_identity for each in leases.list("default").items}
+        stop.set()
+        running.result()
+    assert {"greeter-slot-0-of-2", "greeter-slot-1-of-2"} < found.keys()
+    left = {each.metadata.name: each.spec.holder_identity for each in leases.list("default").items}
+    assert left == {"greeter-slot-0-of-2": "", "greeter-slot-1-of-2": ""}

@@ -28,6 +28,7 @@ from handloop.controller.runtime.sharding.shards import Shards
 from handloop.informers.keys import ObjectName
 from handloop.informers.lister import NamespaceNotWatched
 from handloop.informers.shards import SLOT_LABEL
+from handloop.kinds.core_v1 import ConfigMap
 from handloop.testing.eventually import eventually
 from support.checks.captured_logs import captured_logs
 from support.checks.threads import Gate
@@ -172,6 +173,25 @@ def test_a_slot_that_left_and_came_back_is_reconciled_from_its_list(cluster: Man
         again = f"Foo {foo} listed"
         eventually(lambda: any(again in causes for _, causes in copier.causes), "reconciled anew")
     assert sharing.writes.strays == []
+
+
+def test_references_of_a_slot_that_left_are_watched_no_longer(cluster: ManagedSandbox) -> None:
+    """Each of the objects that the Foos name has one watch, in the replica that has the Foo."""
+    make_foos(cluster, "f")
+
+    def set_up(manager: Manager) -> None:
+        builder = controller_for(manager, "reader").for_(Foo)
+        builder.refers_to(ConfigMap, lambda foo: [foo.metadata.name]).complete(lambda _foo, _context: None)
+
+    def watches(manager: Manager) -> int:
+        return sum(thread.is_alive() for thread in manager._caches._ones.values())
+
+    with shared(Sharing(cluster, set_up)) as sharing:
+        first = sharing.start("a")
+        eventually(lambda: watches(first) == len(NAMESPACES), "all")
+        second = sharing.start("b")
+        sharing.wait_for(4, 4)
+        eventually(lambda: 0 < watches(second) == len(NAMESPACES) - watches(first), "shared")
 
 
 def test_outside_of_its_slots_a_replica_writes_nothing(cluster: ManagedSandbox) -> None:
