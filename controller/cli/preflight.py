@@ -107,7 +107,9 @@ class Preflight:
         self._operator = options.operator
         self._custom = {kind.resource: kind for kind in declared_kinds(options)}
         self._labels = options.namespace_labels
-        self._slots, self._by_uid = options.shards, options.shards_by == "uid"
+        # a program finds out by what its informers receive
+        self._slots = options.shards if options.command == "doctor" else 0
+        self._by_uid = options.shards_by == "uid"
         # rights by name, and in namespaces that come and go those of a RoleBinding in each, are enough
         access = [
             one
@@ -214,11 +216,12 @@ class Preflight:
             yield Finding(check="permissions", subject=subject, ok=True)
 
     def _sharded(self, allowed: Iterable[Need]) -> Iterator[Finding]:
-        if self._slots:
-            by_namespace = "by namespace: every server leaves out the namespaces of other replicas"
-            asked = f"by uid: {told_by_server(self._client, (need.permission for need in allowed))}"
-            told = asked if self._by_uid else by_namespace
-            yield Finding(check="shards", subject=f"{self._slots} slots {told}", ok=True)
+        if not self._slots:
+            return
+        told = "by namespace: every server leaves out the namespaces of other replicas"
+        if self._by_uid:
+            told = f"by uid: {told_by_server(self._client, (need.permission for need in allowed))}"
+        yield Finding(check="shards", subject=f"{self._slots} slots {told}", ok=True)
 
     def _summary(self, kinds: Mapping[Resource, list[Problem]], denied: int) -> str:
         names = " ".join(resource.group_resource for resource in self._custom)
