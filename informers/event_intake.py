@@ -9,7 +9,7 @@ reflector could not go on from it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Final, Generic, NamedTuple, Protocol, TypeVar
 
 from handloop.apis.meta import Kind
@@ -24,6 +24,7 @@ from handloop.informers.keys import (
     deletion_handling_meta_namespace_key_func,
 )
 from handloop.informers.quarantine import Quarantine, store_key
+from handloop.informers.shards import ShardScope
 from handloop.seams.logs import get_logger
 
 log = get_logger("informers")
@@ -141,17 +142,17 @@ class EventIntake(Generic[T]):
         guard: HistoryGuard[T],
         quarantine: Quarantine,
         name: str,
-        foreign: Callable[[Undecodable], bool] | None = None,
+        scope: ShardScope | None = None,
     ) -> None:
         """
-        Args: name is that of the reflector, for messages. foreign tells which objects another process has,
-        None = none: they leave the quarantine with the next list or event.
+        Args: name is that of the reflector, for messages. scope = the slots that are held, None = everything:
+        of a slot that leaves, the quarantine loses the objects with the next list or event.
         """
         self._store = store
         self._guard = guard
         self._quarantine = quarantine
         self._name = name
-        self._foreign = foreign
+        self._scope = scope
 
     def replace(self, objects: Listed[T], undecodable: list[Undecodable], resource_version: str) -> None:
         """
@@ -179,8 +180,9 @@ class EventIntake(Generic[T]):
             self._forget_foreign()
 
     def _forget_foreign(self) -> None:
-        if self._foreign is not None:
-            self._quarantine.forget(self._foreign)
+        scope = self._scope
+        if scope is not None and scope.by != "label":  # their labels are not known
+            self._quarantine.forget(lambda each: not scope.holds(each.key_namespace, each.uid, {}))
 
     def _note(self, block: EventBlock[T]) -> None:
         if block.out_of_order and not self._guard.is_needed:

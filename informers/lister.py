@@ -11,7 +11,7 @@ of the server, and no server was asked. `list` and `get` take the namespace; the
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Generic, Protocol, TypeVar
 
 from handloop.apis.label_selector import SelectingStruct
@@ -21,6 +21,7 @@ from handloop.apis.resource import Resource
 from handloop.informers.indexer import NAMESPACE_INDEX, IndexNotFound
 from handloop.informers.keys import ObjectName, parse_object_name
 from handloop.informers.selection import EVERYTHING, Selection
+from handloop.informers.shards import ShardScope
 from handloop.seams.logs import get_logger
 from handloop.seams.step_trace import TRACE
 
@@ -75,11 +76,11 @@ class NamespaceNotServed(NamespaceNotWatched):
 class ServedCache(Generic[T]):
     """The store of an informer that holds the namespaces of this process' slots. Threads: any."""
 
-    def __init__(self, store: Cache[T], resource: Resource, check: Callable[[str, str], None]) -> None:
-        """Args: errors name resource. check(namespace, what) raises NamespaceNotServed."""
+    def __init__(self, store: Cache[T], resource: Resource, scope: ShardScope) -> None:
+        """Args: errors name resource."""
         self._store = store
         self._resource = resource
-        self._check = check
+        self._scope = scope
 
     def list(self) -> builtins.list[T]:
         """All objects of the namespaces that are served."""
@@ -103,6 +104,12 @@ class ServedCache(Generic[T]):
         if name == NAMESPACE_INDEX:
             self._check(value, f"list {self._resource.group_resource}")
         return self._store.by_index(name, value)
+
+    def _check(self, namespace: str, what: str) -> None:
+        # one that is held and not listed yet may be read: by handlers, as the objects of a slot arrive
+        if not self._scope.holds(namespace, "", {}):
+            held = self._scope.held
+            raise NamespaceNotServed(what, namespace, held.namespaces.slot_of(namespace), held.count)
 
 
 class MergedCache(Generic[T]):

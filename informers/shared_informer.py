@@ -21,13 +21,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from functools import partial
 from typing import Final, Generic, TypeVar
 
 from handloop.apis.immutable import mutable_parts
 from handloop.apis.meta import Kind
 from handloop.apis.partial_metadata import PartialObjectMetadata
-from handloop.client.decoding.pages import Undecodable
 from handloop.informers.delta_fifo import DeltaFIFO, FIFOClosed
 from handloop.informers.delta_processing import DeltaProcessor
 from handloop.informers.event_intake import EventIntake
@@ -38,7 +36,7 @@ from handloop.informers.informer_errors import InformerStarted, InformerStopped,
 from handloop.informers.informer_metrics import InformerMetrics
 from handloop.informers.informer_options import DEFAULT_OPTIONS, InformerOptions
 from handloop.informers.informer_statistics import InformerStatistics
-from handloop.informers.lister import Cache, NamespaceNotServed, ServedCache
+from handloop.informers.lister import Cache, ServedCache
 from handloop.informers.listwatch import ListerWatcher
 from handloop.informers.outage import Outage, RetryPause, WatchErrorHandler
 from handloop.informers.processor import (
@@ -52,7 +50,6 @@ from handloop.informers.quarantine import Quarantine, UndecodableCallback
 from handloop.informers.reflector import Reflector
 from handloop.informers.selection import EVERYTHING, Selection
 from handloop.informers.sharded_source import ShardedSource
-from handloop.informers.shards import ShardScope
 from handloop.informers.slot_fifo import SlotFIFO
 from handloop.seams.locks import new_lock
 from handloop.seams.logs import get_logger
@@ -131,7 +128,11 @@ class SharedIndexInformer(Generic[T]):
         self._started = False
         self._stopped = False
         self.scope: Final = None if options.shards is None else options.shards.scope_of(kind)
-        self._shards = None if self.scope is None else self._sharded(self.scope)
+        self._shards: ShardedSource[T] | None = None
+        if self.scope is not None:
+            self._shards = ShardedSource(
+                lister_watcher, self.scope, metrics=self._metrics, name=self.name, clock=seams.clock
+            )
         self._slots: SlotFIFO[T] | None = None
         self._reflector: Reflector[T] | None = None
         self._fifo: DeltaFIFO[T] | None = None
@@ -201,7 +202,7 @@ class SharedIndexInformer(Generic[T]):
         """The store for listers: a read of a namespace in a foreign slot raises NamespaceNotServed."""
         if self.scope is None or self.scope.by != "namespace":
             return self.indexer
-        return ServedCache(self.indexer, self.kind.resource, partial(self._check_served, self.scope))
+        return ServedCache(self.indexer, self.kind.resource, self.scope)
 
     def statistics(self) -> InformerStatistics:
         """A snapshot."""
@@ -367,7 +368,7 @@ class SharedIndexInformer(Generic[T]):
                     guard=self._guard,
                     quarantine=self.quarantine,
                     name=self.name,
-                    foreign=self._foreign(),
+                    scope=self.scope,
                 ),
                 self._new_outage_locked(),
                 metrics=self._metrics,
@@ -393,11 +394,6 @@ class SharedIndexInformer(Generic[T]):
         )
         return self._slots
 
-    def _sharded(self, scope: ShardScope) -> ShardedSource[T]:
-        return ShardedSource(
-            self._lister_watcher, scope, metrics=self._metrics, name=self.name, clock=self._clock
-        )
-
     def _follow_slots(self, reflector: Reflector[T]) -> Callable[[], None]:
         """Take part in each change of the slots from here on; returns what ends this."""
         scope, shards, slots = self.scope, self._shards, self._slots
@@ -409,19 +405,6 @@ class SharedIndexInformer(Generic[T]):
             reflector.slots_changed(shards)
 
         return scope.held.on_change(changed)
-
-    def _foreign(self) -> Callable[[Undecodable], bool] | None:
-        """Whether an object that does not fit is another process'; its label is not known."""
-        scope = self.scope
-        if scope is None or scope.by == "label":
-            return None
-        return lambda each: not scope.holds(each.key_namespace, each.uid, {})
-
-    def _check_served(self, scope: ShardScope, namespace: str, what: str) -> None:
-        # one that is held and not listed yet may be read: by handlers, as the objects of a slot arrive
-        slot = scope.held.namespaces.slot_of(namespace)
-        if slot not in scope.held.now.since:
-            raise NamespaceNotServed(what, namespace, slot, scope.held.count)
 
     def _new_outage_locked(self) -> Outage:
         pause = RetryPause(reachability=self._options.reachability, seams=self._seams)
