@@ -2,7 +2,8 @@
 `/openapi/v3`: the schemas and patch parameters that kubectl apply, create, diff, edit and explain ask for.
 
 Schemas of built-in kinds have no descriptions; those of custom resources have their definition's. An
-operation has the parts that kubectl reads: its kind, and the query parameters of a write.
+operation has the parts that kubectl reads: its kind, and the query parameters of a write. One on a collection
+has shardSelector, too: a real server lists it even where it ignores it.
 Follows: apiserver's published documents, kube-openapi pkg/handler3, apiextensions
 pkg/controller/openapi/builder.
 """
