@@ -10,6 +10,7 @@ from handloop.testing.explore.end_state import MADE_BY_CLUSTER, plain_name, rena
 from handloop.testing.explore.plan import LATE_PLAN
 from handloop.testing.explore.played import Played
 from handloop.testing.explore.record import USER
+from handloop.testing.explore.strikes import place_of
 from handloop.testing.explore.write_oracles import (
     SPARE,
     claims_no_generation_ahead,
@@ -185,13 +186,19 @@ WRITE_ORACLES: Final[tuple[Oracle, ...]] = (
 
 def _take_away(expected: dict[str, dict[str, Any]], target: str) -> None:
     """Take an object away, and what it owns, and so on."""
-    name = target.rpartition("/")[2]
-    gone = [key for key in expected if key.rpartition("/")[2] == name and _plural(key) in target]
+    namespace, _, name = place_of(target)
+    gone = [key for key in expected if key.endswith(f" {namespace}/{name}") and _plural(key) in target]
     while gone:
         key = gone.pop()
         expected.pop(key, None)
-        owner = f"{key.partition(' ')[0]} {key.rpartition('/')[2]}"
-        gone += [other for other, obj in expected.items() if owner in obj["metadata"]["owners"]]
+        kind, _, place = key.partition(" ")
+        namespace, _, name = place.partition("/")
+        gone += [
+            other
+            for other, obj in expected.items()
+            if f"{kind} {name}" in obj["metadata"]["owners"]
+            and (not namespace or other.partition(" ")[2].startswith(f"{namespace}/"))
+        ]
 
 
 def _plural(key: str) -> str:

@@ -22,18 +22,23 @@ VIEWS: Final = ("stale", "missed", "cut", "silent", "expired", "garbled", "twice
 LEASES: Final = ("rival-lease", "lease-slow")
 """Strikes for several processes, of which one leads."""
 
-Where: TypeAlias = Literal["", "r", "w", "s"]
+Where: TypeAlias = Literal["", "r", "w", "s", "l"]
 WHATS: Final = (*CRASHES, "pause", *LOSSES, *REFUSALS, *RIVALS, *VIEWS)
 KINDS: Final[Mapping[Where, tuple[str, ...]]] = {
     "": (*WHATS, *LEASES),
     "r": ("lost", "timeout", "403", "410", "429", "500", "503", "504", "rewound"),
-    "w": ("lost", "410", "503", *VIEWS),
+    "w": ("crash", "pause", "lost", "410", "503", *VIEWS),
     "s": ("crash", *VIEWS),
+    "l": (*CRASHES, "pause", "lost", "never-sent", "409", "503", "rival-lease"),
 }
-"""What can strike at a write, a read, the opening of a watch, and just before a step of the users."""
+"""
+What can strike at a write, a read, the opening of a watch, just before a step of the users, and at a write
+by which a Lease changes hands.
+"""
 
 LATE: Final = "late"
-_STRIKE: Final = re.compile(r"([rws]?)(\d+):([\w-]+)")
+PAUSE_SECONDS: Final = 20.0
+_STRIKE: Final = re.compile(r"([rwsl]?)(\d+):([\w-]+)")
 
 
 class Strike(NamedTuple):
@@ -42,13 +47,13 @@ class Strike(NamedTuple):
 
     number counts the requests of that sort from 1, in all processes of the operator, without Events, leases
     and discovery. where: "" = writes, r = reads (a get, or a page of a list), w = openings of a watch,
-    s = steps of the users.
+    s = steps of the users, l = writes by which a Lease is made, taken, given up or deleted.
 
     crash-before, crash-after: the process ends there, as by kill -9, and another one starts. pause = it
-    stops before the write, as by SIGSTOP, and goes on with it 20 s later. crash, at steps: each process ends.
-    lost = carried out, and the connection breaks; never-sent = there was no connection. timeout-before,
-    timeout-after (at reads: timeout) = no answer comes until the deadline of the request, which is not, or
-    is, carried out. A number = the server refuses with it.
+    stops before the write, as by SIGSTOP, and goes on with it 20 s later. crash, at steps: each process
+    ends; where a watch is opened: that process. lost = carried out, and the connection breaks; never-sent =
+    there was no connection. timeout-before, timeout-after (at reads: timeout) = no answer comes until the
+    deadline of the request, which is not, or is, carried out. A number = the server refuses with it.
 
     rival-edit = another client labels the object first. rival-delete, rival-recreate = it deletes it, and
     makes it again. rival-finalizer = it deletes it under a finalizer, which it removes 20 s later.

@@ -35,7 +35,8 @@ class Places(NamedTuple):
     """
     How many requests of each sort the undisturbed run makes.
 
-    steps = those in which users do something; replicas = the processes of the operator.
+    steps = those in which users do something; replicas = the processes of the operator; leases = writes by
+    which a Lease changes hands.
     """
 
     writes: int
@@ -43,13 +44,14 @@ class Places(NamedTuple):
     watches: int = 0
     steps: int = 0
     replicas: int = 1
+    leases: int = 0
 
     @classmethod
     def of(cls, undisturbed: Played, workload: Workload) -> Places:
         """Those of a run."""
         steps = sum(step.do is not None for step in workload.steps)
         writes, reads, watches = len(undisturbed.writes), undisturbed.reads, undisturbed.watches
-        return cls(writes, reads, watches, steps, workload.replicas)
+        return cls(writes, reads, watches, steps, workload.replicas, undisturbed.leases)
 
     @property
     def kinds(self) -> Mapping[Where, Sequence[str]]:
@@ -61,7 +63,12 @@ def single_plans(places: Places) -> Iterator[Plan]:
     """Each kind of strike at each request: at writes, one group of kinds after the other, then elsewhere."""
     for group in _GROUPS if places.replicas == 1 else _GROUPS_OF_SEVERAL:
         yield from (Plan((Strike(n, what),)) for n in range(1, places.writes + 1) for what in group)
-    others: tuple[tuple[Where, int], ...] = (("r", places.reads), ("s", places.steps), ("w", places.watches))
+    others: tuple[tuple[Where, int], ...] = (
+        ("l", places.leases),
+        ("r", places.reads),
+        ("s", places.steps),
+        ("w", places.watches),
+    )
     for where, count in others:
         yield from (Plan((Strike(n, what, where),)) for n in range(1, count + 1) for what in KINDS[where])
 
@@ -83,6 +90,7 @@ def _chosen(places: Places, random: Random) -> Strike:
         ("r", places.reads),
         ("w", places.watches),
         ("s", places.steps),
+        *((("l", places.leases),) if places.leases else ()),
     )
-    where, count = random.choices(sorts, (6, 1, 1, 1))[0]
+    where, count = random.choices(sorts, (6, 1, 1, 1, 3)[: len(sorts)])[0]
     return Strike(random.randint(1, count + _MORE), random.choice(places.kinds[where]), where)

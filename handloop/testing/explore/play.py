@@ -24,6 +24,7 @@ from handloop.testing.explore.virtual_threads import VirtualThreads
 from handloop.testing.explore.workload import Invariant, Workload, broken
 
 RESTART_SECONDS: Final = 1.0
+JOINING_SECONDS: Final = 30.0
 QUIET_SECONDS: Final = 120.0
 _PATIENT_SECONDS: Final = 60.0
 _CREATED: Final = 201
@@ -78,7 +79,9 @@ class _Run:
         self._bugs: dict[str, None] = {}
         self._errors: dict[str, float] = {}
         self._numbers = itertools.count(1)
-        self._leadership = Leadership(self.journal) if workload.replicas > 1 else None
+        self._leadership = None
+        if workload.replicas > 1 or workload.shards:
+            self._leadership = Leadership(self.journal, workload.shards)
         self._workload = workload
         (setup,) = DrySetUp((workload.set_up,), None).setups()
         self.reconciled = set(setup.kinds)
@@ -125,11 +128,17 @@ class _Run:
             self.journal.slowest,
             workload.deadline_seconds,
             self._errors,
+            self.journal.leases,
         )
 
     def _start(self) -> None:
-        for process in self._processes:
-            process.start()
+        first, *others = self._processes
+        first.start()
+        for nth, process in enumerate(others, 1):
+            if self._workload.shards is None:
+                process.start()
+            else:
+                self._start_later(process, nth * JOINING_SECONDS, f"{process.name} joins")
 
     def _strike_step(self, number: int, words: str) -> None:
         """Do to the processes what the plan does just before a step of the users."""
@@ -239,9 +248,14 @@ class _Run:
         self.threads.kill([one for one in self.threads.threads() if one.process is process])
         other = self._processes[self._processes.index(process)] = self._new_process()
 
-        def start() -> None:
-            self.threads.sleep(RESTART_SECONDS)
-            self.journal.tell(other.name, f"{other.name if self._leadership else 'another process'} starts")
-            other.start()
+        name = other.name if self._leadership else "another process"
+        self._start_later(other, RESTART_SECONDS, f"{name} starts")
 
-        self.threads.spawn("restart", start)
+    def _start_later(self, process: Process, seconds: float, words: str) -> None:
+        def start() -> None:
+            self.threads.sleep(seconds)
+            if process in self._processes:
+                self.journal.tell(process.name, words)
+                process.start()
+
+        self.threads.spawn("start", start)

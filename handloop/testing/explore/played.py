@@ -107,7 +107,7 @@ class Played(NamedTuple):
     a thread was given the processor; reads and watches = how many of them there were; acts = what changed
     at the server, in the order of versions; reconciled = the kinds that the operator works for; bugs = what
     it logged with a traceback; errors = what else it logged as an error, and when last; deadline_seconds =
-    the workload's for slowest.
+    the workload's for slowest; leases = how often one changed hands.
     """
 
     plan: Plan
@@ -128,6 +128,7 @@ class Played(NamedTuple):
     slowest: Slowest = Slowest()
     deadline_seconds: float = math.inf
     errors: Mapping[str, float] = MappingProxyType({})
+    leases: int = 0
 
 
 class Journal:
@@ -140,6 +141,7 @@ class Journal:
         self.rivals: list[Rival] = []
         self.reads = 0
         self.watches = 0
+        self.leases = 0
         self.died = ""
         self.slowest = Slowest()
         self._arrivals: dict[int, Arrival] = {}

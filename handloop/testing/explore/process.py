@@ -13,6 +13,7 @@ from handloop.client.resource_client import Client
 from handloop.client.transport import Transport
 from handloop.controller.runtime.election.election import Election
 from handloop.controller.runtime.election.leader_election import LeadershipLost
+from handloop.controller.runtime.election.lease_connections import LeaseConnections
 from handloop.controller.runtime.manager import Manager
 from handloop.testing.explore.cluster import VirtualCluster
 from handloop.testing.explore.leadership import NOWHERE, TERMS, Leadership, LeaseTransport
@@ -90,7 +91,7 @@ class Process:
         stop, seams = threads.new_event(), threads.seams
         transport = StruckTransport(self._recorded(), self)
         client: Any = Client(transport, stop=stop, seams=seams, user_agent=self.agent)
-        manager = Manager(client, registry=CollectorRegistry(), seams=seams)
+        manager = Manager(client, registry=CollectorRegistry(), seams=seams, **self._shared(client))
         manager.workqueue_metrics = TimedQueues(self.journal)
         self._set_up(manager)
         self.manager = manager
@@ -106,9 +107,18 @@ class Process:
             self.journal.died = f"{type(error).__name__}: {error}"
             self.journal.tell(self.name, f"the process ended by itself: {self.journal.died}")
 
+    def _shared(self, client: Client) -> dict[str, Any]:
+        """Arguments of a manager that shares the work by slots; none if it does not."""
+        if self.leadership is None or self.leadership.shards is None:
+            return {}
+        transport: Any = LeaseTransport(self.cluster.transport(), self, self.leadership)
+        seams = self.journal.threads.seams
+        connections = LeaseConnections(NOWHERE, user_agent=self.agent, transport=transport, seams=seams)
+        return {"shards": self.leadership.shards, "leases": connections.leases(client.reachability)}
+
     def _elected(self, manager: Manager) -> AbstractContextManager[object]:
         """Let it work only while it leads, if there are several."""
-        if self.leadership is None:
+        if self.leadership is None or self.leadership.shards:
             return nullcontext()
         election = Election(
             NOWHERE,

@@ -13,13 +13,12 @@ from handloop.client.http.response import Response, Stream
 from handloop.client.transport import REQUEST_SECONDS, ForwardingTransport, Transport
 from handloop.testing.explore.cluster import VirtualCluster
 from handloop.testing.explore.leadership import LEASE, Leadership
-from handloop.testing.explore.plan import CRASHES, LOSSES, VIEWS, Where
+from handloop.testing.explore.plan import CRASHES, LOSSES, PAUSE_SECONDS, VIEWS, Where
 from handloop.testing.explore.played import Journal, Rival, Write
 from handloop.testing.explore.rivals import Rivals
 from handloop.testing.explore.strikes import answer_of, target_of
 from handloop.testing.explore.views import Views
 
-PAUSE_SECONDS: Final = 20.0
 _READS: Final = ("GET", "HEAD")
 _EVENTS: Final = r"/api/v1/namespaces/[^/]+/events\b|/apis/events\.k8s\.io/"
 _DISCOVERY: Final = r"/(api|version|openapi|apis)\b(/v\d\w*$|/[^/]+/[^/]+$|$)"
@@ -72,7 +71,12 @@ class StruckTransport(ForwardingTransport):
         number = self._journal.watches
         if what := self._process.struck_here("w", number):
             self._tell(f"watch {number}, {path}", what)
-            self._views.strike_opening(what)
+            if what == "crash":
+                self._process.crash()
+            elif what == "pause":
+                self._journal.threads.pause(PAUSE_SECONDS)
+            else:
+                self._views.strike_opening(what)
         return super().stream(method, path, **options)
 
     def _read(
@@ -96,7 +100,7 @@ class StruckTransport(ForwardingTransport):
         number = len(journal.writes) + 1
         struck = self._process.struck_here("", number)
         leadership = self._process.leadership
-        objection = leadership.objection(self._process.number) if leadership else ""
+        objection = leadership.objection(self._process.number, path) if leadership else ""
         write = Write(number, journal.threads.now, method, path, 0, struck, self._process.number, objection)
         journal.writes.append(write)
 

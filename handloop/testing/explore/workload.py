@@ -13,6 +13,7 @@ import msgspec
 import yaml
 
 from handloop.apis.meta import Kind, encode_hook
+from handloop.controller.runtime.sharding.shards import Shards
 from handloop.testing.explore.cluster import VirtualCluster
 
 Holds: TypeAlias = Callable[[VirtualCluster], object]
@@ -39,7 +40,8 @@ class Workload:
     operator has seconds of virtual time, and settle_seconds after settled() and in the end, where the cluster
     is compared with that of the undisturbed run. remembers = the end may depend on what users wanted before,
     such as with one Job for each change. replicas = the processes of the operator; of several one leads, by a
-    Lease. deadline_seconds = how long a reconcile may go on.
+    Lease; with shards each works on the slots that it has, and all but the first join later.
+    deadline_seconds = how long a reconcile may go on.
     """
 
     set_up: Callable[[Any], object]
@@ -48,6 +50,7 @@ class Workload:
     settle_seconds: float = 600.0
     remembers: bool = False
     replicas: int = 1
+    shards: Shards | None = None
     deadline_seconds: float = 300.0
 
 

@@ -8,11 +8,13 @@ from typing import Any, Final
 
 from examples.appcluster import reconciler as appcluster
 from examples.memcached import reconciler as memcached
+from handloop.apis.shard_selector import slot_of_namespace
 from handloop.controller.foo.runnable import add_foo
 from handloop.controller.foo.types import Foo
 from handloop.controller.myapp.reconciler import add_myapp
 from handloop.controller.myapp.types import MyApp
 from handloop.controller.runtime.manager import Manager
+from handloop.controller.runtime.sharding.shards import Shards
 from handloop.testing.explore.workload import Step, Workload, applied, changed, deleted, settled
 
 FOO: Final[dict[str, Any]] = {
@@ -65,6 +67,35 @@ def foo_workload(*steps: Step, add: Callable[..., object] = add_foo) -> Workload
 FOO_LIFE: Final = foo_workload()
 FOO_ELECTED: Final = replace(FOO_LIFE, replicas=2)
 """Two processes, of which one leads."""
+
+SHARDS: Final = Shards(
+    3, lease_duration_seconds=18, renew_deadline_seconds=12, retry_period_seconds=4, settle_seconds=10
+)
+_TEAMS: Final = {
+    slot_of_namespace(name, SHARDS.count): name for name in [f"team-{number}" for number in range(20)]
+}
+
+
+def shared_foos(replicas: int) -> Workload:
+    """
+    A Foo in each slot. The second process joins 30 s after the first, when each has its Deployment.
+
+    They are scaled while slots move to it, and deleted in the end.
+    """
+    namespaces = [
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": one}} for one in _TEAMS.values()
+    ]
+    foos = [{**FOO, "metadata": {"name": "a", "namespace": one}} for one in _TEAMS.values()]
+    steps = (
+        *map(applied, namespaces),
+        *map(applied, foos),
+        *(changed(foo, {"spec": {"replicas": number}}) for number in (2, 4, 3) for foo in foos),
+        settled(),
+        *map(deleted, foos),
+    )
+    workload = foo_workload(*steps)
+    return replace(workload, replicas=replicas, shards=SHARDS, seconds=4, settle_seconds=90)
+
 
 MYAPP: dict[str, Any] = {
     "apiVersion": MyApp.resource.api_version,
@@ -128,6 +159,7 @@ WORKLOADS: Final[dict[str, Workload]] = {
     "myapp life": MYAPP_LIFE,
     "myapp unscaled": MYAPP_UNSCALED,
     "myapp, two processes": replace(MYAPP_LIFE, replicas=2, settle_seconds=90),
+    **{f"foo, slots of {replicas} processes": shared_foos(replicas) for replicas in (2, 3)},
     "memcached": MEMCACHED_LIFE,
     "appcluster": APPCLUSTER_LIFE,
 }

@@ -91,3 +91,6 @@ def test_what_a_rival_has_taken_away_is_not_missing() -> None:
     child = Rival("rival-delete", f"{PATH}/a", None)
     left = GOOD._replace(states=[State({"Foo default/a": OWNER}, [CHILD])], rivals=[child])
     assert verdicts(GOOD, left) == ["Deployment default/a is missing in the end"]
+    other = {"Foo n/a": OWNER, "Deployment n/a": CHILD}
+    both = GOOD._replace(states=[State({**GOOD.states[0].objects, **other}, [])])
+    assert verdicts(both, both._replace(plan=GOOD.plan, states=[State(other, [None])], rivals=[rival])) == []

@@ -7,13 +7,13 @@ import itertools
 from handloop.testing.explore.plan import CRASHES, KINDS, LEASES, Plan
 from handloop.testing.explore.plans import Places, all_plans, single_plans
 
-PLACES = Places(writes=4, reads=2, watches=1, steps=3, replicas=2)
+PLACES = Places(writes=4, reads=2, watches=1, steps=3, replicas=2, leases=5)
 
 
 def test_each_single_strike_comes_once() -> None:
-    """Those first after which another process leads; then the others, at reads, steps and watches at last."""
+    """Those first after which another process leads; then the others, and those at other places last."""
     singles = [str(plan) for plan in single_plans(PLACES)]
-    numbers = {"": range(1, 5), "r": range(1, 3), "w": range(1, 2), "s": range(1, 4)}
+    numbers = {"": range(1, 5), "r": range(1, 3), "w": range(1, 2), "s": range(1, 4), "l": range(1, 6)}
     wanted = [
         f"{where}{n}:{what}" for where, kinds in KINDS.items() for n in numbers[where] for what in kinds
     ]
@@ -41,5 +41,5 @@ def test_the_plans_follow_from_the_seed() -> None:
     assert first[:count] == other[:count]
     assert first[count:] != other[count:]
     assert {len(plan.strikes) for plan in first[count:]} == {0, 1, 2, 3}
-    assert {strike.where for plan in first[count:] for strike in plan.strikes} == {"", "r", "w", "s"}
+    assert {strike.where for plan in first[count:] for strike in plan.strikes} == {"", "r", "w", "s", "l"}
     assert all(Plan.parse(str(plan)) == plan for plan in first)
