@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import signal
-import threading
 from pathlib import Path
 
 import pytest
@@ -15,9 +13,12 @@ from handloop.testing.explore.program import EXIT_FOUND, EXIT_INTERRUPTED, EXIT_
 from support.checks.docs_page import blocks_of
 
 SPINNING = """
+import os
 from careless import Greeting, controller_for
 
 def reconcile(greeting, context):
+    if "SIGNAL" in os.environ:
+        os.kill(os.getppid(), int(os.environ["SIGNAL"]))
     while True:
         pass
 
@@ -102,12 +103,12 @@ def test_an_older_report_does_not_outlive_a_failure_without_a_plan() -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_nothing_is_left_of_an_interrupted_program(number: int, capsys: pytest.CaptureFixture[str]) -> None:
+def test_nothing_is_left_of_an_interrupted_program(
+    number: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Here before there is anything to report."""
-    timer = threading.Timer(0.3, os.kill, (os.getpid(), number))
-    timer.start()
+    monkeypatch.setenv("SIGNAL", str(int(number)))
     assert explored("spinning:set_up", "--apply=hello.yaml") == (EXIT_INTERRUPTED, "")
-    timer.join()
     assert "interrupted before the undisturbed run has ended" in capsys.readouterr().err
 
 
