@@ -86,7 +86,7 @@ def _election(parts: Parts) -> dict[str, Any] | None:
 
 
 def _shards(parts: Parts) -> dict[str, Any] | None:
-    """Which replica has which slot; good and words are for the head of the page."""
+    """Which replica has which slot; sign is for the head of the page: whether all is well, in words."""
     if parts.manager.replica is None:
         return None
     shown = parts.manager.replica.coordinator.statistics()
@@ -96,11 +96,8 @@ def _shards(parts: Parts) -> dict[str, Any] | None:
         words = "joining the replicas"
     elif shown.unheld:
         words = f"nobody has slots {' '.join(map(str, shown.unheld))} of {shown.count}"
-    return {
-        "good": bool(shown.held) and not shown.unheld,
-        "words": words,
-        **msgspec.to_builtins(shown),
-    }
+    good = bool(shown.held) and not shown.unheld
+    return {"sign": [good, words], **msgspec.to_builtins(shown)}
 
 
 def _informer(informer: SharedIndexInformer[Any], now: float) -> dict[str, Any]:

@@ -77,7 +77,7 @@ class ScreenState:
             return [*signs, Health(good=False, words="the controllers have not started yet")]
         signs.append(Health(state["synced"], "caches synced" if state["synced"] else "caches not synced"))
         shards = state.get("shards")
-        signs.append(Health(shards["good"], shards["words"]) if shards else _election(state["election"]))
+        signs.append(Health(*shards["sign"]) if shards else _election(state["election"]))
         paused = [queue["name"] for queue in state["queues"] if queue["paused"]]
         signs += [Health(good=False, words=f"{name}: workers paused") for name in paused]
         if failing := _failing(state):

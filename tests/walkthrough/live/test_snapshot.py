@@ -74,7 +74,7 @@ def test_it_shows_who_has_which_slot(changes: dict[str, Any], good: bool, words:
     coordinator = manager.replica.coordinator
     coordinator._statistics = replace(coordinator.statistics(), **changes)
     shown = snapshot(Parts(manager, {}), list)["shards"]
-    assert (shown["good"], shown["words"]) == (good, words)
+    assert shown["sign"] == [good, words]
     assert (shown["count"], shown["by"], shown["group"]) == (4, "namespace", "default/x")
     assert json.dumps(shown)
 

@@ -40,7 +40,7 @@ def test_the_connection_is_the_first_sign() -> None:
         ({"synced": False}, (False, "caches not synced")),
         ({"synced": True}, (True, "caches synced")),
         ({"election": None}, (True, "no election")),
-        ({"shards": {"good": False, "words": "nobody has slots 3 of 4"}}, (False, "nobody has slots 3 of 4")),
+        ({"shards": {"sign": [False, "nobody has slots 3 of 4"]}}, (False, "nobody has slots 3 of 4")),
         ({"election": LEADING}, (True, "leader")),
         ({"election": LEADING | {"leading": False}}, (False, "standby, holder me")),
         ({"queues": [state()["queues"][0] | {"paused": True}]}, (False, "foo: workers paused")),

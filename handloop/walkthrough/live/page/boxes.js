@@ -62,12 +62,12 @@ function drawState(state) {
 function drawHealth(state, connected) {
   const health = [[connected, connected ? "connected" : "not connected"]];
   if (state.ready && connected) {
-    const leads = !state.election || state.election.leading;
-    const election = state.election ? (leads ? "leader" : `standby, holder ${state.election.holder || "nobody"}`) : "no election";
-    health.push([state.synced, state.synced ? "caches synced" : "caches not synced"]);
-    health.push(state.shards ? [state.shards.good, state.shards.words] : [leads, election]);
-    if (state.queues.some((row) => row.paused)) health.push([false, "workers paused"]);
-    const oldest = Math.max(...state.queues.map((row) => row.oldest ?? -1));
+    const { election, queues, shards, synced } = state;
+    const leads = !election || election.leading;
+    health.push([synced, `caches ${synced ? "" : "not "}synced`]);
+    health.push(shards?.sign ?? [leads, election ? (leads ? "leader" : `standby, holder ${election.holder || "nobody"}`) : "no election"]);
+    if (queues.some((row) => row.paused)) health.push([false, "workers paused"]);
+    const oldest = Math.max(...queues.map((row) => row.oldest ?? -1));
     if (oldest >= 0) health.push([oldest < OLD_SECONDS, `oldest key ${oldest.toFixed(1)} s`]);
   }
   $("health").replaceChildren(...health.map(([good, text]) => make("li", text, good ? "ok" : "failed")));
