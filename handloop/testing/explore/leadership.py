@@ -50,7 +50,8 @@ class Leadership:
         self._renewed_at[lease, process] = at
         holder = process if holds else 0
         if holder != self._holders.get(lease, 0):
-            what = "Lease" if self.shards is None else f"Lease {lease.removeprefix(f'{TERMS.name}-')}"
+            kind, _, slot = lease.removeprefix(f"{TERMS.name}-").partition("-")
+            what = {"member": "member Lease", "slot": f"Lease of slot {slot}"}.get(kind, "Lease")
             words = f"takes the {what}" if holds else f"gives the {what} back"
             self._journal.tell(f"process {process}", f"process {process} {words}")
         self._holders[lease] = holder

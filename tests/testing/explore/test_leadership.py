@@ -123,6 +123,7 @@ def test_slots_go_from_one_process_to_another(shared: Played, plan: str) -> None
     played = play(SHARED, Plan.parse(plan))
     assert len({write.process for write in played.writes}) > 1
     assert [one.who for one in played.story].count("plan") == bool(plan)
+    assert (played == shared) == (not plan), "the same plan is the same run"
     assert verdicts(shared, played) == []
 
 
