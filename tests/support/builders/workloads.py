@@ -45,7 +45,8 @@ FOO_STORIES: Final[dict[str, tuple[Step, ...]]] = {
         applied(FOO),
         settled(),
         changed(FOO, {"spec": {"deploymentName": "b"}}),
-        settled(),  # who does not see the new name yet would make the old Deployment again, and leave it
+        # who does not see the new name yet would make the old Deployment again, and leave it
+        *[Step("wait", lambda _: None)] * 3,
         deleted(DEPLOYMENT),
     ),
     "deployment deleted": (applied(FOO), deleted(DEPLOYMENT)),
