@@ -14,7 +14,6 @@ import argparse
 import asyncio
 import json
 import os
-import platform
 import statistics
 import sys
 import time
@@ -28,6 +27,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from http_load import Lap, Watches, send
 from load_server import deployment
 from servers import Server, cpu_seconds, resident_bytes, servers
+from tables import Row, Table, emit, parse
 
 from handloop.apis.crd import custom_resource_definition
 from handloop.controller.foo.types import Foo
@@ -278,27 +278,27 @@ async def measure(
     return results
 
 
-def table(results: Results, names: list[str]) -> str:
+def table(results: Results, names: list[str]) -> dict[str, Row]:
     """Medians, and ratios of the first server to the others taken round by round."""
-    columns = ("per second", "CPU us each", "p50 ms", "p99 ms", "rate ratio", "CPU ratio")
-    lines = [" " * 54 + "".join(f"{column:>13}" for column in columns)]
-    for (plural, title), row in results.items():
-        first = row[names[0]]
+    rows: dict[str, Row] = {}
+    for (plural, title), servers_figures in results.items():
         for name in names:
-            figures = row[name]
+            figures = servers_figures[name]
             rate, cpu, p50, p99 = (
                 statistics.median(getattr(figure, column) for figure in figures)
                 for column in ("rate", "cpu", "p50", "p99")
             )
-            line = f"{plural:12}{title:26}{name:16}{rate:13,.0f}{cpu * 1e6:13,.0f}"
-            line += f"{p50 * 1e3:13.2f}{p99 * 1e3:13.2f}"
-            if name != names[0]:
-                pairs = list(zip(first, figures, strict=True))
-                faster = statistics.median(mine.rate / other.rate for mine, other in pairs)
-                leaner = statistics.median(mine.cpu / other.cpu for mine, other in pairs if other.cpu)
-                line += f"{faster:12.2f}x{leaner:12.2f}x"
-            lines.append(line)
-    return "\n".join(lines)
+            pairs = list(zip(servers_figures[names[0]], figures, strict=True))
+            cpus = [mine.cpu / other.cpu for mine, other in pairs if other.cpu]
+            rows[f"{plural} {title}, {name}"] = {
+                "per second": rate,
+                "CPU us each": cpu * 1e6,
+                "p50 ms": p50 * 1e3,
+                "p99 ms": p99 * 1e3,
+                "rate ratio": statistics.median(mine.rate / other.rate for mine, other in pairs),
+                "CPU ratio": statistics.median(cpus) if cpus else None,
+            }
+    return rows
 
 
 def main() -> None:
@@ -312,15 +312,16 @@ def main() -> None:
     parser.add_argument("--tls", action="store_true", help="the sandbox with TLS, too")
     parser.add_argument("--beside", type=Path, help="the kubeconfig of a kube-apiserver on this machine")
     parser.add_argument("--beside-pids", default="", help="its processes and etcd's, with commas")
-    options = parser.parse_args()
+    options = parse(parser, objects=20, rounds=1, watches=2, writes=5, kinds=["foos"])
     fan_out = FanOut(options.watches, options.writes)
     with servers(options.beside, options.beside_pids, *(["--tls"] if options.tls else [])) as found:
         results = asyncio.run(measure(found, options.objects, options.rounds, fan_out, options.kinds))
-    print(
-        f"{options.objects} objects, {options.rounds} rounds, medians; Python {platform.python_version()}, "
-        f"{os.cpu_count()} cores\nrate ratio: higher is better for the sandbox; CPU ratio: lower is\n"
+    rows = table(results, [server.name for server in found])
+    setting = (
+        f"{options.objects} objects, {options.rounds} rounds, medians. Ratios are the sandbox's figure over "
+        "the row's: higher is better for the rate, lower for the CPU time."
     )
-    print(table(results, [server.name for server in found]))
+    emit([Table("Requests of the sandbox", setting, rows)], options.json)
 
 
 if __name__ == "__main__":

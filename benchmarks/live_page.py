@@ -10,8 +10,6 @@ twelve of them are an upper bound of the cost of an event.
 from __future__ import annotations
 
 import argparse
-import os
-import platform
 import statistics
 import sys
 import timeit
@@ -20,6 +18,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from sync_and_events import measure
+from tables import Row, Table, emit, parse
 
 from handloop.seams.step_trace import TRACE
 
@@ -45,23 +44,26 @@ def main() -> None:
     parser.add_argument("--objects", type=int, default=1_000)
     parser.add_argument("--events", type=int, default=30_000)
     parser.add_argument("--rounds", type=int, default=15)
-    options = parser.parse_args()
+    options = parse(parser, objects=200, events=500, rounds=2)
     subjects = {name: [sys.executable, str(SUBJECTS / file)] for name, file in PROGRAMS.items()}
-    results = measure(options.objects, options.events, options.rounds, subjects)
-    print(
-        f"{options.events} events over {options.objects} Deployments of 4 kB, {options.rounds} rounds; "
-        f"Python {platform.python_version()}, {os.cpu_count()} cores\n"
-        "CPU microseconds of the whole process per event, median; ratio round by round: median, quartiles\n"
-    )
+    results = measure(options.objects, options.events, options.rounds, subjects, touch=not options.smoke)
     base, *_ = results.values()
+    rows: dict[str, Row] = {}
     for name, rounds in results.items():
         ratios = [one["event us"] / other["event us"] for one, other in zip(rounds, base, strict=True)]
         low, middle, high = statistics.quantiles(ratios, n=4)
-        median = statistics.median(one["event us"] for one in rounds)
-        print(f"{name:22}{median:10.1f}{middle:10.3f}x   {low:.3f} to {high:.3f}")
+        event = statistics.median(one["event us"] for one in rounds)
+        rows[name] = {"event us": event, "ratio": middle, "quartile 1": low, "quartile 3": high}
     twelve = STEPS * test_microseconds()
-    share = twelve / statistics.median(one["event us"] for one in base)
-    print(f"\ntwelve tests alone: {twelve:.3f} us, {share:.2%} of an event")
+    rows["twelve tests alone"] = {
+        "event us": twelve,
+        "ratio": twelve / statistics.median(one["event us"] for one in base),
+    }
+    setting = (
+        f"{options.events} events over {options.objects} Deployments of 4 kB, {options.rounds} rounds. us = "
+        "CPU microseconds of the whole process per event, median; ratio to nobody, taken round by round."
+    )
+    emit([Table("The live page", setting, rows)], options.json)
 
 
 if __name__ == "__main__":

@@ -21,12 +21,15 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parent))
+
+from tables import Row, Table, parse, write
 
 from examples.memcached.types import Memcached, MemcachedSpec
 from handloop.apis.conditions import find_condition
@@ -337,16 +340,20 @@ def run(operator: str, idle_seconds: float) -> dict[str, str]:
         return rows
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
+def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--idle-seconds", type=float, default=30.0)
     parser.add_argument("--only", nargs="*", choices=list(OPERATORS), default=list(OPERATORS))
-    options = parser.parse_args(arguments)
+    options = parse(parser, idle_seconds=0.5, only=["handloop"])
     results = {operator: run(operator, options.idle_seconds) for operator in options.only}
     versions = f"kopf {importlib.metadata.version('kopf')}, Python {platform.python_version()}"
     print(f"{versions}; {os.cpu_count()} cores, load {os.getloadavg()[0]:.0f}\n")
     print(table(results))
+    steps: dict[str, Row] = {
+        step: {name: told[step] for name, told in results.items()} for step in next(iter(results.values()))
+    }
+    write([Table("Memcached on handloop and on kopf", versions, steps)], options.json)
 
 
 if __name__ == "__main__":

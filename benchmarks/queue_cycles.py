@@ -1,5 +1,5 @@
 """
-add, get, done: cycles per second with 1 and 4 threads, beside the standard library's queue, in turn.
+add, get, done with 1 and 4 threads, beside the standard library's queue; add of a key that waits; add_after.
 
     python benchmarks/queue_cycles.py --items 200000 --rounds 5
 
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import queue
+import random
 import statistics
 import sys
 import threading
@@ -20,6 +21,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from tables import Row, Table, emit, parse
+
 from handloop.informers.keys import ObjectName
 from handloop.workqueue.priority_queue import PriorityQueue
 from handloop.workqueue.queue import Queue
@@ -28,7 +31,10 @@ from handloop.workqueue.rate_limiting_queue import RateLimitingQueue
 
 THREADS = (1, 4)
 
+ADDS_AFTER = 10_000
+
 Subject = Queue[ObjectName] | PriorityQueue[ObjectName]
+Delaying = RateLimitingQueue[ObjectName] | PriorityQueue[ObjectName]
 
 
 def keys(thread: int, count: int) -> list[ObjectName]:
@@ -82,12 +88,73 @@ def timed(work: Callable[[list[ObjectName]], None], shares: list[list[ObjectName
     return time.perf_counter() - began
 
 
-SUBJECTS: dict[str, Callable[[list[list[ObjectName]]], float]] = {
-    "queue.Queue": standard,
-    "handloop Queue": ours(Queue),
-    "handloop RateLimitingQueue": ours(lambda: RateLimitingQueue(default_controller_rate_limiter())),
-    "handloop PriorityQueue": ours(lambda: PriorityQueue(default_controller_rate_limiter())),
+def add_known_us(subject: Subject, items: int) -> float:
+    """Microseconds of an add of a key that waits already, as of a handler whose worker is behind."""
+    waiting = keys(0, 100)
+    subject.add_all(waiting)
+    add, again = subject.add, waiting * (items // len(waiting))
+    began = time.thread_time()
+    for key in again:
+        add(key)
+    return (time.thread_time() - began) / len(again) * 1e6
+
+
+def add_after_us(subject: Delaying, waiting: int) -> float:
+    """Microseconds of an add_after beside so many items that wait for their time."""
+    chance = random.Random(waiting)
+    for key in keys(0, waiting):
+        subject.add_after(key, chance.uniform(1000, 2000))
+    calls = [(key, chance.uniform(1000, 2000)) for key in keys(1, ADDS_AFTER)]
+    began = time.thread_time()
+    for key, seconds in calls:
+        subject.add_after(key, seconds)
+    return (time.thread_time() - began) / ADDS_AFTER * 1e6
+
+
+def rate_limiting() -> Delaying:
+    """The queue of a controller by hand."""
+    return RateLimitingQueue(default_controller_rate_limiter())
+
+
+def prioritised() -> Delaying:
+    """The queue of the runtime."""
+    return PriorityQueue(default_controller_rate_limiter())
+
+
+MAKE: dict[str, Callable[[], Subject]] = {
+    "handloop Queue": Queue,
+    "handloop RateLimitingQueue": rate_limiting,
+    "handloop PriorityQueue": prioritised,
 }
+DELAYING = {"handloop RateLimitingQueue": rate_limiting, "handloop PriorityQueue": prioritised}
+SUBJECTS = {"queue.Queue": standard, **{name: ours(make) for name, make in MAKE.items()}}
+
+
+def measure(options: argparse.Namespace) -> dict[str, Row]:
+    """All subjects in turn; medians, and ratios taken round by round."""
+    found: dict[str, dict[str, list[float]]] = {name: {} for name in SUBJECTS}
+    for _ in range(options.rounds):
+        for threads in THREADS:
+            shares = [keys(thread, options.items // threads) for thread in range(threads)]
+            for name, run in SUBJECTS.items():
+                cycle = run(shares) / options.items * 1e6
+                found[name].setdefault(f"cycle us, {threads} thread{'s' * (threads > 1)}", []).append(cycle)
+        for name, make in MAKE.items():
+            found[name].setdefault("add of a known key us", []).append(add_known_us(make(), options.items))
+    one = f"cycle us, {THREADS[0]} thread"
+    base = found["handloop Queue"][one]
+    rows = {
+        name: {column: statistics.median(each) for column, each in row.items()} for name, row in found.items()
+    }
+    for name, row in rows.items():
+        pairs = zip(found[name][one], base, strict=True)
+        row["of Queue's"] = statistics.median(mine / other for mine, other in pairs)
+    for name, delaying in DELAYING.items():
+        for waiting in options.waiting:
+            subject = delaying()
+            rows[name][f"add_after us, {waiting:,} wait"] = add_after_us(subject, waiting)
+            subject.shut_down()
+    return dict(rows)
 
 
 def main() -> None:
@@ -95,22 +162,13 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--items", type=int, default=200_000)
     parser.add_argument("--rounds", type=int, default=5)
-    options = parser.parse_args()
-    rates: dict[tuple[str, int], list[float]] = {(name, n): [] for name in SUBJECTS for n in THREADS}
-    for _ in range(options.rounds):
-        for threads in THREADS:
-            shares = [keys(thread, options.items // threads) for thread in range(threads)]
-            for name, run in SUBJECTS.items():
-                rates[name, threads].append(options.items / run(shares))
-    print(f"cycles of add, get, done per second; {options.items} items, medians of {options.rounds} rounds\n")
-    print(f"{'':28}" + "".join(f"{f'{threads} thread(s)':>22}" for threads in THREADS))
-    for name in SUBJECTS:
-        cells = []
-        for threads in THREADS:
-            pairs = zip(rates[name, threads], rates["queue.Queue", threads], strict=True)
-            ratio = statistics.median(rate / base for rate, base in pairs)
-            cells.append(f"{statistics.median(rates[name, threads]):14,.0f} {ratio:6.2f}x")
-        print(f"{name:28}" + "".join(f"{cell:>22}" for cell in cells))
+    parser.add_argument("--waiting", type=int, nargs="*", default=[1_000, 1_000_000])
+    options = parse(parser, items=2_000, rounds=1, waiting=[100, 1_000])
+    setting = (
+        f"{options.items} items, {options.rounds} rounds, medians. Wall microseconds of a cycle add, get, "
+        f"done, all threads on one queue. CPU microseconds of a call; of add_after {ADDS_AFTER} calls, once."
+    )
+    emit([Table("Work queues", setting, measure(options))], options.json)
 
 
 if __name__ == "__main__":

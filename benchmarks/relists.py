@@ -13,7 +13,6 @@ import argparse
 import gc
 import json
 import os
-import platform
 import subprocess
 import sys
 import threading
@@ -23,6 +22,7 @@ from typing import Final
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from msgspec.structs import replace
+from tables import Row, Table, emit, parse
 
 from handloop.apis.apps_v1 import Deployment
 from handloop.client.config import ClientConfig
@@ -170,13 +170,14 @@ def run(arguments: list[str], objects: int, relists: int) -> list[Memory]:
         server.wait()
 
 
-def row(name: str, memory: list[Memory]) -> str:
+def row(memory: list[Memory]) -> Row:
     """The growth by the first list, and that of later ones in terms of it."""
     base = memory[0]["now"]
     first, *later = (entry["now"] - base for entry in memory[1:])
     peak = max(entry["peak"] - base for entry in memory[2:])
-    ratios = (later[0] / first, later[-1] / first, peak / first)
-    return f"{name:38}{first / MIB:10,.0f}" + "".join(f"{ratio:12.2f}x" for ratio in ratios)
+    names = ("after 2", f"after {len(memory) - 1}", "peak")
+    ratios = zip(names, (later[0] / first, later[-1] / first, peak / first), strict=True)
+    return {"first MiB": first / MIB, **dict(ratios)}
 
 
 def main() -> None:
@@ -189,21 +190,21 @@ def main() -> None:
     parser.add_argument("--stream", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--changing", type=int, default=0, help=argparse.SUPPRESS)
     parser.add_argument("--port", type=int, help=argparse.SUPPRESS)
-    options = parser.parse_args()
+    options = parse(
+        parser, objects=500, relists=2, only=["pages, the program's fields", "stream, all fields"]
+    )
     if options.port:
         relax_collector()
         source = ExpiringListWatch(options.port, stream=options.stream, changing=options.changing)
         memory = measure(source, options.objects, options.relists, all_fields=options.all_fields)
         print(json.dumps(memory), flush=True)
         os._exit(0)
-    print(
-        f"{options.objects} Deployments of 4 kB; Python {platform.python_version()}\n"
-        "memory that the first list takes, and after later ones and at their peak in terms of it\n"
+    rows = {name: row(run(SUBJECTS[name], options.objects, options.relists)) for name in options.only}
+    setting = (
+        f"{options.objects} Deployments of 4 kB. The memory that the first list takes; after later ones, and "
+        "at their peak, in terms of it."
     )
-    last = f"after {options.relists + 1}"
-    print(f"{'':38}{'first MiB':>10}{'after 2':>13}{last:>13}{'peak':>13}")
-    for name in options.only:
-        print(row(name, run(SUBJECTS[name], options.objects, options.relists)), flush=True)
+    emit([Table("Memory of relists", setting, rows)], options.json)
 
 
 if __name__ == "__main__":

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import statistics
 import subprocess
 import sys
 from pathlib import Path
 
+from tables import Row, Table, emit, parse
+
 ROOT = Path(__file__).parents[1]
-ROUNDS = 7
 NAMES = ("import, once a process", "first start", "later starts")
 PROGRAM = """
 import json, time, urllib.request
@@ -37,17 +39,22 @@ print(json.dumps([imported, once(), sorted(once() for _ in range(9))[4]]))
 
 
 def main() -> None:
-    """Print medians in milliseconds, of the wall clock and of the processor."""
+    """Measure and print: medians in milliseconds, of the wall clock and of the processor."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rounds", type=int, default=7)
+    options = parse(parser, rounds=1)
     rounds: list[list[list[float]]] = []
-    for _ in range(ROUNDS):
+    for _ in range(options.rounds):
         done = subprocess.run(
             [sys.executable, "-c", PROGRAM], cwd=ROOT, capture_output=True, text=True, check=True
         )
         rounds.append(json.loads(done.stdout))
-    print(f"{'':24} {'wall ms':>8} {'CPU ms':>8}")
+    rows: dict[str, Row] = {}
     for name, values in zip(NAMES, zip(*rounds, strict=True), strict=True):
         wall, cpu = (1000 * statistics.median(column) for column in zip(*values, strict=True))
-        print(f"{name:24} {wall:8.0f} {cpu:8.0f}")
+        rows[name] = {"wall ms": wall, "CPU ms": cpu}
+    setting = f"From nothing to the answer to a first request, {options.rounds} rounds, medians."
+    emit([Table("Start of the sandbox", setting, rows)], options.json)
 
 
 if __name__ == "__main__":

@@ -12,12 +12,12 @@ from __future__ import annotations
 import argparse
 import json
 import mmap
-import os
-import platform
 import statistics
 import subprocess
 import sys
 from pathlib import Path
+
+from tables import Row, Table, emit, medians, parse
 
 HERE = Path(__file__).parent
 SUBJECTS = {
@@ -43,8 +43,6 @@ def touch_memory() -> None:
 
 def run(program: list[str], port: int, objects: int, events: int) -> Laps:
     """One subject in a process of its own."""
-    warm = subprocess.Popen([sys.executable, __file__, "--touch"])
-    warm.wait()
     command = [*program, str(port), str(objects), str(events)]
     done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=900)
     laps: Laps = json.loads(done.stdout.splitlines()[-1])
@@ -69,7 +67,13 @@ def start_server(objects: int, events: int, pause_us: float) -> tuple[subprocess
 
 
 def measure(
-    objects: int, events: int, rounds: int, subjects: dict[str, list[str]], *, pause_us: float = 0
+    objects: int,
+    events: int,
+    rounds: int,
+    subjects: dict[str, list[str]],
+    *,
+    pause_us: float = 0,
+    touch: bool = True,
 ) -> dict[str, list[dict[str, float]]]:
     """All subjects in turn, again and again; one dict of per-object figures for each round."""
     divisors = {SLOW.get(subject, 1) for subject in subjects}
@@ -78,6 +82,8 @@ def measure(
     try:
         for number in range(rounds):
             for subject, program in subjects.items():
+                if touch:
+                    subprocess.run([sys.executable, __file__, "--touch"], check=True)
                 count = events // SLOW.get(subject, 1)
                 laps = run(program, servers[SLOW.get(subject, 1)][1], objects, count)
                 results[subject].append(
@@ -98,24 +104,21 @@ def measure(
     return results
 
 
-def table(results: dict[str, list[dict[str, float]]]) -> str:
+def table(results: dict[str, list[dict[str, float]]]) -> dict[str, Row]:
     """Medians, and the ratio to the floor taken round by round."""
-    columns = ["sync us", "bytes", "event us", "sync wall us", "event wall us"]
-    lines = [
-        f"{'':18}"
-        + "".join(f"{column:>16}" for column in columns)
-        + f"{'sync/floor':>14}{'events/floor':>14}"
-    ]
     floor = results.get("floor: msgspec") or next(iter(results.values()))
-    for subject, rounds in results.items():
-        medians = [statistics.median(entry[column] for entry in rounds) for column in columns]
-        pairs = list(zip(rounds, floor, strict=True))
-        sync = statistics.median(entry["sync us"] / base["sync us"] for entry, base in pairs)
-        rate = statistics.median(base["event us"] / entry["event us"] for entry, base in pairs)
-        lines.append(
-            f"{subject:18}" + "".join(f"{value:16,.1f}" for value in medians) + f"{sync:13.2f}x{rate:13.2f}x"
-        )
-    return "\n".join(lines)
+    return {
+        subject: {
+            **medians(rounds),
+            "sync/floor": statistics.median(
+                entry["sync us"] / base["sync us"] for entry, base in zip(rounds, floor, strict=True)
+            ),
+            "events/floor": statistics.median(
+                base["event us"] / entry["event us"] for entry, base in zip(rounds, floor, strict=True)
+            ),
+        }
+        for subject, rounds in results.items()
+    }
 
 
 def main() -> None:
@@ -128,22 +131,28 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", choices=list(SUBJECTS), default=list(SUBJECTS))
     parser.add_argument("--client-go", type=Path, help="the program of peers/client_go")
     parser.add_argument("--touch", action="store_true", help=argparse.SUPPRESS)
-    options = parser.parse_args()
+    options = parse(parser, objects=500, events=1000, rounds=1)
     if options.touch:
         touch_memory()
         return
     subjects = {name: [sys.executable, str(HERE / "subjects" / SUBJECTS[name])] for name in options.only}
     if options.client_go is not None:
         subjects[CLIENT_GO] = [str(options.client_go)]
-    results = measure(options.objects, options.events, options.rounds, subjects, pause_us=options.pause_us)
-    sent = f"one event every {options.pause_us:g} us" if options.pause_us else "events in bursts of 64"
-    print(
-        f"{options.objects} Deployments of 4 kB, {options.events} events, {options.rounds} rounds, medians; "
-        f"{sent}, each a chunk; Python {platform.python_version()}, {os.cpu_count()} cores\n"
-        "us = CPU microseconds of the whole process per object or event; bytes = memory per cached object\n"
-        "sync/floor: lower is better; events/floor = the floor's time over ours: higher is better\n"
+    results = measure(
+        options.objects,
+        options.events,
+        options.rounds,
+        subjects,
+        pause_us=options.pause_us,
+        touch=not options.smoke,
     )
-    print(table(results))
+    sent = f"one event every {options.pause_us:g} us" if options.pause_us else "events in bursts of 64"
+    setting = (
+        f"{options.objects} Deployments of 4 kB, {options.events} events, {options.rounds} rounds, medians; "
+        f"{sent}, each a chunk. us = CPU microseconds of the whole process per object or event; bytes = "
+        "memory per cached object. sync/floor: lower is better; events/floor = the floor's time over ours."
+    )
+    emit([Table(f"First sync, {sent}", setting, table(results))], options.json)
 
 
 if __name__ == "__main__":

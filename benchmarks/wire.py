@@ -26,6 +26,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import msgspec
 from load_server import deployment
 from servers import cpu_seconds_of
+from tables import Row, Table, emit, medians, parse
 
 from handloop.apis.apps_v1 import Deployment
 from handloop.apis.meta import Kind
@@ -157,8 +158,9 @@ def decode_us(kind: type[Kind], body: bytes, rounds: int) -> float:
     return min(seconds) / PAGE * 1e6
 
 
-def measure(config: ClientConfig, kind: type[Kind], arguments: argparse.Namespace) -> None:
-    """Print the rows of one kind."""
+def measure(config: ClientConfig, kind: type[Kind], arguments: argparse.Namespace) -> dict[str, Row]:
+    """The rows of one kind."""
+    rows: dict[str, Row] = {}
     for mbits in arguments.mbits:
         laps: dict[bool, list[dict[str, float]]] = {False: [], True: []}
         for _ in range(arguments.rounds):
@@ -168,11 +170,11 @@ def measure(config: ClientConfig, kind: type[Kind], arguments: argparse.Namespac
         ratio = statistics.median(
             zipped["wall ms"] / plain["wall ms"] for plain, zipped in zip(*laps.values(), strict=True)
         )
+        link = f"{mbits:g} Mbit/s" if mbits else "loopback"
         for gzip, found in laps.items():
-            link, encoding = f"{mbits:g} Mbit/s" if mbits else "loopback", "gzip" if gzip else "plain"
-            medians = [statistics.median(each[column] for each in found) for column in found[0]]
-            row = f"{kind.__name__:12}{link:14}{encoding:8}" + "".join(f"{each:12,.2f}" for each in medians)
-            print(row + (f"{ratio:10.2f}x" if gzip else ""), flush=True)
+            name = f"{kind.__name__}, {link}, {'gzip' if gzip else 'plain'}"
+            rows[name] = {**medians(found), "gzip/plain": ratio if gzip else None}
+    return rows
 
 
 def main() -> None:
@@ -183,21 +185,29 @@ def main() -> None:
     parser.add_argument("--objects", type=int, default=2000)
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--mbits", type=float, nargs="*", default=[0, 1000, 100])
-    arguments = parser.parse_args()
+    arguments = parse(parser, objects=20, rounds=1, mbits=[0])
     relax_collector()
     config = load_config(kubeconfig=arguments.kubeconfig)
     with closing(HTTPTransport(config)) as transport, objects(Client(transport), arguments.objects):
-        columns = ("wall ms", "client ms", "server ms", "MB", "gzip/plain")
-        print(" " * 34 + "".join(f"{column:>12}" for column in columns))
-        for kind in KINDS:
-            measure(config, kind, arguments)
+        rows = [measure(config, kind, arguments) for kind in KINDS]
+        pages: dict[str, Row] = {}
         for kind in KINDS:
             page = {"limit": str(PAGE)}
             body = transport.request("GET", kind.resource.path(namespace=NAMESPACE), query=page).body
             for name, each in (("as sent", body), ("dropped", without_managed_fields(body))):
                 us = decode_us(kind, each, arguments.rounds)
-                size = len(each) / 1e6
-                print(f"{kind.__name__:12}managedFields {name:8}{size:10.2f} MB{us:10.2f} us to decode")
+                pages[f"{kind.__name__}, managedFields {name}"] = {"MB": len(each) / 1e6, "decode us": us}
+    setting = (
+        f"First lists of {arguments.objects} objects, {arguments.rounds} rounds, medians. client, server ms "
+        "= CPU time; gzip/plain = ratio of the wall times: below 1 gzip pays."
+    )
+    emit(
+        [
+            Table("gzip over links of some speed", setting, {**rows[0], **rows[1]}),
+            Table("managedFields", f"A page of {PAGE}; decode us = wall time of an object, the best.", pages),
+        ],
+        arguments.json,
+    )
 
 
 if __name__ == "__main__":
