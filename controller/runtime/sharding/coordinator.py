@@ -117,6 +117,12 @@ class _Slot:
         """Whether no elector runs: then all work has ended."""
         return self._thread is None or not self._thread.is_alive()
 
+    def is_expected(self, seconds: float) -> bool:
+        """Whether an elector asks for its Lease, and has just taken it, or sees it free within so long."""
+        if self.is_idle or self._stop.is_set():
+            return False
+        return self.candidacy.is_leader() or self.candidacy.statistics().expires_in_seconds <= seconds
+
     def observe(self, lease: Lease) -> None:
         """Take note of its Lease as last listed, unless the elector looks itself."""
         if self.is_idle:
@@ -166,8 +172,8 @@ class ShardCoordinator:
 
     State, under _lock: _lost, the slots whose Lease was lost since the last turn, and why; _statistics, of
     the last turn. Of `shards` alone: _living and _settles_at, the members and when they will have been the
-    same for long enough; _wanted, the last assignment; _sources, who held each slot before us; _outage, the
-    last error of the server.
+    same for long enough; _wanted, the last assignment; _free_since, since when we have seen no holder of a
+    slot; _sources, who held each slot before us; _outage, the last error of the server.
     Threads: `shards` runs `run`; `slot-<i>-lease` keeps a slot's Lease; `slot-<i>` serves it; any asks.
     """
 
@@ -211,6 +217,7 @@ class ShardCoordinator:
         self._living: tuple[str, ...] = ()
         self._settles_at = 0.0
         self._wanted: Mapping[int, str] = {}
+        self._free_since: dict[int, float] = {}
         self._sources: dict[int, str] = {}
         self._outage = ""
 
@@ -289,9 +296,13 @@ class ShardCoordinator:
             self._settles_at = now + self._shards.settle_seconds
         self._living = living
         moves = {number: lease.spec.lease_transitions or 0 for number, lease in leases.items()}
-        self._wanted = assignment(
-            self._shards.count, living, self._holders(), moves, settled=now >= self._settles_at
+        holders = self._holders()
+        free = {slot for slot in range(self._shards.count) if slot not in holders}
+        self._free_since = {slot: self._free_since.get(slot, now) for slot in free}
+        holders.update(
+            (slot.number, self._identity) for slot in self._slots if self._claims(slot, holders, now)
         )
+        self._wanted = assignment(self._shards.count, living, holders, moves, settled=now >= self._settles_at)
         for slot in self._slots:
             if self._wanted[slot.number] == self._identity:
                 slot.ask()
@@ -302,6 +313,19 @@ class ShardCoordinator:
         """Who holds which slot, as listed; of our own we know better."""
         ours = {slot.number: self._identity for slot in self._slots if slot.is_held}
         return {**self._members.holders(), **ours}
+
+    def _claims(self, slot: _Slot, holders: Mapping[int, str], now: float) -> bool:
+        """
+        Whether a slot without a living holder counts as ours.
+
+        A slot that we may be taking at this moment is not given up to a member that has come meanwhile.
+        A slot that stays free is asked for by each: the member that should have it may be dead, or have to
+        wait for longer, as each counts the time of a Lease from its own first look.
+        """
+        if holders.get(slot.number) in self._living:
+            return False
+        free_since, period = self._free_since.get(slot.number, now), self._terms.retry_period_seconds
+        return slot.is_expected(period) or now - free_since > period / 2
 
     def _check_work(self) -> None:
         """Raises: the error of a serve, but for work that only took too long: others wait for that slot."""

@@ -47,7 +47,8 @@ class Replica:
     """
     A process with a coordinator. Implements handloop.client.transport.Transport.
 
-    Fields: serving, the slots being served now, and served, all so far; lost, those told to on_lost;
+    Fields: serving, the slots being served now, and served, all so far; lost, those told to on_lost; given,
+    those whose work was ended while we had their Lease and were a member that does not stop;
     requests, how many of each verb; work and drain, what serve does first, and once its stop is set; latency,
     seconds for each half of a request; reaches, whether its requests arrive; refused, a name that it may not
     write; error, why it has ended.
@@ -60,6 +61,7 @@ class Replica:
         self.serving: set[int] = set()
         self.served: list[int] = []
         self.lost: list[int] = []
+        self.given: list[int] = []
         self.requests = Counter[str]()
         self.work: Callable[[], object] = lambda: None
         self.drain: Callable[[], object] = lambda: None
@@ -89,6 +91,11 @@ class Replica:
         self.thread.start()
 
     @property
+    def is_member(self) -> bool:
+        """Whether it has joined, as far as it knows."""
+        return bool(self.coordinator.statistics().members)
+
+    @property
     def writes(self) -> set[int]:
         """The slots for which it may write now."""
         slots = range(self.coordinator.statistics().count)
@@ -102,9 +109,12 @@ class Replica:
 
     def pause(self, seconds: float) -> None:
         """As by SIGSTOP, and SIGCONT later."""
-        thread = VirtualThread(
-            self.group.threads, target=lambda: self.group.threads.pause(seconds), name="pause"
-        )
+
+        def sleep() -> None:
+            self.group.threads.pause(seconds)
+            self.group.count_gaps_anew()
+
+        thread = VirtualThread(self.group.threads, target=sleep, name="pause")
         thread.process = self
         thread.start()
 
@@ -122,6 +132,8 @@ class Replica:
         try:
             self.work()
             stop.wait()
+            if self.coordinator.seconds_to_write(slot) and self.is_member and not self.stop.is_set():
+                self.given.append(slot)
             self.drain()
         finally:
             self.serving.discard(slot)
@@ -156,7 +168,7 @@ class ShardGroup:
     Replicas by name, in the order of their start.
 
     State: holders, who may write for each slot as last sampled; moves, how often each slot has changed hands;
-    gaps, for how long at most it had no holder in between.
+    gaps, for how long at most it had no holder in between; a gap begins with a fault's end at the earliest.
     """
 
     def __init__(self, threads: VirtualThreads, count: int) -> None:
@@ -189,11 +201,19 @@ class ShardGroup:
                 found[slot] = replica.name
         return found
 
+    def count_gaps_anew(self) -> None:
+        """A fault has ended: gaps begin now at the earliest."""
+        self._last_held = dict.fromkeys(range(self.count), self.threads.now)
+
     def run(self, seconds: float) -> None:
-        """Let time pass, and look all the time."""
+        """Let time pass, and look all the time: who has a slot keeps it until the members settle."""
         for _ in range(round(seconds / SAMPLE_SECONDS)):
             self.threads.run_for(SAMPLE_SECONDS)
             found, now = self.check(), self.threads.now
+            for replica in self.living():
+                seen, given = replica.coordinator.statistics(), replica.given
+                assert not given or seen.settled, f"{replica.name} gave up {given}"
+                replica.given = []
             for slot, holder in found.items():
                 gap = now - self._last_held.get(slot, now)
                 self.gaps[slot] = max(self.gaps.get(slot, 0.0), gap)

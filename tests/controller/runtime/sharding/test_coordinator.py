@@ -12,10 +12,12 @@ from handloop.controller.runtime.election.leader_election import StopTimeoutErro
 from handloop.controller.runtime.sharding.members import ShardMismatchError
 from handloop.controller.runtime.sharding.shards import Shards
 from support.checks.captured_logs import captured_logs
-from support.rigs.shard_group import LEASE_SECONDS, PERIOD, Replica, ShardGroup, shard_group
+from support.rigs.shard_group import LEASE_SECONDS, PERIOD, SAMPLE_SECONDS, Replica, ShardGroup, shard_group
 
 SETTLE = Shards(1).settle_seconds
 COUNT = 8
+SERVED_SECONDS = 5.0
+"""After the time of a Lease, a slot whose holder is gone has another."""
 
 
 @pytest.fixture
@@ -91,6 +93,23 @@ def test_a_replica_that_was_suspended_writes_nothing_and_comes_back(
     assert paused.requests["get"] <= COUNT, "it does not knock for slots that it would only have once settled"
     group.run(15.0)
     assert group.spread() == {"a": 4, "b": 4}
+
+
+@pytest.mark.parametrize("restarted_after", [3.0, 14.5])
+@pytest.mark.parametrize("resumed_after", [14.0, 16.0, 18.5])
+def test_whoever_comes_back_keeps_no_slot_from_its_next_holder(
+    group: ShardGroup, restarted_after: float, resumed_after: float
+) -> None:
+    """One is suspended, another killed and started anew: all is served within the lease and 5 s."""
+    at_rest(group, "abc")
+    group.replicas["a"].pause(resumed_after)
+    group.replicas["b"].kill()
+    group.run(restarted_after)
+    group.start("d").latency = lambda: 0.2
+    group.run(LEASE_SECONDS + SERVED_SECONDS - restarted_after)
+    for _ in range(2):
+        assert group.check().keys() == set(range(COUNT))
+        group.run(LEASE_SECONDS)
 
 
 def test_a_replica_without_a_server_loses_its_slots_and_gets_work_again(group: ShardGroup) -> None:
@@ -392,7 +411,10 @@ def play(seed: int, count: int = 6, seconds: float = 150.0) -> ShardGroup:
                 disturb(chance.choice(living))
         for replica in group.living():
             replica.reaches, replica.latency = True, lambda: 0.005
+        group.gaps.clear()
+        group.count_gaps_anew()
         group.run(3 * SETTLE + 60.0)
+        assert max(group.gaps.values(), default=0.0) <= LEASE_SECONDS + SERVED_SECONDS + SAMPLE_SECONDS
         living = [replica for replica in group.living() if not replica.stop.is_set()]
         assert [replica.error for replica in group.replicas.values() if replica.error is not None] == []
         assert not living or group.check().keys() == set(range(count))
