@@ -13,6 +13,7 @@ release makes a lease free before its time.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from math import inf
 from typing import Any, Final, NamedTuple
@@ -23,6 +24,7 @@ from handloop.apis.coordination_v1 import Lease, LeaseSpec
 from handloop.apis.meta import format_micro_time
 from handloop.client.errors import AlreadyExists, ClientError, Conflict, DeadlineExceeded, NotFound
 from handloop.controller.runtime.election.config import LeaderElectionConfig
+from handloop.controller.runtime.election.durations import LOOKS_PER_RETRY
 from handloop.controller.runtime.election.election_metrics import ElectionReports
 from handloop.controller.runtime.serving.health import Well
 from handloop.seams.clock import Clock
@@ -240,6 +242,8 @@ class Candidacy:
                 return self._release_once()
             except Conflict as error:
                 self._failed(error)
+                # a server that answers our reads with the past refuses each try at once
+                self._clock.sleep(self._config.retry_period_seconds / LOOKS_PER_RETRY, threading.Event())
             except ClientError as error:
                 return self._failed(error)
 

@@ -14,6 +14,8 @@ JITTER_FACTOR: Final = 1.2
 LEASE_DURATION_SECONDS: Final = 15.0
 RENEW_DEADLINE_SECONDS: Final = 10.0
 RETRY_PERIOD_SECONDS: Final = 2.0
+LOOKS_PER_RETRY: Final = 4
+"""How often a lease is looked at in a retry period, by who waits for it, or failed to release it."""
 
 
 def validate_durations(lease_duration: float, renew_deadline: float, retry_period: float) -> None:

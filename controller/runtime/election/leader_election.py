@@ -22,18 +22,15 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf
-from typing import Final
 
 from handloop.controller.runtime.election.candidacy import Candidacy, ElectionStatistics
 from handloop.controller.runtime.election.config import LeaderElectionConfig
-from handloop.controller.runtime.election.durations import JITTER_FACTOR
+from handloop.controller.runtime.election.durations import JITTER_FACTOR, LOOKS_PER_RETRY
 from handloop.controller.runtime.election.election_metrics import ElectionReports
 from handloop.seams.logs import get_logger
 from handloop.seams.seams import REAL_SEAMS, Seams
 
 log = get_logger("leaderelection")
-
-LOOKS_PER_RETRY: Final = 4
 
 
 class LeadershipLost(Exception):  # noqa: N818 - an event, not a mistake
