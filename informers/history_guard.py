@@ -20,7 +20,8 @@ from handloop.seams.locks import new_lock
 
 T = TypeVar("T", bound=Object)
 
-_PATIENCE_SECONDS: Final = 30.0
+PATIENCE_SECONDS: Final = 30.0
+"""For how long a server has to answer with the past before that is believed."""
 # deletions that are remembered, so that an old state does not bring a deleted object back; arbitrary
 _REMEMBERED: Final = 1000
 
@@ -74,7 +75,7 @@ class ResourceVersionFloor:
         now = self._clock.now()
         if self._behind_since is None:
             self._behind_since = now
-        if not self._server_denies and now - self._behind_since < _PATIENCE_SECONDS:
+        if not self._server_denies and now - self._behind_since < PATIENCE_SECONDS:
             return Verdict.WAIT
         self._behind_since, self._server_denies = None, False
         return Verdict.TAKE_REWOUND

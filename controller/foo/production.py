@@ -141,7 +141,12 @@ class ProductionFooController(FooController):
         caches = {each.kind.resource.group_resource: each for each in (deployment_informer, foo_informer)}
         # the handlers wake a Foo that waits, too: each change of its own and of its Deployment enqueues it
         self._writes = reconcile_writes(
-            client, caches.get, wake=self.wake, metrics=own_metrics, clock=seams.clock
+            client,
+            caches.get,
+            wake=self.wake,
+            vanished=lambda name: self._owners.suspect(name),  # noqa: PLW0108 - made below
+            metrics=own_metrics,
+            clock=seams.clock,
         )
         client = self._writes.telling(client)
         self._foo_indexer = foo_informer.indexer

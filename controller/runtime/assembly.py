@@ -145,6 +145,7 @@ class Assembly:
             self._caches.mirror,
             wake=self._queue.wake,
             tells=self._caches.watches,
+            vanished=lambda name: self._owners.suspect(name),  # noqa: PLW0108 - made below
             metrics=self._own_metrics,
             timeout_seconds=spec.options.own_write_timeout_seconds,
             clock=manager.seams.clock,

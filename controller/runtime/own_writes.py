@@ -9,7 +9,8 @@ It would decide on the state before that write, and create again, or undo. A par
 the watch event of the write wakes it. After five seconds the server is asked for one of the objects. While
 the server has another version of it, the cache is behind, and the name waits on. A watch that has died in
 silence is noticed after 75 s, and the new list ends the wait. It ends after 300 s in any case, as client-go's
-expectations do.
+expectations do. A server that answers with a version older than our write is believed after 30 s, as a list
+from the past is. An object that neither side has came and went unseen: its owner may be gone, too.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from handloop.client.errors import ClientError, Forbidden
 from handloop.client.http.response import Response
 from handloop.client.rest_client import Call
 from handloop.controller.runtime.metrics.controller_metrics import ControllerOwnWrites
-from handloop.informers.history_guard import is_older
+from handloop.informers.history_guard import PATIENCE_SECONDS, is_older
 from handloop.informers.keys import ObjectName, object_name
 from handloop.seams.clock import REAL_CLOCK, Clock
 from handloop.seams.locks import new_lock
@@ -123,6 +124,7 @@ class OwnWrites:
         wake: Callable[[ObjectName], None],
         newest: Callable[[str, ObjectName], str],
         tells: Callable[[str], bool] = lambda _resource: True,
+        vanished: Callable[[ObjectName], object] = lambda _name: None,
         metrics: ControllerOwnWrites,
         timeout_seconds: float = OWN_WRITE_TIMEOUT_SECONDS,
         clock: Clock = REAL_CLOCK,
@@ -132,13 +134,15 @@ class OwnWrites:
 
         Args: mirrors returns None for a resource without a cache: such a write is not waited for. newest asks
         the server for an object's resource version, "" without one; it raises ClientError. tells = whether
-        watch events of a resource come to observed; else its cache is looked at again and again.
+        watch events of a resource come to observed; else its cache is looked at again and again. vanished is
+        called with a name whose written object neither the cache nor the server has, before its reconcile.
         timeout_seconds = when the server is asked; 0 turns the waiting off.
         """
         self._mirrors = mirrors
         self._newest = newest
         self._wake = wake
         self._tells = tells
+        self._vanished = vanished
         self._metrics = metrics
         self._timeout_seconds = timeout_seconds
         self._clock = clock
@@ -273,20 +277,22 @@ class OwnWrites:
             self._metrics.timeouts.inc()
             return 0.0
         for target, floor in tuple(unmet.items()):
-            left = self._seconds_behind(floor)
+            left = self._seconds_behind(floor, believes_past=waited >= PATIENCE_SECONDS)
             if left > 0:
                 return left
             del unmet[target]
+            if not (floor.gone or self._cached_version(floor.resource, floor.name)):
+                self._vanished(name)
         return 0.0
 
-    def _seconds_behind(self, floor: _Floor) -> float:
+    def _seconds_behind(self, floor: _Floor, *, believes_past: bool) -> float:
         """For how long that cache counts as behind; 0 when it has the object as the server has it."""
         resource, now = floor.resource, self._clock.now()
         with self._lock:
             until = self._behind_until.get(resource, -math.inf)
         if until > now:
             return until - now
-        why = self._why_behind(floor)
+        why = self._why_behind(floor, believes_past=believes_past)
         if not why:
             return 0.0
         # once per lag, not with each question
@@ -297,7 +303,7 @@ class OwnWrites:
             self._behind_until[resource] = self._clock.now() + self._timeout_seconds
         return self._timeout_seconds
 
-    def _why_behind(self, floor: _Floor) -> str:
+    def _why_behind(self, floor: _Floor, *, believes_past: bool) -> str:
         """Without an answer the cache counts as behind: a wait ends, and a second child would stay."""
         try:
             newest = self._newest(floor.resource, floor.name)
@@ -305,8 +311,10 @@ class OwnWrites:
             return f"it may be behind, and we may not look ({error}): add the verb get to the role"
         except ClientError as error:
             return f"it may be behind, and the server does not tell: {error}"
-        has_newest = newest == self._cached_version(floor.resource, floor.name)
-        return "" if has_newest else "it is behind the server"
+        if newest != self._cached_version(floor.resource, floor.name):
+            return "it is behind the server"
+        is_past = is_older(newest, floor.resource_version) and not believes_past
+        return "the server answers with the past of it" if is_past else ""
 
     def _cached_version(self, resource: str, name: ObjectName) -> str:
         mirror = self._mirrors(resource)

@@ -80,7 +80,12 @@ class OwnerRecheck(Generic[T]):
             owner = self._cache.get_by_key(str(name))
             # the end of a predecessor's child is no surprise
             if owner is not None and owner.metadata.uid in uids and not self._deleted_by_us(name, state):
-                self._suspect(name)
+                self.suspect(name)
+
+    def suspect(self, name: ObjectName) -> None:
+        """Ask before the next reconcile of an owner: what was written for it has vanished unseen."""
+        with self._lock:
+            self._suspects[name] = None
 
     def check(self, name: ObjectName) -> None:
         """
@@ -97,7 +102,7 @@ class OwnerRecheck(Generic[T]):
         try:
             self._ask(name)
         except BaseException:
-            self._suspect(name)
+            self.suspect(name)
             raise
 
     def keep(self, ours: Callable[[ObjectName], bool]) -> None:
@@ -108,10 +113,6 @@ class OwnerRecheck(Generic[T]):
         with self._lock:
             for name in foreign:
                 self._suspects.pop(name, None)
-
-    def _suspect(self, name: ObjectName) -> None:
-        with self._lock:
-            self._suspects[name] = None
 
     def _ask(self, name: ObjectName) -> None:
         cached = self._cache.get_by_key(str(name))

@@ -39,6 +39,7 @@ class Floors:
         self.clock = FakeClock()
         self.registry = CollectorRegistry()
         self.woken: list[ObjectName] = []
+        self.vanished: list[ObjectName] = []
         self.server: dict[ObjectName, str | ClientError] = {}
         self.asked: list[ObjectName] = []
         self.answers_after = 0.0
@@ -48,6 +49,7 @@ class Floors:
             newest=self.newest,
             wake=self.woken.append,
             tells=lambda _resource: tells,
+            vanished=self.vanished.append,
             metrics=OwnWriteMetrics(self.registry).for_controller("rig"),
             timeout_seconds=timeout_seconds,
             clock=self.clock,
@@ -245,7 +247,7 @@ def test_an_object_that_the_cache_still_has_and_the_server_has_not_is_waited_for
 
 
 def test_what_is_neither_in_the_cache_nor_on_the_server_ends_the_wait(floors: Floors) -> None:
-    """Each such object is asked for once; one that is there keeps the name parked."""
+    """Each such object is asked for once, and told of; one that is there keeps the name parked."""
     floors.mirror.seen = 9
     for name, version in (("child", 10), ("other", 11), ("third", 12)):
         floors.wrote(deployment(name, version))
@@ -255,10 +257,34 @@ def test_what_is_neither_in_the_cache_nor_on_the_server_ends_the_wait(floors: Fl
     floors.server.clear()
     assert floors.wait() == 0
     assert floors.asked[3:] == [OTHER, ObjectName("default", "third")]
+    assert floors.vanished == [NAME] * 3
     assert floors.told("timeouts_total") == 0
     assert not floors.writes._floors
     assert not floors.writes._waiting
     assert not floors.writes._parked_at
+
+
+def test_who_deletes_what_it_has_just_made_misses_nothing(floors: Floors) -> None:
+    """That tells nothing about the owner."""
+    floors.mirror.seen = 9
+    floors.wrote(deployment("child", 10))
+    floors.deleted(deployment("child", 11))
+    behind(floors, 5)
+    assert floors.wait() == 0
+    assert floors.vanished == []
+
+
+@pytest.mark.parametrize(("seconds", "then"), [(10.0, 10), (30.0, 9)], ids=["back", "past"])
+def test_a_server_in_the_past_of_our_write_is_believed_after_half_a_minute(
+    floors: Floors, seconds: float, then: int
+) -> None:
+    """As a list from the past is: until then the present may come back."""
+    floors.wrote(deployment("child", 10))
+    floors.mirror.put(deployment("child", 9))
+    floors.server[CHILD] = "9"
+    behind(floors, seconds)
+    floors.mirror.put(deployment("child", then))
+    assert floors.wait() == 0
 
 
 @pytest.mark.parametrize("error", [api_error(403, "Forbidden"), TransportError("unreachable")])
@@ -332,7 +358,6 @@ def test_the_last_write_of_an_object_counts(floors: Floors) -> None:
 def test_floors_of_a_name_that_comes_no_more_are_dropped_in_time(floors: Floors) -> None:
     """A write for an object that is gone, and one that a predicate hides, lead to no reconcile."""
     floors.mirror.put(deployment("child", 4))
-    floors.server[CHILD] = "4"
     floors.wrote(deployment("child", 5))
     floors.clock.advance(KEPT_SECONDS - 1)
     floors.wrote(deployment("child", 6))
@@ -340,12 +365,12 @@ def test_floors_of_a_name_that_comes_no_more_are_dropped_in_time(floors: Floors)
     assert floors.wait() == 5
     floors.clock.advance(4)
     assert floors.wait() == 1
-    floors.clock.advance(1)
+    floors.mirror.put(deployment("child", 6))
     assert floors.wait() == 0
     floors.wrote(deployment("child", 7))
     floors.clock.advance(KEPT_SECONDS + 5)
     assert floors.wait() == 0
-    assert floors.asked == [CHILD]
+    assert floors.asked == []
 
 
 def test_it_can_be_turned_off() -> None:
