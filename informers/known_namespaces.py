@@ -25,7 +25,8 @@ class KnownNamespaces:
     The slot of each namespace that was met, and how many objects of it were dropped.
 
     State: _slots, changed under _lock (98), read without it; oldest first. _dropped = counts, which may miss
-    one where two threads count at once. Threads: any.
+    one where two threads count at once. are_too_many = the last selector could not name all foreign ones.
+    Threads: any.
     """
 
     def __init__(self, count: int) -> None:
@@ -34,6 +35,7 @@ class KnownNamespaces:
         self._lock = new_lock("KnownNamespaces._lock", 98)
         self._slots: dict[str, int] = {}
         self._dropped: dict[str, int] = {}
+        self.are_too_many = False
 
     def __len__(self) -> int:
         return len(self._slots)
@@ -69,6 +71,7 @@ class KnownNamespaces:
             if left < 0:
                 break
             terms.append(term)
+        self.are_too_many = left < 0
         return ",".join(terms)
 
     def _meet(self, namespace: str) -> int:

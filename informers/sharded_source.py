@@ -94,7 +94,7 @@ class SlotSieve:
     def list_complete(self) -> None:
         """All objects of a list have come."""
         if self._scope.by == "namespace":
-            self.found = "fields"
+            self._tell("client" if self._scope.held.namespaces.are_too_many else "fields")
         elif not self.came and not self.refused:
             self.metadata_first = False
             self._tell("server")

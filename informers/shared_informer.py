@@ -192,8 +192,9 @@ class SharedIndexInformer(Generic[T]):
         """
         What keeps objects of foreign slots away.
 
-        Returns: by UID "server" = none has come, "client" = some came, and are dropped here; by namespace
-        "fields"; by label "labels". "" before it is known, and of a kind that is not sharded.
+        Returns: by UID "server" = none has come; by namespace "fields"; by label "labels"; "client" = some
+        come, and are dropped here, by namespace as there are too many to name. "" before it is known, and of
+        a kind that is not sharded.
         """
         return "" if self._shards is None else self._shards.sharded_by
 

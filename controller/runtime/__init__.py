@@ -4,6 +4,7 @@ The runtime for controllers, as controller-runtime has it. It knows no example a
     manager, lifetime, runnable, signals     a process's controllers: started, stopped
     roster                                   what these are, and what they need
     replica, slot_work, sharded_kinds        one of several processes that share the work by slots
+    narrowing                                who keeps the objects of the others away
     builder, controller_spec, assembly       a controller put together from a few words
     process_services, servers, collector     what a process has besides: connections, pages, memory
     controller, reconcile_queue, reporting   one controller: its workers, its queue, its reports

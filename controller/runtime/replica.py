@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 from prometheus_client import CollectorRegistry
 
@@ -18,6 +18,8 @@ from handloop.client.errors import ClientError
 from handloop.client.resource_client import Client, ResourceClient
 from handloop.controller.runtime.caches import Namespace
 from handloop.controller.runtime.election.election import new_identity
+from handloop.controller.runtime.metrics.slot_objects import SlotObjects
+from handloop.controller.runtime.narrowing import Narrowing
 from handloop.controller.runtime.rbac.access import LISTING_NAMESPACES, Access
 from handloop.controller.runtime.runnable import Runnable, needs_leader_election
 from handloop.controller.runtime.serving.health import Check, Well
@@ -28,6 +30,7 @@ from handloop.controller.runtime.sharding.shard_metrics import ShardMetrics
 from handloop.controller.runtime.sharding.shards import Shards
 from handloop.controller.runtime.slot_work import SlotWork
 from handloop.informers.shards import SLOT_LABEL, HeldSlots, Sharding, ShardScope
+from handloop.informers.shared_informer import SharedIndexInformer
 from handloop.seams.logs import get_logger
 from handloop.seams.seams import REAL_SEAMS, Seams
 
@@ -41,7 +44,7 @@ class Replica:
     The part of this process in the work of all replicas.
 
     Fields: shards; held, its slots; work, which serves them; kinds, by UID how each is sharded, else None;
-    coordinator.
+    coordinator; objects, how many there are of each slot.
     Threads: those of ShardCoordinator and SlotWork; any asks.
     """
 
@@ -65,6 +68,9 @@ class Replica:
             drain_seconds=drain_seconds,
             seams=seams,
         )
+        self.objects = SlotObjects(self.held, self._informers)
+        registry.register(self.objects)
+        self._narrowing = Narrowing(self.held, self._informers)
         self._terms = shards.terms(shards.lease)
         self.coordinator = ShardCoordinator(
             shards,
@@ -73,9 +79,13 @@ class Replica:
             identity=new_identity(),
             serve=self.work.serve,
             on_lost=self.work.lost,
+            after_turn=self._narrowing.tell,
             metrics=ShardMetrics(registry),
             seams=seams,
         )
+
+    def _informers(self) -> list[SharedIndexInformer[Any]]:
+        return [informer for view in self.work.informers() for informer in view.informers]
 
     def _seconds_of(self, slot: int) -> float:
         return self.coordinator.seconds_to_write(slot)
@@ -133,7 +143,8 @@ class Replica:
         """Always well: a replica without slots is ready for those of others."""
 
         def check() -> Well:
-            seen = self.coordinator.statistics()
-            return Well(f"{len(seen.held)} of {seen.count} slots, replicas: {len(seen.members)}")
+            seen, words = self.coordinator.statistics(), self._narrowing.words()
+            slots = f"{len(seen.held)} of {seen.count} slots, replicas: {len(seen.members)}"
+            return Well(f"{slots}; {words}" if words else slots)
 
         return {"shards": check}

@@ -23,8 +23,10 @@ from handloop.controller.runtime.metrics.controller_metrics import (
 )
 from handloop.controller.runtime.metrics.informer_metrics import CacheState, InformerMetricsProvider
 from handloop.controller.runtime.metrics.rest_client_metrics import ClientMetrics
+from handloop.controller.runtime.metrics.slot_objects import SlotObjects
 from handloop.controller.runtime.serving.certificate_watcher import CertificateMetrics
 from handloop.controller.runtime.sharding.shard_metrics import ShardMetrics
+from handloop.informers.shards import HeldSlots
 from handloop.seams.clock import REAL_CLOCK
 
 RULES: Final = Path(__file__).parents[2] / "manifests" / "prometheus" / "prometheus_rule.yaml"
@@ -48,6 +50,7 @@ def metrics() -> list[Metric]:
     ):
         instruments(registry)
     registry.register(CacheState(lambda: (), REAL_CLOCK))
+    registry.register(SlotObjects(HeldSlots(1), list))
     return sorted(
         metric
         for collector in registry._collector_to_names  # noqa: SLF001

@@ -179,6 +179,17 @@ def test_a_namespace_that_was_met_is_left_out_of_the_next_request() -> None:
     assert (rig.source.is_wide, rig.metadata_first) == (False, False)
 
 
+def test_more_namespaces_than_a_selector_can_name_are_told() -> None:
+    """Then the server sends most of the foreign objects, whose metadata comes first from then on."""
+    rig = Rig("namespace", FakeListerWatcher(lists=[page(obj("a", 0)), page(obj("a", 0))]))
+    rig.held.namespaces.learn(f"{number:060}" for number in range(200))
+    gauge = rig.metrics.made["sharded_by_client", "deployments.apps"]
+    rig.names()
+    assert (rig.source.sharded_by, gauge.value) == ("client", 1)
+    rig.names()
+    assert rig.metadata_first
+
+
 def test_by_label_the_server_obeys() -> None:
     """Objects are not looked at: one whose label changes comes as a deletion, with any label."""
     rig = Rig("label", FakeListerWatcher(lists=[page(obj("a", 3))]))

@@ -32,7 +32,7 @@ from handloop.controller.runtime.election.leader_election import (
 )
 from handloop.controller.runtime.sharding.assignment import assignment
 from handloop.controller.runtime.sharding.members import Members
-from handloop.controller.runtime.sharding.shard_metrics import ShardMetrics
+from handloop.controller.runtime.sharding.shard_metrics import CHANGES, ShardMetrics
 from handloop.controller.runtime.sharding.shards import Shards
 from handloop.seams.locks import new_lock
 from handloop.seams.logs import get_logger
@@ -62,7 +62,8 @@ class ShardStatistics(msgspec.Struct, frozen=True, kw_only=True):
 
     Fields: group is the `namespace/name` that the Leases begin with; members are the replicas that live, we
     among them, () = we have not joined; settled says that slots may move for balance; held are our slots,
-    unheld those that no member holds; handovers is how often this replica took a slot or gave one up.
+    unheld those that no member holds. taken, given_up and lost count how often this replica took a slot, gave
+    one up, or lost one with its Lease.
     """
 
     group: str
@@ -73,7 +74,9 @@ class ShardStatistics(msgspec.Struct, frozen=True, kw_only=True):
     settled: bool = False
     held: tuple[int, ...] = ()
     unheld: tuple[int, ...] = ()
-    handovers: int = 0
+    taken: int = 0
+    given_up: int = 0
+    lost: int = 0
     slots: tuple[SlotStatistics, ...] = ()
 
 
@@ -186,6 +189,7 @@ class ShardCoordinator:
         identity: str,
         serve: Callable[[int, threading.Event], None],
         on_lost: Callable[[int], None] = lambda _slot: None,
+        after_turn: Callable[[], None] = lambda: None,
         metrics: ShardMetrics,
         seams: Seams = REAL_SEAMS,
     ) -> None:
@@ -196,12 +200,14 @@ class ShardCoordinator:
         ends with `_` and a part that no other replica has. serve(slot, stop) does the work of a slot until
         stop is set and all of it has ended, once at a time for a slot, on a thread `slot-<i>`; if it raises
         StopTimeoutError, the Lease is left to expire. on_lost(slot) is called as soon as a slot's Lease is
-        lost, before its stop is set, on the elector's thread; it must not block.
+        lost, before its stop is set, on the elector's thread; it must not block. after_turn is called every
+        retry period, on the thread `shards`.
         """
         self._shards = shards
         self._terms = terms
         self._identity = identity
         self._on_lost = on_lost
+        self._after_turn = after_turn
         self._metrics = metrics
         self._clock = seams.clock
         self._members = Members(shards, terms, leases, identity, metrics=metrics, clock=seams.clock)
@@ -281,6 +287,7 @@ class ShardCoordinator:
             self._give_up_all()
         self._check_work()
         self._report()
+        self._after_turn()
 
     def _assign(self) -> None:
         """Compute who should have what, by the list that has just been read, and act on it."""
@@ -359,12 +366,16 @@ class ShardCoordinator:
             settled=self._clock.now() >= self._settles_at,
             held=held,
             unheld=tuple(slot for slot in slots if self._living and holders.get(slot) not in self._living),
-            handovers=before.handovers + len(taken) + len(given) + len(lost),
+            taken=before.taken + len(taken),
+            given_up=before.given_up + len(given),
+            lost=before.lost + len(lost),
             slots=tuple(self._seen(before, slot, holders.get(slot, "")) for slot in slots),
         )
         with self._lock:
             self._statistics = after
         self._metrics.report(held=len(held), unheld=len(after.unheld), members=len(self._living))
+        for change, slots_changed in zip(CHANGES, (taken, given, lost), strict=True):
+            self._metrics.changed(change, len(slots_changed))
         self._tell("Slots lost", "why", lost, level="warning")
         self._tell("Slots given up", "to", {slot: self._next(slot) for slot in given})
         self._tell("Slots taken", "from", {slot: _short(self._sources.pop(slot, "nobody")) for slot in taken})

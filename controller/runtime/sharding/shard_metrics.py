@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from prometheus_client import CollectorRegistry
 
 from handloop.controller.runtime.election.election_metrics import HAND_OVER_BUCKETS
 from handloop.controller.runtime.metrics.instruments import Instruments
+
+CHANGES: Final = ("taken", "given_up", "lost")
 
 
 class ShardMetrics:
@@ -22,6 +26,11 @@ class ShardMetrics:
             "slots_unheld", "Slots whose Lease no living replica holds, as this replica sees it"
         )
         self._members = new.gauge("members", "Living replicas that share the slots, as this replica sees it")
+        self._changes = new.counter(
+            "slot_changes", "Slots that this replica has taken, given up, or lost with their Lease", "change"
+        )
+        for change in CHANGES:
+            self._changes.labels(change)
         self._hand_over = new.histogram(
             "slot_handover_seconds",
             "Seconds between the last change of a slot's Lease by another holder and our taking it over",
@@ -33,6 +42,10 @@ class ShardMetrics:
         self._held.set(held)
         self._unheld.set(unheld)
         self._members.set(members)
+
+    def changed(self, change: str, slots: int) -> None:
+        """So many slots were taken, given up, or lost: one of CHANGES."""
+        self._changes.labels(change).inc(slots)
 
     def leader_off(self, name: str) -> None:
         """Nothing: the gauges are set once a turn."""

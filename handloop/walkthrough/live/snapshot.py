@@ -90,8 +90,11 @@ def _shards(parts: Parts) -> dict[str, Any] | None:
     if parts.manager.replica is None:
         return None
     shown = parts.manager.replica.coordinator.statistics()
+    objects = parts.manager.replica.objects.counts()
     replicas = "1 replica" if len(shown.members) == 1 else f"{len(shown.members)} replicas"
-    words = f"slots {' '.join(map(str, shown.held)) or 'none'} of {shown.count}, {replicas}"
+    numbers = " ".join(str(objects.get(slot, 0)) for slot in shown.held)
+    having = f" with {numbers} objects" if numbers else ""
+    words = f"slots {' '.join(map(str, shown.held)) or 'none'} of {shown.count}{having}, {replicas}"
     if not shown.members:
         words = "joining the replicas"
     elif shown.unheld:

@@ -105,7 +105,10 @@ def test_replicas_that_come_and_go_serve_all_and_no_object_twice(cluster: Manage
         make_foos(cluster, "third")
         eventually(lambda: has(cluster, "third-d"), "made by the two that stayed")
         (ready,) = {each.readiness_checks()["shards"]() for each in sharing.managers.values()}
-        assert str(ready) == "Well(detail='4 of 8 slots, replicas: 2')"
+        assert (
+            str(ready)
+            == "Well(detail='4 of 8 slots, replicas: 2; objects of other slots: left out by the server')"
+        )
         assert not any(
             check() for each in sharing.managers.values() for check in each.liveness_checks().values()
         )

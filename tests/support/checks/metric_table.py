@@ -75,6 +75,8 @@ _OURS: Final = {
     "handloop_shard_slots_held": _row("gauge"),
     "handloop_shard_slots_unheld": _row("gauge"),
     "handloop_shard_members": _row("gauge"),
+    "handloop_shard_slot_changes_total": _row("counter", "change"),
+    "handloop_shard_objects": _row("gauge", "slot"),
     "handloop_shard_slot_handover_seconds": _row("histogram", buckets=B_HAND_OVER),
     "handloop_own_write_waits_total": _row("counter", "controller"),
     "handloop_own_write_timeouts_total": _row("counter", "controller"),

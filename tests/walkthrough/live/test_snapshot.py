@@ -62,7 +62,7 @@ def test_it_shows_what_stands_in_the_parts(program: Any) -> None:
     ("changes", "good", "words"),
     [
         ({}, False, "joining the replicas"),
-        ({"members": ("a_1", "b_2"), "held": (0, 2)}, True, "slots 0 2 of 4, 2 replicas"),
+        ({"members": ("a_1", "b_2"), "held": (0, 2)}, True, "slots 0 2 of 4 with 0 0 objects, 2 replicas"),
         ({"members": ("a_1",)}, False, "slots none of 4, 1 replica"),
         ({"members": ("a_1",), "held": (0, 2), "unheld": (1, 3)}, False, "nobody has slots 1 3 of 4"),
     ],

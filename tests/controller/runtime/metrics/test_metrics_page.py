@@ -18,8 +18,10 @@ from handloop.controller.runtime.metrics.controller_metrics import (
 from handloop.controller.runtime.metrics.informer_metrics import CacheState, InformerMetricsProvider
 from handloop.controller.runtime.metrics.metrics_page import new_registry
 from handloop.controller.runtime.metrics.rest_client_metrics import ClientMetrics
+from handloop.controller.runtime.metrics.slot_objects import SlotObjects
 from handloop.controller.runtime.serving.certificate_watcher import CertificateMetrics
 from handloop.controller.runtime.sharding.shard_metrics import ShardMetrics
+from handloop.informers.shards import HeldSlots
 from handloop.informers.shared_informer import SharedIndexInformer
 from handloop.testing.fake_clock import FakeClock
 from support.checks.metric_table import PROCESS, TABLE, Row, exposed, text_of
@@ -42,6 +44,8 @@ def registry() -> Iterator[CollectorRegistry]:
     ReconcileMetrics(made).for_controller("foo", 1)
     LeaderElectionMetrics(made).leader_off("lease")
     ShardMetrics(made)
+    (held := HeldSlots(1)).add(0)
+    made.register(SlotObjects(held, list))
     CertificateMetrics(made)
     made.register(CacheState(lambda: [idle_informer()], FakeClock()))
     client = ClientMetrics(made)

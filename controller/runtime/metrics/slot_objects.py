@@ -1,0 +1,54 @@
+"""handloop_shard_objects: how many objects this replica holds of each of its slots."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from handloop.informers.shards import HeldSlots
+from handloop.informers.shared_informer import SharedIndexInformer
+
+
+class SlotObjects(Collector):
+    """
+    Counts the cached objects by slot, anew for each scrape: 0.3 us each, by UID up to 3 us.
+
+    Threads: any. Locks: that of each store, for a copy of its list.
+    """
+
+    def __init__(self, held: HeldSlots, informers: Callable[[], Iterable[SharedIndexInformer[Any]]]) -> None:
+        """Args: informers returns all of the process; those that are not sharded do not count."""
+        self._held = held
+        self._informers = informers
+
+    def counts(self) -> Mapping[int, int]:
+        """The number of objects of each slot that is held."""
+        found = Counter[int | None]()
+        for informer in self._informers():
+            if (scope := informer.scope) is not None:
+                all_metadata = (obj.metadata for obj in informer.indexer.list())
+                found.update(scope.slot_of(each.namespace, each.uid, each.labels) for each in all_metadata)
+        return {slot: found[slot] for slot in sorted(self._held.slots)}
+
+    def describe(self) -> Iterable[GaugeMetricFamily]:
+        """The family without samples."""
+        return [_family()]
+
+    def collect(self) -> Iterable[GaugeMetricFamily]:
+        """A sample of each slot."""
+        family = _family()
+        for slot, count in self.counts().items():
+            family.add_metric((str(slot),), count)
+        return [family]
+
+
+def _family() -> GaugeMetricFamily:
+    return GaugeMetricFamily(
+        "handloop_shard_objects",
+        "Objects of a slot in the caches of the replica that holds it",
+        labels=("slot",),
+    )

@@ -1,0 +1,77 @@
+"""
+Who keeps the objects of other slots away from this replica, and how the log and /readyz tell of it.
+
+Each informer finds it out by what arrives. Here all of them together are put into words.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from handloop.controller.runtime.multi_namespace_informer import failing
+from handloop.informers.shards import HeldSlots
+from handloop.informers.shared_informer import SharedIndexInformer
+from handloop.seams.logs import get_logger
+
+log = get_logger("shards")
+
+_SELECTORS: Final = {"server": "shardSelector", "fields": "field selector", "labels": "label selector"}
+"""By which parameter the server leaves objects out, for words of SharedIndexInformer.sharded_by."""
+_DROPPED: Final = "client"
+
+
+class Narrowing:
+    """
+    The same for all informers of a process.
+
+    State: _told, what the log has last told, of the thread `shards` alone. Threads: any asks.
+    """
+
+    def __init__(self, held: HeldSlots, informers: Callable[[], Sequence[SharedIndexInformer[Any]]]) -> None:
+        """Args: informers returns all of the process."""
+        self._held = held
+        self._informers = informers
+        self._told: Mapping[str, list[str]] = {}
+
+    def words(self) -> str:
+        """In words, such as "those of other slots: left out by the server"; "" before it is known."""
+        found = self._found()
+        if not found:
+            return ""
+        dropped = found.get(_DROPPED)
+        who = f"dropped here: {', '.join(dropped)}" if dropped else "left out by the server"
+        return f"objects of other slots: {who}"
+
+    def tell(self) -> None:
+        """Log what is new since the last call, once the first lists are there: one line for all informers."""
+        found = self._found()
+        if not found or found == self._told:
+            return
+        self._told = found
+        left_out = [f"{' '.join(found[by])} ({name})" for by, name in _SELECTORS.items() if by in found]
+        facts = {"left_out": ", ".join(left_out), "whole": " ".join(found.get("", []))}
+        facts = {name: value for name, value in facts.items() if value}
+        if dropped := found.get(_DROPPED):
+            text = "The server sends objects of other slots: they are dropped here"
+            log.info(text, dropped=" ".join(dropped), **facts)
+        else:
+            log.info("The server leaves out objects of other slots", **facts)
+
+    def _found(self) -> dict[str, list[str]]:
+        """
+        The names of the informers by what SharedIndexInformer.sharded_by says, "" = whole.
+
+        {} while there is nothing to find out, or a first list is under way. One in trouble is left out.
+        """
+        if not 0 < len(self._held.slots) < self._held.count:
+            return {}
+        found = defaultdict(list)
+        for informer in self._informers():
+            by = informer.sharded_by()
+            if by or informer.scope is None:
+                found[by].append(informer.name)
+            elif not failing(informer):
+                return {}
+        return {by: sorted(names) for by, names in found.items()} if any(found) else {}
