@@ -33,7 +33,7 @@ from handloop.client.errors.status import Status
 from handloop.client.options import ListOptions
 from handloop.client.resource_client import Client
 from handloop.client.transport import HTTPTransport
-from handloop.controller.bundled import cached_fields
+from handloop.controller.bundled import ABRIDGED
 from handloop.controller.runtime.collector import relax_collector
 from handloop.informers.handlers import ResourceEventHandlerFuncs
 from handloop.informers.indexer import NAMESPACE_INDEX, namespace_index_func
@@ -87,9 +87,10 @@ class ExpiringWatch:
 class ExpiringListWatch(ListWatch[Deployment]):
     """A server's Deployments; each list by pages has a new version of every changing-th, 0 = none."""
 
-    def __init__(self, port: int, *, stream: bool, changing: int) -> None:
+    def __init__(self, port: int, *, stream: bool, changing: int, all_fields: bool) -> None:
         api = Client(HTTPTransport(ClientConfig(host=f"http://127.0.0.1:{port}")))
-        super().__init__(api.resource(Deployment), supports_watch_list=stream)
+        abridged = None if all_fields else ABRIDGED[0]
+        super().__init__(api.resource(Deployment), abridged=abridged, supports_watch_list=stream)
         self.expire = threading.Event()
         self._changing = changing
         self._version = 10**9
@@ -119,7 +120,7 @@ def resident() -> Memory:
     }
 
 
-def measure(source: ExpiringListWatch, objects: int, relists: int, *, all_fields: bool) -> list[Memory]:
+def measure(source: ExpiringListWatch, objects: int, relists: int) -> list[Memory]:
     """Memory before anything, after the first list, and after each of relists more."""
     told, all_told = 0, threading.Event()
 
@@ -135,8 +136,6 @@ def measure(source: ExpiringListWatch, objects: int, relists: int, *, all_fields
         indexers={NAMESPACE_INDEX: namespace_index_func},
         seams=Seams(clock=ImpatientClock()),
     )
-    if not all_fields:
-        informer.set_transform(cached_fields)
     informer.add_event_handler(ResourceEventHandlerFuncs(add_func=tell, update_func=lambda _, new: tell(new)))
     memory = [resident()]
     threading.Thread(target=informer.run, args=(threading.Event(),), daemon=True).start()
@@ -195,8 +194,13 @@ def main() -> None:
     )
     if options.port:
         relax_collector()
-        source = ExpiringListWatch(options.port, stream=options.stream, changing=options.changing)
-        memory = measure(source, options.objects, options.relists, all_fields=options.all_fields)
+        source = ExpiringListWatch(
+            options.port,
+            stream=options.stream,
+            changing=options.changing,
+            all_fields=options.all_fields,
+        )
+        memory = measure(source, options.objects, options.relists)
         print(json.dumps(memory), flush=True)
         os._exit(0)
     rows = {name: row(run(SUBJECTS[name], options.objects, options.relists)) for name in options.only}

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
+from handloop.client.decoding.abridged import Abridged
 from handloop.client.decoding.sieve import Sieve
 
 
@@ -14,7 +17,8 @@ class ListOptions(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     resource_version None and "" both mean: not sent, so the server answers with its newest state.
     limit 0 means no limit; timeout_seconds is how long the server keeps a watch open. A server without the
     feature ShardedListAndWatch ignores shard_selector, and a list with it has a remainingItemCount that
-    counts the objects of all shards. sieve is not sent: it drops foreign objects as they are decoded.
+    counts the objects of all shards. Two are not sent: sieve drops foreign objects as they are decoded, and
+    abridged decodes most objects in part.
     """
 
     label_selector: str = ""
@@ -28,6 +32,7 @@ class ListOptions(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     timeout_seconds: int | None = None
     shard_selector: str = ""
     sieve: Sieve | None = None
+    abridged: Abridged[Any] | None = None
 
     def query(self, *, watch: bool = False) -> dict[str, str]:
         """The query parameters, in the order the server documents them."""

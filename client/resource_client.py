@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
+from functools import cache
 from typing import Any, Final, Generic, TypeVar
 from urllib.parse import quote
 
@@ -19,6 +20,7 @@ from handloop.apis.meta import Kind, Object, decode_hook, decode_hook_of_views, 
 from handloop.apis.partial_metadata import META_GROUP, META_KIND, META_VERSION, PartialObjectMetadata
 from handloop.apis.resource import Resource
 from handloop.apis.unstructured import Unstructured
+from handloop.client.decoding.abridged import Abridged, AbridgedDecoder
 from handloop.client.decoding.json_text import null_as_absent, pruning, read, require_utf8
 from handloop.client.decoding.pages import ListPage, Page, PageDecoder
 from handloop.client.decoding.sieve import Sieve
@@ -119,12 +121,12 @@ class ResourceClient(Generic[T]):
     def list(self, namespace: str = "", *, options: ListOptions = ListOptions()) -> ListPage[T]:  # noqa: B008 - frozen
         """One page; namespace "" means all namespaces."""
         response = self._rest.send(self._call("list", "GET", namespace, query=options.query()))
-        return self._codec.pages.decode(response.body, options.sieve)
+        return self._codec_for(options).pages.decode(response.body, options.sieve)
 
     def watch(self, namespace: str = "", *, options: ListOptions = ListOptions()) -> WatchStream[T]:  # noqa: B008 - frozen
         """Open a watch; close it when done. No request is repeated, even if the server asks for it."""
         stream = self._rest.open(self._call("watch", "GET", namespace, query=options.query(watch=True)))
-        return WatchStream(stream, self._codec.events(options.sieve), clock=self._rest.clock)
+        return WatchStream(stream, self._codec_for(options).events(options.sieve), clock=self._rest.clock)
 
     def update(self, obj: T, *, field_manager: str | None = None, dry_run: bool = False) -> T:
         """
@@ -202,6 +204,10 @@ class ResourceClient(Generic[T]):
         # for a server, which reads the body alone, it is in the body; for Call.writes here
         query = _write_query(None, dry_run=dry_run)
         self._rest.send(self._call("delete", "DELETE", namespace, _named(name), query=query, body=body))
+
+    def _codec_for(self, options: ListOptions) -> Codec[T]:
+        abridged = options.abridged
+        return self._codec if abridged is None else _abridged_codec(abridged)
 
     def _put(self, obj: T, subresource: str, field_manager: str | None, *, dry_run: bool) -> T:
         verb = f"update {subresource}".strip()
@@ -333,13 +339,26 @@ def codec_of(kind: type[K]) -> Codec[K]:
             kind.resource, lambda obj: obj.raw, kind.from_json, keeps_managed_fields=True
         )
         return untyped
-    hook = decode_hook_of_views if kind.partial and not kind.keeps_last_applied else decode_hook
+    hook = _hook_of(kind)
     item = msgspec.json.Decoder(kind, dec_hook=hook)
     page = msgspec.json.Decoder(Page[kind], dec_hook=hook)  # type: ignore[valid-type]
     block = msgspec.json.Decoder(WireEvent[kind], dec_hook=hook)  # type: ignore[valid-type]
-    encode = msgspec.json.Encoder(enc_hook=encode_hook).encode
     wire = None
     if issubclass(kind, PartialObjectMetadata):
         wire = kind.resource._replace(group=META_GROUP, version=META_VERSION, kind=META_KIND)
     read_item = pruning(null_as_absent(item.decode))
-    return Codec(kind.resource, encode, read_item, page.decode, block.decode_lines, wire=wire)
+    return Codec(kind.resource, _encode, read_item, page.decode, block.decode_lines, wire=wire)
+
+
+@cache
+def _abridged_codec(abridged: Abridged[Any]) -> Codec[Any]:
+    decoder = AbridgedDecoder(abridged, _hook_of(abridged.kind))
+    read_item = pruning(null_as_absent(decoder.item))
+    return Codec(abridged.kind.resource, _encode, read_item, decoder.page, decoder.block)
+
+
+def _hook_of(kind: type[Kind]) -> Callable[[type, Any], Any]:
+    return decode_hook_of_views if kind.partial and not kind.keeps_last_applied else decode_hook
+
+
+_encode: Final = msgspec.json.Encoder(enc_hook=encode_hook).encode

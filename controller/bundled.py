@@ -1,15 +1,15 @@
-"""Foo and MyApp: their kinds, their needs of a cluster, the fields that caches keep of them."""
+"""Foo and MyApp: their kinds, their needs of a cluster, what caches keep of Deployments."""
 
 from __future__ import annotations
 
-from typing import Any, Final
-
-from msgspec.structs import replace
+from typing import Final
 
 from handloop.apis.apps_v1 import Deployment
 from handloop.apis.autoscaling_v2 import HorizontalPodAutoscaler
-from handloop.apis.core_v1 import Event, PodTemplateSpec, Service
-from handloop.apis.meta import EMPTY_MAP, controller_of
+from handloop.apis.core_v1 import Event, Service
+from handloop.apis.meta import controller_of
+from handloop.apis.without import without
+from handloop.client.decoding.abridged import Abridged
 from handloop.controller.cli.operator import Setup
 from handloop.controller.foo.access import FOO_ACCESS
 from handloop.controller.foo.types import Foo
@@ -40,31 +40,23 @@ SETUPS: Final = (
 )
 
 
+def _is_of_a_myapp(deployment: Deployment) -> bool:
+    owner = controller_of(deployment)
+    return owner is not None and (owner.api_version.partition("/")[0], owner.kind) == _MYAPP
+
+
 _MYAPP: Final = (MyApp.resource.group, MyApp.resource.kind)
-_NO_TEMPLATE: Final = PodTemplateSpec()
+ABRIDGED: Final = (
+    Abridged(
+        Deployment,
+        without(Deployment, "metadata.annotations", "spec.template", "status.conditions"),
+        needs_whole=_is_of_a_myapp,
+    ),
+)
+"""
+What the caches decode in part.
 
-
-def cached_fields(obj: Any) -> Any:
-    """
-    The transform of the shared informers: the fields of an object that the caches keep. Pure and idempotent.
-
-    Most Deployments of a cluster belong neither to a Foo nor to a MyApp. For these, and for those that Foos
-    own, the owner and the replicas, wanted and available, are enough. Pod template, conditions and
-    annotations, with the copy that kubectl apply leaves there, are more than half of a Deployment in memory.
-
-    Other kinds, and Deployments that a MyApp controls, are kept whole.
-    """
-    if obj.__class__ is not Deployment:
-        return obj
-    owner = controller_of(obj)
-    if owner is not None and (owner.api_version.partition("/")[0], owner.kind) == _MYAPP:
-        return obj
-    metadata, spec, status = obj.metadata, obj.spec, obj.status
-    if spec.template is _NO_TEMPLATE and not metadata.annotations and not status.conditions:
-        return obj
-    return replace(
-        obj,
-        metadata=replace(metadata, annotations=EMPTY_MAP),
-        spec=replace(spec, template=_NO_TEMPLATE),
-        status=replace(status, conditions=()),
-    )
+Most Deployments of a cluster belong neither to a Foo nor to a MyApp. For these, and for those that Foos own,
+the owner and the replicas, wanted and available, are enough. Pod template, conditions and annotations are
+more than half of a Deployment in memory. Deployments that a MyApp controls are decoded whole.
+"""

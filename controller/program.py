@@ -56,10 +56,10 @@ def _set_up(manager: Any, names: Sequence[str]) -> None:
 
 
 def _informer_options() -> Any:
-    from handloop.controller.bundled import cached_fields  # noqa: PLC0415
+    from handloop.controller.bundled import ABRIDGED  # noqa: PLC0415
     from handloop.informers.informer_options import InformerOptions  # noqa: PLC0415
 
-    return InformerOptions(transform=cached_fields)
+    return InformerOptions(abridged=ABRIDGED)
 
 
 PROGRAM: Final = Operator(

@@ -10,7 +10,7 @@ client-go's controller machinery, written by hand in Python: what the author of 
 | read and write times | parse_time, format_time, Duration, timedelta_of |
 | reach a server | load_config, HTTPTransport, Client, ListOptions, PatchType |
 | make a program of it | main |
-| put a controller together | Manager, InformerOptions, ControllerOptions, controller_for, Access, roles, LeaderElectionConfig, Shards |
+| put a controller together | Manager, InformerOptions, Abridged, without, ControllerOptions, controller_for, Access, roles, LeaderElectionConfig, Shards |
 | write a reconciler | Reconciler, Context, ObjectName, object_name, Result, DONE, ReconcileError, TerminalError, WaitError, NameTakenError |
 | choose what wakes it | GenerationChanged, LabelsChanged, AnnotationsChanged, ResourceVersionChanged, LabelsMatch, PredicateFuncs, all_of, any_of, negate, Wake |
 | write children | secret_data, apply, is_applied, owned_fields, with_controller, with_owner, without_owner, new_controller_ref, controller_of, is_controlled_by, AlreadyOwnedError |

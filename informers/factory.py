@@ -175,12 +175,19 @@ class SharedInformerFactory:
 
     def _new_informer(self, kind: type[T], selection: Selection) -> SharedIndexInformer[T]:
         namespace = self._namespace if kind.resource.namespaced else ""
+        options = self._options
         return SharedIndexInformer(
-            ListWatch(self._client.resource(kind), namespace, selection=selection, tweak=self._options.tweak),
+            ListWatch(
+                self._client.resource(kind),
+                namespace,
+                selection=selection,
+                tweak=options.tweak,
+                abridged=options.abridged_of(kind),
+            ),
             kind,
             namespace=namespace,
             selection=selection,
             indexers={NAMESPACE_INDEX: namespace_index_func},
-            options=self._options,
+            options=options,
             seams=self._seams,
         )

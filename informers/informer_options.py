@@ -7,6 +7,8 @@ from typing import Any, Final
 
 import msgspec
 
+from handloop.apis.meta import Kind
+from handloop.client.decoding.abridged import Abridged
 from handloop.client.rest_client import Reachability
 from handloop.informers.informer_metrics import MetricsProvider
 from handloop.informers.listing import DEFAULT_PAGE_SIZE
@@ -24,6 +26,7 @@ class InformerOptions(msgspec.Struct, frozen=True, kw_only=True):
     page_size = objects per page of a list, at least 1.
     transform makes of each object, of any kind, the object that the cache keeps. It must be pure and
     idempotent, and keep namespace, name, UID and resource version.
+    abridged = kinds of which most objects are decoded in part, which costs less than a transform.
     tweak changes the options of each list and watch, such as to add a selector: a cache holds only that.
     progress_seconds = how often the log reports first lists that are not complete.
     hints = the program's commands for the fix of a list or watch that fails.
@@ -40,6 +43,7 @@ class InformerOptions(msgspec.Struct, frozen=True, kw_only=True):
     resync_seconds: float = 0
     page_size: int = DEFAULT_PAGE_SIZE
     transform: Callable[[Any], Any] | None = None
+    abridged: tuple[Abridged[Any], ...] = ()
     tweak: Tweak | None = None
     progress_seconds: float = INTERVAL_SECONDS
     hints: Hints = NO_HINTS
@@ -53,6 +57,10 @@ class InformerOptions(msgspec.Struct, frozen=True, kw_only=True):
         """Refuse what a server takes for no limit."""
         if self.page_size < 1:
             raise ValueError("page_size must be at least 1")
+
+    def abridged_of(self, kind: type[Kind]) -> Abridged[Any] | None:
+        """How objects of a kind are decoded in part; None = all are decoded whole."""
+        return next((each for each in self.abridged if each.kind is kind), None)
 
 
 DEFAULT_OPTIONS: Final = InformerOptions()

@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Final, Generic, Protocol, TypeAlias, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
 
+import msgspec
+
+from handloop.client.decoding.abridged import Abridged
 from handloop.client.decoding.pages import ListPage
 from handloop.client.decoding.watch_stream import WatchEvent
 from handloop.client.options import ListOptions
@@ -79,7 +82,7 @@ class ListWatch(Generic[T]):
     One kind on a server, restricted by namespace, selection and tweak, which bind list and watch alike.
 
     Args: namespace "" = all, or a cluster-scoped kind. supports_watch_list False = never ask for a streaming
-    list; where it is True the server may still refuse.
+    list; where it is True the server may still refuse. abridged decodes most objects in part, None = none.
     """
 
     def __init__(
@@ -89,12 +92,14 @@ class ListWatch(Generic[T]):
         *,
         selection: Selection = EVERYTHING,
         tweak: Tweak | None = None,
+        abridged: Abridged[Any] | None = None,
         supports_watch_list: bool = True,
     ) -> None:
         self._resources = resources
         self._namespace = namespace
         self._selection = selection
         self._tweak = tweak
+        self._abridged = abridged
         self.supports_watch_list = supports_watch_list
 
     def list(self, options: ListOptions) -> ListPage[T]:
@@ -106,6 +111,8 @@ class ListWatch(Generic[T]):
         return self._resources.watch(self._namespace, options=self._tweaked(options))
 
     def _tweaked(self, options: ListOptions) -> ListOptions:
+        if self._abridged is not None:
+            options = msgspec.structs.replace(options, abridged=self._abridged)
         options = options if self._tweak is None else self._tweak(options)
         return self._selection.narrowed(options) if self._selection else options
 

@@ -15,7 +15,7 @@ from handloop.apis.apps_v1 import Deployment
 from handloop.client.config import ClientConfig
 from handloop.client.resource_client import Client
 from handloop.client.transport import HTTPTransport
-from handloop.controller.bundled import cached_fields
+from handloop.controller.bundled import ABRIDGED
 from handloop.controller.runtime.collector import relax_collector
 from handloop.informers.factory import SharedInformerFactory
 from handloop.informers.handlers import ResourceEventHandlerFuncs
@@ -28,7 +28,7 @@ def main() -> None:
     """List, then take events until all have reached the handler."""
     port, objects, events = (int(argument) for argument in sys.argv[1:4])
     api = Client(HTTPTransport(ClientConfig(host=f"http://127.0.0.1:{port}")))
-    factory = SharedInformerFactory(api, options=InformerOptions(transform=cached_fields))
+    factory = SharedInformerFactory(api, options=InformerOptions(abridged=ABRIDGED))
     informer = factory.informer_for(Deployment)
     queue: Queue[object] = Queue()
     stop, synced, done = threading.Event(), threading.Event(), threading.Event()

@@ -133,7 +133,7 @@ class EventDecoder(Generic[T]):
         try:
             require_utf8(lines)
             named = _named(lines)
-            texts = [line for line in lines.split(b"\n") if line and not line.isspace()]
+            texts = lines_of(lines)
             wanted = [text for text, event in zip(texts, named, strict=True) if _is_wanted(event, sieve)]
         except (*MALFORMED, DecodeError):
             return self._decode_lines(lines)
@@ -156,9 +156,7 @@ class EventDecoder(Generic[T]):
 
     def _decode_lines(self, lines: bytes) -> Decoded[T]:
         events: list[WatchEvent[T]] = []
-        for line in lines.split(b"\n"):
-            if not line or line.isspace():
-                continue
+        for line in lines_of(lines):
             try:
                 event = self._decode_line(line)
             except DecodeError as error:
@@ -215,6 +213,11 @@ class EventDecoder(Generic[T]):
         if not status.message:
             status = msgspec.structs.replace(status, message=f"error event: {shown(raw)}")
         return error_from_status(status, verb="watch", resource=self._resource.group_resource)
+
+
+def lines_of(block: bytes) -> list[bytes]:
+    """The lines of a block that are not empty: one for each event."""
+    return [line for line in block.split(b"\n") if line and not line.isspace()]
 
 
 _TYPES: Final = frozenset(EventType)

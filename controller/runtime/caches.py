@@ -209,7 +209,13 @@ class Caches:
         options = replace(self._options, metrics_provider=None, name_suffix=suffix, shards=None)
         objects = self._client.resource(kind)
         informer: SharedIndexInformer[T] = SharedIndexInformer(
-            ListWatch(objects, namespace, selection=selection, tweak=options.tweak),
+            ListWatch(
+                objects,
+                namespace,
+                selection=selection,
+                tweak=options.tweak,
+                abridged=options.abridged_of(kind),
+            ),
             kind,
             namespace=namespace,
             selection=selection,

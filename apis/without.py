@@ -1,0 +1,39 @@
+"""A kind without some of its fields, for those who hold thousands of its objects."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import msgspec
+
+from handloop.apis.declaration import fields_of, no_field
+
+S = TypeVar("S", bound=msgspec.Struct)
+
+
+def without(kind: type[S], *paths: str) -> type[S]:
+    """
+    A subtype of the same name that does not decode the fields at some paths, such as "spec.template".
+
+    In its objects these fields have their defaults. As of any partial view, an update of one is refused.
+    Raises: TypeError for a path that leads nowhere, and for a field without a default.
+    """
+    known, left_out = fields_of(kind), dict[str, list[str]]()
+    for path in paths:
+        name, _, rest = path.partition(".")
+        if name not in known or known[name].required:
+            raise TypeError(f"{kind.__name__} {no_field(known, name)}, or it has no default")
+        left_out.setdefault(name, []).append(rest)
+    body: dict[str, Any] = {"__doc__": kind.__doc__, "__module__": kind.__module__, "__annotations__": {}}
+    if hasattr(kind, "partial"):
+        body["partial"] = True
+    for name, rests in left_out.items():
+        field: Any = known[name]
+        whole = "" in rests
+        body["__annotations__"][name] = field.type if whole else without(field.type, *rests)
+        # no server sends a field of this name, so the decoder skips the one on the wire
+        wire = f"-{name}" if whole else field.encode_name
+        body[name] = msgspec.field(default=field.default, default_factory=field.default_factory, name=wire)  # type: ignore[call-overload] # one of them is not set
+    made: Any = type(kind)
+    subtype: type[S] = made(kind.__name__, (kind,), body)
+    return subtype

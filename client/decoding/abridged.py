@@ -1,0 +1,80 @@
+"""
+Kinds of which most objects are decoded in part: a cache of thousands seldom needs all fields of each.
+
+First every object is decoded into a smaller type: skipping a field costs a fraction of making its value. The
+fields that it has tell whether the whole object is needed; then it is decoded again. So what becomes of an
+object depends on its JSON alone, not on the page or block in which it came.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import msgspec
+
+from handloop.apis.meta import Kind
+from handloop.client.decoding.pages import Page
+from handloop.client.decoding.watch_stream import WireEvent, lines_of
+
+K = TypeVar("K", bound=Kind)
+
+
+class Abridged(NamedTuple, Generic[K]):
+    """
+    How the objects of a kind are decoded: into brief, a subtype such as `without` makes, unless needed whole.
+
+    needs_whole gets such an object. Pure.
+    """
+
+    kind: type[K]
+    brief: type[K]
+    needs_whole: Callable[[K], bool]
+
+
+class AbridgedDecoder(Generic[K]):
+    """
+    Decodes single objects, pages and blocks; see the head of this file.
+
+    Each method raises what a decoder of msgspec raises. Threads: any.
+    """
+
+    def __init__(self, abridged: Abridged[K], hook: Callable[[type, Any], Any]) -> None:
+        """Args: hook is the dec_hook of the kind."""
+
+        def decoder(of: Any) -> msgspec.json.Decoder[Any]:
+            return msgspec.json.Decoder(of, dec_hook=hook)
+
+        kind: Any = abridged.kind
+        brief: Any = abridged.brief
+        self._needs_whole = abridged.needs_whole
+        self._item = decoder(brief).decode
+        self._page = decoder(Page[brief]).decode
+        self._block = decoder(WireEvent[brief]).decode_lines
+        self._whole_item = decoder(kind).decode
+        self._whole_event = decoder(WireEvent[kind]).decode
+        self._texts = decoder(Page[msgspec.Raw]).decode
+
+    def item(self, data: bytes) -> K:
+        """One object."""
+        obj: K = self._item(data)
+        return self._whole_item(data) if self._needs_whole(obj) else obj
+
+    def page(self, body: bytes) -> Page[K]:
+        """A list page."""
+        page: Page[K] = self._page(body)
+        items = page.items or []
+        if whole := [at for at, item in enumerate(items) if self._needs_whole(item)]:
+            texts = self._texts(body).items
+            for at in whole:
+                items[at] = self._whole_item(texts[at])
+        return page
+
+    def block(self, lines: bytes) -> Sequence[WireEvent[K]]:
+        """Whole lines of a watch."""
+        events: list[WireEvent[K]] = self._block(lines)
+        if whole := [at for at, event in enumerate(events) if self._needs_whole(event.object)]:
+            texts = lines_of(lines)
+            for at in whole:
+                events[at] = self._whole_event(texts[at])
+        return events
