@@ -105,8 +105,9 @@ def run_plans(
 
 def _undisturbed(workload: Workload, invariants: Sequence[Invariant], seconds: float) -> Played:
     """
-    The undisturbed run, played by a fork where there are forks: a controller may neither rest nor yield.
+    The undisturbed run. A fork plays it first where there are forks: a controller may neither rest nor yield.
 
+    The run in this process leaves caches filled, which every trunk and its children have from here.
     Raises: UndisturbedError, if it takes longer than so many seconds.
     """
     journals: list[Journal] = []
@@ -122,12 +123,12 @@ def _undisturbed(workload: Workload, invariants: Sequence[Invariant], seconds: f
     def where(frame: FrameType | None) -> str:
         return journals[0].where(frame) if journals else "the set-up goes on"
 
-    outcome = called_in_fork(play_it, seconds=seconds, where=where) if can_fork() else None
+    outcome = called_in_fork(lambda: bool(play_it()), seconds=seconds, where=where) if can_fork() else None
     if isinstance(outcome, Lost):
         nothing = Played(Plan(), [], [], [], 0, {}, [], "", [], 0)
         wrong = f"it has not come to rest after {seconds:g} s of wall time: {outcome.why}"
         raise UndisturbedError(Report.of_undisturbed(nothing, [wrong]))
-    return play_it() if outcome is None else outcome
+    return play_it()
 
 
 def _require_that_it_strikes(workload: Workload, plan: Plan, undisturbed: Played) -> None:
