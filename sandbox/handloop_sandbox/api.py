@@ -8,7 +8,6 @@ changes. Time and chance come in through the context.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Final
 
 from handloop_sandbox.requests import authorization, documents, routes
@@ -126,7 +125,7 @@ def _handle(site: Site, request: Request, context: Context) -> Outcome:
 
 def _acting(request: Request, context: Context, wanted: authorization.Attributes | None) -> Context:
     user = acting_user(context.user, request.headers, wanted)
-    return context if user is context.user else replace(context, user=user)
+    return context if user is context.user else context._replace(user=user)
 
 
 def _on_resource(site: Site, request: Request, context: Context, path: ResourcePath) -> Outcome:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 
 from handloop_sandbox.requests import tokens
 from handloop_sandbox.requests.authorization import ANONYMOUS
@@ -70,4 +69,4 @@ def unveil(request: Request, tokens: Iterable[str]) -> Request:
     headers = dict(request.headers)
     if not headers.get("authorization", "").lower().startswith("bearer "):
         headers["authorization"] = f"Bearer {first}"
-    return replace(request, path=f"/{rest}", headers=headers)
+    return request._replace(path=f"/{rest}", headers=headers)

@@ -17,9 +17,8 @@ import random
 import threading
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from math import inf
-from typing import Final
+from typing import Final, NamedTuple
 
 from handloop_sandbox import api
 from handloop_sandbox.api import refusal
@@ -67,16 +66,14 @@ Recorder = Callable[[str, Sequence[Change]], object]
 """Takes the name of a user or of a controller, and what it has changed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Stream:
+class Stream(NamedTuple):
     """The answer to a watch: 200 with these headers, then the lines that take() gives."""
 
     headers: Headers
     watcher: WatchOutput
 
 
-@dataclass(frozen=True, slots=True)
-class _Handled:
+class _Handled(NamedTuple):
     """How a request went. If failure is set, it is raised instead of giving the answer."""
 
     answer: Response | Stream
@@ -128,6 +125,7 @@ class Engine:
         )
         self._store = Store(history_size=history_size)
         self._catalog = definitions.catalog(self._store, revision=1)
+        self._view = View(self._store, self._catalog, self._controller_random)
         self._expiry = EventExpiry()
         self._runner = Runner((definitions.DefinitionController(), self._expiry, *controllers))
         self._compact_at = clock.time() + COMPACTION_SECONDS
@@ -192,7 +190,7 @@ class Engine:
         change.
         """
         with self._lock:
-            self._runner.run(self._view, self._clock.time(), self._apply, rounds=rounds)
+            self._runner.run(lambda: self._view, self._clock.time(), self._apply, rounds=rounds)
             return self._next_wake()
 
     def take(self, watcher: WatchOutput) -> list[bytes]:
@@ -243,8 +241,7 @@ class Engine:
 
     def version(self) -> int:
         """The newest resource version."""
-        with self._lock:
-            return self._store.resource_version
+        return self._store.resource_version  # one number: no lock
 
     def apply_to_open_watches(self, injection: Injection) -> None:
         """Offer an injection to every watch that is open, oldest first."""
@@ -352,9 +349,6 @@ class Engine:
         state: State = self._store if up_to is None else PastState(self._store, up_to)
         return Site(state, self._catalog, self.address, self._metrics)
 
-    def _view(self) -> View:
-        return View(self._store, self._catalog, self._controller_random)
-
     def _metrics(self) -> str:
         return exposition(self._store, self._counts, watches=len(self._watchers))
 
@@ -385,6 +379,7 @@ class Engine:
     def _follow_definitions(self) -> None:
         before = self._catalog
         self._catalog = definitions.catalog(self._store, revision=before.revision + 1)
+        self._view = self._view._replace(catalog=self._catalog)
         for group_resource in definitions.redefined(before, self._catalog):
             self._store.redefine(group_resource)
 

@@ -6,7 +6,7 @@ They bring objects instead of bytes and go through the code of a client's reques
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from handloop_sandbox.cluster.cluster_controller import Write
 from handloop_sandbox.requests import bodies
@@ -27,8 +27,7 @@ from handloop_sandbox.wire.status import Status, StatusError, bad_request, not_f
 _VERBS = {"create": "create", "update": "update", "delete": "delete"}
 
 
-@dataclass(frozen=True, slots=True)
-class Done:
+class Done(NamedTuple):
     """The changes of a write, or the Status that refuses it."""
 
     changes: tuple[Change, ...] = ()
@@ -78,11 +77,17 @@ def _carry_out(call: Call, write: Write, options: WriteOptions) -> None:
 
 
 def _decoded(call: Call, obj: Object | None) -> Object:
+    """An object as a request's would be read; the parts that its step took from the store are so already."""
+    obj, stored = obj or {}, call.stored()
+    parts = stored.object if stored and not call.resource.custom else {}
+    kept = {name: part for name, part in obj.items() if isinstance(part, dict) and part is parts.get(name)}
+    rest = {name: part for name, part in obj.items() if name not in kept}
     try:
-        decoded = bodies.decode_value(obj, [], call.resource, call.catalog)
+        decoded = bodies.decode_value(rest, [], call.resource, call.catalog).object | kept
     except (UnrecognizedError, MisfitError) as error:
         raise bad_request(str(error)) from error
-    return object_rules.defaulted(call.resource, in_request_namespace(call, decoded.object))
+    in_order = {name: decoded[name] for name in (*obj, *decoded) if name in decoded}
+    return object_rules.defaulted(call.resource, in_request_namespace(call, in_order))
 
 
 def _delete(call: Call, write: Write) -> None:

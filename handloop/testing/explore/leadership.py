@@ -115,7 +115,7 @@ class LeaseTransport(ForwardingTransport):
         if method != "GET":
             return self._write(method, path, options)
         cluster = self._process.cluster
-        if cluster.sandbox.faults.list():
+        if cluster.sandbox.faults.active:
             return super().request(method, path, **options)
         asked = (path, options.get("query"), cluster.version)
         if self._found is None or self._found[0] != asked:

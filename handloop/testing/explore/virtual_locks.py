@@ -44,6 +44,9 @@ class VirtualLock:
 
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:  # noqa: FBT001, FBT002 - threading's
         """Take it."""
+        if self._owner is None:
+            self._owner = getcurrent()
+            return True
         until = math.inf if timeout < 0 else self._threads.now + timeout
         while self._owner is not None:
             if not blocking or self._threads.now >= until:
@@ -57,6 +60,10 @@ class VirtualLock:
     def release(self) -> None:
         """Give it back."""
         self._owner = None
+        if self._waiting:
+            self._wake_one()
+
+    def _wake_one(self) -> None:
         while self._waiting and not self._threads.wake(self._waiting.popleft()):
             pass
 

@@ -249,7 +249,7 @@ class VirtualThreads:
             raise BlockedError
         if current is self._hub:
             return self._run_until(waits, seconds)
-        if self.current_thread().killed:
+        if self._threads[current].killed:
             raise GreenletExit
         waits.thread = current
         if seconds is not None:
@@ -279,7 +279,11 @@ class VirtualThreads:
         """Let one thread run, or time move on. Returns: False when nothing happens before `until`."""
         if self._ready:
             self.switches += 1
-            self._give_turn(self._next())
+            found = self._ready.popleft() if self.order is None else self._chosen(self.order)
+            if self._paused:
+                self._give_turn(found)
+            else:
+                found.switch()
             while self._calls:
                 self._calls.pop(0)()
             return True
@@ -307,10 +311,8 @@ class VirtualThreads:
             waits.thread = found
             heapq.heappush(self._timers, (until, next(self._count), waits))
 
-    def _next(self) -> greenlet:
-        if self.order is None or len(self._ready) == 1:
-            return self._ready.popleft()
-        chosen = self.order.randrange(len(self._ready))
+    def _chosen(self, order: Random) -> greenlet:
+        chosen = order.randrange(len(self._ready)) if len(self._ready) > 1 else 0
         thread = self._ready[chosen]
         del self._ready[chosen]
         return thread

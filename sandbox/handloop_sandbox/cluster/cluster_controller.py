@@ -13,7 +13,7 @@ import random
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Generic, Literal, Protocol, TypeVar
+from typing import Generic, Literal, NamedTuple, Protocol, TypeVar
 
 from handloop_sandbox.cluster.dirty_keys import DirtyKeys
 from handloop_sandbox.storage.catalog import Catalog
@@ -52,8 +52,7 @@ _SUFFIX_LENGTH = 5
 _MAX_GENERATED_BASE = 58
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Write:
+class Write(NamedTuple):
     """
     One write of a controller; object is the whole object for create and update.
 
@@ -98,16 +97,14 @@ class Write:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(NamedTuple):
     """The decisions of a step; next_wake is the unix time of the next one, even without changes."""
 
     writes: Sequence[Write] = ()
     next_wake: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(NamedTuple):
     """What a step may read; random is the only source of chance."""
 
     state: State
@@ -222,7 +219,11 @@ class Runner:
         Args: view makes the View of a step. apply commits a write and calls committed().
         """
         for _ in range(self._max_rounds if rounds is None else rounds):
-            due = [index for index in range(len(self._controllers)) if self._is_due(index, now)]
+            due = [
+                index
+                for index, wake in enumerate(self._wakes)
+                if self._pending[index] or (wake is not None and wake <= now)
+            ]
             if not due:
                 return
             for index in due:
@@ -232,10 +233,6 @@ class Runner:
         for controller, pending in zip(self._controllers, self._pending, strict=True):
             if controller.interests is None or change.group_resource in controller.interests:
                 pending.append(change)
-
-    def _is_due(self, index: int, now: float) -> bool:
-        wake = self._wakes[index]
-        return bool(self._pending[index]) or (wake is not None and wake <= now)
 
     def _step(self, index: int, view: Callable[[], View], now: float, apply: ApplyWrite) -> None:
         controller = self._controllers[index]

@@ -319,6 +319,8 @@ class Faults:
 
     def next_wake(self) -> float | None:
         """The unix time at which a fault ends by itself."""
+        if not self.active:
+            return None
         with self._lock:
             ends = [i.ends_at for i in self._active.values() if i.ends_at is not None]
         return min(ends, default=None)

@@ -78,14 +78,14 @@ class MapType:
 
     def member(self, name: str) -> Atom | None:
         """The type of a member; None when there is no such member."""
-        declared = name in self._schemas
-        key = name if declared else ""
-        known = self._children.get(key)
+        known = self._children.get(name)
         if known is None:
+            declared = name in self._schemas
+            key = name if declared else ""
+            known = self._children.get(key)
             schema = self._schemas[name] if declared else self._element
-            if schema is None:
-                return None
-            known = self._children[key] = compile_type(schema, preserve=self._preserve)
+            if known is None and schema is not None:
+                known = self._children[key] = compile_type(schema, preserve=self._preserve)
         return known
 
 

@@ -97,9 +97,11 @@ def _compare_maps(
 ) -> None:
     for key in (*left, *(key for key in right if key not in left)):
         member = _member(kind, key)
-        path.append(field_element(key))
-        _compare(left.get(key, ABSENT), right.get(key, ABSENT), member, path, found)
-        path.pop()
+        old, new = left.get(key, ABSENT), right.get(key, ABSENT)
+        if old is not new:
+            path.append(field_element(key))
+            _compare(old, new, member, path, found)
+            path.pop()
 
 
 def _member(kind: MapType, name: str) -> Atom:

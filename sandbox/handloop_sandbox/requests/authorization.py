@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from handloop.apis.fields import NAME, exact, parse_fields
 from handloop.apis.labels import SelectorError
@@ -32,8 +31,7 @@ _DISCOVERY_PATHS: Final = ("/api", "/apis", "/openapi")
 _SELF_REVIEWS: Final = ("selfsubjectaccessreviews", "selfsubjectrulesreviews", "selfsubjectreviews")
 
 
-@dataclass(frozen=True, slots=True)
-class Attributes:
+class Attributes(NamedTuple):
     """What a request wants to do; subresource and name may be ""."""
 
     verb: str
@@ -210,4 +208,4 @@ def acting_user(user: User, headers: Mapping[str, str], wanted: Attributes | Non
 def _not_impersonated(user: User, name: str, wanted: Attributes | None) -> StatusError:
     if wanted is None:
         return forbidden_access(user, Attributes("impersonate", "", "users", name=name))
-    return forbidden_access(user, replace(wanted, verb=f"impersonate-on:user-info:{wanted.verb}"))
+    return forbidden_access(user, wanted._replace(verb=f"impersonate-on:user-info:{wanted.verb}"))

@@ -120,7 +120,7 @@ def _lists(schema: Schema, path: _Path) -> list[_Path]:
 
 def _at(value: Any, path: _Path) -> Any:
     for name in path:
-        value = value.get(name) if isinstance(value, Mapping) else None
+        value = value.get(name) if isinstance(value, dict) else None
     return value
 
 

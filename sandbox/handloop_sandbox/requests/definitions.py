@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import fields
 from typing import Any, Final
 
 from handloop_sandbox.cluster.cluster_controller import Step, View, Write
@@ -101,7 +102,7 @@ def redefined(before: Catalog, after: Catalog) -> list[GroupResource]:
 
 def _same(resource: ServedResource, other: ServedResource | None) -> bool:
     return other is not None and all(
-        getattr(resource, name) == getattr(other, name) for name in ServedResource.__slots__
+        getattr(resource, field.name) == getattr(other, field.name) for field in fields(ServedResource)
     )
 
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -29,8 +28,7 @@ _METRICS: Final = "text/plain; version=0.0.4; charset=utf-8"
 _DISCOVERY_DEPTH: Final = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Site:
+class Site(NamedTuple):
     """What a document is made from."""
 
     state: State

@@ -5,8 +5,8 @@ from __future__ import annotations
 import gzip
 import random
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Final
+from types import MappingProxyType
+from typing import Final, NamedTuple
 
 from handloop_sandbox.storage.stored import Change
 from handloop_sandbox.storage.watches import Subscription
@@ -15,21 +15,20 @@ from handloop_sandbox.wire.query import EMPTY_QUERY, Query
 Headers = tuple[tuple[str, str], ...]
 # defaultGzipThresholdBytes of apiserver pkg/endpoints/handlers/responsewriters/writers.go
 _PLAIN_BYTES: Final = 128 * 1024
+_NO_FIELDS: Final[Mapping[str, str]] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(NamedTuple):
     """One HTTP request. path has no query and is still percent-encoded; header names are lower-case."""
 
     method: str
     path: str
     query: Query = EMPTY_QUERY
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = _NO_FIELDS
     body: bytes = b""
 
 
-@dataclass(frozen=True, slots=True)
-class Response:
+class Response(NamedTuple):
     """An answer. The writer joins the parts of the body, so that lists are not copied on the way."""
 
     status: int
@@ -67,16 +66,14 @@ class Response:
             yield b"".join(parts)
 
 
-@dataclass(frozen=True, slots=True)
-class WatchResponse:
+class WatchResponse(NamedTuple):
     """A stream of watch events: 200, these headers, then the lines of the subscription."""
 
     headers: Headers
     subscription: Subscription
 
 
-@dataclass(frozen=True, slots=True)
-class User:
+class User(NamedTuple):
     """The sender of a request."""
 
     name: str
@@ -84,8 +81,7 @@ class User:
     uid: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Context:
+class Context(NamedTuple):
     """
     What the core cannot know by itself.
 
@@ -101,8 +97,7 @@ class Context:
     sharded_list_and_watch: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(NamedTuple):
     """The answer to a request and what it changes; the store commits the changes."""
 
     response: Response | WatchResponse

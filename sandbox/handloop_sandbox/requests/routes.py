@@ -6,8 +6,8 @@ Follows: apiserver pkg/endpoints/request/requestinfo.go.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final
+from functools import lru_cache
+from typing import Final, NamedTuple
 from urllib.parse import unquote
 
 from handloop_sandbox.storage.catalog import Catalog
@@ -26,8 +26,7 @@ _OBJECT_VERBS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class ResourcePath:
+class ResourcePath(NamedTuple):
     """The words of a resource's path; watching is true for the deprecated `/watch/` paths."""
 
     group: str
@@ -46,11 +45,13 @@ class ResourcePath:
         return "watch" if self.watching and verb in ("list", "get") else verb
 
 
+@lru_cache(maxsize=1024)  # clients ask for the same few again and again
 def split(path: str) -> tuple[str, ...]:
     """The decoded segments of a path."""
     return tuple(unquote(part) for part in path.strip("/").split("/") if part)
 
 
+@lru_cache(maxsize=1024)
 def resource_path(parts: tuple[str, ...]) -> ResourcePath | None:
     """The path of a resource; None when it is a document's (`/api/v1`, `/version`, ...)."""
     match parts:

@@ -34,7 +34,7 @@ def part(obj: Object | None, *path: str) -> Mapping[str, Any]:
     found: Any = obj
     for name in path:
         found = (found or {}).get(name)
-    return found if isinstance(found, Mapping) else {}
+    return found if isinstance(found, dict) else {}
 
 
 def entries(obj: Object, name: str) -> Sequence[Any]:

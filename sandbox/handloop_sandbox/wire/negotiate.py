@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import yaml
 
@@ -39,8 +39,7 @@ class AnswerShape(StrEnum):
     PARTIAL_LIST = "PartialObjectMetadataList"
 
 
-@dataclass(frozen=True, slots=True)
-class Form:
+class Form(NamedTuple):
     """How to answer: shape with its meta.k8s.io version, and the encoding."""
 
     shape: AnswerShape = AnswerShape.OBJECT

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from handloop.apis.fields import FieldTerm
 from handloop.apis.labels import Requirement
@@ -52,8 +52,7 @@ class ListOptions:
         return bool(self.labels or self.fields)
 
 
-@dataclass(frozen=True, slots=True)
-class WriteOptions:
+class WriteOptions(NamedTuple):
     """How to carry out a create, update or patch."""
 
     dry_run: bool = False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 Schema = Mapping[str, Any]
@@ -39,7 +40,7 @@ class Subresource:
     verbs: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class ServedResource:
     """
     One group, version and plural that clients can address.
@@ -69,17 +70,17 @@ class ServedResource:
     unconditional_update: bool = True
     deprecation_warning: str = ""
 
-    @property
+    @cached_property
     def group_resource(self) -> GroupResource:
         """The collection its objects are stored in."""
         return GroupResource(self.group, self.plural)
 
-    @property
+    @cached_property
     def api_version(self) -> str:
         """`group/version`, or the bare version for the core group."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
-    @property
+    @cached_property
     def storage_api_version(self) -> str:
         """The apiVersion that stored objects carry."""
         return f"{self.group}/{self.storage_version}" if self.group else self.storage_version
