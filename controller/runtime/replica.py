@@ -145,6 +145,8 @@ class Replica:
         def check() -> Well:
             seen, words = self.coordinator.statistics(), self._narrowing.words()
             slots = f"{len(seen.held)} of {seen.count} slots, replicas: {len(seen.members)}"
+            if seen.leader:
+                return Well(f"waiting for the end of {seen.leader}, which works with leader election")
             return Well(f"{slots}; {words}" if words else slots)
 
         return {"shards": check}

@@ -555,7 +555,9 @@ def test_a_replica_takes_the_slots_and_releases_them(
                     )
                 texts = client.resource(ConfigMap)
                 eventually(lambda: all(texts.list(each).items for each in places), "greeted")
-                eventually(lambda: len(held()) == 5 and all(held()), "four slots and a member")
+                eventually(
+                    lambda: len(held()) == 6 and all(held()), "four slots, a member, and leaders kept out"
+                )
                 eventually(lambda: "Slots taken" in [entry["event"] for entry in logs], "told")
             finally:
                 terminate()
@@ -564,7 +566,7 @@ def test_a_replica_takes_the_slots_and_releases_them(
             using = Background(use)
             module.run(module.Shards(4, lease="default/greeter", retry_period_seconds=0.5))
         using.result()
-        assert held() == [""] * 4
+        assert held() == [""] * 5
     page = (DOCS / "how-to/shards.md").read_text(encoding="utf-8")
     for line in blocks_of("how-to/shards.md")["log"].splitlines():
         event, *words = re.findall(r"^[A-Z][a-z ]+(?= )|\w+(?==)", line)

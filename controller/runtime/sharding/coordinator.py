@@ -60,7 +60,8 @@ class ShardStatistics(msgspec.Struct, frozen=True, kw_only=True):
     """
     Who has which slot, as this replica saw it in its last turn. JSON by msgspec.
 
-    Fields: group is the `namespace/name` that the Leases begin with; members are the replicas that live, we
+    Fields: group is the `namespace/name` that the Leases begin with; leader works by leader election under
+    that name, and we wait for its end; members are the replicas that live, we
     among them, () = we have not joined; settled says that slots may move for balance; held are our slots,
     unheld those that no member holds. taken, given_up and lost count how often this replica took a slot, gave
     one up, or lost one with its Lease.
@@ -70,6 +71,7 @@ class ShardStatistics(msgspec.Struct, frozen=True, kw_only=True):
     identity: str
     count: int
     by: str
+    leader: str = ""
     members: tuple[str, ...] = ()
     settled: bool = False
     held: tuple[int, ...] = ()
@@ -176,7 +178,8 @@ class ShardCoordinator:
     State, under _lock: _lost, the slots whose Lease was lost since the last turn, and why; _statistics, of
     the last turn. Of `shards` alone: _living and _settles_at, the members and when they will have been the
     same for long enough; _wanted, the last assignment; _free_since, since when we have seen no holder of a
-    slot; _sources, who held each slot before us; _outage, the last error of the server.
+    slot; _sources, who held each slot before us; _outage, the last error of the server; _leader, the process
+    that works by leader election.
     Threads: `shards` runs `run`; `slot-<i>-lease` keeps a slot's Lease; `slot-<i>` serves it; any asks.
     """
 
@@ -226,6 +229,7 @@ class ShardCoordinator:
         self._free_since: dict[int, float] = {}
         self._sources: dict[int, str] = {}
         self._outage = ""
+        self._leader = ""
 
     def seconds_to_write(self, slot: int) -> float:
         """For how long no other replica can be writing for a slot; 0 when its Lease is not ours."""
@@ -281,8 +285,12 @@ class ShardCoordinator:
             self._note_outage(str(error))
         else:
             self._assign()
+        self._note_leader(self._members.leader)
         if had_joined and not self._members.joined:
-            log.warning("Our member Lease was not renewed in time: giving up all slots, and joining again")
+            if not self._leader:
+                log.warning(
+                    "Our member Lease was not renewed in time: giving up all slots, and joining again"
+                )
             self._living = ()
             self._give_up_all()
         self._check_work()
@@ -362,6 +370,7 @@ class ShardCoordinator:
         given = set(before.held) - set(held) - set(lost)
         after = msgspec.structs.replace(
             before,
+            leader=self._leader,
             members=self._living,
             settled=self._clock.now() >= self._settles_at,
             held=held,
@@ -400,6 +409,15 @@ class ShardCoordinator:
         changes = {"joined": set(living) - set(self._living), "left": set(self._living) - set(living)}
         words = {name: ", ".join(sorted(map(_short, who))) for name, who in changes.items() if who}
         log.info("Members of the shards", members=len(living), **words)
+
+    def _note_leader(self, leader: str) -> None:
+        if leader != self._leader and leader:
+            log.warning(
+                "A process with leader election is at work: waiting until it has stopped",
+                lease=self._members.group,
+                leader=leader,
+            )
+        self._leader = leader
 
     def _note_outage(self, error: str) -> None:
         if error and not self._outage:

@@ -4,6 +4,9 @@ The replicas that share the work: each has a member Lease, and all see them in o
 A member lives as a leader does: until its Lease has been unchanged for its own duration, as our clock counts.
 Wall clocks of two machines are never compared. Of two members with different settings the younger refuses: it
 joins only after a look at the Leases that is later than its own by more than a creationTimestamp can hide.
+
+The Lease of leader election, whose name is what the others begin with, is held by all members together. So a
+process that works with --leader-elect, of an earlier rollout or a later one, and these exclude each other.
 """
 
 from __future__ import annotations
@@ -70,8 +73,9 @@ class Members:
     """
     Our own membership, and what we see of the others' Leases.
 
-    State: joined, whether our settings have been compared with those of all that live; _own keeps our member
-    Lease; _begun_at, when it was created, None before; _seen, the Leases of the last list by name.
+    State: joined, whether our settings have been compared with those of all that live, and no leader is at
+    work; _own keeps our member Lease, and _leaders that of leader election; _begun_at, when ours was created,
+    None before; _seen, the Leases of the last list by name.
     Threads: `shards` only.
     """
 
@@ -96,6 +100,8 @@ class Members:
         self._identity = identity
         self._clock = clock
         self._own = Candidacy(self._config(self._own_name), clock=clock, metrics=metrics)
+        everyone = self._config(terms.name, f"all replicas of {self.group} with shards")
+        self._leaders = Candidacy(everyone, clock=clock, metrics=metrics)
         self.joined = False
         self._begun_at: float | None = None
         self._seen: dict[str, _Seen] = {}
@@ -109,12 +115,17 @@ class Members:
         """How a slot's Lease is kept."""
         return self._config(self._slot_name(slot))
 
-    def _config(self, name: str) -> LeaderElectionConfig:
+    @property
+    def leader(self) -> str:
+        """The process that works by leader election, under the Lease of our name; "" = none is seen."""
+        return self._leaders.get_leader() if self._leaders.held_by_another() else ""
+
+    def _config(self, name: str, identity: str = "") -> LeaderElectionConfig:
         lock = LeaseLock(
             self._all_leases,
             namespace=self._terms.namespace,
             name=name,
-            identity=self._identity,
+            identity=identity or self._identity,
             labels=FrozenMap({GROUP_LABEL: self._terms.name, SETTINGS_LABEL: self._settings}),
         )
         return self._terms.config(lock, of_many=True)
@@ -136,12 +147,19 @@ class Members:
             self._begun_at, self.joined = None, False
         self._renew()
         self._look()
-        if not self.joined and self._begun_at is not None:
-            self.joined = self._may_join(self._begun_at)
+        self._keep_leaders_out()
+        if self.leader:
+            self.joined = False
+        elif not self.joined and self._begun_at is not None and self._may_join(self._begun_at):
+            self.joined = self._leaders.is_leader()
+            if not self.joined:
+                return self._leaders.statistics().last_error
         return self._own.statistics().last_error
 
     def leave(self) -> None:
         """Delete our Lease: the others get ready for our slots. Errors are told: it then expires."""
+        if self.joined and self.living() == (self._identity,):
+            self._leaders.release()
         self.joined = False
         try:
             self._delete(self._own_name)
@@ -209,9 +227,19 @@ class Members:
             self._seen[lease.metadata.name] = _Seen(lease, since, changed)
         self._clean_up(now)
 
+    def _keep_leaders_out(self) -> None:
+        """Take the Lease of leader election; the oldest renews it after a third of its time, others later."""
+        seen = self._seen.get(self._terms.name)
+        if seen is not None:
+            self._leaders.observe(seen.lease)
+        age = inf if seen is None else self._clock.now() - seen.since
+        thirds = 1 if self.living()[0] == self._identity else 2
+        if not self._leaders.is_leader() or age >= self._terms.lease_duration_seconds * thirds / 3:
+            self._leaders.try_acquire_or_renew(deadline=self._clock.now() + self._seconds)
+
     def _clean_up(self, now: float) -> None:
         """Delete one Lease that nobody needs: a dead member's, or a slot's of another count."""
-        ours = {self._own_name, *map(self._slot_name, range(self._shards.count))}
+        ours = {self._own_name, self._terms.name, *map(self._slot_name, range(self._shards.count))}
         for name, seen in self._seen.items():
             if name not in ours and now - seen.since > _STALE_DURATIONS * self._terms.lease_duration_seconds:
                 # whoever is quicker, or a holder that is back, is right
@@ -239,6 +267,7 @@ class Members:
             seen
             for name, seen in self._seen.items()
             if seen.expires_at() > now
+            and name != self._terms.name
             and not self._is_like_us(seen.lease)
             and not (self._is_member(name) and _age(own.lease) < _age(seen.lease))
         ]

@@ -188,4 +188,4 @@ def test_the_leases_of_shards_are_named_after_the_program(
         running.result()
     assert {"greeter-slot-0-of-2", "greeter-slot-1-of-2"} < found.keys()
     left = {each.metadata.name: each.spec.holder_identity for each in leases.list("default").items}
-    assert left == {"greeter-slot-0-of-2": "", "greeter-slot-1-of-2": ""}
+    assert left == {"greeter": "", "greeter-slot-0-of-2": "", "greeter-slot-1-of-2": ""}

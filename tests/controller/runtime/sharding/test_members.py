@@ -6,7 +6,9 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from handloop.client.errors import ClientError
+from handloop.controller.runtime.election.candidacy import Candidacy
 from handloop.controller.runtime.election.election import LeaseTerms
+from handloop.controller.runtime.election.lease_lock import LeaseLock
 from handloop.controller.runtime.sharding.members import Members, ShardMismatchError
 from handloop.controller.runtime.sharding.shard_metrics import ShardMetrics
 from handloop.controller.runtime.sharding.shards import Shards
@@ -66,7 +68,8 @@ def test_a_member_lease_says_who_and_how_many(rig: Rig) -> None:
     lease = rig.api.lease("demo/op-member-a")
     assert lease["metadata"]["labels"] == LABELS
     assert (lease["spec"]["holderIdentity"], lease["spec"]["leaseDurationSeconds"]) == ("a_a", 15)
-    assert rig.api.ops == ["delete", "get", "create", "list", "update", "list"]
+    leaders = ["get", "create"]
+    assert rig.api.ops == ["delete", "get", "create", "list", *leaders, "update", "list"]
 
 
 def test_a_member_lives_while_its_lease_changes(rig: Rig) -> None:
@@ -81,7 +84,7 @@ def test_a_member_lives_while_its_lease_changes(rig: Rig) -> None:
     assert first.living() == ("a_a",)
     second.leave()
     rig.turns(1, first)
-    assert rig.api.paths() == ["demo/op-member-a"]
+    assert rig.api.paths() == ["demo/op", "demo/op-member-a"]
 
 
 def test_a_lease_that_never_changed_counts_for_a_few_periods_only(rig: Rig) -> None:
@@ -123,10 +126,10 @@ def test_a_lease_that_nobody_needs_is_deleted_in_the_end(rig: Rig) -> None:
         rig.api.put(f"demo/{name}", holderIdentity="", leaseDurationSeconds=1)
         rig.api.label(f"demo/{name}", LABELS)
     rig.turns(74, member)
-    assert len(rig.api.paths()) == 4
+    assert len(rig.api.paths()) == 5
     rig.api.before = failing(1, "delete", refusal(409, "Conflict"))
     rig.turns(6, member)
-    assert rig.api.paths() == ["demo/op-member-a", "demo/op-slot-0-of-2"]
+    assert rig.api.paths() == ["demo/op", "demo/op-member-a", "demo/op-slot-0-of-2"]
 
 
 def test_a_member_that_the_others_took_for_dead_joins_anew(rig: Rig) -> None:
@@ -141,7 +144,7 @@ def test_a_member_that_the_others_took_for_dead_joins_anew(rig: Rig) -> None:
     rig.api.before = lambda _verb: None
     rig.api.ops.clear()
     rig.turns(1, member)
-    assert rig.api.ops == ["delete", "get", "create", "list"]
+    assert rig.api.ops == ["delete", "get", "create", "list", "get", "update"]
     assert not member.joined
     rig.turns(1, member)
     assert member.joined
@@ -152,7 +155,7 @@ def test_a_member_lease_that_somebody_deletes_is_made_again(rig: Rig) -> None:
     member = rig.joined("a")
     rig.api.delete("demo/op-member-a")
     rig.turns(1, member)
-    assert rig.api.paths() == ["demo/op-member-a"]
+    assert rig.api.paths() == ["demo/op", "demo/op-member-a"]
     assert member.joined
 
 
@@ -188,3 +191,40 @@ def test_a_slot_that_is_held_by_others_shards_is_a_sign_of_life_too(rig: Rig) ->
     rig.clock.advance(2.0)
     with pytest.raises(ShardMismatchError, match="a_a has 2 slots by namespace"):
         member.turn()
+
+
+def test_a_leader_is_waited_for(rig: Rig) -> None:
+    """While its Lease changes, and until it has expired; then the members hold that Lease together."""
+    member = rig.member("a")
+    for second in range(10):
+        rig.api.put("demo/op", holderIdentity="leader_1", leaseDurationSeconds=15, renewTime=str(second))
+        rig.turns(1, member)
+    rig.turns(7, member)
+    assert (member.joined, member.leader) == (False, "leader_1")
+    rig.turns(1, member)
+    assert (member.leader, member.living()) == ("", ("a_a",))
+    other = rig.joined("b")
+    rig.turns(20, member, other)
+    assert [each.joined for each in (member, other)] == [True, True]
+
+
+def test_no_leader_begins_while_a_member_lives(rig: Rig) -> None:
+    """The Lease of leader election is renewed by whoever is there, and released by the last that leaves."""
+    first, second = rig.joined("a"), rig.joined("b")
+    lock = LeaseLock(rig.api.client(), namespace="demo", name="op", identity="leader_1")
+    leader = Candidacy(TERMS.config(lock), clock=rig.clock, metrics=ShardMetrics(CollectorRegistry()))
+    rig.turns(3, first, second)
+    for _ in range(30):
+        rig.turns(1, second)
+        assert not leader.try_acquire_or_renew()
+    assert second.living() == ("b_b",)
+    second.leave()
+    assert leader.try_acquire_or_renew()
+
+
+def test_members_yield_to_a_leader_that_has_the_lease_all_the_same(rig: Rig) -> None:
+    """Somebody has written it by hand, or none of them had a server for long."""
+    member = rig.joined("a")
+    rig.api.put("demo/op", holderIdentity="leader_1", leaseDurationSeconds=15)
+    rig.turns(1, member)
+    assert (member.joined, member.leader) == (False, "leader_1")
