@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from functools import lru_cache, partial
 from typing import NamedTuple
 from urllib.parse import quote
+
+# the names of objects come again and again: three requests and more for each
+_quoted = lru_cache(maxsize=4096)(partial(quote, safe=""))
 
 
 class GroupVersionKind(NamedTuple):
@@ -57,9 +61,9 @@ class Resource(NamedTuple):
         root = f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
         parts = [root]
         if self.namespaced and namespace:
-            parts += ["namespaces", quote(namespace, safe="")]
+            parts += ["namespaces", _quoted(namespace)]
         parts.append(self.plural)
-        parts += [quote(part, safe="") for part in (name, subresource) if part]
+        parts += [_quoted(part) for part in (name, subresource) if part]
         return "/".join(parts)
 
     def __str__(self) -> str:

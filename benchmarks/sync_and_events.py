@@ -22,6 +22,7 @@ from tables import Row, Table, emit, medians, parse
 HERE = Path(__file__).parent
 SUBJECTS = {
     "floor: msgspec": "floor.py",
+    "plain urllib3": "plain_urllib3.py",
     "handloop": "handloop_informer.py",
     "official client": "official.py",
     "lightkube": "lightkube_listwatch.py",

@@ -10,16 +10,15 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, Final, NamedTuple, Protocol
 from urllib.parse import quote, urlencode, urlsplit
-
-from urllib3 import HTTPHeaderDict
 
 from handloop.client.auth.tls import KeyPair, TLSContexts
 from handloop.client.config import ClientConfig
 from handloop.client.errors import BadAnswer, ClientError, ConfigError, ConnectionBroken, DeadlineExceeded
 from handloop.client.http.connections import Connection, Connections, Route
-from handloop.client.http.exchange import Answer, HTTPStream, exchange, read_whole
+from handloop.client.http.exchange import Answer, Fields, HTTPStream, exchange, read_whole
 from handloop.client.http.failures import FAILURES, Attempt, cause_of, explain
 from handloop.client.http.response import Response, Stream
 from handloop.client.http.sockets import arm
@@ -119,7 +118,7 @@ class _Request(NamedTuple):
     method: str
     path: str
     target: str
-    headers: HTTPHeaderDict
+    headers: Fields
     body: bytes | None
     seconds: float
     deadline: float
@@ -232,11 +231,13 @@ class HTTPTransport:
         body: bytes | None,
         seconds: float,
     ) -> _Request:
-        fields = HTTPHeaderDict(headers or {})
-        fields["Accept-Encoding"] = self._encoding
-        fields.extend(self._route.headers())
-        fields.extend(list(self._impersonate))
-        encoded = f"?{urlencode(query, quote_via=quote)}" if query else ""
+        fields = [
+            *(headers or {}).items(),
+            ("Accept-Encoding", self._encoding),
+            *self._route.headers().items(),
+            *self._impersonate,
+        ]
+        encoded = f"?{_encoded(tuple(query.items()))}" if query else ""
         target = self._route.target(f"{self._prefix}{path}{encoded}")
         return _Request(method, path, target, fields, body, seconds, time.monotonic() + seconds)
 
@@ -256,9 +257,7 @@ class HTTPTransport:
             raise explain(error, self._attempt(request, sent=False)) from error
         if not authorization:
             return request
-        fields = request.headers.copy()
-        fields["Authorization"] = authorization
-        return request._replace(headers=fields)
+        return request._replace(headers=[*request.headers, ("Authorization", authorization)])
 
     def _exchange(self, request: _Request) -> tuple[Connection, Answer]:
         """On an idle connection if there is one; a read that finds it dead is repeated on a new one."""
@@ -289,7 +288,7 @@ class HTTPTransport:
         return min(request.deadline - time.monotonic(), request.send_by - self._clock.now())
 
     def _send(self, request: _Request, connection: Connection) -> Answer:
-        log_headers("Request headers", request.words, request.headers.items())
+        log_headers("Request headers", request.words, request.headers)
         sent = False
         try:
             # the socket looks at this again before each send, however long we were suspended meanwhile
@@ -347,6 +346,11 @@ class HTTPTransport:
             proxy=f"{proxy.scheme}://{proxy.hostname}:{proxy.port}" if proxy else "",
             probe=self._connections.shown_certificate,
         )
+
+
+@lru_cache(maxsize=256)
+def _encoded(query: tuple[tuple[str, str], ...]) -> str:
+    return urlencode(query, quote_via=quote)
 
 
 def _require_readable(answer: Answer, asked: str) -> None:

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import re
 import socket
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from io import BytesIO
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 from urllib3 import HTTPHeaderDict
@@ -36,11 +36,15 @@ _NOT_IN_A_TARGET: Final = re.compile(r"[^\x21-\x7e]")
 _NOT_IN_A_FIELD: Final = re.compile(r"[\0\r\n]")
 
 
+Fields: TypeAlias = Sequence[tuple[str, str]]
+"""The header fields of a request, in order."""
+
+
 def exchange(
     connection: Connection,
     method: str,
     target: str,
-    headers: HTTPHeaderDict,
+    headers: Fields,
     body: bytes | None,
     *,
     answer_deadline: float | None = None,
@@ -52,7 +56,7 @@ def exchange(
     Raises: OSError, ConnectionBroken, BadAnswer; ValueError for a target or header that breaks its line.
     """
     sock = connection.sock
-    fields = [("Host", connection.host_header), *headers.items()]
+    fields = [("Host", connection.host_header), *headers]
     if body is not None or method in _WITH_BODY:
         fields.append(("Content-Length", str(len(body or b""))))
     sock.sendall(_head(method, target, fields) + (body or b""))
@@ -63,7 +67,7 @@ def exchange(
     return answer
 
 
-def _head(method: str, target: str, fields: Iterable[tuple[str, str]]) -> bytes:
+def _head(method: str, target: str, fields: Fields) -> bytes:
     if _NOT_IN_A_TARGET.search(f"{method}{target}"):
         raise ValueError(f"not a request line: {method} {target!r}")
     lines = [f"{method} {target} HTTP/1.1"]

@@ -96,7 +96,7 @@ def arm(sock: Any, *, deadline: float | None, idle_seconds: float | None = None)
     """
     if isinstance(sock, _Deadline):
         sock.arm(deadline=deadline, idle_seconds=idle_seconds)
-        sock.settimeout(sock.left())
+        sock.left()  # the socket sets its timeout itself, before each send and receive
     else:
         sock.settimeout(idle_seconds if deadline is None else seconds_until(deadline))
 

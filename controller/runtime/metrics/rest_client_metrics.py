@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
-from prometheus_client import CollectorRegistry
+from functools import lru_cache
+from typing import TypeVar
+
+from prometheus_client import CollectorRegistry, Counter, Histogram
 
 from handloop.client.request_reports import RequestMetrics
 from handloop.controller.runtime.metrics.instruments import B_REST, B_SIZE, Instruments
+
+I = TypeVar("I", Counter, Histogram)  # noqa: E741 - an instrument
+
+
+@lru_cache(maxsize=256)
+def _series(instrument: I, *labels: str) -> I:
+    """One series. Cached, as an instrument takes longer to find it than the series takes to count."""
+    return instrument.labels(*labels)
 
 
 class ClientMetrics(RequestMetrics):
@@ -38,28 +49,28 @@ class ClientMetrics(RequestMetrics):
 
     def request_total(self, *, code: str, method: str, host: str) -> None:
         """An attempt ended."""
-        self._requests.labels(code, method, host).inc()
+        _series(self._requests, code, method, host).inc()
 
     def request_duration(self, *, verb: str, host: str, seconds: float) -> None:
         """How long an attempt took."""
-        self._duration.labels(verb, host).observe(seconds)
+        _series(self._duration, verb, host).observe(seconds)
 
     def request_size(self, *, verb: str, host: str, size: int) -> None:
         """Bytes sent."""
-        self._request_size.labels(verb, host).observe(size)
+        _series(self._request_size, verb, host).observe(size)
 
     def response_size(self, *, verb: str, host: str, size: int) -> None:
         """Bytes received."""
-        self._response_size.labels(verb, host).observe(size)
+        _series(self._response_size, verb, host).observe(size)
 
     def request_retry(self, *, code: str, verb: str, host: str) -> None:
         """An attempt is repeated."""
-        self._retries.labels(code, verb, host).inc()
+        _series(self._retries, code, verb, host).inc()
 
     def rate_limiter_duration(self, *, verb: str, host: str, seconds: float) -> None:
         """A wait for our own rate limit."""
-        self._limited.labels(verb, host).observe(seconds)
+        _series(self._limited, verb, host).observe(seconds)
 
     def dns_resolution_duration(self, *, host: str, seconds: float) -> None:
         """A name was resolved."""
-        self._dns.labels(host).observe(seconds)
+        _series(self._dns, host).observe(seconds)

@@ -6,7 +6,6 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from urllib3 import HTTPHeaderDict
 
 from handloop.client.auth.tls import TLSContexts, TLSOptions, build_context
 from handloop.client.http.connections import (
@@ -51,7 +50,7 @@ def ask(
     deadline = time.monotonic() + 10
     connection = open_connection(route, context, deadline)
     arm(connection.sock, deadline=deadline)
-    headers = HTTPHeaderDict(route.headers())
+    headers = [*route.headers().items()]
     try:
         return connection, exchange(connection, "GET", route.target("/path"), headers, None)
     except BaseException:
@@ -169,7 +168,7 @@ def connections_to(server: WireServer, contexts: TLSContexts | None = None) -> C
 def use(connection: Connection) -> Connection:
     """Send a request and read its answer to the end."""
     arm(connection.sock, deadline=time.monotonic() + 10)
-    answer = exchange(connection, "GET", "/", HTTPHeaderDict(), None)
+    answer = exchange(connection, "GET", "/", [], None)
     while answer.read_block():
         pass
     return connection

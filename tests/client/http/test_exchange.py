@@ -9,7 +9,6 @@ from urllib.parse import urlsplit
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from urllib3 import HTTPHeaderDict
 
 from handloop.client.auth.tls import TLSOptions
 from handloop.client.config import ClientConfig
@@ -246,7 +245,7 @@ def ask(server: str) -> tuple[Connection, Answer]:
     connection = open_connection(route, None, deadline)
     arm(connection.sock, deadline=deadline)
     try:
-        return connection, exchange(connection, "GET", "/path", HTTPHeaderDict(), None)
+        return connection, exchange(connection, "GET", "/path", [], None)
     except BaseException:
         connection.close()
         raise
@@ -259,7 +258,7 @@ def test_a_request_whose_time_to_be_sent_is_over_stays_here() -> None:
         connection = open_connection(route, None, time.monotonic() + 10)
         connection.sock.deadline = time.monotonic() - 1  # type: ignore[union-attr]
         with pytest.raises(TimeoutError):
-            exchange(connection, "PUT", "/", HTTPHeaderDict(), b"x", answer_deadline=time.monotonic() + 10)
+            exchange(connection, "PUT", "/", [], b"x", answer_deadline=time.monotonic() + 10)
         connection.close()
         assert server.requests == []
 

@@ -1,0 +1,144 @@
+"""
+Foos into Deployments on a kube-apiserver that runs already: handloop and Go's sample-controller, in turns.
+
+    python benchmarks/reconciling.py KUBECONFIG --go BINARY --foos 1000 --workers 2 4 --rounds 3
+
+The cluster should have neither a controller manager nor nodes: they would share the machine. BINARY is
+sample-controller, built with two more flags: -workers, and -qps for the client's limit (-1 = none). All Foos
+are there when a program starts. A round ends once all Deployments are there and the program is at rest.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+import tables
+from servers import cpu_seconds_of
+from shards import CRDS, FOOS, foo, resident_mib_of
+
+from handloop.apis.crd import custom_resource_definition
+from handloop.client.config import load_config
+from handloop.client.transport import HTTPTransport
+from handloop.controller.foo.types import Foo
+
+ROOT = Path(__file__).parents[1]
+NAMESPACE = "reconciling"
+OWNERS = FOOS.format(NAMESPACE)
+DEPLOYMENTS = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments"
+EVENTS = f"/api/v1/namespaces/{NAMESPACE}/events"
+QUIET_SECONDS = 1.5
+
+
+class Server:
+    """The kube-apiserver, with the Foos of a round."""
+
+    def __init__(self, kubeconfig: Path, foos: int) -> None:
+        self._transport = HTTPTransport(load_config(kubeconfig=str(kubeconfig)))
+        self._foos = foos
+        self._send("POST", CRDS, custom_resource_definition(Foo))
+        self._send("POST", "/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
+        time.sleep(QUIET_SECONDS)
+
+    def renew(self) -> None:
+        """Nothing but new Foos."""
+        for path in (OWNERS, DEPLOYMENTS, EVENTS):
+            self._send("DELETE", path)
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(lambda number: self._send("POST", OWNERS, foo(number)), range(self._foos)))
+
+    def deployments(self) -> int:
+        """How many there are."""
+        page = json.loads(self._send("GET", DEPLOYMENTS, query={"limit": "1"}))
+        return len(page["items"]) + int(page["metadata"].get("remainingItemCount", 0))
+
+    def _send(
+        self, method: str, path: str, body: dict[str, Any] | None = None, query: dict[str, str] | None = None
+    ) -> bytes:
+        encoded = None if body is None else json.dumps(body).encode()
+        headers = {"Content-Type": "application/json"}
+        answer = self._transport.request(method, path, query=query, headers=headers, body=encoded)
+        if answer.status >= 400 and answer.status != 409:
+            raise OSError(f"{method} {path}: {answer.status} {answer.body[:300]!r}")
+        return answer.body
+
+
+def measure(server: Server, command: list[str], foos: int) -> dict[str, float]:
+    """One program over all Foos. Raises: RuntimeError when it ends by itself."""
+    server.renew()
+    began = time.monotonic()
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        while not server.deployments():
+            time.sleep(0.005)
+        first = time.monotonic()
+        while server.deployments() < foos:
+            if process.poll() is not None:
+                raise RuntimeError(f"{command[0]} has ended with {process.returncode}")
+            time.sleep(0.1)
+        last = time.monotonic()
+        cpu = wait_for_rest(process.pid)
+        memory = resident_mib_of(process.pid)
+    finally:
+        process.terminate()
+        process.wait()
+    return {
+        "Foos /s": foos / (last - first),
+        "CPU ms/Foo": cpu / foos * 1e3,
+        "MiB": memory,
+        "first s": first - began,
+    }
+
+
+def wait_for_rest(pid: int) -> float:
+    """The CPU seconds of a process, once it takes less than a fiftieth of a core for a while."""
+    cpu = cpu_seconds_of(pid)
+    while True:
+        time.sleep(QUIET_SECONDS)
+        before, cpu = cpu, cpu_seconds_of(pid)
+        if cpu - before < QUIET_SECONDS / 50:
+            return cpu
+
+
+def programs(options: argparse.Namespace) -> dict[str, list[str]]:
+    """The commands, by subject."""
+    handloop = [sys.executable, "-m", "controller", f"--kubeconfig={options.kubeconfig}", "--controllers=foo"]
+    handloop += ["--metrics-bind-address=0", "--health-probe-bind-address=0", "--kube-api-qps=0"]
+    found = {f"handloop, {count} workers": [*handloop, f"--workers={count}"] for count in options.workers}
+    for count in options.workers if options.go else ():
+        go = [str(options.go), f"-kubeconfig={options.kubeconfig}", f"-workers={count}", "-qps=-1"]
+        found[f"sample-controller, {count} workers"] = go
+    return found
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("kubeconfig", type=Path)
+    parser.add_argument("--go", type=Path, help="sample-controller, with the flags -workers and -qps")
+    parser.add_argument("--foos", type=int, default=1000)
+    parser.add_argument("--workers", type=int, nargs="*", default=[2, 4])
+    parser.add_argument("--rounds", type=int, default=3)
+    options = tables.parse(parser, foos=20, rounds=1)
+    server = Server(options.kubeconfig, options.foos)
+    rounds: dict[str, list[dict[str, float]]] = {}
+    for number in range(options.rounds):
+        for subject, command in programs(options).items():
+            rounds.setdefault(subject, []).append(measure(server, command, options.foos))
+        print(f"round {number + 1} of {options.rounds} done", file=sys.stderr)
+    title = "Foos into Deployments on a kube-apiserver"
+    setting = f"{options.foos} Foos, {options.rounds} rounds, medians; CPU with the start of the process"
+    rows = {subject: tables.medians(found) for subject, found in rounds.items()}
+    tables.emit([tables.Table(title, setting, rows)], options.json)
+
+
+if __name__ == "__main__":
+    main()
