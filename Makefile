@@ -87,6 +87,7 @@ manifests: venv ## write the generated manifests from the types and the declared
 	$(BIN)/python -m controller manifests crd --controllers=foo > manifests/crd/samplecontroller.k8s.io_foos.yaml
 	$(BIN)/python -m controller manifests crd --controllers=myapp > manifests/crd/example.com_myapps.yaml
 	$(BIN)/python -m controller manifests rbac $(RBAC_FLAGS) > manifests/rbac/role.yaml
+	$(BIN)/python -m controller manifests rbac $(RBAC_FLAGS:--leader-elect=--shards=16) > manifests/shards/role.yaml
 # the flags of the Deployment
 RBAC_FLAGS := --leader-elect --leader-elect-resource-namespace=handloop-system
 

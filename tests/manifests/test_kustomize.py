@@ -133,6 +133,18 @@ def test_the_overlay_for_metrics_is_understood(offline: Kubectl) -> None:
     assert not any("prometheus" in key for key in template["metadata"]["annotations"])
 
 
+def test_the_overlay_for_shards_is_understood(offline: Kubectl) -> None:
+    """All else is as in default: the replicas share the slots, and the roles are those that shards need."""
+    built, plain = (_by_name(iter(documents(offline, folder))) for folder in ("shards", "default"))
+    text = (MANIFESTS / "shards/role.yaml").read_text(encoding="utf-8")
+    roles, deployment = _by_name(yaml.safe_load_all(text)), ("Deployment", "handloop")
+    changed = {name: one for name, one in built.items() if one != plain[name]}
+    spec = changed.pop(deployment)["spec"]
+    assert changed == roles
+    options = parse_options(spec["template"]["spec"]["containers"][0]["args"], {"POD_NAMESPACE": SYSTEM})
+    assert (options.shards, options.leader_elect, spec["replicas"]) == (16, False, 4)
+
+
 def test_the_installer_is_what_default_builds_to(offline: Kubectl) -> None:
     """A change of the manifests shows up here: `make build-installer` mends it."""
     text = (ROOT / "manifests/install.yaml").read_text(encoding="utf-8")

@@ -38,6 +38,7 @@ def printed(*words: str) -> str:
         (("crd", "--controllers=foo"), "crd/samplecontroller.k8s.io_foos.yaml"),
         (("crd", "--controllers=myapp"), "crd/example.com_myapps.yaml"),
         (("rbac", *AS_DEPLOYED), "rbac/role.yaml"),
+        (("rbac", "--shards=16", AS_DEPLOYED[1]), "shards/role.yaml"),
     ],
 )
 def test_the_repository_holds_what_the_generator_makes(words: tuple[str, ...], path: str) -> None:
