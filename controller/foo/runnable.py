@@ -69,14 +69,21 @@ class FooRunnable(PlainFooRunnable):
     """
 
     controller: ProductionFooController | None
-    shards_by = ("namespace",)
+    shards_by = ("namespace", "uid")
 
     def __init__(self, manager: Manager, *, workers: int) -> None:
+        replica = manager.replica
+        if replica is not None:
+            # Deployments are whole: a Foo's may be one that somebody else has made, without a label
+            replica.declare(Foo, "uid")
         super().__init__(manager, workers=workers)
         self._metrics = manager.reconcile_metrics.for_controller(NAME, workers)
         self._own_metrics = manager.own_write_metrics.for_controller(NAME)
         self._stop = threading.Event()
-        self._admitted = manager.admission(self._informers, wake=self._wake, forget=self._forget)
+        slot_of = None if replica is None else replica.slot_in(self._informers[1])
+        self._admitted = manager.admission(
+            self._informers, slot_of=slot_of, wake=self._wake, forget=self._forget
+        )
 
     def _wake(self, name: ObjectName) -> None:
         if self.controller is not None:

@@ -177,12 +177,6 @@ class Assembly:
     def _informer(self, watch: WatchSpec) -> MultiNamespaceInformer[Any]:
         return self._informers[watch.kind, watch.selection]
 
-    def _slot_by_uid(self, name: ObjectName) -> int | None:
-        """The slot of a name; None without an object in the cache, which another replica may have."""
-        found, replica = self.informer.get_by_key(str(name)), self._manager.replica
-        assert replica is not None
-        return None if found is None else replica.by_uid.slot_of("", found.metadata.uid, {})
-
     def _keep(self, ours: Ours) -> None:
         """Forget what is remembered of names that are not ours: their slot leaves."""
         self._queue.keep(ours)
@@ -198,7 +192,7 @@ class Assembly:
         watches = [self._new_watch(watch) for watch in spec.watches]
         admitted = manager.admission(
             tuple(self._informers.values()),
-            slot_of=self._slot_by_uid if self._is_by_uid else None,
+            slot_of=None if manager.replica is None else manager.replica.slot_in(self.informer),
             # as a first list: behind fresh changes
             wake=partial(self._queue.wake, priority=LOW_PRIORITY),
             forget=self._keep,

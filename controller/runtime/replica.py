@@ -7,12 +7,13 @@ One of several replicas that share the work by slots: what is restricted to its 
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from prometheus_client import CollectorRegistry
 
 from handloop.apis.coordination_v1 import Lease
+from handloop.apis.meta import Kind
 from handloop.apis.partial_metadata import metadata_of
 from handloop.client.errors import ClientError
 from handloop.client.resource_client import Client, ResourceClient
@@ -29,7 +30,9 @@ from handloop.controller.runtime.sharding.shard_access import shards_access
 from handloop.controller.runtime.sharding.shard_metrics import ShardMetrics
 from handloop.controller.runtime.sharding.shards import Shards
 from handloop.controller.runtime.slot_work import SlotWork
-from handloop.informers.shards import SLOT_LABEL, HeldSlots, Sharding, ShardScope
+from handloop.informers.keys import ObjectName
+from handloop.informers.lister import Cache
+from handloop.informers.shards import SLOT_LABEL, HeldSlots, ShardedBy, Sharding, ShardScope
 from handloop.informers.shared_informer import SharedIndexInformer
 from handloop.seams.logs import get_logger
 from handloop.seams.seams import REAL_SEAMS, Seams
@@ -95,10 +98,24 @@ class Replica:
         """How the informers restrict themselves."""
         return self.kinds or ShardScope(self.held, "namespace")
 
-    @property
-    def by_uid(self) -> ShardScope:
-        """The slots of UIDs."""
-        return ShardScope(self.held, "uid")
+    def slot_in(self, cache: Cache[Any]) -> Callable[[ObjectName], int | None] | None:
+        """
+        By UID what tells the slot of a name by its object in a cache; by namespace None.
+
+        A name without an object has no slot: another replica may have it.
+        """
+        by_uid = ShardScope(self.held, "uid")
+
+        def slot_of(name: ObjectName) -> int | None:
+            found = cache.get_by_key(str(name))
+            return None if found is None else by_uid.slot_of("", found.metadata.uid, {})
+
+        return None if self.kinds is None else slot_of
+
+    def declare(self, kind: type[Kind], by: ShardedBy) -> None:
+        """By UID how a kind is sharded, before its first informer is made. Raises: ShardingError."""
+        if self.kinds is not None:
+            self.kinds.declare(kind, by)
 
     def refuse(self, runnable: Runnable) -> None:
         """Raises: ShardingError for a runnable that can neither be sharded nor run in each replica."""

@@ -229,6 +229,24 @@ def test_by_uid_children_bear_the_slot_of_their_owner(cluster: ManagedSandbox) -
     assert child.metadata.labels[SLOT_LABEL] == str(slot)
 
 
+def test_by_uid_a_controller_by_hand_finds_children_by_their_owner(cluster: ManagedSandbox) -> None:
+    """Each replica has all Deployments, and its own Foos: nothing is made twice, and what goes comes back."""
+    make_foos(cluster, "f")
+    with shared(Sharing(cluster, lambda manager: add_foo(manager, workers=2), by="uid")) as sharing:
+        sharing.start("a")
+        sharing.start("b")
+        sharing.wait_for(4, 4)
+        eventually(lambda: has(cluster, "f-d"), "made")
+        cluster.client.resource(Deployment).delete("f-d", namespace=NAMESPACES[3])
+        eventually(lambda: has(cluster, "f-d"), "made again")
+        sharing.stop("a")
+        sharing.wait_for(8)
+        cluster.client.resource(Deployment).delete("f-d", namespace=NAMESPACES[5])
+        eventually(lambda: has(cluster, "f-d"), "made by the other")
+    made = sharing.writes.made("deployments")
+    assert (len(made), len(set(made))) == (len(NAMESPACES) + 2, len(NAMESPACES))
+
+
 def test_a_child_without_its_label_is_an_error_once(cluster: ManagedSandbox) -> None:
     """No replica would hear of its changes; the line has the fix."""
     make_foos(cluster, "f")
@@ -267,11 +285,10 @@ def test_runnables_that_cannot_be_sharded_are_refused(cluster: ManagedSandbox) -
     ):
         manager.add(Worker([], "w"))
     manager.add(Free([], "free"))
-    by_uid = manager_of(ManagedSandbox(), "uid")
-    with pytest.raises(
-        ShardingError, match=r'^foo cannot be sharded by uid: use Shards\(..., by="namespace"'
-    ):
-        add_foo(by_uid, workers=1)
+    by_uid, by_namespace = manager_of(ManagedSandbox(), "uid"), Worker([], "w")
+    by_namespace.shards_by = ("namespace",)  # type: ignore[attr-defined] # as a controller by hand says it
+    with pytest.raises(ShardingError, match=r'^w cannot be sharded by uid: use Shards\(..., by="namespace"'):
+        by_uid.add(by_namespace)
     with pytest.raises(ShardingError, match="an object that is gone has none"):
         controller_for(by_uid, "c").for_(Foo).complete_by_name(lambda _name, _context: None)
 
