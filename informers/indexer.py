@@ -139,10 +139,10 @@ class StoreIndex(Generic[T]):
 
     def change(self, key: str, old: T | None, new: T | None) -> None:
         """Index new under key in the place of old; None = no object."""
+        if old is not None and new is not None and self._has_same_values(old, new):
+            return
         before = () if old is None else self._values_before(key, old)
-        after = () if new is None else self._values_after(key, new)
-        if new is None:
-            self._failed.pop(key, None)
+        after = self._values_after(key, new)
         if before != after:
             self._remove(key, before)
             self._insert(key, after)
@@ -160,6 +160,15 @@ class StoreIndex(Generic[T]):
         """The values that at least one object has."""
         return list(self._keys)
 
+    def _has_same_values(self, old: T, new: T) -> bool:
+        """As for nearly every update: two calls of the function tell, at half the price of the road below."""
+        if self._failed:
+            return False
+        try:
+            return bool(self.index_func(old) == self.index_func(new))
+        except Exception:  # noqa: BLE001 - then their values are looked at one by one
+            return False
+
     def _values_before(self, key: str, old: T) -> tuple[str, ...]:
         if key in self._failed:
             return ()
@@ -168,9 +177,9 @@ class StoreIndex(Generic[T]):
         except Exception:  # noqa: BLE001 - the function is not pure: it did not fail when old came
             return tuple(value for value, keys in self._keys.items() if key in keys)
 
-    def _values_after(self, key: str, new: T) -> tuple[str, ...]:
+    def _values_after(self, key: str, new: T | None) -> tuple[str, ...]:
         try:
-            values = self.values(new)
+            values = () if new is None else self.values(new)
         except Exception as error:  # noqa: BLE001 - whatever it raises, the object is stored all the same
             if key not in self._failed:
                 self._unreported.append((key, error))
