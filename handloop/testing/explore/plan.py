@@ -20,12 +20,13 @@ RIVALS: Final = (
 )
 VIEWS: Final = ("stale", "missed", "cut", "silent", "expired", "garbled", "twice", "rewound")
 LEASES: Final = ("rival-lease", "lease-slow")
-"""Strikes for several processes, of which one leads."""
+SLOW: Final = ("slow", "slow-crash", "slow-pause", "slow-503")
+"""Strikes for several processes: at Leases, and at writes that are under way while one is to be given up."""
 
 Where: TypeAlias = Literal["", "r", "w", "s", "l"]
 WHATS: Final = (*CRASHES, "pause", *LOSSES, *REFUSALS, *RIVALS, *VIEWS)
 KINDS: Final[Mapping[Where, tuple[str, ...]]] = {
-    "": (*WHATS, *LEASES),
+    "": (*WHATS, *LEASES, *SLOW),
     "r": ("lost", "timeout", "403", "410", "429", "500", "503", "504", "rewound"),
     "w": ("crash", "pause", "lost", "410", "503", *VIEWS),
     "s": ("crash", *VIEWS),
@@ -38,6 +39,7 @@ by which a Lease changes hands.
 
 LATE: Final = "late"
 PAUSE_SECONDS: Final = 20.0
+SLOW_SECONDS: Final = 10.0
 _STRIKE: Final = re.compile(r"([rwsl]?)(\d+):([\w-]+)")
 
 
@@ -66,6 +68,8 @@ class Strike(NamedTuple):
     event comes two times for 30 s; rewound = they end, and for 10 s all reads see the past.
 
     lease-slow = requests for the Lease get no answer for 30 s. rival-lease = another client deletes it.
+    slow = the answer comes after 10 s: a slot that is to leave waits for it. slow-crash, slow-pause: the
+    process ends, or stops, 2 s before; slow-503 = it is a refusal.
 
     late, at 0 alone = the operator starts after the last step of the users.
     """

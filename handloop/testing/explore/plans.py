@@ -13,6 +13,7 @@ from handloop.testing.explore.plan import (
     LOSSES,
     REFUSALS,
     RIVALS,
+    SLOW,
     VIEWS,
     WHATS,
     Plan,
@@ -27,7 +28,7 @@ _MORE: Final = 3
 
 _GROUPS: Final = (CRASHES, (*LOSSES, *REFUSALS), RIVALS, ("pause", *VIEWS))
 """The kinds at writes, those first that most operators fail under."""
-_GROUPS_OF_SEVERAL: Final = ((*CRASHES, "pause", *LEASES), (*LOSSES, *REFUSALS), RIVALS, VIEWS)
+_GROUPS_OF_SEVERAL: Final = ((*CRASHES, "pause", *LEASES, *SLOW), (*LOSSES, *REFUSALS), RIVALS, VIEWS)
 """Of several processes: those first after which another one leads."""
 
 

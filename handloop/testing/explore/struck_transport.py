@@ -13,7 +13,7 @@ from handloop.client.http.response import Response, Stream
 from handloop.client.transport import REQUEST_SECONDS, ForwardingTransport, Transport
 from handloop.testing.explore.cluster import VirtualCluster
 from handloop.testing.explore.leadership import LEASE, Leadership
-from handloop.testing.explore.plan import CRASHES, LOSSES, PAUSE_SECONDS, VIEWS, Where
+from handloop.testing.explore.plan import CRASHES, LOSSES, PAUSE_SECONDS, SLOW, SLOW_SECONDS, VIEWS, Where
 from handloop.testing.explore.played import Journal, Rival, Write
 from handloop.testing.explore.rivals import Rivals
 from handloop.testing.explore.strikes import answer_of, target_of
@@ -22,6 +22,7 @@ from handloop.testing.explore.views import Views
 _READS: Final = ("GET", "HEAD")
 _EVENTS: Final = r"/api/v1/namespaces/[^/]+/events\b|/apis/events\.k8s\.io/"
 _DISCOVERY: Final = r"/(api|version|openapi|apis)\b(/v\d\w*$|/[^/]+/[^/]+$|$)"
+_JUST_BEFORE_SECONDS: Final = 2.0
 _UNCOUNTED: Final = re.compile(f"{_EVENTS}|/apis/coordination\\.k8s\\.io/|{_DISCOVERY}")
 
 
@@ -133,6 +134,8 @@ class StruckTransport(ForwardingTransport):
             self._views.strike_leases()
         elif what == "pause":
             process.journal.threads.pause(PAUSE_SECONDS)
+        elif what in SLOW:
+            return self._slow(what, send)
         elif what in CRASHES:
             if what == "crash-after":
                 send()
@@ -140,6 +143,17 @@ class StruckTransport(ForwardingTransport):
         elif what:
             return self._answer(f"{write.method} {write.path}", what, options, send, unknown=True)
         return send()
+
+    def _slow(self, what: str, send: Callable[[], Response]) -> Response:
+        """The server's answer, late; what else the strike is comes just before."""
+        answer = answer_of(503) if what == "slow-503" else send()
+        self._journal.threads.sleep(SLOW_SECONDS - _JUST_BEFORE_SECONDS)
+        if what == "slow-crash":
+            self._process.crash()
+        if what == "slow-pause":
+            self._journal.threads.pause(PAUSE_SECONDS)
+        self._journal.threads.sleep(_JUST_BEFORE_SECONDS)
+        return answer
 
     def _answer(
         self,

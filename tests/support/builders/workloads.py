@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
@@ -77,25 +77,24 @@ _TEAMS: Final = {
 }
 
 
-def shared_foos(replicas: int) -> Workload:
+def shared(life: Workload, manifest: Mapping[str, Any], replicas: int) -> Workload:
     """
-    A Foo in each slot. The second process joins 30 s after the first, when each has its Deployment.
+    An object in each slot. The second process joins 30 s after the first, when each has its Deployment.
 
     They are scaled while slots move to it, and deleted in the end.
     """
     namespaces = [
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": one}} for one in _TEAMS.values()
     ]
-    foos = [{**FOO, "metadata": {"name": "a", "namespace": one}} for one in _TEAMS.values()]
+    objects = [{**manifest, "metadata": {"name": "a", "namespace": one}} for one in _TEAMS.values()]
     steps = (
         *map(applied, namespaces),
-        *map(applied, foos),
-        *(changed(foo, {"spec": {"replicas": number}}) for number in (2, 4, 3) for foo in foos),
+        *map(applied, objects),
+        *(changed(obj, {"spec": {"replicas": number}}) for number in (2, 4, 3) for obj in objects),
         settled(),
-        *map(deleted, foos),
+        *map(deleted, objects),
     )
-    workload = foo_workload(*steps)
-    return replace(workload, replicas=replicas, shards=SHARDS, seconds=4, settle_seconds=90)
+    return replace(life, steps=steps, replicas=replicas, shards=SHARDS, seconds=4, settle_seconds=90)
 
 
 MYAPP: dict[str, Any] = {
@@ -160,7 +159,11 @@ WORKLOADS: Final[dict[str, Workload]] = {
     "myapp life": MYAPP_LIFE,
     "myapp unscaled": MYAPP_UNSCALED,
     "myapp, two processes": replace(MYAPP_LIFE, replicas=2, settle_seconds=90),
-    **{f"foo, slots of {replicas} processes": shared_foos(replicas) for replicas in (2, 3)},
+    **{
+        f"{name}, slots of {replicas} processes": shared(life, manifest, replicas)
+        for name, life, manifest in (("foo", FOO_LIFE, FOO), ("myapp", MYAPP_LIFE, MYAPP))
+        for replicas in (2, 3)
+    },
     "memcached": MEMCACHED_LIFE,
     "appcluster": APPCLUSTER_LIFE,
 }

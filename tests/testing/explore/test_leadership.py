@@ -19,9 +19,9 @@ from handloop.testing.explore.plan import Plan
 from handloop.testing.explore.play import play
 from handloop.testing.explore.played import Journal, Played
 from handloop.testing.explore.virtual_threads import VirtualThreads
-from support.builders.workloads import foo_workload, shared_foos
+from support.builders.workloads import WORKLOADS, foo_workload
 
-SHARED = shared_foos(2)
+SHARED = WORKLOADS["foo, slots of 2 processes"]
 TWO = replace(foo_workload(), replicas=2, settle_seconds=60)
 
 
@@ -112,7 +112,17 @@ def shared() -> Played:
 
 
 @pytest.mark.parametrize(
-    "plan", ["", "l8:crash-before", "l9:crash-after", "l9:pause", "16:pause", "l9:rival-lease", "w3:missed"]
+    "plan",
+    [
+        "",
+        "l8:crash-before",
+        "l9:crash-after",
+        "l9:pause",
+        "16:pause",
+        "l9:rival-lease",
+        "w3:missed",
+        "13:slow-crash",
+    ],
 )
 def test_slots_go_from_one_process_to_another(shared: Played, plan: str) -> None:
     """
@@ -125,6 +135,14 @@ def test_slots_go_from_one_process_to_another(shared: Played, plan: str) -> None
     assert [one.who for one in played.story].count("plan") == bool(plan)
     assert (played == shared) == (not plan), "the same plan is the same run"
     assert verdicts(shared, played) == []
+
+
+def test_a_slot_leaves_after_the_write_that_is_under_way(shared: Played) -> None:
+    """It is to leave at 43 s; the write in it has its answer at 47 s."""
+    slow = play(SHARED, Plan.parse("13:slow"))
+    left = [next(one.at for one in run.story if one.words.endswith(" back")) for run in (shared, slow)]
+    assert [round(at) for at in left] == [43, 47]
+    assert verdicts(shared, slow) == []
 
 
 def test_two_writers_of_a_slot_are_found(shared: Played, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 
-from handloop.testing.explore.plan import CRASHES, KINDS, LEASES, Plan
+from handloop.testing.explore.plan import CRASHES, KINDS, LEASES, SLOW, Plan
 from handloop.testing.explore.plans import Places, all_plans, single_plans
 
 PLACES = Places(writes=4, reads=2, watches=1, steps=3, replicas=2, leases=5)
@@ -18,8 +18,8 @@ def test_each_single_strike_comes_once() -> None:
         f"{where}{n}:{what}" for where, kinds in KINDS.items() for n in numbers[where] for what in kinds
     ]
     assert sorted(singles) == sorted(wanted)
-    first = (*CRASHES, "pause", *LEASES)
-    assert singles[:20] == [f"{n}:{what}" for n in numbers[""] for what in first]
+    first = (*CRASHES, "pause", *LEASES, *SLOW)
+    assert singles[:36] == [f"{n}:{what}" for n in numbers[""] for what in first]
     others = [one for one in singles if not one[0].isdecimal()]
     assert singles[-len(others) :] == sorted(others, key=lambda one: one[0])
 
@@ -28,7 +28,7 @@ def test_one_process_has_no_lease() -> None:
     """So nothing strikes there, and the crashes come first."""
     alone = PLACES._replace(replicas=1)
     kinds = {strike.what for plan in single_plans(alone) for strike in plan.strikes if not strike.where}
-    assert kinds == {*KINDS[""]} - {*LEASES}
+    assert kinds == {*KINDS[""]} - {*LEASES, *SLOW}
     first = [str(plan) for plan in itertools.islice(single_plans(alone), 8)]
     assert first == [f"{n}:{what}" for n in range(1, 5) for what in CRASHES]
 
