@@ -70,7 +70,7 @@ FOO_ELECTED: Final = replace(FOO_LIFE, replicas=2)
 """Two processes, of which one leads."""
 
 SHARDS: Final = Shards(
-    3, lease_duration_seconds=18, renew_deadline_seconds=12, retry_period_seconds=4, settle_seconds=10
+    3, lease_duration_seconds=18, renew_deadline_seconds=12, retry_period_seconds=8, settle_seconds=10
 )
 _TEAMS: Final = {
     slot_of_namespace(name, SHARDS.count): name for name in [f"team-{number}" for number in range(20)]

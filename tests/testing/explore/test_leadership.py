@@ -118,10 +118,10 @@ def shared() -> Played:
         "l8:crash-before",
         "l9:crash-after",
         "l9:pause",
-        "16:pause",
+        "20:pause",
         "l9:rival-lease",
         "w3:missed",
-        "13:slow-crash",
+        "20:slow-crash",
     ],
 )
 def test_slots_go_from_one_process_to_another(shared: Played, plan: str) -> None:
@@ -138,10 +138,10 @@ def test_slots_go_from_one_process_to_another(shared: Played, plan: str) -> None
 
 
 def test_a_slot_leaves_after_the_write_that_is_under_way(shared: Played) -> None:
-    """It is to leave at 43 s; the write in it has its answer at 47 s."""
-    slow = play(SHARED, Plan.parse("13:slow"))
+    """It is to leave at 51 s; the write in it has its answer at 59 s."""
+    slow = play(SHARED, Plan.parse("20:slow"))
     left = [next(one.at for one in run.story if one.words.endswith(" back")) for run in (shared, slow)]
-    assert [round(at) for at in left] == [43, 47]
+    assert [round(at) for at in left] == [51, 59]
     assert verdicts(shared, slow) == []
 
 
