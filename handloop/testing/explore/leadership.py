@@ -20,7 +20,8 @@ from handloop.testing.explore.plan import PAUSE_SECONDS, Where
 from handloop.testing.explore.played import Journal
 from handloop.testing.explore.strikes import answer_of, place_of, target_of
 
-TERMS: Final = LeaseTerms(namespace="default", name="operator")
+TERMS: Final = LeaseTerms(namespace="default", name="operator", retry_period_seconds=4)
+"""The usual ones, but half as many renewals: these are most of what a story of two processes costs."""
 LEASE: Final = f"/apis/coordination.k8s.io/v1/namespaces/{TERMS.namespace}/leases/{TERMS.name}"
 NOWHERE: Final = ClientConfig(host="https://virtual")
 """For an Election that has a transport."""

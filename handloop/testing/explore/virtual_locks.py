@@ -71,8 +71,7 @@ class VirtualLock:
         """Whether a thread has it."""
         return self._owner is not None
 
-    def __enter__(self) -> bool:
-        return self.acquire()
+    __enter__ = acquire
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -102,6 +101,8 @@ class VirtualRLock(VirtualLock):
         self._depth -= 1
         if not self._depth:
             super().release()
+
+    __enter__ = acquire
 
 
 _AnyLock: TypeAlias = VirtualLock

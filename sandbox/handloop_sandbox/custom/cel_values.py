@@ -115,12 +115,12 @@ def bound(schema: Schema, value: Any) -> Any:
         case str():
             return _formatted(schema.get("format", ""), value)
         case list():
-            items = structure.items_of(schema) or {}
-            return [bound(items, entry) for entry in value]
+            items = structure.items_of(schema)
+            return [bound(items, entry) for entry in value] if items else value
         case dict():
-            return {
-                name: bound(structure.property_of(schema, name) or {}, entry) for name, entry in value.items()
-            }
+            declared, others = structure.properties(schema), structure.value_of(schema) or {}
+            if declared or others:
+                return {name: bound(declared.get(name) or others, entry) for name, entry in value.items()}
     return value
 
 

@@ -84,13 +84,13 @@ def shape_of(schema: Schema) -> Shape:
 def properties(schema: Schema) -> Mapping[str, Schema]:
     """The declared members of an object."""
     found = resolve(schema).get("properties")
-    return found if isinstance(found, Mapping) else _EMPTY
+    return found if isinstance(found, dict) else _EMPTY
 
 
 def value_of(schema: Schema) -> Schema | None:
     """The schema of a map's values; None when it is not a map."""
     found = resolve(schema).get("additionalProperties")
-    return found if isinstance(found, Mapping) else {} if found is True else None
+    return found if isinstance(found, dict) else {} if found is True else None
 
 
 def property_of(schema: Schema, name: str) -> Schema | None:
@@ -101,7 +101,7 @@ def property_of(schema: Schema, name: str) -> Schema | None:
 def items_of(schema: Schema) -> Schema | None:
     """The schema of a list's elements."""
     found = resolve(schema).get("items")
-    return found if isinstance(found, Mapping) else None
+    return found if isinstance(found, dict) else None
 
 
 def required(schema: Schema) -> tuple[str, ...]:

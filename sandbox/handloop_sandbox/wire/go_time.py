@@ -31,6 +31,10 @@ _ELEMENTS: Final = (
 _ZONE: Final = re.compile(r"Z|[+-]\d{2}:\d{2}")
 _FRACTION: Final = re.compile(r"[.,]\d+")
 _MICRO_FRACTION: Final = re.compile(r"[.,]\d{6}")
+_WRITTEN: Final = {
+    False: re.compile(r"\d{4}-\d\d-\d\dT([01]\d|2[0-3]):\d\d:\d\dZ", re.ASCII),
+    True: re.compile(r"\d{4}-\d\d-\d\dT([01]\d|2[0-3]):\d\d:\d\d\.\d{6}Z", re.ASCII),
+}
 _RANGES: Final = (("month", 1, 12), ("day", 1, 31), ("hour", 0, 23), ("minute", 0, 59), ("second", 0, 59))
 
 
@@ -67,8 +71,18 @@ def parse(text: str, layout: str = SECONDS) -> datetime:
 @lru_cache(maxsize=4096)  # writers send the same few times again and again
 def canonical(text: str, *, micros: bool) -> str:
     """A time as the server writes it back. Raises: TimeError."""
+    if _WRITTEN[micros].fullmatch(text) and _is_moment(text):
+        return text  # a Lease brings two that are new with each renewal
     moment = parse(text, MICROS if micros else SECONDS)
     return written(moment, micros=micros)
+
+
+def _is_moment(text: str) -> bool:
+    try:
+        datetime.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
 
 
 def written(moment: datetime, *, micros: bool = False) -> str:

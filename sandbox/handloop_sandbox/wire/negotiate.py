@@ -117,6 +117,7 @@ def clauses(accept: str) -> tuple[Clause, ...]:
     return tuple(sorted(found, key=lambda clause: -clause.quality))
 
 
+@lru_cache(maxsize=512)
 def negotiate(accept: str, *, pretty: str | None, watch: bool, resource: ServedResource | None) -> Form:
     """
     The form of an answer about objects.

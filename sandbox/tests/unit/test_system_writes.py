@@ -130,3 +130,18 @@ def test_refusals_are_statuses() -> None:
     unknown = cluster.do(_create(GroupResource("x", "y"), _object("c")))
     assert unknown.refusal is not None
     assert unknown.refusal["code"] == 404
+
+
+def test_parts_from_the_store_are_kept() -> None:
+    """What a step took from the store stays as it is; what it made is decoded, in the order that it gave."""
+    cluster = _Cluster()
+    cluster.do(_create(_MAPS, _object("c", data={"a": "1"})))
+    before = cluster.get(_MAPS, "c")
+    assert before is not None
+    changed = {**before, "metadata": {**before["metadata"], "labels": {"b": "2"}, "unknown": "3"}}
+    assert cluster.do(Write.of("update", _MAPS, changed)).refusal is None
+    after = cluster.get(_MAPS, "c")
+    assert after is not None
+    assert after["data"] is before["data"]
+    assert (after["metadata"]["labels"], "unknown" in after["metadata"]) == ({"b": "2"}, False)
+    assert [*after] == [*before]

@@ -6,6 +6,7 @@ import re
 import resource
 import signal
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -111,6 +112,19 @@ def test_an_undisturbed_run_without_rest_has_an_end(reconcile: Any, words: str) 
         run_plans(Workload(set_up, [applied(FOO)]))
     assert re.search(words, str(raised.value))
     assert not raised.value.report.has_ended
+
+
+def test_children_inherit_what_the_undisturbed_run_has_cached() -> None:
+    """It is played here, too, after a fork has shown that it comes to rest."""
+    quick, set_ups = foo_workload(*QUICK), []
+
+    def set_up(manager: Manager) -> None:
+        set_ups.append(manager)
+        quick.set_up(manager)
+
+    run_plans(replace(quick, set_up=set_up), plans=0)
+    dry, played = set_ups
+    assert dry is not played
 
 
 def test_a_line_that_is_no_plan_is_refused() -> None:
