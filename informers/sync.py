@@ -1,8 +1,8 @@
 """
 Waiting until caches are filled.
 
-Follows: client-go tools/cache/shared_informer.go @32ce75a7d. Differs: a wait polls ten times a second, as a
-thread cannot wait for two things at once; so it can write a progress line meanwhile.
+Follows: client-go tools/cache/shared_informer.go @32ce75a7d. Differs: a wait polls, as a thread cannot wait
+for two things at once; so it can write a progress line meanwhile.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from typing import Final, Protocol
 
 from handloop.seams.clock import REAL_CLOCK, Clock
 
-SYNC_POLL_SECONDS: Final = 0.1
+LONGEST_POLL_SECONDS: Final = 0.1
+_SHORTEST_SECONDS: Final = 0.005
 
 
 class Progress(Protocol):
@@ -24,6 +25,11 @@ class Progress(Protocol):
 
     def finished(self) -> None:
         """The wait is over."""
+
+
+def poll_seconds(waited_seconds: float) -> float:
+    """Until the next look at caches: an eighth of the wait so far. So a quick list is noticed within a few ms."""
+    return min(max(waited_seconds / 8, _SHORTEST_SECONDS), LONGEST_POLL_SECONDS)
 
 
 def wait_for_cache_sync(
@@ -38,10 +44,11 @@ def wait_for_cache_sync(
     Returns: False when stop was set first.
     Blocks: until then.
     """
+    began_at = clock.now()
     while not all(check() for check in has_synced):
         if progress is not None:
             progress.tick()
-        if clock.sleep(SYNC_POLL_SECONDS, stop):
+        if clock.sleep(poll_seconds(clock.now() - began_at), stop):
             return False
     if progress is not None:
         progress.finished()

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from handloop.controller.runtime.multi_namespace_informer import MultiNamespaceInformer
 from handloop.controller.runtime.reconcile import CacheNotFilledError, DeadlineExceededError, ReconcileError
-from handloop.informers.sync import SYNC_POLL_SECONDS
+from handloop.informers.sync import poll_seconds
 from handloop.seams.clock import REAL_CLOCK, Clock
 
 Troubles = Callable[[], Sequence[str]]
@@ -53,9 +53,10 @@ def wait_for_caches(
     """
     began_at = clock.now()
     while left := troubles():
-        if clock.now() - began_at >= timeout_seconds:
+        waited = clock.now() - began_at
+        if waited >= timeout_seconds:
             raise CacheSyncTimeoutError(waiting, timeout_seconds, left)
-        if clock.sleep(SYNC_POLL_SECONDS, stop):
+        if clock.sleep(poll_seconds(waited), stop):
             return False
     return not stop.is_set()
 

@@ -35,7 +35,7 @@ from handloop.informers.listwatch import ListWatch
 from handloop.informers.progress import SyncProgress
 from handloop.informers.selection import EVERYTHING, Selection
 from handloop.informers.shared_informer import SharedIndexInformer
-from handloop.informers.sync import SYNC_POLL_SECONDS
+from handloop.informers.sync import LONGEST_POLL_SECONDS, poll_seconds
 from handloop.seams.locks import new_lock
 from handloop.seams.logs import get_logger
 from handloop.seams.seams import REAL_SEAMS, Seams
@@ -292,10 +292,10 @@ class Caches:
         Blocks: until then, for WARM_UP_SECONDS at most.
         """
         progress = self._progress()
-        until = self._clock.now() + WARM_UP_SECONDS
-        while self._clock.now() < until and self._any_is_being_filled():
+        began_at = self._clock.now()
+        while (waited := self._clock.now() - began_at) < WARM_UP_SECONDS and self._any_is_being_filled():
             progress.tick()
-            if self._clock.sleep(SYNC_POLL_SECONDS, stop):
+            if self._clock.sleep(poll_seconds(waited), stop):
                 return
 
     def report(self, stop: threading.Event) -> None:
@@ -307,7 +307,7 @@ class Caches:
         progress = self._progress()
         while self._unfilled():
             progress.tick()
-            if self._clock.sleep(SYNC_POLL_SECONDS, stop):
+            if self._clock.sleep(LONGEST_POLL_SECONDS, stop):
                 return
         progress.finished()
 

@@ -24,7 +24,7 @@ from handloop.controller.runtime.reconcile import WaitError
 from handloop.informers.keys import ObjectName
 from handloop.informers.lister import NamespaceNotWatched
 from handloop.informers.shards import HeldSlots
-from handloop.informers.sync import SYNC_POLL_SECONDS
+from handloop.informers.sync import LONGEST_POLL_SECONDS
 from handloop.seams.locks import new_lock
 from handloop.seams.logs import get_logger
 from handloop.seams.seams import REAL_SEAMS, Seams
@@ -245,7 +245,7 @@ class SlotWork:
                 troubles = [text for each in self.informers() for text in each.slot_troubles(version)]
                 log.warning("A slot waits for its caches", slot=tenure.slot, troubles=troubles)
             if closed:
-                self._clock.sleep(SYNC_POLL_SECONDS, stop)
+                self._clock.sleep(LONGEST_POLL_SECONDS, stop)
 
     def _can_open(self, admission: Admission, version: int) -> bool:
         """Whether the caches have the slot: the controller's own, and all others that are in no trouble."""

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import threading
 
-from handloop.informers.sync import wait_for_cache_sync
+import pytest
+
+from handloop.informers.sync import poll_seconds, wait_for_cache_sync
 from handloop.testing.fake_clock import FakeClock
 
 
@@ -58,11 +60,11 @@ class RecordingProgress:
         self.calls.append("finished")
 
 
-def test_sync_is_polled_ten_times_a_second() -> None:
-    """The first look is at once; then every 100 ms until all are synced in one pass."""
+def test_sync_is_polled_until_all_are_synced_in_one_pass() -> None:
+    """The first look is at once; the next ones come quickly."""
     clock = FakeClock(moves_itself=True)
     assert wait_for_cache_sync(threading.Event(), After(2), always, After(3), clock=clock)
-    assert clock.slept == [0.1] * 5
+    assert clock.slept == [0.005] * 5
 
 
 def test_nothing_to_wait_for_is_synced() -> None:
@@ -90,3 +92,9 @@ def test_waiter_drives_the_progress_lines() -> None:
     progress = RecordingProgress()
     wait_for_cache_sync(stop, never, clock=StopAt(0, stop), progress=progress)
     assert progress.calls == ["tick"]
+
+
+@pytest.mark.parametrize(("waited", "seconds"), [(0.0, 0.005), (0.08, 0.01), (0.4, 0.05), (60.0, 0.1)])
+def test_a_wait_looks_again_after_an_eighth_of_itself(waited: float, seconds: float) -> None:
+    """So a list of 30 ms is noticed within a few, and one that never comes costs ten looks a second."""
+    assert poll_seconds(waited) == pytest.approx(seconds)

@@ -142,13 +142,13 @@ def test_the_error_has_the_kind_and_the_servers_message() -> None:
 
 
 def test_it_goes_on_as_soon_as_nothing_is_wrong() -> None:
-    """Asked ten times a second."""
+    """Asked again soon."""
     clock, stop = FakeClock(), threading.Event()
     troubles = ["foos: not yet"]
     waiting = Background(
         lambda: wait_for_caches("c", lambda: list(troubles), stop, timeout_seconds=120, clock=clock)
     )
-    clock.wait_for_deadline(0.1)
+    clock.wait_for_deadline(0.005)
     troubles.clear()
-    clock.advance(0.1)
+    clock.advance(0.005)
     assert waiting.result() is True
