@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from http_load import Lap, Watches, send
 from load_server import deployment
-from servers import Server, cpu_seconds, resident_bytes, servers
+from servers import Server, cpu_seconds, resident_mib, servers
 from tables import Row, Table, emit, parse
 
 from handloop.apis.crd import custom_resource_definition
@@ -271,7 +271,7 @@ async def measure(
                     row = results.setdefault((plural, title), {})
                     row.setdefault(state.server.name, []).append(figure)
             for state in states:
-                size = resident_bytes(state.server) / 2**20
+                size = resident_mib(state.server)
                 print(f"{state.server.name}: {size:,.0f} MiB after {plural}", file=sys.stderr)
                 await send(state.server, [state.server.request("DELETE", state.path(plural))])
         print(f"round {number + 1} of {rounds} done", file=sys.stderr)

@@ -60,10 +60,15 @@ def cpu_seconds(server: Server) -> float:
     return sum(map(cpu_seconds_of, server.pids))
 
 
-def resident_bytes(server: Server) -> int:
+def resident_mib_of(pid: int) -> float:
+    """Resident memory of a process."""
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+def resident_mib(server: Server) -> float:
     """Resident memory of the server's processes."""
-    pages = (int(Path(f"/proc/{pid}/statm").read_text().split()[1]) for pid in server.pids)
-    return sum(pages) * os.sysconf("SC_PAGE_SIZE")
+    return sum(map(resident_mib_of, server.pids))
 
 
 def server_of(name: str, kubeconfig: str, pids: tuple[int, ...]) -> Server:
@@ -77,24 +82,34 @@ def server_of(name: str, kubeconfig: str, pids: tuple[int, ...]) -> Server:
 
 
 @contextmanager
-def servers(beside: Path | None, beside_pids: str, *arguments: str) -> Iterator[list[Server]]:
+def sandbox_process(*arguments: str) -> Iterator[tuple[int, str]]:
     """
-    A sandbox in a process of its own, for as long as the context lasts, and a running kube-apiserver.
+    A sandbox in a process of its own, for as long as the context lasts: its pid and its kubeconfig.
 
-    Args: beside is the kubeconfig of the latter, None = only the sandbox; beside_pids its processes, with
-    commas; arguments are those of sandbox_process.py.
+    Args: those of sandbox_process.py.
     """
     command = [sys.executable, str(HERE / "sandbox_process.py"), *arguments]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     assert process.stdin is not None
-    kubeconfig = json.loads(process.stdout.readline())
-    found = [server_of("sandbox", kubeconfig, (process.pid,))]
-    if beside is not None:
-        pids = tuple(int(pid) for pid in beside_pids.split(",") if pid)
-        found.append(server_of("kube-apiserver", beside.read_text(), pids))
     try:
-        yield found
+        yield process.pid, json.loads(process.stdout.readline())
     finally:
         process.stdin.close()
         process.wait()
+
+
+@contextmanager
+def servers(beside: Path | None, beside_pids: str, *arguments: str) -> Iterator[list[Server]]:
+    """
+    A sandbox, for as long as the context lasts, and a running kube-apiserver.
+
+    Args: beside is the kubeconfig of the latter, None = only the sandbox; beside_pids its processes, with
+    commas; arguments as of sandbox_process.
+    """
+    with sandbox_process(*arguments) as (pid, kubeconfig):
+        found = [server_of("sandbox", kubeconfig, (pid,))]
+        if beside is not None:
+            pids = tuple(int(pid) for pid in beside_pids.split(",") if pid)
+            found.append(server_of("kube-apiserver", beside.read_text(), pids))
+        yield found

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from servers import cpu_seconds_of
+from servers import cpu_seconds_of, resident_mib_of
 
 from handloop.apis.crd import custom_resource_definition
 from handloop.client.config import load_config
@@ -243,12 +243,6 @@ def app(number: int) -> dict[str, Any]:
             "autoScaling": {"enabled": True, "minReplicas": 1, "maxReplicas": 3},
         },
     }
-
-
-def resident_mib_of(pid: int) -> float:
-    """Resident memory of a process."""
-    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
 def _options() -> argparse.Namespace:

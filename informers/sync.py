@@ -28,7 +28,7 @@ class Progress(Protocol):
 
 
 def poll_seconds(waited_seconds: float) -> float:
-    """Until the next look at caches: an eighth of the wait so far. So a quick list is noticed within a few ms."""
+    """Until the next look at caches: an eighth of the wait, so that a quick list is noticed soon."""
     return min(max(waited_seconds / 8, _SHORTEST_SECONDS), LONGEST_POLL_SECONDS)
 
 

@@ -1,0 +1,228 @@
+"""
+From exec to the first request, and to the Deployment of a Foo that is there; memory and CPU when idle.
+
+    python benchmarks/start.py KUBECONFIG --rounds 9 --idle 60
+
+The server should have no controllers of its own. Without KUBECONFIG a sandbox in a process of its own serves.
+Requests pass a loopback proxy, which notes when the first one comes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager, suppress
+from pathlib import Path
+from urllib.parse import urlsplit
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+import yaml
+from servers import cpu_seconds_of, resident_mib_of, sandbox_process
+from tables import Row, Table, emit, medians, parse
+
+from handloop.apis.crd import custom_resource_definition
+from handloop.apis.unstructured import Unstructured
+from handloop.client.config import load_config
+from handloop.client.decoding.watch_stream import WatchEvent
+from handloop.client.errors import NotFound
+from handloop.client.options import ListOptions
+from handloop.client.resource_client import Client, PatchType
+from handloop.client.transport import HTTPTransport
+from handloop.controller.foo.types import Foo, FooSpec
+from handloop.controller.myapp.types import MyApp
+from handloop.kinds.apps_v1 import Deployment
+
+ROOT = Path(__file__).parents[1]
+NAME = "bench-start"
+NAMESPACE = "default"
+GO = "sample-controller in Go"
+HANDSHAKE = range(0x14, 0x17)
+"""How TLS records begin before any request. One that may carry a request begins otherwise."""
+ENVIRONMENT = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
+QUIET = ("--metrics-bind-address=0", "--health-probe-bind-address=0", "-v0")
+
+
+class Proxy:
+    """Passes bytes on to a server. State: _first_at, set by the thread of the first connection."""
+
+    def __init__(self, host: str, port: int) -> None:
+        self._first_at = 0.0
+        self._server = (host, port)
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._listener.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def taken(self) -> float:
+        """When the first request came since the last call, 0.0 = none did."""
+        first, self._first_at = self._first_at, 0.0
+        return first
+
+    def _accept(self) -> None:
+        while True:
+            near, _ = self._listener.accept()
+            far = socket.create_connection(self._server)
+            for one in (near, far):
+                one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            threading.Thread(
+                target=self._pass, args=(near, far), kwargs={"requests": True}, daemon=True
+            ).start()
+            threading.Thread(target=self._pass, args=(far, near), daemon=True).start()
+
+    def _pass(self, source: socket.socket, target: socket.socket, *, requests: bool = False) -> None:
+        try:
+            while data := source.recv(65536):
+                if requests and not self._first_at and data[0] not in HANDSHAKE:
+                    self._first_at = time.perf_counter()
+                target.sendall(data)
+            target.shutdown(socket.SHUT_WR)
+        except OSError:
+            target.close()
+
+
+class Stage:
+    """A server with one Foo, behind a proxy."""
+
+    def __init__(self, kubeconfig: Path, folder: Path) -> None:
+        self._client = Client(HTTPTransport(load_config(kubeconfig=str(kubeconfig))))
+        document = yaml.safe_load(kubeconfig.read_text())
+        cluster = document["clusters"][0]["cluster"]
+        url = urlsplit(cluster["server"])
+        self.proxy = Proxy(url.hostname or "", url.port or 443)
+        cluster["server"] = f"{url.scheme}://127.0.0.1:{self.proxy.port}"
+        self.kubeconfig = folder / "kubeconfig"
+        self.kubeconfig.write_text(yaml.safe_dump(document))
+        self._foos = self._client.resource(Foo)
+        self._deployments = self._client.resource(Deployment)
+
+    @contextmanager
+    def foo(self) -> Iterator[None]:
+        """The kinds and one Foo, which goes at the end."""
+        definitions = self._client.resource(
+            Unstructured.of("apiextensions.k8s.io/v1", "CustomResourceDefinition", scope="Cluster")
+        )
+        for kind in (Foo, MyApp):
+            definition = custom_resource_definition(kind)
+            definitions.patch(
+                definition["metadata"]["name"],
+                definition,
+                patch_type=PatchType.APPLY,
+                field_manager="bench",
+                force=True,
+            )
+        time.sleep(2)  # a definition is served a moment after it was created
+        spec = FooSpec(deployment_name=NAME, replicas=1)
+        self._foos.create(Foo.named(NAME, namespace=NAMESPACE, spec=spec))
+        try:
+            yield
+        finally:
+            self._foos.delete(NAME, namespace=NAMESPACE)
+            self._forget()
+
+    def start(self, command: list[str]) -> tuple[subprocess.Popen[bytes], dict[str, float]]:
+        """A process, once it has made the Deployment, and how long that took."""
+        self._forget()
+        version = self._deployments.list(NAMESPACE).resource_version
+        options = ListOptions(resource_version=version)
+        self.proxy.taken()
+        with closing(self._deployments.watch(NAMESPACE, options=options)) as watch:
+            began_at = time.perf_counter()
+            process = subprocess.Popen(command, cwd=ROOT, env=ENVIRONMENT, stderr=subprocess.DEVNULL)
+            while not any(is_made(event) for event in watch.read()):
+                pass
+            made_at = time.perf_counter()
+        cpu = cpu_seconds_of(process.pid)
+        first = self.proxy.taken()
+        times = (first - began_at, made_at - began_at, cpu)
+        names = ("first request ms", "first Deployment ms", "CPU ms")
+        return process, {name: 1e3 * seconds for name, seconds in zip(names, times, strict=True)}
+
+    def _forget(self) -> None:
+        with suppress(NotFound):
+            self._deployments.delete(NAME, namespace=NAMESPACE)
+
+
+def is_made(event: WatchEvent[Deployment]) -> bool:
+    """Whether it brings the Deployment."""
+    return isinstance(event.object, Deployment) and event.object.metadata.name == NAME
+
+
+def idle(processes: dict[str, subprocess.Popen[bytes]], seconds: float) -> dict[str, Row]:
+    """Memory, and the share of a core, of processes that have nothing to do."""
+    time.sleep(min(5.0, seconds))  # until all that belongs to a start is over
+    before = {name: cpu_seconds_of(process.pid) for name, process in processes.items()}
+    time.sleep(seconds)
+    rows: dict[str, Row] = {}
+    for name, process in processes.items():
+        cpu = cpu_seconds_of(process.pid) - before[name]
+        rows[name] = {"MiB": resident_mib_of(process.pid), "idle % of a core": cpu / seconds * 100}
+    return rows
+
+
+def measure(stage: Stage, subjects: dict[str, list[str]], options: argparse.Namespace) -> dict[str, Row]:
+    """All subjects in turn; the first start of each fills the caches of the machine, and does not count."""
+    starts: dict[str, list[dict[str, float]]] = {name: [] for name in subjects}
+    commands = {
+        name: [*command, f"-{'-' * (name != GO)}kubeconfig={stage.kubeconfig}"]
+        for name, command in subjects.items()
+    }
+    for number in range(options.rounds + 1):
+        for name, command in commands.items():
+            process, row = stage.start(command)
+            end(process)
+            if number:
+                starts[name].append(row)
+    resting = {name: stage.start(command)[0] for name, command in commands.items()}
+    try:
+        rest = idle(resting, options.idle)
+    finally:
+        for process in resting.values():
+            end(process)
+    return {name: {**medians(starts[name]), **rest[name]} for name in subjects}
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    """Stop a process at once: what it does at its end is not measured here."""
+    process.kill()
+    process.wait()
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument(
+        "kubeconfig", type=Path, nargs="?", help="a server without controllers; else a sandbox"
+    )
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--idle", type=float, default=60.0, help="seconds")
+    parser.add_argument("--go", type=Path, help="the program of sample-controller in Go")
+    options = parse(parser, rounds=1, idle=0.5)
+    ours = [sys.executable, "-m", "controller", *QUIET]
+    subjects = {"Foo and MyApp": ours, "Foo alone, two kinds": [*ours, "--controllers=foo"]}
+    if options.go is not None:
+        subjects[GO] = [str(options.go)]
+    with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
+        kubeconfig = options.kubeconfig
+        if kubeconfig is None:
+            kubeconfig = Path(name, "sandbox")
+            kubeconfig.write_text(stack.enter_context(sandbox_process())[1])
+        stage = Stage(kubeconfig, Path(name))
+        stack.enter_context(stage.foo())
+        rows = measure(stage, subjects, options)
+    setting = (
+        f"On a {'kube-apiserver' if options.kubeconfig else 'sandbox'}, {options.rounds} rounds, medians. "
+        "From exec to the first request, and to the Deployment of a Foo that is there; CPU until then. "
+        f"MiB and CPU time of {options.idle:g} s at rest."
+    )
+    emit([Table("Start, and rest", setting, rows)], options.json)
+
+
+if __name__ == "__main__":
+    main()
