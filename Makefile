@@ -74,14 +74,8 @@ format: install-dev ## format with ruff
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(VENV)/.installed-bench ## measure side by side with the peers; see benchmarks/README.md
-	$(BIN)/python benchmarks/sync_and_events.py
-	$(BIN)/python benchmarks/relists.py
-	$(BIN)/python benchmarks/queue_cycles.py
-	$(BIN)/python benchmarks/sandbox_start.py
-	$(BIN)/python benchmarks/api_requests.py
-	$(BIN)/python benchmarks/memcached_side_by_side.py
-	$(BIN)/python benchmarks/live_page.py
+bench: $(VENV)/.installed-bench $(VENV)/.linked ## measure beside the peers, 12 minutes, ROUNDS=1 fewer; writes docs/performance.md
+	$(BIN)/python benchmarks/all.py $(if $(ROUNDS),--rounds $(ROUNDS)) $(BENCH_ARGS)
 
 manifests: venv ## write the generated manifests from the types and the declared access
 	$(BIN)/python -m controller manifests crd --controllers=foo > manifests/crd/samplecontroller.k8s.io_foos.yaml

@@ -44,7 +44,7 @@ def main() -> None:
     for name, extras in STACK.items():
         _pin(ROOT / name, needs(extras), lower, lower)
         lower.append(ROOT / name)
-    _pin(ROOT / "benchmarks/requirements.lock", ["lightkube", "kopf"], lower[:1], lower[:1])
+    _pin(ROOT / "benchmarks/requirements.lock", ["lightkube", "kopf", "matplotlib"], lower[:1], lower[:1])
     _pin(ROOT / "tools/uv.lock", ["uv"], [], [])
     _pin(ROOT / "tools/setuptools.lock", ["setuptools"], lower, [])
 

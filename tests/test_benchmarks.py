@@ -1,0 +1,94 @@
+"""Every benchmark still runs: with tiny sizes, and a table of what it says it measures."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+FOLDER: Final = Path(__file__).parents[1] / "benchmarks"
+REAL: Final = os.environ.get("TEST_KUBECONFIG", "")
+# what a script is given beside --smoke, and columns that must hold figures
+DAILY: Final = {
+    "sync_and_events.py": (["--only", "floor: msgspec", "handloop"], {"sync us", "bytes", "event us"}),
+    "queue_cycles.py": ([], {"cycle us, 1 thread", "cycle us, 4 threads"}),
+    "relists.py": ([], {"first MiB", "peak"}),
+    "start.py": ([], {"first request ms", "first Deployment ms", "CPU ms", "MiB"}),
+    "sandbox_start.py": ([], {"wall ms", "CPU ms"}),
+    "api_requests.py": ([], {"per second", "p50 ms"}),
+}
+NIGHTLY: Final = {
+    "live_page.py": ([], {"event us"}),
+    "memcached_side_by_side.py": ([], set[str]()),
+}
+ON_REAL: Final = {"wire.py": (["--kubeconfig", REAL], set[str]())}
+NOT_HERE: Final = {"shards.py": "takes minutes, and a server without controllers"}
+PARTS: Final = {"all.py", "tables.py", "servers.py", "load_server.py", "http_load.py", "sandbox_process.py"}
+
+
+def tables_of(script: str, arguments: list[str], folder: Path) -> list[dict[str, Any]]:
+    """What a script measures with --smoke."""
+    written = folder / "tables.json"
+    command = [sys.executable, str(FOLDER / script), *arguments, "--smoke", "--json", str(written)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    tables: list[dict[str, Any]] = json.loads(written.read_text(encoding="utf-8"))
+    assert all(table["title"] in done.stdout or "|" in done.stdout for table in tables)
+    return tables
+
+
+def check(script: str, told: tuple[list[str], set[str]], folder: Path) -> None:
+    """A row for each subject, and figures where they should be."""
+    arguments, columns = told
+    for table in tables_of(script, arguments, folder):
+        assert table["rows"]
+        for row in table["rows"].values():
+            assert all(isinstance(row[column], int | float) for column in columns & row.keys())
+        assert columns <= {column for row in table["rows"].values() for column in row}
+
+
+@pytest.mark.parametrize("script", DAILY)
+def test_it_still_runs(script: str, tmp_path: Path) -> None:
+    """In seconds, without a real server."""
+    check(script, DAILY[script], tmp_path)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("script", NIGHTLY)
+def test_a_long_one_still_runs(script: str, tmp_path: Path) -> None:
+    """It waits for Pods, or measures what others measure, too."""
+    check(script, NIGHTLY[script], tmp_path)
+
+
+@pytest.mark.skipif(not REAL, reason="TEST_KUBECONFIG names no real server")
+@pytest.mark.parametrize("script", ON_REAL)
+def test_one_of_a_real_server_still_runs(script: str, tmp_path: Path) -> None:
+    """On the server of the other tests, in a namespace of its own."""
+    check(script, ON_REAL[script], tmp_path)
+
+
+def test_no_benchmark_is_forgotten() -> None:
+    """A new script runs here, too, and in `make bench`; or a line here says why not."""
+    scripts = {path.name for path in FOLDER.glob("*.py")} - PARTS
+    assert scripts == {*DAILY, *NIGHTLY, *ON_REAL, *NOT_HERE}
+    runs = set(re.findall(r"[a-z_]+\.py", (FOLDER / "all.py").read_text(encoding="utf-8")))
+    assert scripts - runs == set(NOT_HERE)
+
+
+def test_the_page_has_a_table_of_each_and_says_what_was_left_out(tmp_path: Path) -> None:
+    """A script whose server is not there is no failure."""
+    page = tmp_path / "performance.md"
+    command = [sys.executable, str(FOLDER / "all.py"), "--smoke", "--page", str(page)]
+    command += ["--only", "queue_cycles.py", "start.py"]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("BENCH_")}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    text = page.read_text(encoding="utf-8")
+    assert "| handloop Queue | " in text
+    assert "* `start.py`: left out: BENCH_KUBECONFIG not set" in text
