@@ -31,7 +31,7 @@ ROOT: Final = HERE.parent
 BUILD: Final = ROOT / "build/bench"
 PAGE: Final = ROOT / "docs/performance.md"
 NEEDS: Final = {
-    "BENCH_KUBECONFIG": "the kubeconfig of a kube-apiserver without controllers and nodes; with a token",
+    "BENCH_KUBECONFIG": "the kubeconfig of a kube-apiserver without controllers and nodes",
     "BENCH_PIDS": "the processes of kube-apiserver and etcd, with commas: their CPU time is counted",
     "BENCH_GO_CONTROLLER": "the program of Go's sample-controller, built with its client's limit lifted",
 }

@@ -4,8 +4,9 @@ Requests per second and watch fan-out of the sandbox, beside a kube-apiserver on
     python benchmarks/api_requests.py --tls --beside KUBECONFIG --beside-pids 123,456
 
 The servers are measured in turn, phase by phase, by the same load generator, and ratios are taken round by
-round. The kubeconfig needs a bearer token; the pids are those of kube-apiserver and etcd. Without --beside
-only the sandbox is measured. No controllers run in the sandbox, and none should in the cluster beside it.
+round. The kubeconfig needs a token or a certificate in its text; the pids are those of kube-apiserver and
+etcd. Without --beside only the sandbox is measured. No controllers run in the sandbox, and none should in the
+cluster beside it.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ import os
 import ssl
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -42,8 +43,10 @@ class Server:
         host, port = self.address
         head = (
             f"{method} {path} HTTP/1.1\r\nHost: {host}:{port}\r\nAccept: application/json\r\n"
-            f"User-Agent: load/1\r\nAuthorization: Bearer {self.token}\r\n"
+            "User-Agent: load/1\r\n"
         )
+        if self.token:
+            head += f"Authorization: Bearer {self.token}\r\n"
         if body:
             head += f"Content-Type: {content_type}\r\nContent-Length: {len(body)}\r\n"
         return head.encode() + b"\r\n" + body
@@ -72,13 +75,18 @@ def resident_mib(server: Server) -> float:
 
 
 def server_of(name: str, kubeconfig: str, pids: tuple[int, ...]) -> Server:
-    """The cluster of a kubeconfig that has a bearer token."""
+    """The cluster of a kubeconfig that has a bearer token, or a certificate in its text."""
     document = yaml.safe_load(kubeconfig)
     cluster, user = document["clusters"][0]["cluster"], document["users"][0]["user"]
     tls = None
     if authority := cluster.get("certificate-authority-data"):
         tls = ssl.create_default_context(cadata=base64.b64decode(authority).decode())
-    return Server(name, cluster["server"], user["token"], pids, tls)
+        if certificate := user.get("client-certificate-data"):
+            with tempfile.NamedTemporaryFile() as both:  # the library reads nothing but files
+                both.write(base64.b64decode(certificate) + b"\n" + base64.b64decode(user["client-key-data"]))
+                both.flush()
+                tls.load_cert_chain(both.name)
+    return Server(name, cluster["server"], user.get("token", ""), pids, tls)
 
 
 @contextmanager
