@@ -43,17 +43,15 @@ def mutable_parts(kind: type[msgspec.Struct]) -> tuple[str, ...]:
     Returns: () when they cannot: structs all the way are frozen, lists are tuples, maps are `FrozenMap` or
     `MapOf`, parts without a shape are `JSON`.
     """
-    return tuple(_struct_parts(kind, "", frozenset()))
+    # read once for the whole tree: a read of each struct in it would read what is below anew
+    return tuple(_parts(inspect.type_info(kind), "", frozenset()))
 
 
-def _struct_parts(
-    kind: type[msgspec.Struct], path: str, outer: frozenset[type[msgspec.Struct]]
-) -> Iterator[str]:
+def _struct_parts(info: inspect.StructType, path: str, outer: frozenset[type[Any]]) -> Iterator[str]:
     """The mutable parts of a struct; outer = the structs around it, so that a recursive type has an end."""
+    kind = info.cls
     if not kind.__struct_config__.frozen:
         yield path or kind.__name__
-    info = inspect.type_info(kind)
-    assert isinstance(info, inspect.StructType)
     for field in info.fields:
         yield from _parts(field.type, f"{path}.{field.name}".lstrip("."), outer | {kind})
 
@@ -69,7 +67,7 @@ def _parts(info: inspect.Type, path: str, outer: frozenset[type[Any]]) -> Iterat
             yield from _parts(item, path, outer)
         case inspect.StructType(cls=cls):
             if cls not in outer:
-                yield from _struct_parts(cls, path, outer)
+                yield from _struct_parts(info, path, outer)
         case inspect.CustomType(cls=cls) if issubclass(cls, MapOf):
             yield from _parts(inspect.type_info(cls.values_type), path, outer)
         case inspect.CustomType(cls=cls) if cls is JSON:

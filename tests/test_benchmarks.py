@@ -13,9 +13,10 @@ from typing import Any, Final
 import pytest
 
 FOLDER: Final = Path(__file__).parents[1] / "benchmarks"
+Told = tuple[list[str], set[str]]
 REAL: Final = os.environ.get("TEST_KUBECONFIG", "")
 # what a script is given beside --smoke, and columns that must hold figures
-DAILY: Final = {
+DAILY: Final[dict[str, Told]] = {
     "sync_and_events.py": (["--only", "floor: msgspec", "handloop"], {"sync us", "bytes", "event us"}),
     "queue_cycles.py": ([], {"cycle us, 1 thread", "cycle us, 4 threads"}),
     "relists.py": ([], {"first MiB", "peak"}),
@@ -23,11 +24,11 @@ DAILY: Final = {
     "sandbox_start.py": ([], {"wall ms", "CPU ms"}),
     "api_requests.py": ([], {"per second", "p50 ms"}),
 }
-NIGHTLY: Final = {
+NIGHTLY: Final[dict[str, Told]] = {
     "live_page.py": ([], {"event us"}),
-    "memcached_side_by_side.py": ([], set[str]()),
+    "memcached_side_by_side.py": ([], set()),
 }
-ON_REAL: Final = {"wire.py": (["--kubeconfig", REAL], set[str]())}
+ON_REAL: Final[dict[str, Told]] = {"wire.py": (["--kubeconfig", REAL], set())}
 NOT_HERE: Final = {"shards.py": "takes minutes, and a server without controllers"}
 PARTS: Final = {"all.py", "tables.py", "servers.py", "load_server.py", "http_load.py", "sandbox_process.py"}
 
@@ -43,7 +44,7 @@ def tables_of(script: str, arguments: list[str], folder: Path) -> list[dict[str,
     return tables
 
 
-def check(script: str, told: tuple[list[str], set[str]], folder: Path) -> None:
+def check(script: str, told: Told, folder: Path) -> None:
     """A row for each subject, and figures where they should be."""
     arguments, columns = told
     for table in tables_of(script, arguments, folder):

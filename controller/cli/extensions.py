@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
-from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -89,6 +88,8 @@ def _modules() -> Mapping[str, str]:
     root = Path(__file__).parents[3]
     project = checkout(root)
     if not project:
+        from importlib.metadata import entry_points  # noqa: PLC0415 - it loads the parser of mails, too
+
         return {point.name: point.value for point in entry_points(group=GROUP)}
     sandbox = checkout(root / "sandbox", "handloop-sandbox")
     if sandbox and str(root / "sandbox") not in sys.path:

@@ -20,6 +20,7 @@ from handloop.controller.cli.options import Options
 from handloop.controller.cli.own_commands import run_own_command
 from handloop.controller.cli.problems import EXIT_FATAL, EXIT_OK, EXIT_USAGE
 from handloop.controller.cli.terminal import drop_unwritten, printable, show
+from handloop.controller.runtime.collector import relax_collector
 
 SetUp: TypeAlias = Callable[[Any], object]
 """Adds controllers to the Manager that it is given."""
@@ -91,6 +92,8 @@ def run_command(operator: Operator, argv: Sequence[str] | None = None) -> int:
     except UsageError as error:
         show(f"error: {error}\n  fix: {error.fix or f'{operator.command} --help'}\n", sys.stderr)
         return EXIT_USAGE
+    # before most of the libraries are loaded, which makes many objects that stay
+    relax_collector()
     try:
         return execute(options, sys.stdout, sys.stderr)
     finally:

@@ -31,7 +31,6 @@ from handloop.controller.cli.problems import (
 )
 from handloop.controller.cli.terminal import printable, show
 from handloop.controller.cli.values import format_duration
-from handloop.controller.runtime.collector import relax_collector
 from handloop.controller.runtime.process_services import Closing, ProcessServices
 from handloop.controller.runtime.servers import Pages
 from handloop.controller.runtime.serving.listening import ListenError
@@ -98,7 +97,6 @@ class _Run:
         Returns: the exit code.
         Raises: ConfigError, ListenError, and the error of a controller that failed.
         """
-        relax_collector()
         # bound first: a taken port is known at once, and a slow start can be probed
         with self._services() as services, live_page(self._options) as live:
             report = self._preflight(services)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import platform
 from collections.abc import Mapping
-from importlib import metadata
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,7 +16,11 @@ DISTRIBUTION: Final = "handloop"
 def version() -> str:
     """The version of the installed handloop, or of the checkout it runs from."""
     project = checkout(Path(__file__).parents[3])
-    return str(project["version"]) if project else metadata.version(DISTRIBUTION)
+    if project:
+        return str(project["version"])
+    from importlib import metadata  # noqa: PLC0415 - it loads the parser of mails, too
+
+    return metadata.version(DISTRIBUTION)
 
 
 def checkout(root: Path, distribution: str = DISTRIBUTION) -> Mapping[str, Any]:

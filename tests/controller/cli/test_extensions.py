@@ -47,7 +47,7 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, str]]:
         return [EntryPoint(name, value, group) for name, value in points.items()]
 
     monkeypatch.setattr(extensions, "checkout", lambda *_: {})
-    monkeypatch.setattr(extensions, "entry_points", entry_points)
+    monkeypatch.setattr("importlib.metadata.entry_points", entry_points)
     extensions._modules.cache_clear()
     yield points
     extensions._modules.cache_clear()

@@ -33,5 +33,5 @@ def test_installed_it_asks_for_its_distribution(
     if beside is not None:
         (tmp_path / "pyproject.toml").write_text(beside)
     monkeypatch.setattr(version_module, "__file__", str(tmp_path / "handloop/controller/cli/version.py"))
-    monkeypatch.setattr("handloop.controller.cli.version.metadata.version", lambda name: f"{name}-9.9.9")
+    monkeypatch.setattr("importlib.metadata.version", lambda name: f"{name}-9.9.9")
     assert version() == "handloop-9.9.9"
