@@ -33,7 +33,7 @@ PAGE: Final = ROOT / "docs/performance.md"
 NEEDS: Final = {
     "BENCH_KUBECONFIG": "the kubeconfig of a kube-apiserver without controllers and nodes",
     "BENCH_PIDS": "the processes of kube-apiserver and etcd, with commas: their CPU time is counted",
-    "BENCH_GO_CONTROLLER": "the program of Go's sample-controller, built with its client's limit lifted",
+    "BENCH_GO_CONTROLLER": "Go's sample-controller, built with the flags -workers and -qps",
 }
 """Environment variables."""
 PEERS: Final = ("kubernetes", "lightkube", "kopf", "urllib3", "msgspec")
@@ -79,15 +79,24 @@ class Plot(NamedTuple):
 
 SYNC: Final = "sync_and_events.py"
 BURSTS: Final = "First sync, events in bursts"
+FOOS: Final = "Foos into Deployments"
+ALONE: Final = ("--pause-us", "500", "--objects", "1000", "--events", "4000")
 RUNS: Final = (
     Run(SYNC, rounds=3, flags={"CLIENT_GO": "--client-go"}),
+    Run(SYNC, ALONE, rounds=3, flags={"CLIENT_GO": "--client-go"}),
+    Run(
+        "reconciling.py",
+        rounds=2,
+        needs=("BENCH_KUBECONFIG",),
+        flags={"BENCH_GO_CONTROLLER": "--go"},
+    ),
     Run("queue_cycles.py", rounds=5),
     Run("relists.py", ("--relists", "4")),
     Run(
         "start.py",
         rounds=7,
         needs=("BENCH_KUBECONFIG",),
-        flags={"BENCH_GO_CONTROLLER": "--go"},
+        flags={"BENCH_GO_CONTROLLER": "--go", "IMAGE_PYTHON": "--python"},
     ),
     Run("live_page.py", rounds=5),
     Run("sandbox_start.py", rounds=5),
@@ -117,6 +126,15 @@ PLOTS: Final = (
         ("event us",),
         "microseconds; shorter is better",
     ),
+    Plot(
+        "alone",
+        "First sync, one event",
+        "Watch events that come alone: CPU time of one",
+        ("event us",),
+        "microseconds; shorter is better",
+    ),
+    Plot("reconciling", FOOS, "Foos reconciled per second", ("Foos /s",), "per second; longer is better"),
+    Plot("reconciling-cpu", FOOS, "CPU time of a Foo", ("CPU ms/Foo",), "milliseconds; shorter is better"),
     Plot("memory", BURSTS, "Memory of a cached Deployment of 4 kB", ("bytes",), "bytes; shorter is better"),
 )
 
@@ -133,7 +151,9 @@ def main() -> None:
     options = parser.parse_args()
     began_at = time.monotonic()
     machine = dict(facts())
-    settings = {name: value for name in NEEDS if (value := os.environ.get(name))} | built()
+    settings = {name: value for name in NEEDS if (value := os.environ.get(name))}
+    if not options.smoke:
+        settings |= built()
     runs = [run for run in RUNS if not options.only or run.script in options.only]
     done = [perform(run, settings, options) for run in runs]
     machine["it took"] = f"{(time.monotonic() - began_at) / 60:.0f} minutes"
@@ -150,12 +170,20 @@ def main() -> None:
 
 
 def built() -> dict[str, str]:
-    """The Go program of peers/client_go, if it can be built."""
-    program, go = BUILD / "client_go", shutil.which("go")
-    if go is None:
-        return {}
-    done = subprocess.run([go, "build", "-o", program, "."], cwd=HERE / "peers/client_go", check=False)
-    return {} if done.returncode else {"CLIENT_GO": str(program)}
+    """What can be built here: the Go program of peers/client_go, and a Python with the image's libraries."""
+    image, program, go = BUILD / "image", BUILD / "client_go", shutil.which("go")
+    python = str(image / "bin/python")
+    venv = [sys.executable, "-m", "venv", str(image)]
+    install = [str(ROOT / "tools/install.sh"), python, str(ROOT / "requirements/program.lock")]
+    found = {"IMAGE_PYTHON": python} if succeeds(venv) and succeeds(install) else {}
+    if go is not None and succeeds([go, "build", "-o", str(program), "."], HERE / "peers/client_go"):
+        found["CLIENT_GO"] = str(program)
+    return found
+
+
+def succeeds(command: list[str], folder: Path = ROOT) -> bool:
+    """Run a command there."""
+    return subprocess.run(command, cwd=folder, check=False).returncode == 0
 
 
 def perform(run: Run, settings: Mapping[str, str], options: argparse.Namespace) -> Done:
@@ -177,7 +205,7 @@ def perform(run: Run, settings: Mapping[str, str], options: argparse.Namespace) 
     try:
         subprocess.run([sys.executable, HERE / run.script, *arguments], check=True, timeout=LIMIT_SECONDS)
     except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
-        return Done(run, (), f"failed: {type(error).__name__}")
+        return Done(run, (), f"failed: {type(error).__name__}, as the terminal says")
     return Done(run, [Table(**each) for each in json.loads(written.read_text(encoding="utf-8"))])
 
 

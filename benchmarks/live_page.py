@@ -51,7 +51,8 @@ def main() -> None:
     rows: dict[str, Row] = {}
     for name, rounds in results.items():
         ratios = [one["event us"] / other["event us"] for one, other in zip(rounds, base, strict=True)]
-        low, middle, high = statistics.quantiles(ratios, n=4)
+        # of a single round there are none
+        low, middle, high = statistics.quantiles(ratios if ratios[1:] else ratios * 2, n=4)
         event = statistics.median(one["event us"] for one in rounds)
         rows[name] = {"event us": event, "ratio": middle, "quartile 1": low, "quartile 3": high}
     twelve = STEPS * test_microseconds()

@@ -22,8 +22,8 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import tables
-from servers import cpu_seconds_of
-from shards import CRDS, FOOS, foo, resident_mib_of
+from servers import cpu_seconds_of, resident_mib_of
+from shards import CRDS, FOOS, foo
 
 from handloop.apis.crd import custom_resource_definition
 from handloop.client.config import load_config

@@ -202,7 +202,7 @@ def main() -> None:
     )
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--idle", type=float, default=60.0, help="seconds")
-    parser.add_argument("--python", default=sys.executable, help="one with the libraries of the image alone")
+    parser.add_argument("--python", default=sys.executable, help="with the libraries of the image alone")
     parser.add_argument("--go", type=Path, help="the program of sample-controller in Go")
     options = parse(parser, rounds=1, idle=0.5)
     ours = [options.python, "-m", "controller", *QUIET]

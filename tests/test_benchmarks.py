@@ -12,9 +12,10 @@ from typing import Any, Final
 
 import pytest
 
+from handloop_sandbox.server import Sandbox
+
 FOLDER: Final = Path(__file__).parents[1] / "benchmarks"
 Told = tuple[list[str], set[str]]
-REAL: Final = os.environ.get("TEST_KUBECONFIG", "")
 # what a script is given beside --smoke, and columns that must hold figures
 DAILY: Final[dict[str, Told]] = {
     "sync_and_events.py": (["--only", "floor: msgspec", "handloop"], {"sync us", "bytes", "event us"}),
@@ -28,7 +29,10 @@ NIGHTLY: Final[dict[str, Told]] = {
     "live_page.py": ([], {"event us"}),
     "memcached_side_by_side.py": ([], set()),
 }
-ON_REAL: Final[dict[str, Told]] = {"wire.py": (["--kubeconfig", REAL], set())}
+ON_A_SERVER: Final[dict[str, Told]] = {
+    "reconciling.py": (["--workers", "2"], {"Foos /s", "CPU ms/Foo"}),
+    "wire.py": ([], {"MB"}),
+}
 NOT_HERE: Final = {"shards.py": "takes minutes, and a server without controllers"}
 PARTS: Final = {"all.py", "tables.py", "servers.py", "load_server.py", "http_load.py", "sandbox_process.py"}
 
@@ -67,17 +71,20 @@ def test_a_long_one_still_runs(script: str, tmp_path: Path) -> None:
     check(script, NIGHTLY[script], tmp_path)
 
 
-@pytest.mark.skipif(not REAL, reason="TEST_KUBECONFIG names no real server")
-@pytest.mark.parametrize("script", ON_REAL)
-def test_one_of_a_real_server_still_runs(script: str, tmp_path: Path) -> None:
-    """On the server of the other tests, in a namespace of its own."""
-    check(script, ON_REAL[script], tmp_path)
+@pytest.mark.parametrize("script", ON_A_SERVER)
+def test_one_that_needs_a_server_still_runs(script: str, tmp_path: Path) -> None:
+    """A sandbox will do, with TLS."""
+    arguments, columns = ON_A_SERVER[script]
+    with Sandbox(controllers=(), tls=True) as sandbox:
+        kubeconfig = str(sandbox.write_kubeconfig(tmp_path / "kubeconfig"))
+        flag = ["--kubeconfig"] if script == "wire.py" else []
+        check(script, ([*flag, kubeconfig, *arguments], columns), tmp_path)
 
 
 def test_no_benchmark_is_forgotten() -> None:
     """A new script runs here, too, and in `make bench`; or a line here says why not."""
     scripts = {path.name for path in FOLDER.glob("*.py")} - PARTS
-    assert scripts == {*DAILY, *NIGHTLY, *ON_REAL, *NOT_HERE}
+    assert scripts == {*DAILY, *NIGHTLY, *ON_A_SERVER, *NOT_HERE}
     runs = set(re.findall(r"[a-z_]+\.py", (FOLDER / "all.py").read_text(encoding="utf-8")))
     assert scripts - runs == set(NOT_HERE)
 
