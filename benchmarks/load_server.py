@@ -8,7 +8,8 @@ prints its port and serves until its standard input is closed. With --stream it 
 once per page size, and the watch is made of bytes that are ready to be sent.
 
 As from a kube-apiserver each watch event is an HTTP chunk of its own. Bursts of 64 events leave at once; with
---pause-us each event leaves alone, that many microseconds after the one before it, and wakes the client.
+--pause-us each event leaves alone, that many microseconds after the one before it, and wakes the client. With
+--stamp its object's generation is the nanosecond at which it leaves, as time.time_ns() counts.
 """
 
 from __future__ import annotations
@@ -27,9 +28,11 @@ from urllib.parse import parse_qs, urlsplit
 OBJECT_BYTES = 4096
 NAMESPACES = 10
 EVENTS_PER_BURST = 64
+UNSTAMPED = 10**18
+"""A generation in as many digits as a stamp has."""
 
 
-def deployment(number: int, resource_version: int) -> dict[str, Any]:
+def deployment(number: int, resource_version: int, *, generation: int = 3) -> dict[str, Any]:
     """A Deployment as a cluster has them, padded to 4 kB with the annotation that kubectl apply leaves."""
     name, namespace = f"app-{number:06d}", f"team-{number % NAMESPACES}"
     labels = {"app.kubernetes.io/name": name, "app.kubernetes.io/managed-by": "helm", "team": namespace}
@@ -41,7 +44,7 @@ def deployment(number: int, resource_version: int) -> dict[str, Any]:
             "namespace": namespace,
             "uid": f"00000000-0000-4000-8000-{number:012d}",
             "resourceVersion": str(resource_version),
-            "generation": 3,
+            "generation": generation,
             "creationTimestamp": "2026-01-01T00:00:00Z",
             "labels": labels,
             "annotations": {"deployment.kubernetes.io/revision": "3"},
@@ -135,11 +138,20 @@ def _encode(value: object) -> bytes:
 class Load:
     """The objects and the answers made of them, each made once."""
 
-    def __init__(self, objects: int, events: int, *, stream: bool = False, pause_seconds: float = 0) -> None:
+    def __init__(
+        self,
+        objects: int,
+        events: int,
+        *,
+        stream: bool = False,
+        pause_seconds: float = 0,
+        stamp: bool = False,
+    ) -> None:
         self.objects = objects
         self.events = events
         self.stream = stream
         self.pause_seconds = pause_seconds
+        self.stamp = stamp
         self._items = [_encode(deployment(number, number + 1)) for number in range(objects)]
 
     @lru_cache(maxsize=128)  # noqa: B019 - one instance, as long-lived as the process
@@ -154,8 +166,9 @@ class Load:
 
     def lines(self) -> list[bytes]:
         """The watch: MODIFIED events over all objects in turn."""
+        generation = UNSTAMPED if self.stamp else 3
         bodies = (
-            _encode(deployment(event % self.objects, self.objects + event + 1))
+            _encode(deployment(event % self.objects, self.objects + event + 1, generation=generation))
             for event in range(self.events)
         )
         return [_line(b"MODIFIED", body) for body in bodies]
@@ -202,9 +215,9 @@ def _serve(connection: socket.socket, load: Load) -> None:
                 _answer(connection, 422, _status(422, "Invalid"))
             elif query.get("watch") in ("true", "True", "1"):
                 if "sendInitialEvents" in query:
-                    _watch(connection, load.initial(), 0)
+                    _watch(connection, load.initial())
                 else:
-                    _watch(connection, load.changes(), load.pause_seconds)
+                    _watch(connection, load.changes(), load.pause_seconds, stamp=load.stamp)
                 return
             else:
                 start, limit = int(query.get("continue", "0")), int(query.get("limit", "0"))
@@ -220,7 +233,9 @@ def _answer(connection: socket.socket, status: int, body: bytes) -> None:
     connection.sendall(head.encode() + body)
 
 
-def _watch(connection: socket.socket, bursts: list[bytes], pause_seconds: float) -> None:
+def _watch(
+    connection: socket.socket, bursts: list[bytes], pause_seconds: float = 0, *, stamp: bool = False
+) -> None:
     """All events, as fast as the socket takes them or with pauses, then silence until the client goes."""
     connection.sendall(
         b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -228,7 +243,7 @@ def _watch(connection: socket.socket, bursts: list[bytes], pause_seconds: float)
     for burst in bursts:
         if pause_seconds:
             time.sleep(pause_seconds)
-        connection.sendall(burst)
+        connection.sendall(burst.replace(b"%d" % UNSTAMPED, b"%d" % time.time_ns()) if stamp else burst)
     connection.recv(1)
 
 
@@ -247,8 +262,15 @@ def main() -> None:
     parser.add_argument("--events", type=int, default=50_000)
     parser.add_argument("--stream", action="store_true", help="serve streamed lists, too")
     parser.add_argument("--pause-us", type=float, default=0, help="send each event alone, after a pause")
+    parser.add_argument("--stamp", action="store_true", help="write into each object when its event leaves")
     options = parser.parse_args()
-    load = Load(options.objects, options.events, stream=options.stream, pause_seconds=options.pause_us / 1e6)
+    load = Load(
+        options.objects,
+        options.events,
+        stream=options.stream,
+        pause_seconds=options.pause_us / 1e6,
+        stamp=options.stamp,
+    )
     for limit in (0, 500):
         for start in range(0, options.objects, limit or options.objects):
             load.page(start, limit)

@@ -1,4 +1,5 @@
-// client-go: a shared informer with a namespace index and one handler that adds keys to a workqueue.
+// client-go: a shared informer with a namespace index and one handler that adds keys to a workqueue. With a
+// fourth argument, the number of busy workers, it prints how late the handler was for each event.
 package main
 
 import (
@@ -13,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
@@ -75,6 +77,19 @@ func number(position int) int64 {
 	return value
 }
 
+// For each key compute for half a millisecond, then wait as long, as for an answer.
+func work(queue workqueue.TypedRateLimitingInterface[cache.ObjectName]) {
+	for {
+		key, _ := queue.Get()
+		for end := time.Now().Add(500 * time.Microsecond); time.Now().Before(end); {
+			_, err := json.Marshal(map[string]string{"key": key.String()})
+			must(err)
+		}
+		time.Sleep(500 * time.Microsecond)
+		queue.Done(key)
+	}
+}
+
 func main() {
 	objects, events := number(2), number(3)
 	client := kubernetes.NewForConfigOrDie(&rest.Config{Host: "http://127.0.0.1:" + os.Args[1], QPS: -1})
@@ -83,6 +98,13 @@ func main() {
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[cache.ObjectName]())
 	synced, done := make(chan struct{}), make(chan struct{})
 	var added, updated atomic.Int64
+	var delays []int64
+	if len(os.Args) > 4 {
+		delays = make([]int64, 0, events)
+		for range number(4) {
+			go work(queue)
+		}
+	}
 	enqueue := func(obj any) {
 		key, err := cache.ObjectToName(obj)
 		must(err)
@@ -96,6 +118,9 @@ func main() {
 			}
 		},
 		UpdateFunc: func(_, obj any) {
+			if delays != nil {
+				delays = append(delays, time.Now().UnixNano()-obj.(*appsv1.Deployment).Generation)
+			}
 			enqueue(obj)
 			if updated.Add(1) == events {
 				close(done)
@@ -109,6 +134,12 @@ func main() {
 	first := meter.lap()
 	if events > 0 {
 		<-done
+	}
+	if delays != nil {
+		text, err := json.Marshal(delays)
+		must(err)
+		fmt.Println(string(text))
+		return
 	}
 	text, err := json.Marshal(map[string]lap{"sync": first, "events": meter.lap()})
 	must(err)
