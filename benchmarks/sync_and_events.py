@@ -24,6 +24,7 @@ SUBJECTS = {
     "floor: msgspec": "floor.py",
     "plain urllib3": "plain_urllib3.py",
     "handloop": "handloop_informer.py",
+    "handloop, all fields": "handloop_all_fields.py",
     "official client": "official.py",
     "lightkube": "lightkube_listwatch.py",
 }

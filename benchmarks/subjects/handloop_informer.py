@@ -23,12 +23,14 @@ from handloop.informers.informer_options import InformerOptions
 from handloop.informers.keys import object_name
 from handloop.workqueue.queue import Queue
 
+PROGRAM_OPTIONS = InformerOptions(abridged=ABRIDGED)
 
-def main() -> None:
+
+def main(options: InformerOptions) -> None:
     """List, then take events until all have reached the handler."""
     port, objects, events = (int(argument) for argument in sys.argv[1:4])
     api = Client(HTTPTransport(ClientConfig(host=f"http://127.0.0.1:{port}")))
-    factory = SharedInformerFactory(api, options=InformerOptions(abridged=ABRIDGED))
+    factory = SharedInformerFactory(api, options=options)
     informer = factory.informer_for(Deployment)
     queue: Queue[object] = Queue()
     stop, synced, done = threading.Event(), threading.Event(), threading.Event()
@@ -61,4 +63,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(PROGRAM_OPTIONS)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from handloop_informer import main
+from handloop_informer import PROGRAM_OPTIONS, main
 
 from handloop.walkthrough.live.guard import LOOPBACK_NAMES
 from handloop.walkthrough.live.server import LiveServer
@@ -29,4 +29,4 @@ if __name__ == "__main__":
     viewer = subprocess.Popen([sys.executable, "-c", VIEWER, url], stdout=subprocess.PIPE)
     assert viewer.stdout is not None
     viewer.stdout.readline()
-    main()
+    main(PROGRAM_OPTIONS)

@@ -1,0 +1,10 @@
+"""handloop's informer, as in handloop_informer.py, of whole objects: it decodes what the floor decodes."""
+
+from __future__ import annotations
+
+from handloop_informer import main
+
+from handloop.informers.informer_options import DEFAULT_OPTIONS
+
+if __name__ == "__main__":
+    main(DEFAULT_OPTIONS)
