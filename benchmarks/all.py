@@ -90,6 +90,7 @@ RUNS: Final = (
         needs=("BENCH_KUBECONFIG",),
         flags={"BENCH_GO_CONTROLLER": "--go"},
     ),
+    Run("latency.py", rounds=3, flags={"CLIENT_GO": "--client-go"}),
     Run("queue_cycles.py", rounds=5),
     Run("relists.py", ("--relists", "4")),
     Run(
@@ -135,6 +136,13 @@ PLOTS: Final = (
     ),
     Plot("reconciling", FOOS, "Foos reconciled per second", ("Foos /s",), "per second; longer is better"),
     Plot("reconciling-cpu", FOOS, "CPU time of a Foo", ("CPU ms/Foo",), "milliseconds; shorter is better"),
+    Plot(
+        "latency",
+        "Latency at",
+        "From the server's send to the handler, beside busy workers",
+        ("p50 ms", "p99 ms"),
+        "milliseconds; shorter is better",
+    ),
     Plot("memory", BURSTS, "Memory of a cached Deployment of 4 kB", ("bytes",), "bytes; shorter is better"),
 )
 

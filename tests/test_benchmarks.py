@@ -19,6 +19,7 @@ Told = tuple[list[str], set[str]]
 # what a script is given beside --smoke, and columns that must hold figures
 DAILY: Final[dict[str, Told]] = {
     "sync_and_events.py": (["--only", "floor: msgspec", "handloop"], {"sync us", "bytes", "event us"}),
+    "latency.py": ([], {"p50 ms", "p99 ms"}),
     "queue_cycles.py": ([], {"cycle us, 1 thread", "cycle us, 4 threads"}),
     "relists.py": ([], {"first MiB", "peak"}),
     "start.py": ([], {"first request ms", "first Deployment ms", "CPU ms", "MiB"}),

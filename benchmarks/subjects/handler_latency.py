@@ -1,4 +1,4 @@
-"""handloop: an informer, a handler that adds keys to a workqueue, and busy workers: the delays of the handler."""
+"""handloop: an informer, a handler that adds keys to a workqueue, busy workers: the delays of the handler."""
 
 from __future__ import annotations
 
