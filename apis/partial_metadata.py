@@ -10,11 +10,11 @@ Follows: apimachinery pkg/apis/meta/v1 (PartialObjectMetadata).
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any, ClassVar, Final, Generic, TypeVar
 
 from handloop.apis.declaration import KindType
 from handloop.apis.meta import Kind
+from handloop.apis.once import made_once
 
 K = TypeVar("K", bound=Kind)
 
@@ -37,7 +37,7 @@ class PartialObjectMetadata(Kind, Generic[K], abstract=True):
         return metadata_of(kind)
 
 
-@cache
+@made_once
 def metadata_of(kind: type[K]) -> type[PartialObjectMetadata[K]]:
     """PartialObjectMetadata[kind], for a kind that is a value."""
     names = kind.resource

@@ -7,13 +7,13 @@ Objects of a kind without a typed view: their JSON, decoded on demand.
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any, Self
 
 import msgspec
 
 from handloop.apis.declaration import KindType, Scope
 from handloop.apis.meta import Kind, ObjectMeta, decode_hook
+from handloop.apis.once import made_once
 from handloop.apis.resource import Resource
 
 
@@ -82,7 +82,7 @@ class Unstructured(Kind, abstract=True):
         return f"<{type(self).__name__} {self.metadata.namespace}/{self.metadata.name}>"
 
 
-@cache
+@made_once
 def _type_of(api_version: str, kind: str, plural: str, scope: Scope) -> type[Unstructured]:
     group, _, version = api_version.rpartition("/")
     names: Any = {"group": group, "version": version, "plural": plural, "scope": scope, "partial": False}

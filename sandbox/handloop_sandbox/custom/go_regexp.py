@@ -11,8 +11,6 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, Final
 
-import re2
-
 _LONGEST: Final = 10_000
 """RE2's time and memory for longer patterns can grow faster than the pattern."""
 
@@ -37,6 +35,8 @@ class PatternError(ValueError):
 @lru_cache(maxsize=256)
 def _compiled(pattern: str) -> Any:
     """Groups are not captured: they are never read, and finding them can take quadratic time."""
+    import re2  # noqa: PLC0415 - free-threaded Python has no wheel of it, and most kinds no pattern
+
     if len(pattern) > _LONGEST:
         raise PatternError("error parsing regexp: expression too large: ``")
     options = re2.Options()

@@ -1,0 +1,25 @@
+"""A function whose results are compared by identity, so that an argument has one for ever."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from functools import wraps
+from typing import Any, TypeVar, cast
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def made_once(make: F) -> F:
+    """
+    As functools.cache, which gives two threads that ask at the same time two results. Threads: any.
+
+    make may be called twice all the same. Its arguments are positional, and hashable.
+    """
+    made: dict[tuple[Hashable, ...], Any] = {}
+
+    @wraps(make)
+    def get(*key: Hashable) -> Any:
+        # setdefault is one step: the result that came first is everybody's
+        return made[key] if key in made else made.setdefault(key, make(*key))
+
+    return cast("F", get)
