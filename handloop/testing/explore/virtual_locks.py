@@ -71,7 +71,8 @@ class VirtualLock:
         """Whether a thread has it."""
         return self._owner is not None
 
-    __enter__ = acquire
+    def __enter__(self) -> bool:
+        return self.acquire()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -101,8 +102,6 @@ class VirtualRLock(VirtualLock):
         self._depth -= 1
         if not self._depth:
             super().release()
-
-    __enter__ = acquire
 
 
 _AnyLock: TypeAlias = VirtualLock
