@@ -6,6 +6,8 @@ One process beside four replicas with shards: CPU and memory of each, on a kube-
 The cluster should have neither a controller manager nor nodes: they would share the machine. Per layout the
 objects are made while the processes run (make); then all Foos are changed (change); then the processes are
 started anew beside all objects (start). Each figure is that of a process, with the share of the one process.
+
+With --by uid owners have children with labels, and nine of ten are in one namespace; --foos is their number.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from typing import Any, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+import yaml
 from servers import cpu_seconds_of, resident_mib_of
 
 from handloop.apis.crd import custom_resource_definition
@@ -35,11 +38,13 @@ from handloop.controller.foo.types import Foo
 from handloop.controller.myapp.types import MyApp
 
 ROOT = Path(__file__).parents[1]
+PROGRAM = Path(__file__).parent / "subjects/sharded_owners.py"
 QUIET_SECONDS = 5.0
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 FOOS = "/apis/samplecontroller.k8s.io/v1alpha1/namespaces/{}/foos"
 MYAPPS = "/apis/example.com/v1/namespaces/{}/myapps"
-OWNERS = (FOOS, MYAPPS)
+BY_UID = "/apis/bench.handloop.dev/v1/namespaces/{}/owners"
+OWNERS = (FOOS, MYAPPS, BY_UID)
 CHILDREN = (
     "/apis/apps/v1/namespaces/{}/deployments",
     "/api/v1/namespaces/{}/services",
@@ -71,7 +76,8 @@ def main() -> None:
     """Measure and print."""
     options = _options()
     lease = ("--leader-elect-resource-name=bench", "--leader-elect-resource-namespace=default")
-    sharded = Layout(f"{options.replicas} replicas", options.replicas, (f"--shards={options.slots}", *lease))
+    by = (f"--shards={options.slots}", f"--shards-by={options.by}", *lease)
+    sharded = Layout(f"{options.replicas} replicas", options.replicas, by)
     layouts = [Layout("one process", 1, ()), sharded]
     bench = Bench(options)
     bench.install()
@@ -94,6 +100,7 @@ class Bench:
 
     def __init__(self, options: argparse.Namespace) -> None:
         self._options = options
+        self._by_uid = options.by == "uid"
         self._transport = HTTPTransport(load_config(kubeconfig=str(options.kubeconfig)))
         self._namespaces = [f"bench-{number:03d}" for number in range(options.namespaces)]
 
@@ -101,6 +108,8 @@ class Bench:
         """The kinds and the namespaces."""
         for kind in (Foo, MyApp):
             self._post(CRDS, custom_resource_definition(kind))
+        printed = subprocess.run([sys.executable, str(PROGRAM), "crd"], check=True, capture_output=True)
+        self._post(CRDS, yaml.safe_load(printed.stdout))
         for namespace in self._namespaces:
             self._post("/api/v1/namespaces", {"metadata": {"name": namespace}})
         time.sleep(QUIET_SECONDS)
@@ -148,15 +157,22 @@ class Bench:
         ]
 
     def _make(self) -> None:
-        foos = [(path, foo(number)) for number, path in self._placed(self._options.foos, FOOS)]
+        if self._by_uid:
+            self._each(lambda place: self._post(place[1], owner(place[0])), self._owners())
+            return
+        foos = [(path, foo(number)) for number, path in self._owners()]
         apps = [(path, app(number)) for number, path in self._placed(self._options.myapps, MYAPPS)]
         self._each(lambda each: self._post(*each), foos + apps)
 
     def _change(self) -> None:
-        places = self._placed(self._options.foos, FOOS)
-        self._each(
-            lambda place: self._send("PATCH", f"{place[1]}/foo-{place[0]}", {"spec": {"replicas": 2}}), places
-        )
+        change = {"spec": {"replicas": 2}}
+        self._each(lambda place: self._send("PATCH", f"{place[1]}/foo-{place[0]}", change), self._owners())
+
+    def _owners(self) -> list[tuple[int, str]]:
+        places = self._placed(self._options.foos, BY_UID if self._by_uid else FOOS)
+        if self._by_uid:
+            places = [(number, path if number % 10 == 0 else places[0][1]) for number, path in places]
+        return places
 
     def _placed(self, count: int, path: str) -> list[tuple[int, str]]:
         spaces = len(self._namespaces)
@@ -165,7 +181,8 @@ class Bench:
     def _is_done(self) -> bool:
         """Whether all Deployments, Services and autoscalers are there."""
         options = self._options
-        wanted = (options.foos + options.myapps, options.myapps, options.myapps)
+        apps = 0 if self._by_uid else options.myapps
+        wanted = (options.foos + apps, apps, apps)
         return all(self._count(path) == count for path, count in zip(CHILDREN, wanted, strict=True))
 
     def _count(self, path: str) -> int:
@@ -202,7 +219,8 @@ class Bench:
     @contextmanager
     def _processes(self, layout: Layout) -> Iterator[list[subprocess.Popen[bytes]]]:
         """The program, so often."""
-        command = [sys.executable, "-m", "controller", f"--kubeconfig={self._options.kubeconfig}"]
+        program = [str(PROGRAM)] if self._by_uid else ["-m", "controller"]
+        command = [sys.executable, *program, f"--kubeconfig={self._options.kubeconfig}"]
         command += [*layout.flags, "--metrics-bind-address=0", "--health-probe-bind-address=0"]
         command += ["--kube-api-qps=0", "--log-format=klog"]
         with ExitStack() as stack:
@@ -231,6 +249,16 @@ def foo(number: int) -> dict[str, Any]:
     }
 
 
+def owner(number: int) -> dict[str, Any]:
+    """An owner of a Deployment."""
+    return {
+        "apiVersion": "bench.handloop.dev/v1",
+        "kind": "Owner",
+        "metadata": {"name": f"foo-{number}"},
+        "spec": {"replicas": 1},
+    }
+
+
 def app(number: int) -> dict[str, Any]:
     """A MyApp, which gets a Deployment, a Service and an autoscaler."""
     return {
@@ -248,6 +276,7 @@ def app(number: int) -> dict[str, Any]:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser()
     parser.add_argument("kubeconfig", type=Path)
+    parser.add_argument("--by", choices=["namespace", "uid"], default="namespace")
     parser.add_argument("--foos", type=int, default=2000)
     parser.add_argument("--myapps", type=int, default=1000)
     parser.add_argument("--namespaces", type=int, default=64)

@@ -109,7 +109,7 @@ class SlotSieve:
             return
         self.found = found
         self._metrics.sharded_by_client.set(found == "client")
-        log.debug("Found out who keeps objects of foreign shards away", reflector=self._name, by=found)
+        log.debug("Found out who keeps objects of foreign shards away", v=4, reflector=self._name, by=found)
 
 
 class ShardedSource(Generic[T]):

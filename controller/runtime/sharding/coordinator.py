@@ -45,6 +45,8 @@ _LEAST_SECONDS: Final = 0.05
 """Between two turns, however soon something changes."""
 
 
+_PATIENCE_PERIODS: Final = 0.5
+"""Retry periods for which a free slot is left to the member that should have it: until the next turn."""
 _SHORT: Final = 4
 
 
@@ -340,7 +342,7 @@ class ShardCoordinator:
         if holders.get(slot.number) in self._living:
             return False
         free_since, period = self._free_since.get(slot.number, now), self._terms.retry_period_seconds
-        return slot.is_expected(period) or now - free_since > period / 2
+        return slot.is_expected(period) or now - free_since > _PATIENCE_PERIODS * period
 
     def _check_work(self) -> None:
         """Raises: the error of a serve, but for work that only took too long: others wait for that slot."""
