@@ -135,7 +135,8 @@ class RESTClient:
         self._random = seams.random
         self._metrics = metrics
         self._headers = {"Accept": "application/json", "User-Agent": user_agent or default_user_agent()}
-        self._stop = threading.Event() if stop is None else stop
+        never = threading.Event()
+        self._stop: Callable[[], threading.Event] = lambda: stop or never
         self._warnings = ServerWarnings()
         self._patience_seconds = math.inf
         # an event, so that copies of this client share it
@@ -150,15 +151,18 @@ class RESTClient:
         host = getattr(self._transport, "host", "") or "a transport in process"
         return f"<{type(self).__name__} of {host}>"
 
-    def until(self, stop: threading.Event, *, patience_seconds: float | None = None) -> Self:
+    def until(
+        self, stop: threading.Event | Callable[[], threading.Event], *, patience_seconds: float | None = None
+    ) -> Self:
         """
         The same client, with the same rate limit, whose waits end when this stop is set.
 
-        Args: patience_seconds limits all waits of a request together: if the server asks for more, its answer
-        is raised. None = as before.
+        Args: stop may be a function, which says for each wait, on its thread, what ends it. patience_seconds
+        limits all waits of a request together: if the server asks for more, its answer is raised. None = as
+        before.
         """
         client = copy(self)
-        client._stop = stop  # noqa: SLF001 - of our own class
+        client._stop = stop if callable(stop) else lambda: stop  # noqa: SLF001 - of our own class
         if patience_seconds is not None:
             client._patience_seconds = patience_seconds  # noqa: SLF001 - of our own class
         return client
@@ -204,14 +208,14 @@ class RESTClient:
                 response = self._attempt(call)
             except (APIError, TransportError) as error:
                 wait = wait_before_retry(error, read=call.read, uniform=self._random())
-                if wait is None or wait > patience or attempt == MAX_RETRIES or self._stop.is_set():
+                if wait is None or wait > patience or attempt == MAX_RETRIES or self._stop().is_set():
                     raise
                 patience -= wait
                 code = str(error.code) if isinstance(error, APIError) else _NO_ANSWER
                 # logged from a lower level on: the server did not ask for this wait, of up to ten seconds
                 level = 2 if isinstance(error, TransportError) else 4
                 log.debug("Waiting before a retry", v=level, request=call.path, seconds=wait, err=str(error))
-                if self.clock.sleep(wait, self._stop):
+                if self.clock.sleep(wait, self._stop()):
                     raise
             else:
                 if self._on_write is not None and call.writes:
@@ -320,7 +324,7 @@ class RESTClient:
             log.info(
                 "Waited before sending request", delay=wait, reason="client-side throttling", verb=call.method
             )
-        if wait > 0 and self.clock.sleep(wait, self._stop):
+        if wait > 0 and self.clock.sleep(wait, self._stop()):
             raise Cancelled("the client was stopped", host=self._host, request=f"{call.method} {call.path}")
         self._metrics.rate_limiter_duration(verb=call.method, host=self._host, seconds=wait)
 

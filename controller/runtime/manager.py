@@ -170,11 +170,12 @@ class Manager(Roster):
         registry.register(CacheState(self.informers, seams.clock))
         fenced = client.wrap(partial(NamespaceFence, has_left=self._caches.has_left))
         fence = partial(WriteFence, seconds_to_write=lambda _path: self.seconds_to_write())
+        stop: threading.Event | Callable[[], threading.Event] = work_stop
         if self.replica is not None:
-            fence = partial(
-                WriteFence, seconds_to_write=self.replica.work.seconds_to_write, refusal=NOT_IN_OUR_SLOTS
-            )
-        self.client = fenced.until(work_stop, patience_seconds=PATIENCE_SECONDS).wrap(fence)
+            work = self.replica.work
+            fence = partial(WriteFence, seconds_to_write=work.seconds_to_write, refusal=NOT_IN_OUR_SLOTS)
+            stop = partial(work.stop_of_waits, work_stop)
+        self.client = fenced.until(stop, patience_seconds=PATIENCE_SECONDS).wrap(fence)
         self._recorders = Recorders(fenced, seams=seams)
         self._lifetime = Lifetime(
             self._caches,

@@ -66,7 +66,7 @@ class _Tenure:
 
     State, under SlotWork._lock: open_to, the controllers that work on the slot; in_flight, how many of their
     reconciles do; closing, from which on none begins. idle is set when closing has come and none is left.
-    is_over, from which on nothing is written: not even by a reconcile that hung until the slot came back.
+    over is set when nothing is written any more: not even by a reconcile that hung until the slot came back.
     """
 
     def __init__(self, slot: int) -> None:
@@ -75,7 +75,7 @@ class _Tenure:
         self.in_flight = 0
         self.closing = False
         self.idle = Event()
-        self.is_over = False
+        self.over = Event()
 
 
 class Admission:
@@ -180,9 +180,14 @@ class SlotWork:
         """
         tenure = self.works_in.get()
         if tenure is not None:
-            return 0.0 if tenure.is_over else self._seconds_of(tenure.slot)
+            return 0.0 if tenure.over.is_set() else self._seconds_of(tenure.slot)
         found = _NAMESPACE.match(path) if self._by_namespace else None
         return 0.0 if found is None else self._seconds_of(self._held.namespaces.slot_of(found[1]))
+
+    def stop_of_waits(self, otherwise: Event) -> Event:
+        """What ends the waits of this thread's requests: in a reconcile the end of its slot."""
+        tenure = self.works_in.get()
+        return otherwise if tenure is None else tenure.over
 
     # workers
 
@@ -230,7 +235,8 @@ class SlotWork:
         """The Lease of a slot is lost: what its reconciles still write is refused, even if it comes back."""
         with self._lock:
             if (tenure := self._tenures.get(slot)) is not None:
-                tenure.is_over = tenure.closing = True
+                tenure.closing = True
+                tenure.over.set()
 
     def _open(self, tenure: _Tenure, version: int, stop: Event) -> None:
         """Open a slot to each controller once its caches have it: one in trouble keeps no other waiting."""
@@ -279,7 +285,8 @@ class SlotWork:
         Only its own names are forgotten, and before it leaves: those of a slot that comes meanwhile stay.
         """
         with self._lock:
-            tenure.closing = tenure.is_over = True
+            tenure.closing = True
+            tenure.over.set()
         for admission in self.admissions:
             admission.forget(partial(_is_elsewhere, admission, tenure.slot))
         self._held.remove(tenure.slot)

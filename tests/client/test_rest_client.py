@@ -288,6 +288,18 @@ def test_the_patience_is_for_all_waits_of_a_request_together() -> None:
     assert rig.clock.slept == [1.0, 1.0, 2.0]
 
 
+def test_a_stop_may_be_another_for_each_wait() -> None:
+    """The function is asked when a wait begins."""
+    rig = Rig(answer(), answer(), answer(), qps=1, burst=1)
+    stops = [threading.Event(), threading.Event()]
+    stops[1].set()
+    client = rig.client.until(lambda: stops.pop(0))
+    rig.client.send(READ)
+    client.send(WRITE)
+    with pytest.raises(Cancelled):
+        client.send(WRITE)
+
+
 def test_another_stop_keeps_the_patience() -> None:
     """until() changes what it is given, and nothing else."""
     rig = Rig(answer(429, Retry_After="100"))

@@ -221,6 +221,24 @@ def test_a_reconcile_that_hangs_never_writes_again(slots: Slots) -> None:
     served.result()
 
 
+def test_what_waits_in_a_lost_slot_is_cancelled_alone(slots: Slots) -> None:
+    """At once; a wait in another slot, or outside of a reconcile, goes on."""
+    lost, kept, otherwise = slots.serve(1), slots.serve(2), threading.Event()
+    eventually(lambda: slots.is_admitted(1) and slots.is_admitted(2), "open")
+
+    def stop_in(slot: int) -> threading.Event:
+        with slots.admission.admitted(name_in(slot)):
+            return slots.work.stop_of_waits(otherwise)
+
+    stops = [stop_in(1), stop_in(2), slots.work.stop_of_waits(otherwise)]
+    slots.work.lost(1)
+    assert [each.is_set() for each in stops] == [True, False, False]
+    assert stops[2] is otherwise
+    for served, stop in (lost, kept):
+        stop.set()
+        served.result()
+
+
 @pytest.mark.parametrize("by_namespace", [True, False])
 def test_outside_of_a_reconcile_the_namespace_of_the_path_decides(by_namespace: bool) -> None:
     """By UID nothing is known of a path; of a cluster-scoped object's nothing either."""
