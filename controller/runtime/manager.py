@@ -73,10 +73,6 @@ log = get_logger("manager")
 
 T = TypeVar("T", bound=Kind)
 
-NOT_IN_OUR_SLOTS: Final = (
-    "this replica does not hold the slot: nothing was sent. A write counts for the object that its thread "
-    "reconciles, elsewhere for the namespace of its path"
-)
 PATIENCE_SECONDS: Final = 2.0
 """How long a controller's request waits for a busy server; such a server asks for a second at first."""
 
@@ -138,44 +134,15 @@ class Manager(Roster):
         self.own_write_metrics = OwnWriteMetrics(registry)
         if shards is not None and (namespaces or leader_election is not None):
             raise ValueError("shards are for all namespaces, and without leader election: all replicas work")
-        self.replica: Replica | None = None
-        if shards is not None:
-            self.replica = Replica(
-                shards,
-                leases or leases_over(client),
-                registry,
-                drain_seconds=controller_options.shutdown_timeout_seconds,
-                seams=seams,
-            )
+        self.replica = None if shards is None else self._new_replica(shards, leases or leases_over(client))
         work_stop, caches_stop = threading.Event(), threading.Event()
         self._first_reads = FirstReads(
             timeout_seconds=controller_options.cache_sync_timeout_seconds, clock=seams.clock
         )
-        self._caches = Caches(
-            client.until(caches_stop),
-            namespaces=namespaces,
-            options=replace(
-                informer_options,
-                metrics_provider=InformerMetricsProvider(registry),
-                reachability=client.reachability,
-                stop_poll_seconds=math.inf,  # the lifetime stops each of them
-                hints=replace(informer_options.hints, nearest=client.until(caches_stop).discovery().nearest),
-                shards=None if self.replica is None else self.replica.sharding,
-            ),
-            fill=self._first_reads.before_read,
-            seams=seams,
-        )
-        if self.replica is not None:
-            self.replica.work.informers = self._caches.views
+        self._caches = self._new_caches(client.until(caches_stop), namespaces, informer_options)
         registry.register(CacheState(self.informers, seams.clock))
         fenced = client.wrap(partial(NamespaceFence, has_left=self._caches.has_left))
-        fence = partial(WriteFence, seconds_to_write=lambda _path: self.seconds_to_write())
-        stop: threading.Event | Callable[[], threading.Event] = work_stop
-        if self.replica is not None:
-            work = self.replica.work
-            fence = partial(WriteFence, seconds_to_write=work.seconds_to_write, refusal=NOT_IN_OUR_SLOTS)
-            stop = partial(work.stop_of_waits, work_stop)
-        self.client = fenced.until(stop, patience_seconds=PATIENCE_SECONDS).wrap(fence)
+        self.client = self._new_client(fenced, work_stop)
         self._recorders = Recorders(fenced, seams=seams)
         self._lifetime = Lifetime(
             self._caches,
@@ -191,8 +158,34 @@ class Manager(Roster):
             self.elect(leader_election)
         self.declare(*self._caches.access())
         if self.replica is not None:
+            self.replica.work.informers = self._caches.views
             self.declare(*self.replica.access())
             self._lifetime.share = partial(self.replica.run, client.until(caches_stop))
+
+    def _new_replica(self, shards: Shards, leases: ResourceClient[Lease]) -> Replica:
+        drain_seconds = self.controller_options.shutdown_timeout_seconds
+        return Replica(shards, leases, self.registry, drain_seconds=drain_seconds, seams=self.seams)
+
+    def _new_caches(
+        self, client: Client, namespaces: Sequence[str] | str | Selector, options: InformerOptions
+    ) -> Caches:
+        options = replace(
+            options,
+            metrics_provider=InformerMetricsProvider(self.registry),
+            reachability=client.reachability,
+            stop_poll_seconds=math.inf,  # the lifetime stops each of them
+            hints=replace(options.hints, nearest=client.discovery().nearest),
+            shards=None if self.replica is None else self.replica.sharding,
+        )
+        fill = self._first_reads.before_read
+        return Caches(client, namespaces=namespaces, options=options, fill=fill, seams=self.seams)
+
+    def _new_client(self, client: Client, stop: threading.Event) -> Client:
+        """The client of controllers. Args: stop ends its waits."""
+        if self.replica is not None:
+            return self.replica.fenced(client, stop, patience_seconds=PATIENCE_SECONDS)
+        fence = partial(WriteFence, seconds_to_write=lambda _path: self.seconds_to_write())
+        return client.until(stop, patience_seconds=PATIENCE_SECONDS).wrap(fence)
 
     def __repr__(self) -> str:
         with self._lock:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Final
 
 from prometheus_client import CollectorRegistry
@@ -19,6 +20,7 @@ from handloop.client.errors import ClientError
 from handloop.client.resource_client import Client, ResourceClient
 from handloop.controller.runtime.caches import Namespace
 from handloop.controller.runtime.election.election import new_identity
+from handloop.controller.runtime.election.write_fence import WriteFence
 from handloop.controller.runtime.metrics.slot_objects import SlotObjects
 from handloop.controller.runtime.narrowing import Narrowing
 from handloop.controller.runtime.rbac.access import LISTING_NAMESPACES, Access
@@ -39,6 +41,10 @@ from handloop.seams.seams import REAL_SEAMS, Seams
 
 log = get_logger("shards")
 
+NOT_IN_OUR_SLOTS: Final = (
+    "this replica does not hold the slot: nothing was sent. A write counts for the object that its thread "
+    "reconciles, elsewhere for the namespace of its path"
+)
 _LIST_SECONDS: Final = 5.0
 
 
@@ -97,6 +103,12 @@ class Replica:
     def sharding(self) -> Sharding:
         """How the informers restrict themselves."""
         return self.kinds or ShardScope(self.held, "namespace")
+
+    def fenced(self, client: Client, stop: threading.Event, *, patience_seconds: float) -> Client:
+        """The client for what works in slots: it writes while they are held. Waits elsewhere end by stop."""
+        waits = client.until(partial(self.work.stop_of_waits, stop), patience_seconds=patience_seconds)
+        fence = partial(WriteFence, seconds_to_write=self.work.seconds_to_write, refusal=NOT_IN_OUR_SLOTS)
+        return waits.wrap(fence)
 
     def slot_in(self, cache: Cache[Any]) -> Callable[[ObjectName], int | None] | None:
         """

@@ -342,7 +342,8 @@ class ShardCoordinator:
         if holders.get(slot.number) in self._living:
             return False
         free_since, period = self._free_since.get(slot.number, now), self._terms.retry_period_seconds
-        return slot.is_expected(period) or now - free_since > _PATIENCE_PERIODS * period
+        request_seconds = self._terms.renew_deadline_seconds / 2
+        return slot.is_expected(request_seconds) or now - free_since > _PATIENCE_PERIODS * period
 
     def _check_work(self) -> None:
         """Raises: the error of a serve, but for work that only took too long: others wait for that slot."""

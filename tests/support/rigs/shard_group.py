@@ -6,6 +6,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from math import inf
 from random import Random
 from typing import Any, Final
 
@@ -48,7 +49,7 @@ class Replica:
     A process with a coordinator. Implements handloop.client.transport.Transport.
 
     Fields: serving, the slots being served now, and served, all so far; lost, those told to on_lost; given,
-    those whose work was ended while we had their Lease and were a member that does not stop;
+    those whose work was ended while we had their Lease, and were a member that does not stop;
     requests, how many of each verb; work and drain, what serve does first, and once its stop is set; latency,
     seconds for each half of a request; reaches, whether its requests arrive; refused, a name that it may not
     write; error, why it has ended.
@@ -62,6 +63,7 @@ class Replica:
         self.served: list[int] = []
         self.lost: list[int] = []
         self.given: list[int] = []
+        self._out_at = -inf
         self.requests = Counter[str]()
         self.work: Callable[[], object] = lambda: None
         self.drain: Callable[[], object] = lambda: None
@@ -81,6 +83,7 @@ class Replica:
             identity=self.identity,
             serve=self._serve,
             on_lost=self.lost.append,
+            after_turn=self._look,
             metrics=ShardMetrics(self.registry),
             seams=Seams(
                 clock=_Clock(group.threads, skew), random=Random(name).random, spawn=group.threads.spawn
@@ -89,11 +92,6 @@ class Replica:
         self.thread = VirtualThread(group.threads, target=self._run, name=name)
         self.thread.process = self
         self.thread.start()
-
-    @property
-    def is_member(self) -> bool:
-        """Whether it has joined, as far as it knows."""
-        return bool(self.coordinator.statistics().members)
 
     @property
     def writes(self) -> set[int]:
@@ -118,6 +116,10 @@ class Replica:
         thread.process = self
         thread.start()
 
+    def _look(self) -> None:
+        if not self.coordinator.statistics().members:
+            self._out_at = self.group.threads.now
+
     def _run(self) -> None:
         try:
             self.coordinator.run(self.stop)
@@ -132,7 +134,8 @@ class Replica:
         try:
             self.work()
             stop.wait()
-            if self.coordinator.seconds_to_write(slot) and self.is_member and not self.stop.is_set():
+            is_member = self.group.threads.now - self._out_at > TERMS.renew_deadline_seconds
+            if self.coordinator.seconds_to_write(slot) and is_member and not self.stop.is_set():
                 self.given.append(slot)
             self.drain()
         finally:
