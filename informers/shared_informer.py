@@ -49,8 +49,7 @@ from handloop.informers.processor import (
 from handloop.informers.quarantine import Quarantine, UndecodableCallback
 from handloop.informers.reflector import Reflector
 from handloop.informers.selection import EVERYTHING, Selection
-from handloop.informers.sharded_source import ShardedSource
-from handloop.informers.slot_fifo import SlotFIFO
+from handloop.informers.sharded_parts import ShardedParts
 from handloop.seams.locks import new_lock
 from handloop.seams.logs import get_logger
 from handloop.seams.seams import REAL_SEAMS, Seams
@@ -70,7 +69,7 @@ class SharedIndexInformer(Generic[T]):
 
     State, guarded by _started_lock (10):
         _started, _stopped    never go back to false.
-        _reflector, _fifo     None until run; _slots is the same as _fifo, if this informer is sharded.
+        _reflector, _fifo     None until run.
         _periods              the handlers' resync periods; the check period is fixed once started.
         _transform, _watch_error_handler
     """
@@ -128,12 +127,11 @@ class SharedIndexInformer(Generic[T]):
         self._started = False
         self._stopped = False
         self.scope: Final = None if options.shards is None else options.shards.scope_of(kind)
-        self._shards: ShardedSource[T] | None = None
+        self._sharded: ShardedParts[T] | None = None
         if self.scope is not None:
-            self._shards = ShardedSource(
-                lister_watcher, self.scope, metrics=self._metrics, name=self.name, clock=seams.clock
+            self._sharded = ShardedParts(
+                self.scope, lister_watcher, metrics=self._metrics, name=self.name, clock=seams.clock
             )
-        self._slots: SlotFIFO[T] | None = None
         self._reflector: Reflector[T] | None = None
         self._fifo: DeltaFIFO[T] | None = None
         self._periods = ResyncPeriods(options.resync_seconds)
@@ -182,8 +180,7 @@ class SharedIndexInformer(Generic[T]):
 
         Of a kind that is not sharded: of all objects.
         """
-        slots = self._slots
-        if self.scope is not None and (slots is None or not slots.has_opened(version)):
+        if self._sharded is not None and not self._sharded.has_opened(version):
             return False
         # in this order: what is in the store has been handed over
         return self.has_synced() and all(each.has_synced() for each in self._processor.listeners())
@@ -196,7 +193,7 @@ class SharedIndexInformer(Generic[T]):
         come, and are dropped here, by namespace as there are too many to name. "" before it is known, and of
         a kind that is not sharded.
         """
-        return "" if self._shards is None else self._shards.sharded_by
+        return "" if self._sharded is None else self._sharded.source.sharded_by
 
     @property
     def cache(self) -> Cache[T]:
@@ -329,12 +326,13 @@ class SharedIndexInformer(Generic[T]):
                 "The sharedIndexInformer has started, run more than once is not allowed", name=self.name
             )
             return
-        forget = self._follow_slots(reflector)
+        forget = None if self._sharded is None else self._sharded.follow(reflector)
         thread = self._seams.spawn(f"reflector-{self.kind.resource.plural}", reflector.run)
         try:
             self._loop(stop)
         finally:
-            forget()
+            if forget is not None:
+                forget()
             self.stop()
             thread.join(REFLECTOR_GRACE_SECONDS)
             if thread.is_alive():
@@ -361,8 +359,9 @@ class SharedIndexInformer(Generic[T]):
                 return None
             self._started = True
             self._fifo = self._new_fifo_locked()
+            shards = None if self._sharded is None else self._sharded.source
             self._reflector = Reflector(
-                self._lister_watcher if self._shards is None else self._shards,
+                self._lister_watcher if shards is None else shards,
                 self.kind,
                 EventIntake(
                     self._fifo,
@@ -375,37 +374,16 @@ class SharedIndexInformer(Generic[T]):
                 metrics=self._metrics,
                 page_size=self._options.page_size,
                 transform=self._listed,
-                shards=self._shards,
+                shards=shards,
                 seams=self._seams,
             )
             self._processor.start()
             return self._reflector
 
     def _new_fifo_locked(self) -> DeltaFIFO[T]:
-        shards = self._shards
-        if self.scope is None or shards is None:
-            return DeltaFIFO(self.indexer, transformer=self._transform, name=self.name, clock=self._clock)
-        self._slots = SlotFIFO(
-            self.indexer,
-            self.scope,
-            lambda: shards.asked,
-            transformer=self._transform,
-            name=self.name,
-            clock=self._clock,
-        )
-        return self._slots
-
-    def _follow_slots(self, reflector: Reflector[T]) -> Callable[[], None]:
-        """Take part in each change of the slots from here on; returns what ends this."""
-        scope, shards, slots = self.scope, self._shards, self._slots
-        if scope is None or shards is None or slots is None:
-            return lambda: None
-
-        def changed() -> None:
-            slots.depart()
-            reflector.slots_changed(shards)
-
-        return scope.held.on_change(changed)
+        if self._sharded is not None:
+            return self._sharded.new_fifo(self.indexer, self._transform)
+        return DeltaFIFO(self.indexer, transformer=self._transform, name=self.name, clock=self._clock)
 
     def _new_outage_locked(self) -> Outage:
         pause = RetryPause(reachability=self._options.reachability, seams=self._seams)
