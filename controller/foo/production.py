@@ -46,6 +46,7 @@ from handloop import (
     EVENT_TYPE_NORMAL,
     EVENT_TYPE_WARNING,
     Client,
+    ClientError,
     DeletedFinalStateUnknown,
     EventRecorder,
     Invalid,
@@ -350,6 +351,11 @@ class ProductionFooController(FooController):
             if live.metadata.uid != foo.metadata.uid:
                 raise
             kept, lacking = False, "subresources.status"
+        except ClientError:
+            # unknown, so a retry is due, which writes no Deployment any more
+            with self._lock:
+                self._status_ignored = False
+            raise
         with self._lock:
             is_news, self._status_ignored = not kept and not self._status_ignored, not kept
         if is_news:

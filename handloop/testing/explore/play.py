@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -27,6 +28,8 @@ RESTART_SECONDS: Final = 1.0
 JOINING_SECONDS: Final = 30.0
 QUIET_SECONDS: Final = 120.0
 _PATIENT_SECONDS: Final = 60.0
+_FELT_SECONDS: Final = 90.0
+"""How long after a strike it may still lead to writes: a silent watch is noticed after 75 s."""
 _CREATED: Final = 201
 _RECONCILES: Final = ("Reconciling", "Successfully synced")
 """Lines of the log, of our runtime and of controllers by hand."""
@@ -174,10 +177,12 @@ class _Run:
         self._error = (self.threads.now, words)
 
     def _be_quiet(self, seconds: float) -> None:
-        """Let time pass in which nothing should be written."""
+        """Let time pass in which nothing should be written, but for what a late strike still leads to."""
         before = len(self.journal.writes)
         self.threads.run_for(seconds)
-        self._busy = max(self._busy, len(self.journal.writes) - before)
+        struck_at = max((told.at for told in self.journal.story if told.who == "plan"), default=-math.inf)
+        late = (write for write in self.journal.writes[before:] if write.at > struck_at + _FELT_SECONDS)
+        self._busy = max(self._busy, sum(1 for _ in late))
 
     def _settle(self) -> None:
         began, quiet = self.threads.now, min(QUIET_SECONDS, self._workload.settle_seconds / 4)

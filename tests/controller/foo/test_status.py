@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from handloop.client.errors import Conflict, NotFound
+from handloop.client.errors import Conflict, ConnectionBroken, NotFound
 from support.builders.foo_builders import new_deployment, new_foo
 from support.checks.captured_logs import captured_logs
-from support.doubles.fake_api import FooCRD
+from support.doubles.fake_api import FooCRD, Write
 from support.rigs.foo_rig import FooRig
 
 _PUT = ("PUT", "foos/example-foo/status")
@@ -80,6 +80,26 @@ def test_a_repaired_crd_is_noticed_with_the_next_write_of_a_deployment(crd: FooC
         assert rig.foo().status.available_replicas == 1
         rig.sync(rig.name("other"))
         assert rig.foo("other").status.available_replicas == 1
+
+
+def test_a_repaired_crd_is_noticed_although_the_answer_is_lost() -> None:
+    """The retry writes no Deployment, and still the status."""
+
+    def lose(_number: int, write: Write) -> None:
+        if write.method == "PUT":
+            raise ConnectionBroken("the connection broke")
+
+    with _rig(FooCRD.STOCK) as rig, captured_logs():
+        rig.sync()
+        rig.api.foo_crd = FooCRD.SUBRESOURCE
+        rig.api.after_write = lose
+        with pytest.raises(ConnectionBroken):
+            _scale(rig, 2)
+        rig.api.edit("foos", "example-foo", {"status": None})
+        rig.sync_caches()
+        rig.api.after_write = lambda _number, _write: None
+        rig.sync()
+        assert rig.foo().status.available_replicas == 1
 
 
 def test_a_crd_that_loses_the_status_is_reported() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -95,3 +96,11 @@ def test_rest_is_asked_for_before_what_comes_next() -> None:
 
     played = play(Workload(set_up, [applied(FOO), settled(), deleted(FOO)]), Plan())
     assert played.busy > 1
+
+
+def test_what_a_late_strike_leads_to_is_no_unrest() -> None:
+    """A watch that falls silent is given up after 75 s: here just before the users go on."""
+    workload = replace(foo_workload(applied(FOO)), settle_seconds=70)
+    played = play(workload, Plan.parse("2:silent"))
+    assert any(95 < write.at < 111 for write in played.writes), "while rest is asked for"
+    assert played.busy == 0
