@@ -33,8 +33,9 @@ def verdicts(undisturbed: Played, played: Played) -> list[str]:
     """All that is wrong with a run, but for the habits; of the undisturbed one, why it is no measure."""
     if played is undisturbed:
         return _judged(ORACLES, undisturbed, played)
-    usual = habits(undisturbed)
-    return [words for words in _judged((*ORACLES, *WRITE_ORACLES), undisturbed, played) if words not in usual]
+    found = _judged((*ORACLES, *WRITE_ORACLES), undisturbed, played)
+    usual = habits(undisturbed) if found else []
+    return [words for words in found if words not in usual]
 
 
 def habits(undisturbed: Played) -> list[str]:
