@@ -21,6 +21,8 @@ ONLY_WITH_REPLICAS = {
     "handloop_shard_slots_unheld",
     "handloop_shard_members",
     "handloop_shard_slot_handover_seconds",
+    "handloop_shard_slot_changes_total",
+    "handloop_shard_objects",
 }
 """With leader election or shards."""
 NOT_YET = {
