@@ -180,13 +180,20 @@ class _Run:
         """Let time pass in which nothing should be written, but for what a late strike still leads to."""
         before = len(self.journal.writes)
         self.threads.run_for(seconds)
-        struck_at = max((told.at for told in self.journal.story if told.who == "plan"), default=-math.inf)
-        late = (write for write in self.journal.writes[before:] if write.at > struck_at + _FELT_SECONDS)
-        self._busy = max(self._busy, sum(1 for _ in late))
+        calm_from = self._calm_from()
+        late = sum(write.at > calm_from for write in self.journal.writes[before:])
+        self._busy = max(self._busy, late)
+
+    def _calm_from(self) -> float:
+        """From when on no strike so far is felt any more."""
+        struck_at = (told.at for told in self.journal.story if told.who == "plan")
+        return max(struck_at, default=-math.inf) + _FELT_SECONDS
 
     def _settle(self) -> None:
         began, quiet = self.threads.now, min(QUIET_SECONDS, self._workload.settle_seconds / 4)
         self.threads.run_for(self._workload.settle_seconds - quiet)
+        while self._calm_from() > self.threads.now:
+            self.threads.run_for(self._calm_from() - self.threads.now)
         self._be_quiet(quiet)
         objects = end_state(
             self.cluster,
