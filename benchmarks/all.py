@@ -153,7 +153,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, help="of each script that has rounds; fewer take less time")
     parser.add_argument("--only", nargs="*", choices=sorted({run.script for run in RUNS}))
     parser.add_argument(
-        "--page", type=Path, default=PAGE, help="where to write the page, and plots beside it"
+        "--page", type=Path, help="where to write the page and plots; with --only else build/bench"
     )
     parser.add_argument("--smoke", action="store_true", help="tiny sizes: what is measured means nothing")
     options = parser.parse_args()
@@ -165,15 +165,16 @@ def main() -> None:
     runs = [run for run in RUNS if not options.only or run.script in options.only]
     done = [perform(run, settings, options) for run in runs]
     machine["it took"] = f"{(time.monotonic() - began_at) / 60:.0f} minutes"
-    folder = options.page.with_suffix("")
+    path = options.page or (BUILD / PAGE.name if options.only else PAGE)
+    folder = path.with_suffix("")
     plots = (
         [plot for plot in PLOTS if drawn(plot, done, folder)]
         if importlib.util.find_spec("matplotlib")
         else []
     )
-    options.page.parent.mkdir(parents=True, exist_ok=True)
-    options.page.write_text(page(machine, done, plots, folder.name), encoding="utf-8")
-    print(f"wrote {options.page}, {len(plots)} plots")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(page(machine, done, plots, folder.name), encoding="utf-8")
+    print(f"wrote {path}, {len(plots)} plots")
     sys.exit(any(each.left_out.startswith("failed") for each in done))
 
 

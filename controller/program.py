@@ -8,7 +8,7 @@ it needs: `version` loads no type, and `run` loads no controller before its chec
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 from handloop.controller.cli.main import run_command
@@ -46,13 +46,15 @@ def _setups() -> Sequence[Setup]:
 
 
 def _set_up(manager: Any, names: Sequence[str]) -> None:
-    from handloop.controller.foo.runnable import add_foo  # noqa: PLC0415
-    from handloop.controller.myapp.reconciler import add_myapp  # noqa: PLC0415
+    workers = manager.controller_options.max_concurrent_reconciles
+    if "foo" in names:
+        from handloop.controller.foo.runnable import add_foo  # noqa: PLC0415
 
-    add: dict[str, Callable[..., object]] = {"foo": add_foo, "myapp": add_myapp}
-    for name in NAMES:
-        if name in names:
-            add[name](manager, workers=manager.controller_options.max_concurrent_reconciles)
+        add_foo(manager, workers=workers)
+    if "myapp" in names:
+        from handloop.controller.myapp.reconciler import add_myapp  # noqa: PLC0415
+
+        add_myapp(manager, workers=workers)
 
 
 def _informer_options() -> Any:
