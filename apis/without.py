@@ -1,14 +1,29 @@
-"""A kind without some of its fields, for those who hold thousands of its objects."""
+"""A kind without some of its fields, for those who hold thousands of its objects, and which these are."""
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from collections.abc import Callable
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 
 from handloop.apis.declaration import fields_of, no_field
+from handloop.apis.meta import Kind
 
 S = TypeVar("S", bound=msgspec.Struct)
+K = TypeVar("K", bound=Kind)
+
+
+class Abridged(NamedTuple, Generic[K]):
+    """
+    How the objects of a kind are decoded: into brief, a subtype such as `without` makes, unless needed whole.
+
+    needs_whole gets such an object. Pure.
+    """
+
+    kind: type[K]
+    brief: type[K]
+    needs_whole: Callable[[K], bool]
 
 
 def without(kind: type[S], *paths: str) -> type[S]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from handloop.client.decoding.abridged import Abridged
+from handloop.apis.without import Abridged
 from handloop.client.decoding.sieve import Sieve
 
 

@@ -20,7 +20,8 @@ from handloop.apis.meta import Kind, Object, decode_hook, decode_hook_of_views, 
 from handloop.apis.partial_metadata import META_GROUP, META_KIND, META_VERSION, PartialObjectMetadata
 from handloop.apis.resource import Resource
 from handloop.apis.unstructured import Unstructured
-from handloop.client.decoding.abridged import Abridged, AbridgedDecoder
+from handloop.apis.without import Abridged
+from handloop.client.decoding.abridged import AbridgedDecoder
 from handloop.client.decoding.json_text import null_as_absent, pruning, read, require_utf8
 from handloop.client.decoding.pages import ListPage, Page, PageDecoder
 from handloop.client.decoding.sieve import Sieve

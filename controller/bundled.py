@@ -8,8 +8,7 @@ from handloop.apis.apps_v1 import Deployment
 from handloop.apis.autoscaling_v2 import HorizontalPodAutoscaler
 from handloop.apis.core_v1 import Event, Service
 from handloop.apis.meta import controller_of
-from handloop.apis.without import without
-from handloop.client.decoding.abridged import Abridged
+from handloop.apis.without import Abridged, without
 from handloop.controller.cli.operator import Setup
 from handloop.controller.foo.access import FOO_ACCESS
 from handloop.controller.foo.types import Foo

@@ -34,9 +34,9 @@ from handloop.apis.quantity import Amount as Amount
 from handloop.apis.resource import Resource as Resource
 from handloop.apis.secret_data import secret_data as secret_data
 from handloop.apis.unstructured import Unstructured as Unstructured
+from handloop.apis.without import Abridged as Abridged
 from handloop.apis.without import without as without
 from handloop.client.config import load_config as load_config
-from handloop.client.decoding.abridged import Abridged as Abridged
 from handloop.client.errors import AlreadyExists as AlreadyExists
 from handloop.client.errors import APIError as APIError
 from handloop.client.errors import ClientError as ClientError

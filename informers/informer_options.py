@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from handloop.apis.meta import Kind
-from handloop.client.decoding.abridged import Abridged
+from handloop.apis.without import Abridged
 from handloop.client.rest_client import Reachability
 from handloop.informers.informer_metrics import MetricsProvider
 from handloop.informers.listing import DEFAULT_PAGE_SIZE

@@ -13,7 +13,7 @@ from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
 
 import msgspec
 
-from handloop.client.decoding.abridged import Abridged
+from handloop.apis.without import Abridged
 from handloop.client.decoding.pages import ListPage
 from handloop.client.decoding.watch_stream import WatchEvent
 from handloop.client.options import ListOptions

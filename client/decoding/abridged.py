@@ -9,27 +9,16 @@ object depends on its JSON alone, not on the page or block in which it came.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
 from handloop.apis.meta import Kind
+from handloop.apis.without import Abridged
 from handloop.client.decoding.pages import Page
 from handloop.client.decoding.watch_stream import WireEvent, lines_of
 
 K = TypeVar("K", bound=Kind)
-
-
-class Abridged(NamedTuple, Generic[K]):
-    """
-    How the objects of a kind are decoded: into brief, a subtype such as `without` makes, unless needed whole.
-
-    needs_whole gets such an object. Pure.
-    """
-
-    kind: type[K]
-    brief: type[K]
-    needs_whole: Callable[[K], bool]
 
 
 class AbridgedDecoder(Generic[K]):

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from handloop.apis.apps_v1 import Deployment
-from handloop.apis.without import without
-from handloop.client.decoding.abridged import Abridged
+from handloop.apis.without import Abridged, without
 from handloop.client.decoding.pages import Undecodable
 from handloop.client.http.response import Response
 from handloop.client.options import ListOptions
