@@ -60,11 +60,9 @@ class SlotSieve:
     Threads: the reflector's; found may be read from any.
     """
 
-    def __init__(self, scope: ShardScope, metrics: InformerMetrics, name: str) -> None:
-        """Args: name is the reflector's, for the log."""
+    def __init__(self, scope: ShardScope, metrics: InformerMetrics) -> None:
         self._scope = scope
         self._metrics = metrics
-        self._name = name
         self.sent: frozenset[int] = frozenset()
         self.metadata_first = False
         self.came = False
@@ -105,11 +103,9 @@ class SlotSieve:
         self._tell("client")
 
     def _tell(self, found: str) -> None:
-        if found == self.found:
-            return
-        self.found = found
-        self._metrics.sharded_by_client.set(found == "client")
-        log.debug("Found out who keeps objects of foreign shards away", v=4, reflector=self._name, by=found)
+        if found != self.found:  # it is told with each foreign object
+            self.found = found
+            self._metrics.sharded_by_client.set(found == "client")
 
 
 class ShardedSource(Generic[T]):
@@ -136,7 +132,7 @@ class ShardedSource(Generic[T]):
         self._clock = clock
         self._woken = threading.Event()
         self._fields = ""
-        self._sieve = SlotSieve(scope, metrics, name)
+        self._sieve = SlotSieve(scope, metrics)
         self.asked = Held(0, {})
 
     @property
