@@ -134,10 +134,15 @@ def test_replicas_share_slots_over_connections_of_their_own(cluster: SandboxClus
 
 def test_e17_for_controllers_that_cannot_be_sharded_so(cluster: SandboxCluster) -> None:
     """Exit code 3, before anything is reconciled."""
-    argv = ("--shards=4", "--shards-by=uid", "--leader-elect-resource-namespace=default")
+    argv = (
+        "--shards=4",
+        "--shards-by=uid",
+        "--leader-elect-resource-namespace=default",
+        "--controllers=myapp",
+    )
     text = WatchedText()
     assert run(options_for(cluster, *NO_SERVERS, *argv), threading.Event(), text) == 3
-    assert "foo cannot be sharded by uid" in text.text()
+    assert "myapp cannot be sharded by uid" in text.text()
     assert "E17" in text.text()
 
 
