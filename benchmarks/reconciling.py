@@ -48,10 +48,14 @@ class Server:
         self._send("POST", "/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
         time.sleep(QUIET_SECONDS)
 
-    def renew(self) -> None:
-        """Nothing but new Foos."""
+    def clear(self) -> None:
+        """Delete the Foos, and what was made for them."""
         for path in (OWNERS, DEPLOYMENTS, EVENTS):
             self._send("DELETE", path)
+
+    def renew(self) -> None:
+        """Nothing but new Foos."""
+        self.clear()
         with ThreadPoolExecutor(4) as pool:
             list(pool.map(lambda number: self._send("POST", OWNERS, foo(number)), range(self._foos)))
 
@@ -134,6 +138,7 @@ def main() -> None:
         for subject, command in programs(options).items():
             rounds.setdefault(subject, []).append(measure(server, command, options.foos))
         print(f"round {number + 1} of {options.rounds} done", file=sys.stderr)
+    server.clear()  # what is left would be work for the next program
     title = "Foos into Deployments on a kube-apiserver"
     setting = f"{options.foos} Foos, {options.rounds} rounds, medians; CPU with the start of the process"
     rows = {subject: tables.medians(found) for subject, found in rounds.items()}

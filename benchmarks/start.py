@@ -135,8 +135,12 @@ class Stage:
         with closing(self._deployments.watch(NAMESPACE, options=options)) as watch:
             began_at = time.perf_counter()
             process = subprocess.Popen(command, cwd=ROOT, env=ENVIRONMENT, stderr=subprocess.DEVNULL)
-            while not any(is_made(event) for event in watch.read()):
-                pass
+            try:
+                while not any(is_made(event) for event in watch.read()):
+                    pass
+            except BaseException:
+                end(process)
+                raise
             made_at = time.perf_counter()
         cpu = cpu_seconds_of(process.pid)
         first = self.proxy.taken()
@@ -203,12 +207,12 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--idle", type=float, default=60.0, help="seconds")
     parser.add_argument("--python", default=sys.executable, help="with the libraries of the image alone")
-    parser.add_argument("--go", type=Path, help="the program of sample-controller in Go")
+    parser.add_argument("--go", type=Path, help="sample-controller, with the flag -qps")
     options = parse(parser, rounds=1, idle=0.5)
     ours = [options.python, "-m", "controller", *QUIET]
     subjects = {"Foo and MyApp": ours, "Foo alone, two kinds": [*ours, "--controllers=foo"]}
     if options.go is not None:
-        subjects[GO] = [str(options.go)]
+        subjects[GO] = [str(options.go), "-qps=-1"]
     with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
         kubeconfig = options.kubeconfig
         if kubeconfig is None:

@@ -3,7 +3,7 @@ What gzip costs and saves: bytes and time of first lists of 2,000 Deployments an
 
     python benchmarks/wire.py --kubeconfig ~/.kube/config --pids "$(pidof kube-apiserver)"
 
-Makes the objects in a namespace of its own on a real server, and removes it at the end. An informer lists
+Makes the objects in a namespace of its own on a real server, and removes them at the end. An informer lists
 them in pages, with and without gzip in turn, over loopback and over slower links. The reading thread imitates
 these: it waits for as long as the link would have taken.
 """
@@ -108,7 +108,10 @@ def objects(client: Client, count: int) -> Iterator[None]:
                 )
         yield
     finally:
-        namespaces.delete(NAMESPACE)
+        # not the namespace: without a controller manager it would stay, and take no objects any more
+        for kind in KINDS:
+            for obj in objects_of(kind, count):
+                client.resource(kind).delete(obj["metadata"]["name"], namespace=NAMESPACE)
 
 
 def first_list(
