@@ -48,7 +48,7 @@ _MYAPP: Final = (MyApp.resource.group, MyApp.resource.kind)
 ABRIDGED: Final = (
     Abridged(
         Deployment,
-        without(Deployment, "metadata.annotations", "spec.template", "status.conditions"),
+        without(Deployment, "metadata.annotations", "spec.selector", "spec.template", "status.conditions"),
         needs_whole=_is_of_a_myapp,
     ),
 )
@@ -56,6 +56,6 @@ ABRIDGED: Final = (
 What the caches decode in part.
 
 Most Deployments of a cluster belong neither to a Foo nor to a MyApp. For these, and for those that Foos own,
-the owner and the replicas, wanted and available, are enough. Pod template, conditions and annotations are
-more than half of a Deployment in memory. Deployments that a MyApp controls are decoded whole.
+the owner and the replicas, wanted and available, are enough. Pod template, selector, conditions and
+annotations are more than half of a Deployment in memory. Deployments that a MyApp controls are decoded whole.
 """

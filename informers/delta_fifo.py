@@ -339,9 +339,8 @@ class DeltaFIFO(Generic[T]):
         while not self._queue:
             if self._closed:
                 raise FIFOClosed
-            if self._clock.now() >= give_up_at:
-                return False
-            self._clock.wait_until(self._lock, give_up_at)
+            if not self._clock.wait_until(self._lock, give_up_at):
+                return bool(self._queue)
         return True
 
     def _take_locked(self, max_keys: int) -> list[tuple[Deltas[T], bool]]:

@@ -420,15 +420,16 @@ class SharedIndexInformer(Generic[T]):
         while not self._stopping.is_set():
             if stop.is_set():
                 return
-            timeout = min(self._options.stop_poll_seconds, resync_at - self._clock.now())
+            left = max(resync_at - self._clock.now(), 0) if period else self._options.stop_poll_seconds
+            timeout = min(self._options.stop_poll_seconds, left)
             try:
-                fifo.pop_batch(self._deltas.process, BATCH_KEYS, max(timeout, 0))
+                fifo.pop_batch(self._deltas.process, BATCH_KEYS, timeout)
             except FIFOClosed:
                 return
             except Exception as error:
                 log.exception("Unable to process deltas", name=self.name, err=str(error))
             self._metrics.queued_items.set(len(fifo))
-            if self._clock.now() >= resync_at:
+            if period and self._clock.now() >= resync_at:
                 self._resync(fifo)
                 resync_at = self._clock.now() + period
 

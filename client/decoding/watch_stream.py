@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
-from typing import Any, Final, Generic, NamedTuple, TypeVar
+from typing import Final, Generic, NamedTuple, TypeVar
 
 import msgspec
 
@@ -151,7 +151,13 @@ class EventDecoder(Generic[T]):
             decoded = self._block(lines)
         except (*MALFORMED, DecodeError):
             return self._decode_lines(lines)
-        events = [WatchEvent(event.type, event.object) for event in decoded if _is_complete(event)]
+        # for objects that have name and version, without a call for each
+        events = [
+            WatchEvent(event.type, event.object)
+            for event in decoded
+            if event.type is not _BOOKMARK and event.type is not _ERROR
+            if (metadata := event.object.metadata).name and metadata.resource_version
+        ]
         return Decoded(events) if len(events) == len(decoded) else self._decode_lines(lines)
 
     def _decode_lines(self, lines: bytes) -> Decoded[T]:
@@ -232,14 +238,6 @@ def _is_wanted(event: WireEvent[Named], sieve: Sieve) -> bool:
         return True
     names = event.object.metadata
     return sieve.keeps(names.namespace, names.uid)
-
-
-def _is_complete(event: WireEvent[Any]) -> bool:
-    """Whether the fast path may hand the event on: it is about an object, which has name and version."""
-    if event.type is _BOOKMARK or event.type is _ERROR:
-        return False
-    metadata = event.object.metadata
-    return bool(metadata.name and metadata.resource_version)
 
 
 _LINE_LIMIT: Final = 64 << 20

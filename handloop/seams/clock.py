@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Final, Protocol
 
 
@@ -44,12 +45,10 @@ class Clock(Protocol):
         """
 
 
-def _boot_seconds() -> float:
-    return time.clock_gettime(time.CLOCK_BOOTTIME)
-
-
 # on Linux, a clock that goes on while the machine sleeps: foreign leases, tokens and connections go on, too
-_monotonic: Final[Callable[[], float]] = _boot_seconds if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic
+_monotonic: Final[Callable[[], float]] = (
+    partial(time.clock_gettime, time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic
+)
 
 
 class RealClock:

@@ -130,7 +130,7 @@ def test_other_deployments_are_kept_in_brief(owners: tuple[OwnerReference, ...])
     """Whose they are, how many replicas they want and have."""
     kept = Deployment(
         metadata=replace(_METADATA, annotations=EMPTY_MAP, owner_references=owners),
-        spec=DeploymentSpec(replicas=3, selector=LabelSelector(match_labels=FrozenMap({"app": "a"}))),
+        spec=DeploymentSpec(replicas=3),
         status=DeploymentStatus(observed_generation=3, replicas=3, available_replicas=2),
     )
     assert msgspec.to_builtins(_read(_deployment(*owners))) == msgspec.to_builtins(kept)
