@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from contextlib import suppress
+from functools import partial
 from itertools import combinations
 from typing import Any, Literal
 
@@ -78,6 +79,11 @@ def test_every_step_lights_up_after_a_foo(browser: Browser, live: LiveServer, pr
         assert opened.complaints == []
 
 
+def merges(program: Any, before: int = 0) -> list[Any]:
+    """The steps that added a key which waited already, without the first so many."""
+    return [step for step in program.told(7) if step.facts.get("merged")][before:]
+
+
 def test_each_experiment_is_ticked_when_it_was_seen(browser: Browser, live: LiveServer, program: Any) -> None:
     """One after the other, the last three of which are switches: they are switched back."""
     program.synced_foo()
@@ -97,10 +103,13 @@ def test_each_experiment_is_ticked_when_it_was_seen(browser: Browser, live: Live
             act(page, control)
             if control == "make":
                 choose(page, "default/a")
+            before = len(merges(program))
             if control in SWITCHES:
                 act(page, "touch")
             if control == "pause":
                 wait(page, "document.querySelector('#queues').textContent.includes('queue: 1')")
+                # the changes come one by one: a worker that is let go at the first one merges none
+                eventually(partial(merges, program, before), "a key that is added once more while it waits")
                 act(page, control)
             wait(page, f"document.querySelector('[data-control={control}]').classList.contains('seen')")
             for place, words in SHOWN.get(control, ()):
