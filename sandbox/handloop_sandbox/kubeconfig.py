@@ -12,6 +12,7 @@ import yaml
 
 CONTEXT: Final = "sandbox"
 DEFAULT_PATH: Final = Path(".sandbox") / "kubeconfig"
+_DUMPER: Final[Any] = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 
 def kubeconfig(url: str, token: str, *, certificate: bytes = b"") -> str:
@@ -36,7 +37,8 @@ def kubeconfig(url: str, token: str, *, certificate: bytes = b"") -> str:
             {"name": CONTEXT, "context": {"cluster": CONTEXT, "user": CONTEXT, "namespace": "default"}}
         ],
     }
-    return yaml.safe_dump(document, sort_keys=False)
+    text: str = yaml.dump(document, Dumper=_DUMPER, sort_keys=False)
+    return text
 
 
 def write(path: Path, text: str) -> Path:
