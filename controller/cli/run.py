@@ -136,9 +136,8 @@ class _Run:
             return Report(summary="off")
         tries = TRIES if self._options.preflight == "exit" else 1
         client = services.client_within(REQUEST_SECONDS)
-        return Preflight(client, self._config, self._options, self._seams.clock).check(
-            self._stop, tries=tries
-        )
+        checks = Preflight(client, self._config, self._options, self._seams)
+        return checks.check(self._stop, tries=tries)
 
     def _facts(self, report: Report, services: ProcessServices, live: LivePage) -> dict[str, Any]:
         """The facts of the banner; a text that is not known is ""."""

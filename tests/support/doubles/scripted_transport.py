@@ -120,6 +120,5 @@ class ScriptedTransport:
 
 def answer(status: int = 200, body: bytes = b"{}", **headers: str) -> Response:
     """A response; header names are given with underscores."""
-    return Response(
-        status, Headers((name.replace("_", "-"), value) for name, value in headers.items()), body
-    )
+    fields = {name.replace("_", "-"): value for name, value in headers.items()}
+    return Response(status, Headers(fields), body)
