@@ -10,7 +10,6 @@ Requests pass a loopback proxy, which notes when the first one comes.
 from __future__ import annotations
 
 import argparse
-import os
 import socket
 import subprocess
 import sys
@@ -25,7 +24,7 @@ from urllib.parse import urlsplit
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import yaml
-from servers import cpu_seconds_of, resident_mib_of, sandbox_process
+from servers import ENVIRONMENT, cpu_seconds_of, resident_mib_of, sandbox_process
 from tables import Row, Table, emit, medians, parse
 
 from handloop.apis.crd import custom_resource_definition
@@ -46,7 +45,6 @@ NAMESPACE = "default"
 GO = "sample-controller in Go"
 HANDSHAKE = range(0x14, 0x17)
 """How TLS records begin before any request. One that may carry a request begins otherwise."""
-ENVIRONMENT = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
 QUIET = ("--metrics-bind-address=0", "--health-probe-bind-address=0", "-v0")
 
 
