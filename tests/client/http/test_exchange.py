@@ -257,7 +257,7 @@ def test_a_request_whose_time_to_be_sent_is_over_stays_here() -> None:
     with WireServer(always(response())) as server:
         route = route_to(server.url)
         connection = open_connection(route, None, time.monotonic() + 10)
-        connection.sock.deadline = time.monotonic() - 1  # type: ignore[union-attr]
+        connection.sock.deadline = time.monotonic() - 1
         with pytest.raises(TimeoutError):
             exchange(connection, "PUT", "/", [], b"x", answer_deadline=time.monotonic() + 10)
         connection.close()
