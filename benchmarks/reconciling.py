@@ -22,7 +22,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import tables
-from servers import cpu_seconds_of, resident_mib_of
+from servers import ENVIRONMENT, cpu_seconds_of, resident_mib_of
 from shards import CRDS, FOOS, foo
 
 from handloop.apis.crd import custom_resource_definition
@@ -79,7 +79,9 @@ def measure(server: Server, command: list[str], foos: int) -> dict[str, float]:
     """One program over all Foos. Raises: RuntimeError when it ends by itself."""
     server.renew()
     began = time.monotonic()
-    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        command, cwd=ROOT, env=ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
     try:
         while not server.deployments():
             time.sleep(0.005)

@@ -18,6 +18,8 @@ from urllib.parse import urlsplit
 import yaml
 
 HERE = Path(__file__).parent
+ENVIRONMENT = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
+"""Of programs that are measured: they find their bytecode, as in an image, from the second start on."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import yaml
-from servers import cpu_seconds_of, resident_mib_of
+from servers import ENVIRONMENT, cpu_seconds_of, resident_mib_of
 
 from handloop.apis.crd import custom_resource_definition
 from handloop.client.config import load_config
@@ -234,7 +234,7 @@ class Bench:
             processes = []
             for number in range(layout.replicas):
                 log = stack.enter_context((self._options.logs / f"{number}.log").open("ab"))
-                processes.append(subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log))
+                processes.append(subprocess.Popen(command, cwd=ROOT, env=ENVIRONMENT, stdout=log, stderr=log))
             if layout.replicas > 1:
                 time.sleep(self._options.settle)
             try:

@@ -10,7 +10,6 @@ Requests pass a loopback proxy, which notes when the first one comes.
 from __future__ import annotations
 
 import argparse
-import os
 import socket
 import subprocess
 import sys
@@ -25,7 +24,7 @@ from urllib.parse import urlsplit
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import yaml
-from servers import cpu_seconds_of, resident_mib_of, sandbox_process
+from servers import ENVIRONMENT, cpu_seconds_of, resident_mib_of, sandbox_process
 from tables import Row, Table, emit, medians, parse
 
 from handloop.apis.crd import custom_resource_definition
@@ -46,7 +45,6 @@ NAMESPACE = "default"
 GO = "sample-controller in Go"
 HANDSHAKE = range(0x14, 0x17)
 """How TLS records begin before any request. One that may carry a request begins otherwise."""
-ENVIRONMENT = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
 QUIET = ("--metrics-bind-address=0", "--health-probe-bind-address=0", "-v0")
 
 
@@ -134,7 +132,7 @@ class Stage:
         self.proxy.taken()
         with closing(self._deployments.watch(NAMESPACE, options=options)) as watch:
             began_at = time.perf_counter()
-            process = subprocess.Popen(command, cwd=ROOT, env=ENVIRONMENT, stderr=subprocess.DEVNULL)
+            process = launch(command)
             try:
                 while not any(is_made(event) for event in watch.read()):
                     pass
@@ -151,6 +149,11 @@ class Stage:
     def _forget(self) -> None:
         with suppress(NotFound):
             self._deployments.delete(NAME, namespace=NAMESPACE)
+
+
+def launch(command: list[str]) -> subprocess.Popen[bytes]:
+    """A process, in the root of the checkout."""
+    return subprocess.Popen(command, cwd=ROOT, env=ENVIRONMENT, stderr=subprocess.DEVNULL)
 
 
 def is_made(event: WatchEvent[Deployment]) -> bool:
@@ -183,7 +186,8 @@ def measure(stage: Stage, subjects: dict[str, list[str]], options: argparse.Name
             end(process)
             if number:
                 starts[name].append(row)
-    resting = {name: stage.start(command)[0] for name, command in commands.items()}
+    # not started each with a Deployment to wait for: one that runs makes it again before the next one watches
+    resting = {name: launch(command) for name, command in commands.items()}
     try:
         rest = idle(resting, options.idle)
     finally:

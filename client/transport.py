@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping
+from copy import copy
 from functools import lru_cache
 from typing import Any, Final, NamedTuple, Protocol
 from urllib.parse import quote, urlencode, urlsplit
@@ -177,6 +178,12 @@ class HTTPTransport:
         self._clock = seams.clock
         if config.tls.insecure_skip_verify:
             log.warning("TLS verification is off: insecure-skip-tls-verify is set", host=self.host)
+
+    def within(self, request_seconds: float) -> HTTPTransport:
+        """The same connections, for requests that by default have so long."""
+        other = copy(self)
+        other._request_seconds = request_seconds  # noqa: SLF001 - our own copy
+        return other
 
     def close(self) -> None:
         """Close idle connections; requests and streams under way end by themselves."""

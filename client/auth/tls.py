@@ -123,6 +123,7 @@ def build_context(options: TLSOptions) -> ssl.SSLContext:
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.set_alpn_protocols(["http/1.1"])
     if options.insecure_skip_verify:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE

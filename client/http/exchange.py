@@ -15,12 +15,12 @@ from io import BytesIO
 from typing import Any, Final, TypeAlias
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
-from urllib3 import HTTPHeaderDict
 
 from handloop.client.errors import BadAnswer, ClientError, ConnectionBroken, StreamClosed
 from handloop.client.http.connections import Connection
 from handloop.client.http.failures import FAILURES, cause_of
 from handloop.client.http.inflater import Inflater
+from handloop.client.http.response import Headers
 from handloop.client.http.sockets import arm
 from handloop.seams.locks import new_lock
 
@@ -92,7 +92,7 @@ class Answer:
         """Args: has_body is False for the answer to a HEAD."""
         self.sock = sock
         self.status = 0
-        self.headers = HTTPHeaderDict()
+        self.headers = Headers()
         self.keep_alive = False
         self._has_body = has_body
         self._blocks: list[bytes] = []

@@ -2,8 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, MutableMapping
 from typing import NamedTuple, Protocol
+
+
+class Headers(MutableMapping[str, str]):
+    """Header fields, compared without case; several values of a name are joined by commas."""
+
+    def __init__(self, fields: Mapping[str, str] | None = None) -> None:
+        self._fields: dict[str, tuple[str, str]] = {}
+        self.update(fields or {})
+
+    def add(self, name: str, value: str) -> None:
+        """One more field."""
+        before = self._fields.get(name.lower())
+        self._fields[name.lower()] = (name, value) if before is None else (before[0], f"{before[1]}, {value}")
+
+    def __getitem__(self, name: str) -> str:
+        return self._fields[name.lower()][1]
+
+    def __setitem__(self, name: str, value: str) -> None:
+        self._fields[name.lower()] = name, value
+
+    def __delitem__(self, name: str) -> None:
+        del self._fields[name.lower()]
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name, _ in self._fields.values())
+
+    def __len__(self) -> int:
+        return len(self._fields)
 
 
 class Response(NamedTuple):

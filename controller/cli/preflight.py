@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
-from typing import Final, TextIO, TypeVar
+from functools import cached_property, partial
+from typing import Any, Final, TextIO, TypeVar
 
 from handloop.apis.resource import Resource
 from handloop.client.access_review import check_access, who_am_i
@@ -36,8 +37,8 @@ from handloop.controller.cli.problems import (
 from handloop.controller.cli.shard_check import told_by_server
 from handloop.controller.cli.terminal import printable, writable
 from handloop.controller.cli.values import format_duration
-from handloop.seams.clock import Clock
 from handloop.seams.seams import REAL_SEAMS, Seams
+from handloop.seams.threads import side_by_side
 
 T = TypeVar("T")
 
@@ -45,6 +46,8 @@ TRIES: Final = 3
 PAUSE_SECONDS: Final = 2.0
 REQUEST_SECONDS: Final = 5.0
 """The deadline of a request of the checks: a stop waits no longer than that."""
+AT_ONCE: Final = 4
+"""How many questions wait for their answers. The informers use the connections afterwards."""
 _SERVER_FAILED: Final = 500
 
 
@@ -85,11 +88,10 @@ def _go_on_unless(stop: threading.Event) -> None:
         raise _StoppedError
 
 
-def _until(stop: threading.Event, items: Iterable[T]) -> Iterator[T]:
-    """The items, as long as there is no stop. Raises: _StoppedError."""
-    for item in items:
-        _go_on_unless(stop)
-        yield item
+def _unless_stopped(stop: threading.Event, question: Callable[[], T]) -> T:
+    """The answer. Raises: _StoppedError."""
+    _go_on_unless(stop)
+    return question()
 
 
 class Preflight:
@@ -99,25 +101,34 @@ class Preflight:
     They ask for the access that the chosen controllers declare, where they watch, and for the lease's.
     """
 
-    def __init__(self, client: Client, config: ClientConfig, options: Options, clock: Clock) -> None:
+    def __init__(self, client: Client, config: ClientConfig, options: Options, seams: Seams) -> None:
         self._client = client
         self._config = config
-        self._clock = clock
+        self._seams = seams
+        self._clock = seams.clock
         self._host = shown_server(config.host)
+        self._options = options
         self._operator = options.operator
-        self._custom = {kind.resource: kind for kind in declared_kinds(options)}
-        self._labels = options.namespace_labels
         # a program finds out by what its informers receive
         self._slots = options.shards if options.command == "doctor" else 0
         self._by_uid = options.shards_by == "uid"
+
+    # what follows loads the types of all kinds, and so waits until the server has answered
+
+    @cached_property
+    def _custom(self) -> Mapping[Resource, type[Any]]:
+        return {kind.resource: kind for kind in declared_kinds(self._options)}
+
+    @cached_property
+    def _needs(self) -> Sequence[Need]:
         # rights by name, and in namespaces that come and go those of a RoleBinding in each, are enough
+        labels = self._options.namespace_labels
         access = [
             one
-            for one in declared_access(options)
-            if not one.by_name and not (self._labels and one.resource.namespaced)
+            for one in declared_access(self._options)
+            if not one.by_name and not (labels and one.resource.namespaced)
         ]
-        self._needs = needs(access, options.namespaces, name=self._operator.name)
-        self._rbac_command = rbac_command(options)
+        return needs(access, self._options.namespaces, name=self._operator.name)
 
     def check(self, stop: threading.Event, *, tries: int = TRIES) -> Report:
         """
@@ -181,11 +192,17 @@ class Preflight:
 
     def _look_around(self, version: str, stop: threading.Event) -> Report:
         _go_on_unless(stop)
-        identity = who_am_i(self._client)
+        questions: list[Callable[[], Any]] = [
+            partial(who_am_i, self._client),
+            *(partial(self._kind_problems, resource) for resource in self._custom),
+            *(partial(check_access, self._client, need.permission) for need in self._needs),
+        ]
+        asked = [partial(_unless_stopped, stop, question) for question in questions]
+        identity, *answers = side_by_side("checks", asked, self._seams.spawn, at_once=AT_ONCE)
         user = identity.username if identity else ""
-        kinds = {resource: self._kind_problems(resource) for resource in _until(stop, self._custom)}
+        kinds = dict(zip(self._custom, answers, strict=False))
         allowed = {
-            need: check_access(self._client, need.permission).allowed for need in _until(stop, self._needs)
+            need: answer.allowed for need, answer in zip(self._needs, answers[len(kinds) :], strict=True)
         }
         denied = [need for need, is_allowed in allowed.items() if not is_allowed]
         _go_on_unless(stop)
@@ -193,7 +210,9 @@ class Preflight:
         problems = [problem for found in kinds.values() for problem in found]
         if denied:
             total = len(self._needs)
-            problems.append(missing_permissions(user or "this user", denied, total, self._rbac_command))
+            problems.append(
+                missing_permissions(user or "this user", denied, total, rbac_command(self._options))
+            )
         shown = " ".join(part for part in (self._host, version and f"({version})") if part)
         return Report(
             problems=tuple(problems),
@@ -211,8 +230,8 @@ class Preflight:
         )
 
     def _unchecked(self) -> Iterator[Finding]:
-        if self._labels:
-            subject = f"in the namespaces with {self._labels}: not checked here"
+        if labels := self._options.namespace_labels:
+            subject = f"in the namespaces with {labels}: not checked here"
             yield Finding(check="permissions", subject=subject, ok=True)
 
     def _sharded(self, allowed: Iterable[Need]) -> Iterator[Finding]:
@@ -280,7 +299,7 @@ def _examine(options: Options, stop: threading.Event, seams: Seams) -> Report:
         )
         with closing(HTTPTransport(config, request_seconds=REQUEST_SECONDS, seams=seams)) as transport:
             client = Client(transport, user_agent=options.operator.user_agent, seams=seams, stop=stop)
-            report = Preflight(client, config, options, seams.clock).check(stop)
+            report = Preflight(client, config, options, seams).check(stop)
     except ConfigError as error:
         problem = config_problem(error, options.operator.command)
         finding = Finding(check="configuration", subject=problem.what, ok=False, code=problem.code)

@@ -6,14 +6,13 @@ import os
 import platform
 import threading
 from collections.abc import Mapping
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any, TextIO
 
 from handloop.client.config import ClientConfig, load_config
 from handloop.client.errors import ConfigError
 from handloop.client.server_url import shown_server
-from handloop.client.transport import HTTPTransport
 from handloop.controller.cli.connection_problems import config_problem
 from handloop.controller.cli.live_page import LivePage, live_page
 from handloop.controller.cli.logs import tell
@@ -136,13 +135,9 @@ class _Run:
         if self._options.preflight == "off":
             return Report(summary="off")
         tries = TRIES if self._options.preflight == "exit" else 1
-        quick = HTTPTransport(
-            self._config, request_seconds=REQUEST_SECONDS, metrics=services.client_metrics, seams=self._seams
-        )
-        with closing(quick):
-            client = services.client_over(quick, services.client.reachability)
-            checks = Preflight(client, self._config, self._options, self._seams.clock)
-            return checks.check(self._stop, tries=tries)
+        client = services.client_within(REQUEST_SECONDS)
+        checks = Preflight(client, self._config, self._options, self._seams)
+        return checks.check(self._stop, tries=tries)
 
     def _facts(self, report: Report, services: ProcessServices, live: LivePage) -> dict[str, Any]:
         """The facts of the banner; a text that is not known is ""."""

@@ -83,10 +83,13 @@ class ProcessServices:
         self._seams = seams
         self._drop_managed_fields = not config.disable_compression
         self._transport = HTTPTransport(config, metrics=self.client_metrics, seams=seams)
-        self.client = self.client_over(self._transport)
+        self.client = self._client_over(self._transport)
 
-    def client_over(self, transport: Transport, reachability: Reachability | None = None) -> Client:
-        """A client with the same rate limit and names over another transport."""
+    def client_within(self, request_seconds: float) -> Client:
+        """A client over the same connections, with the same rate limit; its requests have so long."""
+        return self._client_over(self._transport.within(request_seconds), self.client.reachability)
+
+    def _client_over(self, transport: Transport, reachability: Reachability | None = None) -> Client:
         return Client(
             transport,
             qps=self._qps,

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Mapping
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import Context
 from typing import Protocol, TypeVar
 
 from handloop.seams.clock import Clock
 
 K = TypeVar("K")
+R = TypeVar("R")
 
 
 class Joinable(Protocol):
@@ -33,6 +35,39 @@ def spawn_thread(name: str, target: Callable[[], None]) -> Joinable:
     thread = threading.Thread(target=Context().run, args=(target,), name=name, daemon=True)
     thread.start()
     return thread
+
+
+def side_by_side(name: str, calls: Sequence[Callable[[], R]], spawn: Spawn, *, at_once: int) -> list[R]:
+    """
+    The results of calls in their order; so many run at once, on our thread and on others, `<name>-<i>`.
+
+    They begin in their order. After an error no further one begins.
+
+    Raises: the error of the first in their order that failed.
+    Blocks: until all that have begun have ended.
+    """
+    waiting = deque(enumerate(calls))
+    results: dict[int, R] = {}
+    errors: dict[int, Exception] = {}
+
+    def work() -> None:
+        while not errors:
+            try:
+                index, call = waiting.popleft()
+            except IndexError:
+                return
+            try:
+                results[index] = call()
+            except Exception as error:  # noqa: BLE001 - raised below
+                errors[index] = error
+
+    threads = [spawn(f"{name}-{number}", work) for number in range(1, min(at_once, len(calls)))]
+    work()
+    for thread in threads:
+        thread.join()
+    if errors:
+        raise errors[min(errors)]
+    return [results[index] for index in range(len(calls))]
 
 
 def join_all(threads: Mapping[K, Joinable], seconds: float, clock: Clock) -> list[K]:

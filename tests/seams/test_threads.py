@@ -2,12 +2,14 @@ from __future__ import annotations
 
 import math
 import threading
+from collections.abc import Callable
 from contextvars import ContextVar, copy_context
+from functools import partial
 from typing import Any
 
 import pytest
 
-from handloop.seams.threads import Joinable, join_all, spawn_thread
+from handloop.seams.threads import Joinable, join_all, side_by_side, spawn_thread
 from handloop.testing.fake_clock import FakeClock
 from support.checks.threads import StuckThread
 
@@ -77,3 +79,42 @@ def test_threads_may_be_waited_for_without_a_limit() -> None:
     good = _Ending()
     assert join_all({"good": good}, math.inf, FakeClock()) == []
     assert good.timeouts == [None]
+
+
+def test_calls_run_side_by_side_and_keep_their_order() -> None:
+    """No more than asked for run at once, and each of these waits for the other."""
+    both = threading.Barrier(2, timeout=20)
+
+    def call(number: int) -> tuple[int, str]:
+        both.wait()
+        return number, threading.current_thread().name
+
+    answers = side_by_side("ask", [partial(call, number) for number in range(4)], spawn_thread, at_once=2)
+    assert [number for number, _ in answers] == [0, 1, 2, 3]
+    assert {name for _, name in answers} == {threading.current_thread().name, "ask-1"}
+
+
+def test_the_first_call_that_failed_is_the_error() -> None:
+    """Also when a later one failed earlier; after it no further one begins."""
+    late, begun = threading.Event(), list[int]()
+
+    def call(number: int) -> None:
+        begun.append(number)
+        if number == 0:
+            assert late.wait(20)
+        late.set()
+        raise ValueError(number)
+
+    with pytest.raises(ValueError, match="0"):
+        side_by_side("ask", [partial(call, number) for number in range(9)], spawn_thread, at_once=2)
+    assert begun == [0, 1]
+
+
+def test_nothing_to_call_is_no_thread() -> None:
+    """Nor is one call: it runs on our own."""
+
+    def spawn(name: str, target: Callable[[], None]) -> Joinable:
+        raise AssertionError(name)
+
+    assert side_by_side("ask", list[Callable[[], int]](), spawn, at_once=4) == []
+    assert side_by_side("ask", [lambda: 1], spawn, at_once=4) == [1]

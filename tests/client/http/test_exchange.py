@@ -15,6 +15,7 @@ from handloop.client.config import ClientConfig
 from handloop.client.errors import BadAnswer, ConnectionBroken, DeadlineExceeded, StreamClosed
 from handloop.client.http.connections import Connection, Route, open_connection
 from handloop.client.http.exchange import Answer, HTTPStream, exchange
+from handloop.client.http.response import Headers
 from handloop.client.http.sockets import arm
 from handloop.client.request_reports import NO_METRICS
 from handloop.client.transport import HTTPTransport
@@ -256,7 +257,7 @@ def test_a_request_whose_time_to_be_sent_is_over_stays_here() -> None:
     with WireServer(always(response())) as server:
         route = route_to(server.url)
         connection = open_connection(route, None, time.monotonic() + 10)
-        connection.sock.deadline = time.monotonic() - 1  # type: ignore[union-attr]
+        connection.sock.deadline = time.monotonic() - 1
         with pytest.raises(TimeoutError):
             exchange(connection, "PUT", "/", [], b"x", answer_deadline=time.monotonic() + 10)
         connection.close()
@@ -447,3 +448,13 @@ def test_read_all_stops_at_its_limit() -> None:
         with pytest.raises(BadAnswer) as caught:
             open_stream(server).read_all()
         assert str(caught.value) == f"GET {server.url}/watch: the answer is larger than the limit of 4 MiB"
+
+
+def test_fields_that_came_more_than_once_are_joined() -> None:
+    """A name is found in any spelling, with all its values; a replaced one has the last alone."""
+    headers = Headers({"Warning": "299 - a"})
+    headers.add("warning", "299 - b")
+    assert headers["WARNING"] == "299 - a, 299 - b"
+    assert list(headers.items()) == [("Warning", "299 - a, 299 - b")]
+    headers["warning"] = "299 - c"
+    assert dict(headers) == {"warning": "299 - c"}

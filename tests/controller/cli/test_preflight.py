@@ -32,7 +32,7 @@ from handloop.controller.foo.types import Foo
 from handloop.controller.program import PROGRAM
 from handloop.controller.runtime.rbac.access import Access
 from handloop.seams.clock import REAL_CLOCK, Clock
-from handloop.seams.seams import Seams
+from handloop.seams.seams import REAL_SEAMS, Seams
 from handloop.testing.fake_clock import FakeClock
 from handloop_sandbox.requests.request import User
 from handloop_sandbox.server import Sandbox
@@ -97,7 +97,8 @@ def preflight(
 ) -> Preflight:
     """The Foo controller's checks."""
     config = ClientConfig(host=HOST, credentials=credentials or StaticCredentials())
-    return Preflight(client, config, new_options(controllers=("foo",), namespace=namespace), clock)
+    options = new_options(controllers=("foo",), namespace=namespace)
+    return Preflight(client, config, options, Seams(clock=clock))
 
 
 def token(expires_at: float) -> str:
@@ -334,7 +335,7 @@ def test_they_ask_for_all_that_was_declared_where_it_is_watched(sandbox: Sandbox
     options = new_options(namespace="demo")
     client = Client(sandbox.transport(token="admin"))  # type: ignore[arg-type] # same shapes, other classes
     config = ClientConfig(host="https://10.0.0.1:6443/secret")
-    report = Preflight(client, config, options, REAL_CLOCK).check(threading.Event())
+    report = Preflight(client, config, options, REAL_SEAMS).check(threading.Event())
     asked = [finding.subject for finding in report.findings if finding.check == "permission"]
     wanted = needs(declared_access(options), ("demo",))
     assert asked == [f"{need.what} {need.scope}" for need in wanted]
@@ -348,5 +349,5 @@ def test_a_program_without_a_kind_of_its_own_needs_no_crd(sandbox: Sandbox) -> N
     plain = Setup(name="plain", kinds=(), access=(Access(resource=Event.resource, verbs=("list",)),))
     options = new_options(operator=replace(PROGRAM, setups=lambda: (plain,)), controllers=("plain",))
     client = Client(sandbox.transport(token="admin"))  # type: ignore[arg-type] # same shapes, other classes
-    report = Preflight(client, ClientConfig(host=HOST), options, REAL_CLOCK).check(threading.Event())
+    report = Preflight(client, ClientConfig(host=HOST), options, REAL_SEAMS).check(threading.Event())
     assert report.summary == "✓ reachable  ✓ RBAC 1/1"

@@ -7,10 +7,8 @@ import threading
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from urllib3 import HTTPHeaderDict
-
 from handloop.client.errors import StreamClosed
-from handloop.client.http.response import Response
+from handloop.client.http.response import Headers, Response
 
 
 class Sent(NamedTuple):
@@ -46,7 +44,7 @@ class ScriptedStream:
         self._holds = holds
         self.closed = threading.Event()
         self.status = status
-        self.headers: Mapping[str, str] = HTTPHeaderDict(headers or {})
+        self.headers: Mapping[str, str] = Headers(headers or {})
 
     def read_block(self) -> bytes:
         if self.closed.is_set():
@@ -96,7 +94,7 @@ class ScriptedTransport:
         timeout_seconds: float | None = None,
         send_seconds: float = math.inf,
     ) -> Response:
-        fields = HTTPHeaderDict(headers or {})
+        fields = Headers(headers or {})
         self.sent.append(Sent(method, path, query or {}, fields, body, timeout_seconds, send_seconds))
         answer = next(self._answers)
         if isinstance(answer, Exception):
@@ -112,7 +110,7 @@ class ScriptedTransport:
         headers: Mapping[str, str] | None = None,
         read_timeout_seconds: float | None = None,
     ) -> ScriptedStream:
-        fields = HTTPHeaderDict(headers or {})
+        fields = Headers(headers or {})
         self.sent.append(Sent(method, path, query or {}, fields, None, read_timeout_seconds))
         stream = next(self._streams)
         if isinstance(stream, Exception):
@@ -122,6 +120,5 @@ class ScriptedTransport:
 
 def answer(status: int = 200, body: bytes = b"{}", **headers: str) -> Response:
     """A response; header names are given with underscores."""
-    return Response(
-        status, HTTPHeaderDict((name.replace("_", "-"), value) for name, value in headers.items()), body
-    )
+    fields = {name.replace("_", "-"): value for name, value in headers.items()}
+    return Response(status, Headers(fields), body)
