@@ -112,7 +112,7 @@ RUNS: Final = (
         ("--objects", "1000", "--mbits", "0", "100"),
         rounds=3,
         needs=("BENCH_KUBECONFIG",),
-        flags={"BENCH_KUBECONFIG": "--kubeconfig"},
+        flags={"BENCH_KUBECONFIG": "--kubeconfig", "BENCH_PIDS": "--pids"},
     ),
     Run("memcached_side_by_side.py", ("--idle-seconds", "5")),
 )

@@ -1,7 +1,7 @@
 """
 What gzip costs and saves: bytes and time of first lists of 2,000 Deployments and of 2,000 ConfigMaps.
 
-    python benchmarks/wire.py --kubeconfig ~/.kube/config --pids "$(pidof kube-apiserver)"
+    python benchmarks/wire.py --kubeconfig ~/.kube/config --pids 123,456
 
 Makes the objects in a namespace of its own on a real server, and removes them at the end. An informer lists
 them in pages, with and without gzip in turn, over loopback and over slower links. The reading thread imitates
@@ -164,12 +164,13 @@ def decode_us(kind: type[Kind], body: bytes, rounds: int) -> float:
 def measure(config: ClientConfig, kind: type[Kind], arguments: argparse.Namespace) -> dict[str, Row]:
     """The rows of one kind."""
     rows: dict[str, Row] = {}
+    pids = [int(pid) for pid in arguments.pids.split(",") if pid]
     for mbits in arguments.mbits:
         laps: dict[bool, list[dict[str, float]]] = {False: [], True: []}
         for _ in range(arguments.rounds):
             for gzip, found in laps.items():
                 asked = replace(config, disable_compression=not gzip)
-                found.append(first_list(asked, kind, Link(mbits), arguments.objects, arguments.pids))
+                found.append(first_list(asked, kind, Link(mbits), arguments.objects, pids))
         ratio = statistics.median(
             zipped["wall ms"] / plain["wall ms"] for plain, zipped in zip(*laps.values(), strict=True)
         )
@@ -184,7 +185,7 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--kubeconfig")
-    parser.add_argument("--pids", type=int, nargs="*", default=[], help="the server's, to count its CPU time")
+    parser.add_argument("--pids", default="", help="the server's and etcd's, with commas, to count CPU time")
     parser.add_argument("--objects", type=int, default=2000)
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--mbits", type=float, nargs="*", default=[0, 1000, 100])
