@@ -150,7 +150,8 @@ class InProcessTransport:
             self._commits += 1
             self._changed.notify_all()
             waiting = [*self._waiting]
-        self._wake(self._engine.due(waiting))
+        if waiting:
+            self._wake(self._engine.due(waiting))
 
     def read(self, stream: InProcessStream, watcher: WatchOutput, seconds: float) -> bytes:
         """The next lines of a watch, b"" at its end; for InProcessStream."""

@@ -40,7 +40,7 @@ class _Quiet:
     def step(self, view: View, changes: Sequence[Change], now: float) -> Step:
         """What it decides."""
         step = self._step(view, changes, now)
-        if self._keeps_events() or all(write.group_resource != EVENTS for write in step.writes):
+        if not step.writes or self._keeps_events():
             return step
         return Step([write for write in step.writes if write.group_resource != EVENTS], step.next_wake)
 

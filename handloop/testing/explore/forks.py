@@ -27,7 +27,7 @@ from types import FrameType
 from typing import Any, Final, NamedTuple, NoReturn, TypeAlias, TypeVar
 
 from handloop.testing.explore.plan import Plan
-from handloop.testing.explore.play import Branch
+from handloop.testing.explore.play import Forking
 from handloop.testing.explore.played import Played
 
 T = TypeVar("T")
@@ -41,7 +41,7 @@ _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 _GC_THRESHOLDS: Final = (50_000, 20, 100)
 """Rare collections: a process lives for one run."""
 
-PlayTrunk: TypeAlias = Callable[[Branch], Played]
+PlayTrunk: TypeAlias = Callable[[Forking], object]
 """Plays the undisturbed run, and asks at each call of the operator whether a plan begins there."""
 
 
@@ -163,7 +163,7 @@ class _Trunk:
             gc.set_threshold(*_GC_THRESHOLDS)
             nowhere = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - until the end
             with redirect_stdout(nowhere), redirect_stderr(nowhere):
-                self._report(play(self._branch))
+                play(Forking(self._branch, self._report))
         except BaseException:  # noqa: BLE001 - the process ends here
             self._give_up(traceback.format_exc())
         os._exit(0)
@@ -195,9 +195,10 @@ class _Trunk:
         return True
 
     def _report(self, played: Played) -> None:
+        """Send what came of the run. A child ends here: what ending its threads takes is spared."""
         if self._index is not None:
             self._send(self._index, self._judge(played))
-            return
+            os._exit(0)
         for index, plan in self._waiting.items():  # they never strike
             self._send(index, self._judge(played._replace(plan=plan)))
         self._hand_on(0)

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from random import Random
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from handloop.controller.cli.dry_set_up import DrySetUp
 from handloop.seams.logs import raised
@@ -41,8 +41,18 @@ Branch: TypeAlias = Callable[[Callable[[Plan], object]], Plan | None]
 """
 Takes whether a plan begins here, and returns the plan that the run follows from here on, None = as before.
 
-A run asks it once before it starts the operator, and at each call of the operator.
+A run asks it once before it starts the operator, and at each call of the operator, until it gets a plan.
 """
+
+
+class Forking(NamedTuple):
+    """
+    How a run parts into forks. done is called with what a run has come to, before its threads are ended: the
+    fork that has a plan ends there.
+    """
+
+    branch: Branch
+    done: Callable[[Played], object]
 
 
 def play(
@@ -50,7 +60,7 @@ def play(
     plan: Plan,
     invariants: Sequence[Invariant] = (),
     recording: Recording = lambda *_: nullcontext(),
-    branch: Branch = lambda _: None,
+    forking: Forking | None = None,
 ) -> Played:
     """
     Play a workload under a plan, from the beginning. The same plan gives the same run.
@@ -58,9 +68,12 @@ def play(
     The plan's order of threads begins at its first strike, or with the operator if it has none.
     """
     with quiet_logs(), VirtualThreads() as threads, threads.interrupted_in_main():
-        run = _Run(threads, workload, plan, branch)
+        run = _Run(threads, workload, plan, forking.branch if forking else None)
         with quiet_logs(run.hear), recording(threads, run.journal):
-            return run.played(invariants)
+            played = run.played(invariants)
+            if forking:
+                forking.done(played)
+    return played
 
 
 class _Run:
@@ -70,7 +83,9 @@ class _Run:
     State: journal, what is told so far; _processes, the operator's present ones. Threads: those of `threads`.
     """
 
-    def __init__(self, threads: VirtualThreads, workload: Workload, plan: Plan, branch: Branch) -> None:
+    def __init__(
+        self, threads: VirtualThreads, workload: Workload, plan: Plan, branch: Branch | None
+    ) -> None:
         self.threads = threads
         self.plan = plan
         self._has_begun = False
@@ -237,9 +252,10 @@ class _Run:
         def begins(plan: Plan) -> object:
             return plan.at(number, kind) or not (number or plan.strikes)
 
-        taken = self.threads.outside(lambda: self._branch(begins))
-        if taken is not None:
-            self.plan, self._has_begun = taken, False
+        if branch := self._branch:
+            taken = self.threads.outside(lambda: branch(begins))
+            if taken is not None:
+                self.plan, self._has_begun, self._branch = taken, False, None
         if not self._has_begun and begins(self.plan):
             self._has_begun = True
             self.threads.order = Random(self.plan.order) if self.plan.order else None

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from handloop.testing.explore.forks import Lost, can_fork, played_by_forks
 from handloop.testing.explore.oracles import verdicts
 from handloop.testing.explore.plan import Plan
-from handloop.testing.explore.play import Branch, play
+from handloop.testing.explore.play import Forking, play
 from handloop.testing.explore.played import Played
 from handloop.testing.explore.report import Failure
 from handloop.testing.explore.workload import Invariant, Workload
@@ -71,8 +71,8 @@ class Plays:
                 yield index, Lost(traceback.format_exc())
 
     def _forked(self, plans: Sequence[Plan], until: float) -> Iterator[tuple[int, Failure | Lost | None]]:
-        def play_trunk(branch: Branch) -> Played:
-            return play(self._workload, Plan(), self._invariants, branch=branch)
+        def play_trunk(forking: Forking) -> None:
+            play(self._workload, Plan(), self._invariants, forking=forking)
 
         return played_by_forks(play_trunk, plans, self._judge, processes=self._processes, until=until)
 

@@ -37,9 +37,11 @@ def answer_of(code: int) -> Response:
 def target_of(method: str, path: str, body: bytes | None) -> str:
     """The path of the object that a write is about: of a create, the one that it makes; "" = not known."""
     target = path.removesuffix("/status").removesuffix("/finalizers").removesuffix("/scale")
-    wanted: dict[str, Any] = json.loads(body) if body else {}
+    if method != "POST" or not body:
+        return target
+    wanted: dict[str, Any] = json.loads(body)
     name = wanted.get("metadata", {}).get("name", "")
-    return f"{target}/{name}" if method == "POST" and name else target
+    return f"{target}/{name}" if name else target
 
 
 def place_of(target: str) -> tuple[str, str, str]:

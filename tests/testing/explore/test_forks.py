@@ -15,7 +15,7 @@ import pytest
 
 from handloop.testing.explore.forks import Lost, PlayTrunk, called_in_fork, played_by_forks
 from handloop.testing.explore.plan import Plan
-from handloop.testing.explore.play import Branch, play
+from handloop.testing.explore.play import Forking, play
 from handloop.testing.explore.played import Played
 from handloop.testing.explore.workload import Workload
 from support.builders.workloads import MYAPP_LIFE, foo_workload
@@ -27,12 +27,12 @@ FOUR = ["", "3:lost", "1:409", "2:500"]
 def of_three_calls(act: Callable[[Plan], object] = lambda _: None) -> PlayTrunk:
     """The play of a run in which a child does something."""
 
-    def play_it(branch: Branch) -> Played:
+    def play_it(forking: Forking) -> None:
         for call in range(4):
-            if plan := branch(partial(begins_at, call)):
+            if plan := forking.branch(partial(begins_at, call)):
                 act(plan)
-                return NOTHING._replace(plan=plan)
-        return NOTHING
+                forking.done(NOTHING._replace(plan=plan))
+        forking.done(NOTHING)
 
     return play_it
 
@@ -68,8 +68,8 @@ def test_a_fork_plays_the_same_run(workload: Workload, plans: list[str]) -> None
     """As this process does from the beginning: writes, story, states, and switches of threads."""
     wanted = [Plan.parse(plan) for plan in plans]
 
-    def trunk(branch: Branch) -> Played:
-        return play(workload, Plan(), branch=branch)
+    def trunk(forking: Forking) -> None:
+        play(workload, Plan(), forking=forking)
 
     found = dict(played_by_forks(trunk, wanted, lambda played: played, processes=2, until=math.inf))
     assert [found[index] for index in range(len(wanted))] == [play(workload, plan) for plan in wanted]
@@ -130,9 +130,9 @@ def test_a_child_that_fails_is_told_of(act: Callable[[Plan], object], why: str) 
 def test_the_trunks_own_failure_is_told_of_each_plan() -> None:
     """That has not begun."""
 
-    def trunk(branch: Branch) -> Played:
-        if plan := branch(partial(begins_at, 1)):
-            return NOTHING._replace(plan=plan)
+    def trunk(forking: Forking) -> None:
+        if plan := forking.branch(partial(begins_at, 1)):
+            forking.done(NOTHING._replace(plan=plan))
         raise ZeroDivisionError("here")
 
     found = outcomes(trunk, *FOUR)
