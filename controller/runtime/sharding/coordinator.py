@@ -117,7 +117,7 @@ class _Slot:
     @property
     def is_held(self) -> bool:
         """Whether its Lease is ours, and its work may be under way."""
-        return self.candidacy.statistics().leading
+        return self.candidacy.is_leading
 
     @property
     def is_idle(self) -> bool:
@@ -304,8 +304,8 @@ class ShardCoordinator:
         living, leases, now = self._members.living(), self._members.slot_leases(), self._clock.now()
         for number, lease in leases.items():
             self._slots[number].observe(lease)
-        others = {slot: who for slot, who in self._members.holders().items() if who != self._identity}
-        self._sources.update(others)
+        holders = self._holders()
+        self._sources.update({slot: who for slot, who in holders.items() if who != self._identity})
         if not self._members.joined:
             return
         if set(living) != set(self._living):
@@ -313,7 +313,6 @@ class ShardCoordinator:
             self._settles_at = now + self._shards.settle_seconds
         self._living = living
         moves = {number: lease.spec.lease_transitions or 0 for number, lease in leases.items()}
-        holders = self._holders()
         free = {slot for slot in range(self._shards.count) if slot not in holders}
         self._free_since = {slot: self._free_since.get(slot, now) for slot in free}
         holders.update(

@@ -11,6 +11,7 @@ process that works with --leader-elect, of an earlier rollout or a later one, an
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import suppress
 from math import inf
 from typing import Final, NamedTuple
@@ -94,6 +95,7 @@ class Members:
         self._settings = f"{shards.count}-{shards.by}"
         self._members_begin = f"{terms.name}-member-"
         self._own_name = self._members_begin + identity.rpartition("_")[2]
+        self._slot_names = tuple(f"{terms.name}-slot-{n}-of-{shards.count}" for n in range(shards.count))
         self._all_leases = leases
         self._seconds = max(terms.renew_deadline_seconds / 2, _MIN_REQUEST_SECONDS)
         self._leases = leases.within(self._seconds)
@@ -113,7 +115,7 @@ class Members:
 
     def slot_config(self, slot: int) -> LeaderElectionConfig:
         """How a slot's Lease is kept."""
-        return self._config(self._slot_name(slot))
+        return self._config(self._slot_names[slot])
 
     @property
     def leader(self) -> str:
@@ -129,9 +131,6 @@ class Members:
             labels=FrozenMap({GROUP_LABEL: self._terms.name, SETTINGS_LABEL: self._settings}),
         )
         return self._terms.config(lock, of_many=True)
-
-    def _slot_name(self, slot: int) -> str:
-        return f"{self._terms.name}-slot-{slot}-of-{self._shards.count}"
 
     def turn(self) -> str:
         """
@@ -183,17 +182,19 @@ class Members:
 
     def slot_leases(self) -> dict[int, Lease]:
         """The Leases of the slots, as last listed."""
-        names = {slot: self._slot_name(slot) for slot in range(self._shards.count)}
-        return {slot: self._seen[name].lease for slot, name in names.items() if name in self._seen}
+        return {slot: seen.lease for slot, seen in self._seen_slots()}
 
     def holders(self) -> dict[int, str]:
         """Who holds which slot, by Leases that have not expired."""
         now = self._clock.now()
         return {
-            slot: lease.spec.holder_identity or ""
-            for slot, lease in self.slot_leases().items()
-            if self._seen[lease.metadata.name].expires_at() > now
+            slot: seen.lease.spec.holder_identity or ""
+            for slot, seen in self._seen_slots()
+            if seen.expires_at() > now
         }
+
+    def _seen_slots(self) -> Iterator[tuple[int, _Seen]]:
+        return ((n, self._seen[name]) for n, name in enumerate(self._slot_names) if name in self._seen)
 
     def next_change(self) -> float:
         """When the next Lease expires if it stays as it is, or we may join; infinity = nothing is to come."""
@@ -239,7 +240,7 @@ class Members:
 
     def _clean_up(self, now: float) -> None:
         """Delete one Lease that nobody needs: a dead member's, or a slot's of another count."""
-        ours = {self._own_name, self._terms.name, *map(self._slot_name, range(self._shards.count))}
+        ours = {self._own_name, self._terms.name, *self._slot_names}
         for name, seen in self._seen.items():
             if name not in ours and now - seen.since > _STALE_DURATIONS * self._terms.lease_duration_seconds:
                 # whoever is quicker, or a holder that is back, is right
