@@ -304,7 +304,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--settle", type=float, default=45.0, help="seconds until the slots are shared out (45)"
     )
-    parser.add_argument("--seconds", type=float, default=60.0, help="for each of make and change (60)")
+    parser.add_argument("--seconds", type=float, default=120.0, help="for each of make and change (120)")
     parser.add_argument("--logs", type=Path, required=True, help="folder for the logs of the processes")
     return parser.parse_args()
 
