@@ -5,14 +5,17 @@ A member lives as a leader does: until its Lease has been unchanged for its own 
 Wall clocks of two machines are never compared. Of two members with different settings the younger refuses: it
 joins only after a look at the Leases that is later than its own by more than a creationTimestamp can hide.
 
-The Lease of leader election, whose name is what the others begin with, is held by all members together. So a
-process that works with --leader-elect, of an earlier rollout or a later one, and these exclude each other.
+The Lease of leader election, whose name is what the others begin with, is held by all members together, until
+the work of the last of them has ended. So a process that works with --leader-elect, of an earlier rollout or
+a later one, and these exclude each other. It is renewed more rarely than a slot's Lease, and so lasts twice
+as long: a slot's is lost before, also if all members are suspended at once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from math import inf
 from typing import Final, NamedTuple
 
@@ -103,6 +106,7 @@ class Members:
         self._clock = clock
         self._own = Candidacy(self._config(self._own_name), clock=clock, metrics=metrics)
         everyone = self._config(terms.name, f"all replicas of {self.group} with shards")
+        everyone = replace(everyone, lease_duration_seconds=2 * terms.lease_duration_seconds)
         self._leaders = Candidacy(everyone, clock=clock, metrics=metrics)
         self.joined = False
         self._begun_at: float | None = None
@@ -142,23 +146,23 @@ class Members:
         Raises: ClientError if the Leases could not be listed, and nothing is known; ShardMismatchError.
         Blocks: at most the renew deadline.
         """
+        ends_at = self._clock.now() + self._terms.renew_deadline_seconds
         if self._begun_at is not None and self._own.statistics().expires_in_seconds <= 0:
             self._begun_at, self.joined = None, False
         self._renew()
-        self._look()
-        self._keep_leaders_out()
-        if self.leader:
-            self.joined = False
-        elif not self.joined and self._begun_at is not None and self._may_join(self._begun_at):
-            self.joined = self._leaders.is_leader()
-            if not self.joined:
-                return self._leaders.statistics().last_error
-        return self._own.statistics().last_error
+        try:
+            self._look()
+        finally:
+            # without a list, too: the electors may still reach the server, and renew the Leases of slots
+            self._keep_leaders_out(ends_at)
+            self.joined = self.joined and not self.leader
+        if self.leader or self.joined or self._begun_at is None or not self._may_join(self._begun_at):
+            return self._own.statistics().last_error
+        self.joined = self._leaders.is_leader()
+        return (self._own if self.joined else self._leaders).statistics().last_error
 
     def leave(self) -> None:
         """Delete our Lease: the others get ready for our slots. Errors are told: it then expires."""
-        if self.joined and self.living() == (self._identity,):
-            self._leaders.release()
         self.joined = False
         try:
             self._delete(self._own_name)
@@ -166,6 +170,21 @@ class Members:
             pass
         except ClientError as error:
             log.info("Our member Lease stays until it expires", lease=self._own_name, err=str(error))
+
+    def work_goes_on(self) -> None:
+        """After leave, while our work ends: keep leaders out. Blocks: at most the renew deadline."""
+        ends_at = self._clock.now() + self._terms.renew_deadline_seconds
+        with suppress(ClientError):
+            self._look()
+        self._keep_leaders_out(ends_at)
+
+    def work_has_ended(self) -> None:
+        """After leave: let leaders in, if nobody else has a Lease. Else, and after an error, they wait."""
+        with suppress(ClientError):
+            self._look()
+            now, others = self._clock.now(), (name for name in self._seen if name != self._terms.name)
+            if all(self._seen[name].expires_at() <= now for name in others):
+                self._leaders.release()
 
     def living(self) -> tuple[str, ...]:
         """The members with our settings, we among them, the oldest first."""
@@ -228,7 +247,7 @@ class Members:
             self._seen[lease.metadata.name] = _Seen(lease, since, changed)
         self._clean_up(now)
 
-    def _keep_leaders_out(self) -> None:
+    def _keep_leaders_out(self, ends_at: float) -> None:
         """Take the Lease of leader election; the oldest renews it after a third of its time, others later."""
         seen = self._seen.get(self._terms.name)
         if seen is not None:
@@ -236,7 +255,7 @@ class Members:
         age = inf if seen is None else self._clock.now() - seen.since
         thirds = 1 if self.living()[0] == self._identity else 2
         if not self._leaders.is_leader() or age >= self._terms.lease_duration_seconds * thirds / 3:
-            self._leaders.try_acquire_or_renew(deadline=self._clock.now() + self._seconds)
+            self._leaders.try_acquire_or_renew(deadline=ends_at)
 
     def _clean_up(self, now: float) -> None:
         """Delete one Lease that nobody needs: a dead member's, or a slot's of another count."""
