@@ -81,7 +81,7 @@ class SlotSieve:
         slot = self._scope.slot_of(namespace, uid, {})
         if slot in self._scope.held.now.since:
             if self._ours is not None and slot in self.sent:
-                self._count(uid)
+                self._count(self._ours, uid)
             return True
         self.metadata_first = True
         if slot not in self.sent:
@@ -97,10 +97,9 @@ class SlotSieve:
         self.sent = slots
         self.metadata_first = self.found == "client"
         self.came = self.came and not anew
-        if self._scope.by == "namespace" or self.came or self.refused or self.found == "server":
+        is_known = self.came or self.refused or self.found == "server"
+        if self._scope.by == "namespace" or is_known or len(slots) == self._scope.held.count:
             self._ours = None
-        elif len(slots) == self._scope.held.count:
-            self._ours = None  # it is asked for all
         elif anew or self._ours is None:
             self._ours, self._chance = set(), 1.0
 
@@ -118,11 +117,10 @@ class SlotSieve:
         self.refused = self.metadata_first = True
         self._tell("client")
 
-    def _count(self, uid: str) -> None:
+    def _count(self, ours: set[str], uid: str) -> None:
         """An object of ours has come: the more, the less likely is it that the server sends all."""
-        assert self._ours is not None
-        if uid not in self._ours:
-            self._ours.add(uid)
+        if uid not in ours:
+            ours.add(uid)
             self._chance *= len(self.sent) / self._scope.held.count
             if self._chance < _CHANCE:
                 self._prove()

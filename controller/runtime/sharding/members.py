@@ -99,7 +99,6 @@ class Members:
         self._members_begin = f"{terms.name}-member-"
         self._own_name = self._members_begin + identity.rpartition("_")[2]
         self._slot_names = tuple(f"{terms.name}-slot-{n}-of-{shards.count}" for n in range(shards.count))
-        self._all_leases = leases
         self._seconds = max(terms.renew_deadline_seconds / 2, _MIN_REQUEST_SECONDS)
         self._leases = leases.within(self._seconds)
         self._identity = identity
@@ -128,7 +127,7 @@ class Members:
 
     def _config(self, name: str, identity: str = "") -> LeaderElectionConfig:
         lock = LeaseLock(
-            self._all_leases,
+            self._leases,
             namespace=self._terms.namespace,
             name=name,
             identity=identity or self._identity,
