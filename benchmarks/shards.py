@@ -6,6 +6,7 @@ One process beside four replicas with shards: CPU and memory of each, on a kube-
 The cluster should have neither a controller manager nor nodes: they would share the machine. Per layout the
 objects are made while the processes run (make); then all Foos are changed (change); then the processes are
 started anew beside all objects (start). Each figure is that of a process, with the share of the one process.
+Both layouts are given the same time for make and change: the longer, the more resyncs and renewals of Leases.
 
 With --by uid owners have children with labels, and nine of ten are in one namespace; --foos is their number.
 """
@@ -39,6 +40,8 @@ from handloop.controller.myapp.types import MyApp
 
 ROOT = Path(__file__).parents[1]
 PROGRAM = Path(__file__).parent / "subjects/sharded_owners.py"
+PROCESS = ENVIRONMENT | {"PYTHONPATH": str(ROOT)}
+"""The environment of what is measured."""
 QUIET_SECONDS = 5.0
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 FOOS = "/apis/samplecontroller.k8s.io/v1alpha1/namespaces/{}/foos"
@@ -113,7 +116,9 @@ class Bench:
         """The kinds and the namespaces."""
         for kind in (Foo, MyApp):
             self._post(CRDS, custom_resource_definition(kind))
-        printed = subprocess.run([sys.executable, str(PROGRAM), "crd"], check=True, capture_output=True)
+        printed = subprocess.run(
+            [sys.executable, str(PROGRAM), "crd"], env=PROCESS, check=True, capture_output=True
+        )
         self._post(CRDS, yaml.safe_load(printed.stdout))
         for namespace in self._namespaces:
             self._post("/api/v1/namespaces", {"metadata": {"name": namespace}})
@@ -140,24 +145,30 @@ class Bench:
         from_exec: bool = False,
     ) -> Phase:
         """
-        Let work begin, and wait until the processes have done it and are at rest.
+        Let work begin, and wait until the processes have had their time; from exec, until they are at rest.
 
+        Returns: how long that was: longer than asked for if the work took longer; their figures.
         Raises: RuntimeError when a process ends.
         """
         began, pids = time.monotonic(), [process.pid for process in processes]
         before = [0.0 if from_exec else cpu_seconds_of(pid) for pid in pids]
         work()
-        last, rest = sum(map(cpu_seconds_of, pids)), time.monotonic()
-        # at rest: done, and less than a fiftieth of a core for a while
-        while time.monotonic() - rest < QUIET_SECONDS:
+        last, rest, done = sum(map(cpu_seconds_of, pids)), time.monotonic(), False
+
+        def is_over() -> bool:
+            # at rest: less than a fiftieth of a core for a while
+            since, seconds = (rest, QUIET_SECONDS) if from_exec else (began, self._options.seconds)
+            return done and time.monotonic() - since >= seconds
+
+        while not is_over():
             time.sleep(0.5)
             if any(process.poll() is not None for process in processes):
                 raise RuntimeError(f"a process has ended: see {self._options.logs}")
-            now = sum(map(cpu_seconds_of, pids))
-            if now - last > 0.01 * len(pids) or not self._is_done():
+            now, done = sum(map(cpu_seconds_of, pids)), self._is_done()
+            if now - last > 0.01 * len(pids) or not done:
                 rest = time.monotonic()
             last = now
-        return rest - began, [
+        return time.monotonic() - began, [
             Figures(cpu_seconds_of(pid) - base, resident_mib_of(pid))
             for pid, base in zip(pids, before, strict=True)
         ]
@@ -234,7 +245,7 @@ class Bench:
             processes = []
             for number in range(layout.replicas):
                 log = stack.enter_context((self._options.logs / f"{number}.log").open("ab"))
-                processes.append(subprocess.Popen(command, cwd=ROOT, env=ENVIRONMENT, stdout=log, stderr=log))
+                processes.append(subprocess.Popen(command, cwd=ROOT, env=PROCESS, stdout=log, stderr=log))
             if layout.replicas > 1:
                 time.sleep(self._options.settle)
             try:
@@ -292,6 +303,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--settle", type=float, default=45.0, help="seconds until the slots are shared out (45)"
     )
+    parser.add_argument("--seconds", type=float, default=120.0, help="for each of make and change (120)")
     parser.add_argument("--logs", type=Path, required=True, help="folder for the logs of the processes")
     return parser.parse_args()
 

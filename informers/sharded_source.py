@@ -7,9 +7,10 @@ answers hardly say so: of 1.36.3's, a list of a built-in kind alone has shardInf
 that arrives is looked at:
 
     no foreign object has come    pages and blocks are decoded whole: as without shards
-    one has come                  metadata is decoded first, and of a foreign object nothing else, until a
-                                  list is complete without one; by namespace, until the next request, which
-                                  leaves the new namespace out
+    one has come                  metadata is decoded first, and of a foreign object nothing else, until so
+                                  many of ours have come since a list began, and no foreign one, that it is
+                                  no chance; by namespace, until the next request, which leaves the new
+                                  namespace out
 
 A slot that leaves is no reason for a request: objects of it that still come are dropped in the same way.
 
@@ -48,6 +49,8 @@ SETTLE_SECONDS: Final = 0.2
 
 # 1.36.3 answers 500 "invalid shard selector: ..."; a server should say 400
 _REFUSALS: Final = (400, 500)
+_CHANCE: Final = 0.001
+"""A server that sends all has sent nothing foreign so far with at least this chance: it may be one."""
 
 
 class SlotSieve:
@@ -56,7 +59,9 @@ class SlotSieve:
 
     State: sent = the slots of the last request; found = who keeps foreign objects away, "" before the first
     list; came = a foreign object has come since the list, or by namespace the watch, began; refused = the
-    server does not take the selector.
+    server does not take the selector; _ours = UIDs that were asked for and have come since, None where they
+    prove nothing, or nothing is to be proven; _chance = that a server that sends all would have sent no
+    other.
     Threads: the reflector's; found may be read from any.
     """
 
@@ -68,15 +73,19 @@ class SlotSieve:
         self.came = False
         self.found = ""
         self.refused = False
+        self._ours: set[str] | None = None
+        self._chance = 1.0
 
     def keeps(self, namespace: str, uid: str) -> bool:
         """Whether the object's slot is held; if it was not even asked for, note that."""
         slot = self._scope.slot_of(namespace, uid, {})
         if slot in self._scope.held.now.since:
+            if self._ours is not None and slot in self.sent:
+                self._count(self._ours, uid)
             return True
         self.metadata_first = True
         if slot not in self.sent:
-            self.came = True
+            self.came, self._ours = True, None
             if self._scope.by == "namespace":
                 self._scope.held.namespaces.dropped(namespace)
             else:
@@ -88,19 +97,37 @@ class SlotSieve:
         self.sent = slots
         self.metadata_first = self.found == "client"
         self.came = self.came and not anew
+        is_known = self.came or self.refused or self.found == "server"
+        if self._scope.by == "namespace" or is_known or len(slots) == self._scope.held.count:
+            self._ours = None
+        elif anew or self._ours is None:
+            self._ours, self._chance = set(), 1.0
 
-    def list_complete(self) -> None:
-        """All objects of a list have come."""
+    def list_complete(self, *, narrowed: bool = False) -> None:
+        """All objects of a list have come; narrowed = the server says that it has left others out."""
         if self._scope.by == "namespace":
             self._tell("client" if self._scope.held.namespaces.are_too_many else "fields")
-        elif not self.came and not self.refused:
-            self.metadata_first = False
-            self._tell("server")
+        elif narrowed:
+            self._prove()
+        elif not self.found:
+            self._tell("unknown")
 
     def refuse(self) -> None:
         """The server does not take the selector: all objects will come."""
         self.refused = self.metadata_first = True
         self._tell("client")
+
+    def _count(self, ours: set[str], uid: str) -> None:
+        """An object of ours has come: the more, the less likely is it that the server sends all."""
+        if uid not in ours:
+            ours.add(uid)
+            self._chance *= len(self.sent) / self._scope.held.count
+            if self._chance < _CHANCE:
+                self._prove()
+
+    def _prove(self) -> None:
+        self._ours, self.metadata_first = None, False
+        self._tell("server")
 
     def _tell(self, found: str) -> None:
         if found != self.found:  # it is told with each foreign object
@@ -192,7 +219,7 @@ class ShardedSource(Generic[T]):
             items = [obj for obj in page.items if self._sieve.keeps(obj.metadata.namespace, obj.metadata.uid)]
             page = dataclasses.replace(page, items=items)
         if not page.continue_token:
-            self._sieve.list_complete()
+            self._sieve.list_complete(narrowed=page.narrowed)
         return page
 
     def watch(self, options: ListOptions) -> Watch[T]:

@@ -189,9 +189,9 @@ class SharedIndexInformer(Generic[T]):
         """
         What keeps objects of foreign slots away.
 
-        Returns: by UID "server" = none has come; by namespace "fields"; by label "labels"; "client" = some
-        come, and are dropped here, by namespace as there are too many to name. "" before it is known, and of
-        a kind that is not sharded.
+        Returns: by UID "server" = of many that came none was foreign, "unknown" = too few have come; by
+        namespace "fields"; by label "labels"; "client" = some come, and are dropped here, by namespace as
+        there are too many to name. "" before the first list, and of a kind that is not sharded.
         """
         return "" if self._sharded is None else self._sharded.source.sharded_by
 

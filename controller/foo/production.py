@@ -219,8 +219,8 @@ class ProductionFooController(FooController):
         try:
             with self._admitted(name):
                 self._sync(name)
-        except SlotOpening as opening:
-            self._workqueue.add_after(name, opening.retry_seconds)
+        except SlotOpening:
+            pass  # the opening wakes it
         except SlotNotHeld:
             self._workqueue.forget(name)
         finally:

@@ -20,6 +20,7 @@ log = get_logger("shards")
 _SELECTORS: Final = {"server": "shardSelector", "fields": "field selector", "labels": "label selector"}
 """By which parameter the server leaves objects out, for words of SharedIndexInformer.sharded_by."""
 _DROPPED: Final = "client"
+_UNKNOWN: Final = "unknown"
 
 
 class Narrowing:
@@ -36,12 +37,15 @@ class Narrowing:
         self._told: Mapping[str, list[str]] = {}
 
     def words(self) -> str:
-        """In words, such as "those of other slots: left out by the server"; "" before it is known."""
+        """In words, such as "those of other slots: left out by the server"; "" before the first lists."""
         found = self._found()
         if not found:
             return ""
-        dropped = found.get(_DROPPED)
-        who = f"dropped here: {', '.join(dropped)}" if dropped else "left out by the server"
+        who = "left out by the server"
+        if unknown := found.get(_UNKNOWN):
+            who = f"not known yet whether the server leaves them out: {', '.join(unknown)}"
+        if dropped := found.get(_DROPPED):
+            who = f"dropped here: {', '.join(dropped)}"
         return f"objects of other slots: {who}"
 
     def tell(self) -> None:
@@ -51,11 +55,14 @@ class Narrowing:
             return
         self._told = found
         left_out = [f"{' '.join(found[by])} ({name})" for by, name in _SELECTORS.items() if by in found]
-        facts = {"left_out": ", ".join(left_out), "whole": " ".join(found.get("", []))}
+        names = {"not_known": found.get(_UNKNOWN, []), "whole": found.get("", [])}
+        facts = {"left_out": ", ".join(left_out), **{key: " ".join(names[key]) for key in names}}
         facts = {name: value for name, value in facts.items() if value}
         if dropped := found.get(_DROPPED):
             text = "The server sends objects of other slots: they are dropped here"
             log.info(text, dropped=" ".join(dropped), **facts)
+        elif _UNKNOWN in found:
+            log.info("Too few objects to know whether the server leaves out those of other slots", **facts)
         else:
             log.info("The server leaves out objects of other slots", **facts)
 

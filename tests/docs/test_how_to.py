@@ -597,7 +597,6 @@ def test_the_commands_of_the_page_on_shards_fit_together(
     for block, by in (("flags", "namespace"), ("by-uid", "uid"), ("doctor", "uid")):
         options = parse_options(page[block].split()[2:], {}, operator=PROGRAM)
         assert (options.shards, options.shards_by) == (16, by)
-    assert f" -l {OUR_LEASES}\n" in page["resize"]
 
 
 def documents(text: str) -> list[dict[str, Any]]:

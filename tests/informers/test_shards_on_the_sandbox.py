@@ -87,12 +87,12 @@ def test_each_object_is_in_one_informer(
         def made() -> set[str]:
             return {obj.metadata.uid for obj in maps.list().items if SLOT_LABEL in obj.metadata.labels}
 
-        for number in range(24):
+        for number in range(48):
             create(number)
         one, two = Replica(client, by, 0, 1), Replica(client, by, 2, 3)
         until(lambda: are_right(one, two))
         assert one.informer.sharded_by() == found
-        for number in range(24, 36):
+        for number in range(48, 60):
             create(number)
         for number in range(12):
             maps.patch(f"m{number}", {"data": {"a": "b"}}, namespace=NAMESPACES[number % 6])

@@ -97,6 +97,12 @@ class Candidacy:
         """Whether we are the holder as last seen, however long ago."""
         return self.get_leader() == self._lease.identity
 
+    @property
+    def is_leading(self) -> bool:
+        """Whether we work: between start_leading and stop_leading."""
+        with self._lock:
+            return self._leading
+
     def get_leader(self) -> str:
         """The holder as last seen, "" = none."""
         with self._lock:

@@ -37,7 +37,7 @@ from handloop.controller.runtime.sharding.shards import Shards
 from handloop.seams.locks import new_lock
 from handloop.seams.logs import get_logger
 from handloop.seams.seams import REAL_SEAMS, Seams
-from handloop.seams.threads import Joinable
+from handloop.seams.threads import Joinable, join_all
 
 log = get_logger("shards")
 
@@ -117,12 +117,12 @@ class _Slot:
     @property
     def is_held(self) -> bool:
         """Whether its Lease is ours, and its work may be under way."""
-        return self.candidacy.statistics().leading
+        return self.candidacy.is_leading
 
     @property
     def is_idle(self) -> bool:
         """Whether no elector runs: then all work has ended."""
-        return self._thread is None or not self._thread.is_alive()
+        return not self.is_alive()
 
     def is_expected(self, seconds: float) -> bool:
         """Whether an elector asks for its Lease, and has just taken it, or sees it free within so long."""
@@ -145,10 +145,14 @@ class _Slot:
         """Let the work end, and then the Lease be released. Does not wait."""
         self._stop.set()
 
-    def join(self) -> None:
+    def is_alive(self) -> bool:
+        """See Joinable."""
+        return self._thread is not None and self._thread.is_alive()
+
+    def join(self, timeout: float | None = None) -> None:
         """Wait until the elector has ended."""
         if self._thread is not None:
-            self._thread.join()
+            self._thread.join(timeout)
 
     def take_error(self) -> BaseException | None:
         """The error of a run that has ended, once."""
@@ -304,8 +308,8 @@ class ShardCoordinator:
         living, leases, now = self._members.living(), self._members.slot_leases(), self._clock.now()
         for number, lease in leases.items():
             self._slots[number].observe(lease)
-        others = {slot: who for slot, who in self._members.holders().items() if who != self._identity}
-        self._sources.update(others)
+        holders = self._holders()
+        self._sources.update({slot: who for slot, who in holders.items() if who != self._identity})
         if not self._members.joined:
             return
         if set(living) != set(self._living):
@@ -313,7 +317,6 @@ class ShardCoordinator:
             self._settles_at = now + self._shards.settle_seconds
         self._living = living
         moves = {number: lease.spec.lease_transitions or 0 for number, lease in leases.items()}
-        holders = self._holders()
         free = {slot for slot in range(self._shards.count) if slot not in holders}
         self._free_since = {slot: self._free_since.get(slot, now) for slot in free}
         holders.update(
@@ -358,8 +361,10 @@ class ShardCoordinator:
         self._give_up_all()
         if not self._outage:
             self._members.leave()
-        for slot in self._slots:
-            slot.join()
+        while join_all(dict(enumerate(self._slots)), self._terms.retry_period_seconds, self._clock):
+            self._members.work_goes_on()
+        if not self._outage:
+            self._members.work_has_ended()
         self._living = ()
         self._report()
 

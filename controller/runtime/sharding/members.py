@@ -5,13 +5,17 @@ A member lives as a leader does: until its Lease has been unchanged for its own 
 Wall clocks of two machines are never compared. Of two members with different settings the younger refuses: it
 joins only after a look at the Leases that is later than its own by more than a creationTimestamp can hide.
 
-The Lease of leader election, whose name is what the others begin with, is held by all members together. So a
-process that works with --leader-elect, of an earlier rollout or a later one, and these exclude each other.
+The Lease of leader election, whose name is what the others begin with, is held by all members together, until
+the work of the last of them has ended. So a process that works with --leader-elect, of an earlier rollout or
+a later one, and these exclude each other. It is renewed more rarely than a slot's Lease, and so lasts twice
+as long: a slot's is lost before, also if all members are suspended at once.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from math import inf
 from typing import Final, NamedTuple
 
@@ -94,13 +98,14 @@ class Members:
         self._settings = f"{shards.count}-{shards.by}"
         self._members_begin = f"{terms.name}-member-"
         self._own_name = self._members_begin + identity.rpartition("_")[2]
-        self._all_leases = leases
+        self._slot_names = tuple(f"{terms.name}-slot-{n}-of-{shards.count}" for n in range(shards.count))
         self._seconds = max(terms.renew_deadline_seconds / 2, _MIN_REQUEST_SECONDS)
         self._leases = leases.within(self._seconds)
         self._identity = identity
         self._clock = clock
         self._own = Candidacy(self._config(self._own_name), clock=clock, metrics=metrics)
         everyone = self._config(terms.name, f"all replicas of {self.group} with shards")
+        everyone = replace(everyone, lease_duration_seconds=2 * terms.lease_duration_seconds)
         self._leaders = Candidacy(everyone, clock=clock, metrics=metrics)
         self.joined = False
         self._begun_at: float | None = None
@@ -113,7 +118,7 @@ class Members:
 
     def slot_config(self, slot: int) -> LeaderElectionConfig:
         """How a slot's Lease is kept."""
-        return self._config(self._slot_name(slot))
+        return self._config(self._slot_names[slot])
 
     @property
     def leader(self) -> str:
@@ -122,16 +127,13 @@ class Members:
 
     def _config(self, name: str, identity: str = "") -> LeaderElectionConfig:
         lock = LeaseLock(
-            self._all_leases,
+            self._leases,
             namespace=self._terms.namespace,
             name=name,
             identity=identity or self._identity,
             labels=FrozenMap({GROUP_LABEL: self._terms.name, SETTINGS_LABEL: self._settings}),
         )
         return self._terms.config(lock, of_many=True)
-
-    def _slot_name(self, slot: int) -> str:
-        return f"{self._terms.name}-slot-{slot}-of-{self._shards.count}"
 
     def turn(self) -> str:
         """
@@ -143,23 +145,23 @@ class Members:
         Raises: ClientError if the Leases could not be listed, and nothing is known; ShardMismatchError.
         Blocks: at most the renew deadline.
         """
+        ends_at = self._clock.now() + self._terms.renew_deadline_seconds
         if self._begun_at is not None and self._own.statistics().expires_in_seconds <= 0:
             self._begun_at, self.joined = None, False
         self._renew()
-        self._look()
-        self._keep_leaders_out()
-        if self.leader:
-            self.joined = False
-        elif not self.joined and self._begun_at is not None and self._may_join(self._begun_at):
-            self.joined = self._leaders.is_leader()
-            if not self.joined:
-                return self._leaders.statistics().last_error
-        return self._own.statistics().last_error
+        try:
+            self._look()
+        finally:
+            # without a list, too: the electors may still reach the server, and renew the Leases of slots
+            self._keep_leaders_out(ends_at)
+            self.joined = self.joined and not self.leader
+        if self.leader or self.joined or self._begun_at is None or not self._may_join(self._begun_at):
+            return self._own.statistics().last_error
+        self.joined = self._leaders.is_leader()
+        return (self._own if self.joined else self._leaders).statistics().last_error
 
     def leave(self) -> None:
         """Delete our Lease: the others get ready for our slots. Errors are told: it then expires."""
-        if self.joined and self.living() == (self._identity,):
-            self._leaders.release()
         self.joined = False
         try:
             self._delete(self._own_name)
@@ -167,6 +169,21 @@ class Members:
             pass
         except ClientError as error:
             log.info("Our member Lease stays until it expires", lease=self._own_name, err=str(error))
+
+    def work_goes_on(self) -> None:
+        """After leave, while our work ends: keep leaders out. Blocks: at most the renew deadline."""
+        ends_at = self._clock.now() + self._terms.renew_deadline_seconds
+        with suppress(ClientError):
+            self._look()
+        self._keep_leaders_out(ends_at)
+
+    def work_has_ended(self) -> None:
+        """After leave: let leaders in, if nobody else has a Lease. Else, and after an error, they wait."""
+        with suppress(ClientError):
+            self._look()
+            now, others = self._clock.now(), (name for name in self._seen if name != self._terms.name)
+            if all(self._seen[name].expires_at() <= now for name in others):
+                self._leaders.release()
 
     def living(self) -> tuple[str, ...]:
         """The members with our settings, we among them, the oldest first."""
@@ -183,17 +200,19 @@ class Members:
 
     def slot_leases(self) -> dict[int, Lease]:
         """The Leases of the slots, as last listed."""
-        names = {slot: self._slot_name(slot) for slot in range(self._shards.count)}
-        return {slot: self._seen[name].lease for slot, name in names.items() if name in self._seen}
+        return {slot: seen.lease for slot, seen in self._seen_slots()}
 
     def holders(self) -> dict[int, str]:
         """Who holds which slot, by Leases that have not expired."""
         now = self._clock.now()
         return {
-            slot: lease.spec.holder_identity or ""
-            for slot, lease in self.slot_leases().items()
-            if self._seen[lease.metadata.name].expires_at() > now
+            slot: seen.lease.spec.holder_identity or ""
+            for slot, seen in self._seen_slots()
+            if seen.expires_at() > now
         }
+
+    def _seen_slots(self) -> Iterator[tuple[int, _Seen]]:
+        return ((n, self._seen[name]) for n, name in enumerate(self._slot_names) if name in self._seen)
 
     def next_change(self) -> float:
         """When the next Lease expires if it stays as it is, or we may join; infinity = nothing is to come."""
@@ -227,7 +246,7 @@ class Members:
             self._seen[lease.metadata.name] = _Seen(lease, since, changed)
         self._clean_up(now)
 
-    def _keep_leaders_out(self) -> None:
+    def _keep_leaders_out(self, ends_at: float) -> None:
         """Take the Lease of leader election; the oldest renews it after a third of its time, others later."""
         seen = self._seen.get(self._terms.name)
         if seen is not None:
@@ -235,11 +254,11 @@ class Members:
         age = inf if seen is None else self._clock.now() - seen.since
         thirds = 1 if self.living()[0] == self._identity else 2
         if not self._leaders.is_leader() or age >= self._terms.lease_duration_seconds * thirds / 3:
-            self._leaders.try_acquire_or_renew(deadline=self._clock.now() + self._seconds)
+            self._leaders.try_acquire_or_renew(deadline=ends_at)
 
     def _clean_up(self, now: float) -> None:
         """Delete one Lease that nobody needs: a dead member's, or a slot's of another count."""
-        ours = {self._own_name, self._terms.name, *map(self._slot_name, range(self._shards.count))}
+        ours = {self._own_name, self._terms.name, *self._slot_names}
         for name, seen in self._seen.items():
             if name not in ours and now - seen.since > _STALE_DURATIONS * self._terms.lease_duration_seconds:
                 # whoever is quicker, or a holder that is back, is right

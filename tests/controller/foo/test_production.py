@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Self
 
 import msgspec
@@ -21,6 +22,7 @@ from handloop.controller.foo.controller import (
 )
 from handloop.controller.foo.production import ResourceExistsError
 from handloop.controller.runtime.reconcile import WaitError
+from handloop.controller.runtime.slot_work import OPENING_SECONDS, SlotOpening
 from handloop.informers.keys import DeletedFinalStateUnknown, ObjectName
 from handloop.seams.threads import Joinable, spawn_thread
 from handloop.testing.fake_clock import FakeClock
@@ -30,6 +32,7 @@ from support.checks.api_errors import api_error
 from support.checks.captured_logs import captured_logs
 from support.doubles.fake_api import Write
 from support.rigs.foo_rig import EXAMPLE, FooRig
+from support.rigs.reconcile_rig import no_thread
 
 _DEADLINE_SECONDS = 20.0
 _SYNCED = "Normal Synced Foo synced successfully"
@@ -484,6 +487,27 @@ def test_no_exception_ends_a_worker(error: BaseException, monkeypatch: pytest.Mo
     assert failure["event"] == "Error syncing; requeuing for later retry"
     assert failure["err"] == repr(error)
     assert failure["exc_info"] is error
+
+
+def test_a_foo_of_a_slot_that_opens_is_synced_once() -> None:
+    """The opening wakes it; time alone brings nothing, neither before nor after."""
+    opening = [SlotOpening("slot 0 is not open yet")]
+
+    @contextmanager
+    def admitted(_name: ObjectName) -> Iterator[None]:
+        if opening:
+            raise opening[0]
+        yield
+
+    with FooRig(new_foo(), spawn=no_thread, admitted=admitted) as rig:
+        rig.work()
+        rig.work_off(OPENING_SECONDS)
+        opening.clear()
+        rig.work_off(OPENING_SECONDS)
+        assert rig.writes == []
+        rig.controller.wake(EXAMPLE)
+        rig.work_off(OPENING_SECONDS)
+        assert rig.recorder.events == [_SYNCED]
 
 
 def test_a_worker_ends_with_the_queue() -> None:

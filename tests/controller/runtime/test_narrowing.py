@@ -37,7 +37,7 @@ class Rig:
             self.narrowing.tell()
             self.narrowing.tell()
         return [
-            {key: each[key] for key in ("event", "dropped", "left_out", "whole") if key in each}
+            {key: each[key] for key in ("event", "dropped", "left_out", "not_known", "whole") if key in each}
             for each in entries
         ]
 
@@ -66,6 +66,24 @@ def test_all_informers_are_told_in_one_line_and_again_when_something_changes() -
         "whole": "secrets",
     }
     assert rig.narrowing.words() == "objects of other slots: dropped here: foos.x"
+
+
+def test_what_is_not_known_yet_is_told_as_that() -> None:
+    """By UID an empty cluster shows nothing; what is dropped is more important."""
+    rig = Rig(informer("foos.x", "unknown"), informer("configmaps", "labels"))
+    (line,) = rig.told()
+    assert line == {
+        "event": "Too few objects to know whether the server leaves out those of other slots",
+        "left_out": "configmaps (label selector)",
+        "not_known": "foos.x",
+    }
+    assert rig.narrowing.words() == (
+        "objects of other slots: not known yet whether the server leaves them out: foos.x"
+    )
+    rig.informers.append(informer("bars.x", "client"))
+    (line,) = rig.told()
+    assert (line["dropped"], line["not_known"]) == ("bars.x", "foos.x")
+    assert rig.narrowing.words() == "objects of other slots: dropped here: bars.x"
 
 
 @pytest.mark.parametrize("slots", [(), (0, 1, 2, 3)])

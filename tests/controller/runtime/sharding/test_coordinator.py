@@ -7,12 +7,25 @@ from collections.abc import Iterator
 
 import msgspec
 import pytest
+from prometheus_client import CollectorRegistry
 
+from handloop.controller.runtime.election.candidacy import Candidacy
 from handloop.controller.runtime.election.leader_election import StopTimeoutError
+from handloop.controller.runtime.election.lease_lock import LeaseLock
 from handloop.controller.runtime.sharding.members import ShardMismatchError
+from handloop.controller.runtime.sharding.shard_metrics import ShardMetrics
 from handloop.controller.runtime.sharding.shards import Shards
+from handloop.testing.explore.virtual_threads import VirtualClock
 from support.checks.captured_logs import captured_logs
-from support.rigs.shard_group import LEASE_SECONDS, PERIOD, SAMPLE_SECONDS, Replica, ShardGroup, shard_group
+from support.rigs.shard_group import (
+    LEASE_SECONDS,
+    PERIOD,
+    SAMPLE_SECONDS,
+    TERMS,
+    Replica,
+    ShardGroup,
+    shard_group,
+)
 
 SETTLE = Shards(1).settle_seconds
 COUNT = 8
@@ -303,6 +316,39 @@ def test_a_leader_is_waited_for_and_told(group: ShardGroup) -> None:
     assert replica.writes == set(range(COUNT))
     told = [entry["event"] for entry in entries if entry["log_level"] == "warning"]
     assert told == ["A process with leader election is at work: waiting until it has stopped"]
+
+
+def leader_of(group: ShardGroup) -> Candidacy:
+    """A process with leader election under the same name."""
+    lock = LeaseLock(group.api.client(), namespace="demo", name="op", identity="leader_1")
+    metrics = ShardMetrics(CollectorRegistry())
+    return Candidacy(TERMS.config(lock), clock=VirtualClock(group.threads), metrics=metrics)
+
+
+def test_a_leader_begins_when_the_work_of_the_last_replica_has_ended(group: ShardGroup) -> None:
+    """However long that takes; and then at once."""
+    at_rest(group, "a")
+    last, leader = group.replicas["a"], leader_of(group)
+    last.drain = lambda: group.threads.sleep(70.0)
+    last.stop.set()
+    while last.thread.is_alive():
+        assert not (leader.try_acquire_or_renew() and last.serving)
+        group.run(PERIOD)
+    assert leader.try_acquire_or_renew()
+
+
+@pytest.mark.parametrize("looks", range(32, 41))
+def test_a_suspended_replica_writes_nothing_beside_a_leader(group: ShardGroup, looks: int) -> None:
+    """Its slots are lost before the Lease that keeps leaders out expires, though that is renewed rarely."""
+    at_rest(group, "a")
+    replica, leader = group.replicas["a"], leader_of(group)
+    for _ in range(looks):
+        group.run(SAMPLE_SECONDS)
+        assert not leader.try_acquire_or_renew()
+    replica.pause(60.0)
+    while not leader.try_acquire_or_renew():
+        group.run(SAMPLE_SECONDS)
+    assert replica.writes == set()
 
 
 def test_a_replica_that_cannot_keep_leaders_out_does_not_join(group: ShardGroup) -> None:

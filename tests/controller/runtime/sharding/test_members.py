@@ -144,7 +144,7 @@ def test_a_member_that_the_others_took_for_dead_joins_anew(rig: Rig) -> None:
     rig.api.before = lambda _verb: None
     rig.api.ops.clear()
     rig.turns(1, member)
-    assert rig.api.ops == ["delete", "get", "create", "list", "get", "update"]
+    assert rig.api.ops == ["delete", "get", "create", "list", "update"]
     assert not member.joined
     rig.turns(1, member)
     assert member.joined
@@ -208,18 +208,55 @@ def test_a_leader_is_waited_for(rig: Rig) -> None:
     assert [each.joined for each in (member, other)] == [True, True]
 
 
-def test_no_leader_begins_while_a_member_lives(rig: Rig) -> None:
-    """The Lease of leader election is renewed by whoever is there, and released by the last that leaves."""
-    first, second = rig.joined("a"), rig.joined("b")
+def leader_of(rig: Rig) -> Candidacy:
+    """A process with leader election under the same name."""
     lock = LeaseLock(rig.api.client(), namespace="demo", name="op", identity="leader_1")
-    leader = Candidacy(TERMS.config(lock), clock=rig.clock, metrics=ShardMetrics(CollectorRegistry()))
+    return Candidacy(TERMS.config(lock), clock=rig.clock, metrics=ShardMetrics(CollectorRegistry()))
+
+
+def test_no_leader_begins_while_a_member_lives_or_its_work_goes_on(rig: Rig) -> None:
+    """The Lease of leader election is renewed by whoever is there, and released after the last work."""
+    first, second = rig.joined("a"), rig.joined("b")
+    leader = leader_of(rig)
     rig.turns(3, first, second)
     for _ in range(30):
         rig.turns(1, second)
         assert not leader.try_acquire_or_renew()
     assert second.living() == ("b_b",)
     second.leave()
+    for _ in range(30):
+        rig.clock.advance(2.0)
+        second.work_goes_on()
+        assert not leader.try_acquire_or_renew()
+    rig.clock.advance(0.1)
+    second.work_has_ended()
     assert leader.try_acquire_or_renew()
+
+
+def test_of_two_that_leave_the_first_to_end_lets_no_leader_in(rig: Rig) -> None:
+    """The other still has a slot; a slot that was left to expire counts, too."""
+    first, second = rig.joined("a"), rig.joined("b")
+    leader = leader_of(rig)
+    rig.api.put("demo/op-slot-0-of-2", holderIdentity="b_b", leaseDurationSeconds=15)
+    rig.api.label("demo/op-slot-0-of-2", LABELS)
+    for member in (first, second):
+        member.leave()
+        member.work_has_ended()
+    assert not leader.try_acquire_or_renew()
+    rig.api.put("demo/op-slot-0-of-2", holderIdentity="", leaseDurationSeconds=1)
+    second.work_has_ended()
+    assert leader.try_acquire_or_renew()
+
+
+def test_leaders_are_kept_out_by_who_can_list_no_leases(rig: Rig) -> None:
+    """Electors may go on to renew the Leases of slots."""
+    member, leader = rig.joined("a"), leader_of(rig)
+    rig.api.before = failing(30, "list", refusal(403, "Forbidden"))
+    for _ in range(30):
+        rig.clock.advance(2.0)
+        with pytest.raises(ClientError):
+            member.turn()
+        assert not leader.try_acquire_or_renew()
 
 
 def test_members_yield_to_a_leader_that_has_the_lease_all_the_same(rig: Rig) -> None:
