@@ -45,7 +45,7 @@ test: install-dev ## run every test; if TEST_KUBECONFIG is set, also against tha
 test-nightly: install-dev ## the same at length: pairs of faults, new examples of properties
 	FAULT_SEEDS=100 IDLE_MYAPPS=50 $(PYTEST) -m '' --hypothesis-profile=new-examples $(PYTEST_ARGS)
 
-explore: install-dev ## play PLANS=6000 plans of faults of our controllers and examples, on all processors: 3 minutes on two
+explore: install-dev ## play PLANS=6000 plans of faults of our controllers and examples, on all processors: 4 minutes on two
 	EXPLORED_PLANS=$(PLANS) $(PYTEST) -n0 -m nightly -rP -k pairs_triples tests/testing/explore/test_our_own.py $(PYTEST_ARGS)
 
 show: install-dev ## run what shows a guarantee or a fault of the docs: ROW=G07, ROW=A08
