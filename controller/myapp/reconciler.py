@@ -78,9 +78,9 @@ def reconcile(name: ObjectName, context: Context) -> Result:
     wrong = () if is_being_deleted(app) else problems(app)
     steps, deployment = Steps(context, [*wrong], []), children.owned(Deployment, app, context)
     if not wrong and not is_being_deleted(app):
-        deployment = steps.take("Deployment", lambda: _sync_deployment(app, context)) or deployment
+        deployment = (live := steps.take("Deployment", lambda: _sync_deployment(app, context))) or deployment
         steps.take("Service", lambda: _sync_service(app, context))
-        steps.take("HorizontalPodAutoscaler", lambda: _sync_autoscaler(app, deployment, context))
+        steps.take("HorizontalPodAutoscaler", lambda: _sync_autoscaler(app, live, context))
     _tell(app, deployment, steps)
     if steps.failures:
         raise (TerminalError if wrong else ReconcileError)("; ".join(steps.failures))
@@ -122,8 +122,8 @@ def _sync_service(app: MyApp, context: Context) -> None:
         context.event(app, "ServiceReady", f"Service is a {service.spec.type} on port {app.spec.port}")
 
 
-def _sync_autoscaler(app: MyApp, deployment: Deployment | None, context: Context) -> None:
-    """Once the autoscaler is gone from the cache, the spec's replicas count again."""
+def _sync_autoscaler(app: MyApp, live: Deployment | None, context: Context) -> None:
+    """It begins from the spec's replicas, so after the Deployment; once it is gone, they count again."""
     scaling, namesake = app.spec.scaling, context.lister_for(Deployment).get(object_name(app))
     if namesake is not None and not is_controlled_by(namesake, app):
         scaling = None  # it would scale the Deployment of that name, whosever it is
@@ -131,7 +131,7 @@ def _sync_autoscaler(app: MyApp, deployment: Deployment | None, context: Context
         if children.owned(HorizontalPodAutoscaler, app, context) is not None:
             context.prune(HorizontalPodAutoscaler, keep=(), owner=app)
             raise WaitError(f'HorizontalPodAutoscaler "{app.metadata.name}" is not gone yet')
-    elif children.child(HorizontalPodAutoscaler, app, context) is not None or deployment is not None:
+    elif children.child(HorizontalPodAutoscaler, app, context) is not None or live is not None:
         context.apply(children.new_autoscaler(app, scaling), owner=app)
 
 

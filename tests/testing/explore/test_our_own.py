@@ -15,7 +15,14 @@ from handloop.testing.explore import Step, Workload, deleted, generated
 from handloop.testing.explore.explorer import run_plans
 from handloop.testing.explore.plan import LATE_PLAN
 from handloop.testing.explore.plans import Places, single_plans
-from support.builders.workloads import FOO, MYAPP, MYAPP_LIFE, WORKLOADS, foo_workload
+from support.builders.workloads import (
+    FOO,
+    MYAPP,
+    MYAPP_LIFE,
+    MYAPP_UNSCALED,
+    WORKLOADS,
+    foo_workload,
+)
 
 EXPLORED_PLANS = int(os.environ.get("EXPLORED_PLANS", "40000"))
 
@@ -25,6 +32,11 @@ def test_every_single_strike_changes_nothing_in_the_end(workload: Workload) -> N
     """At each write of the undisturbed run, and each watch; nor does an operator that starts late."""
     undisturbed = run_plans(workload, plans=0).undisturbed
     run_plans(workload, plans=1 + len([*single_plans(Places.of(undisturbed, workload))])).check()
+
+
+def test_an_autoscaler_begins_from_the_replicas_of_the_spec() -> None:
+    """It is not made while the Deployment cannot be looked at: then that still wants replicas of its own."""
+    run_plans(MYAPP_UNSCALED, replay="2:rival-recreate,r2:500").check()
 
 
 def foo_steps(seed: int) -> list[Step]:
