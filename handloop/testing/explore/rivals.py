@@ -55,12 +55,16 @@ class Rivals:
 
     def _recreate(self, target: str, found: Object) -> bool:
         kept = {key: found["metadata"][key] for key in _KEPT if key in found["metadata"]}
-        again = {**{key: value for key, value in found.items() if key != "status"}, "metadata": kept}
+        last = found
 
         def make() -> bool:
-            if self._cluster.find(target) is not None:
+            nonlocal last
+            # what users change until it is gone is in the new one, too: its end must not undo their wishes
+            if (now := self._cluster.find(target)) is not None:
+                last = now
                 return False
-            self._cluster.send("POST", target.rpartition("/")[0], again)
+            again = {key: value for key, value in last.items() if key != "status"}
+            self._cluster.send("POST", target.rpartition("/")[0], {**again, "metadata": kept})
             return True
 
         self._delete(target, found)

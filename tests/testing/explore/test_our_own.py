@@ -17,6 +17,7 @@ from handloop.testing.explore.plan import LATE_PLAN
 from handloop.testing.explore.plans import Places, single_plans
 from support.builders.workloads import (
     FOO,
+    MEMCACHED_LIFE,
     MYAPP,
     MYAPP_LIFE,
     MYAPP_UNSCALED,
@@ -34,9 +35,17 @@ def test_every_single_strike_changes_nothing_in_the_end(workload: Workload) -> N
     run_plans(workload, plans=1 + len([*single_plans(Places.of(undisturbed, workload))])).check()
 
 
-def test_an_autoscaler_begins_from_the_replicas_of_the_spec() -> None:
-    """It is not made while the Deployment cannot be looked at: then that still wants replicas of its own."""
-    run_plans(MYAPP_UNSCALED, replay="2:rival-recreate,r2:500").check()
+@pytest.mark.parametrize(
+    ("workload", "plan"),
+    [(MYAPP_UNSCALED, "2:rival-recreate,r2:500"), (MEMCACHED_LIFE, "4:rival-recreate,6:timeout-before")],
+    ids=[
+        "an autoscaler is made after the Deployment has the replicas of the spec",
+        "a rival makes again what users wanted until the end",
+    ],
+)
+def test_what_pairs_have_shown_is_mended(workload: Workload, plan: str) -> None:
+    """Each a plan that failed once."""
+    run_plans(workload, replay=plan).check()
 
 
 def foo_steps(seed: int) -> list[Step]:
