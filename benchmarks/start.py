@@ -186,7 +186,7 @@ def measure(stage: Stage, subjects: dict[str, list[str]], options: argparse.Name
             end(process)
             if number:
                 starts[name].append(row)
-    # not started each with a Deployment to wait for: one that runs makes it again before the next one watches
+    # none waits for a Deployment: a process that runs makes it again before the next one watches
     resting = {name: launch(command) for name, command in commands.items()}
     try:
         rest = idle(resting, options.idle)

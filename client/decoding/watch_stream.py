@@ -151,7 +151,7 @@ class EventDecoder(Generic[T]):
             decoded = self._block(lines)
         except (*MALFORMED, DecodeError):
             return self._decode_lines(lines)
-        # for objects that have name and version, without a call for each
+        # all of a block are objects with name and version, or each line is looked at; no call for each event
         events = [
             WatchEvent(event.type, event.object)
             for event in decoded

@@ -48,11 +48,6 @@ class Connection:
         self.sock = sock
         self.host_header = host_header
 
-    @property
-    def is_closed(self) -> bool:
-        """Whether we have closed it."""
-        return bool(self.sock.fileno() < 0)
-
     def is_silent(self) -> bool:
         """Whether nothing has arrived, such as the end of the connection."""
         with _Selector() as selector:

@@ -113,7 +113,7 @@ class Preflight:
         self._slots = options.shards if options.command == "doctor" else 0
         self._by_uid = options.shards_by == "uid"
 
-    # what follows loads the types of all kinds, and so waits until the server has answered
+    # these two load the types of all kinds: main asks for them first once the server has answered
 
     @cached_property
     def _custom(self) -> Mapping[Resource, type[Any]]:
