@@ -43,27 +43,35 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if _leads_to_a_server(path):
         return _failed(f"{path} leads to a server that runs: stop that one, or give another --kubeconfig")
     stop = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stop.set())
+    before = {
+        number: signal.signal(number, lambda *_: stop.set()) for number in (signal.SIGINT, signal.SIGTERM)
+    }
     try:
-        sandbox = Sandbox(
-            port=given.port,
-            speed=given.speed,
-            address=given.address,
-            tls=given.tls,
-            controllers=() if given.bare else None,
-            sharded_list_and_watch=given.sharded_list_and_watch,
-        )
-        with sandbox:
-            sandbox.write_kubeconfig(path)
-            try:
-                sys.stderr.write(f"{LIMITS}{_next_steps(path, bare=given.bare)}")
-                stop.wait()
-            finally:
-                sandbox.remove_kubeconfig(path)
+        _serve(given, path, stop)
     except (OSError, ValueError, NoCertificateError) as error:
         return _failed(str(error))
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
     return 0
+
+
+def _serve(given: argparse.Namespace, path: Path, stop: threading.Event) -> None:
+    """Serve until stop is set, with a kubeconfig at path for so long."""
+    with Sandbox(
+        port=given.port,
+        speed=given.speed,
+        address=given.address,
+        tls=given.tls,
+        controllers=() if given.bare else None,
+        sharded_list_and_watch=given.sharded_list_and_watch,
+    ) as sandbox:
+        sandbox.write_kubeconfig(path)
+        try:
+            sys.stderr.write(f"{LIMITS}{_next_steps(path, bare=given.bare)}")
+            stop.wait()
+        finally:
+            sandbox.remove_kubeconfig(path)
 
 
 def _next_steps(path: Path, *, bare: bool) -> str:

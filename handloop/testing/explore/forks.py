@@ -267,23 +267,27 @@ def _fork(started: Callable[[int], object]) -> int:
     """
     os.fork(): signals wait meanwhile, and the child ignores Ctrl-C.
 
-    Raised in an at-fork hook, such as logging's, KeyboardInterrupt would be lost.
+    Raised in an at-fork hook, such as logging's, KeyboardInterrupt would be lost; so would be a SIGTERM that
+    the parent sends while the child is still in its hooks.
 
     Args: started is called in the parent, with the pid, before any signal comes.
     """
     came: list[int] = []
     is_main = threading.current_thread() is threading.main_thread()
     before = {each: signal.signal(each, lambda number, _: came.append(number)) for each in _SIGNALS * is_main}
-    with warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore", DeprecationWarning
-        )  # of other threads: a child uses none of their locks
-        pid = os.fork()
-    if not pid:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        return 0
-    started(pid)
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+    try:
+        with warnings.catch_warnings():
+            # of other threads: a child uses none of their locks
+            warnings.simplefilter("ignore", DeprecationWarning)
+            pid = os.fork()
+        if not pid:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            return 0
+        started(pid)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
     for number, handler in before.items():
         signal.signal(number, handler)
     for one in came:

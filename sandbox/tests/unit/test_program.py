@@ -86,7 +86,8 @@ def test_the_kubeconfig_of_another_server_stays(
 def test_what_it_cannot_do_is_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No traceback: an address that is none, and TLS without its package."""
+    """No traceback: an address that is none, and TLS without its package. Ctrl-C is the caller's again."""
+    before = signal.getsignal(signal.SIGINT)
     monkeypatch.chdir(tmp_path)
     assert main(["--address", "192.0.2.1"]) == 1
     assert capsys.readouterr().err.startswith("error: ")
@@ -97,6 +98,7 @@ def test_what_it_cannot_do_is_one_line(
     monkeypatch.setattr(program, "Sandbox", refuse)
     assert main(["--tls"]) == 1
     assert capsys.readouterr().err == "error: TLS needs the cryptography package\n"
+    assert signal.getsignal(signal.SIGINT) is before
 
 
 def test_its_help_lists_every_difference(capsys: pytest.CaptureFixture[str]) -> None:

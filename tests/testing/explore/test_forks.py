@@ -186,9 +186,11 @@ def test_an_interrupt_while_it_forks_is_not_lost(monkeypatch: pytest.MonkeyPatch
     def interrupted_fork() -> int:
         os.kill(os.getpid(), signal.SIGINT)
         pids.append(fork())
+        if not pids[0]:
+            time.sleep(0.5)  # as in the hooks of a fork: the parent's SIGTERM comes meanwhile
         return pids[0]
 
     monkeypatch.setattr(os, "fork", interrupted_fork)
     with pytest.raises(KeyboardInterrupt):
-        called_in_fork(lambda: time.sleep(60), seconds=60, where=str)
+        called_in_fork(lambda: time.sleep(3600), seconds=3600, where=str)
     assert not Path(f"/proc/{pids[0]}").exists()
