@@ -4,6 +4,7 @@ import os
 import shutil
 import ssl
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,31 @@ def test_a_key_pair_from_files_or_data(authority: CertificateAuthority) -> None:
     for pair in (files, data):
         build_context(TLSOptions(key_pair=pair))
     assert not list(Path(tempfile.gettempdir()).glob("handloop-*/tls.key"))
+
+
+def test_a_certificate_goes_without_its_authority(authority: CertificateAuthority) -> None:
+    """For each certificate that OpenSSL would add, a server verifies one signature more with each request."""
+    issued = authority.issue("client")
+    alone, ca = issued.certificate.read_text(), authority.certificate.read_text()
+    server = issued.server_context(client_ca=authority.certificate)
+    for given, sent in ((alone, [alone, alone]), (alone + ca, [alone, ca])):
+        pair = KeyPair(certificate=given.encode(), key=issued.key.read_bytes())
+        client = build_context(TLSOptions(ca=ca.encode(), key_pair=pair))
+        assert chain_sent(client, server) == sent
+
+
+def chain_sent(client: ssl.SSLContext, server: ssl.SSLContext) -> list[str]:
+    """The client's certificates as they reach a server, PEM."""
+    to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
+    asking = client.wrap_bio(to_client, to_server, server_hostname="localhost")
+    asked = server.wrap_bio(to_server, to_client, server_side=True)
+    for _ in range(3):
+        for end in (asking, asked):
+            with suppress(ssl.SSLWantReadError):
+                end.do_handshake()
+    # public from Python 3.13 on
+    chain = asked._sslobj.get_unverified_chain()  # type: ignore[attr-defined]
+    return [each.public_bytes(1) for each in chain]
 
 
 def test_what_does_not_load_is_a_config_error(authority: CertificateAuthority, tmp_path: Path) -> None:
