@@ -79,7 +79,7 @@ class Plot(NamedTuple):
 
 SYNC: Final = "sync_and_events.py"
 BURSTS: Final = "First sync, events in bursts"
-FOOS: Final = "Foos into Deployments"
+OWNERS: Final = "Owners into Deployments"
 ALONE: Final = ("--pause-us", "500", "--objects", "1000", "--events", "4000")
 RUNS: Final = (
     Run(SYNC, rounds=3, flags={"CLIENT_GO": "--client-go"}),
@@ -134,8 +134,16 @@ PLOTS: Final = (
         ("event us",),
         "microseconds; shorter is better",
     ),
-    Plot("reconciling", FOOS, "Foos reconciled per second", ("Foos /s",), "per second; longer is better"),
-    Plot("reconciling-cpu", FOOS, "CPU time of a Foo", ("CPU ms/Foo",), "milliseconds; shorter is better"),
+    Plot(
+        "reconciling", OWNERS, "Owners reconciled per second", ("owners /s",), "per second; longer is better"
+    ),
+    Plot(
+        "reconciling-cpu",
+        OWNERS,
+        "CPU time of an owner",
+        ("CPU ms/owner",),
+        "milliseconds; shorter is better",
+    ),
     Plot(
         "latency",
         "Latency at",

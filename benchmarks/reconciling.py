@@ -1,63 +1,84 @@
 """
-Foos into Deployments on a kube-apiserver that runs already: handloop and Go's sample-controller, in turns.
+Owners into Deployments on a kube-apiserver that runs already: handloop and its peers, in turns.
 
-    python benchmarks/reconciling.py KUBECONFIG --go BINARY --foos 1000 --workers 2 4 --rounds 3
+    python benchmarks/reconciling.py KUBECONFIG --go BINARY --owners 1000 --workers 2 4 --rounds 3
 
-The cluster should have neither a controller manager nor nodes: they would share the machine. BINARY is
-sample-controller, built with two more flags: -workers, and -qps for the client's limit (-1 = none). All Foos
-are there when a program starts. A round ends once all Deployments are there and the program is at rest.
+Foos go to handloop and to Go's sample-controller, MyApps to handloop and to kopf. The cluster should have
+neither a controller manager nor nodes: they would share the machine. BINARY is sample-controller, built with
+two more flags: -workers, and -qps for the client's limit (-1 = none). All owners are there when a program
+starts. A round ends once all Deployments are there and the program is at rest.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import tables
 from servers import ENVIRONMENT, cpu_seconds_of, resident_mib_of
-from shards import CRDS, FOOS, foo
+from shards import CRDS, FOOS, MYAPPS, app, foo
 
 from handloop.apis.crd import custom_resource_definition
+from handloop.apis.meta import Kind
 from handloop.client.config import load_config
 from handloop.client.transport import HTTPTransport
 from handloop.controller.foo.types import Foo
+from handloop.controller.myapp.types import MyApp
 
 ROOT = Path(__file__).parents[1]
 NAMESPACE = "reconciling"
-OWNERS = FOOS.format(NAMESPACE)
 DEPLOYMENTS = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments"
+SERVICES = f"/api/v1/namespaces/{NAMESPACE}/services"
+AUTOSCALERS = f"/apis/autoscaling/v2/namespaces/{NAMESPACE}/horizontalpodautoscalers"
 EVENTS = f"/api/v1/namespaces/{NAMESPACE}/events"
 QUIET_SECONDS = 1.5
 
 
-class Server:
-    """The kube-apiserver, with the Foos of a round."""
+class Owner(NamedTuple):
+    """What is reconciled: new makes the object of a number."""
 
-    def __init__(self, kubeconfig: Path, foos: int) -> None:
+    type: type[Kind]
+    path: str
+    new: Callable[[int], dict[str, Any]]
+
+
+FOO = Owner(Foo, FOOS.format(NAMESPACE), foo)
+MYAPP = Owner(MyApp, MYAPPS.format(NAMESPACE), app)
+
+
+class Server:
+    """The kube-apiserver, with the owners of a round."""
+
+    def __init__(self, kubeconfig: Path, count: int) -> None:
         self._transport = HTTPTransport(load_config(kubeconfig=str(kubeconfig)))
-        self._foos = foos
-        self._send("POST", CRDS, custom_resource_definition(Foo))
+        self._count = count
+        for owner in (FOO, MYAPP):
+            self._send("POST", CRDS, custom_resource_definition(owner.type))
         self._send("POST", "/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
         time.sleep(QUIET_SECONDS)
 
     def clear(self) -> None:
-        """Delete the Foos, and what was made for them."""
-        for path in (OWNERS, DEPLOYMENTS, EVENTS):
+        """Delete the owners, and what was made for them."""
+        for path in (FOO.path, MYAPP.path, DEPLOYMENTS, SERVICES, AUTOSCALERS, EVENTS):
             self._send("DELETE", path)
 
-    def renew(self) -> None:
-        """Nothing but new Foos."""
+    def renew(self, owner: Owner) -> None:
+        """Nothing but new owners of a kind."""
         self.clear()
         with ThreadPoolExecutor(4) as pool:
-            list(pool.map(lambda number: self._send("POST", OWNERS, foo(number)), range(self._foos)))
+            list(
+                pool.map(lambda number: self._send("POST", owner.path, owner.new(number)), range(self._count))
+            )
 
     def deployments(self) -> int:
         """How many there are."""
@@ -75,9 +96,9 @@ class Server:
         return answer.body
 
 
-def measure(server: Server, command: list[str], foos: int) -> dict[str, float]:
-    """One program over all Foos. Raises: RuntimeError when it ends by itself."""
-    server.renew()
+def measure(server: Server, owner: Owner, command: list[str], count: int) -> dict[str, float]:
+    """One program over all owners. Raises: RuntimeError when it ends by itself."""
+    server.renew(owner)
     began = time.monotonic()
     process = subprocess.Popen(
         command, cwd=ROOT, env=ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
@@ -86,7 +107,7 @@ def measure(server: Server, command: list[str], foos: int) -> dict[str, float]:
         while not server.deployments():
             time.sleep(0.005)
         first = time.monotonic()
-        while server.deployments() < foos:
+        while server.deployments() < count:
             if process.poll() is not None:
                 raise RuntimeError(f"{command[0]} has ended with {process.returncode}")
             time.sleep(0.1)
@@ -97,8 +118,8 @@ def measure(server: Server, command: list[str], foos: int) -> dict[str, float]:
         process.terminate()
         process.wait()
     return {
-        "Foos /s": foos / (last - first),
-        "CPU ms/Foo": cpu / foos * 1e3,
+        "owners /s": count / (last - first),
+        "CPU ms/owner": cpu / count * 1e3,
         "MiB": memory,
         "first s": first - began,
     }
@@ -114,15 +135,37 @@ def wait_for_rest(pid: int) -> float:
             return cpu
 
 
-def programs(options: argparse.Namespace) -> dict[str, list[str]]:
-    """The commands, by subject."""
-    handloop = [sys.executable, "-m", "controller", f"--kubeconfig={options.kubeconfig}", "--controllers=foo"]
-    handloop += ["--metrics-bind-address=0", "--health-probe-bind-address=0", "--kube-api-qps=0"]
-    found = {f"handloop, {count} workers": [*handloop, f"--workers={count}"] for count in options.workers}
+def programs(options: argparse.Namespace) -> dict[str, tuple[Owner, list[str]]]:
+    """What each subject reconciles, and its command."""
+    found = {}
+    for count in options.workers:
+        found[f"Foo: handloop, {count} workers"] = FOO, handloop("foo", count, options)
     for count in options.workers if options.go else ():
         go = [str(options.go), f"-kubeconfig={options.kubeconfig}", f"-workers={count}", "-qps=-1"]
-        found[f"sample-controller, {count} workers"] = go
+        found[f"Foo: sample-controller, {count} workers"] = FOO, go
+    most = max(options.workers)
+    found[f"MyApp: handloop, {most} workers"] = MYAPP, handloop("myapp", most, options)
+    if importlib.util.find_spec("kopf"):  # of benchmarks/requirements.lock
+        found[f"MyApp: kopf, {most} threads"] = MYAPP, kopf(most, options)
     return found
+
+
+def handloop(controller: str, workers: int, options: argparse.Namespace) -> list[str]:
+    """The program with one controller, as quick as it can."""
+    return [
+        *(sys.executable, "-m", "controller", f"--kubeconfig={options.kubeconfig}", "--kube-api-qps=0"),
+        *("--metrics-bind-address=0", "--health-probe-bind-address=0"),
+        *(f"--controllers={controller}", f"--workers={workers}"),
+    ]
+
+
+def kopf(threads: int, options: argparse.Namespace) -> list[str]:
+    """The MyApp operator of peers."""
+    operator = str(ROOT / "benchmarks/peers/kopf_myapp.py")
+    return [
+        *("env", f"KUBECONFIG={options.kubeconfig}", f"WORKERS={threads}", sys.executable, "-m", "kopf"),
+        *("run", operator, "--standalone", "--quiet", f"--namespace={NAMESPACE}"),
+    ]
 
 
 def main() -> None:
@@ -130,19 +173,19 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("kubeconfig", type=Path)
     parser.add_argument("--go", type=Path, help="sample-controller, with the flags -workers and -qps")
-    parser.add_argument("--foos", type=int, default=1000)
+    parser.add_argument("--owners", type=int, default=1000)
     parser.add_argument("--workers", type=int, nargs="*", default=[2, 4])
     parser.add_argument("--rounds", type=int, default=3)
-    options = tables.parse(parser, foos=20, rounds=1)
-    server = Server(options.kubeconfig, options.foos)
+    options = tables.parse(parser, owners=20, rounds=1)
+    server = Server(options.kubeconfig, options.owners)
     rounds: dict[str, list[dict[str, float]]] = {}
     for number in range(options.rounds):
-        for subject, command in programs(options).items():
-            rounds.setdefault(subject, []).append(measure(server, command, options.foos))
+        for subject, (owner, command) in programs(options).items():
+            rounds.setdefault(subject, []).append(measure(server, owner, command, options.owners))
         print(f"round {number + 1} of {options.rounds} done", file=sys.stderr)
     server.clear()  # what is left would be work for the next program
-    title = "Foos into Deployments on a kube-apiserver"
-    setting = f"{options.foos} Foos, {options.rounds} rounds, medians; CPU with the start of the process"
+    title = "Owners into Deployments on a kube-apiserver"
+    setting = f"{options.owners} owners, {options.rounds} rounds, medians; CPU with the start of the process"
     rows = {subject: tables.medians(found) for subject, found in rounds.items()}
     tables.emit([tables.Table(title, setting, rows)], options.json)
 

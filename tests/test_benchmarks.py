@@ -31,7 +31,7 @@ NIGHTLY: Final[dict[str, Told]] = {
     "memcached_side_by_side.py": ([], set()),
 }
 ON_A_SERVER: Final[dict[str, Told]] = {
-    "reconciling.py": (["--workers", "2"], {"Foos /s", "CPU ms/Foo"}),
+    "reconciling.py": (["--workers", "2"], {"owners /s", "CPU ms/owner"}),
     "wire.py": ([], {"MB"}),
 }
 NOT_HERE: Final = {"shards.py": "takes minutes, and a server without controllers"}
