@@ -151,7 +151,7 @@ def programs(options: argparse.Namespace) -> dict[str, tuple[Owner, list[str]]]:
 
 
 def handloop(controller: str, workers: int, options: argparse.Namespace) -> list[str]:
-    """The program with one controller, as quick as it can."""
+    """The program with one controller, and without a limit of requests."""
     return [
         *(sys.executable, "-m", "controller", f"--kubeconfig={options.kubeconfig}", "--kube-api-qps=0"),
         *("--metrics-bind-address=0", "--health-probe-bind-address=0"),

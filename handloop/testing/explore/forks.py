@@ -276,20 +276,21 @@ def _fork(started: Callable[[int], object]) -> int:
     is_main = threading.current_thread() is threading.main_thread()
     before = {each: signal.signal(each, lambda number, _: came.append(number)) for each in _SIGNALS * is_main}
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+    pid = -1
     try:
         with warnings.catch_warnings():
             # of other threads: a child uses none of their locks
             warnings.simplefilter("ignore", DeprecationWarning)
             pid = os.fork()
-        if not pid:
+        if pid:
+            started(pid)
+        else:
             signal.signal(signal.SIGINT, signal.SIG_IGN)
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
-            return 0
-        started(pid)
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-    for number, handler in before.items():
-        signal.signal(number, handler)
-    for one in came:
+        for number, handler in before.items() if pid else ():
+            signal.signal(number, handler)
+    for one in came if pid else ():
         signal.raise_signal(one)
     return pid

@@ -187,10 +187,25 @@ def test_an_interrupt_while_it_forks_is_not_lost(monkeypatch: pytest.MonkeyPatch
         os.kill(os.getpid(), signal.SIGINT)
         pids.append(fork())
         if not pids[0]:
-            time.sleep(0.5)  # as in the hooks of a fork: the parent's SIGTERM comes meanwhile
+            while signal.SIGTERM not in signal.sigpending():  # as in the hooks of a fork, which take a while
+                time.sleep(0.01)
         return pids[0]
 
     monkeypatch.setattr(os, "fork", interrupted_fork)
     with pytest.raises(KeyboardInterrupt):
-        called_in_fork(lambda: time.sleep(3600), seconds=3600, where=str)
+        called_in_fork(signal.pause, seconds=3600, where=str)
     assert not Path(f"/proc/{pids[0]}").exists()
+
+
+def test_a_fork_that_fails_leaves_ctrl_c_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A system may have no process left."""
+
+    def refuse() -> int:
+        raise BlockingIOError
+
+    monkeypatch.setattr(os, "fork", refuse)
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(BlockingIOError):
+        called_in_fork(int, seconds=1, where=str)
+    assert signal.getsignal(signal.SIGINT) is before
+    assert signal.SIGTERM not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
