@@ -15,14 +15,17 @@ RUN python -m pip --python /opt/handloop/bin/python install --no-compile --requi
  && rm -rf /opt/handloop/lib/python3*/site-packages/kubernetes/aio \
  && python -m pip --python /opt/handloop/bin/python uninstall --yes \
     aiohttp aiohttp-retry aiohappyeyeballs aiosignal frozenlist multidict propcache yarl
-COPY pyproject.toml README.md LICENSE ./
+COPY pyproject.toml setup.py README.md LICENSE ./
 COPY handloop handloop
 COPY apis apis
 COPY client client
 COPY workqueue workqueue
 COPY informers informers
 COPY controller controller
-# Without the sandbox. Built by the setuptools of a lock: an isolated build would fetch one without a hash. Compiled here,
+COPY manifests manifests
+# what `make image` knows of the content by git, which is not here
+ARG HANDLOOP_LOCAL_VERSION
+# Without the neighbours. Built by the setuptools of a lock: an isolated build would fetch one without a hash. Compiled here,
 # because the root is read-only where the program runs; the kubernetes package is left out, because only auth providers of a
 # kubeconfig load it. The link makes `python -m controller` work as in the checkout.
 RUN python -m pip install --require-hashes --requirement setuptools.lock \

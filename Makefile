@@ -7,6 +7,8 @@ DOCKER ?= docker
 IMG ?= handloop:latest
 DEPLOYED := build/deploy
 INSTALL := tools/install.sh $(BIN)/python
+NEIGHBOURS := sandbox explore learn
+LOCKS := requirements/program.lock $(NEIGHBOURS:=/requirements.lock)
 
 .DEFAULT_GOAL := help
 .PHONY: help venv install-dev run walkthrough sandbox test test-nightly explore show coverage compile-tests pictures recordings docs lint format bench manifests lock audit distributions size clean
@@ -15,7 +17,7 @@ INSTALL := tools/install.sh $(BIN)/python
 help: ## print this menu
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-venv: $(VENV)/.installed $(VENV)/.linked ## a virtual environment, .venv, with the dependencies of the program and the sandbox
+venv: $(VENV)/.installed $(VENV)/.linked ## a virtual environment, .venv, with the dependencies of the program and its neighbours
 
 install-dev: $(VENV)/.installed-dev $(VENV)/.linked ## the same, with the tools of the tests and checks
 
@@ -29,7 +31,7 @@ sandbox: venv ## run the sandbox's API server alone
 	@$(BIN)/python -m controller sandbox
 
 # more workers than cores, because most of the longer tests wait; PYTEST_ARGS=-n0 runs all in one process
-# TESTS= takes some of the tests alone: TESTS=tests all but the sandbox's, TESTS=sandbox/tests its own
+# TESTS= takes some of the tests alone: TESTS=tests all but those of the neighbours, TESTS=sandbox/tests those of one
 WORKERS ?= 5
 PLANS ?= 6000
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --durations=20
@@ -46,7 +48,7 @@ test-nightly: install-dev ## the same at length: pairs of faults, new examples o
 	FAULT_SEEDS=100 IDLE_MYAPPS=50 $(PYTEST) -m '' --hypothesis-profile=new-examples $(PYTEST_ARGS)
 
 explore: install-dev ## play PLANS=6000 plans of faults of our controllers and examples, on all processors: 4 minutes on two
-	EXPLORED_PLANS=$(PLANS) $(PYTEST) -n0 -m nightly -rP -k pairs_triples tests/testing/explore/test_our_own.py $(PYTEST_ARGS)
+	EXPLORED_PLANS=$(PLANS) $(PYTEST) -n0 -m nightly -rP -k pairs_triples explore/tests/exploration/test_our_own.py $(PYTEST_ARGS)
 
 show: install-dev ## run what shows a guarantee or a fault of the docs: ROW=G07, ROW=A08
 	@$(BIN)/python -m tools.shown $(ROW)
@@ -55,11 +57,11 @@ coverage: install-dev ## measure which lines and branches the tests run, the pro
 	$(PYTEST) --cov --cov-report=term --cov-report=html:build/coverage/html $(PYTEST_ARGS)
 
 pictures: docs ## take the pictures of the live page anew, for README and docs; needs chromium
-	mkdir -p docs/live
-	WRITE_PICTURES=1 REQUIRE_CHROMIUM=1 $(BIN)/python -m pytest tests/walkthrough/live/test_pictures.py
+	mkdir -p learn/docs/live
+	WRITE_PICTURES=1 REQUIRE_CHROMIUM=1 $(BIN)/python -m pytest learn/tests/walkthrough/live/test_pictures.py
 	$(BIN)/python -m tools.situations
 
-recordings: install-dev ## record the runs of the live page anew: docs/live-page/runs
+recordings: install-dev ## record the runs of the live page anew: learn/docs/live-page/runs
 	$(BIN)/python -m tools.recorded_runs
 
 docs: install-dev ## build the site of the docs, build/docs/index.html; every warning is an error
@@ -71,19 +73,19 @@ lint: install-dev ## check with ruff and mypy
 	$(BIN)/mypy
 
 format: install-dev ## format with ruff
-	$(BIN)/ruff check --fix .
+	$(BIN)/ruff check --fix --exit-zero .
 	$(BIN)/ruff format .
 
 bench: $(VENV)/.installed-bench $(VENV)/.linked ## measure beside the peers, 12 minutes, ROUNDS=1 fewer; writes docs/performance.md
 	$(BIN)/python benchmarks/all.py $(if $(ROUNDS),--rounds $(ROUNDS)) $(BENCH_ARGS)
 
 manifests: venv ## write the generated manifests from the types and the declared access
-	$(BIN)/python -m controller manifests crd --controllers=foo > manifests/crd/samplecontroller.k8s.io_foos.yaml
-	$(BIN)/python -m controller manifests crd --controllers=myapp > manifests/crd/example.com_myapps.yaml
+	$(BIN)/python -m controller manifests crd > manifests/crd/crds.yaml
+	$(BIN)/python -m controller manifests user-roles > manifests/rbac/user_roles.yaml
 	$(BIN)/python -m controller manifests rbac $(RBAC_FLAGS) > manifests/rbac/role.yaml
 	$(BIN)/python -m controller manifests rbac $(RBAC_FLAGS:--leader-elect=--shards=16) > manifests/shards/role.yaml
 # the flags of the Deployment
-RBAC_FLAGS := --leader-elect --leader-elect-resource-namespace=handloop-system
+RBAC_FLAGS := --leader-elect --metrics-auth --leader-elect-resource-namespace=handloop-system
 
 bundle: venv ## write manifests/bundle, for the Operator Lifecycle Manager; REPLACES= names the version before
 	$(BIN)/python -m controller bundle --image $(IMG) $(if $(REPLACES),--replaces $(REPLACES))
@@ -104,7 +106,8 @@ undeploy: ## delete all that deploy applied, with the CRDs and their objects
 	$(KUBECTL) delete --ignore-not-found -k manifests/default
 
 image: ## build the container image IMG
-	$(DOCKER) build --tag $(IMG) .
+	$(DOCKER) build --tag $(IMG) --build-arg HANDLOOP_LOCAL_VERSION="$$($(PYTHON) -c \
+		'import handloop.controller.cli.version as v; print(v.exact_version().removeprefix(v.version()))')" .
 
 build-installer: $(DEPLOYED)/kustomization.yaml ## write manifests/install.yaml: all that deploy applies, in one file
 	$(KUBECTL) kustomize $(DEPLOYED) > manifests/install.yaml
@@ -145,40 +148,44 @@ LOCK ?= --upgrade
 audit: ## look for known vulnerabilities in the locked packages
 	$(PYTHON) -m venv $(VENV)-audit && $(VENV)-audit/bin/python -m pip install --quiet pip-audit
 	$(VENV)-audit/bin/pip-audit --disable-pip --require-hashes $(AUDIT_ARGS) \
-		--requirement requirements/learn.lock
+		--requirement learn/requirements.lock
 
+ifneq ($(VERSION),)
+distributions: export HANDLOOP_LOCAL_VERSION := # of a release: the plain version
+endif
 distributions: install-dev ## build/distributions: sdist and wheel of each project; VERSION= refuses any other version
-	@for project in pyproject.toml sandbox/pyproject.toml; do \
-		test -z "$(VERSION)" || grep -qx 'version = "$(VERSION)"' $$project || \
-			{ echo "the version in $$project is not $(VERSION)" >&2; exit 1; }; done
+	@for folder in . $(NEIGHBOURS); do \
+		test -z "$(VERSION)" || grep -qx 'version = "$(VERSION)"' $$folder/pyproject.toml || \
+			{ echo "the version in $$folder is not $(VERSION)" >&2; exit 1; }; done
 	rm -rf build/distributions
-	for folder in . sandbox; do (cd $$folder && $(CURDIR)/$(BIN)/python -c \
+	for folder in . $(NEIGHBOURS); do (cd $$folder && $(CURDIR)/$(BIN)/python -c \
 		'from setuptools.build_meta import build_sdist; build_sdist("$(CURDIR)/build/distributions")') || exit; done
 	$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir build/distributions \
 		build/distributions/*.tar.gz
-	rm -rf *.egg-info sandbox/*.egg-info # else pytest would find the plugin of this checkout twice
+	rm -rf *.egg-info $(NEIGHBOURS:=/*.egg-info) # else pytest would find the plugin of this checkout twice
 
 size: ## print the lines of each package
-	@for folder in handloop apis client workqueue informers controller tests sandbox/handloop_sandbox sandbox/tests; do \
+	@for folder in handloop apis client workqueue informers controller tests \
+		$(foreach name,$(NEIGHBOURS),$(name)/handloop_$(name) $(name)/tests); do \
 		printf '%-24s %6d\n' $$folder $$(find $$folder -name '*.py' -exec cat {} + | wc -l); done
 
 clean: ## remove the virtual environment and the files of the tools
-	rm -rf $(VENV) $(VENV)-lock $(VENV)-audit .sandbox .pytest_cache .mypy_cache .ruff_cache .hypothesis build sandbox/build *.egg-info sandbox/*.egg-info
+	rm -rf $(VENV) $(VENV)-lock $(VENV)-audit .sandbox .pytest_cache .mypy_cache .ruff_cache .hypothesis build $(NEIGHBOURS:=/build) *.egg-info $(NEIGHBOURS:=/*.egg-info)
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
-# the sandbox's project beside this one: `python -m handloop_sandbox`, and imports of tests and tools
-$(VENV)/.linked: | $(VENV)/bin/python
-	@echo "$(CURDIR)/sandbox" > $$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/sandbox.pth
+# the projects beside this one: `python -m handloop_sandbox`, and imports of tests and tools
+$(VENV)/.linked: Makefile | $(VENV)/bin/python
+	@printf '%s\n' $(NEIGHBOURS:%=$(CURDIR)/%) > $$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/neighbours.pth
 	@touch $@
 
-$(VENV)/.installed: requirements/program.lock sandbox/requirements.lock requirements/learn.lock | $(VENV)/bin/python
+$(VENV)/.installed: $(LOCKS) | $(VENV)/bin/python
 	@echo "installing the dependencies into $(VENV) ..."
-	@$(INSTALL) requirements/learn.lock
+	@$(INSTALL) learn/requirements.lock
 	@touch $@
 
-$(VENV)/.installed-dev: requirements/dev.lock requirements/program.lock sandbox/requirements.lock requirements/learn.lock | $(VENV)/bin/python
+$(VENV)/.installed-dev: requirements/dev.lock $(LOCKS) | $(VENV)/bin/python
 	@echo "installing the dependencies and the tools into $(VENV) ..."
 	@$(INSTALL) requirements/dev.lock
 	@touch $@ $(VENV)/.installed

@@ -31,21 +31,27 @@ _REASON_PATTERN: Final = r"^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?\Z"
 
 
 class Condition(APIStruct, omit_defaults=False):
-    """
-    One aspect of an object's state, as observed.
-
-    last_transition_time is RFC 3339, "" only until `set_condition` fills it; reason is CamelCase and for
-    programs, message is for people.
-    """
+    """One aspect of an object's state, as observed."""
 
     crd_required: ClassVar[tuple[str, ...]] = ("lastTransitionTime", "message")
 
     type: Annotated[str, Meta(max_length=316, pattern=_TYPE_PATTERN)]
+    """Such as `Ready`; of each type there is one at most."""
+
     status: ConditionStatus
+    """`True`, `False` or `Unknown`."""
+
     observed_generation: Annotated[int, Meta(ge=0)] = 0
+    """The generation of the object that it is about."""
+
     last_transition_time: Annotated[str, Meta(extra_json_schema={"format": "date-time"})] = ""
+    """RFC 3339; "" only until `set_condition` fills it."""
+
     reason: Annotated[str, Meta(min_length=1, max_length=1024, pattern=_REASON_PATTERN)]
+    """CamelCase, for programs."""
+
     message: Annotated[str, Meta(max_length=32768)] = ""
+    """For people."""
 
 
 Conditions = tuple[Condition, ...]

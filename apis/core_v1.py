@@ -136,3 +136,7 @@ class Event(Kind, group="", version="v1", short_names=("ev",)):
     count: int = 0
     reporting_component: str = ""
     reporting_instance: str = ""
+
+
+class Namespace(Kind, group="", version="v1", scope="Cluster"):
+    """A namespace, of which the name is known."""

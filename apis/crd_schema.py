@@ -19,6 +19,7 @@ from typing import Any, Final, get_origin
 import msgspec
 from msgspec import inspect
 
+from handloop.apis.decoders import decoder_of
 from handloop.apis.go_pattern import go_pattern
 from handloop.apis.json_value import JSON
 from handloop.apis.meta import FrozenMap, Kind, MapOf, ObjectMeta, decode_hook, encode_hook
@@ -84,7 +85,7 @@ def object_schema(kind: type[Kind]) -> dict[str, Any]:
 
 
 def _struct_type(kind: type[Kind]) -> inspect.StructType:
-    msgspec.json.Decoder(kind, dec_hook=decode_hook)  # refuses a type such as Literal[1.5]
+    decoder_of(kind, decode_hook)  # refuses a type such as Literal[1.5]
     info = inspect.type_info(kind)
     assert isinstance(info, inspect.StructType)
     return info
@@ -167,7 +168,7 @@ def _says_something(default: Any) -> bool:
 def _told(default: Any, annotation: Any, place: _Place) -> Any:
     text = msgspec.json.encode(default, enc_hook=encode_hook)
     try:
-        msgspec.json.decode(text, type=annotation, dec_hook=decode_hook)
+        decoder_of(annotation, decode_hook).decode(text)
     except msgspec.ValidationError as error:
         why = f"the default {default!r} does not fit the field's type: {error}"
         raise place.refusal(why) from None

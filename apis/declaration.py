@@ -7,6 +7,7 @@ How a type is declared: class keywords give a kind's names once, and the rest fo
 Two metaclasses of msgspec's own do it while the class is made, so a contradiction is an error at import. They
 cost nothing when objects are decoded. Constructors check the types of their arguments under pytest and with
 `python -X dev`, and nowhere else.
+Decision: ARCHITECTURE, A kind is declared once, in class keywords.
 """
 
 from __future__ import annotations
@@ -18,11 +19,16 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from functools import cache
 from itertools import repeat
+from types import MappingProxyType
 from typing import Any, Final, Literal
 
 import msgspec
 
+from handloop.apis.decoders import converted
 from handloop.apis.resource import Resource
+
+if sys.version_info >= (3, 14):
+    import annotationlib
 
 Scope = Literal["Namespaced", "Cluster"]
 
@@ -33,7 +39,8 @@ _ACRONYMS: Final = {
 }
 _DNS_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _GROUP: Final = re.compile(rf"({_DNS_LABEL.pattern}(\.{_DNS_LABEL.pattern})*)?")
-_KIND: Final = re.compile(r"[A-Z][A-Za-z0-9]*")
+# in lower case a DNS label, as the server checks it: postgresql of acid.zalan.do is a kind
+_KIND: Final = re.compile(r"[A-Za-z]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?")
 
 CHECKS_TYPES: Final = sys.flags.dev_mode or "PYTEST_VERSION" in os.environ
 
@@ -195,15 +202,19 @@ def no_field(fields: Mapping[str, msgspec.structs.FieldInfo], name: str) -> str:
     return f"has no field {name}{hint}"
 
 
-def shown(obj: msgspec.Struct) -> str:
-    """A struct for people: the fields that were set, and the wire name where camelCase would mislead."""
+def shown(obj: msgspec.Struct, masked: Mapping[str, Any] = MappingProxyType({})) -> str:
+    """
+    A struct for people: the fields that were set, and the wire name where camelCase would mislead.
+
+    Args: masked has what is shown of a field, by its name, in place of its value.
+    """
     parts = []
     for field in fields_of(type(obj)).values():
         value = getattr(obj, field.name)
         if value is not field.default:
             plain = _camel(field.name)
             wire = "" if field.encode_name == plain else f" ({field.encode_name})"
-            parts.append(f"{field.name}{wire}={value!r}")
+            parts.append(f"{field.name}{wire}={masked.get(field.name, value)!r}")
     return f"{type(obj).__name__}({', '.join(parts)})"
 
 
@@ -219,9 +230,23 @@ def _refuse_change(obj: msgspec.Struct, name: str, _value: object = None) -> Non
     )
 
 
+def _annotations(namespace: Mapping[str, Any]) -> dict[str, Any]:
+    """
+    The annotations in the body of a class.
+
+    From Python 3.14 on a body has a function that makes them, without `from __future__ import annotations`.
+    """
+    if sys.version_info >= (3, 14) and "__annotations__" not in namespace:
+        annotate = annotationlib.get_annotate_from_class_namespace(namespace)
+        if annotate is not None:
+            # a name that does not exist yet stays a reference, which msgspec resolves later
+            return annotationlib.call_annotate_function(annotate, annotationlib.Format.FORWARDREF)
+    return dict(namespace.get("__annotations__", {}))
+
+
 def _send_defaults_with_content(namespace: dict[str, Any]) -> None:
     """A default made by a factory is never left out."""
-    for name, annotation in namespace.get("__annotations__", {}).items():
+    for name, annotation in _annotations(namespace).items():
         if "ClassVar" in str(annotation):
             continue
         given = namespace.get(name, msgspec.NODEFAULT)
@@ -242,8 +267,7 @@ def _has_content(default: Any) -> bool:
 
 
 def _declare_api_version(namespace: dict[str, Any], api_version: str) -> None:
-    annotations = {"api_version": Literal[api_version]} | namespace.get("__annotations__", {})
-    namespace["__annotations__"] = annotations
+    namespace["__annotations__"] = {"api_version": Literal[api_version], **_annotations(namespace)}
     namespace["api_version"] = api_version
 
 
@@ -257,15 +281,20 @@ def _check_inherits(name: str, bases: tuple[type, ...], *, abstract: bool) -> No
 def _check_names(
     name: str, resource: Resource, scope: str, namespace: Mapping[str, Any], keywords: Mapping[str, Any]
 ) -> None:
-    in_body = {*namespace, *namespace.get("__annotations__", ())}
-    said = [key for key in ("resource", "api_version", "kind") if key in in_body]
+    in_body = {*namespace, *_annotations(namespace)}
+    said: list[str] = [key for key in ("resource", "api_version", "kind") if key in in_body]
     said += [key for key in ("tag", "tag_field") if key in keywords]
     if said:
         raise TypeError(f"{name}: {' and '.join(said)} would say the kind twice: the class keywords do")
     for what, value, pattern, example in (
         ("group", resource.group, _GROUP, 'a DNS name such as "example.org", or "" for the core group'),
         ("version", resource.version, _DNS_LABEL, 'a DNS label such as "v1"'),
-        ("kind", resource.kind, _KIND, 'a name in CamelCase such as "Greeting"'),
+        (
+            "kind",
+            resource.kind,
+            _KIND,
+            'a name such as "Greeting", of letters, digits, hyphens, 63 at most',
+        ),
         ("plural", resource.plural, _DNS_LABEL, 'in lower case such as "greetings"'),
         ("singular", resource.singular, _DNS_LABEL, 'in lower case such as "greeting"'),
     ):
@@ -279,9 +308,14 @@ def _check(type_name: str, field: msgspec.structs.FieldInfo, value: Any) -> None
     try:
         same = checked(f"{type_name}.{field.name}", field.type, value)
     except TypeError as error:
-        raise TypeError(f"{error}: {value!r}") from None
+        raise TypeError(f"{error}{_in_words(value)}") from None
     if type(same) is not type(value):
-        raise TypeError(f"{type_name}.{field.name}: expected a {type(same).__name__}: {value!r}")
+        raise TypeError(f"{type_name}.{field.name}: expected a {type(same).__name__}{_in_words(value)}")
+
+
+def _in_words(value: Any) -> str:
+    """A value for an error: not the values of a map, such as a Secret's data."""
+    return "" if isinstance(value, dict) else f": {value!r}"
 
 
 def checked(path: str, kind: Any, value: Any) -> Any:
@@ -291,7 +325,7 @@ def checked(path: str, kind: Any, value: Any) -> Any:
     Raises: TypeError with the path for a value that does not fit, and for a dict where a struct belongs.
     """
     try:
-        same = msgspec.convert(value, kind, dec_hook=_as_it_is)
+        same = converted(value, kind, _as_it_is)
     except msgspec.ValidationError as error:
         # msgspec calls every struct `object`
         is_other = isinstance(kind, StructType) and not isinstance(value, kind)
@@ -323,9 +357,13 @@ def _as_it_is(kind: Any, value: Any) -> Any:
 
     Raises: TypeError when value is not of that type.
     """
-    if not isinstance(value, kind):
-        raise TypeError(f"expected a {kind.__name__}")
     of = getattr(kind, "values_type", None)
+    if not isinstance(value, kind):
+        for key, entry in value.items() if isinstance(value, dict) and of is str else ():
+            if not isinstance(entry, str):
+                what = f"[{key!r}] is of type {type(entry).__name__}"
+                raise TypeError(f"expected a map of texts, and {what}: write it as a text")
+        raise TypeError(f"expected a {kind.__name__}")
     if of is None:
         return value
-    return type(value)(msgspec.convert({**value}, dict[str, of], dec_hook=_as_it_is))  # type: ignore[valid-type]
+    return type(value)(converted({**value}, dict[str, of], _as_it_is))  # type: ignore[valid-type]

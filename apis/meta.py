@@ -6,11 +6,13 @@ the way down: structs reject assignment, lists are tuples, maps are `FrozenMap` 
 Times are RFC 3339 in UTC, in seconds (`metav1.Time`) or microseconds (`metav1.MicroTime`); instants are
 seconds since the Unix epoch, as `Clock.time()` gives them.
 Follows: apimachinery pkg/apis/meta/v1 (types.go, controller_ref.go, time.go, micro_time.go).
+Decision: ARCHITECTURE, Typed views instead of dicts or generated models.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from math import floor
@@ -18,7 +20,8 @@ from typing import Annotated, Any, ClassVar, Final, NoReturn, Protocol, Self, Ty
 
 import msgspec
 
-from handloop.apis.declaration import KindType, StructType, shown, wire_name
+from handloop.apis.declaration import KindType, StructType, fields_of, shown, wire_name
+from handloop.apis.decoders import decoder_of
 from handloop.apis.json_value import JSON
 from handloop.apis.resource import Resource
 
@@ -107,17 +110,58 @@ class ObjectMeta(APIStruct, omit_defaults=True):
     """The metadata we read or write. Times are RFC 3339 strings as the server spells them."""
 
     name: str = ""
+    """Unique among the objects of a kind in a namespace."""
+
     generate_name: str = ""
+    """The beginning of a name that the server makes."""
+
     namespace: str = ""
+    """"" = of a cluster-scoped kind."""
+
     uid: str = ""
+    """Of this object, and of no later one of its name."""
+
     resource_version: str = ""
+    """Of this state."""
+
     generation: int = 0
+    """Counts the changes of the spec."""
+
     creation_timestamp: str | None = None
+    """Set by the server."""
+
     deletion_timestamp: str | None = None
+    """The object is being deleted, and waits for its finalizers."""
+
     labels: FrozenMap = EMPTY_MAP
+    """What selectors match."""
+
     annotations: FrozenMap = EMPTY_MAP
+    """What no selector matches."""
+
     owner_references: tuple[OwnerReference, ...] = ()
+    """The object is deleted with the last of them."""
+
     finalizers: tuple[str, ...] = ()
+    """Each has to be removed before the object goes."""
+
+    def __repr__(self) -> str:
+        return shown(self, _without_copy(self))
+
+    def __rich_repr__(self) -> list[tuple[str, Any]]:
+        """The same for tracebacks that show locals."""
+        return _rich(self, _without_copy(self))
+
+
+def _without_copy(metadata: ObjectMeta) -> dict[str, Any]:
+    """What is shown of annotations with kubectl's copy of the object: in that of a Secret are its values."""
+    if LAST_APPLIED not in metadata.annotations:
+        return {}
+    return {"annotations": FrozenMap({**metadata.annotations, LAST_APPLIED: "***"})}
+
+
+def _rich(obj: msgspec.Struct, masked: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    return [(name, masked.get(name, getattr(obj, name))) for name in fields_of(type(obj))]
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(msgspec.field,))
@@ -161,7 +205,29 @@ class Kind(
         return cls(metadata=metadata, **{field: frozen(value) for field, value in fields.items()})
 
     def __repr__(self) -> str:
-        return shown(self)
+        return shown(self, _masked(self))
+
+    def __rich_repr__(self) -> list[tuple[str, Any]]:
+        """The same for tracebacks that show locals."""
+        return _rich(self, _masked(self))
+
+
+def _masked(obj: Kind) -> dict[str, Any]:
+    """What is shown of the fields of a Secret that hold values."""
+    if obj.resource.group_resource != "secrets":
+        return {}
+    fields = fields_of(type(obj)).values()
+    masked: dict[str, Any] = {}
+    for field in fields:
+        value = getattr(obj, field.name)
+        if field.encode_name in ("data", "stringData"):
+            masked[field.name] = dict.fromkeys(value, "***") if isinstance(value, dict) else "***"
+    return masked
+
+
+def encodable(text: str) -> str:
+    """A text that JSON takes: half of a character, as of a subprocess' bytes, becomes an escape."""
+    return text.encode(errors="backslashreplace").decode()
 
 
 def frozen(value: Any) -> Any:
@@ -291,7 +357,7 @@ def _entries_of(kind: type[MapOf[Any]]) -> msgspec.json.Decoder[dict[str, Any]]:
     """Encoding a map and decoding it by its type takes a third of the time of msgspec.convert."""
     bounds = msgspec.Meta(min_length=kind.min_length, max_length=kind.max_length)
     values: Any = kind.values_type
-    return msgspec.json.Decoder(Annotated[dict[str, values], bounds], dec_hook=decode_hook)
+    return decoder_of(Annotated[dict[str, values], bounds], decode_hook)
 
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)

@@ -2,12 +2,43 @@
 
 from __future__ import annotations
 
-from functools import lru_cache, partial
-from typing import NamedTuple
+import re
+from functools import lru_cache
+from typing import Final, NamedTuple
 from urllib.parse import quote
 
+_SHOWN: Final = 100
+
+
+def path_segment_errors(text: str) -> str:
+    """
+    Why a text is no name of an object, a namespace or a subresource in a path; "" for one that may be.
+
+    A gateway resolves `..`, and a server decodes `a%2Fb`: both would address another object.
+    Follows: apimachinery pkg/api/validation/path/name.go.
+    """
+    if text in (".", ".."):
+        return f"may not be '{text}'"
+    return next((f"may not contain '{mark}'" for mark in "/%" if mark in text), "")
+
+
 # the names of objects come again and again: three requests and more for each
-_quoted = lru_cache(maxsize=4096)(partial(quote, safe=""))
+@lru_cache(maxsize=4096)
+def _segment(text: str) -> str:
+    """Raises: ValueError."""
+    if why := path_segment_errors(text):
+        raise ValueError(f"invalid name {text[:_SHOWN]!r}: it {why}")
+    return quote(text, safe="", errors="surrogatepass")
+
+
+# the subresources of a Namespace are not in it
+_IN_A_NAMESPACE: Final = re.compile(r"/(?:api|apis/[^/]+)/[^/]+/namespaces/([^/]+)/(?!(?:status|finalize)$).")
+
+
+def namespace_in(path: str) -> str:
+    """The namespace in which an object of a URL path is; "" for all namespaces, and for what is in none."""
+    found = _IN_A_NAMESPACE.match(path)
+    return found[1] if found else ""
 
 
 class GroupVersionKind(NamedTuple):
@@ -30,12 +61,25 @@ class Resource(NamedTuple):
     """A kind together with the place of its objects: `/apis/GROUP/VERSION/namespaces/NS/PLURAL/NAME`."""
 
     group: str
+    """"" = the core."""
+
     version: str
+    """Such as `v1`."""
+
     plural: str
+    """As in URLs."""
+
     kind: str
+    """As in manifests."""
+
     namespaced: bool = True
+    """Whether its objects are in namespaces."""
+
     singular: str = ""
+    """As people may type it."""
+
     short_names: tuple[str, ...] = ()
+    """Likewise."""
 
     @property
     def api_version(self) -> str:
@@ -57,13 +101,14 @@ class Resource(NamedTuple):
         The URL path of the collection, an object or a subresource.
 
         Args: namespace "" means all namespaces, or a cluster-scoped kind.
+        Raises: ValueError for a text that would lead to another path.
         """
         root = f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
         parts = [root]
         if self.namespaced and namespace:
-            parts += ["namespaces", _quoted(namespace)]
+            parts += ["namespaces", _segment(namespace)]
         parts.append(self.plural)
-        parts += [_quoted(part) for part in (name, subresource) if part]
+        parts += [_segment(part) for part in (name, subresource) if part]
         return "/".join(parts)
 
     def __str__(self) -> str:

@@ -37,7 +37,7 @@ class ShardRange(NamedTuple):
 def fnv1a_64(text: str) -> int:
     """The FNV-1a hash of the text's UTF-8 bytes, 64 bits wide. A UID costs 3 us: keep what recurs."""
     value = _OFFSET
-    for byte in text.encode():
+    for byte in text.encode(errors="surrogatepass"):
         value = (value ^ byte) * _PRIME & _LAST
     return value
 

@@ -7,12 +7,14 @@ Objects of a kind without a typed view: their JSON, decoded on demand.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Self
 
 import msgspec
 
 from handloop.apis.declaration import KindType, Scope
-from handloop.apis.meta import Kind, ObjectMeta, decode_hook
+from handloop.apis.decoders import decoder_of
+from handloop.apis.meta import Kind, ObjectMeta, decode_hook, encode_hook
 from handloop.apis.once import made_once
 from handloop.apis.resource import Resource
 
@@ -25,7 +27,8 @@ class _Envelope(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     metadata: ObjectMeta = ObjectMeta()
 
 
-_envelope = msgspec.json.Decoder(_Envelope, dec_hook=decode_hook)
+_envelope = decoder_of(_Envelope, decode_hook)
+_encode = msgspec.json.Encoder(enc_hook=encode_hook).encode
 
 
 class Unstructured(Kind, abstract=True):
@@ -33,7 +36,8 @@ class Unstructured(Kind, abstract=True):
     The raw bytes of one object with its metadata decoded.
 
     raw is the object as the server sent it, in bytes of its own (never a slice that keeps a whole list page
-    alive). An object with other metadata, as msgspec.structs.replace makes it, keeps the raw bytes.
+    alive). An object with other metadata, as evolve and with_controller make it, keeps the raw bytes: content
+    and to_json put the two together.
     """
 
     raw: bytes = b""
@@ -75,11 +79,77 @@ class Unstructured(Kind, abstract=True):
 
     def content(self) -> dict[str, Any]:
         """A fresh dict of the whole object, the caller's to change; decoded anew at each call."""
-        content: dict[str, Any] = msgspec.json.decode(self.raw)
+        names = self.resource
+        content: dict[str, Any] = (
+            msgspec.json.decode(self.raw)
+            if self.raw
+            else {"apiVersion": names.api_version, "kind": names.kind, "metadata": {}}
+        )
+        before = _envelope.decode(self.raw).metadata if self.raw else ObjectMeta()
+        if before != self.metadata:
+            content["metadata"] = _changed(content.get("metadata") or {}, before, self.metadata)
         return content
+
+    def to_json(self) -> bytes:
+        """The whole object, as it is to be sent; raw itself if its metadata is as it was."""
+        if self.raw and _envelope.decode(self.raw).metadata == self.metadata:
+            return self.raw
+        return msgspec.json.encode(self.content())
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.metadata.namespace}/{self.metadata.name}>"
+
+    def __rich_repr__(self) -> list[tuple[str, Any]]:
+        """Without its JSON, which may be a Secret's."""
+        return [("namespace", self.metadata.namespace), ("name", self.metadata.name)]
+
+
+def json_of(obj: Kind) -> bytes:
+    """An object as it is to be sent. Raises: as to_json."""
+    if isinstance(obj, Unstructured):
+        return obj.to_json()
+    metadata = obj.metadata
+    return to_json(f"{obj.resource.kind} {metadata.namespace}/{metadata.name}", obj)
+
+
+def to_json(what: str, value: Any) -> bytes:
+    """
+    A value as JSON.
+
+    Raises: ValueError naming what, and the field, for a text with half of a character: JSON has none.
+    """
+    try:
+        return _encode(value)
+    except UnicodeEncodeError:
+        where = next(_broken("", msgspec.to_builtins(value, enc_hook=encode_hook)), "")
+        fix = "text.encode(errors='replace').decode() replaces it"
+        raise ValueError(f"{what}: {where} has half of a character, a lone surrogate: {fix}") from None
+
+
+def _broken(path: str, value: Any) -> Iterator[str]:
+    """The places of texts that are not Unicode."""
+    if isinstance(value, dict):
+        for key, each in value.items():
+            yield from _broken(f"{path}.{key}".lstrip("."), each)
+    elif isinstance(value, list | tuple):
+        for index, each in enumerate(value):
+            yield from _broken(f"{path}[{index}]", each)
+    elif isinstance(value, str):
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            yield path
+
+
+def _changed(sent: dict[str, Any], before: ObjectMeta, after: ObjectMeta) -> dict[str, Any]:
+    """Metadata as JSON with the fields that differ; those that ObjectMeta does not know stay."""
+    said = msgspec.json.decode(_encode(after))
+    for field in msgspec.structs.fields(ObjectMeta):
+        if getattr(before, field.name) != getattr(after, field.name):
+            sent.pop(field.encode_name, None)
+            if field.encode_name in said:
+                sent[field.encode_name] = said[field.encode_name]
+    return sent
 
 
 @made_once

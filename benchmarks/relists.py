@@ -34,7 +34,7 @@ from handloop.client.options import ListOptions
 from handloop.client.resource_client import Client
 from handloop.client.transport import HTTPTransport
 from handloop.controller.bundled import ABRIDGED
-from handloop.controller.runtime.collector import relax_collector
+from handloop.controller.runtime.life.collector import relax_collector
 from handloop.informers.handlers import ResourceEventHandlerFuncs
 from handloop.informers.indexer import NAMESPACE_INDEX, namespace_index_func
 from handloop.informers.listwatch import ListWatch, Watch

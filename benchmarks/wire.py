@@ -35,7 +35,7 @@ from handloop.client.config import ClientConfig, load_config
 from handloop.client.http.sockets import DeadlineSSLSocket
 from handloop.client.resource_client import Client, PatchType, codec_of
 from handloop.client.transport import HTTPTransport
-from handloop.controller.runtime.collector import relax_collector
+from handloop.controller.runtime.life.collector import relax_collector
 from handloop.informers.listwatch import ListWatch
 from handloop.informers.shared_informer import SharedIndexInformer
 from handloop.kinds.core_v1 import ConfigMap

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
+from handloop.apis.decoders import decoder_of
 from handloop.apis.resource import Resource
 from handloop.client.decoding.json_text import read
 from handloop.client.errors import Forbidden, NoKindMatch
@@ -141,4 +142,4 @@ def _post(rest: RESTClient, path: str, kind: str, spec: dict[str, Any], answer: 
     headers = {"Content-Type": "application/json"}
     body = msgspec.json.encode(review)
     response = rest.send(Call("create", "POST", path, headers=headers, body=body, resource=resource))
-    return read(msgspec.json.Decoder(answer).decode, response.body, "not a review")
+    return read(decoder_of(answer).decode, response.body, "not a review")

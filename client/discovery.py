@@ -9,6 +9,7 @@ from urllib.parse import quote
 import msgspec
 
 from handloop.apis.declaration import Scope
+from handloop.apis.decoders import decoder_of
 from handloop.apis.resource import Resource
 from handloop.apis.unstructured import Unstructured
 from handloop.client.decoding.json_text import read
@@ -147,17 +148,23 @@ class Discovery:
 
     def withholds(self, resource: Resource) -> bool:
         """Whether the CRD has the version with served: false; False for those who may not read CRDs."""
+        versions = self._definition(resource).get("spec", {}).get("versions", ())
+        return any(one["name"] == resource.version and not one["served"] for one in versions)
+
+    def stored_versions(self, resource: Resource) -> tuple[str, ...]:
+        """The versions in which the CRD's objects may be stored; () for those who may not read CRDs."""
+        return tuple(self._definition(resource).get("status", {}).get("storedVersions") or ())
+
+    def _definition(self, resource: Resource) -> dict[str, Any]:
         path = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{quote(resource.group_resource)}"
         try:
-            found = self._get_or_none(path, dict[str, Any]) or {"spec": {"versions": []}}
+            return self._get_or_none(path, dict[str, Any]) or {}
         except Forbidden:
-            return False
-        versions = found["spec"]["versions"]
-        return any(one["name"] == resource.version and not one["served"] for one in versions)
+            return {}
 
     def _get(self, path: str, kind: type[A]) -> A:
         body = self._rest.send(Call("get", "GET", path)).body
-        return read(msgspec.json.Decoder(kind).decode, body, f"not what {path} should answer")
+        return read(decoder_of(kind).decode, body, f"not what {path} should answer")
 
     def _get_or_none(self, path: str, kind: type[A]) -> A | None:
         try:

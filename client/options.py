@@ -11,28 +11,46 @@ from handloop.client.decoding.sieve import Sieve
 
 
 class ListOptions(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """
-    Parameters of a list or watch; a field at its default is not sent.
-
-    resource_version None and "" both mean: not sent, so the server answers with its newest state.
-    limit 0 means no limit; timeout_seconds is how long the server keeps a watch open. A server without the
-    feature ShardedListAndWatch ignores shard_selector, and a list with it has a remainingItemCount that
-    counts the objects of all shards. Two are not sent: sieve drops foreign objects as they are decoded, and
-    abridged decodes most objects in part.
-    """
+    """Parameters of a list or watch; a field at its default is not sent."""
 
     label_selector: str = ""
+    """Such as `app=web,tier!=cache`."""
+
     field_selector: str = ""
+    """Such as `metadata.name=a`."""
+
     resource_version: str | None = None
+    """None and "" both mean: not sent, so the server answers with its newest state."""
+
     resource_version_match: str = ""
+    """`NotOlderThan` or `Exact`."""
+
     limit: int = 0
+    """Objects per page; 0 means no limit."""
+
     continue_token: str = ""
+    """Of the page before."""
+
     allow_watch_bookmarks: bool = False
+    """Whether the server may send events that only tell how far it is."""
+
     send_initial_events: bool = False
+    """Whether a watch begins with the objects that are there."""
+
     timeout_seconds: int | None = None
+    """How long the server keeps a watch open."""
+
     shard_selector: str = ""
+    """
+    A server without the feature ShardedListAndWatch ignores it; a list with it has a remainingItemCount
+    that counts the objects of all shards.
+    """
+
     sieve: Sieve | None = None
+    """Not sent: drops foreign objects as they are decoded."""
+
     abridged: Abridged[Any] | None = None
+    """Not sent: decodes most objects in part."""
 
     def query(self, *, watch: bool = False) -> dict[str, str]:
         """The query parameters, in the order the server documents them."""

@@ -11,15 +11,16 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from functools import cache
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar, overload
 from urllib.parse import quote
 
 import msgspec
 
-from handloop.apis.meta import Kind, Object, decode_hook, decode_hook_of_views, encode_hook
+from handloop.apis.decoders import decoder_of
+from handloop.apis.meta import Kind, Object, decode_hook, decode_hook_of_views
 from handloop.apis.partial_metadata import META_GROUP, META_KIND, META_VERSION, PartialObjectMetadata
 from handloop.apis.resource import Resource
-from handloop.apis.unstructured import Unstructured
+from handloop.apis.unstructured import Unstructured, json_of, to_json
 from handloop.apis.without import Abridged
 from handloop.client.decoding.abridged import AbridgedDecoder
 from handloop.client.decoding.json_text import null_as_absent, pruning, read, require_utf8
@@ -27,6 +28,7 @@ from handloop.client.decoding.pages import ListPage, Page, PageDecoder
 from handloop.client.decoding.sieve import Sieve
 from handloop.client.decoding.watch_stream import EventDecoder, WatchStream, WireEvent
 from handloop.client.discovery import Discovery, Version
+from handloop.client.errors import InvalidName
 from handloop.client.options import ListOptions
 from handloop.client.rest_client import Call, RESTClient
 
@@ -35,6 +37,19 @@ _NOT_YAML: Final = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 
 T = TypeVar("T", bound=Object)
 K = TypeVar("K", bound=Kind)
+
+_OwnKind: TypeAlias = Literal["", "status"]
+"""The subresources whose answer is the object itself."""
+
+
+class _Type(msgspec.Struct, frozen=True, rename="camel"):
+    """What a server's answer says that it is."""
+
+    api_version: str = ""
+    kind: str = ""
+
+
+_TYPE: Final = decoder_of(_Type)
 
 
 class PatchType(StrEnum):
@@ -115,9 +130,19 @@ class ResourceClient(Generic[T]):
         body = self._codec.encode(obj)
         return self._object(self._call("create", "POST", namespace, query=query, body=body))
 
-    def get(self, name: str, *, namespace: str = "", subresource: str = "") -> T:
-        """The object as the server has it; a NotFound when there is none."""
-        return self._object(self._call("get", "GET", namespace, _named(name), subresource))
+    @overload
+    def get(self, name: str, *, namespace: str = "", subresource: _OwnKind = "") -> T: ...
+
+    @overload
+    def get(self, name: str, *, namespace: str = "", subresource: str) -> T | Unstructured: ...
+
+    def get(self, name: str, *, namespace: str = "", subresource: str = "") -> T | Unstructured:
+        """
+        The object as the server has it; a NotFound when there is none.
+
+        A subresource of another kind is an Unstructured: of `scale` a Scale.
+        """
+        return self._answer(self._call("get", "GET", namespace, _named(name), subresource))
 
     def list(self, namespace: str = "", *, options: ListOptions = ListOptions()) -> ListPage[T]:  # noqa: B008 - frozen
         """One page; namespace "" means all namespaces."""
@@ -148,6 +173,34 @@ class ResourceClient(Generic[T]):
         _refuse_partial(obj, "update_status")
         return self._put(obj, "status", field_manager, dry_run=dry_run)
 
+    @overload
+    def patch(
+        self,
+        name: str,
+        patch: Any,
+        *,
+        namespace: str = "",
+        patch_type: PatchType = PatchType.MERGE,
+        subresource: _OwnKind = "",
+        field_manager: str | None = None,
+        force: bool | None = None,
+        dry_run: bool = False,
+    ) -> T: ...
+
+    @overload
+    def patch(
+        self,
+        name: str,
+        patch: Any,
+        *,
+        namespace: str = "",
+        patch_type: PatchType = PatchType.MERGE,
+        subresource: str,
+        field_manager: str | None = None,
+        force: bool | None = None,
+        dry_run: bool = False,
+    ) -> T | Unstructured: ...
+
     def patch(
         self,
         name: str,
@@ -159,9 +212,9 @@ class ResourceClient(Generic[T]):
         field_manager: str | None = None,
         force: bool | None = None,
         dry_run: bool = False,
-    ) -> T:
+    ) -> T | Unstructured:
         """
-        Change parts of an object.
+        Change parts of an object. A subresource of another kind is an Unstructured: of `scale` a Scale.
 
         Args: patch is anything JSON (a dict, or a list for JSON), or bytes that are sent as they are; force
         takes fields over from other managers (APPLY only, which also needs a field_manager).
@@ -169,11 +222,11 @@ class ResourceClient(Generic[T]):
         query = _write_query(field_manager, dry_run=dry_run)
         if force is not None:
             query["force"] = "true" if force else "false"
-        body = patch if isinstance(patch, bytes) else msgspec.json.encode(patch, enc_hook=encode_hook)
+        body = patch if isinstance(patch, bytes) else to_json(f"{self.kind.kind} {namespace}/{name}", patch)
         if patch_type is PatchType.APPLY and not isinstance(patch, bytes):
             body = _readable_as_yaml(body)
         call = self._call("patch", "PATCH", namespace, _named(name), subresource, query=query, body=body)
-        return self._object(call._replace(headers={**call.headers, "Content-Type": str(patch_type)}))
+        return self._answer(call._replace(headers={**call.headers, "Content-Type": str(patch_type)}))
 
     def delete(
         self,
@@ -223,6 +276,17 @@ class ResourceClient(Generic[T]):
     def _object(self, call: Call) -> T:
         return self._codec.decode(self._rest.send(call).body)
 
+    def _answer(self, call: Call) -> T | Unstructured:
+        """The object, or what the server answers about a subresource: the write was done, whatever it is."""
+        body = self._rest.send(call).body
+        if call.subresource in ("", "status"):
+            return self._codec.decode(body)
+        require_utf8(body)
+        named = read(_TYPE.decode, body, f"no object of {call.subresource}")
+        if (named.api_version, named.kind) == (self.kind.api_version, self.kind.kind):
+            return self._codec.decode(body)
+        return read(Unstructured.of(named.api_version, named.kind).from_json, body, f"not a {named.kind}")
+
     def _call(
         self,
         verb: str,
@@ -238,10 +302,14 @@ class ResourceClient(Generic[T]):
         if resource.namespaced and not namespace and verb not in ("list", "watch"):
             what = f'{resource.kind} "{name}"' if name else f"a new {resource.kind}"
             raise ValueError(f"{verb} {what}: a {resource.kind} is in a namespace: name it")
+        try:
+            path = resource.path(namespace=namespace, name=name, subresource=subresource)
+        except ValueError as error:
+            raise InvalidName(f"{verb} {resource.kind}: {error}") from None
         return Call(
             verb=verb,
             method=method,
-            path=resource.path(namespace=namespace, name=name, subresource=subresource),
+            path=path,
             query=query or {},
             headers=self._codec.accept(verb)
             | ({"Content-Type": "application/json"} if body is not None else {}),
@@ -336,30 +404,25 @@ class Codec(Generic[T]):
 def codec_of(kind: type[K]) -> Codec[K]:
     """For a typed view; for an Unstructured every object keeps its own bytes."""
     if issubclass(kind, Unstructured):
-        untyped: Codec[Any] = Codec(
-            kind.resource, lambda obj: obj.raw, kind.from_json, keeps_managed_fields=True
-        )
+        untyped: Codec[Any] = Codec(kind.resource, json_of, kind.from_json, keeps_managed_fields=True)
         return untyped
     hook = _hook_of(kind)
-    item = msgspec.json.Decoder(kind, dec_hook=hook)
-    page = msgspec.json.Decoder(Page[kind], dec_hook=hook)  # type: ignore[valid-type]
-    block = msgspec.json.Decoder(WireEvent[kind], dec_hook=hook)  # type: ignore[valid-type]
+    item = decoder_of(kind, hook)
+    page = decoder_of(Page[kind], hook)  # type: ignore[valid-type]
+    block = decoder_of(WireEvent[kind], hook)  # type: ignore[valid-type]
     wire = None
     if issubclass(kind, PartialObjectMetadata):
         wire = kind.resource._replace(group=META_GROUP, version=META_VERSION, kind=META_KIND)
     read_item = pruning(null_as_absent(item.decode))
-    return Codec(kind.resource, _encode, read_item, page.decode, block.decode_lines, wire=wire)
+    return Codec(kind.resource, json_of, read_item, page.decode, block.decode_lines, wire=wire)
 
 
 @cache
 def _abridged_codec(abridged: Abridged[Any]) -> Codec[Any]:
     decoder = AbridgedDecoder(abridged, _hook_of(abridged.kind))
     read_item = pruning(null_as_absent(decoder.item))
-    return Codec(abridged.kind.resource, _encode, read_item, decoder.page, decoder.block)
+    return Codec(abridged.kind.resource, json_of, read_item, decoder.page, decoder.block)
 
 
 def _hook_of(kind: type[Kind]) -> Callable[[type, Any], Any]:
     return decode_hook_of_views if kind.partial and not kind.keeps_last_applied else decode_hook
-
-
-_encode: Final = msgspec.json.Encoder(enc_hook=encode_hook).encode

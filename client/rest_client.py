@@ -256,8 +256,8 @@ class RESTClient:
                 self._finish(call, started_at, str(stream.status))
                 with closing(stream):
                     raise self._error(call, Response(stream.status, stream.headers, stream.read_all()))
-        except TransportError:
-            self._finish(call, started_at, _NO_ANSWER)
+        except TransportError as error:
+            self._unanswered(call, started_at, error)
             raise
         self._finish(call, started_at, str(stream.status))
         return stream
@@ -274,8 +274,8 @@ class RESTClient:
                 body=call.body,
                 timeout_seconds=call.timeout_seconds,
             )
-        except TransportError:
-            self._finish(call, started_at, _NO_ANSWER)
+        except TransportError as error:
+            self._unanswered(call, started_at, error)
             raise
         self._finish(call, started_at, str(response.status))
         self._metrics.request_size(verb=call.method, host=self._host, size=len(call.body or b""))
@@ -292,10 +292,12 @@ class RESTClient:
             headers["Accept"] += _DROP
         return headers
 
+    def _unanswered(self, call: Call, started_at: float, error: TransportError) -> None:
+        error.returns_seen = self.reachability.lost()
+        self._finish(call, started_at, _NO_ANSWER)
+
     def _finish(self, call: Call, started_at: float, code: str) -> None:
-        if code == _NO_ANSWER:
-            self.reachability.lost()
-        else:
+        if code != _NO_ANSWER:
             self.reachability.answered()
         seconds = self.clock.now() - started_at
         self._metrics.request_total(code=code, method=call.method, host=self._host)
@@ -382,10 +384,11 @@ class Reachability:
         self._lost = False
         self._returns = 0
 
-    def lost(self) -> None:
-        """A request had no answer."""
+    def lost(self) -> int:
+        """A request had no answer. Returns: how often the server had come back by then."""
         with self._changed:
             self._lost = True
+            return self._returns
 
     def answered(self) -> None:
         """A request had an answer."""
@@ -395,16 +398,18 @@ class Reachability:
                 self._returns += 1
                 self._changed.notify_all()
 
-    def wait_for_return(self, seconds: float, stop: threading.Event) -> bool:
+    def wait_for_return(self, seconds: float, stop: threading.Event, *, seen: int | None = None) -> bool:
         """
         Wait for the next return of the server.
 
+        Args: seen = what lost returned for the request that failed: a return since then counts. None = only
+        one that is still to come does.
         Returns: False when the time has passed or stop is set.
         Blocks: until then; after setting stop, call wake().
         """
         give_up_at = self._clock.now() + seconds
         with self._changed:
-            returns = self._returns
+            returns = self._returns if seen is None else seen
             while self._returns == returns and not stop.is_set():
                 if not self._clock.wait_until(self._changed, give_up_at):
                     return False

@@ -2,7 +2,8 @@
 Addresses of servers and proxies: checks them, shows them without secrets, finds the proxy for a server.
 
 Follows, for proxies: golang.org/x/net/http/httpproxy: loopback is never proxied, NO_PROXY takes names,
-.suffixes, addresses, networks and host:port.
+.suffixes, *.suffixes, addresses, networks such as 10.0.0.0/8, and each but the last with a port. An entry
+that is none of these excludes nothing.
 """
 
 from __future__ import annotations
@@ -10,14 +11,17 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Mapping
-from typing import Final
-from urllib.parse import SplitResult, urlsplit
+from typing import Final, TypeAlias
+from urllib.parse import SplitResult, unquote, urlsplit
 
 from handloop.client.auth.tls import TLSOptions
 from handloop.client.errors import ConfigError, ConfigProblem
 
+_Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
+
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*")
 _PATH: Final = re.compile(r"[/?#]")
+_NAME_AND_PORT: Final = re.compile(r"(\[(?P<bracketed>[^][]*)\]|(?P<name>[^][:]*)):(?P<port>[^][:]*)")
 _HOST_AND_PORT: Final = re.compile(r"(\[[\w.:%]*\]|[\w.-]*)(:\d*)?")
 
 
@@ -88,37 +92,59 @@ def proxy_from_environment(server: str, environ: Mapping[str, str]) -> str:
     url = urlsplit(server)
     name = f"{url.scheme}_proxy"
     proxy = environ.get(name.upper()) or environ.get(name) or ""
-    if not proxy or _is_loopback(url.hostname or "") or _excluded(url, environ):
+    if not proxy or _is_direct(url, environ.get("NO_PROXY") or environ.get("no_proxy") or ""):
         return ""
     return proxy if "://" in proxy else f"http://{proxy}"
 
 
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
-def _excluded(url: SplitResult, environ: Mapping[str, str]) -> bool:
-    text = environ.get("NO_PROXY") or environ.get("no_proxy") or ""
-    entries = (entry.strip().lower() for entry in text.split(","))
-    return any(_matches(entry, url) for entry in entries if entry)
-
-
-def _matches(entry: str, url: SplitResult) -> bool:
-    if entry == "*":
+def _is_direct(url: SplitResult, no_proxy: str) -> bool:
+    host = unquote(url.hostname or "")
+    ip, port = _address(host.partition("%")[0]), str(url.port or {"https": 443, "http": 80}.get(url.scheme))
+    if host == "localhost" or (ip is not None and ip.is_loopback):
         return True
-    host = (url.hostname or "").lower()
+    entries = [entry.strip().lower() for entry in no_proxy.split(",")]
+    return "*" in entries or any(_excludes(entry, _in_ascii(host), ip, port) for entry in entries)
+
+
+def _excludes(entry: str, host: str, ip: _Address | None, port: str) -> bool:
+    if (network := _network(entry)) is not None:
+        return ip is not None and ip in network
+    if found := _NAME_AND_PORT.fullmatch(entry):
+        name, wanted = found["bracketed"] or found["name"] or "", found["port"]
+    else:
+        name, wanted = entry, ""
+    if not name or wanted not in ("", port):
+        return False
+    address = None if "%" in name else _address(name)
+    if address is not None or ip is not None:
+        return address == ip
+    name = _in_ascii(name.removeprefix("*") if name.startswith("*.") else name)
+    return host.endswith(name) if name.startswith(".") else host == name or host.endswith(f".{name}")
+
+
+def _address(text: str) -> _Address | None:
+    """An address of either version; one of version 4 is that also in the words of version 6."""
     try:
-        return ipaddress.ip_address(host) in ipaddress.ip_network(entry, strict=False)
+        ip = ipaddress.ip_address(text)
     except ValueError:
-        pass
-    name, _, port = entry.rpartition(":")
-    if name and port.isdigit() and "]" not in port:
-        if int(port) != (url.port or {"https": 443, "http": 80}.get(url.scheme)):
-            return False
-        entry = name.strip("[]")
-    suffix = entry.removeprefix("*")
-    bare = suffix.removeprefix(".")
-    return host.endswith("." + bare) or (host == bare and not suffix.startswith("."))
+        return None
+    return (ip.ipv4_mapped if isinstance(ip, ipaddress.IPv6Address) else None) or ip
+
+
+def _network(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:
+    address, _, bits = text.partition("/")
+    # 10.0.0.0/255.0.0.0 is none there
+    if (found := _address(address)) is None or not bits.isdecimal():
+        return None
+    mapped = ":" in address and isinstance(found, ipaddress.IPv4Address)
+    try:
+        return ipaddress.ip_network((found, int(bits) - (96 if mapped else 0)), strict=False)
+    except ValueError:
+        return None
+
+
+def _in_ascii(host: str) -> str:
+    try:
+        return host if host.isascii() else host.encode("idna").decode()
+    except UnicodeError:
+        return host

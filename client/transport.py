@@ -150,15 +150,13 @@ class HTTPTransport:
         *,
         request_seconds: float = REQUEST_SECONDS,
         read_seconds: float = READ_SECONDS,
-        body_limit: int = BODY_LIMIT,
         metrics: RequestMetrics = NO_METRICS,
         seams: Seams = REAL_SEAMS,
     ) -> None:
         """
         Prepare; nothing is sent.
 
-        Args: body_limit in bytes, inflated. Sockets keep real time; clock is for the age of credentials, and
-        for send_seconds.
+        Args: sockets keep real time; the clock of seams is for the age of credentials, and for send_seconds.
         Raises: ConfigError when certificates do not load.
         """
         url = urlsplit(config.host)
@@ -174,7 +172,6 @@ class HTTPTransport:
         self._connections = Connections(self._route, contexts)
         self._request_seconds = request_seconds
         self._read_seconds = read_seconds
-        self._body_limit = body_limit
         self._clock = seams.clock
         if config.tls.insecure_skip_verify:
             log.warning("TLS verification is off: insecure-skip-tls-verify is set", host=self.host)
@@ -321,7 +318,7 @@ class HTTPTransport:
 
     def _read(self, request: _Request, connection: Connection, answer: Answer) -> Response:
         try:
-            body = read_whole(answer, self._body_limit)
+            body = read_whole(answer, BODY_LIMIT)
         except FAILURES as error:
             connection.close()
             raise explain(error, self._attempt(request, sent=True)) from cause_of(error)

@@ -18,7 +18,7 @@ from handloop.controller.runtime.rbac.access import Access, owner_access
 _APPLY: Final = ("create", "get", "list", "patch", "watch")
 MYAPP_ACCESS: Final = (
     Access(resource=MyApp.resource, verbs=("get", "list", "watch")),
-    Access(resource=MyApp.resource, subresource="status", verbs=("update",)),
+    Access(resource=MyApp.resource, subresource="status", verbs=("patch",)),
     owner_access(MyApp.resource),
     Access(resource=Deployment.resource, verbs=_APPLY),
     Access(resource=Service.resource, verbs=_APPLY),

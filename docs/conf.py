@@ -10,17 +10,18 @@ from pathlib import Path
 
 from sphinx.application import Sphinx
 
-ROOT = Path(__file__).parents[1]
+DOCS = Path(__file__).parent
+ROOT = DOCS.parent
 sys.path.insert(0, str(ROOT))
 
 from docs.extensions import live_page  # noqa: E402 - found by the line above
+from handloop.controller.cli.extensions import NEIGHBOURS  # noqa: E402 - the same
 
 project = "handloop"
 release = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
 
 extensions = ["myst_parser", "sphinx.ext.autodoc"]
 extensions += [f"docs.extensions.{name}" for name in ("face", "flags", "live_page", "metrics")]
-exclude_patterns = [live_page.FOLDER]  # not a page: see docs/extensions/live_page.py
 myst_heading_anchors = 4
 myst_url_schemes = {"http": None, "https": None, live_page.SCHEME: {"url": "{{path}}#{{fragment}}"}}
 smartquotes = False  # a docstring's "" is two quotes
@@ -46,27 +47,31 @@ PAGES = {
         name: f"sandbox/docs/{name}.md"
         for name in ("sandbox", "testing-with-the-sandbox", "envtest-without-binaries")
     },
-    "sandbox-project": "sandbox/README.md",
-    "sandbox-changelog": "sandbox/CHANGELOG.md",
+    "how-to/exploring": "explore/docs/exploring.md",
+    "live": "learn/docs/live.md",
+    "walkthrough": "learn/docs/walkthrough.md",
+    **{f"{folder}-project": f"{folder}/README.md" for folder in NEIGHBOURS},
+    **{f"{folder}-changelog": f"{folder}/CHANGELOG.md" for folder in NEIGHBOURS},
 }
 LINK = re.compile(r"\[(?P<text>[^][]*)\]\((?!#|\w+:)(?P<path>[^)#]+)(?P<heading>#[^)]*)?\)")
 
 
 def read(app: Sphinx, name: str, source: list[str]) -> None:
-    """Take such pages from there, lead links to them to the site's, and links to folders nowhere."""
-    here = ROOT / "docs" / Path(name).parent
+    """Take such pages from there, lead links to them to the site's, and links to what it lacks nowhere."""
+    here = DOCS / Path(name).parent
     folder = here
     if name in PAGES:
         app.env.note_dependency(str(ROOT / PAGES[name]))
         folder = (ROOT / PAGES[name]).parent
         source[0] = (ROOT / PAGES[name]).read_text(encoding="utf-8")
-    of_site = {ROOT / path: ROOT / "docs" / f"{page}.md" for page, path in PAGES.items()}
+    of_site = {ROOT / path: DOCS / f"{page}.md" for page, path in PAGES.items()}
 
     def link(match: re.Match[str]) -> str:
         target = Path(os.path.normpath(folder / match["path"]))
         if (target / "README.md").exists():
             target /= "README.md"
-        if target.is_dir():
+        is_elsewhere = target.suffix == ".md" and target not in of_site and DOCS not in target.parents
+        if target.is_dir() or is_elsewhere:
             return match["text"]
         path = os.path.relpath(of_site.get(target, target), here)
         return f"[{match['text']}]({path}{match['heading'] or ''})"

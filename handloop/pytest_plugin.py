@@ -32,7 +32,7 @@ from typing import Any
 import pytest
 
 _MARKER = "sandbox(**arguments): arguments of handloop_sandbox.server.Sandbox for the fixture of that name"
-_EXTRA = ("handloop_sandbox", "aiohttp", "multidict", "re2", "greenlet")
+_EXTRA = ("handloop_sandbox", "handloop_explore", "aiohttp", "multidict", "re2", "greenlet")
 _NOT_INSTALLED = 'the fixture "{name}" needs {missing}: pip install "handloop[{name}]"'
 
 
@@ -124,7 +124,5 @@ def explore(request: pytest.FixtureRequest) -> Callable[..., Any]:
     The options of the command line come before those of the call. A failure tells the line that replays it.
     """
     with _installed("explore"):
-        from handloop.testing.explore.exploration import (  # noqa: PLC0415 - for those who ask for it
-            explore_in_test,
-        )
+        from handloop_explore.exploration import explore_in_test  # noqa: PLC0415 - for those who ask for it
     return partial(explore_in_test, request)

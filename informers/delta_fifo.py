@@ -18,6 +18,7 @@ objects, not after; and since 1.36 a relist or a resync is one delta, compared w
 processed, without the FIFO's lock (AtomicFIFO, UnlockWhileProcessingFIFO, on by default). Here the deltas
 of a key are popped together, and a relist is compared with store and queue both, at once: an object whose
 Added is still queued when a relist no longer has it gets its Deleted (kubernetes#115658).
+Decision: ARCHITECTURE, DeltaFIFO, not RealFIFO.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ from handloop.seams.clock import REAL_CLOCK, Clock
 from handloop.seams.locks import new_condition
 from handloop.seams.logs import get_logger
 from handloop.seams.step_trace import TRACE
+from handloop.seams.threads import as_error
 
 log = get_logger("delta_fifo")
 
@@ -142,7 +144,6 @@ class DeltaFIFO(Generic[T]):
         self,
         known_objects: KnownObjects[T],
         *,
-        key_func: KeyFunc = meta_namespace_key_func,
         transformer: Callable[[T], T] | None = None,
         name: str = "DeltaFIFO",
         clock: Clock = REAL_CLOCK,
@@ -160,7 +161,6 @@ class DeltaFIFO(Generic[T]):
         self._initial_count = 0
         self._synced = threading.Event()
         self._closed = False
-        self._key_func = key_func
         self._known_objects = known_objects
         self._transformer = transformer
         self._name = name
@@ -259,7 +259,7 @@ class DeltaFIFO(Generic[T]):
         if obj.__class__ is DeletedFinalStateUnknown:
             return obj.key
         try:
-            return self._key_func(obj)
+            return meta_namespace_key_func(obj)  # type: ignore[arg-type] # a store's object
         except Exception as error:
             raise StoreKeyError(obj, error) from error
 
@@ -273,7 +273,7 @@ class DeltaFIFO(Generic[T]):
     ) -> tuple[list[tuple[str, Delta[T]]], list[Exception]]:
         """The entries that can be queued, and the errors of the others."""
         if self._transformer is None:
-            key_func = self._key_func
+            key_func: KeyFunc = meta_namespace_key_func
             with suppress(Exception):  # nearly every block at half the price; below says which entry failed
                 return [(key_func(entry[1]), _new_tuple(Delta, entry)) for entry in entries], []
         prepared: list[tuple[str, Delta[T]]] = []
@@ -281,8 +281,8 @@ class DeltaFIFO(Generic[T]):
         for kind, obj in entries:
             try:
                 prepared.append((self._key(obj), self._delta(kind, obj)))
-            except Exception as error:  # noqa: BLE001 - one bad object does not stop the others
-                errors.append(error)
+            except BaseException as error:  # noqa: BLE001 - one bad object does not stop the others
+                errors.append(as_error(error))
         return prepared, errors
 
     def _replace_locked(self, objects: Listed[T]) -> None:

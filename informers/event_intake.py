@@ -16,7 +16,7 @@ from handloop.apis.meta import Kind
 from handloop.client.decoding.pages import Undecodable
 from handloop.client.decoding.sieve import Foreign
 from handloop.client.decoding.watch_stream import Bookmark, EventType, WatchEvent
-from handloop.client.errors import APIError, ClientError, DecodeError
+from handloop.client.errors import APIError, DecodeError
 from handloop.informers.delta_fifo import DeltaType, Listed
 from handloop.informers.history_guard import HistoryGuard, is_older
 from handloop.informers.keys import (
@@ -24,8 +24,9 @@ from handloop.informers.keys import (
     deletion_handling_meta_namespace_key_func,
 )
 from handloop.informers.quarantine import Quarantine, store_key
-from handloop.informers.shards import ShardScope
-from handloop.seams.logs import get_logger
+from handloop.informers.relist_policy import StaleBookmark
+from handloop.informers.restriction import Restriction
+from handloop.seams.logs import get_logger, in_words
 
 log = get_logger("informers")
 
@@ -38,10 +39,6 @@ _DELTA_TYPES: Final = {
     EventType.MODIFIED: DeltaType.UPDATED,
     EventType.DELETED: DeltaType.DELETED,
 }
-
-
-class StaleBookmark(ClientError):  # noqa: N818 - what it is
-    """By a server's bookmark its history ends before something that it has already sent."""
 
 
 class EventBlock(NamedTuple, Generic[T]):
@@ -142,17 +139,14 @@ class EventIntake(Generic[T]):
         guard: HistoryGuard[T],
         quarantine: Quarantine,
         name: str,
-        scope: ShardScope | None = None,
+        restriction: Restriction[T],
     ) -> None:
-        """
-        Args: name is that of the reflector, for messages. scope = the slots that are held, None = everything:
-        of a slot that leaves, the quarantine loses the objects with the next list or event.
-        """
+        """Args: name is that of the reflector, for messages."""
         self._store = store
         self._guard = guard
         self._quarantine = quarantine
         self._name = name
-        self._scope = scope
+        self._restriction = restriction
 
     def replace(self, objects: Listed[T], undecodable: list[Undecodable], resource_version: str) -> None:
         """
@@ -164,7 +158,7 @@ class EventIntake(Generic[T]):
         self._store.replace(objects, resource_version)
         if undecodable or not self._quarantine.is_idle():
             self._quarantine.replace(undecodable, mended=frozenset(objects.keys))
-            self._forget_foreign()
+            self._restriction.forget_foreign(self._quarantine)
 
     def put(self, block: EventBlock[T]) -> None:
         """Take a block. Entries that the store refuses are logged; the others go in."""
@@ -177,12 +171,7 @@ class EventIntake(Generic[T]):
             last = {deletion_handling_meta_namespace_key_func(obj): each for each, obj in block.entries}
             mended = {key for key, delta_type in last.items() if delta_type is not _DELETED}
             self._quarantine.release(last.keys() - misfits.keys(), mended=mended)
-            self._forget_foreign()
-
-    def _forget_foreign(self) -> None:
-        scope = self._scope
-        if scope is not None and scope.by != "label":  # their labels are not known
-            self._quarantine.forget(lambda each: not scope.holds(each.key_namespace, each.uid, {}))
+            self._restriction.forget_foreign(self._quarantine)
 
     def _note(self, block: EventBlock[T]) -> None:
         if block.out_of_order and not self._guard.is_needed:
@@ -199,7 +188,7 @@ class EventIntake(Generic[T]):
         except ExceptionGroup as group:
             for error in group.exceptions:
                 log.error(  # noqa: TRY400 - one line for each, without the group's traceback
-                    "Unable to queue watch event object", reflector=self._name, err=str(error)
+                    "Unable to queue watch event object", reflector=self._name, err=in_words(error)
                 )
 
     def _hold(self, undecodable: Iterable[Undecodable]) -> None:

@@ -28,8 +28,9 @@ from handloop.informers.keys import (
     deletion_handling_meta_namespace_key_func,
 )
 from handloop.seams.locks import Lock, new_lock
-from handloop.seams.logs import get_logger
+from handloop.seams.logs import get_logger, in_words
 from handloop.seams.step_trace import TRACE
+from handloop.seams.threads import as_error
 
 log = get_logger("informers")
 
@@ -165,7 +166,7 @@ class StoreIndex(Generic[T]):
             return False
         try:
             return bool(self.index_func(old) == self.index_func(new))
-        except Exception:  # noqa: BLE001 - then their values are looked at one by one
+        except BaseException:  # noqa: BLE001 - then their values are looked at one by one
             return False
 
     def _values_before(self, key: str, old: T) -> tuple[str, ...]:
@@ -173,17 +174,17 @@ class StoreIndex(Generic[T]):
             return ()
         try:
             return self.values(old)
-        except Exception:  # noqa: BLE001 - the function is not pure: it did not fail when old came
+        except BaseException:  # noqa: BLE001 - the function is not pure: it did not fail when old came
             return tuple(value for value, keys in self._keys.items() if key in keys)
 
     def _values_after(self, key: str, new: T | None) -> tuple[str, ...]:
         try:
             values = () if new is None else self.values(new)
-        except Exception as error:  # noqa: BLE001 - whatever it raises, the object is stored all the same
+        except BaseException as error:  # noqa: BLE001 - whatever it raises, the object is stored all the same
             if key not in self._failed:
-                self._unreported.append((key, error))
+                self._unreported.append((key, as_error(error)))
             # without its traceback, whose frames hold the object
-            self._failed[key] = error.with_traceback(None)
+            self._failed[key] = as_error(error).with_traceback(None)
             return ()
         self._failed.pop(key, None)
         return values
@@ -229,7 +230,7 @@ class _Change(Generic[T]):
                     "Index function failed: the object is in the cache, but not in this index",
                     index=name,
                     key=key,
-                    err=repr(error),
+                    err=in_words(error, repr),
                     othersLikeIt=len(failed) - 1,
                 )
 
@@ -248,14 +249,8 @@ class Indexer(Generic[T]):
     particular order; the objects in them are shared and immutable.
     """
 
-    def __init__(
-        self,
-        *,
-        key_func: KeyFunc = deletion_handling_meta_namespace_key_func,
-        indexers: Indexers[T] | None = None,
-    ) -> None:
+    def __init__(self, *, indexers: Indexers[T] | None = None) -> None:
         """Make an empty store."""
-        self._key_func = key_func
         self._lock = new_lock("Indexer._lock", 50)
         self._items: dict[str, T] = {}
         self._indexes = {name: StoreIndex(function) for name, function in (indexers or {}).items()}
@@ -372,15 +367,6 @@ class Indexer(Generic[T]):
         with self._lock:
             return [self._items[key] for key in self._index_locked(name).keys(value)]
 
-    def index_keys(self, name: str, value: str) -> builtins.list[str]:
-        """
-        The keys of the objects with this value under an index, sorted.
-
-        Raises: IndexNotFound.
-        """
-        with self._lock:
-            return sorted(self._index_locked(name).keys(value))
-
     def list_index_func_values(self, name: str) -> builtins.list[str]:
         """The values that occur under an index; none when there is no such index."""
         with self._lock:
@@ -401,7 +387,7 @@ class Indexer(Generic[T]):
         """Which indexes lack the stored object of this key, and why, in words; "" when none does."""
         with self._lock:
             errors = {name: error for name, index in self._indexes.items() if (error := index.error(key))}
-        return "; ".join(f'index "{name}": {error!r}' for name, error in errors.items())
+        return "; ".join(f'index "{name}": {in_words(error, repr)}' for name, error in errors.items())
 
     def add_indexers(self, indexers: Indexers[T]) -> None:
         """
@@ -419,7 +405,7 @@ class Indexer(Generic[T]):
 
     def _key(self, obj: T | DeletedFinalStateUnknown[T]) -> str:
         try:
-            return self._key_func(obj)
+            return deletion_handling_meta_namespace_key_func(obj)  # type: ignore[arg-type] # a store's object
         except Exception as error:
             raise StoreKeyError(obj, error) from error
 
@@ -427,7 +413,7 @@ class Indexer(Generic[T]):
         self, changes: Sequence[Change[T]]
     ) -> tuple[builtins.list[tuple[str, Change[T]]], dict[int, Exception]]:
         """The changes that have a key, with that key; and by position the errors of the others."""
-        key_func = self._key_func
+        key_func: KeyFunc = deletion_handling_meta_namespace_key_func
         try:
             return [(key_func(change[1]), change) for change in changes], {}
         except Exception:  # noqa: BLE001, S110 - below says which one failed, and how, at twice the price

@@ -9,13 +9,6 @@ class InformerError(Exception):
     """Root of an informer's refusals."""
 
 
-class InformerStarted(InformerError):  # noqa: N818 - a state
-    """Too late: the informer has started."""
-
-    def __init__(self) -> None:
-        super().__init__("informer has already started")
-
-
 class InformerStopped(InformerError):  # noqa: N818 - a state
     """Too late: the informer has stopped, for good."""
 

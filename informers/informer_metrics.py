@@ -5,6 +5,7 @@ Without a provider nothing is recorded. Values are set once per batch, never per
 their cost.
 Follows: client-go tools/cache/informer_metrics.go @32ce75a7d for objects, queued_items and
 processing_latency; the others are ours.
+Decision: ARCHITECTURE, Informers have no registered names.
 """
 
 from __future__ import annotations
@@ -44,8 +45,8 @@ class InformerMetrics(NamedTuple):
     watch_restarts: watches opened after the first. silent_watches: watches given up because nothing came.
     last_event_timestamp: Unix seconds at which the server was last there: it answered, sent, or ended a
     stream. quarantined: objects that do not fit their type and are kept out of the store. handler_panics:
-    handler calls that raised. sharded_by_client: 1 once the server has sent objects of foreign slots, so that
-    the informer drops them.
+    handler calls that raised. drops_foreign: 1 once the server has sent objects that may not be held, so
+    that the informer drops them.
     Threads: each instrument has one writer (see the methods of the informer's parts); instruments lock
              themselves.
     """
@@ -60,7 +61,7 @@ class InformerMetrics(NamedTuple):
     last_event_timestamp: SettableGaugeMetric = _NOTHING
     quarantined: SettableGaugeMetric = _NOTHING
     handler_panics: CounterMetric = _NOTHING
-    sharded_by_client: SettableGaugeMetric = _NOTHING
+    drops_foreign: SettableGaugeMetric = _NOTHING
 
     def set_store_resource_version(self, resource_version: str) -> None:
         """Publish the number behind a resource version: "" is 0, one that is no number changes nothing."""

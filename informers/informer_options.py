@@ -15,43 +15,57 @@ from handloop.informers.listing import DEFAULT_PAGE_SIZE
 from handloop.informers.listwatch import Tweak
 from handloop.informers.outage import NO_HINTS, Hints
 from handloop.informers.progress import INTERVAL_SECONDS
-from handloop.informers.shards import Sharding
+from handloop.informers.restriction import Restrictions, Unrestricted
 
 
 class InformerOptions(msgspec.Struct, frozen=True, kw_only=True):
     """
     How the informers of a manager or a factory work: `informer_options=InformerOptions(page_size=100)`.
 
-    resync_seconds = how often handlers get everything again unless they ask otherwise, 0 = never.
-    page_size = objects per page of a list, at least 1.
-    transform makes of each object, of any kind, the object that the cache keeps. It must be pure and
-    idempotent, and keep namespace, name, UID and resource version.
-    abridged = kinds of which most objects are decoded in part, which costs less than a transform.
-    tweak changes the options of each list and watch, such as to add a selector: a cache holds only that.
-    progress_seconds = how often the log reports first lists that are not complete.
-    hints = the program's commands for the fix of a list or watch that fails.
-    name_suffix ends the informers' names in logs and metrics, and so keeps several factories apart.
-    metrics_provider None = nothing is measured.
-    reachability of the server: with it, waits for a server that is gone end when it is back.
-    stop_poll_seconds = how often a running informer looks at the stop of run; infinity: stop() alone ends it.
-    shards None = each informer holds all objects; else those in the slots that this process holds.
-
-    A Manager sets the last five itself.
-    Raises: ValueError for a page_size below 1.
+    A Manager sets the fields from name_suffix on itself. Raises: ValueError for a page_size below 1.
     """
 
     resync_seconds: float = 0
+    """How often handlers get everything again unless they ask otherwise; 0 = never."""
+
     page_size: int = DEFAULT_PAGE_SIZE
+    """Objects per page of a list, at least 1."""
+
     transform: Callable[[Any], Any] | None = None
+    """
+    Makes of each object, of any kind, the object that the cache keeps. It must be pure and idempotent, and
+    keep namespace, name, UID and resource version. An object on which it fails is kept whole.
+    """
+
     abridged: tuple[Abridged[Any], ...] = ()
+    """Kinds of which most objects are decoded in part, which costs less than a transform."""
+
     tweak: Tweak | None = None
+    """Changes the options of each list and watch, such as to add a selector: a cache holds only that."""
+
     progress_seconds: float = INTERVAL_SECONDS
+    """How often the log reports first lists that are not complete."""
+
     hints: Hints = NO_HINTS
+    """The program's commands for the fix of a list or watch that fails."""
+
     name_suffix: str = ""
+    """Ends the informers' names in logs and metrics, and so keeps several factories apart."""
+
     metrics_provider: MetricsProvider | None = None
+    """None = nothing is measured."""
+
     reachability: Reachability | None = None
+    """Of the server: with it, waits for a server that is gone end when it is back."""
+
     stop_poll_seconds: float = 1.0
-    shards: Sharding | None = None
+    """How often a running informer looks at the stop of run; infinity: stop() alone ends it."""
+
+    restrictions: Restrictions = Unrestricted()
+    """What each informer may hold of its kind: by default everything."""
+
+    quiet: bool = False
+    """What ends a round of list and watch is logged for debugging alone: another way serves meanwhile."""
 
     def __post_init__(self) -> None:
         """Refuse what a server takes for no limit."""

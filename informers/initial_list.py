@@ -7,6 +7,7 @@ deleted objects come back after a restart (kubernetes#59848).
 Follows: client-go tools/pager/pager.go and the temporary store of tools/cache/reflector.go @32ce75a7d.
 Differs: objects pass the transform once, as they arrive, whichever way they come; upstream's streamed objects
 pass it a second time when they enter the FIFO.
+Decision: ARCHITECTURE, First list: streamed, else pages at a consistent version; never `resourceVersion=0`.
 """
 
 from __future__ import annotations
@@ -25,6 +26,9 @@ from handloop.informers.delta_fifo import Listed
 from handloop.informers.keys import meta_namespace_key_func
 from handloop.informers.listwatch import NOT_OLDER_THAN
 from handloop.informers.quarantine import store_key
+from handloop.seams.logs import get_logger, in_words
+
+log = get_logger("informers")
 
 T = TypeVar("T", bound=Object)
 
@@ -36,6 +40,20 @@ _DELETED: Final = EventType.DELETED
 def unchanged(obj: T) -> T:
     """The transform that keeps all of an object."""
     return obj
+
+
+def forgiving(transform: Callable[[T], T]) -> Callable[[T], T]:
+    """An author's transform; an object on which it fails is kept whole: one odd object ends no list."""
+
+    def call(obj: T) -> T:
+        try:
+            return transform(obj)
+        except BaseException as error:
+            facts = {"key": meta_namespace_key_func(obj), "err": in_words(error, repr)}
+            log.exception("Transform failed: the object is kept whole", kind=type(obj).__name__, **facts)
+            return obj
+
+    return call
 
 
 class PagedList(Generic[T]):

@@ -75,7 +75,7 @@ class DeletedFinalStateUnknown(NamedTuple, Generic[T]):
 
 
 class Departed(DeletedFinalStateUnknown[Any]):
-    """The tombstone of an object that was not deleted: its slot is held no longer, and no handler is told."""
+    """The tombstone of an object that was not deleted, but may be held no longer: no handler is told."""
 
 
 def object_name(obj: Object) -> ObjectName:
@@ -103,6 +103,12 @@ def parse_object_name(key: str) -> ObjectName:
     if len(parts) == 2:  # noqa: PLR2004 - namespace and name
         return ObjectName(parts[0], parts[1])
     raise KeyFormatError(key)
+
+
+def namespace_of_key(key: str) -> str:
+    """The namespace in the store key of a namespaced kind. A name that a user wrote may have slashes, too."""
+    namespace, slash, _ = key.partition("/")
+    return namespace if slash else ""
 
 
 def meta_namespace_key_func(obj: Object) -> str:

@@ -19,9 +19,8 @@ from handloop.apis.labels import Selector, everything, parse_selector
 from handloop.apis.meta import Object
 from handloop.apis.resource import Resource
 from handloop.informers.indexer import NAMESPACE_INDEX, IndexNotFound
-from handloop.informers.keys import ObjectName, parse_object_name
+from handloop.informers.keys import ObjectName, namespace_of_key, parse_object_name
 from handloop.informers.selection import EVERYTHING, Selection
-from handloop.informers.shards import ShardScope
 from handloop.seams.logs import get_logger
 from handloop.seams.step_trace import TRACE
 
@@ -61,57 +60,6 @@ class NamespaceNotWatched(LookupError):  # noqa: N818 - as handloop.client.error
         self.namespace = namespace
 
 
-class NamespaceNotServed(NamespaceNotWatched):
-    """A cache of the namespaces that this process serves was asked about one that another process has."""
-
-    def __init__(self, what: str, namespace: str, slot: int, count: int) -> None:
-        LookupError.__init__(
-            self,
-            f'unable to {what} from the cache: namespace "{namespace}" is in slot {slot} of {count}, which '
-            "another replica has: relate objects of one namespace only, or ask the server with a client",
-        )
-        self.namespace = namespace
-
-
-class ServedCache(Generic[T]):
-    """The store of an informer that holds the namespaces of this process' slots. Threads: any."""
-
-    def __init__(self, store: Cache[T], resource: Resource, scope: ShardScope) -> None:
-        """Args: errors name resource."""
-        self._store = store
-        self._resource = resource
-        self._scope = scope
-
-    def list(self) -> builtins.list[T]:
-        """All objects of the namespaces that are served."""
-        return self._store.list()
-
-    def get_by_key(self, key: str) -> T | None:
-        """
-        The object with that store key, or None.
-
-        Raises: NamespaceNotServed.
-        """
-        self._check(key.rpartition("/")[0], f'get {self._resource.group_resource} "{key}"')
-        return self._store.get_by_key(key)
-
-    def by_index(self, name: str, value: str) -> builtins.list[T]:
-        """
-        The objects with that value under an index.
-
-        Raises: IndexNotFound; NamespaceNotServed for the index of namespaces.
-        """
-        if name == NAMESPACE_INDEX:
-            self._check(value, f"list {self._resource.group_resource}")
-        return self._store.by_index(name, value)
-
-    def _check(self, namespace: str, what: str) -> None:
-        # one that is held and not listed yet may be read: by handlers, as the objects of a slot arrive
-        if not self._scope.holds(namespace, "", {}):
-            held = self._scope.held
-            raise NamespaceNotServed(what, namespace, held.namespaces.slot_of(namespace), held.count)
-
-
 class MergedCache(Generic[T]):
     """
     The stores of some namespaces, read as one.
@@ -136,8 +84,9 @@ class MergedCache(Generic[T]):
 
         Raises: NamespaceNotWatched.
         """
-        namespace = key.rpartition("/")[0]
-        return self._store(namespace, f'get {self._resource.group_resource} "{key}"').get_by_key(key)
+        return self._store(namespace_of_key(key), f'get {self._resource.group_resource} "{key}"').get_by_key(
+            key
+        )
 
     def by_index(self, name: str, value: str) -> builtins.list[T]:
         """
@@ -178,7 +127,8 @@ class Lister(Generic[T]):
 
         Args: name is an ObjectName, the text "namespace/name", or a name in the given namespace, which does
         not count for a cluster-scoped kind.
-        Raises: ValueError for a name that lacks the namespace, or has two; NamespaceNotWatched;
+        Raises: ValueError for a name that lacks the namespace, and for an ObjectName of another one;
+        NamespaceNotWatched;
         OutsideSelection for a name that the selection excludes.
         """
         # (9) get object by key
@@ -246,7 +196,9 @@ class Lister(Generic[T]):
 
     def _full_name(self, name: ObjectName | str, namespace: str) -> ObjectName:
         if isinstance(name, str):
-            name = parse_object_name(name)
+            # with a namespace it is a name, and may be a text that a user wrote: no name has a slash
+            plain = name.removeprefix(f"{namespace}/")
+            name = ObjectName(namespace, plain) if namespace else parse_object_name(name)
         if not self._resource.namespaced:
             return ObjectName("", name.name)
         if namespace and name.namespace not in ("", namespace):

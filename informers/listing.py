@@ -70,8 +70,9 @@ class Listing(Generic[T]):
     State: _current = the list that is being read, None between lists; streaming = whether this round tries
            streams; _cut = streams of this round that ended early; _refused_rv = the server refused our
            resource version, so the next list asks for the newest state; _seen = the newest version published
-           before this list.
-    Threads: the reflector's; listed and page may be read from any, one step behind.
+           before this list; _wanted = the last wish for a list of the newest state, replaced by each, and
+           beside it those that a list has begun for and was published for.
+    Threads: the reflector's; any may wish, and read listed and page, one step behind.
     """
 
     def __init__(
@@ -97,6 +98,7 @@ class Listing(Generic[T]):
         self.streaming = False
         self._cut = 0
         self._refused_rv = False
+        self._wanted = self._wanted_and_begun = self._wanted_and_listed = object()
         self._seen = ""
 
     @property
@@ -121,6 +123,19 @@ class Listing(Generic[T]):
         self.streaming = self._lister_watcher.supports_watch_list
         self._cut = 0
 
+    def want_newest(self) -> None:
+        """
+        Let the next list that begins have all that was written before this call; from any thread.
+
+        A server that is behind the others must not answer it alone.
+        """
+        self._wanted = object()
+
+    @property
+    def wants_newest(self) -> bool:
+        """Whether no such list was published yet."""
+        return self._wanted is not self._wanted_and_listed
+
     def begin(self, seen: str) -> bool:
         """
         Start a list.
@@ -128,8 +143,8 @@ class Listing(Generic[T]):
         Args: seen = the resource version that it must not be older than, "" = none was seen.
         Returns: False when the caller has to begin again: in another way, or after a pause made here.
         """
-        self._seen = seen
-        rv = "" if self._refused_rv else seen
+        self._seen, self._wanted_and_begun = seen, self._wanted
+        rv = "" if self.wants_newest or self._refused_rv else seen
         if self.streaming:
             return self._open_stream(rv)
         self._current = PagedList(
@@ -160,6 +175,7 @@ class Listing(Generic[T]):
     def published(self) -> None:
         """The complete list is in the FIFO."""
         self._refused_rv = False
+        self._wanted_and_listed = self._wanted_and_begun
 
     def newest_resource_version(self) -> str:
         """

@@ -7,6 +7,7 @@ counted once a minute. The end of the trouble is one line.
 Each wait is longer than the last, and at least as long as the server asked for. Reflectors that share a
 Reachability wait for a gone server together: the first answer to any request ends all their waits. Then each
 back-off starts over: an error after the server's return is new trouble, and begins with a short wait.
+Decision: ARCHITECTURE, One answer ends an outage for all reflectors.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import threading
 from collections.abc import Callable
 from enum import IntEnum
 from functools import partial
-from typing import Final, NamedTuple, Protocol, TypeAlias
+from typing import Final, NamedTuple, Protocol
 
 import msgspec
 
@@ -37,7 +38,7 @@ from handloop.client.errors import (
 from handloop.client.rest_client import Reachability
 from handloop.informers.backoff import ExponentialBackoff
 from handloop.seams.clock import REAL_CLOCK, Clock
-from handloop.seams.logs import get_logger
+from handloop.seams.logs import get_logger, in_words
 from handloop.seams.seams import REAL_SEAMS, Seams
 from handloop.seams.step_trace import TRACE, short_text
 
@@ -71,9 +72,6 @@ _ROLES_HINT: Final = "this was allowed before: a server that has just started ma
 # the ways in which a server does not answer
 _UNANSWERED: Final = (ConnectionRefused, ConnectionBroken, DeadlineExceeded)
 _THEIRS: Final = (APIError, TransportError, DecodeError)
-
-WatchErrorHandler: TypeAlias = Callable[[Exception], None]
-"""Called with every error that ends a round, in place of the log line; on the reflector thread."""
 
 
 def cause_of(error: Exception) -> BaseException:
@@ -216,18 +214,18 @@ class RetryPause:
             return max(delay, min(cause.retry_after_seconds, _RETRY_AFTER_MAX_SECONDS))
         return delay
 
-    def wait(self, seconds: float, *, gone: bool) -> None:
+    def wait(self, seconds: float, *, gone: bool, returns_seen: int | None = None) -> None:
         """
         Wait.
 
-        Args: gone = until the server is back, if that is earlier.
+        Args: gone = until the server is back, if that is earlier; returns_seen as of the error.
         Blocks: until then, or until stop().
         """
         server, began_at = self._reachability, self._clock.now()
         self.retry_at = began_at + seconds
         if server is None or not gone or seconds < _LONG_SECONDS or self._has_just_returned():
             self._clock.sleep(seconds, self.stopped)
-        elif server.wait_for_return(seconds, self.stopped):
+        elif server.wait_for_return(seconds, self.stopped, seen=returns_seen):
             self.server_answered()
             now = self._clock.now()
             self.retry_at = min(now + self._random() * _SPREAD_SECONDS, began_at + seconds)
@@ -272,7 +270,8 @@ class Outage:
     State: _trouble = the last one, None while all is well; _said = a line of level 0 reported it; _repeats =
            the same again since the last line. _worked = something has succeeded before. _refused_since = the
            code of the last refusals, 0 for other errors, and since when nothing else comes. For others to
-           read, one step behind: last_error, and before it fix, for the last one logged.
+           read, one step behind: last_error, its HTTP status last_code, and before them fix, for the last one
+           logged.
     Threads: the reflector's.
     """
 
@@ -285,16 +284,19 @@ class Outage:
         object_name: str = "",
         pause: RetryPause,
         hints: Hints = NO_HINTS,
-        watch_error_handler: WatchErrorHandler | None = None,
+        quiet: bool = False,
         clock: Clock = REAL_CLOCK,
     ) -> None:
-        """Args: name is the reflector's. namespace and object_name are only named in the fix."""
+        """
+        Args: name is the reflector's. namespace and object_name are only named in the fix. quiet as in
+        InformerOptions.
+        """
         self.name = name
         self.pause = pause
         self._fix_for = partial(
             fix_for, resource=resource, namespace=namespace, object_name=object_name, hints=hints
         )
-        self._watch_error_handler = watch_error_handler
+        self._quiet = quiet
         self._clock = clock
         self._trouble: _Trouble | None = None
         self._began_at = 0.0
@@ -303,12 +305,13 @@ class Outage:
         self._said = self._worked = False
         self._refused_since: tuple[int, float] | None = None
         self.last_error = self.fix = ""
+        self.last_code = 0
 
     def wait(self, doing: Doing, error: Exception, *, ends_round: bool = False) -> None:
         """
         Log the trouble, then wait before the next try.
 
-        Args: ends_round = the watch error handler gets the error, if the program has set one.
+        Args: ends_round = there is a new list after it.
         Blocks: until the wait is over, or until the reflector is stopped.
         """
         gone = is_unanswered(error)
@@ -318,18 +321,23 @@ class Outage:
             TRACE.tell(
                 1, self.name, "", broke=short_text(cause_of(error)), doing=doing.name, seconds=delay, **what
             )
-        if ends_round and self._watch_error_handler is not None:
-            self._hand_over(error, self._watch_error_handler)
+        if ends_round and self._quiet:
+            log.debug("Failed to watch", v=2, reflector=self.name, err=in_words(error))
         else:
             self._failed(doing, error, delay)
         # after the fix: a reader that sees the error sees what to do, too
-        self.last_error = str(error)
-        self.pause.wait(delay, gone=gone)
+        cause = cause_of(error)
+        self.last_code = cause.code if isinstance(cause, APIError) else 0
+        self.last_error = in_words(error)
+        self.pause.wait(
+            delay, gone=gone, returns_seen=cause.returns_seen if isinstance(cause, TransportError) else None
+        )
 
     def over(self, doing: Doing) -> None:
         """A stage succeeded: show no error. If trouble of it or an earlier one was logged, log its end."""
         self._worked, self._refused_since = True, None
         self.last_error = self.fix = ""
+        self.last_code = 0
         self.pause.server_answered()
         if self._trouble is None or self._trouble.doing > doing:
             return
@@ -338,12 +346,6 @@ class Outage:
             lasted = self._clock.now() - self._began_at
             log.info("Watching again", reflector=self.name, after=f"{lasted:.1f} s")
             self._said = False
-
-    def _hand_over(self, error: Exception, handler: WatchErrorHandler) -> None:
-        try:
-            handler(error)
-        except Exception as failure:
-            log.exception("Watch error handler failed", reflector=self.name, err=repr(failure))
 
     def _failed(self, doing: Doing, error: Exception, delay: float) -> None:
         now = self._clock.now()
@@ -378,7 +380,7 @@ class Outage:
 
     def _say(self, repeated: str, doing: Doing, error: Exception, delay: float) -> None:
         message = f"Failed to {'list' if doing is Doing.LIST else 'watch'}{repeated}"
-        facts = {"reflector": self.name, "err": str(error), "retryIn": f"{delay:.1f} s"}
+        facts = {"reflector": self.name, "err": in_words(error), "retryIn": f"{delay:.1f} s"}
         self.fix = fix = self._fix_for(error)
         if self._trouble is not None and self._trouble.error == _FORBIDDEN_ANEW:
             facts["hint"] = _ROLES_HINT

@@ -14,7 +14,8 @@ order of distribution. Buffers are unbounded: a handler that hangs costs memory,
 Follows: client-go tools/cache/shared_informer.go @32ce75a7d (sharedProcessor, processorListener). Differs:
 one thread per listener instead of two goroutines and a ring, as Go needs a pump between unbuffered channels
 and a list under a condition does not; a handler that raises never ends the process, as a panic does upstream
-(HandleCrash, unless ReallyCrash is off).
+(HandleCrash, unless ReallyCrash is off). Its next call follows at once, where upstream waits for a second:
+one user's object must not delay the others'. And an add of the initial list that raised counts as delivered.
 """
 
 from __future__ import annotations
@@ -26,11 +27,10 @@ from typing import Final, Generic, TypeAlias, TypeVar, final
 import msgspec
 
 from handloop.informers.handlers import ResourceEventHandler, handler_name
-from handloop.informers.informer_statistics import ListenerStatistics
 from handloop.informers.keys import DeletedFinalStateUnknown, deletion_handling_meta_namespace_key_func
 from handloop.seams.clock import REAL_CLOCK, Clock
 from handloop.seams.locks import new_condition, new_lock
-from handloop.seams.logs import get_logger
+from handloop.seams.logs import get_logger, in_words
 from handloop.seams.seams import REAL_SEAMS, Seams
 from handloop.seams.step_trace import TRACE
 from handloop.seams.threads import Joinable, Spawn
@@ -40,8 +40,6 @@ log = get_logger("informers")
 
 T = TypeVar("T")
 
-# client-go's pause after a handler has raised, so that one that always raises does not fill the log
-PANIC_PAUSE_SECONDS: Final = 1.0
 MINIMUM_RESYNC_SECONDS: Final = 1.0
 
 
@@ -71,12 +69,29 @@ class DeleteNotification(msgspec.Struct, Generic[T], gc=False):
 Notification: TypeAlias = AddNotification[T] | UpdateNotification[T] | DeleteNotification[T]
 
 
+class ListenerStatistics(msgspec.Struct, frozen=True):
+    """
+    A listener at one moment.
+
+    pending = notifications not yet handled; handled and panics = calls so far; synced = whether every add of
+    the initial list has returned; blocked_seconds = since which snapshot the same call is under way.
+    """
+
+    name: str
+    pending: int
+    handled: int
+    panics: int
+    synced: bool
+    blocked_seconds: float = 0.0
+
+
 class ProcessorListener(Generic[T]):
     """
     One handler, its buffer and its thread.
 
     State: _pending: notifications not yet taken, in the order of distribution, guarded by _changed (60).
            _initial: adds of the initial list that have not returned from the handler, guarded by the same.
+           _looked: how many calls the last snapshots saw handled, one in hand, and since when; by readers.
            _in_hand, _handled, _panics: written by the listener thread only; a reader may be one call behind.
            resync_seconds, the period in effect, 0 = no resyncs; _resync_at; _thread, kept after its end:
                 guarded by the processor's lock (40).
@@ -109,6 +124,7 @@ class ProcessorListener(Generic[T]):
         self._in_hand = 0
         self._handled = 0
         self._panics = 0
+        self._looked: tuple[int, float] | None = None
         self._thread_id = 0
         self._thread: Joinable | None = None
         self._resync_at = clock.now() + resync_seconds
@@ -193,7 +209,18 @@ class ProcessorListener(Generic[T]):
             handled=self._handled,
             panics=self._panics,
             synced=self.has_synced(),
+            blocked_seconds=self._blocked_seconds(),
         )
+
+    def _blocked_seconds(self) -> float:
+        # as looks from outside tell: the clock at each call would cost more
+        now, looked = self._clock.now(), self._looked
+        if not self._in_hand:
+            self._looked = None
+            return 0.0
+        if looked is None or looked[0] != self._handled:
+            looked = self._looked = self._handled, now
+        return now - looked[1]
 
     def _take(self) -> list[Notification[T]]:
         """Everything that is pending, at least one; [] when stopped."""
@@ -211,14 +238,12 @@ class ProcessorListener(Generic[T]):
         for notification in notifications:
             if stopped():
                 return
+            is_initial = type(notification) is AddNotification and notification.is_in_initial_list
             try:
                 if type(notification) is UpdateNotification:
                     handler.on_update(notification.old, notification.new)
                 elif type(notification) is AddNotification:
                     handler.on_add(notification.new, notification.is_in_initial_list)
-                    if notification.is_in_initial_list:
-                        initial += 1
-                        continue
                 else:
                     handler.on_delete(notification.old)
             except BaseException as error:  # noqa: BLE001 - whatever a handler raises, the next event still runs
@@ -226,7 +251,8 @@ class ProcessorListener(Generic[T]):
             finally:
                 self._handled += 1
                 self._in_hand -= 1
-            if initial:
+            initial += is_initial
+            if initial and not is_initial:
                 self._returned(initial)
                 initial = 0
         if initial:
@@ -237,7 +263,6 @@ class ProcessorListener(Generic[T]):
             self._initial -= initial
 
     def _panicked(self, notification: Notification[T], error: BaseException) -> None:
-        # an add of the initial list that raised is never finished: this handler never reports synced
         self._panics += 1
         self._panic_counter.inc()
         log.error(
@@ -245,10 +270,9 @@ class ProcessorListener(Generic[T]):
             handler=self._handler_name,
             notification=type(notification).__name__.removesuffix("Notification").lower(),
             key=_key_of(notification),
-            err=repr(error),
+            err=in_words(error, repr),
             exc_info=error,
         )
-        self._clock.sleep(PANIC_PAUSE_SECONDS, self._stop)
 
 
 def _key_of(notification: Notification[T]) -> str:

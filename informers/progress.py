@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, Protocol
 
-from handloop.informers.informer_statistics import InformerStatistics, ReflectorStatistics, State
+from handloop.informers.informer_statistics import InformerStatistics
+from handloop.informers.reflector import ReflectorStatistics, State
 from handloop.seams.clock import REAL_CLOCK, Clock
 from handloop.seams.logs import get_logger
 

@@ -9,7 +9,7 @@ from handloop.informers.keys import (
     ObjectName,
 )
 from handloop.seams.locks import new_lock
-from handloop.seams.logs import get_logger
+from handloop.seams.logs import get_logger, in_words
 from handloop.workqueue.queue_metrics import SettableGaugeMetric
 
 log = get_logger("informers")
@@ -143,8 +143,10 @@ class Quarantine:
     def _call(self, callback: UndecodableCallback, undecodable: Undecodable) -> None:
         try:
             callback(undecodable)
-        except Exception as error:
-            log.exception("Callback for an undecodable object failed", kind=self._kind, err=repr(error))
+        except BaseException as error:
+            log.exception(
+                "Callback for an undecodable object failed", kind=self._kind, err=in_words(error, repr)
+            )
 
 
 def store_key(undecodable: Undecodable) -> str:

@@ -37,7 +37,10 @@ informer loop's.
 from __future__ import annotations
 
 from collections.abc import Callable
+from enum import StrEnum
 from typing import Final, Generic, TypeVar
+
+import msgspec
 
 from handloop.apis.meta import Kind
 from handloop.client.decoding.watch_stream import WatchEvent
@@ -46,7 +49,6 @@ from handloop.informers.delta_fifo import Listed
 from handloop.informers.event_intake import EventBlock, EventIntake, translate
 from handloop.informers.history_guard import is_older
 from handloop.informers.informer_metrics import InformerMetrics
-from handloop.informers.informer_statistics import ReflectorStatistics, State
 from handloop.informers.initial_list import unchanged
 from handloop.informers.listing import (
     DEFAULT_PAGE_SIZE,
@@ -56,7 +58,7 @@ from handloop.informers.listing import (
     Listing,
     StaleList,
 )
-from handloop.informers.listwatch import ListerWatcher, OpenResponse
+from handloop.informers.listwatch import OpenResponse
 from handloop.informers.outage import Doing, Outage
 from handloop.informers.relist_policy import (
     RelistPolicy,
@@ -65,12 +67,13 @@ from handloop.informers.relist_policy import (
     may_open_again,
     relist_reason,
 )
-from handloop.informers.sharded_source import ShardedSource
+from handloop.informers.restriction import Restriction
 from handloop.seams.clock import Clock
 from handloop.seams.locks import new_lock
-from handloop.seams.logs import get_logger
+from handloop.seams.logs import get_logger, in_words
 from handloop.seams.seams import REAL_SEAMS, Seams
 from handloop.seams.step_trace import TRACE
+from handloop.seams.threads import as_error
 
 log = get_logger("informers")
 
@@ -78,6 +81,38 @@ T = TypeVar("T", bound=Kind)
 
 # the pause after an error that could not even be logged
 UNTOLD_SECONDS: Final = 1.0
+
+
+class State(StrEnum):
+    """The state of a round; see the head of this file."""
+
+    EMPTY = "EMPTY"
+    LISTING = "LISTING"
+    LISTED = "LISTED"
+    WATCHING = "WATCHING"
+
+
+class ReflectorStatistics(msgspec.Struct, frozen=True):
+    """
+    A reflector at one moment.
+
+    listed and page = objects and pages of the list that is being read; page is 0 while the list is streamed.
+    relists = lists after the first, by RelistReason. watches = streams opened. last_event_at and retry_at as
+    Clock.now() counts, None = none. fix is for the last error that was logged, "" = waiting helps; last_code
+    is the HTTP status of the last error, 0 = none.
+    """
+
+    state: State
+    listed: int
+    page: int
+    relists: dict[str, int]
+    watches: int
+    last_sync_resource_version: str
+    last_event_at: float | None
+    last_error: str
+    retry_at: float | None
+    fix: str = ""
+    last_code: int = 0
 
 
 class Tally:
@@ -132,7 +167,7 @@ class Reflector(Generic[T]):
 
     def __init__(
         self,
-        lister_watcher: ListerWatcher[T],
+        restriction: Restriction[T],
         kind: type[T],
         intake: EventIntake[T],
         outage: Outage,
@@ -140,13 +175,9 @@ class Reflector(Generic[T]):
         metrics: InformerMetrics,
         page_size: int = DEFAULT_PAGE_SIZE,
         transform: Callable[[T], T] = unchanged,
-        shards: ShardedSource[T] | None = None,
         seams: Seams = REAL_SEAMS,
     ) -> None:
-        """
-        Args: transform is applied to every listed object as it arrives. shards = lister_watcher, if that asks
-        for the slots of this process alone.
-        """
+        """Args: restriction has the source; transform is applied to every listed object as it arrives."""
         self.name = outage.name
         self._kind = kind
         self._intake = intake
@@ -155,9 +186,9 @@ class Reflector(Generic[T]):
         self._metrics = metrics
         self._tally = Tally(metrics, seams.clock)
         self._policy = RelistPolicy()
-        self._response = OpenResponse(lister_watcher, stopped=self._stop, seams=seams)
+        self._response = OpenResponse(restriction.source, stopped=self._stop, seams=seams)
         self._listing = Listing(
-            lister_watcher,
+            restriction.source,
             kind,
             self._response,
             outage,
@@ -166,7 +197,7 @@ class Reflector(Generic[T]):
             clock=seams.clock,
         )
         self._clock = seams.clock
-        self._shards = shards
+        self._restriction = restriction
         self._called_back = False
         self._rv_lock = new_lock("Reflector._rv_lock", 16)
         self._last_rv = ""
@@ -184,20 +215,29 @@ class Reflector(Generic[T]):
         """
         self._outage.pause.stop()
         self._response.stop()
-        if self._shards is not None:
-            self._shards.wake()
+        self._restriction.wake()
 
-    def slots_changed(self, shards: ShardedSource[T]) -> None:
+    def restriction_changed(self) -> None:
         """
-        List anew if a slot has come, ask for nothing if none is left, from any thread; does not wait.
+        List anew if more may be held, ask for nothing if nothing may, from any thread; does not wait.
 
-        A list that is under way is completed first, unless no slot is left.
+        A list that is under way is completed first, unless nothing may be held.
         """
-        shards.wake()
-        # The stream before the state: one that is opened after this look is for the slots of now. And the
-        # reflector looks at the slots after it has set its state, so one of the two threads sees the other's.
+        now = self._restriction
+        now.wake()
+        # The stream before the state: one that is opened after this look is for what may be held now. And the
+        # reflector looks at that after it has set its state, so one of the two threads sees the other's.
         watch = self._response.current()
-        if watch is not None and shards.must_list and (self._state is State.WATCHING or shards.is_empty):
+        if watch is not None and now.must_list and (self._state is State.WATCHING or now.is_empty):
+            self._called_back = True
+            watch.close()
+
+    def list_newest(self) -> None:
+        """List anew, after the list under way, all that was written before this call; does not wait."""
+        self._listing.want_newest()
+        # the wish before the stream, as in restriction_changed
+        watch = self._response.current()
+        if watch is not None and self._state is State.WATCHING:
             self._called_back = True
             watch.close()
 
@@ -217,6 +257,7 @@ class Reflector(Generic[T]):
             last_sync_resource_version=self.last_sync_resource_version(),
             last_event_at=self._tally.last_event_at,
             last_error=self._outage.last_error,
+            last_code=self._outage.last_code,
             fix=self._outage.fix,
             retry_at=self._outage.pause.retry_at,
         )
@@ -230,14 +271,14 @@ class Reflector(Generic[T]):
         while not self._stop.is_set():
             try:
                 self._run_round()
-            except Exception:  # noqa: BLE001 - such as a log that cannot be written: the reflector lives on
+            except BaseException:  # noqa: BLE001 - such as a log that cannot be written: the reflector lives on
                 self._clock.sleep(UNTOLD_SECONDS, self._stop)
 
     def _run_round(self) -> None:
         try:
             self.list_and_watch()
-        except Exception as error:  # noqa: BLE001 - whatever ends a round, there is a next one
-            self._after_failed_round(error)
+        except BaseException as error:  # noqa: BLE001 - whatever ends a round, there is a next one
+            self._after_failed_round(as_error(error))
         else:
             if self._round_error is not None and not self._stop.is_set():
                 self._outage.wait(Doing.READ_WATCH, self._round_error)
@@ -282,25 +323,31 @@ class Reflector(Generic[T]):
                 return self._read_watch()
 
     def _may_go_on(self, state: State) -> bool:
-        """Whether the round is still for the slots that are held; a list may be for fewer."""
-        if self._shards is None or state is State.EMPTY or not self._shards.must_list:
+        """Whether the round is still for what may be held; a list may be for less."""
+        if state in (State.LISTED, State.WATCHING) and self._listing.wants_newest:
+            self._relist_reason = RelistReason.TAKEOVER
+            return False
+        if state is State.EMPTY or not self._restriction.must_list:
             return True
-        if state is State.LISTING and not self._shards.is_empty:
+        if state is State.LISTING and not self._restriction.is_empty:
             return True
         self._relist_reason = RelistReason.SLOTS
         return False
 
-    def _may_ask(self, shards: ShardedSource[T]) -> bool:
-        """Whether this round has slots to ask for; without any the store is complete as it is: empty."""
+    def _may_ask(self) -> bool:
+        """Whether this round has anything to ask for; without it the store is complete as it is: empty."""
         self._called_back = False
-        if not shards.is_empty:
-            return shards.ask(self._stop)
-        self._intake.replace(Listed(), [], "")
-        shards.wait_for_slot(self._stop)
-        return False
+        if self._restriction.is_empty:
+            self._intake.replace(Listed(), [], "")
+            self._restriction.wait(self._stop)
+            return False
+        if self._restriction.must_list:
+            # the former holder of what may be held now may have written a moment ago
+            self._listing.want_newest()
+        return self._restriction.before_list(self._stop)
 
     def _begin_list(self) -> State | None:
-        if self._shards is not None and not self._may_ask(self._shards):
+        if not self._may_ask():
             return None
         if TRACE.on:
             why = str(self._relist_reason) if self._tally.listed else "first"
@@ -315,7 +362,7 @@ class Reflector(Generic[T]):
         if complete is None:
             return State.LISTING if self._listing.in_progress else State.EMPTY
         self._publish(complete)
-        if self._shards is not None and self._shards.is_wide:
+        if self._restriction.is_wide:
             self._response.close()
             return State.LISTED
         if complete.rest is None:
@@ -332,7 +379,7 @@ class Reflector(Generic[T]):
         try:
             self._intake.replace(complete.items, complete.undecodable, rv)
         except Exception as error:
-            raise ListFailed(f"unable to sync list result: {error}") from error
+            raise ListFailed(f"unable to sync list result: {in_words(error)}") from error
         self._listing.published()
         self._set_last_rv(rv)
         self._tally.heard()

@@ -6,6 +6,7 @@ leads on: when the server refuses our resource version, or when watch after watc
 broken connection, an overloaded server or an unreadable tail, a new watch is enough.
 Follows: client-go tools/cache/reflector.go @32ce75a7d. Differs: there every error but connection refused and
 429 leads to a new list, and an event that cannot be read does so for ever.
+Decision: ARCHITECTURE, A watch is never trusted for ever.
 """
 
 from __future__ import annotations
@@ -23,7 +24,6 @@ from handloop.client.errors import (
     is_expired,
     is_too_large_resource_version,
 )
-from handloop.informers.event_intake import StaleBookmark
 
 _SERVER_ERRORS: Final = 500
 
@@ -44,7 +44,12 @@ class RelistReason(StrEnum):
     ERROR = "error"  # any other error
     UNREADABLE = "unreadable"  # watches that could not be read, or that ended at once
     SLOTS = "slots"  # this process holds more slots than before
+    TAKEOVER = "takeover"  # this process does the work of another one from here on
     SILENT = "silent"  # watches without even bookmarks, by a server that is behind what it has sent
+
+
+class StaleBookmark(ClientError):  # noqa: N818 - what it is
+    """By a server's bookmark its history ends before something that it has already sent."""
 
 
 class VeryShortWatch(ClientError):  # noqa: N818 - client-go's noun

@@ -20,25 +20,27 @@ refuses a kind whose objects could be changed.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from functools import partial
 from typing import Final, Generic, TypeVar
 
 from handloop.apis.immutable import mutable_parts
 from handloop.apis.meta import Kind
 from handloop.apis.partial_metadata import PartialObjectMetadata
+from handloop.client.options import ListOptions
 from handloop.informers.delta_fifo import DeltaFIFO, FIFOClosed
 from handloop.informers.delta_processing import DeltaProcessor
 from handloop.informers.event_intake import EventIntake
 from handloop.informers.handlers import ResourceEventHandler, handler_name
 from handloop.informers.history_guard import HistoryGuard, is_older
 from handloop.informers.indexer import Indexer, Indexers
-from handloop.informers.informer_errors import InformerStarted, InformerStopped, MutableKind
+from handloop.informers.informer_errors import InformerStopped, MutableKind
 from handloop.informers.informer_metrics import InformerMetrics
 from handloop.informers.informer_options import DEFAULT_OPTIONS, InformerOptions
 from handloop.informers.informer_statistics import InformerStatistics
-from handloop.informers.lister import Cache, ServedCache
+from handloop.informers.initial_list import forgiving
+from handloop.informers.lister import Cache
 from handloop.informers.listwatch import ListerWatcher
-from handloop.informers.outage import Outage, RetryPause, WatchErrorHandler
+from handloop.informers.outage import Outage, RetryPause
 from handloop.informers.processor import (
     AddNotification,
     ProcessorListener,
@@ -48,11 +50,12 @@ from handloop.informers.processor import (
 )
 from handloop.informers.quarantine import Quarantine, UndecodableCallback
 from handloop.informers.reflector import Reflector
+from handloop.informers.restriction import Restriction
 from handloop.informers.selection import EVERYTHING, Selection
-from handloop.informers.sharded_parts import ShardedParts
 from handloop.seams.locks import new_lock
-from handloop.seams.logs import get_logger
+from handloop.seams.logs import get_logger, in_words
 from handloop.seams.seams import REAL_SEAMS, Seams
+from handloop.seams.threads import Joinable, as_error
 
 log = get_logger("informers")
 
@@ -65,13 +68,14 @@ BATCH_KEYS: Final = 256
 
 class SharedIndexInformer(Generic[T]):
     """
-    See the head of this file. indexer is the store, to read; quarantine holds misfits.
+    See the head of this file.
+
+    Fields: indexer, the store, to read; quarantine, which holds misfits; restriction, what may be held.
 
     State, guarded by _started_lock (10):
         _started, _stopped    never go back to false.
         _reflector, _fifo     None until run.
         _periods              the handlers' resync periods; the check period is fixed once started.
-        _transform, _watch_error_handler
     """
 
     def __init__(
@@ -126,18 +130,17 @@ class SharedIndexInformer(Generic[T]):
         self._started_lock = new_lock("SharedIndexInformer._started_lock", 10)
         self._started = False
         self._stopped = False
-        self.scope: Final = None if options.shards is None else options.shards.scope_of(kind)
-        self._sharded: ShardedParts[T] | None = None
-        if self.scope is not None:
-            self._sharded = ShardedParts(
-                self.scope, lister_watcher, metrics=self._metrics, name=self.name, clock=seams.clock
-            )
+        self.restriction: Final[Restriction[T]] = options.restrictions.restrict(
+            kind, lister_watcher, metrics=self._metrics, name=self.name, clock=seams.clock
+        )
         self._reflector: Reflector[T] | None = None
         self._fifo: DeltaFIFO[T] | None = None
         self._periods = ResyncPeriods(options.resync_seconds)
-        self._transform: Callable[[T], T] | None = options.transform
-        self._watch_error_handler: WatchErrorHandler | None = None
+        self._transform = None if options.transform is None else forgiving(options.transform)
         self._listeners_made = 0
+        # written by run, read by health checks
+        self._reflector_thread: Joinable | None = None
+        self._died = False
 
     def __repr__(self) -> str:
         now = self.statistics()
@@ -149,10 +152,10 @@ class SharedIndexInformer(Generic[T]):
         fifo = self._fifo  # a single read, without the lock: every read of a lister asks
         return fifo is not None and fifo.has_synced()
 
-    def is_stopped(self) -> bool:
-        """Whether run has ended its loop."""
-        with self._started_lock:
-            return self._stopped
+    def has_died(self) -> bool:
+        """Whether one of the two threads has ended although nobody stopped it."""
+        thread = self._reflector_thread
+        return self._died or (thread is not None and not self._stopping.is_set() and not thread.is_alive())
 
     def last_sync_resource_version(self) -> str:
         """The resource version up to which everything has been taken in; "" before the first list."""
@@ -174,33 +177,33 @@ class SharedIndexInformer(Generic[T]):
         seen = reflector.last_sync_resource_version()
         return bool(seen) and not is_older(seen, resource_version) and fifo.is_drained()
 
-    def has_slots(self, version: int) -> bool:
+    def newest_resource_version(self) -> str:
         """
-        Whether the store and each handler have had a complete list of the slots held at a version of them.
+        The server's newest resource version of the kind, from a list of one object.
 
-        Of a kind that is not sharded: of all objects.
+        Raises: as ListerWatcher.list. Blocks: for the request.
         """
-        if self._sharded is not None and not self._sharded.has_opened(version):
-            return False
-        # in this order: what is in the store has been handed over
-        return self.has_synced() and all(each.has_synced() for each in self._processor.listeners())
+        return self._lister_watcher.list(ListOptions(limit=1)).resource_version
 
-    def sharded_by(self) -> str:
-        """
-        What keeps objects of foreign slots away.
+    def list_newest(self) -> None:
+        """List anew, with all that was written before this call; does not wait."""
+        with self._started_lock:
+            reflector = self._reflector
+        if reflector is not None:
+            reflector.list_newest()
 
-        Returns: by UID "server" = of many that came none was foreign, "unknown" = too few have come; by
-        namespace "fields"; by label "labels"; "client" = some come, and are dropped here, by namespace as
-        there are too many to name. "" before the first list, and of a kind that is not sharded.
+    def has_listed(self, version: int) -> bool:
         """
-        return "" if self._sharded is None else self._sharded.source.sharded_by
+        Whether the store has had a complete list of what may be held since a version of its restriction.
+
+        Handlers do not count: a slow one delays nobody else.
+        """
+        return self.restriction.has_listed(version) and self.has_synced()
 
     @property
     def cache(self) -> Cache[T]:
-        """The store for listers: a read of a namespace in a foreign slot raises NamespaceNotServed."""
-        if self.scope is None or self.scope.by != "namespace":
-            return self.indexer
-        return ServedCache(self.indexer, self.kind.resource, self.scope)
+        """The store for listers."""
+        return self.restriction.cache(self.indexer)
 
     def statistics(self) -> InformerStatistics:
         """A snapshot."""
@@ -219,32 +222,8 @@ class SharedIndexInformer(Generic[T]):
             reflector=None if reflector is None else reflector.statistics(),
             listeners=tuple(listener.statistics() for listener in self._processor.listeners()),
             unindexed=self.indexer.unindexed(),
-            sharded_by=self.sharded_by(),
+            narrowed_by=self.restriction.narrowed_by,
         )
-
-    # before run
-
-    def set_transform(self, transform: Callable[[T], T]) -> None:
-        """
-        Pass every object through transform before it is queued.
-
-        Args: transform must keep namespace, name, UID and resource version, and be idempotent: an object may
-              come again in a list.
-        Raises: InformerStarted.
-        """
-        with self._started_lock:
-            self._check_not_started_locked()
-            self._transform = transform
-
-    def set_watch_error_handler(self, handler: WatchErrorHandler) -> None:
-        """
-        Call handler, in place of logging, when a list fails or a watch cannot be opened.
-
-        Raises: InformerStarted.
-        """
-        with self._started_lock:
-            self._check_not_started_locked()
-            self._watch_error_handler = handler
 
     # any time
 
@@ -320,25 +299,30 @@ class SharedIndexInformer(Generic[T]):
         Blocks: until stop() is called (at once) or stop is set (seen within stop_poll_seconds); then until
                 the handler calls that are running have returned.
         """
-        reflector = self._start()
-        if reflector is None:
-            log.warning(
-                "The sharedIndexInformer has started, run more than once is not allowed", name=self.name
-            )
-            return
-        forget = None if self._sharded is None else self._sharded.follow(reflector)
-        thread = self._seams.spawn(f"reflector-{self.kind.resource.plural}", reflector.run)
+        try:
+            reflector = self._start()
+            if reflector is None:
+                log.warning(
+                    "The sharedIndexInformer has started, run more than once is not allowed", name=self.name
+                )
+                return
+            self.restriction.follow(reflector)
+            thread = self._seams.spawn(f"reflector-{self.kind.resource.plural}", reflector.run)
+        except RuntimeError:  # can't start new thread
+            self._died = True
+            raise
+        self._reflector_thread = thread
         try:
             self._loop(stop)
         finally:
-            if forget is not None:
-                forget()
+            self._died = not (stop.is_set() or self._stopping.is_set())
+            self.restriction.leave()
             self.stop()
             thread.join(REFLECTOR_GRACE_SECONDS)
             if thread.is_alive():
-                log.warning(
-                    "Reflector is still in a request; its result will be dropped", reflector=self.name
-                )
+                # of a namespace or a name that nobody wants any more it is no news
+                tell = log.warning if stop.is_set() else partial(log.debug, v=4)
+                tell("Reflector is still in a request; its result will be dropped", reflector=self.name)
             with self._started_lock:
                 self._stopped = True
             self._processor.stop()
@@ -358,32 +342,27 @@ class SharedIndexInformer(Generic[T]):
             if self._started:
                 return None
             self._started = True
-            self._fifo = self._new_fifo_locked()
-            shards = None if self._sharded is None else self._sharded.source
+            self._fifo = self.restriction.new_fifo(
+                self.indexer, self._transform, name=self.name, clock=self._clock
+            )
             self._reflector = Reflector(
-                self._lister_watcher if shards is None else shards,
+                self.restriction,
                 self.kind,
                 EventIntake(
                     self._fifo,
                     guard=self._guard,
                     quarantine=self.quarantine,
                     name=self.name,
-                    scope=self.scope,
+                    restriction=self.restriction,
                 ),
                 self._new_outage_locked(),
                 metrics=self._metrics,
                 page_size=self._options.page_size,
                 transform=self._listed,
-                shards=shards,
                 seams=self._seams,
             )
             self._processor.start()
             return self._reflector
-
-    def _new_fifo_locked(self) -> DeltaFIFO[T]:
-        if self._sharded is not None:
-            return self._sharded.new_fifo(self.indexer, self._transform)
-        return DeltaFIFO(self.indexer, transformer=self._transform, name=self.name, clock=self._clock)
 
     def _new_outage_locked(self) -> Outage:
         pause = RetryPause(reachability=self._options.reachability, seams=self._seams)
@@ -394,7 +373,7 @@ class SharedIndexInformer(Generic[T]):
             object_name=self.selection.name,
             pause=pause,
             hints=self._options.hints,
-            watch_error_handler=self._watch_error_handler,
+            quiet=self._options.quiet,
             clock=self._clock,
         )
 
@@ -426,21 +405,22 @@ class SharedIndexInformer(Generic[T]):
                 fifo.pop_batch(self._deltas.process, BATCH_KEYS, timeout)
             except FIFOClosed:
                 return
-            except Exception as error:
-                log.exception("Unable to process deltas", name=self.name, err=str(error))
+            except BaseException as error:  # noqa: BLE001 - this thread alone writes the store: it lives on
+                self._unprocessed(error)
             self._metrics.queued_items.set(len(fifo))
             if period and self._clock.now() >= resync_at:
                 self._resync(fifo)
                 resync_at = self._clock.now() + period
 
+    def _unprocessed(self, error: BaseException) -> None:
+        log.error("Unable to process deltas", name=self.name, err=in_words(as_error(error)), exc_info=error)
+        if not isinstance(error, Exception):
+            self._clock.sleep(self._options.stop_poll_seconds, self._stopping)
+
     def _resync(self, fifo: DeltaFIFO[T]) -> None:
         if fifo.has_synced() and self._processor.should_resync():
             log.debug("Forcing resync", v=4, name=self.name)
             fifo.resync()
-
-    def _check_not_started_locked(self) -> None:
-        if self._started:
-            raise InformerStarted
 
     def _new_listener_locked(
         self, handler: ResourceEventHandler[T], resync_seconds: float | None

@@ -10,10 +10,15 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Final
 
+from handloop.controller.cli.extensions import NEIGHBOURS
+
 ROOT = Path(__file__).parent.parent
-TESTS: Final = (ROOT / "tests", ROOT / "sandbox" / "tests")
-SANDBOX: Final = "handloop_sandbox"
-"""The package of the other project."""
+TESTS: Final = (ROOT / "tests", *(ROOT / folder / "tests" for folder in NEIGHBOURS))
+SANDBOX, EXPLORE, LEARN = NEIGHBOURS.values()
+FOLDERS: Final = {package: folder for folder, package in NEIGHBOURS.items()}
+"""The folders of the other projects, by their packages."""
+UNIT_TESTS: Final = {SANDBOX: "unit", EXPLORE: "exploration", LEARN: "walkthrough"}
+"""Where the tests of their modules are."""
 LINKS: Final = ("apis", "client", "workqueue", "informers", "controller")
 """The folders at the root, which are links in handloop/."""
 _STACK: Final = {"apis", "seams", "client", "workqueue", "informers", "controller"}
@@ -26,15 +31,20 @@ MAY_IMPORT: Final = {
     "informers": _STACK - {"controller"},
     "controller": {*_STACK, "kinds"},
     SANDBOX: {"apis", SANDBOX},
-    "walkthrough": {*_STACK, SANDBOX, "kinds", "walkthrough"},
-    "testing": {*_STACK, SANDBOX, "kinds", "testing", "walkthrough"},
+    "picture": {*_STACK, "picture"},
+    "testing": {*_STACK, SANDBOX, EXPLORE, "kinds", "testing"},
+    EXPLORE: {*_STACK, SANDBOX, "kinds", "testing", "picture", EXPLORE},
+    LEARN: {*_STACK, SANDBOX, "kinds", "picture", LEARN},
 }
+HANDS_ON: Final = ("handloop.testing.explore", "handloop.testing.explore.cluster")
+"""The public path of exploration: the only modules of handloop that import it."""
 ROOMS_OF_THE_CONTROLLER: Final = {
     "runtime": {"runtime"},
     "foo": {"foo", "runtime"},
     "myapp": {"myapp", "runtime"},
     "cli": {"cli", "runtime"},
 }
+RUNTIME: Final = Path("controller/runtime")
 PARTS_OF_THE_SANDBOX: Final = (
     "wire",
     "storage",
@@ -54,7 +64,7 @@ NO_TESTS_OF_THEIR_OWN: Final = {
     "access": "declarations, compared with the requests of whole runs",
     "stage": "the cluster of most chapters, whose tests assert what they show",
     **dict.fromkeys(
-        (path.stem for path in (ROOT / "handloop/walkthrough").glob("ex[0-9]*.py")),
+        (path.stem for path in (ROOT / "learn/handloop_learn").glob("ex[0-9]*.py")),
         "exercises, whose solutions are judged in test_exercise_catalog.py",
     ),
 }
@@ -64,10 +74,10 @@ def modules() -> dict[str, Path]:
     """Every module of the products: `handloop.apis.meta` -> its path below the root."""
     found = {}
     for package in MAY_IMPORT:
-        root = ROOT if package in LINKS else ROOT / ("sandbox" if package == SANDBOX else "handloop")
+        root = ROOT if package in LINKS else ROOT / FOLDERS.get(package, "handloop")
         for path in (root / package).rglob("*.py"):
             parts = path.relative_to(root).with_suffix("").parts
-            name = ".".join(parts if package == SANDBOX else ("handloop", *parts))
+            name = ".".join(parts if package in FOLDERS else ("handloop", *parts))
             found[name.removesuffix(".__init__")] = path.relative_to(ROOT)
     return found
 
@@ -103,12 +113,18 @@ def imported_modules(name: str) -> Iterator[str]:
 def package_of(name: str) -> str:
     """The package of a module: `apis`."""
     first, _, rest = name.partition(".")
-    return first if first == SANDBOX else rest.partition(".")[0]
+    return first if first in FOLDERS else rest.partition(".")[0]
 
 
 def room(name: str) -> str:
-    """The folder of a module, or the package's name for its face."""
-    return str(MODULES[name].parent)
+    """
+    The folder of a module, or the package's name for its face.
+
+    The modules of controller/runtime itself put the parts in its folders together: each is a room of its own.
+    """
+    path = MODULES[name]
+    joins = path.parent == RUNTIME and path.name != "__init__.py"
+    return str(path if joins else path.parent)
 
 
 def test_imports_point_one_way() -> None:
@@ -120,6 +136,13 @@ def test_imports_point_one_way() -> None:
         if package_of(used) not in MAY_IMPORT[package_of(name)]
     ]
     assert not wrong
+
+
+def test_only_the_public_path_of_exploration_leads_to_it() -> None:
+    """Whoever has handloop alone can import every other module of the testing kit that needs no sandbox."""
+    ours = {name for name in MODULES if package_of(name) not in FOLDERS}
+    found = {name for name in ours for used in imports_of(name) if package_of(used) in (EXPLORE, LEARN)}
+    assert found == set(HANDS_ON)
 
 
 def test_who_imports_the_workqueue_wants_a_queue() -> None:
@@ -180,6 +203,13 @@ def test_there_is_no_circle_of_folders() -> None:
     assert circle({folder: used - {folder} for folder, used in folders.items()}) == []
 
 
+def test_the_runtime_is_rooms_and_what_joins_them() -> None:
+    """Nine files: what puts a controller and a process together, and what a reconcile returns."""
+    flat = {path.stem for path in FILES.values() if path.parent == RUNTIME}
+    joins = {"builder", "controller_spec", "assembly", "manager", "lifetime", "roster", "process_services"}
+    assert flat == {*joins, "servers", "reconcile"}
+
+
 def circle(graph: dict[str, set[str]]) -> list[str]:
     """A circle in the graph, or []."""
     try:
@@ -213,8 +243,9 @@ def test_a_module_that_does_something_has_its_tests() -> None:
 
 def folder_of_tests(path: Path) -> Path:
     """The folder of a module's tests: its own below the package."""
-    if path.parts[0] == "sandbox":
-        return ROOT / "sandbox/tests/unit" / path.parent.relative_to(f"sandbox/{SANDBOX}")
+    if path.parts[1] in UNIT_TESTS:
+        folder, package, *rooms = path.parent.parts
+        return ROOT.joinpath(folder, "tests", UNIT_TESTS[package], *rooms)
     return (
         ROOT / "tests" / (path.parent.relative_to("handloop") if path.parts[0] == "handloop" else path.parent)
     )
@@ -276,9 +307,9 @@ def test_the_links_of_the_package_are_the_folders() -> None:
     assert links == {name: ROOT / name for name in LINKS}
 
 
-def test_the_tests_of_handloop_need_none_of_the_sandboxs() -> None:
-    """They use support/ of their own; the sandbox's tests may use that, too."""
-    theirs = {path.stem for path in (ROOT / "sandbox/tests/support").rglob("*.py")}
+def test_the_tests_of_handloop_need_none_of_the_neighbours() -> None:
+    """They use support/ of their own; the neighbours' tests may use that, too."""
+    theirs = {path.stem for tests in TESTS[1:] for path in (tests / "support").rglob("*.py")}
     used = {
         found
         for path in (ROOT / "tests").rglob("*.py")
@@ -286,3 +317,19 @@ def test_the_tests_of_handloop_need_none_of_the_sandboxs() -> None:
     }
     assert theirs
     assert not used & theirs
+
+
+def test_a_module_names_its_decision() -> None:
+    """By the words in which ARCHITECTURE.md has it, as the last line of the module's docstring."""
+    decisions = re.findall(
+        r"^\*\*(.+?)\.\*\*", (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    named = [
+        line.removeprefix("Decision: ARCHITECTURE, ").removesuffix(".")
+        for folder in (*LINKS, "handloop/seams")
+        for path in (ROOT / folder).rglob("*.py")
+        for line in (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "").splitlines()[-1:]
+        if line.startswith("Decision:")
+    ]
+    assert set(named) <= set(decisions)
+    assert len(named) == len(set(named)) >= 20

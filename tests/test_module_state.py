@@ -1,4 +1,4 @@
-"""State of whole modules: each piece stands in ARCHITECTURE.md, with why threads may share it."""
+"""State of whole modules, and locks: each stands in ARCHITECTURE.md, with why threads may share it."""
 
 from __future__ import annotations
 
@@ -58,3 +58,37 @@ def test_each_piece_is_listed_with_why_it_is_safe() -> None:
     text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8").partition("### State of modules")[2]
     listed = re.findall(r"^\| `([\w/]+\.py)` \| `(\w+)` \|", text.partition("\n## ")[0], re.MULTILINE)
     assert found == {f"{path}: {name}" for path, name in listed}
+
+
+def locks() -> Iterator[tuple[str, int]]:
+    """The locks of the product: their names, and their ranks, which may be constants of a module."""
+    paths = [path for package in PACKAGES for path in (ROOT / package).rglob("*.py")]
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in paths]
+    public = dict(rank for tree in trees for rank in ranks(tree) if not rank[0].startswith("_"))
+    for tree in trees:
+        named = public | dict(ranks(tree))
+        for node in ast.walk(tree):
+            match node:
+                case ast.Call(
+                    func=ast.Name(id="new_lock" | "new_condition"), args=[ast.Constant(name), rank]
+                ):
+                    yield str(name), named.get(ast.unparse(rank)) or int(ast.literal_eval(rank))
+
+
+def ranks(tree: ast.Module) -> Iterator[tuple[str, int]]:
+    """The constants of a module that are named RANK."""
+    for node in tree.body:
+        match node:
+            case ast.AnnAssign(target=ast.Name(name), value=ast.Constant(rank)) if name.endswith("RANK"):
+                yield name, int(str(rank))
+
+
+def test_each_lock_has_its_line_and_the_rank_there_is_true() -> None:
+    """Ranks are compared where the line says one for the lock itself; lines of several say them in order."""
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    found = dict(locks())
+    assert len(found) > 60
+    assert [name for name in found if f"`{name}`" not in text] == []
+    told = {name: int(rank) for name, rank in re.findall(r"`(\w+\.\w+)` \((\d+)\)", text)}
+    assert {name: rank for name, rank in told.items() if found.get(name, rank) != rank} == {}
+    assert told.keys() - found.keys() <= {"Recorder._lock", "InstanceFaults._lock"}, "locks that are gone"

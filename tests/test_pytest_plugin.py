@@ -23,6 +23,7 @@ def test_nothing():
     assert "handloop_sandbox.server" not in sys.modules
     assert "aiohttp" not in sys.modules
     assert "handloop.testing.explore" not in sys.modules
+    assert "handloop_explore" not in sys.modules
 """
 
 ASKS = """
@@ -236,6 +237,7 @@ def test_an_exploration_fails_with_the_line_that_replays_it(tmp_path: Path) -> N
         ("handloop_sandbox", "sandbox"),
         ("aiohttp", "sandbox"),
         ("multidict", "sandbox"),
+        ("handloop_explore", "explore"),
         ("greenlet", "explore"),
     ],
 )

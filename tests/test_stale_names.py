@@ -9,14 +9,17 @@ from functools import cache
 from pathlib import Path, PurePath
 from typing import Final
 
+from handloop.controller.cli.extensions import NEIGHBOURS
+
 ROOT: Final = Path(__file__).parent.parent
-ROOTS: Final = (ROOT, ROOT / "sandbox")
-"""Of the two projects, for imports."""
+ROOTS: Final = (ROOT, *(ROOT / folder for folder in NEIGHBOURS))
+"""Of the four projects, for imports."""
 RUNTIME: Final = Path("controller/runtime")
 NOT_OURS: Final = {"build", "CHANGELOG.md"}
 """Made; and the history, which may name what is gone."""
 OF_USERS: Final = {
-    *("as-greeter.yaml", "crd.yaml", "foo.py", "k.yaml", "rbac.yaml", "manifests/GROUP_PLURAL.yaml"),
+    *("as-greeter.yaml", "crd.yaml", "foo.py", "k.yaml", "rbac.yaml", "monitoring.yaml"),
+    *("manifests/GROUP_PLURAL.yaml", "manifests/NAME_KIND.yaml", "metadata/properties.yaml"),
     *("report.html", "runs/index.html"),
     *("controllers.py", "my_operator/controllers.py", "memcached_operator/controllers.py"),
     *("my_operator/site/types.py", "my_operator/site/reconciler.py", "/app/greeter.py"),
@@ -37,8 +40,12 @@ FILE: Final = re.compile(
 )
 FOLDER: Final = re.compile(r"`([\w.-]+(?:/[\w.-]+)+)/?`")
 COMMENT: Final = re.compile(r"(?:^|\s)# .*$", re.MULTILINE)
-COMMAND: Final = re.compile(r"python -m ((?:handloop|handloop_sandbox|tools|benchmarks|examples)(?:\.\w+)*)")
-DOTTED: Final = re.compile(r"(?<![\w./-])handloop(?:_sandbox)?\.(?!egg-info|v\d|dev/)\w+(?:\.\w+)*")
+COMMAND: Final = re.compile(
+    r"python -m ((?:handloop(?:_sandbox|_explore|_learn)?|tools|benchmarks|examples)(?:\.\w+)*)"
+)
+DOTTED: Final = re.compile(
+    r"(?<![\w./-])handloop(?:_sandbox|_explore|_learn)?\.(?!egg-info|v\d|dev/)\w+(?:\.\w+)*"
+)
 MAP_LINE: Final = re.compile(r"^    (?P<names>[a-z_]+(?:, [a-z_]+)*)  +\S", re.MULTILINE)
 
 
@@ -143,7 +150,7 @@ def test_a_dotted_name_is_there() -> None:
 def resolves(name: str) -> bool:
     """Whether a dotted name is a module of ours, or something that stands in one."""
     parts = name.split(".")
-    root = ROOTS[name.startswith("handloop_sandbox")]
+    root = ROOT / parts[0].partition("_")[2]
     for length in range(len(parts), 0, -1):
         path = root.joinpath(*parts[:length])
         module = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")

@@ -21,13 +21,16 @@ from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).parents[1]
+NEIGHBOURS: Final = ("sandbox", "explore", "learn")
+"""Projects of this repository: their folders, and the extras that bring them."""
 STACK: Final = {
-    "requirements/program.lock": (),
+    "requirements/program.lock": ("tls",),
     "sandbox/requirements.lock": ("sandbox", "tls"),
-    "requirements/learn.lock": ("sandbox", "tls", "learn"),
-    "requirements/dev.lock": ("sandbox", "tls", "learn", "dev"),
+    "explore/requirements.lock": ("sandbox", "explore", "tls"),
+    "learn/requirements.lock": ("sandbox", "explore", "learn", "tls"),
+    "requirements/dev.lock": ("sandbox", "explore", "learn", "tls", "dev"),
 }
-"""From the ground up, with the extras that each holds; `sandbox` is the other project of this repository."""
+"""From the ground up, with the extras that each holds."""
 _COMPILE: Final = (
     str(Path(sys.executable).with_name("pip-compile")),
     *("--quiet", "--generate-hashes", "--allow-unsafe", "--strip-extras", "--no-annotate"),
@@ -51,12 +54,12 @@ def main() -> None:
 
 def needs(extras: tuple[str, ...]) -> list[str]:
     """What our projects need of others: the program, and those extras."""
-    folders = [ROOT, ROOT / "sandbox"] if "sandbox" in extras else [ROOT]
     found = []
-    for folder in folders:
+    for folder in (ROOT, *(ROOT / name for name in NEIGHBOURS if name in extras)):
         project = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
         found += project["dependencies"]
-        found += [each for extra in extras for each in project["optional-dependencies"].get(extra, ())]
+        optional = project.get("optional-dependencies", {})
+        found += [each for extra in extras for each in optional.get(extra, ())]
     return sorted({each for each in found if not each.startswith("handloop")})
 
 

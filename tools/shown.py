@@ -4,8 +4,8 @@ Run what shows a guarantee or a fault of docs/guarantees.md and docs/faults.md.
     python -m tools.shown G07 A08
     python -m tools.shown --renew G07    # and write the figure into the last cell of its row; alone = of all
 
-`test_x` is a test, and so is `test_steps.py::test_x[case]`, below tests/; `FOO_LIFE 4:409` is a plan of a
-workload of tests/support/builders/workloads.py, and `explore FOO_LIFE` plays its plans for a minute.
+`test_x` is a test, and so is `test_steps.py::test_x[case]`, below a folder of TESTS; `FOO_LIFE 4:409` is a
+plan of a workload of tests/support/builders/workloads.py, and `explore FOO_LIFE` plays many for a minute.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 ROOT: Final = Path(__file__).parents[1]
-TESTS: Final = ROOT / "tests"
+TESTS: Final = ("tests", "explore/tests", "learn/tests")
 GUARANTEES: Final = ROOT / "docs/guarantees.md"
 FAULTS: Final = ROOT / "docs/faults.md"
 _ROW: Final = re.compile(r"^\| ([A-Z]\d\d) \| (.*) \|$", re.MULTILINE)
@@ -60,13 +60,15 @@ def rows(page: Path) -> list[Row]:
 
 
 @cache
-def functions() -> dict[str, list[str]]:
-    """Where each test is, below tests/."""
-    found: dict[str, list[str]] = {}
-    for path in sorted(TESTS.rglob("test_*.py")):
-        for node in ast.parse(path.read_text(encoding="utf-8")).body:
-            if isinstance(node, ast.FunctionDef):
-                found.setdefault(node.name, []).append(str(path.relative_to(TESTS)))
+def functions() -> dict[str, list[tuple[str, str]]]:
+    """Where each test is: the folder of TESTS, and the file below it."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    for folder in TESTS:
+        for path in sorted((ROOT / folder).rglob("test_*.py")):
+            for node in ast.parse(path.read_text(encoding="utf-8")).body:
+                if isinstance(node, ast.FunctionDef):
+                    place = folder, str(path.relative_to(ROOT / folder))
+                    found.setdefault(node.name, []).append(place)
     return found
 
 
@@ -75,10 +77,10 @@ def nodes(row: Row) -> list[str]:
     found = []
     for test in row.tests:
         file, _, name = test.rpartition("::")
-        there = functions().get(name.partition("[")[0], [])
-        if not there or (file and file not in there):
+        there = [place for place in functions().get(name.partition("[")[0], []) if file in ("", place[1])]
+        if not there:
             raise ValueError(f"{row.number}: there is no {test}")
-        found += [f"tests/{each}::{name}" for each in ([file] if file else there)]
+        found += [f"{folder}/{each}::{name}" for folder, each in there]
     return found
 
 
@@ -103,7 +105,7 @@ def _explored(name: str, *options: str) -> str:
 
 
 def _said(*arguments: str) -> str:
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(TESTS)])}
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests")])}
     command = [sys.executable, *arguments]
     done = subprocess.run(command, cwd=ROOT, env=env, stdout=subprocess.PIPE, text=True, check=False)  # noqa: S603 - ours
     if done.returncode:

@@ -12,7 +12,7 @@ import re
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from handloop.walkthrough import source
+from handloop.picture import steps as source
 
 ROOT: Final = Path(__file__).parent.parent
 README: Final = ROOT / "README.md"

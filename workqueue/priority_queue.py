@@ -23,22 +23,26 @@ from bisect import bisect_left, insort
 from collections import Counter, OrderedDict
 from collections.abc import Hashable, Iterable
 from itertools import islice
-from typing import Final, Generic, Self, TypeVar
+from typing import Final, Generic, TypeVar
 
-from handloop.seams.locks import acquire_contended, condition_over, new_lock
-from handloop.seams.seams import REAL_SEAMS, Seams
-from handloop.seams.step_trace import TRACE, handled_error
-from handloop.workqueue.queue import QueueItems, QueueStatistics, ShutDown
-from handloop.workqueue.queue_metrics import MetricsProvider, MetricsUpdater, QueueMetrics
+from handloop.seams.locks import acquire_contended, new_lock
+from handloop.seams.step_trace import TRACE
+from handloop.workqueue.queue import (
+    NO_OPTIONS,
+    RANK,
+    BlockingQueue,
+    QueueItems,
+    QueueOptions,
+    QueueStatistics,
+)
 from handloop.workqueue.rate_limiters import RateLimiter
+from handloop.workqueue.rate_limiting_queue import RateLimited
 from handloop.workqueue.schedule import Schedule
 
 T = TypeVar("T", bound=Hashable)
 
 DEFAULT_PRIORITY: Final = 0
 LOW_PRIORITY: Final = -100  # the initial list and resyncs, as controller-runtime's handler.LowPriority
-
-_RANK: Final = 80
 
 
 class PriorityOrder(Generic[T]):
@@ -134,76 +138,46 @@ class PriorityOrder(Generic[T]):
             del self._priorities[bisect_left(self._priorities, priority)]
 
 
-class PriorityQueue(Generic[T]):
+class PriorityQueue(RateLimited[T], BlockingQueue[T]):
     """
-    Hands out each added item to one worker at a time, the most urgent first.
+    The most urgent item first.
 
     A delayed add without a priority, such as add_rate_limited, keeps the one with which the item was handed
     out, so that a failed item of the initial list does not overtake the others.
 
-    State, all guarded by `_lock` (rank 80):
+    State, all guarded by `_lock`, beside that of BlockingQueue:
       _order          which of the items that wait for a worker comes next
       _container      those items; none of them is in flight, scheduled or readded
       _schedule       the items that wait for their time; none of them is readded
       _delayed        the items of the schedule -> the priority with which they will wait
       _in_flight      item -> the priority with which it was handed out
       _readded        item in flight -> the priority with which done() pushes it
-      _getters        getters blocked in wait(), also those woken but still without the lock
-      _shutting_down  never goes back to False
-      _drain          whether drainers keep waiting
 
-    No wake-up is lost: each push notifies a getter if one waits, under the lock under which a getter found
-    the container empty. A getter that is interrupted passes its wake-up on.
-
-    Threads: any, except that a `done` belongs to the worker that holds the item. `delaying-<queue>` adds the
-    items of the schedule when they are due.
+    Threads: `delaying-<queue>` adds the items of the schedule when they are due.
     """
 
-    def __init__(
-        self,
-        rate_limiter: RateLimiter[T],
-        *,
-        name: str = "",
-        metrics_provider: MetricsProvider | None = None,
-        seams: Seams = REAL_SEAMS,
-        order: PriorityOrder[T] | None = None,
-    ) -> None:
-        """
-        Make an empty queue.
-
-        Args: name labels metrics and threads. Without a name or a metrics_provider nothing is measured.
-        """
-        self.name = name
+    def __init__(self, rate_limiter: RateLimiter[T], options: QueueOptions = NO_OPTIONS) -> None:
+        """Make an empty queue."""
         self._rate_limiter = rate_limiter
-        self._lock = new_lock("PriorityQueue._lock", _RANK)
-        self._acquire = self._lock.acquire
-        self._release = self._lock.release
-        self._item_ready = condition_over(self._lock)
-        self._drained = condition_over(self._lock)
-        self._order: PriorityOrder[T] = PriorityOrder() if order is None else order
+        self._order: PriorityOrder[T] = PriorityOrder()
         # looked at directly: a method call less for each add and get
         self._container = self._order.waiting
-        self._schedule: Schedule[T] = Schedule(self._lock, self._add_due_locked, name=name, seams=seams)
-        self._delayed: dict[T, int] = {}
         self._in_flight: dict[T, int] = {}
         self._readded: dict[T, int] = {}
-        self._getters = 0
-        self._shutting_down = False
-        self._drain = False
-        self._metrics: QueueMetrics | None = None
-        self._updater: MetricsUpdater | None = None
-        if name and metrics_provider is not None:
-            self._metrics = QueueMetrics(metrics_provider.for_queue(name), seams.clock)
-            self._updater = MetricsUpdater(self._metrics, self._lock, name=name, seams=seams)
+        super().__init__(options, new_lock("PriorityQueue._lock", RANK))
+        self._schedule: Schedule[T] = Schedule(
+            self._lock, self._add_due_locked, name=options.name, seams=options.seams
+        )
+        self._delayed: dict[T, int] = {}
 
     def add(self, item: T, *, priority: int = DEFAULT_PRIORITY) -> None:
         """Mark item as needing work with at least that priority; ignored while shutting down."""
-        if not self._acquire(False):
+        if not self._lock.acquire(False):
             acquire_contended(self._lock)
         try:
             self._add_locked(item, priority)
         finally:
-            self._release()
+            self._lock.release()
 
     def add_all(self, items: Iterable[T], *, priority: int = DEFAULT_PRIORITY) -> None:
         """Add each item in order with at least that priority, under one hold of the lock."""
@@ -233,79 +207,6 @@ class PriorityQueue(Generic[T]):
                 self._delayed[item] = max(priority, self._delayed.get(item, priority))
                 self._schedule.put_locked(item, delay_seconds)
 
-    def add_rate_limited(self, item: T, *, at_least_seconds: float = 0.0) -> None:
-        """
-        Add item after the rate limiter's delay, or later if asked to.
-
-        The limiter counts also while shutting down.
-        """
-        seconds = max(self._rate_limiter.when(item), at_least_seconds)
-        if TRACE.on:
-            failures = self.num_requeues(item)
-            TRACE.tell(11, self.name, item, seconds=seconds, failures=failures, error=handled_error())
-        self.add_after(item, seconds)
-
-    def forget(self, item: T) -> None:
-        """End the count of failures of item. The queue itself is not touched: done() is still due."""
-        if TRACE.on:
-            TRACE.tell(11, self.name, item, forgotten=self._rate_limiter.num_requeues(item))
-        self._rate_limiter.forget(item)
-
-    def num_requeues(self, item: T) -> int:
-        """How often item was added back since it was last forgotten."""
-        return self._rate_limiter.num_requeues(item)
-
-    def get(self) -> T:
-        """
-        Take the next item; the caller must give it back with done(), also when its work failed.
-
-        Raises: ShutDown when shutting down and nothing waits; remaining items are handed out first.
-        Blocks: until an item waits or the queue is shut down.
-        """
-        if not self._acquire(False):
-            acquire_contended(self._lock)
-        try:
-            if self._updater is not None:
-                self._updater.start_locked()
-            while not self._container:
-                if self._shutting_down:
-                    raise ShutDown
-                self._wait_for_item_locked()
-            item, self._in_flight[item] = self._order.pop()
-            if TRACE.on:
-                TRACE.tell(8, self.name, item, waiting=len(self._container), working=len(self._in_flight))
-            if self._metrics is not None:
-                self._metrics.get(item)
-            if self._updater is not None:
-                self._updater.wake_locked()
-            return item
-        finally:
-            self._release()
-
-    def done(self, item: T) -> None:
-        """Give item back; if it was added since the get, it waits again, behind those of its priority."""
-        if not self._acquire(False):
-            acquire_contended(self._lock)
-        try:
-            if self._in_flight.pop(item, None) is None:
-                return
-            priority = self._readded.pop(item, None)
-            if TRACE.on:
-                TRACE.tell(12, self.name, item, again=priority is not None)
-            if priority is not None:
-                self._push_locked(item, priority)
-            if self._shutting_down and not self._in_flight:
-                self._drained.notify_all()
-            if self._metrics is not None:
-                self._metrics.done(item)
-        finally:
-            self._release()
-
-    def __len__(self) -> int:
-        """How many items wait for a worker; those with workers do not count. For information only."""
-        with self._lock:
-            return len(self._container)
-
     def depths(self) -> dict[int, int]:
         """How many items need work per priority, those included that were added again while in flight."""
         with self._lock:
@@ -328,37 +229,6 @@ class PriorityQueue(Generic[T]):
             )
             return QueueItems(queued, in_flight, readded, self._schedule.seconds_left_locked(most))
 
-    def shut_down(self) -> None:
-        """
-        Ignore further adds, end blocked getters and drainers.
-
-        Items that wait for a worker are still handed out; those that wait for their time are dropped.
-        Blocks: until the threads of the queue have ended; not for workers.
-        """
-        self._shut_down(drain=False)
-
-    def shut_down_with_drain(self) -> None:
-        """
-        Shut down and wait for the items that are with workers.
-
-        Blocks: until no item is in flight, or shut_down() is called by another thread.
-        """
-        self._shut_down(drain=True)
-
-    def shutting_down(self) -> bool:
-        """Whether a shutdown has begun."""
-        with self._lock:
-            return self._shutting_down
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.name or 'without a name'}: {self.statistics()}>"
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.shut_down()
-
     def _add_locked(self, item: T, priority: int) -> None:
         if self._shutting_down:
             return
@@ -376,7 +246,9 @@ class PriorityQueue(Generic[T]):
             # pushed here, a second worker could get it: done() pushes it
             self._readded[item] = priority
         else:
-            self._push_locked(item, priority)
+            self._order.push(item, priority)
+            if self._waiting:
+                self._item_ready.notify()
 
     def _join_locked(self, item: T, priority: int) -> bool:
         """Whether item needs work already; if it does, it has at least that priority now."""
@@ -388,39 +260,32 @@ class PriorityQueue(Generic[T]):
             return False
         return True
 
-    def _push_locked(self, item: T, priority: int) -> None:
-        self._order.push(item, priority)
-        if self._getters:
-            self._item_ready.notify()
-
     def _add_due_locked(self, items: list[T]) -> None:
         """Loop thread: the time of items has come."""
         for item in items:
             self._add_locked(item, self._delayed.pop(item))
 
-    def _wait_for_item_locked(self) -> None:
-        self._getters += 1
-        try:
-            self._item_ready.wait()
-        except BaseException:
-            # interrupted after a wake-up: hand it to another getter
-            self._item_ready.notify()
-            raise
-        finally:
-            self._getters -= 1
+    def _take_locked(self) -> T:
+        item, self._in_flight[item] = self._order.pop()
+        return item
 
-    def _shut_down(self, *, drain: bool) -> None:
-        with self._lock:
-            self._shutting_down, self._drain = True, drain
-            self._delayed.clear()
-            self._schedule.stop_locked()
-            if self._updater is not None:
-                self._updater.stop_locked()
-            self._item_ready.notify_all()
-            self._drained.notify_all()
-            # a later shut_down() ends this wait
-            while self._drain and self._in_flight:
-                self._drained.wait()
-        if self._updater is not None:
-            self._updater.join()
+    def _take_back_locked(self, item: T) -> bool | None:
+        if self._in_flight.pop(item, None) is None:
+            return None
+        priority = self._readded.pop(item, None)
+        if priority is None:
+            return False
+        self._order.push(item, priority)
+        return True
+
+    def _stop_threads_locked(self) -> None:
+        super()._stop_threads_locked()
+        self._delayed.clear()
+        self._schedule.stop_locked()
+
+    def _join_threads(self) -> None:
+        super()._join_threads()
         self._schedule.join()
+
+    def _add_later(self, item: T, delay_seconds: float) -> None:
+        self.add_after(item, delay_seconds)

@@ -23,19 +23,22 @@ Follows: client-go util/workqueue/queue.go, differs:
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Collection, Hashable, Iterable, Mapping
+from dataclasses import dataclass
 from itertools import islice
 from typing import Final, Generic, NamedTuple, Self, TypeVar
 
-from handloop.seams.locks import acquire_contended, condition_over, new_lock
+from handloop.seams.locks import Lock, acquire_contended, condition_over, new_lock
 from handloop.seams.seams import REAL_SEAMS, Seams
 from handloop.seams.step_trace import TRACE
-from handloop.workqueue.queue_metrics import MetricsProvider, MetricsUpdater, QueueMetrics
+from handloop.workqueue.queue_metrics import MetricsProvider, QueueMetrics
 
 T = TypeVar("T", bound=Hashable)
 
-_RANK: Final = 80
+RANK: Final = 80
+"""Of the lock of a queue."""
 
 
 class ShutDown(Exception):  # noqa: N818 - the name queue.ShutDown has in Python 3.13
@@ -71,15 +74,33 @@ class QueueItems(NamedTuple, Generic[T]):
     delayed: Mapping[T, float]
 
 
-class Queue(Generic[T]):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueOptions:
+    """What every queue is made with."""
+
+    name: str = ""
+    """The label of its metrics and threads. Without it nothing is measured."""
+
+    metrics_provider: MetricsProvider | None = None
+    """Makes its instruments; None = nothing is measured."""
+
+    seams: Seams = REAL_SEAMS
+    """Clock and threads."""
+
+
+NO_OPTIONS: Final = QueueOptions()
+
+
+class BlockingQueue(ABC, Generic[T]):
     """
-    Hands out each added item to one worker at a time.
+    Hands out each item to one worker at a time. Where an added item goes is its subclass's.
 
     State, all guarded by `_lock` (rank 80):
-      _dirty, _processing, _container   container = dirty - processing, each item in it once
-      _waiting                          getters blocked in wait(), also those woken but still without the lock
-      _shutting_down                    never goes back to False
-      _drain                            whether drainers keep waiting
+      _container      items that wait for a worker; none of them is in flight
+      _in_flight      items that get() handed out and done() has not taken back
+      _waiting        getters blocked in wait(), also those woken but still without the lock
+      _shutting_down  never goes back to False
+      _drain          whether drainers keep waiting
 
     No wake-up is lost. Of the blocked getters let N be woken but not yet running, U not woken. Whenever the
     lock is free, U > 0 implies N >= len(container), that is, each waiting item has a getter on its way:
@@ -91,46 +112,171 @@ class Queue(Generic[T]):
     Threads: any, except that a `done` belongs to the worker that holds the item.
     """
 
-    def __init__(
-        self,
-        *,
-        name: str = "",
-        metrics_provider: MetricsProvider | None = None,
-        seams: Seams = REAL_SEAMS,
-    ) -> None:
-        """
-        Make an empty queue.
+    _container: Collection[T]
+    _in_flight: Collection[T]
 
-        Args: name labels metrics and threads. Without a name or a metrics_provider nothing is measured.
-        """
-        self.name = name
-        self._lock = new_lock("Queue._lock", _RANK)
-        # with these, get and done do what `with self._lock` does, for less; see acquire_contended
-        self._acquire = self._lock.acquire
-        self._release = self._lock.release
-        self._item_ready = condition_over(self._lock)
-        self._drained = condition_over(self._lock)
-        self._container: deque[T] = deque()
-        self._dirty: set[T] = set()
-        self._processing: set[T] = set()
+    def __init__(self, options: QueueOptions, lock: Lock) -> None:
+        """Call once _container and _in_flight are there."""
+        self.name = options.name
+        self._lock = lock
+        self._item_ready = condition_over(lock)
+        self._drained = condition_over(lock)
         self._waiting = 0
         self._shutting_down = False
         self._drain = False
         self._metrics: QueueMetrics | None = None
-        self._updater: MetricsUpdater | None = None
-        if name and metrics_provider is not None:
-            self._metrics = QueueMetrics(metrics_provider.for_queue(name), seams.clock)
-            self._updater = MetricsUpdater(self._metrics, self._lock, name=name, seams=seams)
+        name, provider = options.name, options.metrics_provider
+        if name and provider is not None:
+            self._metrics = QueueMetrics(provider.for_queue(name), lock, name=name, seams=options.seams)
+
+    @abstractmethod
+    def _take_locked(self) -> T:
+        """Move the next item from the container to those in flight."""
+
+    @abstractmethod
+    def _take_back_locked(self, item: T) -> bool | None:
+        """End item's flight; whether it was put into the container again, None if it was not in flight."""
+
+    @abstractmethod
+    def statistics(self) -> QueueStatistics:
+        """A snapshot of the numbers of items."""
+
+    def get(self) -> T:
+        """
+        Take the next item; the caller must give it back with done(), also when its work failed.
+
+        Raises: ShutDown when shutting down and nothing waits; remaining items are handed out first.
+        Blocks: until an item waits or the queue is shut down.
+        """
+        if not self._lock.acquire(False):  # for `with self._lock`, as in add and done: cheaper when busy
+            acquire_contended(self._lock)
+        try:
+            if self._metrics is not None:
+                self._metrics.updater.start_locked()
+            while not self._container:
+                if self._shutting_down:
+                    raise ShutDown
+                self._wait_for_item_locked()
+            item = self._take_locked()
+            if TRACE.on:
+                TRACE.tell(8, self.name, item, waiting=len(self._container), working=len(self._in_flight))
+            if self._metrics is not None:
+                self._metrics.get(item)
+            return item
+        finally:
+            self._lock.release()
+
+    def done(self, item: T) -> None:
+        """Give item back; if it was added since the get, it waits again, behind those that wait."""
+        if not self._lock.acquire(False):
+            acquire_contended(self._lock)
+        try:
+            again = self._take_back_locked(item)
+            if again is None:
+                return
+            if TRACE.on:
+                TRACE.tell(12, self.name, item, again=again)
+            if again and self._waiting:
+                self._item_ready.notify()
+            if self._shutting_down and not self._in_flight:
+                self._drained.notify_all()
+            if self._metrics is not None:
+                self._metrics.done(item)
+        finally:
+            self._lock.release()
+
+    def __len__(self) -> int:
+        """How many items wait for a worker; those with workers do not count. For information only."""
+        with self._lock:
+            return len(self._container)
+
+    def shut_down(self) -> None:
+        """
+        Ignore further adds, end blocked getters and drainers.
+
+        Items that wait for a worker are still handed out; those that wait for their time are dropped.
+        Blocks: until the threads of the queue have ended; not for workers.
+        """
+        self._shut_down(drain=False)
+
+    def shut_down_with_drain(self) -> None:
+        """
+        Shut down and wait for the items that are with workers, not for those that wait.
+
+        Blocks: until no item is in flight, or shut_down() is called by another thread.
+        """
+        self._shut_down(drain=True)
+
+    def shutting_down(self) -> bool:
+        """Whether a shutdown has begun."""
+        with self._lock:
+            return self._shutting_down
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name or 'without a name'}: {self.statistics()}>"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.shut_down()
+
+    def _wait_for_item_locked(self) -> None:
+        self._waiting += 1
+        try:
+            self._item_ready.wait()
+        except BaseException:
+            # interrupted after a wake-up: hand it to another getter
+            self._item_ready.notify()
+            raise
+        finally:
+            self._waiting -= 1
+
+    def _shut_down(self, *, drain: bool) -> None:
+        with self._lock:
+            self._shutting_down, self._drain = True, drain
+            self._stop_threads_locked()
+            self._item_ready.notify_all()
+            self._drained.notify_all()
+            # a later shut_down() ends this wait
+            while self._drain and self._in_flight:
+                self._drained.wait()
+        self._join_threads()
+
+    def _stop_threads_locked(self) -> None:
+        if self._metrics is not None:
+            self._metrics.updater.stop_locked()
+
+    def _join_threads(self) -> None:
+        if self._metrics is not None:
+            self._metrics.updater.join()
+
+
+class Queue(BlockingQueue[T]):
+    """
+    First in, first out.
+
+    State, all guarded by `_lock`, beside that of BlockingQueue:
+      _dirty, _processing, _container   container = dirty - processing, each item in it once; processing is
+                                        what is in flight
+    """
+
+    def __init__(self, options: QueueOptions = NO_OPTIONS) -> None:
+        """Make an empty queue."""
+        self._container: deque[T] = deque()
+        self._dirty: set[T] = set()
+        self._processing = self._in_flight = set[T]()
+        super().__init__(options, new_lock("Queue._lock", RANK))
 
     def add(self, item: T) -> None:
         """Mark item as needing work; ignored while shutting down."""
-        if not self._acquire(False):
+        if not self._lock.acquire(False):
             acquire_contended(self._lock)
         try:
             if self._accept_locked(item) and self._waiting:
                 self._item_ready.notify()
         finally:
-            self._release()
+            self._lock.release()
 
     def add_all(self, items: Iterable[T]) -> None:
         """Add each item in order, under one hold of the lock and with one call to wake getters."""
@@ -146,93 +292,6 @@ class Queue(Generic[T]):
                 if pushed and self._waiting:
                     self._item_ready.notify(pushed)
 
-    def get(self) -> T:
-        """
-        Take the next item; the caller must give it back with done(), also when its work failed.
-
-        Raises: ShutDown when shutting down and nothing waits; remaining items are handed out first.
-        Blocks: until an item waits or the queue is shut down.
-        """
-        if not self._acquire(False):
-            acquire_contended(self._lock)
-        try:
-            if self._updater is not None:
-                self._updater.start_locked()
-            while not self._container:
-                if self._shutting_down:
-                    raise ShutDown
-                self._wait_for_item_locked()
-            # (8) get key
-            item = self._container.popleft()
-            self._processing.add(item)
-            self._dirty.discard(item)
-            if TRACE.on:
-                TRACE.tell(8, self.name, item, waiting=len(self._container), working=len(self._processing))
-            if self._metrics is not None:
-                self._metrics.get(item)
-            if self._updater is not None:
-                self._updater.wake_locked()
-            return item
-        finally:
-            self._release()
-
-    def done(self, item: T) -> None:
-        """Give item back; if it was added since the get, it waits again, at the end of the line."""
-        if not self._acquire(False):
-            acquire_contended(self._lock)
-        try:
-            try:
-                # (12) done
-                self._processing.remove(item)
-            except KeyError:
-                return
-            if TRACE.on:
-                TRACE.tell(12, self.name, item, again=item in self._dirty)
-            if item in self._dirty:
-                self._container.append(item)
-                if self._waiting:
-                    self._item_ready.notify()
-            if self._shutting_down and not self._processing:
-                self._drained.notify_all()
-            if self._metrics is not None:
-                self._metrics.done(item)
-        finally:
-            self._release()
-
-    def __len__(self) -> int:
-        """How many items wait; those with workers do not count. For information only."""
-        with self._lock:
-            return len(self._container)
-
-    def shut_down(self) -> None:
-        """
-        Ignore further adds, end blocked getters and drainers; items that wait are still handed out.
-
-        Blocks: until the threads of the queue have ended; not for workers.
-        """
-        self._start_shut_down(drain=False)
-        self._join_threads()
-
-    def shut_down_with_drain(self) -> None:
-        """
-        Shut down and wait for the items that are with workers, not for those that wait.
-
-        Blocks: until no item is in flight, or shut_down() is called by another thread.
-        """
-        self._start_shut_down(drain=True)
-        with self._lock:
-            while self._processing and self._drain:
-                self._drained.wait()
-        self._join_threads()
-
-    def shutting_down(self) -> bool:
-        """Whether a shutdown has begun."""
-        with self._lock:
-            return self._shutting_down
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.name or 'without a name'}: {self.statistics()}>"
-
     def statistics(self) -> QueueStatistics:
         """A snapshot of the numbers of items."""
         with self._lock:
@@ -247,11 +306,19 @@ class Queue(Generic[T]):
             in_flight = islice(self._processing, most)
             return QueueItems(tuple(islice(queued, most)), tuple(in_flight), tuple(islice(readded, most)), {})
 
-    def __enter__(self) -> Self:
-        return self
+    def _take_locked(self) -> T:
+        item = self._container.popleft()  # (8) get key
+        self._processing.add(item)
+        self._dirty.discard(item)
+        return item
 
-    def __exit__(self, *_: object) -> None:
-        self.shut_down()
+    def _take_back_locked(self, item: T) -> bool | None:
+        if item not in self._processing:
+            return None
+        self._processing.remove(item)  # (12) done
+        if again := item in self._dirty:
+            self._container.append(item)
+        return again
 
     def _accept_locked(self, item: T) -> bool:
         """Add item without waking a getter; True when it went into the container."""
@@ -269,27 +336,3 @@ class Queue(Generic[T]):
             return False
         self._container.append(item)
         return True
-
-    def _wait_for_item_locked(self) -> None:
-        self._waiting += 1
-        try:
-            self._item_ready.wait()
-        except BaseException:
-            # interrupted after a wake-up: hand it to another getter
-            self._item_ready.notify()
-            raise
-        finally:
-            self._waiting -= 1
-
-    def _start_shut_down(self, *, drain: bool) -> None:
-        with self._lock:
-            self._drain = drain
-            self._shutting_down = True
-            self._item_ready.notify_all()
-            self._drained.notify_all()
-            if self._updater is not None:
-                self._updater.stop_locked()
-
-    def _join_threads(self) -> None:
-        if self._updater is not None:
-            self._updater.join()

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Final, NamedTuple, Protocol
 
-from handloop.seams.clock import Clock
 from handloop.seams.locks import Lock, condition_over
 from handloop.seams.seams import Seams
 from handloop.seams.threads import Joinable
@@ -82,14 +81,15 @@ class QueueMetrics:
     Measures the items of a queue.
 
     State: `_added_at` of the items in need of work, `_started_at` of the items with workers. Guarded by the
-    queue's lock, which every caller holds.
+    queue's lock, which every caller holds. Field: updater, its thread.
     """
 
-    __slots__ = ("_added_at", "_clock", "_started_at", "instruments")
+    __slots__ = ("_added_at", "_clock", "_started_at", "instruments", "updater")
 
-    def __init__(self, instruments: QueueInstruments, clock: Clock) -> None:
+    def __init__(self, instruments: QueueInstruments, lock: Lock, *, name: str, seams: Seams) -> None:
         self.instruments = instruments
-        self._clock = clock
+        self.updater = MetricsUpdater(self, lock, name=name, seams=seams)
+        self._clock = seams.clock
         self._added_at: dict[Hashable, float] = {}
         self._started_at: dict[Hashable, float] = {}
 
@@ -107,6 +107,7 @@ class QueueMetrics:
         added_at = self._added_at.pop(item, None)
         if added_at is not None:
             self.instruments.latency.observe(now - added_at)
+        self.updater.wake_locked()
 
     def done(self, item: Hashable) -> None:
         """The item was given back."""

@@ -125,7 +125,8 @@ class _FailureCounts(Generic[T]):
 class ItemExponentialFailureRateLimiter(_FailureCounts[T]):
     """Waits base_seconds, doubled with each failure of the item, up to max_seconds."""
 
-    def __init__(self, base_seconds: float, max_seconds: float) -> None:
+    def __init__(self, base_seconds: float = 0.005, max_seconds: float = 1000.0) -> None:
+        """Args: the default pair is client-go's, for retries of controllers."""
         super().__init__()
         self._base_seconds = base_seconds
         self._max_seconds = max_seconds
@@ -217,6 +218,4 @@ def default_controller_rate_limiter(
 
     Args: rate and burst of the bucket; sample-controller uses 50 and 300.
     """
-    return MaxOfRateLimiter(
-        ItemExponentialFailureRateLimiter(0.005, 1000.0), BucketRateLimiter(rate, burst, clock=clock)
-    )
+    return MaxOfRateLimiter(ItemExponentialFailureRateLimiter(), BucketRateLimiter(rate, burst, clock=clock))

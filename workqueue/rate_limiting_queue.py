@@ -14,13 +14,12 @@ shut_down_with_drain ends the loop at once; upstream's ends at its next heartbea
 
 from __future__ import annotations
 
-from typing import Final
+from abc import ABC, abstractmethod
+from typing import Final, Generic
 
 from handloop.seams.locks import new_lock
-from handloop.seams.seams import REAL_SEAMS, Seams
 from handloop.seams.step_trace import TRACE, handled_error
-from handloop.workqueue.queue import Queue, QueueItems, QueueStatistics, T
-from handloop.workqueue.queue_metrics import MetricsProvider
+from handloop.workqueue.queue import NO_OPTIONS, Queue, QueueItems, QueueOptions, QueueStatistics, T
 from handloop.workqueue.rate_limiters import RateLimiter
 from handloop.workqueue.schedule import Schedule
 
@@ -36,17 +35,13 @@ class DelayingQueue(Queue[T]):
     Threads: any; the loop thread `delaying-<queue>` moves due items to the queue.
     """
 
-    def __init__(
-        self,
-        *,
-        name: str = "",
-        metrics_provider: MetricsProvider | None = None,
-        seams: Seams = REAL_SEAMS,
-    ) -> None:
-        """Make an empty queue; the options are those of Queue."""
-        super().__init__(name=name, metrics_provider=metrics_provider, seams=seams)
+    def __init__(self, options: QueueOptions = NO_OPTIONS) -> None:
+        """Make an empty queue."""
+        super().__init__(options)
         self._delays = new_lock("DelayingQueue._lock", _RANK)
-        self._schedule: Schedule[T] = Schedule(self._delays, self.add_all, name=name, seams=seams)
+        self._schedule: Schedule[T] = Schedule(
+            self._delays, self.add_all, name=options.name, seams=options.seams
+        )
 
     def add_after(self, item: T, delay_seconds: float) -> None:
         """
@@ -64,24 +59,6 @@ class DelayingQueue(Queue[T]):
                 return
         self.add(item)
 
-    def shut_down(self) -> None:
-        """
-        Shut down as Queue does; items that wait for their time are dropped.
-
-        Blocks: until the threads of the queue have ended; not for workers.
-        """
-        self._stop_delays()
-        super().shut_down()
-
-    def shut_down_with_drain(self) -> None:
-        """
-        Shut down and wait for the items that are with workers; items that wait for their time are dropped.
-
-        Blocks: until no item is in flight, or shut_down() is called by another thread.
-        """
-        self._stop_delays()
-        super().shut_down_with_drain()
-
     def statistics(self) -> QueueStatistics:
         """A snapshot of the numbers of items."""
         with self._delays:
@@ -94,36 +71,29 @@ class DelayingQueue(Queue[T]):
             delayed = self._schedule.seconds_left_locked(most)
         return super().items(most)._replace(delayed=delayed)
 
-    def _stop_delays(self) -> None:
+    def _shut_down(self, *, drain: bool) -> None:
         with self._delays:
             self._schedule.stop_locked()
+        super()._shut_down(drain=drain)
 
     def _join_threads(self) -> None:
         super()._join_threads()
         self._schedule.join()
 
 
-class RateLimitingQueue(DelayingQueue[T]):
-    """A delaying queue whose delays come from a rate limiter. Threads: any."""
+class RateLimited(ABC, Generic[T]):
+    """
+    The part of a queue that adds failed items back at the pace of a rate limiter.
 
-    def __init__(
-        self,
-        rate_limiter: RateLimiter[T],
-        *,
-        name: str = "",
-        metrics_provider: MetricsProvider | None = None,
-        seams: Seams = REAL_SEAMS,
-    ) -> None:
-        """Make an empty queue; the options are those of Queue."""
-        super().__init__(name=name, metrics_provider=metrics_provider, seams=seams)
-        self._rate_limiter = rate_limiter
+    State: _rate_limiter, which guards itself. Threads: any.
+    """
 
-    def add_after(self, item: T, delay_seconds: float) -> None:
-        """As DelayingQueue.add_after: for what only has to wait, so that the limiter does not count it."""
-        if TRACE.on:
-            failures = self.num_requeues(item)
-            TRACE.tell(11, self.name, item, seconds=delay_seconds, failures=failures, waits=handled_error())
-        super().add_after(item, delay_seconds)
+    name: str
+    _rate_limiter: RateLimiter[T]
+
+    @abstractmethod
+    def _add_later(self, item: T, delay_seconds: float) -> None:
+        """Add item after delay_seconds, for a failure."""
 
     def add_rate_limited(self, item: T, *, at_least_seconds: float = 0.0) -> None:
         """
@@ -135,7 +105,7 @@ class RateLimitingQueue(DelayingQueue[T]):
         if TRACE.on:
             failures = self.num_requeues(item)
             TRACE.tell(11, self.name, item, seconds=seconds, failures=failures, error=handled_error())
-        super().add_after(item, seconds)
+        self._add_later(item, seconds)
 
     def forget(self, item: T) -> None:
         """End the count of failures of item. The queue itself is not touched: done() is still due."""
@@ -146,3 +116,22 @@ class RateLimitingQueue(DelayingQueue[T]):
     def num_requeues(self, item: T) -> int:
         """How often item was added back since it was last forgotten."""
         return self._rate_limiter.num_requeues(item)
+
+
+class RateLimitingQueue(RateLimited[T], DelayingQueue[T]):
+    """A delaying queue whose delays come from a rate limiter. Threads: any."""
+
+    def __init__(self, rate_limiter: RateLimiter[T], options: QueueOptions = NO_OPTIONS) -> None:
+        """Make an empty queue."""
+        super().__init__(options)
+        self._rate_limiter = rate_limiter
+
+    def add_after(self, item: T, delay_seconds: float) -> None:
+        """As DelayingQueue.add_after: for what only has to wait, so that the limiter does not count it."""
+        if TRACE.on:
+            failures = self.num_requeues(item)
+            TRACE.tell(11, self.name, item, seconds=delay_seconds, failures=failures, waits=handled_error())
+        self._add_later(item, delay_seconds)
+
+    def _add_later(self, item: T, delay_seconds: float) -> None:
+        super().add_after(item, delay_seconds)

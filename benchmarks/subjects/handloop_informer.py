@@ -16,7 +16,7 @@ from handloop.client.config import ClientConfig
 from handloop.client.resource_client import Client
 from handloop.client.transport import HTTPTransport
 from handloop.controller.bundled import ABRIDGED
-from handloop.controller.runtime.collector import relax_collector
+from handloop.controller.runtime.life.collector import relax_collector
 from handloop.informers.factory import SharedInformerFactory
 from handloop.informers.handlers import ResourceEventHandlerFuncs
 from handloop.informers.informer_options import InformerOptions

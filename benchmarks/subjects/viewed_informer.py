@@ -10,8 +10,8 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from handloop_informer import PROGRAM_OPTIONS, main
 
-from handloop.walkthrough.live.guard import LOOPBACK_NAMES
-from handloop.walkthrough.live.server import LiveServer
+from handloop_learn.live.guard import LOOPBACK_NAMES
+from handloop_learn.live.server import LiveServer
 
 VIEWER = """
 import sys, urllib.request

@@ -28,6 +28,7 @@ from typing import Any, Final
 
 import msgspec
 
+from handloop.apis.decoders import converted, decoder_of
 from handloop.apis.meta import parse_time
 from handloop.client.auth.credentials import FETCH_SECONDS, Fetched
 from handloop.client.auth.tls import KeyPair
@@ -40,6 +41,7 @@ _LOOK_SECONDS: Final = 0.05
 _STOP_SECONDS: Final = 0.5
 _STDIN: Final = 0
 _STDERR: Final = 2
+_GO_ZERO: Final = parse_time("0001-01-01T00:00:00Z")
 _EXTENSION: Final = "client.authentication.k8s.io/exec"
 
 
@@ -94,7 +96,7 @@ def fetch_from_plugin(
     hint = str(section.get("installHint") or "").strip()
     _require_program(command, folder, hint)
     try:
-        plugin = msgspec.convert(dict(section), _Plugin)
+        plugin = converted(dict(section), _Plugin)
         return _fetched(_run(plugin, cluster, folder, seconds, stop), plugin.api_version)
     except (_PluginError, OSError, msgspec.ValidationError) as error:
         raise ConfigError(
@@ -164,7 +166,8 @@ def _environment(plugin: _Plugin, cluster: Mapping[str, Any], *, asks: bool) -> 
     if cluster:
         extensions = cluster.get("extensions") or ()
         own = [each.get("extension") for each in extensions if each.get("name") == _EXTENSION]
-        spec["cluster"] = {**cluster, **({"config": own[0]} if own else {})}
+        asked = {key: value for key, value in cluster.items() if key != "extensions"}
+        spec["cluster"] = {**asked, **({"config": own[0]} if own else {})}
     info = {"apiVersion": plugin.api_version, "kind": "ExecCredential", "spec": spec}
     added = {variable.name: variable.value for variable in plugin.env or ()}
     return {**os.environ, **added, "KUBERNETES_EXEC_INFO": json.dumps(info, default=str)}
@@ -223,7 +226,7 @@ def _read_block(descriptor: int, text: bytearray) -> bool:
 
 def _fetched(output: bytes, api_version: str) -> Fetched:
     try:
-        answer = msgspec.json.decode(output, type=_ExecCredential)
+        answer = decoder_of(_ExecCredential).decode(output)
     except (msgspec.DecodeError, RecursionError) as error:
         raise _PluginError(f"its answer is not an ExecCredential: {error}") from error
     if answer.api_version != api_version:
@@ -244,7 +247,11 @@ def _fetched(output: bytes, api_version: str) -> Fetched:
 
 
 def _expiry(timestamp: str | None) -> float | None:
+    if timestamp is None:
+        return None
     try:
-        return parse_time(timestamp) if timestamp else None
+        expires_at = parse_time(timestamp)
     except ValueError as error:
-        raise _PluginError(f"answered with a bad expirationTimestamp: {timestamp}") from error
+        raise _PluginError(f'answered with a bad expirationTimestamp: "{timestamp}"') from error
+    # what a program in Go writes for none
+    return None if expires_at == _GO_ZERO else expires_at

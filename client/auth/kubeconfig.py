@@ -19,6 +19,7 @@ from typing import Any, ClassVar, Final
 import msgspec
 import yaml
 
+from handloop.apis.decoders import converted
 from handloop.client.auth.bounded_file import read_bounded
 from handloop.client.errors import ConfigError, ConfigProblem
 
@@ -240,7 +241,7 @@ def _sections(path: str, plural: str, entries: dict[str, dict[str, Any]], kind: 
 def _convert(path: str, where: str, entry: dict[str, Any], kind: Any) -> Any:
     filled = {key: value for key, value in entry.items() if value is not None}
     try:
-        return msgspec.convert(filled, kind)
+        return converted(filled, kind)
     except msgspec.ValidationError as error:
         words, _, place = str(error).replace(" | null", "").partition(" - at `$")
         raise _malformed(path, f"{where}{place.rstrip('`')}: {words[:1].lower()}{words[1:]}") from error

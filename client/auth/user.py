@@ -30,6 +30,7 @@ from handloop.seams.seams import Seams
 
 # how often we ask a provider for a newer token; it keeps its own token until that expires
 _PROVIDER_SECONDS: Final = 60.0
+_PACKAGE_FIX: Final = "pip install kubernetes; or an exec plugin (gke-gcloud-auth-plugin, kubelogin)"
 _OF_HEADER_NAMES: Final = "!#$&'*+-.^_`|~"
 """Beside letters and digits. The percent sign is not among them: it begins an encoded character."""
 
@@ -44,7 +45,7 @@ def credentials_for(
     clock: Clock,
 ) -> Credentials:
     """
-    The credentials of requests.
+    The credentials of requests. What stands in the file goes before a program that could be asked.
 
     Args: file is the kubeconfig that defines the user; plugin_cluster returns the cluster's entry, for an
     exec plugin that asks for it; stop ends a running plugin.
@@ -59,7 +60,7 @@ def credentials_for(
         pair = f"{user.username}:{user.password}".encode()
         return StaticCredentials(f"Basic {base64.b64encode(pair).decode()}")
     folder = str(Path(file).absolute().parent) if file else ""
-    if user.exec is not None:
+    if user.exec is not None and not (user.client_certificate or user.client_certificate_data):
         return _plugin(user.exec, folder, plugin_cluster, stop, clock)
     if user.auth_provider is not None:
         provider = user.auth_provider
@@ -72,13 +73,12 @@ def credentials_for(
 
 
 def _require_one_method(user: User, name: str) -> None:
-    methods = {
-        "token": user.token or user.token_file,
-        "username and password": user.username or user.password,
-        "exec": user.exec,
-    }
-    given = [method for method, value in methods.items() if value]
-    if len(given) > 1:
+    fixed = {"token": user.token or user.token_file, "username and password": user.username or user.password}
+    programs = {"exec": user.exec, "auth-provider": user.auth_provider}
+    for methods in (fixed, programs):
+        given = [method for method, value in methods.items() if value]
+        if len(given) < len(methods):
+            continue
         what = f'user "{name}" has more than one way to log in'
         raise ConfigError(ConfigProblem.MALFORMED, what, cause=", ".join(given), fix="keep one of them")
 
@@ -183,8 +183,12 @@ def fetch_from_provider(provider: Mapping[str, Any], folder: str, now: float) ->
     """
     name = str(provider.get("name", ""))
     # imported here because the package costs 0.7 s
-    from kubernetes.client import Configuration  # noqa: PLC0415
-    from kubernetes.config.kube_config import KubeConfigLoader  # noqa: PLC0415
+    try:
+        from kubernetes.client import Configuration  # noqa: PLC0415
+        from kubernetes.config.kube_config import KubeConfigLoader  # noqa: PLC0415
+    except ImportError as error:
+        cause = f"the kubernetes package has the auth providers, and cannot be loaded: {error}"
+        raise _provider_error(name, cause, _PACKAGE_FIX) from error
 
     configuration = Configuration()
     loader = KubeConfigLoader(_document(provider), config_base_path=folder)
@@ -208,10 +212,7 @@ def _document(provider: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _provider_error(name: str, cause: str) -> ConfigError:
-    return ConfigError(
-        ConfigProblem.CREDENTIALS,
-        f'auth provider "{name}" failed',
-        cause=cause,
-        fix="log in again with your provider's tool",
-    )
+def _provider_error(
+    name: str, cause: str, fix: str = "log in again with your provider's tool"
+) -> ConfigError:
+    return ConfigError(ConfigProblem.CREDENTIALS, f'auth provider "{name}" failed', cause=cause, fix=fix)

@@ -13,6 +13,7 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
+from handloop.apis.decoders import decoder_of
 from handloop.apis.meta import Kind
 from handloop.apis.without import Abridged
 from handloop.client.decoding.pages import Page
@@ -32,7 +33,7 @@ class AbridgedDecoder(Generic[K]):
         """Args: hook is the dec_hook of the kind."""
 
         def decoder(of: Any) -> msgspec.json.Decoder[Any]:
-            return msgspec.json.Decoder(of, dec_hook=hook)
+            return decoder_of(of, hook)
 
         kind: Any = abridged.kind
         brief: Any = abridged.brief

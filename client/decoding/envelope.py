@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from handloop.apis.decoders import decoder_of
 from handloop.client.decoding.json_text import pruning, read
 
 
@@ -27,7 +28,7 @@ class _Loose(msgspec.Struct, frozen=True):
     metadata: Any = None
 
 
-_decode = pruning(msgspec.json.Decoder(_Loose).decode)
+_decode = pruning(decoder_of(_Loose).decode)
 
 
 def read_envelope(raw: bytes) -> Envelope:

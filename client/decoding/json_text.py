@@ -8,11 +8,13 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
+from handloop.apis.meta import LAST_APPLIED
 from handloop.client.errors import DecodeError
 
 T = TypeVar("T")
 
 _SHOWN_CHARS: Final = 200
+_VALUES: Final = re.compile(rf'"(?:data|stringData|{re.escape(LAST_APPLIED)})"')
 # well below the interpreter's recursion limit, well above what any modelled field needs
 _DEPTH: Final = 200
 _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
@@ -41,8 +43,14 @@ def require_utf8(data: bytes) -> None:
 
 
 def shown(data: bytes) -> str:
-    """The first 200 characters in ASCII, control characters escaped: fit for one line of a log."""
+    """
+    The first 200 characters in ASCII, control characters escaped: fit for one line of a log.
+
+    It ends where the values of a Secret may begin: the kind may come later, and items of lists have none.
+    """
     text = data[: _SHOWN_CHARS * 4].decode("utf-8", "backslashreplace")[:_SHOWN_CHARS]
+    if values := _VALUES.search(text):
+        text = f"{text[: values.end()]}: ***"
     return text.encode("unicode_escape").decode("ascii")
 
 

@@ -13,6 +13,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 
+from handloop.apis.decoders import decoder_of
 from handloop.apis.meta import Object
 from handloop.apis.resource import Resource
 from handloop.client.decoding.envelope import read_envelope
@@ -39,6 +40,10 @@ class Undecodable(NamedTuple):
     raw: bytes
     error: str
     uid: str = ""
+
+    def __repr__(self) -> str:
+        """Without its JSON, which may be a Secret's."""
+        return f"<Undecodable {self.key_namespace}/{self.key_name}: {self.error}>"
 
 
 def undecodable(raw: bytes, error: Exception) -> Undecodable:
@@ -110,7 +115,7 @@ class PageDecoder(Generic[T]):
         self._resource = resource
         self._item = item
         self._whole = whole
-        self._raw = pruning(msgspec.json.Decoder(Page[msgspec.Raw]).decode)
+        self._raw = pruning(decoder_of(Page[msgspec.Raw]).decode)
 
     def decode(self, body: bytes, sieve: Sieve | None = None) -> ListPage[T]:
         """

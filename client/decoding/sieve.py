@@ -6,6 +6,7 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
+from handloop.apis.decoders import decoder_of
 from handloop.client.decoding.json_text import MALFORMED, pruning
 
 
@@ -39,7 +40,7 @@ class Named(msgspec.Struct, frozen=True, gc=False):
     metadata: Names = Names()
 
 
-_decode = pruning(msgspec.json.Decoder(Named).decode)
+_decode = pruning(decoder_of(Named).decode)
 
 
 def foreign(raw: bytes, sieve: Sieve | None) -> Foreign | None:

@@ -7,6 +7,7 @@ is not decoded. All lines of a block are decoded in one pass, straight into type
 another kind, an object that does not fit, or an unknown event type makes that pass fail; then the block is
 decoded again, line by line. Once a sieve asks for it, a pass over the names in the metadata comes first, and
 the lines of foreign objects are left out.
+Decision: ARCHITECTURE, Whole blocks, not single objects.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Final, Generic, NamedTuple, TypeVar
 
 import msgspec
 
+from handloop.apis.decoders import decoder_of
 from handloop.apis.meta import Object
 from handloop.apis.resource import Resource
 from handloop.client.decoding.envelope import read_envelope
@@ -119,7 +121,7 @@ class EventDecoder(Generic[T]):
         self._item = item
         self._block = block
         self._sieve = sieve
-        self._raw = pruning(msgspec.json.Decoder(_RawEvent).decode)
+        self._raw = pruning(decoder_of(_RawEvent).decode)
         self.unknown_events = 0
 
     def decode(self, lines: bytes) -> Decoded[T]:
@@ -229,7 +231,7 @@ def lines_of(block: bytes) -> list[bytes]:
 _TYPES: Final = frozenset(EventType)
 _BOOKMARK: Final = EventType.BOOKMARK
 _ERROR: Final = EventType.ERROR
-_named = msgspec.json.Decoder(WireEvent[Named]).decode_lines
+_named = decoder_of(WireEvent[Named]).decode_lines
 
 
 def _is_wanted(event: WireEvent[Named], sieve: Sieve) -> bool:
@@ -240,7 +242,7 @@ def _is_wanted(event: WireEvent[Named], sieve: Sieve) -> bool:
     return sieve.keeps(names.namespace, names.uid)
 
 
-_LINE_LIMIT: Final = 64 << 20
+LINE_LIMIT: Final = 64 << 20
 _LINE_SECONDS: Final = 75.0
 
 
@@ -258,13 +260,10 @@ class WatchStream(Generic[T]):
         decoder: EventDecoder[T],
         *,
         clock: Clock = REAL_CLOCK,
-        line_limit: int = _LINE_LIMIT,
     ) -> None:
-        """Args: a line may have line_limit bytes."""
         self._stream = stream
         self._decoder = decoder
         self._clock = clock
-        self._line_limit = line_limit
         self._tail: list[bytes] = []
         self._tail_bytes = 0
         self._tail_at = 0.0
@@ -323,8 +322,8 @@ class WatchStream(Generic[T]):
             self._tail_at = now
         self._tail.append(part)
         self._tail_bytes += len(part)
-        if self._tail_bytes > self._line_limit:
-            raise DecodeError(f"an event of more than {self._line_limit} bytes without an end")
+        if self._tail_bytes > LINE_LIMIT:
+            raise DecodeError(f"an event of more than {LINE_LIMIT} bytes without an end")
         if now - self._tail_at > _LINE_SECONDS:
             raise DeadlineExceeded(f"an event took more than {_LINE_SECONDS:g} s to arrive")
 

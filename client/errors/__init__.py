@@ -17,13 +17,17 @@ from dataclasses import KW_ONLY, dataclass
 from enum import StrEnum
 from typing import ClassVar, Final
 
-from handloop.client.errors.status import Status, reason_for_code
+from handloop.client.errors.status import Status, reason_for_code, without_values
 
 MAX_WAIT_SECONDS: Final = 120.0
 
 
 class ClientError(Exception):
     """Root of the tree."""
+
+
+class InvalidName(ClientError, ValueError):
+    """A text that no object can have as its name, such as `..` or `a/b`: nothing was sent."""
 
 
 class DecodeError(ClientError):
@@ -46,25 +50,38 @@ class ConfigProblem(StrEnum):
 
 @dataclass(eq=False, repr=False)
 class ConfigError(ClientError):
-    """
-    There is no usable configuration.
-
-    Fields: kind; message = the fault, one line; cause = the one fact behind it; fix = what to do;
-    path and line = where; available = contexts that exist; looked_in = (place, its content);
-    plugin and install_hint = the credential program and its kubeconfig's words on installing it.
-    """
+    """There is no usable configuration."""
 
     kind: ConfigProblem
+    """Which problem."""
+
     message: str
+    """The fault, one line."""
+
     _: KW_ONLY
     cause: str = ""
+    """The one fact behind it."""
+
     fix: str = ""
+    """What to do."""
+
     path: str = ""
+    """The file."""
+
     line: int | None = None
+    """In that file."""
+
     available: tuple[str, ...] = ()
+    """Contexts that exist."""
+
     looked_in: tuple[tuple[str, str], ...] = ()
+    """Places, and what each contained."""
+
     plugin: str = ""
+    """The credential program."""
+
     install_hint: str = ""
+    """The kubeconfig's words on installing it."""
 
     def __post_init__(self) -> None:
         super().__init__(self.message)
@@ -75,18 +92,23 @@ class ConfigError(ClientError):
 
 @dataclass(eq=False, repr=False)
 class TransportError(ClientError):
-    """
-    No complete answer came back.
-
-    Fields: host = `scheme://host:port`; reason = why, for people; request = `METHOD /path`, "" when unknown;
-    outcome_unknown = a write whose request may have reached the server: look again before repeating it.
-    """
+    """No complete answer came back."""
 
     reason: str
+    """Why, for people."""
+
     _: KW_ONLY
     host: str = ""
+    """`scheme://host:port`."""
+
     request: str = ""
+    """`METHOD /path`, "" when unknown."""
+
     outcome_unknown: bool = False
+    """A write whose request may have reached the server: look again before repeating it."""
+
+    returns_seen: int | None = None
+    """How often the server had come back before, see Reachability; None = unknown."""
 
     def __post_init__(self) -> None:
         super().__init__(self.reason)
@@ -171,23 +193,31 @@ class CredentialsError(TransportError):
 
 @dataclass(eq=False, repr=False)
 class APIError(ClientError):
-    """
-    The server answered with a failure.
-
-    Fields: status = its Status; verb, resource (`plural.group`), kind, namespace, name = the request's, ""
-    where unknown; retry_after_seconds = the server's wish, None when it had none.
-    """
+    """The server answered with a failure."""
 
     by_reason: ClassVar[dict[str, type[APIError]]] = {}
 
     status: Status
+    """Its answer."""
+
     _: KW_ONLY
     verb: str = ""
+    """Of the request, as the fields that follow; "" where unknown."""
+
     resource: str = ""
+    """`plural.group`."""
+
     kind: str = ""
+    """Such as `Deployment`."""
+
     namespace: str = ""
+    """Of the object."""
+
     name: str = ""
+    """Of the object."""
+
     retry_after_seconds: float | None = None
+    """The server's wish; None when it had none."""
 
     def __init_subclass__(cls, reasons: tuple[str, ...] = (), **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
@@ -304,6 +334,8 @@ def error_from_status(
 
     NotFound names an object in its details, as every such answer of an API server does.
     """
+    if resource == "secrets":
+        status = without_values(status)
     by_reason = APIError.by_reason
     found = by_reason.get(status.reason) or by_reason.get(reason_for_code(status.code), APIError)
     if found is NotFound and not status.details.name:

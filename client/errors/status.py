@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 _MESSAGE_LIMIT = 2048
+# what a server quotes of an object that does not fit: the value as Go prints it, or the body around it
+_QUOTED = re.compile(
+    r'(?<=Invalid value: )"(?:\{|map\[)(?:[^"\\]|\\.)*"|(?<=, got )&.*|(?<=byte of )\.\.\..*', re.DOTALL
+)
 
 
 class StatusCause(msgspec.Struct, frozen=True, gc=False):
@@ -37,6 +43,13 @@ class Status(msgspec.Struct, frozen=True, gc=False):
     message: str = ""
     status: str = "Failure"
     details: StatusDetails = StatusDetails()
+
+
+def without_values(status: Status) -> Status:
+    """The answer about a Secret: values are in what a server quotes of it."""
+    causes = tuple(replace(each, message=_QUOTED.sub("***", each.message)) for each in status.details.causes)
+    message, details = _QUOTED.sub("***", status.message), replace(status.details, causes=causes)
+    return replace(status, message=message, details=details)
 
 
 # The reasons of HTTP status codes, for bodies that name none (proxies, webhooks, plain text errors).

@@ -1,6 +1,6 @@
 """
 `bundle`: a bundle for the Operator Lifecycle Manager, from the types, the declared access, the Deployment and
-the samples. The same input gives the same bytes.
+what stands beside it, and the samples. The same input gives the same bytes.
 
 Follows: operator-registry docs/design/operator-bundle.md (registry+v1).
 """
@@ -8,11 +8,12 @@ Follows: operator-registry docs/design/operator-bundle.md (registry+v1).
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import shlex
 import sys
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import redirect_stdout
 from io import StringIO
 from pathlib import Path
@@ -22,7 +23,9 @@ import msgspec
 import yaml
 
 from handloop.apis.crd import custom_resource_definition
+from handloop.apis.decoders import converted
 from handloop.apis.meta import decode_hook
+from handloop.apis.yaml_text import to_yaml
 from handloop.controller.cli.cluster_service_version import (
     ProjectTable,
     Release,
@@ -46,12 +49,11 @@ _SOMEWHERE: Final = "olm-chooses"
 _VERSION: Final = re.compile(
     r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9a-z-]+(\.[0-9a-z-]+)*)?", re.ASCII
 )
+_BESIDE: Final = ("PodDisruptionBudget", "PrometheusRule", "Service", "ServiceMonitor")
+_OPTIONAL: Final = "monitoring.coreos.com"
+"""The API group of the Prometheus operator. A cluster without it must take the rest of the bundle."""
 _CHANNEL: Final = re.compile("[A-Za-z0-9][-._A-Za-z0-9]*", re.ASCII)
 _MAX_NAME: Final = 63
-
-_GO_READS_MORE: Final = re.compile(r"[yYnN]|[-+]?[0-9][0-9_]*[eE][-+]?[0-9]+|0o[0-7]+")
-"""Texts that PyYAML writes without quotes, and that the readers of a bundle would take for something else."""
-
 
 _TEXT: Final = "tag:yaml.org,2002:str"
 _TO_BASE_60: Final = re.compile(r"[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?$")
@@ -68,21 +70,6 @@ _Loader.yaml_implicit_resolvers = {
     ]
     for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
 }
-
-
-class _Dumper(yaml.SafeDumper):
-    """YAML without references, and with a text of several lines as such."""
-
-    def ignore_aliases(self, _: object) -> bool:
-        return True
-
-
-def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    style = "|" if "\n" in text else '"' if _GO_READS_MORE.fullmatch(text) else None
-    return dumper.represent_scalar(_TEXT, text, style=style)
-
-
-_Dumper.add_representer(str, _text)
 
 
 class _HandloopTable(msgspec.Struct, frozen=True):
@@ -149,6 +136,12 @@ def _parser(operator: Operator) -> argparse.ArgumentParser:
     add("channel", "NAME", "by default candidate for versions 0.x and pre-releases, else stable")
     add("output", "DIR", "the folder to write to", "manifests/bundle")
     add("deployment", "FILE", "the file with the operator's Deployment", "manifests/manager/deployment.yaml")
+    add(
+        "objects",
+        "DIR",
+        "the folder whose folders have disruption budget, Service and monitoring",
+        "manifests",
+    )
     add("samples", "DIR", "the folder with an object of each kind", "manifests/samples")
     add("base", "FILE", "fields of the ClusterServiceVersion that replace or add to those made here")
     return parser
@@ -168,7 +161,8 @@ def _release(operator: Operator, given: argparse.Namespace) -> Release:
         )
     deployment = _deployment(Path(given.deployment))
     options = _options(operator, deployment["spec"]["template"]["spec"]["containers"][0])
-    version = given.version or operator.version() or document.project.version
+    # OLM takes none of what a build of a checkout adds to it
+    version = given.version or operator.version().partition("+")[0] or document.project.version
     kinds = {(kind.resource.api_version, kind.resource.kind): kind for kind in declared_kinds(options)}
     return Release(
         options=options,
@@ -190,7 +184,7 @@ def _release(operator: Operator, given: argparse.Namespace) -> Release:
 def _fitting(path: Path, document: object, kind: type[T]) -> T:
     """A document as an object of its kind. Raises: UsageError with the place that does not fit."""
     try:
-        return msgspec.convert(document, kind, dec_hook=decode_hook)
+        return converted(document, kind, decode_hook)
     except msgspec.ValidationError as error:
         raise UsageError(
             f"{path} does not fit: {error}", fix="mend it: the message names the field"
@@ -285,22 +279,46 @@ def _files(release: Release, given: argparse.Namespace) -> dict[str, str]:
         "channel.default.v1": channel,
     }
     labels = {_LABELS + name: value for name, value in annotations.items()}
+    beside = list(_beside(release, Path(given.objects)))
     documents = {
         f"manifests/{release.name}.clusterserviceversion.yaml": manifest,
         **{
             f"manifests/{kind.resource.group}_{kind.resource.plural}.yaml": custom_resource_definition(kind)
             for kind in declared_kinds(release.options)
         },
+        **{f"manifests/{one['metadata']['name']}_{one['kind'].lower()}.yaml": one for one in beside},
         "metadata/annotations.yaml": {"annotations": labels},
     }
+    if optional := [_named(one) for one in beside if one["apiVersion"].startswith(_OPTIONAL)]:
+        value = {"manifests": optional}
+        properties = {"properties": [{"type": "olm.manifests.optional", "value": value}]}
+        documents["metadata/properties.yaml"] = properties
     header = _HEADER.format(name=release.name)
-    files = {
-        path: header + yaml.dump(document, Dumper=_Dumper, sort_keys=False, width=110, allow_unicode=True)
-        for path, document in documents.items()
-    }
+    files = {path: header + to_yaml(document, in_ascii=False) for path, document in documents.items()}
     lines = [f"LABEL {name}={value}\n" for name, value in labels.items()]
     copied = "COPY manifests /manifests/\nCOPY metadata /metadata/\n"
     return {**files, "bundle.Dockerfile": f"{header}FROM scratch\n{''.join(lines)}{copied}"}
+
+
+def _beside(release: Release, folder: Path) -> Iterator[dict[str, Any]]:
+    """The objects that OLM installs with the Deployment, in the namespace of its choice."""
+    for path in sorted(folder.glob("*/*.yaml")):
+        for document in _documents(path):
+            if document.get("kind") in _BESIDE:
+                metadata = {k: v for k, v in (document.get("metadata") or {}).items() if k != "namespace"}
+                if "name" not in metadata:
+                    raise UsageError(
+                        f"{path} has a {document['kind']} without a name", "give it metadata.name"
+                    )
+                # the job stays: it is the Service's name
+                namespace = release.deployment["metadata"].get("namespace", "")
+                text = json.dumps({**document, "metadata": metadata})
+                yield json.loads(text.replace(f'namespace=\\"{namespace}\\",', ""))
+
+
+def _named(manifest: Mapping[str, Any]) -> dict[str, str]:
+    names = {"kind": manifest["kind"], "name": manifest["metadata"]["name"]}
+    return {"group": manifest["apiVersion"].partition("/")[0], **names}
 
 
 def _merged(made: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from typing import Final
 
 import msgspec
 
+from handloop.apis.decoders import decoder_of
 from handloop.apis.meta import parse_time
 from handloop.client.auth.bounded_file import read_file
 from handloop.client.auth.tls import KeyPair
@@ -239,7 +240,7 @@ def token_end(authorization: str) -> float | None:
         return None
     try:
         claims = base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4))
-        return msgspec.json.decode(claims, type=_Claims).exp
+        return decoder_of(_Claims).decode(claims).exp
     except (ValueError, msgspec.DecodeError):
         return None
 

@@ -16,6 +16,7 @@ from handloop.client.http.response import Response, Stream
 from handloop.client.resource_client import Client
 from handloop.controller.cli.operator import Setup, SetUpError
 from handloop.controller.runtime.manager import Manager
+from handloop.seams.logs import in_words
 
 
 class DrySetUp:
@@ -96,7 +97,14 @@ def _call(function: Callable[[Manager], object], manager: Manager) -> None:
     try:
         function(manager)
     except Exception as error:
-        raise SetUpError(f"set_up failed: {error!r}") from error
+        raise SetUpError(f"set_up failed: {in_words(error, repr)}{_hint(error)}") from error
+
+
+def _hint(error: Exception) -> str:
+    """What to do about prometheus_client's refusal, which knows nothing of set-ups."""
+    is_metric = isinstance(error, ValueError) and "Duplicated timeseries" in str(error)
+    why = "set_up is called more than once: give the metric registry=manager.registry"
+    return f"; {why}" if is_metric else ""
 
 
 class _Unsent:

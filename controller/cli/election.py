@@ -15,9 +15,10 @@ STANDBY_SECONDS: Final = 60.0
 
 class StandbyReport:
     """
-    Says E11 after the first attempt in vain, when the holder changes, and every minute.
+    Says E11 after the first attempt in vain, and when that changes: the holder at once, an error of the tries
+    at most once a minute.
 
-    State: _said_at, _holder, of the elector's thread alone, which calls it.
+    State: _said_at, _holder, _failing, of the elector's thread alone, which calls it.
     """
 
     def __init__(self, say: Callable[[Problem], object], clock: Clock) -> None:
@@ -25,14 +26,16 @@ class StandbyReport:
         self._clock = clock
         self._said_at: float | None = None
         self._holder = ""
+        self._failing = False
 
     def __call__(self, seen: ElectionStatistics) -> None:
         """An attempt to lead was in vain."""
-        now = self._clock.now()
-        recently = self._said_at is not None and now - self._said_at < STANDBY_SECONDS
-        if recently and seen.holder == self._holder:
-            return
-        self._said_at, self._holder = now, seen.holder
+        now, failing = self._clock.now(), bool(seen.last_error)
+        if self._said_at is not None and seen.holder == self._holder:
+            recently = now - self._said_at < STANDBY_SECONDS
+            if recently or failing == self._failing:
+                return
+        self._said_at, self._holder, self._failing = now, seen.holder, failing
         self._say(standby(seen))
 
 

@@ -19,7 +19,8 @@ from typing import Any, Final, NamedTuple
 from handloop.controller.cli.version import checkout
 
 GROUP: Final = "handloop_extensions"
-_OURS: Final = ("handloop_sandbox", "handloop.walkthrough")
+NEIGHBOURS: Final = {name: f"handloop_{name}" for name in ("sandbox", "explore", "learn")}
+"""The projects beside this one: their packages, by their folders, which are the extras, too."""
 
 
 class _Extension(NamedTuple):
@@ -32,9 +33,9 @@ class _Extension(NamedTuple):
 
 _EXTENSIONS: Final = {
     "sandbox": _Extension("the sandbox", "sandbox", ("aiohttp", "re2")),
-    "walkthrough": _Extension("walkthrough", "sandbox", ("aiohttp", "re2")),
+    "walkthrough": _Extension("walkthrough", "learn", ("handloop_sandbox", "aiohttp", "re2")),
     "top": _Extension("top", "learn", ("aiohttp", "rich")),
-    "explore": _Extension("explore", "explore", ("aiohttp", "re2", "greenlet")),
+    "explore": _Extension("explore", "explore", ("handloop_sandbox", "aiohttp", "re2", "greenlet")),
     "live-page": _Extension("the live page", "learn", ("handloop_sandbox", "aiohttp", "aiohttp_sse")),
 }
 
@@ -77,25 +78,23 @@ def needing(name: str) -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
-        if not str(error.name).startswith((*_OURS, *_EXTENSIONS[name].needs)):
+        if not str(error.name).startswith((*NEIGHBOURS.values(), *_EXTENSIONS[name].needs)):
             raise
         raise NotInstalledError(name) from error
 
 
 @cache
 def _modules() -> Mapping[str, str]:
-    """The module of each extension that there is. In a checkout the sandbox becomes importable."""
+    """The module of each extension that there is. In a checkout the neighbours become importable."""
     root = Path(__file__).parents[3]
-    project = checkout(root)
-    if not project:
+    if not checkout(root):
         from importlib.metadata import entry_points  # noqa: PLC0415 - it loads the parser of mails, too
 
         return {point.name: point.value for point in entry_points(group=GROUP)}
-    sandbox = checkout(root / "sandbox", "handloop-sandbox")
-    if sandbox and str(root / "sandbox") not in sys.path:
-        sys.path.append(str(root / "sandbox"))
-    return {
-        name: module
-        for each in (project, sandbox)
-        for name, module in each.get("entry-points", {}).get(GROUP, {}).items()
-    }
+    found: dict[str, str] = {}
+    for folder in NEIGHBOURS:
+        if project := checkout(root / folder, f"handloop-{folder}"):
+            found |= project["entry-points"][GROUP]
+            if str(root / folder) not in sys.path:
+                sys.path.append(str(root / folder))
+    return found

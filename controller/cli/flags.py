@@ -49,12 +49,14 @@ COMMANDS: Final = {
     "doctor": "check configuration, server, CRDs and permissions, and say what is missing",
     "crd": "print the CustomResourceDefinitions of the controllers' kinds",
     "rbac": "print the roles that the controllers need",
-    "manifests": "the same, as `manifests crd` and `manifests rbac`",
+    "user-roles": "print roles for people, to read and to edit the objects of the controllers' kinds",
+    "monitoring": "print what Prometheus and Grafana need: Service, ServiceMonitor, alerts, dashboard",
+    "manifests": "the same, as `manifests crd` and so on",
     "bundle": "write what the Operator Lifecycle Manager (OLM) installs, to be made an image",
     "version": "print the version",
 }
 
-_MANIFESTS: Final = ("crd", "rbac")
+_MANIFESTS: Final = ("crd", "rbac", "user-roles", "monitoring")
 
 _SWITCHES: Final = ("sandbox", "all-namespaces", "help")
 
@@ -242,8 +244,6 @@ def _options_here(given: Mapping[str, Any], environment: Mapping[str, str], serv
     options = Options(**defaults | dict(given))
     _check_durations(options)
     _check_live_page(options)
-    if options.metrics_auth and not options.metrics_cert_dir and options.command == "run":
-        raise ValueError("--metrics-auth makes clients send tokens: it needs --metrics-cert-dir, for TLS")
     _check_shards(options)
     if not (options.leader_elect or options.shards) or options.leader_elect_resource_namespace:
         return options

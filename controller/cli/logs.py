@@ -16,6 +16,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 import logging
+import math
 import os
 import threading
 import traceback
@@ -52,6 +53,7 @@ _MAX_CROWDS: Final = 100
 _TROUBLE: Final = frozenset({"err", "failures"})
 _OF_ONE_MOMENT: Final = frozenset({"causes", "reconcileID", "resourceVersion", "retryIn", "after", "stack"})
 _SEVERITY: Final = {"critical": "F", "error": "E", "warning": "W", "info": "I", "debug": "I"}
+_LEVELS: Final = {"F": "fatal", "E": "error", "W": "warning"}
 _COLOURS: Final = {"E": "\x1b[31m", "F": "\x1b[31m", "W": "\x1b[33m", "I": "\x1b[32m"}
 _DIM, _RESET = "\x1b[2m", "\x1b[0m"
 
@@ -113,6 +115,23 @@ def _renderers(log_format: str, out: TextIO) -> list[Processor]:
     return [partial(render_text, in_colour=out.isatty() and "NO_COLOR" not in os.environ)]
 
 
+class _NoLock:
+    """Stands where `logging.Handler` wants a lock, and never waits."""
+
+    def acquire(self) -> bool:
+        """Hold nothing."""
+        return True
+
+    def release(self) -> None:
+        """Hold nothing."""
+
+    def __enter__(self) -> bool:
+        return True
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
 class _LineHandler(logging.Handler):
     """
     Writes rendered lines. A full disk, or a reader that has gone, costs lines of the log and nothing else.
@@ -127,7 +146,7 @@ class _LineHandler(logging.Handler):
 
     def createLock(self) -> None:  # noqa: N802 - a name of the library
         """Have none: at its end the interpreter would wait for a line that blocks. WriteLogger has one."""
-        self.lock = None
+        self.lock = _NoLock()  # type: ignore[assignment] # since Python 3.13 the library enters it unasked
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write a line, or lose it."""
@@ -302,23 +321,27 @@ def render_klog(_logger: WrappedLogger, _method: str, event: EventDict) -> str:
 
 
 def render_json(_logger: WrappedLogger, _method: str, event: EventDict) -> str:
-    """`{"ts":1763709621123.4,"v":0,"logger":"foo","msg":"..."}`; errors carry `err` and no `v`."""
-    severity, level, name = event.pop("severity"), event.pop("v"), event.pop("logger", "")
-    line: dict[str, Any] = {"ts": round(dt.datetime.now(tz=dt.UTC).timestamp() * 1000, 1)}
+    """
+    `{"ts":"2026-11-21T07:20:21.123Z","level":"info","v":0,"logger":"foo","msg":"..."}`.
+
+    Errors carry `err` and no `v`. The fields are component-base's, and level and the time's form are
+    controller-runtime's: collectors know both. A fact of the same name gets an underscore behind it.
+    """
+    severity, v, name = event.pop("severity"), event.pop("v"), event.pop("logger", "")
+    at = dt.datetime.now(tz=dt.UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    line: dict[str, Any] = {"ts": at, "level": _LEVELS.get(severity, "debug" if v else "info")}
     if severity == "I":
-        line["v"] = level
-    else:
-        line["level"] = "warning" if severity == "W" else "error"
+        line["v"] = v
     if name:
         line["logger"] = name
     line["msg"] = str(event.pop("event"))
-    line |= {key: _json_value(value) for key, value in event.items()}
+    line |= {f"{key}_" if key in line else key: _json_value(value) for key, value in event.items()}
     return printable(json.dumps(line, ensure_ascii=False))
 
 
 def _json_value(value: object) -> object:
-    """Numbers, maps and object names keep their shape; all else is text."""
-    if isinstance(value, int | float):
+    """Numbers, maps and object names keep their shape; all else is text, as infinity is no JSON."""
+    if isinstance(value, int) or (isinstance(value, float) and math.isfinite(value)):
         return value
     if isinstance(value, ObjectName):
         return {"name": value.name, "namespace": value.namespace}

@@ -19,8 +19,8 @@ from handloop.controller.cli.operator import Operator, SetUpError, command_of_th
 from handloop.controller.cli.options import Options
 from handloop.controller.cli.own_commands import run_own_command
 from handloop.controller.cli.problems import EXIT_FATAL, EXIT_OK, EXIT_USAGE
-from handloop.controller.cli.terminal import drop_unwritten, printable, show
-from handloop.controller.runtime.collector import relax_collector
+from handloop.controller.cli.terminal import drop_unwritten, open_closed, printable, show
+from handloop.controller.runtime.life.collector import relax_collector
 
 SetUp: TypeAlias = Callable[[Any], object]
 """Adds controllers to the Manager that it is given."""
@@ -53,6 +53,7 @@ def main(
     """
     from handloop.controller.cli.dry_set_up import DrySetUp  # noqa: PLC0415 - `python -m controller` needs none
 
+    open_closed()
     dry = DrySetUp((set_up,) if callable(set_up) else tuple(set_up), kinds, str(sample))
     try:
         operator = Operator(
@@ -80,6 +81,7 @@ def run_command(operator: Operator, argv: Sequence[str] | None = None) -> int:
     Args: argv None = this process's.
     Returns: the exit code; see `handloop errors`.
     """
+    open_closed()
     words = sys.argv[1:] if argv is None else argv
     if words and words[0] in operator.own_commands:
         return run_own_command(words[0], words[1:])
@@ -125,7 +127,7 @@ def _execute_until_stopped(options: Options, out: TextIO, err: TextIO) -> int:
     Logs an unexpected error: in one line, or from level 4 on with its traceback.
     """
     from handloop.controller.cli import logs  # noqa: PLC0415
-    from handloop.controller.runtime.signals import SignalHandler  # noqa: PLC0415
+    from handloop.controller.runtime.life.signals import SignalHandler  # noqa: PLC0415
     from handloop.seams.logs import get_logger  # noqa: PLC0415
 
     log = get_logger("controller")

@@ -1,32 +1,25 @@
-"""`crd` and `rbac`: the CRDs and roles that the cluster needs, from the types and the declared access."""
+"""
+`crd`, `rbac` and `user-roles`: what the cluster needs, from the types and the declared access. `monitoring`:
+what Prometheus and Grafana need.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 import yaml
 
 from handloop.apis.crd import custom_resource_definition
+from handloop.apis.yaml_text import to_yaml
 from handloop.controller.cli.declarations import declared_access, declared_kinds
 from handloop.controller.cli.options import Options
-from handloop.controller.runtime.rbac.roles import roles
+from handloop.controller.cli.shipped_manifests import shipped_manifest
+from handloop.controller.runtime.rbac.roles import roles, user_roles
 
 HEADER: Final = "# made by `{generator} {what}`; do not edit\n"
 _LARGE: Final = 200_000
-
-
-class _Dumper(yaml.SafeDumper):
-    """YAML with a list of words in one line."""
-
-
-def _list(dumper: yaml.SafeDumper, values: list[object]) -> yaml.SequenceNode:
-    words = all(isinstance(value, str) for value in values)
-    return dumper.represent_sequence("tag:yaml.org,2002:seq", values, flow_style=words)
-
-
-_Dumper.add_representer(list, _list)
 
 
 def large_definitions(options: Options) -> Iterator[str]:
@@ -41,15 +34,34 @@ def large_definitions(options: Options) -> Iterator[str]:
 
 def manifests(options: Options) -> str:
     """
-    YAML of the CRDs of the chosen controllers, or of the roles that they need.
+    YAML of the CRDs of the chosen controllers, of the roles that they or people need, or of the monitoring.
 
-    With a namespace the roles are Roles in it, except for kinds without a namespace; else ClusterRoles.
+    With a namespace the controllers' roles are Roles in it, except for kinds without a namespace; else
+    ClusterRoles.
     """
-    if options.what == "crd":
-        documents = [custom_resource_definition(kind) for kind in declared_kinds(options)]
-    else:
-        access = declared_access(options)
-        documents = roles(access, namespaces=options.namespaces, name=options.operator.name)
-    texts = [yaml.dump(document, Dumper=_Dumper, sort_keys=False, width=110) for document in documents]
+    name, kinds = options.operator.name, declared_kinds(options)
+    match options.what:
+        case "crd":
+            documents = [custom_resource_definition(kind) for kind in kinds]
+        case "rbac":
+            documents = roles(declared_access(options), namespaces=options.namespaces, name=name)
+        case "user-roles":
+            documents = [role for kind in kinds for role in user_roles(kind, name=name)]
+        case _:
+            documents = list(_monitoring(name, options.leader_elect_resource_namespace))
     generator = options.operator.generator or options.operator.name
-    return HEADER.format(generator=generator, what=options.what) + "---\n".join(texts)
+    return HEADER.format(generator=generator, what=options.what) + "---\n".join(map(to_yaml, documents))
+
+
+def _monitoring(name: str, namespace: str) -> Iterator[dict[str, Any]]:
+    """Service, ServiceMonitor, alerts and dashboard of an operator. Args: namespace "" = NAME-system."""
+    usual = f"{name}-system"
+    for place in ("default/metrics_service", "prometheus/service_monitor", "prometheus/prometheus_rule"):
+        text = shipped_manifest(f"{place}.yaml", name).replace(usual, namespace or usual)
+        document: dict[str, Any] = yaml.safe_load(text)
+        document["metadata"]["namespace"] = namespace or usual
+        yield document
+    text = shipped_manifest("prometheus/dashboard.json", name).replace(usual, namespace or usual)
+    labels = {"app.kubernetes.io/name": name, "grafana_dashboard": "1"}
+    metadata = {"name": f"{name}-dashboard", "namespace": namespace or usual, "labels": labels}
+    yield {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"dashboard.json": text}}

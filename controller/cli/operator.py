@@ -1,4 +1,8 @@
-"""An operator, as the command line needs to know it: its names, its controllers and what they need."""
+"""
+An operator, as the command line needs to know it: its names, its controllers and what they need.
+
+Decision: ARCHITECTURE, One main.
+"""
 
 from __future__ import annotations
 

@@ -198,13 +198,17 @@ class Options:
         "", one_of("", "json"), "FORMAT", "json in place of text", ("version", "doctor"), short="o", env=""
     )
     metrics_cert_dir: str = _option(
-        "", str, "PATH", "folder with tls.crt and tls.key, to serve /metrics over TLS"
+        "",
+        str,
+        "PATH",
+        "folder with tls.crt and tls.key, to serve /metrics over TLS",
     )
     metrics_auth: bool = _option(
         False,
         boolean,
         "BOOL",
-        "ask the API server who may read /metrics; needs --metrics-cert-dir",
+        "serve /metrics over TLS, and ask the API server who may read it; without --metrics-cert-dir with a "
+        "certificate that the program makes",
         _DECLARING,
     )
     debug_listen: BindAddress | None = _option(  # noqa: RUF009 - a field, as the others

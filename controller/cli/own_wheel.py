@@ -1,8 +1,9 @@
 """
-The handloop and the sandbox that run, as wheels for a project: of a checkout, an editable install or wheels.
+The handloop that runs and its neighbours, as wheels for a project: of a checkout or what is installed.
 
 They are made of the files of the packages, so that no package index and no build tool is asked. The same
-files give the same bytes.
+files give the same bytes. The `kubernetes` package is an extra of theirs: 75 MiB for auth providers of a
+kubeconfig, and no pod has one.
 
 Follows: the binary distribution format of packaging.python.org.
 """
@@ -12,21 +13,22 @@ from __future__ import annotations
 import base64
 import hashlib
 import io
-import os
+import re
 import zipfile
 from collections.abc import Iterator, Mapping
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Final
 
-from handloop.controller.cli.extensions import extension
-from handloop.controller.cli.version import DISTRIBUTION, checkout
+from handloop.controller.cli.extensions import extension, is_installed
+from handloop.controller.cli.version import DISTRIBUTION, checkout, local_version, shipped_files
 
 _PACKAGE: Final = Path(__file__).parents[2]
 _TAG: Final = "py3-none-any"
-_SANDBOX: Final = "handloop-sandbox"
 _WHEEL: Final = f"Wheel-Version: 1.0\nGenerator: {DISTRIBUTION}\nRoot-Is-Purelib: true\nTag: {_TAG}\n"
 _LICENSE: Final = "licenses/LICENSE"
+_EXTRA_ALONE: Final = re.compile(r"^Requires-Dist: kubernetes\b[^;\n]*\n", re.MULTILINE)
+"""The need that the extra auth-providers has, too."""
 
 
 def own_wheel() -> tuple[str, bytes]:
@@ -34,17 +36,32 @@ def own_wheel() -> tuple[str, bytes]:
     return _wheel(DISTRIBUTION, _PACKAGE)
 
 
-def sandbox_wheel() -> tuple[str, bytes]:
-    """The same of the sandbox's. Raises: OSError, NotInstalledError."""
-    return _wheel(_SANDBOX, Path(extension("sandbox").__file__).parent)
+def neighbour_wheels() -> Mapping[str, tuple[str, bytes]]:
+    """
+    The same of the neighbours, by their extras: those that a project's tests need, and learn where it is.
+
+    Raises: OSError, NotInstalledError.
+    """
+    programs = {"sandbox": "sandbox", "explore": "explore"}
+    if is_installed("walkthrough"):
+        programs["learn"] = "walkthrough"
+    return {
+        extra: _wheel(f"{DISTRIBUTION}-{extra}", Path(extension(program).__file__).parent)
+        for extra, program in programs.items()
+    }
 
 
 def _wheel(distribution: str, package: Path) -> tuple[str, bytes]:
     project = checkout(package.parent, distribution)
+    if project:
+        # a neighbour is a folder of the repository
+        top = package.parent if distribution == DISTRIBUTION else package.parent.parent
+        project = {**project, "version": project["version"] + local_version(package, top)}
     version = project["version"] if project else metadata.version(distribution)
     name = f"{distribution.replace('-', '_')}-{version}"
     notes = {"WHEEL": _WHEEL, **_notes(package.parent, distribution, project)}
-    files = dict(_files(package))
+    notes["METADATA"] = _EXTRA_ALONE.sub("", notes["METADATA"])
+    files = dict(shipped_files(package))
     files |= {f"{name}.dist-info/{note}": text.encode() for note, text in notes.items()}
     record = f"{name}.dist-info/RECORD"
     rows = [f"{path},sha256={_digest(content)},{len(content)}\n" for path, content in files.items()]
@@ -56,16 +73,6 @@ def _wheel(distribution: str, package: Path) -> tuple[str, bytes]:
             entry.external_attr, entry.compress_type = 0o644 << 16, zipfile.ZIP_DEFLATED
             archive.writestr(entry, content)
     return f"{name}-{_TAG}.whl", wheel.getvalue()
-
-
-def _files(package: Path) -> Iterator[tuple[str, bytes]]:
-    """The files of the package. In a checkout its folders are links."""
-    for folder, folders, names in os.walk(package, followlinks=True):
-        folders[:] = sorted(set(folders) - {"__pycache__"})
-        for path in (Path(folder, name) for name in sorted(names)):
-            # an editor's lock is a link to nowhere
-            if path.suffix != ".pyc" and path.is_file():
-                yield str(path.relative_to(package.parent)), path.read_bytes()
 
 
 def _digest(content: bytes) -> str:
@@ -99,6 +106,6 @@ def _metadata(project: Mapping[str, Any]) -> Iterator[str]:
     yield "License-File: LICENSE"
     yield f"Requires-Python: {project['requires-python']}"
     yield from (f"Requires-Dist: {needed}" for needed in project["dependencies"])
-    for extra, packages in project["optional-dependencies"].items():
+    for extra, packages in project.get("optional-dependencies", {}).items():
         yield f"Provides-Extra: {extra}"
         yield from (f'Requires-Dist: {needed}; extra == "{extra}"' for needed in packages)

@@ -72,10 +72,11 @@ def missing_permissions(user: str, denied: Sequence[Need], total: int, command: 
 def _binding(user: str, place: RolePlace) -> str:
     """The command that binds a role to a user."""
     account = user.removeprefix(_SERVICE_ACCOUNT)
-    subject = f"--serviceaccount={account}" if account != user else f"--user={shlex.quote(user)}"
+    flag = "--user" if account == user else "--serviceaccount"
+    subject = f"{flag}={shlex.quote(account)}"
     if place.namespace is None:
         return f"kubectl create clusterrolebinding {place.name} --clusterrole={place.name} {subject}"
-    where = f"-n {place.namespace} " if place.namespace else ""
+    where = f"-n {shlex.quote(place.namespace)} " if place.namespace else ""
     return f"kubectl {where}create rolebinding {place.name} --role={place.name} {subject}"
 
 

@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
 from typing import Any, Final, TextIO, TypeVar
 
+from handloop.apis.declaration import is_built_in
 from handloop.apis.resource import Resource
 from handloop.client.access_review import check_access, who_am_i
 from handloop.client.config import ClientConfig, load_config
@@ -30,6 +31,9 @@ from handloop.controller.cli.problems import (
     EXIT_FATAL,
     EXIT_OK,
     Problem,
+    foreign_scope,
+    install_fixes,
+    missing_foreign,
     missing_resource,
     no_status_subresource,
     other_definition,
@@ -120,6 +124,15 @@ class Preflight:
         return {kind.resource: kind for kind in declared_kinds(self._options)}
 
     @cached_property
+    def _foreign(self) -> Sequence[Resource]:
+        """What others define, and the controllers read or write."""
+        ours = {(one.group, one.plural) for one in self._custom}
+        used = {
+            (one.resource.group, one.resource.plural): one.resource for one in declared_access(self._options)
+        }
+        return [one for key, one in used.items() if not is_built_in(one.group) and key not in ours]
+
+    @cached_property
     def _needs(self) -> Sequence[Need]:
         # rights by name, and in namespaces that come and go those of a RoleBinding in each, are enough
         labels = self._options.namespace_labels
@@ -195,12 +208,13 @@ class Preflight:
         questions: list[Callable[[], Any]] = [
             partial(who_am_i, self._client),
             *(partial(self._kind_problems, resource) for resource in self._custom),
+            *(partial(self._foreign_problems, resource) for resource in self._foreign),
             *(partial(check_access, self._client, need.permission) for need in self._needs),
         ]
         asked = [partial(_unless_stopped, stop, question) for question in questions]
         identity, *answers = side_by_side("checks", asked, self._seams.spawn, at_once=AT_ONCE)
         user = identity.username if identity else ""
-        kinds = dict(zip(self._custom, answers, strict=False))
+        kinds = dict(zip((*self._custom, *self._foreign), answers, strict=False))
         allowed = {
             need: answer.allowed for need, answer in zip(self._needs, answers[len(kinds) :], strict=True)
         }
@@ -219,7 +233,10 @@ class Preflight:
             findings=(
                 Finding(check="server", subject=shown, ok=True),
                 *([Finding(check="identity", subject=user, ok=True)] if user else []),
-                *(_kind_finding(resource, found) for resource, found in kinds.items()),
+                *(
+                    _kind_finding("CRD" if resource in self._custom else "kind", resource, found)
+                    for resource, found in kinds.items()
+                ),
                 *(_need_finding(need, ok=is_allowed) for need, is_allowed in allowed.items()),
                 *self._unchecked(),
                 *shards,
@@ -250,31 +267,58 @@ class Preflight:
         return f"✓ reachable{crds}  {'✗' if denied else '✓'} RBAC {total - denied}/{total}"
 
     def _kind_problems(self, resource: Resource) -> list[Problem]:
-        discovery, command = self._client.discovery(), self._operator.crd_command
+        discovery, name = self._client.discovery(), resource.group_resource
         served = discovery.resources(resource.group, resource.version)
         found = None if served is None else served.find(resource.plural)
         if served is None or found is None:
             if discovery.withholds(resource):
                 differs = f"version {resource.version} with served: false"
-                return [other_definition(resource.group_resource, differs, command)]
+                return [other_definition(name, differs, self._install_fixes(resource))]
             versions = discovery.versions(resource.group) if served is None else ()
             near = "" if versions else discovery.nearest(resource)
-            return [missing_resource(resource.group_resource, resource.version, versions, command, near)]
+            stored = discovery.stored_versions(resource) if versions else ()
+            command = self._operator.crd_command
+            return [missing_resource(name, resource.version, versions, command, nearest=near, stored=stored)]
         if found.namespaced != resource.namespaced:
             scopes = ("Namespaced", "Cluster") if found.namespaced else ("Cluster", "Namespaced")
             differs = "scope {}; the controller's type has {}".format(*scopes)
-            delete = f"kubectl delete crd {resource.group_resource}   (deletes its objects, too)"
-            return [other_definition(resource.group_resource, differs, command, delete)]
+            delete = f"kubectl delete crd {name}   (deletes its objects, too)"
+            return [
+                other_definition(
+                    name, differs, [delete, f"{self._operator.crd_command} | kubectl apply -f -"]
+                )
+            ]
         has_status = "status" in self._custom[resource].__struct_fields__
         if has_status and "status" not in served.subresources(resource.plural):
-            return [no_status_subresource(resource.group_resource, command)]
+            return [no_status_subresource(name, self._install_fixes(resource))]
+        return []
+
+    def _install_fixes(self, resource: Resource) -> list[str]:
+        stored = self._client.discovery().stored_versions(resource)
+        command = self._operator.crd_command
+        return install_fixes(resource.group_resource, resource.version, stored, command)
+
+    def _foreign_problems(self, resource: Resource) -> list[Problem]:
+        discovery = self._client.discovery()
+        served = discovery.resources(resource.group, resource.version)
+        found = None if served is None else served.find(resource.plural)
+        if served is None or found is None:
+            named = (
+                [one for one in served.resources if one.kind == resource.kind] if served is not None else []
+            )
+            versions = discovery.versions(resource.group) if served is None else ()
+            near = "" if named or versions else discovery.nearest(resource)
+            plural = next((one.name for one in named), "")
+            return [missing_foreign(str(resource), resource.kind, plural, versions, near)]
+        if found.namespaced != resource.namespaced:
+            return [foreign_scope(str(resource), "Namespaced" if found.namespaced else "Cluster")]
         return []
 
 
-def _kind_finding(resource: Resource, problems: Sequence[Problem]) -> Finding:
+def _kind_finding(check: str, resource: Resource, problems: Sequence[Problem]) -> Finding:
     ok = not any(problem.exit_code for problem in problems)
     code = problems[0].code if problems else ""
-    return Finding(check="CRD", subject=str(resource), ok=ok, code=code)
+    return Finding(check=check, subject=str(resource), ok=ok, code=code)
 
 
 def _need_finding(need: Need, *, ok: bool) -> Finding:

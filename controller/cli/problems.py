@@ -1,7 +1,7 @@
 """
 Messages for newcomers' problems: what happened, the one fact behind it, and what to type next.
 
-Every problem has a code (E01 to E17), an exit code and a section in errors.md, which `handloop errors`
+Every problem has a code (E01 to E18), an exit code and a section in errors.md, which `handloop errors`
 prints. E01 to E06 stand in connection_problems.py, E09 in permissions.py, E11 and E12 in election.py, E15 in
 program.py. E14 is the Foo controller's.
 """
@@ -9,12 +9,13 @@ program.py. E14 is the Foo controller's.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from handloop.controller.cli.terminal import printable
 from handloop.controller.cli.values import format_duration
-from handloop.controller.runtime.serving.listening import ListenError, PortInUseError
+from handloop.controller.runtime.serving.listening import ListenError, NoCertificateError, PortInUseError
 
 EXIT_OK: Final = 0
 EXIT_FATAL: Final = 1
@@ -67,13 +68,46 @@ class Problem:
         return {key: value for key, value in pairs.items() if value}
 
 
+def install_fixes(group_resource: str, version: str, stored: Sequence[str], crd_command: str) -> list[str]:
+    """
+    How to install the CRD that crd_command prints, which has the one version.
+
+    Args: stored = the versions in which objects may be stored now. The server refuses a CRD that lacks one.
+    """
+    install = f"{crd_command} | kubectl apply -f -"
+    others = [one for one in stored if one != version]
+    if not others:
+        return [install]
+    plural, _, group = group_resource.partition(".")
+    migrated = f'{{"status":{{"storedVersions":["{version}"]}}}}'
+    both = (
+        f"serve both versions until the objects are migrated: kubectl edit crd {group_resource}, and add the "
+        f"version {version} that `{crd_command}` prints to spec.versions, with storage: true; "
+        f"{', '.join(others)} stays, with storage: false   (conversion by strategy None drops a field that "
+        "was renamed: such a kind needs a conversion webhook)"
+    )
+    return [
+        both,
+        f"migrate them: kubectl get {plural}.{version}.{group} -A -o json | kubectl replace -f -",
+        f"kubectl patch crd {group_resource} --subresource=status --type=merge -p '{migrated}'",
+        f"{install}   (the server refuses that before)",
+    ]
+
+
 def missing_resource(
-    group_resource: str, version: str, served: tuple[str, ...], crd_command: str, nearest: str = ""
+    group_resource: str,
+    version: str,
+    served: tuple[str, ...],
+    crd_command: str,
+    *,
+    nearest: str = "",
+    stored: Sequence[str] = (),
 ) -> Problem:
     """
     E07: the CRD is not installed. E08: it serves other versions.
 
-    Args: crd_command prints ours; nearest is a served resource that is like it, "" = none.
+    Args: crd_command prints ours; nearest is a served resource that is like it, "" = none. stored as of
+    install_fixes, () = unknown.
     """
     install = f"{crd_command} | kubectl apply -f -"
     if served:
@@ -82,7 +116,7 @@ def missing_resource(
             exit_code=EXIT_NO_CRD,
             what=f"the CRD {group_resource} serves {', '.join(served)}; the controller needs {version}",
             causes=("the CRD in the cluster belongs to another release",),
-            fixes=(install,),
+            fixes=tuple(install_fixes(group_resource, version, stored or served, crd_command)),
         )
     group, _, _ = group_resource.partition(".")
     meant = (f"did you mean {nearest}? then the type names another group",) if nearest else ()
@@ -95,18 +129,57 @@ def missing_resource(
     )
 
 
-def other_definition(group_resource: str, differs: str, crd_command: str, *first: str) -> Problem:
-    """E08: the CRD is there, and so unlike the type that nothing works. Args: first are fixes."""
+def missing_foreign(
+    resource: str, kind: str, plural: str, versions: tuple[str, ...] = (), nearest: str = ""
+) -> Problem:
+    """
+    E07: what others define is not installed, or has other names than our type.
+
+    Args: resource is `plural.group/version`; plural is the server's for that kind, nearest a served
+    resource that is like it; "" = none.
+    """
+    cause = f"what defines {kind} is not installed, or not yet"
+    fixes = ["install it   (the controller goes on by itself when the kind appears)"]
+    if plural:
+        cause = f"the server calls {kind} {plural}"
+        fixes = [f'write plural="{plural}" where the program names the kind']
+    elif versions:
+        cause = f"its group serves {', '.join(versions)}"
+        fixes = ["name a version that is served"]
+    elif nearest:
+        fixes = [f"did you mean {nearest}?", *fixes]
+    return Problem(
+        code="E07",
+        exit_code=EXIT_NO_CRD,
+        what=f"the server has no resource {resource}",
+        causes=(cause,),
+        fixes=tuple(fixes),
+    )
+
+
+def foreign_scope(resource: str, scope: str) -> Problem:
+    """E08: what others define is namespaced, and not so in our type, or the other way round: scope says."""
+    return Problem(
+        code="E08",
+        exit_code=EXIT_NO_CRD,
+        what=f"the server's {resource} has the scope {scope}, and the program's type has not",
+        causes=("the scope of a type is Namespaced if it does not say another",),
+        fixes=(f'write scope="{scope}" where the program names the kind',),
+    )
+
+
+def other_definition(group_resource: str, differs: str, fixes: Sequence[str]) -> Problem:
+    """E08: the CRD is there, and so unlike the type that nothing works."""
     return Problem(
         code="E08",
         exit_code=EXIT_NO_CRD,
         what=f"the CRD {group_resource} has {differs}",
         causes=("it belongs to another release, or somebody has changed it",),
-        fixes=(*first, f"{crd_command} | kubectl apply -f -"),
+        fixes=tuple(fixes),
     )
 
 
-def no_status_subresource(group_resource: str, crd_command: str) -> Problem:
+def no_status_subresource(group_resource: str, fixes: Sequence[str]) -> Problem:
     """E08: the CRD has no status subresource, as sample-controller's plain crd.yaml."""
     return Problem(
         code="E08",
@@ -116,7 +189,7 @@ def no_status_subresource(group_resource: str, crd_command: str) -> Problem:
         causes=(
             "the status is written with the whole object; the server drops it if the schema has no status",
         ),
-        fixes=(f"{crd_command} | kubectl apply -f -",),
+        fixes=tuple(fixes),
     )
 
 
@@ -130,6 +203,14 @@ _LISTENERS: Final = {
 
 def port_in_use(error: ListenError) -> Problem:
     """E10: another process listens there, or this machine may not listen on that address."""
+    if isinstance(error, NoCertificateError):
+        return Problem(
+            code="E10",
+            exit_code=EXIT_PORT,
+            what=f"cannot listen on {error.address} for {error.purpose} over TLS",
+            causes=(error.reason,),
+            fixes=("--metrics-cert-dir with tls.crt and tls.key, or --metrics-auth=false for plain HTTP",),
+        )
     another, none = _LISTENERS[error.purpose]
     cause, host = error.reason, "127.0.0.1"
     if isinstance(error, PortInUseError):

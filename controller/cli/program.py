@@ -18,10 +18,10 @@ from handloop.client.resource_client import Client, ResourceClient
 from handloop.controller.cli.operator import Setup
 from handloop.controller.cli.options import Options
 from handloop.controller.cli.problems import EXIT_OK, Problem
-from handloop.controller.runtime.controller import ControllerOptions
+from handloop.controller.runtime.caching.multi_namespace_informer import MultiNamespaceInformer
+from handloop.controller.runtime.life.runnable import Runnable
 from handloop.controller.runtime.manager import Manager
-from handloop.controller.runtime.multi_namespace_informer import MultiNamespaceInformer
-from handloop.controller.runtime.runnable import Runnable
+from handloop.controller.runtime.reconciling.controller import ControllerOptions
 from handloop.informers.informer_options import DEFAULT_OPTIONS
 from handloop.informers.outage import Hints
 from handloop.informers.progress import INTERVAL_SECONDS, TTY_INTERVAL_SECONDS

@@ -12,15 +12,20 @@ import re
 import string
 import sys
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
 import yaml
 
-from handloop.controller.cli.own_wheel import own_wheel, sandbox_wheel
+from handloop.apis.declaration import is_built_in
+from handloop.apis.yaml_text import scalar, to_yaml
+from handloop.controller.cli.own_wheel import neighbour_wheels, own_wheel
+from handloop.controller.cli.shipped_manifests import shipped_manifests
 
 _TEMPLATES: Final = Path(__file__).parent / "templates"
 _SUFFIX: Final = ".tmpl"
@@ -32,6 +37,7 @@ _DOMAIN: Final = rf"(?=.{{,128}}$){_LABEL}(\.{_LABEL})+"
 _VERSION: Final = r"v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?"
 _KIND: Final = r"[A-Z][A-Za-z0-9]{0,58}"
 """The name of its list is a label, too."""
+_GROUP_VERSION_KIND: Final = rf"({_LABEL}(\.{_LABEL})*/)?{_VERSION}/[A-Za-z][A-Za-z0-9]*"
 _OF_KUBERNETES: Final = ("k8s.io", "kubernetes.io")
 _IMPORTED: Final = frozenset(
     {"APIStruct", "Callable", "ConfigMap", "Context", "Kind", "Manager", "Path"}
@@ -42,8 +48,19 @@ _TAKEN: Final = frozenset({*sys.stdlib_module_names, *keyword.kwlist, "handloop"
 """No names of a project's package."""
 _SHADOWED: Final = ("controllers", "object", "tuple")
 """No names of a kind's module: controllers.py and its own names."""
+_NEAR: Final = 0.9
+"""How like two names are of which one is a slip of the other."""
 _NAMESPACED: Final = "Namespaced"
 _ENVELOPE: Final = ("apiVersion", "kind")
+_THIS_BUILD: Final = """\
+note: the wheels are the handloop that runs now, and its neighbours; make and the image install them by their
+paths, from no index"""
+_OTHER_BUILD: Final = """\
+note: the wheels of this project are another build of handloop than the one that runs now
+  theirs: {other}
+  runs:   {own}
+  fix: to change over, rm -r wheels requirements.in requirements-dev.in, and here again:
+       handloop init {folder} --domain {domain}   (then make lock, if there are locks)"""
 IMPORT_MARK: Final = "# handloop:import"
 SET_UP_MARK: Final = "    # handloop:set-up"
 
@@ -118,11 +135,29 @@ class Project:
         return self.name.replace("-", "_")
 
     def write(self) -> Iterator[str]:
-        """Write what every operator has. Raises: OSError; NotInstalledError without the sandbox."""
-        wheels = {"wheel": own_wheel(), "sandbox_wheel": sandbox_wheel()}
-        yield from self._fill("project", {key: f"./wheels/{name}" for key, (name, _) in wheels.items()})
-        for name, wheel in wheels.values():
+        """Write what every operator has. Raises: OSError; NotInstalledError without what its tests need."""
+        own, neighbours = own_wheel(), neighbour_wheels()
+        wheels = own, *neighbours.values()
+        paths = {"wheel": f"./wheels/{own[0]}", "extras": ",".join(neighbours)}
+        paths["neighbours"] = "\n".join(f"./wheels/{name}" for name, _ in neighbours.values())
+        yield from self._fill("project", paths)
+        for place, text in shipped_manifests(self.name):
+            yield from _write(self.folder / "manifests" / place, text.encode())
+        if other := self._other_build(dict(wheels)):
+            yield _OTHER_BUILD.format(other=other, own=own[0], folder=self.folder, domain=self.domain)
+            return
+        for name, wheel in wheels:
             yield from _write(self.folder / "wheels" / name, wheel)
+        yield _THIS_BUILD
+
+    def _other_build(self, wheels: Mapping[str, bytes]) -> str:
+        """The wheels of handloop that the project names and that are not these, "" = none."""
+        files = sorted(self.folder.glob("requirements*.in"))
+        text = "".join(path.read_text(encoding="utf-8") for path in files)
+        named = dict.fromkeys(re.findall(r"^\./wheels/(handloop[-_][^\[\s]*\.whl)", text, re.MULTILINE))
+        there = {path.name: path.read_bytes() for path in (self.folder / "wheels").glob("*.whl")}
+        # one that is gone is written again, if it is this build's
+        return ", ".join(name for name in named if there.get(name, wheels.get(name)) != wheels.get(name, b""))
 
     def add_api(self, *, group: str, version: str, kind: str, scope: str = _NAMESPACED) -> Iterator[str]:
         """
@@ -149,10 +184,8 @@ class Project:
         text = (_TEMPLATES / "objects.yaml").read_text(encoding="utf-8")
         known = {(each["apiVersion"], each["kind"]): each for each in yaml.safe_load_all(text)}
         if (api_version, kind) not in known:
-            fix = f"one of {', '.join('/'.join(each) for each in known)}"
-            raise ProjectError(f"no controller for {api_version}/{kind} can be made", fix)
-        group, _, version = api_version.rpartition("/")
-        module = f"handloop.kinds.{group.partition('.')[0] or 'core'}_{version}"
+            raise self._unknown(api_version, kind, ["/".join(each) for each in known])
+        module = _module_of_types(api_version)
         imported = {"handloop.kinds.core_v1": {"ConfigMap"}}
         imported.setdefault(module, set()).add(kind)
         lines = [f"from {one} import {', '.join(sorted(imported[one]))}" for one in sorted(imported)]
@@ -161,9 +194,37 @@ class Project:
         names = {
             "api_version": api_version,
             "imports": "\n".join(lines),
-            "fields": yaml.safe_dump(fields, sort_keys=False) if fields else "",
+            "fields": to_yaml(fields) if fields else "",
         }
         yield from self._add("controller", kind, namespaced=namespaced, names=names)
+
+    def _unknown(self, api_version: str, kind: str, known: Sequence[str]) -> ProjectError:
+        """What to do for a kind of which no controller can be made. Args: known = those of which one can."""
+        group, _, version = api_version.rpartition("/")
+        named = "/".join(filter(None, (api_version, kind)))
+        text, is_others = f"no controller for {named} can be made", not is_built_in(group)
+        same = [one for one in known if one.rpartition("/")[2] == kind and not is_others]
+        if near := same or get_close_matches(named, known, 1, _NEAR):
+            return ProjectError(text, f"did you mean {near[0]}?")
+        if not re.fullmatch(_GROUP_VERSION_KIND, named):
+            return ProjectError(f"{text}: that is no GROUP/VERSION/KIND", f"one of {', '.join(known)}")
+        if group.endswith(f".{self.domain}"):
+            first = group.removesuffix(f".{self.domain}")
+            fix = f"handloop create api --group {first} --version {version} --kind {kind}"
+            return ProjectError(f"{text}: {group} is of this project", fix)
+        made, by_hand = f"`handloop create controller --for {known[0]}`", "docs/how-to/foreign-kinds.md"
+        module = _module_of_types(api_version)
+        if not is_others and find_spec(module) and hasattr(import_module(module), kind):
+            fix = f"take what {made} makes, with {kind} from {module}, and a sample of yours: {by_hand}"
+            return ProjectError(f"{text}: handloop has its type, and no sample", fix)
+        views = (
+            f'a class with group="{group}", version="{version}", partial=True and the fields that you read'
+        )
+        fix = (
+            f'take what {made} makes, with Unstructured.of("{api_version}", "{kind}"), or {views}: {by_hand}'
+        )
+        why = "another program defines it" if is_others else "handloop has no type of it"
+        return ProjectError(f"{text}: {why}", fix)
 
     def _add(self, templates: str, kind: str, *, namespaced: bool, names: Mapping[str, str]) -> Iterator[str]:
         """Write the templates of one controller, and register it. Raises: ProjectError, OSError."""
@@ -175,6 +236,7 @@ class Project:
         if not namespaced:
             where = {"child": ', namespace="default"', "place": ""}
         of_kind = {"kind": kind, "module": module, "lower": lower, "sample": f"{lower}-sample"}
+        of_kind["kind_in_yaml"] = scalar(kind)
         yield from self._fill(templates, {**names, **where, **of_kind})
         yield from self._register(module)
 
@@ -212,6 +274,12 @@ class Project:
         lines.insert(lines.index(SET_UP_MARK), f"    {module},")
         path.write_text("\n".join(lines) + "\n", encoding="utf-8")
         yield f"added to: {path}"
+
+
+def _module_of_types(api_version: str) -> str:
+    """`handloop.kinds.apps_v1`."""
+    group, _, version = api_version.rpartition("/")
+    return f"handloop.kinds.{group.partition('.')[0] or 'core'}_{version}"
 
 
 def module_of(kind: str) -> str:

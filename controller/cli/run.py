@@ -165,8 +165,8 @@ class _Run:
 
     def _share(self, services: ProcessServices, live: LivePage) -> int:
         """Work on some slots; E17 if that cannot be."""
-        from handloop.controller.runtime.sharded_kinds import ShardingError  # noqa: PLC0415 - as Program
         from handloop.controller.runtime.sharding.members import ShardMismatchError  # noqa: PLC0415
+        from handloop.controller.runtime.sharding.sharded_kinds import ShardingError  # noqa: PLC0415 - as Program
 
         try:
             return self._work(services, live)

@@ -14,8 +14,6 @@ from handloop.controller.cli.project import Project, ProjectError, module_of
 from handloop.controller.cli.terminal import printable, show
 
 _NEXT_OF_INIT = """\
-note: the wheels are the handloop that runs now, and its sandbox; make and the image install them by their
-paths, from no index
 next:
   cd {folder}
   handloop create api --group web --version v1 --kind Site

@@ -7,6 +7,7 @@ A terminal obeys control characters, and a reader of logs splits at all that loo
 from __future__ import annotations
 
 import os
+import sys
 from contextlib import suppress
 from typing import TextIO
 
@@ -23,6 +24,7 @@ def printable(text: str) -> str:
 
 
 _IN_ASCII = {"✓": "+", "✗": "x"}
+_STDERR = 2
 _SHORT = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
 
 
@@ -46,6 +48,17 @@ def show(text: str, stream: TextIO) -> None:
     with suppress(OSError, ValueError):
         stream.write(writable(text, stream))
         stream.flush()
+
+
+def open_closed() -> None:
+    """Give this process the standard streams that it was started without: what is written there is lost."""
+    # else the next file or connection gets the number, and with it what others write there
+    while (number := os.open(os.devnull, os.O_RDWR)) <= _STDERR:
+        pass
+    os.close(number)
+    for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115 - for good
 
 
 def drop_unwritten(stream: TextIO) -> None:

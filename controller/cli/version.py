@@ -1,20 +1,84 @@
-"""`version`: the versions of an operator, of handloop, of Python and of the platform."""
+"""
+`version`: the versions of an operator, of handloop, of Python and of the platform.
+
+A checkout adds a local version (PEP 440), which tells its content; setup.py and `handloop init` do so for
+what they build. So two builds have one version only if they have the same content.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 import platform
-from collections.abc import Mapping
+import subprocess
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from handloop.controller.cli.operator import Operator
 
 DISTRIBUTION: Final = "handloop"
+_GIVEN: Final = "HANDLOOP_LOCAL_VERSION"
+"""The variable by which a release, and the build of an image, which is without git, are told."""
+_NOT_SHIPPED: Final = ("__pycache__", "bundle")
+"""What Python compiles, and manifests/bundle, which is made."""
+
+
+def exact_version() -> str:
+    """As version, and of a checkout with what tells its content. Blocks: a twentieth of a second there."""
+    root = Path(__file__).parents[3]
+    return version() + (local_version(root / DISTRIBUTION, root) if checkout(root) else "")
+
+
+def local_version(package: Path, top: Path) -> str:
+    """
+    What a build of a package adds to its version.
+
+    `+g1a2b3c4d5e6f` for a commit, `+g1a2b3c4d5e6f.d5f0e9a1b` with changes beside it, and `+nogit.c5f0e9a1b`
+    where git does not tell. A release sets the variable to "".
+
+    Args: top is the root of the repository.
+    """
+    if (given := os.environ.get(_GIVEN)) is not None:
+        return given
+    try:
+        commit = _git(top, "log", "-1", "--abbrev=12", "--format=%h")
+        changed = _git(top, "--no-optional-locks", "status", "--porcelain")
+    except (OSError, subprocess.SubprocessError):
+        return f"+nogit.c{_content(package)}"
+    return f"+g{commit}.d{_content(package)}" if changed else f"+g{commit}"
+
+
+def _git(top: Path, *words: str) -> str:
+    """Raises: OSError, SubprocessError, also where top is only a folder of somebody's repository."""
+    (top / ".git").stat()
+    # a hook of git names another repository in these variables
+    variables = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    command = ["git", "-C", str(top), *words]
+    ended = subprocess.run(command, env=variables, capture_output=True, text=True, check=True, timeout=30)  # noqa: S603
+    return ended.stdout.strip()
+
+
+def _content(package: Path) -> str:
+    found = hashlib.sha256()
+    for path, content in shipped_files(package):
+        found.update(f"{path} {len(content)}\n".encode() + content)
+    return found.hexdigest()[:8]
+
+
+def shipped_files(package: Path) -> Iterator[tuple[str, bytes]]:
+    """The files of a package that a wheel has, in order. In a checkout its folders are links."""
+    for folder, folders, names in os.walk(package, followlinks=True):
+        folders[:] = sorted(set(folders).difference(_NOT_SHIPPED))
+        for path in (Path(folder, name) for name in sorted(names)):
+            # an editor's lock is a link to nowhere
+            if path.suffix != ".pyc" and path.is_file():
+                yield str(path.relative_to(package.parent)), path.read_bytes()
 
 
 def version() -> str:
-    """The version of the installed handloop, or of the checkout it runs from."""
+    """The version of the installed handloop, or of the checkout it runs from, there without its content."""
     project = checkout(Path(__file__).parents[3])
     if project:
         return str(project["version"])
@@ -37,10 +101,10 @@ def checkout(root: Path, distribution: str = DISTRIBUTION) -> Mapping[str, Any]:
 
 def version_text(operator: Operator, output: str) -> str:
     """The versions of an operator, of handloop, Python and the platform: one line for people, or JSON."""
-    facts = {DISTRIBUTION: version(), "python": platform.python_version()}
-    own = {operator.name: operator.version()}
+    facts = {operator.name: operator.version(), DISTRIBUTION: exact_version()}
+    facts |= {"python": platform.python_version()}
     if output == "json":
-        return json.dumps(own | facts | {"platform": platform.platform()})
+        return json.dumps(facts | {"platform": platform.platform()})
     others = [f"{name} {text}" for name, text in facts.items() if name != operator.name]
-    shown = " ".join(word for word in (operator.name, operator.version()) if word)
+    shown = " ".join(word for word in (operator.name, facts[operator.name]) if word)
     return f"{shown} ({', '.join(others)}, {platform.platform()})"

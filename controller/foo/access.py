@@ -11,7 +11,7 @@ from handloop.controller.foo.types import Foo
 
 FOO_ACCESS: Final = (
     Access(resource=Foo.resource, verbs=("get", "list", "watch")),
-    Access(resource=Foo.resource, subresource="status", verbs=("update",)),
+    Access(resource=Foo.resource, subresource="status", verbs=("patch",)),
     Access(resource=Foo.resource, subresource="finalizers", verbs=("update",)),
     Access(resource=Deployment.resource, verbs=("create", "get", "list", "patch", "watch")),
     Access(resource=Event.resource, verbs=("create", "patch")),

@@ -24,7 +24,7 @@ from handloop import Client, EventRecorder, ObjectName, ResourceEventHandlerFunc
 from handloop.apis.apps_v1 import Deployment, DeploymentSpec, LabelSelector
 from handloop.apis.core_v1 import Container, PodSpec, PodTemplateSpec
 from handloop.controller.foo.types import Foo, FooStatus
-from handloop.controller.runtime.multi_namespace_informer import MultiNamespaceInformer
+from handloop.controller.runtime.caching.multi_namespace_informer import MultiNamespaceInformer
 from handloop.informers.keys import final_state
 from handloop.seams.clock import REAL_CLOCK, Clock
 from handloop.seams.logs import get_logger
@@ -49,7 +49,7 @@ class CachesNotSyncedError(Exception):
 
 def default_rate_limiter(clock: Clock = REAL_CLOCK) -> handloop.MaxOfRateLimiter[ObjectName]:
     """For retries only: per Foo 5 ms, doubling up to 1000 s; over all Foos 50 a second after 300 at once."""
-    for_each = handloop.ItemExponentialFailureRateLimiter[ObjectName](0.005, 1000)
+    for_each = handloop.ItemExponentialFailureRateLimiter[ObjectName]()
     return handloop.MaxOfRateLimiter(for_each, handloop.BucketRateLimiter(50, 300, clock=clock))
 
 
@@ -79,18 +79,15 @@ class FooController:
         self._foos_lister = handloop.Lister(foo_informer.indexer, Foo.resource)
         self._has_synced = (deployment_informer.has_synced, foo_informer.has_synced)
         limiter = default_rate_limiter(seams.clock)
-        self._workqueue = handloop.RateLimitingQueue(
-            limiter, name=QUEUE_NAME, metrics_provider=metrics, seams=seams
-        )
+        options = handloop.QueueOptions(name=QUEUE_NAME, metrics_provider=metrics, seams=seams)
+        self._workqueue = handloop.RateLimitingQueue(limiter, options)
         self._recorder = recorder
         self._shutdown_seconds = 30.0
         self._clock = seams.clock
         self._spawn = seams.spawn
         log.info("Setting up event handlers")
         foo_informer.add_event_handler(
-            ResourceEventHandlerFuncs(
-                add_func=self._enqueue_foo, update_func=lambda _old, new: self._enqueue_foo(new)
-            )
+            ResourceEventHandlerFuncs(add_func=self._enqueue_foo, update_func=self._handle_foo_update)
         )
         # a Deployment is work for the Foo that owns it: one queue of Foos is enough for both kinds
         deployment_informer.add_event_handler(
@@ -197,6 +194,10 @@ class FooController:
     def _enqueue_foo(self, obj: Any) -> None:
         """Put the name of a Foo into the workqueue; of nothing else."""
         self._workqueue.add(handloop.object_name(obj))  # (7) enqueue key
+
+    def _handle_foo_update(self, _old: Any, new: Any) -> None:
+        """Handle a changed Foo, or a resync: the same Foo once more."""
+        self._enqueue_foo(new)
 
     def _handle_object(self, obj: object) -> None:
         """Enqueue the Foo that controls an object, if there is one. Takes tombstones, too."""

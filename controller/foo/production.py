@@ -3,8 +3,8 @@ What a cluster needs beyond sample-controller: the controller of Foos that `pyth
 
 FooController, in controller.py, is sample-controller's. It works as long as caches are fresh, nobody else
 writes, and users make no mistakes. Each piece below answers one case in which it does harm. Chapter 11 of the
-walkthrough has a plan for each that breaks the plain one, and tests/walkthrough/test_ch11_plain.py holds what
-both do. Further tests stand in tests/controller/foo, in the file that is named.
+walkthrough has a plan for each that breaks the plain one, and its test, test_ch11_plain.py, what both do.
+Further tests stand in tests/controller/foo, in the file that is named.
 
   1. `_is_news`: nothing is written when nothing changed. The Event Synced is recorded by a sync that wrote
      something, or that succeeds after a failure; the plain one writes both at every resync
@@ -26,19 +26,18 @@ both do. Further tests stand in tests/controller/foo, in the file that is named.
      status is written only after a write of a Deployment, until the server keeps one (test_status.py).
   9. `_writes`: a Foo is not synced while a cache lacks what its last sync wrote: that would be created again,
      and its own write taken for another writer's (test_stale_cache.py).
-What has to wait is queued for that time, and is no failure. As upstream: a changed spec.deploymentName makes
-a new Deployment, and the old one stays until the Foo goes.
+What has to wait is queued for that time, and is no failure. A resync cuts no back-off short, so that it grows
+beyond the resync period (`_handle_foo_update`). As upstream: a changed spec.deploymentName makes a new
+Deployment, and the old one stays until the Foo goes.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, Final
 
-from cachetools import LRUCache
 from msgspec.structs import replace
 from prometheus_client import CollectorRegistry
 
@@ -80,19 +79,27 @@ from handloop.controller.foo.controller import (
     scale_patch,
 )
 from handloop.controller.foo.types import Foo, FooStatus
+from handloop.controller.runtime.caching.multi_namespace_informer import MultiNamespaceInformer
+from handloop.controller.runtime.children.owner_references import is_of_predecessor
 from handloop.controller.runtime.events.recorder import reference_to_kind, reference_to_undecodable
+from handloop.controller.runtime.guards.admission import (
+    Admitted,
+    NotAdmittedError,
+    NotYetAdmittedError,
+    admit_all,
+)
+from handloop.controller.runtime.guards.name_memory import NameMemory
+from handloop.controller.runtime.guards.name_table import NameTable
+from handloop.controller.runtime.guards.owner_recheck import OwnerRecheck
+from handloop.controller.runtime.guards.reconcile_writes import reconcile_writes
+from handloop.controller.runtime.guards.repeat_backoff import HeldBackError, RepeatBackoff
 from handloop.controller.runtime.metrics.controller_metrics import (
     ControllerMetrics,
     ControllerOwnWrites,
     OwnWriteMetrics,
 )
-from handloop.controller.runtime.multi_namespace_informer import MultiNamespaceInformer
-from handloop.controller.runtime.owner_recheck import OwnerRecheck
-from handloop.controller.runtime.owner_references import is_of_predecessor
-from handloop.controller.runtime.reconcile_writes import reconcile_writes
-from handloop.controller.runtime.repeat_backoff import HeldBackError, RepeatBackoff
-from handloop.controller.runtime.reporting import SyncReporter
-from handloop.controller.runtime.slot_work import SlotNotHeld, SlotOpening, admit_all
+from handloop.controller.runtime.reconciling.reporting import SyncReporter
+from handloop.controller.runtime.reconciling.status_writes import for_this_version, merge_patch, status_of
 from handloop.informers.keys import final_state
 from handloop.seams.locks import new_lock
 from handloop.seams.logs import get_logger
@@ -105,7 +112,6 @@ DEPLOYMENT_NAME_INDEX: Final = "deploymentName"
 INVALID_OBJECT: Final = "InvalidObject"
 
 _WORKER_PERIOD_SECONDS: Final = 1.0
-_REMEMBERED: Final = 4096
 _FOO: Final = (Foo.resource.kind, Foo.resource.group)
 
 
@@ -118,8 +124,8 @@ class ProductionFooController(FooController):
     The control loop for Foos, for a cluster.
 
     State: outcomes, which guards itself. Under _lock: _workers, how many were started, and _workers_alive;
-    _reported_invalid = Foo -> its resource version when it was last reported invalid, for the last 4096 Foos;
-    _status_ignored, whether the server dropped the last status written.
+    _status_ignored, whether the server dropped the last status written. _reported_invalid = Foo -> its
+    resource version when it was last reported invalid.
     Threads: as FooController; _handle_undecodable runs on the Foo reflector's.
     """
 
@@ -134,30 +140,38 @@ class ProductionFooController(FooController):
         metrics: ControllerMetrics | None = None,
         own_metrics: ControllerOwnWrites | None = None,
         shutdown_timeout_seconds: float = 30.0,
-        admitted: Callable[[ObjectName], AbstractContextManager[None]] = admit_all,
+        memory: NameMemory | None = None,
+        admitted: Admitted = admit_all,
         seams: Seams = REAL_SEAMS,
     ) -> None:
-        """Hook into the informers, as FooController. Args: admitted is entered for each sync."""
+        """
+        Hook into the informers, as FooController.
+
+        Args: what is remembered of Foos registers in memory; admitted is entered for each sync.
+        """
         own_metrics = own_metrics or OwnWriteMetrics(CollectorRegistry()).for_controller(QUEUE_NAME)
         caches = {each.kind.resource.group_resource: each for each in (deployment_informer, foo_informer)}
         # the handlers wake a Foo that waits, too: each change of its own and of its Deployment enqueues it
-        self._writes = reconcile_writes(
-            client,
-            caches.get,
-            wake=self.wake,
-            vanished=lambda name: self._owners.suspect(name),  # noqa: PLW0108 - made below
-            metrics=own_metrics,
-            clock=seams.clock,
+        keep = (memory or NameMemory()).keep
+        self._writes = keep(
+            reconcile_writes(
+                client,
+                caches.get,
+                wake=self.wake,
+                vanished=lambda name: self._owners.suspect(name),  # noqa: PLW0108 - made below
+                metrics=own_metrics,
+                clock=seams.clock,
+            )
         )
         client = self._writes.telling(client)
         self._foo_indexer = foo_informer.indexer
-        self._status_backoff = RepeatBackoff("another writer has undone the status", clock=seams.clock)
-        self._owners = OwnerRecheck(Foo, client, foo_informer.indexer, clock=seams.clock)
+        self._status_backoff = keep(RepeatBackoff("another writer has undone the status", clock=seams.clock))
+        self._owners = keep(OwnerRecheck(Foo, client, foo_informer.indexer, clock=seams.clock))
         self.outcomes = SyncReporter("foo", metrics=metrics, clock=seams.clock)
         self._admitted = admitted
         self._lock = new_lock("ProductionFooController._lock", 95)
         self._workers = self._workers_alive = 0
-        self._reported_invalid: LRUCache[ObjectName, str] = LRUCache(_REMEMBERED)
+        self._reported_invalid: NameTable[str] = keep(NameTable())
         self._status_ignored = False
         foo_informer.add_indexers({DEPLOYMENT_NAME_INDEX: _index_deployment_name})
         # last: from here on handlers are called
@@ -201,11 +215,6 @@ class ProductionFooController(FooController):
         """Look at a Foo that waits."""
         self._workqueue.add(name)
 
-    def keep(self, ours: Callable[[ObjectName], bool]) -> None:
-        """Forget what is remembered of the Foos that another replica has."""
-        self._writes.keep(ours)
-        self._owners.keep(ours)
-
     def _process_next_work_item(self) -> bool:
         """
         Sync one Foo and report the outcome to the queue.
@@ -219,9 +228,9 @@ class ProductionFooController(FooController):
         try:
             with self._admitted(name):
                 self._sync(name)
-        except SlotOpening:
+        except NotYetAdmittedError:
             pass  # the opening wakes it
-        except SlotNotHeld:
+        except NotAdmittedError:
             self._workqueue.forget(name)
         finally:
             self._workqueue.done(name)
@@ -332,19 +341,27 @@ class ProductionFooController(FooController):
             is_due = wrote_deployment or not self._status_ignored
         if status == foo.status or not is_due:
             return False
-        write = partial(self._write_status, replace(foo, status=status))
-        return self._status_backoff.attempt(foo.metadata.uid, status, write)
+        write = partial(self._write_status, foo, status)
+        return self._status_backoff.attempt(object_name(foo), (foo.metadata.uid, status), write)
 
-    def _write_status(self, foo: Foo) -> bool:
+    def _write_status(self, foo: Foo, status: FooStatus) -> bool:
         """
-        PUT the status that foo carries, over the version it was computed from.
+        Patch the status, over the version it was computed from: fields of a newer CRD stay.
 
         Returns: False when the CRD makes the server ignore it.
         Raises: NotFound when the Foo is gone, Conflict when it has changed; ClientError.
         """
         lacking = "status in its schema"
         try:
-            kept = self._foos.update_status(foo, field_manager=FIELD_MANAGER).status == foo.status
+            patch = merge_patch(status_of(foo), status_of(replace(foo, status=status)))
+            written = self._foos.patch(
+                foo.metadata.name,
+                for_this_version(foo, status=patch),
+                namespace=foo.metadata.namespace,
+                subresource="status",
+                field_manager=FIELD_MANAGER,
+            )
+            kept = written.status == status
         except NotFound:
             # the server's answer is the same for a Foo that is gone and for a missing subresource
             live = self._foos.get(foo.metadata.name, namespace=foo.metadata.namespace)
@@ -369,6 +386,12 @@ class ProductionFooController(FooController):
             super()._enqueue_foo(obj)
         except NoMetaError as error:
             log.error("Error creating object reference", err=str(error))  # noqa: TRY400 - no traceback
+
+    def _handle_foo_update(self, old: Any, new: Any) -> None:
+        """As FooController's, but for the resync of a Foo that failed: its retry is queued already."""
+        is_resync = old.metadata.resource_version == new.metadata.resource_version
+        if not (is_resync and self._workqueue.num_requeues(object_name(new))):
+            super()._handle_foo_update(old, new)
 
     def _handle_object(self, obj: object) -> None:
         """As FooController's; the owner is a Foo of ours, by API group and UID."""
@@ -427,10 +450,9 @@ class ProductionFooController(FooController):
     def _report_invalid(self, foo: ObjectReference, what: str, message: str) -> None:
         """Report a Foo that cannot work as it is, once per resource version."""
         name = ObjectName(foo.namespace, foo.name)
-        with self._lock:
-            if self._reported_invalid.get(name) == foo.resource_version:
-                return
-            self._reported_invalid[name] = foo.resource_version
+        if self._reported_invalid.get(name) == foo.resource_version:
+            return
+        self._reported_invalid.put(name, foo.resource_version)
         log.error(what, objectReference=name, err=message, once=True)
         self._recorder.event(foo, EVENT_TYPE_WARNING, INVALID_OBJECT, message)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from typing import Final
 
 from handloop import Manager, ObjectName
@@ -11,7 +10,8 @@ from handloop.apis.apps_v1 import Deployment
 from handloop.controller.foo.controller import CONTROLLER_AGENT_NAME, CachesNotSyncedError, FooController
 from handloop.controller.foo.production import ProductionFooController
 from handloop.controller.foo.types import Foo
-from handloop.controller.runtime.runnable import WorkersBusyError
+from handloop.controller.runtime.guards.name_memory import Chosen, NameMemory
+from handloop.controller.runtime.life.runnable import WorkersBusyError
 from handloop.seams.logs import get_logger
 
 log = get_logger("foo")
@@ -21,7 +21,7 @@ NAME: Final = "foo"
 
 class PlainFooRunnable:
     """
-    The plain controller, to learn from. Implements handloop.controller.runtime.runnable.Runnable.
+    The plain controller, to learn from. Implements handloop.controller.runtime.life.runnable.Runnable.
 
     run makes the controller. Until then a standby's caches are warm, but it queues no names and records no
     Events.
@@ -29,6 +29,7 @@ class PlainFooRunnable:
     """
 
     needs_leader_election = True
+    ends_first = True
 
     def __init__(self, manager: Manager, *, workers: int) -> None:
         self.name = NAME
@@ -65,6 +66,8 @@ class FooRunnable(PlainFooRunnable):
     """
     The controller for a cluster. Its metrics exist from the start.
 
+    Implements handloop.controller.runtime.sharding.slot_work.SlotWorker.
+    Field: memory of Foos by name.
     State: controller, as its base's; _stop, that of run.
     """
 
@@ -80,18 +83,20 @@ class FooRunnable(PlainFooRunnable):
         self._metrics = manager.reconcile_metrics.for_controller(NAME, workers)
         self._own_metrics = manager.own_write_metrics.for_controller(NAME)
         self._stop = threading.Event()
+        self.memory = NameMemory()
         slot_of = None if replica is None else replica.slot_in(self._informers[1])
-        self._admitted = manager.admission(
-            self._informers, slot_of=slot_of, wake=self._wake, forget=self._forget
-        )
+        self._admitted = manager.admission(self._informers, self, slot_of=slot_of)
 
-    def _wake(self, name: ObjectName) -> None:
+    def wake(self, name: ObjectName) -> None:
+        """See SlotWorker."""
         if self.controller is not None:
             self.controller.wake(name)
 
-    def _forget(self, ours: Callable[[ObjectName], bool]) -> None:
-        if self.controller is not None:
-            self.controller.keep(ours)
+    def slot_opened(self, names: Chosen) -> None:
+        """See SlotWorker: Foos come with their slot."""
+
+    def slot_left(self) -> None:
+        """See SlotWorker."""
 
     def new_controller(self) -> ProductionFooController:
         """Make the controller, hooked into the informers of the manager."""
@@ -104,6 +109,7 @@ class FooRunnable(PlainFooRunnable):
             metrics=self._metrics,
             own_metrics=self._own_metrics,
             shutdown_timeout_seconds=manager.controller_options.shutdown_timeout_seconds,
+            memory=self.memory,
             admitted=self._admitted,
             seams=manager.seams,
         )

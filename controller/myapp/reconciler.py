@@ -41,7 +41,7 @@ from handloop.apis.core_v1 import Service
 from handloop.controller.myapp import children
 from handloop.controller.myapp.status import new_status, report
 from handloop.controller.myapp.types import MyApp, problems
-from handloop.controller.runtime.controller import Controller
+from handloop.controller.runtime.reconciling.controller import Controller
 
 NAME: Final = "myapp"
 
@@ -163,7 +163,7 @@ def namesakes(apps: Lister[MyApp]) -> Callable[[Kind], tuple[ObjectName, ...]]:
 def add_myapp(manager: Manager, *, workers: int = 2) -> Controller:
     """Add the controller. A MyApp's own status must not wake it; of children all changes count."""
     builder = controller_for(manager, NAME).for_(MyApp, predicates=(GenerationChanged(),))
-    builder.writes(MyApp, "update", subresource="status").writes(HorizontalPodAutoscaler, "delete")
+    builder.writes(MyApp, "patch", subresource="status").writes(HorizontalPodAutoscaler, "delete")
     find = namesakes(manager.lister_for(MyApp))
     changes_hands = PredicateFuncs(
         update=lambda old, new: old.metadata.owner_references != new.metadata.owner_references

@@ -6,37 +6,39 @@ A controller put together: its queue, caches, writes and watches, in the manager
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from functools import partial
 from typing import Any, Final
 
 from handloop.client.errors import Invalid
-from handloop.controller.runtime.applied_fields import AppliedFields
-from handloop.controller.runtime.context import Context
-from handloop.controller.runtime.controller import Controller
-from handloop.controller.runtime.controller_caches import ControllerCaches
+from handloop.controller.runtime.caching.multi_namespace_informer import RECONCILED, MultiNamespaceInformer
+from handloop.controller.runtime.children.applied_fields import AppliedFields
 from handloop.controller.runtime.controller_spec import ControllerSpec, ReferenceSpec, WatchSpec
 from handloop.controller.runtime.events.recorder import EVENT_TYPE_WARNING
-from handloop.controller.runtime.external_source import ExternalSource, SourceFunc
-from handloop.controller.runtime.informer_source import InformerSource, OwnerNames, own_name
+from handloop.controller.runtime.guards.admission import Admitted
+from handloop.controller.runtime.guards.name_memory import Chosen, NameMemory
+from handloop.controller.runtime.guards.owner_recheck import OwnerRecheck
+from handloop.controller.runtime.guards.quiet_faults import QuietFaults
+from handloop.controller.runtime.guards.reconcile_writes import reconcile_writes
+from handloop.controller.runtime.guards.repeat_backoff import HeldBackError, RepeatBackoff
 from handloop.controller.runtime.manager import Manager
-from handloop.controller.runtime.multi_namespace_informer import RECONCILED, MultiNamespaceInformer
-from handloop.controller.runtime.owner_recheck import OwnerRecheck
 from handloop.controller.runtime.rbac.undeclared import UndeclaredWrites
 from handloop.controller.runtime.reconcile import Result
-from handloop.controller.runtime.reconcile_queue import ReconcileQueue
-from handloop.controller.runtime.reconcile_writes import reconcile_writes
-from handloop.controller.runtime.reconciler import ReconcileFunc, Reconciler
-from handloop.controller.runtime.referred_objects import ReferredObjects
-from handloop.controller.runtime.repeat_backoff import HeldBackError, RepeatBackoff
-from handloop.controller.runtime.sharded_kinds import NamespaceCrossings, UnlabelledChildren
-from handloop.controller.runtime.slot_work import Ours
-from handloop.controller.runtime.stalled import Stalling, can_stall
+from handloop.controller.runtime.reconciling.context import Context
+from handloop.controller.runtime.reconciling.controller import Controller
+from handloop.controller.runtime.reconciling.controller_caches import ControllerCaches
+from handloop.controller.runtime.reconciling.reconciler import ReconcileFunc, Reconciler
+from handloop.controller.runtime.reconciling.stalled import Stalling, can_stall
+from handloop.controller.runtime.reconciling.status_writes import StatusWrites
+from handloop.controller.runtime.sharding.sharded_kinds import NamespaceCrossings, UnlabelledChildren
+from handloop.controller.runtime.sources.external_source import ExternalSource, SourceFunc
+from handloop.controller.runtime.sources.informer_source import InformerSource, OwnerNames, own_name
+from handloop.controller.runtime.sources.reconcile_queue import ReconcileQueue
+from handloop.controller.runtime.sources.referred_objects import ReferredObjects
 from handloop.informers.keys import ObjectName
-from handloop.informers.shards import ShardedBy
-from handloop.seams.clock import Clock
+from handloop.informers.sharding.shard_scope import ShardedBy
 from handloop.workqueue.priority_queue import LOW_PRIORITY
+from handloop.workqueue.queue import QueueOptions
 
 WRITE_REFUSED: Final = "WriteRefused"
 
@@ -54,13 +56,16 @@ class _Rechecked:
         owners: OwnerRecheck[Any],
         informer: MultiNamespaceInformer[Any],
         *,
-        clock: Clock,
+        refusals: RepeatBackoff,
+        faults: QuietFaults,
     ) -> None:
         self._reconcile = reconcile
         self._watches = informer.watches
         self._owners = owners
-        self._cached = informer.get
-        self._refusals = RepeatBackoff("told already", clock=clock)
+        self._cached = informer.held
+        self._peek = informer.get_by_key
+        self._refusals = refusals
+        self._faults = faults
 
     def reconcile(self, name: ObjectName, context: Context) -> Result | None:
         """Raises: OwnerGoneError and ClientError of OwnerRecheck.check; errors of the reconciler."""
@@ -76,8 +81,10 @@ class _Rechecked:
         except HeldBackError as error:
             # no failure: it would count for max_retries
             return Result(requeue_after=error.retry_seconds)
+        if not self._watches(name.namespace):
+            return None
         try:
-            return self._reconcile(name, context) if self._watches(name.namespace) else None
+            result = self._reconcile(name, context)
         except Invalid as error:
             with suppress(HeldBackError):
                 self._tell(name, context, error.status.message)
@@ -88,6 +95,8 @@ class _Rechecked:
                 raise
             context.log.debug("Dropped, as its namespace is watched no longer", v=2, err=str(error))
             return None
+        self._faults.kept(self._peek(str(name)))
+        return result
 
     def _tell(self, name: ObjectName, context: Context, message: str) -> None:
         """Once per generation and message, and ever more rarely for the retries."""
@@ -99,14 +108,15 @@ class _Rechecked:
             context.event(obj, WRITE_REFUSED, message, EVENT_TYPE_WARNING)
             return True
 
-        self._refusals.attempt(obj.metadata.uid, (obj.metadata.generation, message), tell)
+        self._refusals.attempt(name, (obj.metadata.uid, obj.metadata.generation, message), tell)
 
 
 class Assembly:
     """
     Makes one controller of its spec, in the manager that it shares parts with.
 
-    Field: informer, that of the reconciled kind.
+    Implements handloop.controller.runtime.sharding.slot_work.SlotWorker.
+    Fields: informer, that of the reconciled kind; memory, with all that it remembers by name.
     """
 
     def __init__(self, manager: Manager, spec: ControllerSpec) -> None:
@@ -116,6 +126,7 @@ class Assembly:
         Raises: as Manager.begin and Manager.informer_for.
         """
         manager.begin(spec.name)
+        self.memory = NameMemory()
         self._manager = manager
         self._spec = spec
         self._is_by_uid = manager.replica is not None and manager.replica.kinds is not None
@@ -133,30 +144,37 @@ class Assembly:
         )
         self._own_metrics = manager.own_write_metrics.for_controller(spec.name)
         self._recorder = manager.recorder(spec.name)
-        self._queue = ReconcileQueue(
-            spec.name,
-            rate_limiter=spec.options.rate_limiter,
-            metrics_provider=manager.workqueue_metrics,
-            seams=manager.seams,
+        keep, clock = self.memory.keep, manager.seams.clock
+        options = QueueOptions(
+            name=spec.name, metrics_provider=manager.workqueue_metrics, seams=manager.seams
         )
+        self._queue = keep(ReconcileQueue(options, rate_limiter=spec.options.rate_limiter))
         manager.workqueue_metrics.show_depths(spec.name, self._queue.depths)
-        self._writes = reconcile_writes(
-            manager.client,
-            self._caches.mirror,
-            wake=self._queue.wake,
-            tells=self._caches.watches,
-            vanished=lambda name: self._owners.suspect(name),  # noqa: PLW0108 - made below
-            metrics=self._own_metrics,
-            timeout_seconds=spec.options.own_write_timeout_seconds,
-            clock=manager.seams.clock,
+        self._writes = keep(
+            reconcile_writes(
+                manager.client,
+                self._caches.mirror,
+                wake=self._queue.wake,
+                tells=self._caches.watches,
+                vanished=lambda name: self._owners.suspect(name),  # noqa: PLW0108 - made below
+                metrics=self._own_metrics,
+                timeout_seconds=spec.options.own_write_timeout_seconds,
+                clock=clock,
+            )
         )
-        self._owners = OwnerRecheck(
-            spec.kind,
-            manager.client,
-            self.informer,
-            deleted_by_us=self._writes.own_writes.has_deleted,
-            clock=manager.seams.clock,
+        self._applied = keep(AppliedFields(owned=[kind.resource.group_resource for kind in spec.owned]))
+        self._owners = keep(
+            OwnerRecheck(
+                spec.kind,
+                manager.client,
+                self.informer,
+                deleted_by_us=self._writes.own_writes.has_deleted,
+                clock=clock,
+            )
         )
+        self._refusals = keep(RepeatBackoff("told already", clock=clock))
+        self._faults = keep(QuietFaults(spec.name, clock))
+        self._watches = [self._new_watch(watch) for watch in spec.watches]
 
     def _declare_shards(self) -> list[str]:
         """By UID: the reconciled kind by its own, owned kinds by label; whole what is watched otherwise."""
@@ -177,35 +195,42 @@ class Assembly:
     def _informer(self, watch: WatchSpec) -> MultiNamespaceInformer[Any]:
         return self._informers[watch.kind, watch.selection]
 
-    def _keep(self, ours: Ours) -> None:
-        """Forget what is remembered of names that are not ours: their slot leaves."""
-        self._queue.keep(ours)
-        self._writes.keep(ours)
-        self._owners.keep(ours)
+    def wake(self, name: ObjectName) -> None:
+        """See SlotWorker: as a first list, behind fresh changes."""
+        self._queue.wake(name, priority=LOW_PRIORITY)
+
+    def slot_opened(self, names: Chosen) -> None:
+        """See SlotWorker: objects of a kind that is whole were there before."""
+        if not self.informer.restricts:
+            self._watches[0].list_again(names)
+
+    def slot_left(self) -> None:
+        """See SlotWorker."""
+        self._caches.keep_cached()
+
+    def _is_last(self, name: ObjectName) -> bool:
+        limit = self._spec.options.max_retries
+        return limit is not None and self._queue.num_requeues(name) >= limit
 
     def complete(self, reconcile: ReconcileFunc[ObjectName]) -> Controller:
         """Make the controller and add it, with its sources, to the manager. Raises: as Manager.add."""
         manager, spec = self._manager, self._spec
         # the first of several of a kind, for another one's success would take its condition back
         if can_stall(spec.kind) and spec.kind not in manager.reconciled_kinds():
-            reconcile = Stalling(self.informer.get, reconcile).reconcile
-        watches = [self._new_watch(watch) for watch in spec.watches]
+            reconcile = Stalling(self.informer.held, reconcile, is_last=self._is_last).reconcile
         admitted = manager.admission(
             tuple(self._informers.values()),
+            self,
             slot_of=None if manager.replica is None else manager.replica.slot_in(self.informer),
-            # as a first list: behind fresh changes
-            wake=partial(self._queue.wake, priority=LOW_PRIORITY),
-            forget=self._keep,
-            left=self._caches.keep_cached,
-            list_again=watches[0].list_again if self.informer.scope is None else None,
         )
         controller = self._new_controller(
-            _Rechecked(reconcile, self._owners, self.informer, clock=manager.seams.clock), admitted
+            _Rechecked(reconcile, self._owners, self.informer, refusals=self._refusals, faults=self._faults),
+            admitted,
         )
         manager.add(controller)
         manager.declare_reconciled(spec.kind)
         manager.declare(*spec.implied_access(), *spec.access)
-        for watch in watches:
+        for watch in self._watches:
             controller.watch(watch)
         for reference in spec.references:
             referred = self._new_referred(reference)
@@ -218,7 +243,7 @@ class Assembly:
     def _new_controller(
         self,
         reconciler: Reconciler[ObjectName],
-        admitted: Callable[[ObjectName], AbstractContextManager[None]],
+        admitted: Admitted,
     ) -> Controller:
         manager, spec = self._manager, self._spec
         client = manager.client.telling(UndeclaredWrites(spec.name, manager.access).accepted)
@@ -230,6 +255,7 @@ class Assembly:
             kind=spec.kind.resource.kind,
             queue=self._queue,
             writes=self._writes,
+            faults=self._faults,
             metrics=self._metrics,
             own_metrics=self._own_metrics,
             options=spec.options,
@@ -237,9 +263,10 @@ class Assembly:
                 Context,
                 client=client,
                 listers=self._caches,
-                applied=AppliedFields(owned=[kind.resource.group_resource for kind in spec.owned]),
+                applied=self._applied,
+                statuses=StatusWrites(manager.seams.clock),
                 recorder=self._recorder,
-                slot_labels=dict if manager.replica is None else manager.replica.slot_labels,
+                child_labels=dict if manager.replica is None else manager.replica.child_labels,
                 clock=manager.seams.clock,
             ),
             admitted=admitted,
@@ -260,7 +287,7 @@ class Assembly:
             gone=self._owners.child_gone,
             panicked=self._metrics.panics.inc,
             dropped=self._own_metrics.dropped,
-            recorder=self._recorder if names_of is own_name else None,
+            recorder=self._recorder,
         )
 
     def _new_referred(self, asked: ReferenceSpec) -> ReferredObjects[Any]:

@@ -19,7 +19,6 @@ from handloop.apis.immutable import mutable_parts
 from handloop.apis.meta import Kind
 from handloop.apis.partial_metadata import metadata_of
 from handloop.controller.runtime.assembly import Assembly
-from handloop.controller.runtime.controller import Controller
 from handloop.controller.runtime.controller_spec import (
     ControllerSpec,
     ReferenceSpec,
@@ -27,14 +26,21 @@ from handloop.controller.runtime.controller_spec import (
     checked_kind,
     checked_predicates,
 )
-from handloop.controller.runtime.external_source import SourceFunc
-from handloop.controller.runtime.informer_source import MapFunc, own_name
 from handloop.controller.runtime.manager import Manager
-from handloop.controller.runtime.predicates import Predicate
 from handloop.controller.runtime.rbac.access import VERBS, Access
-from handloop.controller.runtime.reconciler import ByName, ByObject, ReconcileFunc, Reconciler, function_of
-from handloop.controller.runtime.referred_objects import NamesFunc
-from handloop.controller.runtime.sharded_kinds import ShardingError
+from handloop.controller.runtime.reconciling.controller import Controller
+from handloop.controller.runtime.reconciling.reconciler import (
+    ByName,
+    ByObject,
+    ReconcileFunc,
+    Reconciler,
+    function_of,
+)
+from handloop.controller.runtime.sharding.sharded_kinds import ShardingError
+from handloop.controller.runtime.sources.external_source import SourceFunc
+from handloop.controller.runtime.sources.informer_source import MapFunc, own_name
+from handloop.controller.runtime.sources.predicates import Predicate
+from handloop.controller.runtime.sources.referred_objects import NamesFunc
 from handloop.informers.informer_errors import MutableKind
 from handloop.informers.keys import ObjectName
 from handloop.informers.selection import Labels, selection_of
@@ -219,7 +225,8 @@ class ControllerBuilder(Generic[K]):
         watched, too, gets it with any verb: see OwnWrites. Watches, and Events in the controller's name, are
         declared already.
 
-        Args: subresource as in `.writes(Foo, "update", subresource="status")`.
+        Args: subresource as in `.writes(Foo, "patch", subresource="status")`; update of a status, which a
+        client's update_status sends, comes with the patch of Context.update_status.
         Raises: ValueError without a verb, and for one that no server has.
         """
         if not verbs:
@@ -232,6 +239,8 @@ class ControllerBuilder(Generic[K]):
             self._spec.written.add(kind.resource)
         if "patch" in verbs and not subresource:
             verbs = (*verbs, "get")
+        if "update" in verbs and subresource == "status":
+            verbs = (*verbs, "patch")
         return self.declares(Access(resource=kind.resource, verbs=verbs, subresource=subresource))
 
     def declares(self, *access: Access) -> Self:
@@ -250,7 +259,7 @@ class ControllerBuilder(Generic[K]):
         """
         reconcile = function_of(reconciler, "obj")
         assembly = self._assembly()
-        return assembly.complete(ByObject(assembly.informer.get, reconcile).reconcile)
+        return assembly.complete(ByObject(assembly.informer.held, reconcile).reconcile)
 
     def complete_by_name(self, reconciler: Reconciler[ObjectName] | ReconcileFunc[ObjectName]) -> Controller:
         """

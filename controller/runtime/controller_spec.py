@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 from handloop.apis.core_v1 import Event
 from handloop.apis.meta import Kind
 from handloop.apis.resource import Resource
-from handloop.controller.runtime.controller import ControllerOptions
-from handloop.controller.runtime.external_source import SourceFunc
-from handloop.controller.runtime.informer_source import MapFunc
-from handloop.controller.runtime.predicates import GenerationChanged, Predicate, has_generation
 from handloop.controller.runtime.rbac.access import Access, owner_access
-from handloop.controller.runtime.referred_objects import NamesFunc
-from handloop.controller.runtime.stalled import can_stall
+from handloop.controller.runtime.reconciling.controller import ControllerOptions
+from handloop.controller.runtime.reconciling.stalled import can_stall
+from handloop.controller.runtime.sources.external_source import SourceFunc
+from handloop.controller.runtime.sources.informer_source import MapFunc
+from handloop.controller.runtime.sources.predicates import GenerationChanged, Predicate, has_generation
+from handloop.controller.runtime.sources.referred_objects import NamesFunc
 from handloop.informers.selection import Selection
 
 
@@ -107,7 +107,7 @@ class ControllerSpec:
         """
         kind = self.kind
         owning = [owner_access(kind.resource)] if self.owned else []
-        stalling = [Access(resource=kind.resource, verbs=("update",), subresource="status")]
+        stalling = [Access(resource=kind.resource, verbs=("patch",), subresource="status")]
         watched = [(asked.kind.resource, asked.selection.name) for asked in self.watches]
         looked_up = [Access(resource=each, verbs=("get",)) for each, _ in watched if each in self.written]
         return [

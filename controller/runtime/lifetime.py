@@ -2,7 +2,7 @@
 The start and the stop of a process: caches, lease, runnables and Events, in order and within one deadline.
 
     start:  caches --> (leader election) --> controllers --> (slots)
-    stop:   controllers --> (the leases) --> caches --> Events
+    stop:   controllers --> other runnables --> (the leases) --> caches --> Events
 
 With leader election the caches are filled first, so that a standby that comes to lead can act at once. A
 cache in trouble is not waited for.
@@ -15,19 +15,19 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
-from handloop.controller.runtime.caches import Caches
+from handloop.controller.runtime.caching.caches import Caches
 from handloop.controller.runtime.election.leader_election import (
     LeaderElector,
     LeadershipLost,
     StopTimeoutError,
 )
 from handloop.controller.runtime.events.recorders import Recorders
+from handloop.controller.runtime.life.runnable import Runnable, RunnableGroup, needs_leader_election
 from handloop.controller.runtime.reconcile import Deadline, DeadlineExceededError
-from handloop.controller.runtime.runnable import Runnable, RunnableGroup, needs_leader_election
 from handloop.seams.locks import new_lock
-from handloop.seams.logs import get_logger
+from handloop.seams.logs import get_logger, in_words
 from handloop.seams.seams import REAL_SEAMS, Seams
-from handloop.seams.threads import Joinable
+from handloop.seams.threads import Joinable, as_error
 
 log = get_logger("manager")
 
@@ -47,7 +47,8 @@ class Lifetime:
     Fields, set before run: elector, the candidate in the election, None without one; share, which takes part
     in the sharing of slots until its event is set, None without shards.
     State: stop, that of run. Under _lock: _failures, in their order: the first is why run ends. _guarded, the
-    runnables that need leadership, is set by run before another thread reads it.
+    runnables that need leadership, is set by run before another thread reads it. _stop_rest is set once the
+    runnables that end first have ended, or used up their time.
     Threads: main runs `run`; `run-<name>` each runnable; `lease` or `shards`
     keeps the Leases.
     """
@@ -75,6 +76,7 @@ class Lifetime:
         self.elector: LeaderElector | None = None
         self.share: Callable[[threading.Event], None] | None = None
         self._guarded = self._group(())
+        self._stop_rest = threading.Event()
 
     def run(self, runnables: Sequence[Runnable], stop: threading.Event) -> None:
         """
@@ -90,9 +92,9 @@ class Lifetime:
         try:
             self._recorders.start()
             self._caches.start(self._caches_stop)
-            free.start(stop)
+            free.start(stop, self._stop_rest)
             if self.elector is None:
-                self._guarded.start(stop)
+                self._guarded.start(stop, self._stop_rest)
             else:
                 self._caches.warm_up(stop)
                 lease = self._start("lease", "leader election", partial(self.elector.run, stop))
@@ -112,7 +114,8 @@ class Lifetime:
         """
         End everything within one deadline.
 
-        Consumers end first: while they drain they may still read. The lease ends after the last of them.
+        Consumers end first: while they drain they may still read, and use what another runnable keeps. The
+        lease ends after the last of them.
         """
         seconds = self.seconds_to_stop()
         deadline = Deadline(seconds, clock=self._seams.clock)
@@ -127,8 +130,8 @@ class Lifetime:
         self._caches_stop.set()
         late = self._caches.shutdown(max(deadline.remaining(), _LEAST_SECONDS))
         left_behind += [f"cache of {plural}" for plural in late]
-        written = self._recorders.shutdown(max(deadline.remaining(), _LEAST_SECONDS))
-        left_behind += [] if written else ["events"]
+        events = self._recorders.shutdown(max(deadline.remaining(), _LEAST_SECONDS))
+        left_behind += [f"{events} Event{'s' * (events > 1)}"] if events else []
         if left_behind:
             log.warning("Left behind at the stop", what=left_behind)
 
@@ -136,8 +139,12 @@ class Lifetime:
         """Wait so long for all runnables; 0 = for none. Returns: those that need leadership and work on."""
         patience = min(seconds + _LEAST_SECONDS, end.remaining()) if seconds else 0.0
         deadline = Deadline(patience, clock=self._seams.clock)
-        leading = self._guarded.join(deadline.remaining())
-        busy = leading + free.join(deadline.remaining())
+        leading = self._guarded.join(deadline.remaining(), first=True)
+        busy = leading + free.join(deadline.remaining(), first=True)
+        self._stop_rest.set()
+        if not busy:
+            leading = self._guarded.join(deadline.remaining())
+            busy = leading + free.join(deadline.remaining())
         if busy and self._shutdown_timeout_seconds:
             log.error("Controllers did not end in time", controllers=busy)
             text = f"{', '.join(busy)} did not end within {seconds:g}s of the stop"
@@ -172,7 +179,7 @@ class Lifetime:
         stop.set()
         if is_news:
             say = log.info if not counts and isinstance(error, DeadlineExceededError) else log.error
-            say("Controller failed", controller=name, err=str(error) or repr(error))
+            say("Controller failed", controller=name, err=in_words(as_error(error)) or in_words(error, repr))
 
     def stopped_check(self) -> str | None:
         """A health check: no stop is set."""
@@ -187,7 +194,7 @@ class Lifetime:
         if len(failures) == 1:
             raise failures[0]
         if failures:
-            text = "; ".join(str(failure) or repr(failure) for failure in failures)
+            text = "; ".join(in_words(failure) or in_words(failure, repr) for failure in failures)
             raise BaseExceptionGroup(f"{len(failures)} failures: {text}", failures)
 
     # leader election, and shards
@@ -213,7 +220,8 @@ class Lifetime:
 
         Raises: the StopTimeoutError of a runnable: with workers left behind the lease is not released.
         """
-        self._guarded.start(stop)
+        self._caches.catch_up(stop)
+        self._guarded.start(stop, self._stop_rest)
         self._guarded.join()
         with self._lock:
             busy = [failure for failure in self._failures if isinstance(failure, StopTimeoutError)]

@@ -12,7 +12,7 @@ import math
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from functools import partial
 from typing import Any, Final, Self, TypeVar
 
@@ -25,9 +25,10 @@ from handloop.apis.meta import Kind
 from handloop.client.auth.in_cluster import SERVICE_ACCOUNT, in_cluster_possible
 from handloop.client.config import ClientConfig, load_config
 from handloop.client.resource_client import Client, ResourceClient
-from handloop.controller.runtime.cache_wait import FirstReads
-from handloop.controller.runtime.caches import Caches
-from handloop.controller.runtime.controller import DEFAULT_CONTROLLER_OPTIONS, ControllerOptions
+from handloop.controller.runtime.caching.cache_wait import FirstReads
+from handloop.controller.runtime.caching.caches import Caches
+from handloop.controller.runtime.caching.multi_namespace_informer import MultiNamespaceInformer
+from handloop.controller.runtime.caching.namespace_fence import NamespaceFence
 from handloop.controller.runtime.election.candidacy import ElectionStatistics
 from handloop.controller.runtime.election.config import LeaderElectionConfig
 from handloop.controller.runtime.election.election import Election, LeaseTerms, lease_terms
@@ -41,6 +42,9 @@ from handloop.controller.runtime.election.lease_connections import LeaseConnecti
 from handloop.controller.runtime.election.write_fence import WriteFence
 from handloop.controller.runtime.events.recorder import EventRecorder
 from handloop.controller.runtime.events.recorders import Recorders
+from handloop.controller.runtime.guards.admission import Admitted, admit_all
+from handloop.controller.runtime.life.runnable import Runnable
+from handloop.controller.runtime.life.signals import SignalHandler
 from handloop.controller.runtime.lifetime import Lifetime
 from handloop.controller.runtime.metrics.controller_metrics import (
     OwnWriteMetrics,
@@ -49,21 +53,21 @@ from handloop.controller.runtime.metrics.controller_metrics import (
 )
 from handloop.controller.runtime.metrics.informer_metrics import CacheState, InformerMetricsProvider
 from handloop.controller.runtime.metrics.metrics_page import new_registry
-from handloop.controller.runtime.multi_namespace_informer import MultiNamespaceInformer
-from handloop.controller.runtime.namespace_fence import NamespaceFence
 from handloop.controller.runtime.process_services import Closing, ProcessServices
-from handloop.controller.runtime.replica import Replica
+from handloop.controller.runtime.reconciling.controller import DEFAULT_CONTROLLER_OPTIONS, ControllerOptions
 from handloop.controller.runtime.roster import Roster
-from handloop.controller.runtime.runnable import Runnable
 from handloop.controller.runtime.servers import Pages
 from handloop.controller.runtime.serving.bind_address import parse_bind_address
 from handloop.controller.runtime.serving.health import Check
+from handloop.controller.runtime.serving.open_files import raise_open_files
+from handloop.controller.runtime.sharding.replica import Replica
 from handloop.controller.runtime.sharding.shards import Shards
-from handloop.controller.runtime.signals import SignalHandler
-from handloop.controller.runtime.slot_work import Admission, admit_all
+from handloop.controller.runtime.sharding.slot_work import Admission, SlotWorker
 from handloop.informers.informer_options import DEFAULT_OPTIONS, InformerOptions
 from handloop.informers.keys import ObjectName
 from handloop.informers.lister import Lister
+from handloop.informers.object_watch import Changed, ObjectWatch
+from handloop.informers.restriction import Unrestricted
 from handloop.informers.selection import Labels, selection_of
 from handloop.informers.shared_informer import SharedIndexInformer
 from handloop.seams.logs import get_logger
@@ -175,7 +179,7 @@ class Manager(Roster):
             reachability=client.reachability,
             stop_poll_seconds=math.inf,  # the lifetime stops each of them
             hints=replace(options.hints, nearest=client.discovery().nearest),
-            shards=None if self.replica is None else self.replica.sharding,
+            restrictions=Unrestricted() if self.replica is None else self.replica.restrictions,
         )
         fill = self._first_reads.before_read
         return Caches(client, namespaces=namespaces, options=options, fill=fill, seams=self.seams)
@@ -280,13 +284,21 @@ class Manager(Roster):
         self._first_reads.wait_for(informer)
         return informer
 
-    def watch(self, kind: type[T], namespace: str, *, name: str = "") -> MultiNamespaceInformer[T]:
+    def watch(self, kind: type[T], namespace: str) -> MultiNamespaceInformer[T] | None:
         """
-        A started informer of a namespace, or of one object in it, for the caller alone; `stop` ends it.
+        A started informer of a namespace, for the caller alone; `stop` ends it. None without room for more.
 
         After run has begun. Its first get waits for it, as in informer_for.
         """
-        return self._caches.watch(kind, namespace, name=name)
+        return self._caches.watch(kind, namespace)
+
+    def watch_object(self, kind: type[T], name: ObjectName, changed: Changed[T]) -> ObjectWatch[T] | None:
+        """The same for one object."""
+        return self._caches.watch_object(kind, name, changed)
+
+    def run_beside(self, name: str, run: Callable[[threading.Event], None]) -> bool:
+        """Run in a thread until the caches stop. Returns: False without room for a thread."""
+        return self._caches.run_beside(name, run)
 
     def informer_of(self, group_resource: str) -> MultiNamespaceInformer[Any] | None:
         """The shared informers of all objects of a kind, by its `plural.group`; None if none were made."""
@@ -305,7 +317,6 @@ class Manager(Roster):
         config: LeaderElectionConfig,
         *,
         on_waiting: Callable[[ElectionStatistics], None] | None = None,
-        on_new_leader: Callable[[str], None] | None = None,
         on_lost: Callable[[LeadershipLost], None] | None = None,
     ) -> None:
         """
@@ -319,7 +330,6 @@ class Manager(Roster):
         callbacks = LeaderCallbacks(
             on_started_leading=self._lifetime.lead,
             on_waiting=on_waiting,
-            on_new_leader=on_new_leader,
             on_lost=partial(self._lifetime.lost, on_lost),
         )
         metrics = LeaderElectionMetrics(self.registry)
@@ -328,23 +338,27 @@ class Manager(Roster):
         )
 
     def admission(
-        self, informers: Sequence[MultiNamespaceInformer[Any]], **hooks: Any
-    ) -> Callable[[ObjectName], AbstractContextManager[None]]:
+        self,
+        informers: Sequence[MultiNamespaceInformer[Any]],
+        worker: SlotWorker,
+        *,
+        slot_of: Callable[[ObjectName], int | None] | None = None,
+    ) -> Admitted:
         """
         A block in which a worker may work on a name; with shards only on one of a slot that is held.
 
-        Args: informers are those that the controller watches; hooks are those of Admission.
+        Args: informers are those that the controller watches; worker and slot_of as in Admission.
         Raises, once entered: as Admission.admitted.
         """
         if self.replica is None:
             return admit_all
-        return Admission(self.replica.work, informers, **hooks).admitted
+        return Admission(self.replica.work, informers, worker=worker, slot_of=slot_of).admitted
 
     # for the program
 
     def add(self, runnable: Runnable) -> None:
         """
-        Add a runnable, before run.
+        Add a runnable, before run. At a stop it goes on until the reconciles have ended, which may use it.
 
         Raises: as begin; ShardingError for one that cannot be sharded.
         """
@@ -371,7 +385,11 @@ class Manager(Roster):
 
     def liveness_checks(self) -> Mapping[str, Check]:
         """`/healthz`: the process answers, no worker has died, and no lease is held beyond its time."""
-        checks: dict[str, Check] = {"ping": lambda: None, "workers": self._workers_check}
+        checks: dict[str, Check] = {
+            "ping": lambda: None,
+            "workers": self._workers_check,
+            "informers": self._caches.alive_check,
+        }
         if self.elector is not None:
             checks["leader-election"] = self.elector.candidacy.check
         return checks if self.replica is None else {**checks, **self.replica.liveness_checks()}
@@ -403,6 +421,7 @@ class Manager(Roster):
         Blocks: until stop is set, and then for shutdown_timeout_seconds (0 = runnables are not waited for),
         and 6 s for the lease, caches and Events, at most.
         """
+        raise_open_files()
         with self._services or nullcontext():
             runnables = self._complete(watches=bool(self.informers()))
             self._first_reads.begin(stop)

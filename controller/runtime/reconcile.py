@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import threading
+from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final
@@ -114,6 +115,10 @@ class Deadline:
         return not self.exceeded()
 
 
+MADE: Final[ContextVar[list[Result] | None]] = ContextVar("MADE", default=None)
+"""The Results that the reconcile of this thread has made; None outside of one."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
     """
@@ -138,6 +143,8 @@ class Result:
             raise ValueError(f"requeue_after must be a number of seconds of 0 or more, not {after}")
         if not isinstance(self.priority, int | None):
             raise TypeError(f"priority is a whole number, not {self.priority!r}")
+        if (made := MADE.get()) is not None:
+            made.append(self)
 
 
 DONE: Final = Result()

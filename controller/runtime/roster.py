@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from handloop.apis.meta import Kind
+from handloop.controller.runtime.life.runnable import Runnable
 from handloop.controller.runtime.rbac.access import Access, merged
-from handloop.controller.runtime.runnable import Runnable
 from handloop.seams.locks import new_lock
+
+_LONGEST_NAME: Final = 128
 
 
 class Roster:
@@ -40,7 +44,8 @@ class Roster:
         """
         A controller of that name is going to be added: run refuses to work without it.
 
-        Raises: RuntimeError after run has begun; ValueError when the name is taken or empty.
+        Raises: RuntimeError after run has begun; ValueError for a name that is taken, or none
+        that a server takes.
         """
         with self._lock:
             self._accept_locked(name)
@@ -51,6 +56,9 @@ class Roster:
             raise RuntimeError(f"controller {name} would never start: the manager runs already, or has ended")
         if not name:
             raise ValueError("a controller needs a name")
+        if len(name) > _LONGEST_NAME or not name.isprintable():
+            text = "it is the field manager of writes, so printable, and of 128 characters at most"
+            raise ValueError(f"controller name {name[:_LONGEST_NAME]!r}: {text}")
         if any(known.name == name for known in self._runnables):
             raise ValueError(f"controller with name {name} already exists")
 

@@ -21,7 +21,7 @@ from handloop.controller.runtime.serving.certificate_watcher import (
     CertificateWatcher,
 )
 from handloop.controller.runtime.serving.health import Check, health_page
-from handloop.controller.runtime.serving.listening import ListenError
+from handloop.controller.runtime.serving.listening import NoCertificateError
 from handloop.controller.runtime.serving.page_server import Guard, Page, PageServer
 from handloop.seams.clock import Clock
 from handloop.seams.locks import new_lock
@@ -38,8 +38,9 @@ class Pages:
     """
     Where the pages are served; an address None = not at all.
 
-    Args: any_host answers requests for any host, as in a pod; certificate_folder has tls.crt and
-    tls.key for the metrics, "" = plain HTTP; with metrics_auth the API server decides who may read them.
+    Args: any_host answers requests for any host, as in a pod; with metrics_auth the API server decides who
+    may read the metrics, over TLS; certificate_folder has tls.crt and tls.key, "" = the program makes its own
+    pair, or without metrics_auth serves plain HTTP.
     """
 
     metrics: BindAddress | None = None
@@ -136,12 +137,26 @@ def _guard(pages: Pages, rest: RESTClient, clock: Clock) -> Guard | None:
 def _certificate(
     pages: Pages, metrics: CertificateMetrics, clock: Clock
 ) -> Callable[[], ssl.SSLContext] | None:
-    if not pages.certificate_folder or pages.metrics is None:
+    if pages.metrics is None or not (pages.certificate_folder or pages.metrics_auth):
         return None
+    if not pages.certificate_folder:
+        return _own_certificate(pages.metrics, clock)
     folder = Path(pages.certificate_folder)
     try:
         return CertificateWatcher(folder, metrics, clock).context
     except OSError as error:  # ssl.SSLError is one
         reason = error.strerror or str(error)
         pair = f"{folder / CERTIFICATE} and {KEY}"
-        raise ListenError(str(pages.metrics), "metrics", f"{pair}: {reason.lower()}") from error
+        raise NoCertificateError(str(pages.metrics), "metrics", f"{pair}: {reason.lower()}") from error
+
+
+def _own_certificate(address: BindAddress, clock: Clock) -> Callable[[], ssl.SSLContext]:
+    from handloop.controller.runtime.serving.own_certificate import OwnCertificate  # noqa: PLC0415
+
+    try:
+        return OwnCertificate(clock).context
+    except ImportError as error:
+        why = "no certificate can be made without a package: pip install cryptography"
+        raise NoCertificateError(str(address), "metrics", why) from error
+    except OSError as error:
+        raise NoCertificateError(str(address), "metrics", f"no certificate can be made: {error}") from error

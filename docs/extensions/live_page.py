@@ -16,7 +16,8 @@ from typing import Any, Final
 from docutils.nodes import make_id
 from sphinx.application import Sphinx
 
-from handloop.walkthrough.live.page_data import write_page
+from handloop.picture.page_data import write_page
+from handloop_learn.live.scenes import scenes
 from tools.recorded_runs.catalog import RUNS
 from tools.recorded_runs.shelf import read
 from tools.steps import steps
@@ -27,12 +28,12 @@ SCHEME: Final = "live"
 """What a link to the page has in the text that Sphinx reads: it is no page of Sphinx'."""
 LINK: Final = re.compile(rf"\]\([^)#\s]*\b{FOLDER}/(?P<place>#[^)\s]*)?\)")
 DOCS_OF_STEPS: Final = {step.number: f"../walkthrough.html#{make_id(step.words)}" for step in steps()}
-"""The sections of docs/walkthrough.md in the site, as Sphinx makes their addresses."""
+"""The sections of learn/docs/walkthrough.md in the site, as Sphinx makes their addresses."""
 
 
 def build(folder: Path) -> None:
     """Write the page with its runs into a folder."""
-    write_page(folder, [read(run.name) for run in RUNS], DOCS_OF_STEPS)
+    write_page(folder, [read(run.name) for run in RUNS], scenes=scenes(DOCS_OF_STEPS))
 
 
 def link_from(folder: Path) -> Callable[[re.Match[str]], str]:

@@ -26,7 +26,7 @@ from handloop.controller.runtime.metrics.rest_client_metrics import ClientMetric
 from handloop.controller.runtime.metrics.slot_objects import SlotObjects
 from handloop.controller.runtime.serving.certificate_watcher import CertificateMetrics
 from handloop.controller.runtime.sharding.shard_metrics import ShardMetrics
-from handloop.informers.shards import HeldSlots
+from handloop.informers.sharding.held_slots import HeldSlots
 from handloop.seams.clock import REAL_CLOCK
 
 RULES: Final = Path(__file__).parents[2] / "manifests" / "prometheus" / "prometheus_rule.yaml"

@@ -71,4 +71,4 @@ def set_up(manager: Manager) -> None:
     manager.informer_for(Pod).add_indexers({OWNER: _owner_uids})
     builder = controller_for(manager, "appcluster").for_(AppCluster)
     builder.owns(Pod).writes(Pod, "create", "delete")
-    builder.writes(AppCluster, "update", subresource="status").complete(reconcile)
+    builder.writes(AppCluster, "patch", subresource="status").complete(reconcile)

@@ -95,5 +95,5 @@ def set_up(manager: Manager) -> None:
     builder = controller_for(manager, "memcached").for_(Memcached)
     builder.owns(Deployment).writes(Deployment, "create", "patch", "delete")
     builder.watches(Pod, _memcached_of)
-    builder.writes(Memcached, "patch").writes(Memcached, "update", subresource="status")
+    builder.writes(Memcached, "patch").writes(Memcached, "patch", subresource="status")
     builder.complete(reconcile)

@@ -17,6 +17,7 @@ from handloop import (
     Access,
     DeletedFinalStateUnknown,
     Manager,
+    QueueOptions,
     RateLimitingQueue,
     ResourceEventHandlerFuncs,
     ShutDown,
@@ -44,7 +45,8 @@ class Controller:
         self._config_maps = manager.informer_for(ConfigMap)
         self._workers = manager.controller_options.max_concurrent_reconciles
         self._queue: RateLimitingQueue[str] = RateLimitingQueue(
-            default_controller_rate_limiter(), name=self.name, metrics_provider=manager.workqueue_metrics
+            default_controller_rate_limiter(),
+            QueueOptions(name=self.name, metrics_provider=manager.workqueue_metrics),
         )
 
     def run(self, stop: threading.Event) -> None:

@@ -5,6 +5,7 @@ Every module logs by get_logger(name). By itself structlog writes each line to s
 too, which a library must not. So our loggers have a set-up of their own, and nothing is configured for the
 process: the application's own structlog loggers stay as they are. If the application configures structlog,
 before or after, our loggers follow that.
+Decision: ARCHITECTURE, Logs belong to stdlib logging.
 """
 
 from __future__ import annotations
@@ -96,7 +97,7 @@ def in_words(value: object, words: Callable[[object], str] = str) -> str:
     """A value of a line, by its str or repr. A line never raises, even if these do."""
     try:
         return words(value)
-    except Exception as error:  # noqa: BLE001 - of a class that we do not know
+    except BaseException as error:  # noqa: BLE001 - of a class that we do not know
         return f"<{type(value).__name__}, whose {words.__name__} raised {type(error).__name__}>"
 
 

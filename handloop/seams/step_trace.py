@@ -2,6 +2,7 @@
 Tells what happens at the twelve steps of README's picture, while a viewer looks.
 
 The steps' code asks `TRACE.on` first: one attribute test is all that a step costs while there is no viewer.
+Decision: ARCHITECTURE, The live page has no hook in the product.
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ def short_text(error: BaseException) -> str:
     """The class and the text of an error, in one line of at most 200 characters. Raises nothing."""
     try:
         text = str(error)[: 2 * _MOST_CHARACTERS]
-    except Exception:  # noqa: BLE001 - an author's __str__; the step must go on
+    except BaseException:  # noqa: BLE001 - an author's __str__; the step must go on
         text = ""
     text = " ".join(f"{type(error).__name__}: {text}".split()).removesuffix(":")
     return text if len(text) <= _MOST_CHARACTERS else text[: _MOST_CHARACTERS - 1] + "…"

@@ -5,13 +5,40 @@ from __future__ import annotations
 import math
 import threading
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from contextvars import Context
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from handloop.seams.clock import Clock
+from handloop.seams.logs import in_words
 
 K = TypeVar("K")
+
+
+class AuthorExit(Exception):  # noqa: N818 - what happened
+    """An author's function raised what ends a program, such as SystemExit, on a thread that must live on."""
+
+
+def as_error(error: BaseException) -> Exception:
+    """An error itself; an AuthorExit in place of what would pass every `except Exception`."""
+    return error if isinstance(error, Exception) else AuthorExit(in_words(error, repr))
+
+
+@contextmanager
+def outliving(log: Any, event: str, **facts: Any) -> Iterator[None]:
+    """
+    A turn of a loop: whatever it raises is logged, and the loop goes on, also when the log itself fails.
+
+    So does every loop of ours: an author's exit, such as SystemExit, ends no thread on which others rely.
+    """
+    try:
+        yield
+    except BaseException as error:  # noqa: BLE001 - see above
+        with suppress(BaseException):
+            log.error(event, err=in_words(error, repr), **facts)  # noqa: TRY400 - no traceback
+
+
 R = TypeVar("R")
 
 

@@ -8,8 +8,9 @@ A kit for testing controllers, beside the pytest fixtures `sandbox` and `operato
     FakeClock           time that the test moves
     caches, FakeRecorder, RecordedWrites    parts of a Context, for a reconciler without a server
 
-The modules running_sandbox and running_operator have the fixtures as context managers. They need the extra of
-the sandbox. The names above do not.
+The modules running_sandbox and running_operator have the fixtures as context managers, managed_sandbox has a
+sandbox without sockets, and sharing replicas that share slots. They need the extra of the sandbox. The names
+above do not.
 """
 
 from handloop.controller.runtime.events.fake_recorder import FakeRecorder

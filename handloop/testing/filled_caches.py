@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from msgspec import to_builtins
+import msgspec
 
-from handloop.apis.meta import Kind, encode_hook
+from handloop.apis.meta import Kind
+from handloop.apis.unstructured import json_of
 from handloop.informers.indexer import NAMESPACE_INDEX, Indexer, Indexers, namespace_index_func
 from handloop.informers.keys import ObjectName
 from handloop.informers.lister import Lister
@@ -18,7 +19,9 @@ K = TypeVar("K", bound=Kind)
 
 class FilledCaches:
     """
-    Implements handloop.controller.runtime.context.Listers; a kind without objects has an empty cache.
+    Implements handloop.controller.runtime.reconciling.context.Listers.
+
+    A kind without objects has an empty cache.
 
     Threads: any.
     """
@@ -48,9 +51,7 @@ class FilledCaches:
         """The objects of a kind, later ones too; with labels or fields, those that are in it now."""
         selection, store = selection_of(kind, labels=labels, fields=fields), self._store(kind)
         if selection:
-            chosen = [
-                obj for obj in store.list() if selection.matches(to_builtins(obj, enc_hook=encode_hook))
-            ]
+            chosen = [obj for obj in store.list() if selection.matches(msgspec.json.decode(json_of(obj)))]
             store = caches(*chosen)._store(kind)  # noqa: SLF001 - of this class
         return Lister(store, kind.resource, selection)
 

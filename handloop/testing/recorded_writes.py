@@ -8,9 +8,8 @@ from http import HTTPStatus
 from typing import Any, NamedTuple, NoReturn
 from urllib.parse import unquote
 
-import msgspec
-
-from handloop.apis.meta import Kind, encode_hook
+from handloop.apis.meta import Kind
+from handloop.apis.unstructured import json_of
 from handloop.client.http.response import Response
 from handloop.client.resource_client import Client
 
@@ -115,7 +114,7 @@ def _path_of(obj: Kind) -> str:
 
 
 def _document(obj: Kind) -> Document:
-    document: Document = json.loads(msgspec.json.encode(obj, enc_hook=encode_hook))
+    document: Document = json.loads(json_of(obj))
     return document
 
 

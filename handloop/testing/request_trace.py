@@ -11,6 +11,7 @@ from typing import Final
 from handloop.testing.request_attributes import RequestAttributes
 from handloop_sandbox.authenticator import unveil
 from handloop_sandbox.engine import Engine, Stream
+from handloop_sandbox.requests.authorization import attributes
 from handloop_sandbox.requests.request import Request, Response
 from handloop_sandbox.requests.routes import resource_path, split
 from handloop_sandbox.wire.status import Status, failure
@@ -88,7 +89,9 @@ def _asked(request: Request, user_agent: str) -> RequestAttributes | None:
     verb = "watch" if watching else path.verb(request.method)
     resource = f"{path.plural}/{path.subresource}" if path.subresource else path.plural
     streaming_list = request.query.get("sendInitialEvents") in ("1", "true")
-    return RequestAttributes(verb, resource, path.group, streaming_list, path.namespace, path.name, agent)
+    # a list or watch of one name is allowed by a rule for that name
+    name = attributes(path, verb, request.query.get("fieldSelector") or "").name
+    return RequestAttributes(verb, resource, path.group, streaming_list, path.namespace, name, agent)
 
 
 def _refused(status: Status) -> Response:

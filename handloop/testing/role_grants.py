@@ -7,9 +7,10 @@ from typing import Any, Final, NamedTuple, Protocol
 
 from handloop.controller.runtime.manager import Manager
 from handloop.controller.runtime.rbac.roles import roles
-from handloop.controller.runtime.stalled import can_stall
+from handloop.controller.runtime.reconciling.stalled import can_stall
 from handloop.testing.request_attributes import RequestAttributes
 
+_OF_A_STATUS: Final = ("patch", "update")
 _RBAC_GROUP: Final = "rbac.authorization.k8s.io"
 
 
@@ -90,7 +91,10 @@ def assert_rbac_exact(operator: Accessing) -> None:
     kinds = operator.manager.reconciled_kinds()
     rare = {("get", kind.resource.group, kind.resource.plural) for kind in kinds}
     stalling = [kind.resource for kind in kinds if can_stall(kind)]
-    rare |= {("update", kind.group, f"{kind.plural}/status") for kind in stalling}
+    rare |= {(verb, kind.group, f"{kind.plural}/status") for kind in stalling for verb in _OF_A_STATUS}
+    # a status is written by one of the two: that the other is allowed, too, allows nothing more
+    statuses = [one for one in asked if one.verb in _OF_A_STATUS and one.resource.endswith("/status")]
+    rare |= {(verb, one.group, one.resource) for one in statuses for verb in _OF_A_STATUS}
     rare |= {("get", *one[1:3]) for one in granted if one[0] in ("create", "update", "patch", "delete")}
     rare |= {
         (verb, one.resource.group, one.resource.plural)

@@ -11,14 +11,19 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from handloop.apis.crd import custom_resource_definition
+from handloop.apis.meta import Kind
 from handloop.client.config import load_config
 from handloop.controller.cli.dry_set_up import has_own_definition, needs_definition
-from handloop.controller.runtime.controller import Controller
+from handloop.controller.runtime.assembly import WRITE_REFUSED
+from handloop.controller.runtime.children.owner_references import NAME_TAKEN
 from handloop.controller.runtime.manager import Manager
+from handloop.controller.runtime.reconciling.controller import Controller
+from handloop.controller.runtime.sources.informer_source import INVALID_OBJECT, NOT_INDEXED
 from handloop.informers.keys import object_name
 from handloop.seams.seams import Seams
 from handloop.testing.eventually import SECONDS, eventually
 from handloop.testing.kstatus import kstatus
+from handloop.testing.manager_thread import ManagerThread
 from handloop.testing.quiet import assert_quiet
 from handloop.testing.request_attributes import RequestAttributes
 from handloop.testing.running_sandbox import RunningSandbox
@@ -26,9 +31,10 @@ from handloop.testing.shared_clock import SharedClock
 from handloop_sandbox.clock import SettableClock
 
 USER_AGENT: Final = "operator-under-test"
-_JOIN_SECONDS: Final = 60.0
 _LEAK_SECONDS: Final = SECONDS
 _LOOK_SECONDS: Final = 0.05
+_OWN_REASONS: Final = (NAME_TAKEN, WRITE_REFUSED, NOT_INDEXED, INVALID_OBJECT)
+"""Of Events that a process records anew, as long as their reason is there."""
 _OF_ONE_TRY: Final = re.compile(r""" (reconcileID|causes)=('[^']*'|"[^"]*")| failures=\d+""")
 
 
@@ -50,7 +56,7 @@ class RunningOperator:
         **options: Any,
     ) -> None:
         """
-        Set up, and apply the CRDs of the reconciled kinds.
+        Set up, and apply the CRDs of the reconciled kinds, but for one of the test's that serves the version.
 
         Args: clock is sandbox.clock, to move the operator's time with the server's; None = its time is real.
         options are those of Manager.
@@ -63,19 +69,27 @@ class RunningOperator:
         self.namespaces = tuple(namespaces)
         self.manager = Manager.from_config(config, name=USER_AGENT, namespaces=namespaces, **options)
         self._sandbox = sandbox
-        self._stop = threading.Event()
-        self._error: BaseException | None = None
-        self._thread = threading.Thread(target=self._run, name="operator", daemon=True)
+        self._running = ManagerThread(self.manager, "operator")
         self._skipped = len(sandbox.asked(USER_AGENT))
         set_up(self.manager)
         kinds = [kind for kind in self.manager.reconciled_kinds() if needs_definition(kind)]
-        sandbox.apply(*(custom_resource_definition(kind) for kind in kinds if has_own_definition(kind)))
+        for own in filter(has_own_definition, kinds):
+            self._define(own)
         for foreign in (kind.resource for kind in kinds if not has_own_definition(kind)):
             served = sandbox.client.discovery().resources(foreign.group, foreign.version)
             assert served, (
                 f"the sandbox has no {foreign}, and the type makes no CustomResourceDefinition: "
                 "sandbox.apply(...) that of its program before the operator starts"
             )
+
+    def _define(self, kind: type[Kind]) -> None:
+        """Apply the CRD of a type; one of the test's own may have more versions, with objects of them."""
+        resource, defined = kind.resource, self._sandbox.defined
+        name = f"{resource.plural}.{resource.group}"
+        served = self._sandbox.client.discovery().resources(resource.group, resource.version)
+        if name in defined or served is None or served.find(resource.plural) is None:
+            self._sandbox.apply(custom_resource_definition(kind))
+            defined.add(name)
 
     def asked(self) -> list[RequestAttributes]:
         """The requests for resources so far, oldest first."""
@@ -88,19 +102,15 @@ class RunningOperator:
     def start(self) -> None:
         """Run the manager. Raises: the error of a run that ended. Blocks: until its caches are filled."""
         self._sandbox.explanations.append(self._drops)
-        self._thread.start()
-        eventually(lambda: self._has_ended() or self._is_ready(), "ready, the operator")
-        if self._error is not None:
-            raise self._error
+        self._running.start()
+        eventually(lambda: self._running.has_ended() or self._is_ready(), "ready, the operator")
+        if self._running.error is not None:
+            raise self._running.error
 
     def stop(self) -> None:
         """Stop the manager. Raises: as Manager.run. Blocks: until all of it has ended."""
         self._sandbox.explanations.remove(self._drops)
-        self._stop.set()
-        self._thread.join(_JOIN_SECONDS)
-        assert self._has_ended(), f"the operator did not stop within {_JOIN_SECONDS:g} s"
-        if self._error is not None:
-            raise self._error
+        self._running.end()
 
     def assert_quiet(self) -> None:
         """As assert_quiet; a hot loop that the manager slowed down is not quiet, either."""
@@ -111,10 +121,11 @@ class RunningOperator:
 
     def untold(self) -> list[str]:
         """
-        The objects that are Current for kstatus though a reconcile is queued, other than by a requeue_after.
+        The objects that are Current for kstatus though the last reconcile failed, or waits for something.
 
-        A kind whose status has no observed_generation cannot tell, and does not count. Blocks: for a moment,
-        if there is any: a watch event may just have come.
+        A watch event that is queued says nothing: it may be of our own write. A kind whose status has no
+        observed_generation cannot tell, and does not count. Blocks: for a moment, if there is any: it may
+        be about to.
         """
         found = self._untold_now()
         if found:
@@ -127,7 +138,7 @@ class RunningOperator:
             f"{obj.resource.kind} {object_name(obj)}"
             for controller in self._controllers()
             for obj in self._reporting(controller)
-            if kstatus(obj).state == "Current" and controller.has_work(object_name(obj))
+            if kstatus(obj).state == "Current" and controller.queue.comes_back(object_name(obj))
         ]
 
     def _controllers(self) -> list[Controller]:
@@ -160,15 +171,6 @@ class RunningOperator:
         name = f"handloop_{counter}_total"
         return [(each.labels[label], each.value) for each in samples if each.name == name]
 
-    def _run(self) -> None:
-        try:
-            self.manager.run(self._stop)
-        except BaseException as error:  # noqa: BLE001 - start or stop raises it
-            self._error = error
-
-    def _has_ended(self) -> bool:
-        return not self._thread.is_alive()
-
     def _is_ready(self) -> bool:
         return not any(check() for check in self.manager.readiness_checks().values())
 
@@ -185,10 +187,10 @@ def running_operator(
     """
     Run a set_up for as long as the block lasts, then check it.
 
-    The checks: it gets quiet; no line of level ERROR was logged; nothing is queued for an object that kstatus
-    takes for Current; a second run of set_up, on the settled sandbox, writes nothing, and logs no such line;
-    neither left a thread behind. Errors come first: they are often the reason for the rest. Faults are
-    cleared before all that.
+    The checks: it gets quiet; no line of level ERROR was logged; kstatus takes no object for Current that has
+    failed or waits; a second run of set_up, on the settled sandbox, writes nothing but Events of handloop
+    itself, such as NameTaken, and logs no such line; neither left a thread behind. Errors come first: they
+    are often the reason for the rest. Faults are cleared before all that.
 
     Args: set_up is that of handloop.controller.cli.main, and called twice. expected_errors is a regular
     expression for the ERROR lines that may be there, None = none may. options are clock, as of
@@ -202,8 +204,10 @@ def running_operator(
             sandbox.faults.clear()
             operator.assert_quiet()
             untold = operator.untold()
+        told = _events_of_authors(sandbox)
         with _run_of(sandbox, set_up, namespaces, options) as again:
             again.assert_quiet()
+        has_told = _events_of_authors(sandbox) != told
     lines = [line for line in errors.lines if expected_errors is None or not re.search(expected_errors, line)]
     assert not lines, (
         "the operator logged errors:\n"
@@ -211,13 +215,22 @@ def running_operator(
         + "\nA test of failures names them: operator(set_up, expected_errors=...)"
     )
     assert not untold, (
-        f"Current for kstatus, but a reconcile is queued, as after an error: {', '.join(untold)}\n"
+        f"Current for kstatus, but its last reconcile failed, or waits: {', '.join(untold)}\n"
         'Tell it before you raise: context.set_conditions(...) with Ready="False", or with Reconciling="True"'
     )
-    writes = [str(write) for write in again.writes()]
+    writes = [str(write) for write in again.writes() if has_told or write.resource != "events"]
     assert not writes, f"nothing had changed, but a second run wrote: {', '.join(writes)}"
     leaked = sorted(thread.name for thread in _left_of(set(threading.enumerate()) - before))
     assert not leaked, f"threads outlived the operator: {', '.join(leaked)}"
+
+
+def _events_of_authors(sandbox: RunningSandbox) -> set[tuple[str, str]]:
+    """The UIDs and versions of the Events that are not handloop's own."""
+    return {
+        (event["metadata"]["uid"], event["metadata"]["resourceVersion"])
+        for event in sandbox.get("/api/v1/events")["items"]
+        if event["reason"] not in _OWN_REASONS
+    }
 
 
 def _each_once(lines: Sequence[str]) -> list[str]:

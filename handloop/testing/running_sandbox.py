@@ -44,7 +44,8 @@ class RunningSandbox:
     """
     A running sandbox for tests.
 
-    Fields: explanations are asked when a wait fails, for a note or "".
+    Fields: explanations are asked when a wait fails, for a note or ""; defined are the names of the CRDs that
+    operators have applied by themselves.
     Threads: the test's; any thread may use the clock and the faults, and read the requests.
     """
 
@@ -53,6 +54,7 @@ class RunningSandbox:
         self.clock = clock
         self.kubeconfig = kubeconfig
         self.explanations: list[Callable[[], str]] = []
+        self.defined: set[str] = set()
         self._stack = stack
         self._client: Client | None = None
         self._transport = server.transport()
@@ -297,4 +299,5 @@ def _check(obj: Any) -> None:
     found = {**obj, "metadata.name": metadata.get("name") if isinstance(metadata, dict) else None}
     for name in ("apiVersion", "kind", "metadata.name"):
         if not isinstance(found.get(name), str) or not found[name]:
-            raise ValueError(f"an object to apply needs {name}: {obj!r}")
+            head = {field: obj[field] for field in ("apiVersion", "kind", "metadata") if field in obj}
+            raise ValueError(f"an object to apply needs {name}: {head}")

@@ -30,7 +30,7 @@ from handloop_sandbox.cluster.events import EventExpiry
 from handloop_sandbox.faults import control
 from handloop_sandbox.faults.faults import UNTOUCHED, Faults, LostAnswerError, NoAnswerError, Verdict
 from handloop_sandbox.faults.injection import Injection
-from handloop_sandbox.faults.request_attributes import asked
+from handloop_sandbox.faults.request_attributes import attributes_of
 from handloop_sandbox.faults.watch_output import WatchOutput
 from handloop_sandbox.listeners import Listeners
 from handloop_sandbox.request_counts import RequestCounts, exposition
@@ -161,7 +161,7 @@ class Engine:
         user = self._authenticator.user(request, self._clock.time())
         if user is None or control.concerns(request.path):
             return 0.0
-        return self.faults.delay(asked(request, user))
+        return self.faults.delay(attributes_of(request, user))
 
     def handle(self, request: Request) -> Response | Stream:
         """
@@ -315,7 +315,9 @@ class Engine:
     def _verdict(self, request: Request, user: User) -> Verdict:
         if not self.faults.active:
             return UNTOUCHED
-        return self.faults.on_request(asked(request, user), self._clock.time(), self._store.resource_version)
+        return self.faults.on_request(
+            attributes_of(request, user), self._clock.time(), self._store.resource_version
+        )
 
     def _answer(self, request: Request, user: User, outcome: Outcome) -> Response | Stream:
         """The answer to a request that was carried out. A watch is opened here."""
@@ -327,7 +329,7 @@ class Engine:
         now = self._clock.time()
         seconds = self._bookmark_seconds
         watcher = Watcher(response.subscription, self._store, bookmark_seconds=seconds, now=now)
-        output = WatchOutput(watcher, self._store, asked(request, user), self.faults)
+        output = WatchOutput(watcher, self._store, attributes_of(request, user), self.faults)
         self._watchers[output] = None
         return Stream(response.headers, output)
 

@@ -8,11 +8,10 @@ import tempfile
 from pathlib import Path
 from typing import Any, Final
 
-import yaml
+from handloop.apis.yaml_text import to_yaml
 
 CONTEXT: Final = "sandbox"
 DEFAULT_PATH: Final = Path(".sandbox") / "kubeconfig"
-_DUMPER: Final[Any] = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 
 def kubeconfig(url: str, token: str, *, certificate: bytes = b"") -> str:
@@ -37,8 +36,7 @@ def kubeconfig(url: str, token: str, *, certificate: bytes = b"") -> str:
             {"name": CONTEXT, "context": {"cluster": CONTEXT, "user": CONTEXT, "namespace": "default"}}
         ],
     }
-    text: str = yaml.dump(document, Dumper=_DUMPER, sort_keys=False)
-    return text
+    return to_yaml(document)
 
 
 def write(path: Path, text: str) -> Path:

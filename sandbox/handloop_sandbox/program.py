@@ -12,6 +12,7 @@ import ssl
 import sys
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 from urllib.request import HTTPSHandler, ProxyHandler, Request, build_opener
@@ -68,7 +69,7 @@ def _serve(given: argparse.Namespace, path: Path, stop: threading.Event) -> None
     ) as sandbox:
         sandbox.write_kubeconfig(path)
         try:
-            sys.stderr.write(f"{LIMITS}{_next_steps(path, bare=given.bare)}")
+            _say(f"{LIMITS}{_next_steps(path, bare=given.bare)}")
             stop.wait()
         finally:
             sandbox.remove_kubeconfig(path)
@@ -83,8 +84,15 @@ def _next_steps(path: Path, *, bare: bool) -> str:
 
 
 def _failed(message: str) -> int:
-    sys.stderr.write(f"error: {message}\n")
+    _say(f"error: {message}\n")
     return 1
+
+
+def _say(text: str) -> None:
+    # a supervisor may start it without stderr, or close that later
+    with suppress(AttributeError, OSError, ValueError):
+        sys.stderr.write(text)
+        sys.stderr.flush()
 
 
 def _leads_to_a_server(path: Path) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from typing import Any
@@ -63,7 +64,7 @@ def test_all_names_follow_from_the_keywords() -> None:
         ("class A(Kind, group='example.org'): pass", "version=''"),
         ("class A(Kind, group='Example', version='v1'): pass", "group='Example'"),
         ("class A(Kind, group='a.b', version='V1'): pass", "version='V1'"),
-        ("class a(Kind, group='a.b', version='v1'): pass", "kind='a'"),
+        ("class a_b(Kind, group='a.b', version='v1'): pass", "kind='a_b'"),
         ("class A(Kind, group='a.b', version='v1', plural='As'): pass", "plural='As'"),
         ("class A(Kind, group='a.b', version='v1', scope='cluster'): pass", "scope='cluster'"),
         ("class A(Kind, group='a.b', version='v1', tag='B'): pass", "tag would say the kind twice"),
@@ -191,3 +192,20 @@ def test_views_of_built_in_kinds_are_partial() -> None:
     assert not is_built_in("gateway.networking.k8s.io")
     assert not Greeting.partial
     assert PodView.partial
+
+
+def test_a_module_needs_no_future_import() -> None:
+    """Its annotations are then no texts, and from Python 3.14 on they are made later."""
+    module: dict[str, Any] = {"__name__": __name__, "APIStruct": APIStruct, "Kind": Kind}
+    text = """
+class SizeSpec(APIStruct):
+    size: int = 3
+    unit: str | None = None
+class Size(Kind, group="example.org", version="v1"):
+    spec: SizeSpec = SizeSpec()
+"""
+    exec(compile(text, "sizes.py", "exec", dont_inherit=True), module)  # noqa: S102 - a module of an author
+    size = untyped(module["Size"]).named("a", spec=module["SizeSpec"](size=4))
+    assert json.loads(msgspec.json.encode(size))["spec"] == {"size": 4}
+    assert json.loads(msgspec.json.encode(module["SizeSpec"]())) == {"size": 3}
+    assert [field.name for field in msgspec.structs.fields(module["Size"])][-1] == "spec"

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
+from msgspec.structs import replace
 
+from handloop.apis.meta import EMPTY_MAP, FrozenMap, OwnerReference
 from handloop.apis.resource import Resource
 from handloop.apis.unstructured import Unstructured
 
@@ -53,3 +56,32 @@ def test_it_owns_its_bytes() -> None:
     obj = Pod.from_json(bytes(memoryview(page)[: len(RAW)]))
     page[:] = b"x" * len(page)
     assert obj.raw == RAW
+
+
+def test_changed_metadata_is_part_of_the_object() -> None:
+    """Whoever encodes it: labels, owners and all else that evolve and with_controller change or take away."""
+    head = b'{"name":"a","uid":"1","labels":{"x":"1"},"selfLink":"/a","managedFields":[]}'
+    raw = b'{"metadata":' + head + b',"spec":{}}'
+    obj = Pod.from_json(raw)
+    owner = OwnerReference(api_version="v1", kind="Node", name="n", uid="2", controller=True)
+    metadata = replace(
+        obj.metadata, labels=EMPTY_MAP, owner_references=(owner,), annotations=FrozenMap({"y": "2"})
+    )
+    changed = replace(obj, metadata=metadata)
+    names = {"apiVersion": "v1", "kind": "Node", "name": "n", "uid": "2"}
+    said = {**names, "controller": True, "blockOwnerDeletion": False}
+    kept = {"name": "a", "uid": "1", "selfLink": "/a", "managedFields": []}
+    assert changed.content() == {
+        "kind": "Pod",
+        "apiVersion": "v1",
+        "metadata": {**kept, "annotations": {"y": "2"}, "ownerReferences": [said]},
+        "spec": {},
+    }
+    assert msgspec.json.decode(changed.to_json()) == changed.content()
+    assert obj.to_json() is obj.raw
+
+
+def test_an_object_without_bytes_has_its_names() -> None:
+    """As Kind.named makes it."""
+    made = Pod.named("a", namespace="b")
+    assert made.content() == {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "namespace": "b"}}

@@ -8,10 +8,11 @@ import pytest
 import yaml
 
 from handloop.apis.apps_v1 import Deployment
+from handloop.apis.evolve import evolve
 from handloop.apis.meta import LAST_APPLIED, Kind, ObjectMeta
 from handloop.apis.resource import Resource
 from handloop.apis.unstructured import Unstructured
-from handloop.client.errors import DecodeError, NotFound
+from handloop.client.errors import DecodeError, InvalidName, NotFound
 from handloop.client.options import ListOptions
 from handloop.client.resource_client import Client, PatchType, ResourceClient, codec_of
 from handloop.controller.foo.types import Foo, FooSpec, FooStatus
@@ -104,8 +105,8 @@ def test_managed_fields_come_only_to_those_who_may_read_them() -> None:
 
 def test_names_are_encoded(rig: Rig) -> None:
     """A name cannot lead to another URL."""
-    rig.foos.get("../../pods?x=1", namespace="a/b")
-    assert rig.sent.path == f"{ROOT}/namespaces/a%2Fb/foos/..%2F..%2Fpods%3Fx%3D1"
+    rig.foos.get("..&pods?x=1", namespace="a b")
+    assert rig.sent.path == f"{ROOT}/namespaces/a%20b/foos/..%26pods%3Fx%3D1"
 
 
 @pytest.mark.parametrize("call", ["get", "delete", "patch", "update"])
@@ -367,3 +368,34 @@ def test_an_untyped_object_keeps_its_bytes() -> None:
     obj = codec.decode(body)
     assert (obj.metadata.name, obj.content()["spec"]) == ("w", {"size": 3})
     assert codec.encode(obj) == body
+
+
+def test_a_name_that_leads_elsewhere_is_not_sent(rig: Rig) -> None:
+    """In no verb; the error is one of the client, which a reconcile expects."""
+    calls: list[Any] = [
+        rig.foos.get,
+        rig.foos.delete,
+        lambda name, **where: rig.foos.patch(name, {}, **where),
+    ]
+    for call in calls:
+        for where in ({"name": "..", "namespace": "ns"}, {"name": "x", "namespace": "a/b"}):
+            with pytest.raises(InvalidName, match="it may not"):
+                call(**where)
+    with pytest.raises(InvalidName):
+        rig.foos.update(evolve(FOO, "metadata.name", ".."))
+    with pytest.raises(InvalidName):
+        rig.foos.list("..")
+    assert rig.transport.sent == []
+
+
+def test_a_subresource_of_another_kind_is_what_the_server_answers() -> None:
+    """The write was done: an error would have it done again."""
+    scale = b'{"kind":"Scale","apiVersion":"autoscaling/v1","metadata":{"name":"web"},"spec":{"replicas":3}}'
+    rig = Rig(answer(200, scale), answer(200, scale), answer(200, BODY))
+    change = {"spec": {"replicas": 3}}
+    patched = rig.foos.patch("web", change, namespace="ns", subresource="scale")
+    read = rig.foos.get("web", namespace="ns", subresource="scale")
+    for found in (patched, read):
+        assert isinstance(found, Unstructured)
+        assert (found.resource.kind, found.content()["spec"]) == ("Scale", {"replicas": 3})
+    assert isinstance(rig.foos.get("web", namespace="ns", subresource="log-of-its-own"), Foo)

@@ -492,12 +492,26 @@ def test_answers_of_a_server_that_was_not_gone_end_no_wait() -> None:
     assert rig.waiter.result() is False
 
 
-def test_a_return_before_the_wait_does_not_count() -> None:
-    """Who waits had no answer after that."""
+def test_a_return_before_the_wait_counts_after_the_request_that_failed() -> None:
+    """The server may come back between an error and the wait for it: a later request must not wait."""
     reachability = Reachability(clock=FakeClock())
-    reachability.lost()
+    seen = reachability.lost()
     reachability.answered()
     assert not reachability.wait_for_return(0, threading.Event())
+    assert reachability.wait_for_return(30, threading.Event(), seen=seen)
+
+
+def test_a_request_without_an_answer_says_what_it_saw() -> None:
+    """The wait that follows counts from there."""
+    rig = Rig(*[ConnectionRefused("refused")] * 2)
+    reachability = Reachability(clock=rig.clock)
+    reachability.lost()
+    reachability.answered()
+    client = RESTClient(rig.transport, seams=Seams(clock=rig.clock), reachability=reachability)
+    for send, call in ((client.send, WRITE), (client.send, READ)):
+        with pytest.raises(ConnectionRefused) as caught:
+            send(call)
+        assert caught.value.returns_seen == 1
 
 
 def test_stop_ends_the_wait() -> None:

@@ -49,10 +49,35 @@ def test_the_scheme_picks_the_variable(server: str, environ: dict[str, str], exp
         ("https://[fd00::1]:6443", "fd00::/8", True),
         ("https://k8s.example", "", False),
         ("https://k8s.example", ",,", False),
+        ("https://k8s.example", "*k8s.example", False),
+        ("https://k8s.example", "*.k8s.example", False),
+        ("https://k8s.example", "a,*,b", True),
+        ("https://k8s.example", "*:443", False),
+        ("https://k8s.example", "k8s.example:", True),
+        ("https://k8s.example", "K8S.Example", True),
+        ("https://k8s.example", ".", False),
+        ("https://k8s.example:6443", "k8s.example:443", False),
+        ("https://a.k8s.example:6443", ".k8s.example:6443", True),
+        ("https://k8s.example", "0.0.0.0/0", False),
+        ("https://10.1.2.3:6443", "10.0.0.0/255.0.0.0", False),
+        ("https://10.1.2.3:6443", "10.1.2.3/8", True),
+        ("https://10.1.2.3:6443", "10.0.0.0/8:6443", False),
+        ("https://10.1.2.3:6443", "1.2.3", False),
+        ("https://10.1.2.3:6443", ".2.3", False),
+        ("https://10.1.2.3:6443", "::ffff:10.0.0.0/104", True),
+        ("https://10.1.2.3:6443", "[10.1.2.3]:6443", True),
+        ("https://[::ffff:10.1.2.3]:6443", "10.0.0.0/8", True),
+        ("https://[fd00::1]:6443", "[fd00::1]:6443", True),
+        ("https://[fd00::1]:6443", "[fd00::1]", False),
+        ("https://[fd00::1]:6443", "fd00::1", True),
+        ("https://[fe80::1%25eth0]", "fe80::/10", True),
+        ("https://[fe80::1%25eth0]", "fe80::1%eth0", False),
+        ("https://[::ffff:127.0.0.1]", "", True),
+        ("https://bücher.example", "xn--bcher-kva.example", True),
     ],
 )
 def test_no_proxy(server: str, no_proxy: str, excluded: bool) -> None:
-    """NO_PROXY takes names, suffixes, addresses, networks and ports."""
+    """NO_PROXY takes names, suffixes, addresses, networks and ports, as Go reads them."""
     for name in ("NO_PROXY", "no_proxy"):
         found = proxy_from_environment(server, {"HTTPS_PROXY": PROXY, name: no_proxy})
         assert found == ("" if excluded else PROXY)

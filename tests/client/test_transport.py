@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from handloop.client import transport
 from handloop.client.auth.credentials import Fetched, FetchedCredentials, StaticCredentials, TokenFile
 from handloop.client.auth.tls import KeyPair, TLSOptions
 from handloop.client.config import ClientConfig
@@ -219,11 +220,14 @@ def dripping(data: bytes) -> Script:
     ],
     ids=["status line", "heads", "body"],
 )
-def test_a_dripping_server_does_not_outlast_the_deadline(script: Script) -> None:
+def test_a_dripping_server_does_not_outlast_the_deadline(
+    script: Script, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The deadline bounds the whole request, however often a byte arrives."""
+    monkeypatch.setattr(transport, "BODY_LIMIT", 1 << 40)
     with WireServer(script) as server:
         with pytest.raises(TransportError) as caught:
-            transport_to(server, body_limit=1 << 40).request("GET", "/", timeout_seconds=0.3)
+            transport_to(server).request("GET", "/", timeout_seconds=0.3)
         assert isinstance(caught.value, DeadlineExceeded | BadAnswer)
 
 
@@ -278,26 +282,30 @@ def test_an_answer_that_is_cut_inside_its_gzip_is_a_broken_connection() -> None:
         transport_to(server).request("GET", "/")
 
 
-def test_a_body_above_the_limit_is_refused() -> None:
+def test_a_body_above_the_limit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """A body stops at the cap; the error names the cap, the request and its host."""
+    monkeypatch.setattr(transport, "BODY_LIMIT", 2 << 20)
     part = chunk(b"x" * 65_536)
     with WireServer(closing_after(CHUNKED_HEAD + part * 40 + LAST_CHUNK)) as server:
         with pytest.raises(BadAnswer) as caught:
-            transport_to(server, body_limit=2 << 20).request("GET", "/api/v1/pods")
+            transport_to(server).request("GET", "/api/v1/pods")
         words = "the answer is larger than the limit of 2 MiB"
         assert str(caught.value) == f"GET {server.url}/api/v1/pods: {words}"
         with pytest.raises(BadAnswer, match=r"outcome unknown"):
-            transport_to(server, body_limit=2 << 20).request("POST", "/api/v1/pods", body=b"{}")
-        assert len(transport_to(server, body_limit=4 << 20).request("GET", "/").body) == 40 * 65_536
+            transport_to(server).request("POST", "/api/v1/pods", body=b"{}")
+        monkeypatch.setattr(transport, "BODY_LIMIT", 4 << 20)
+        assert len(transport_to(server).request("GET", "/").body) == 40 * 65_536
 
 
-def test_the_limit_of_a_body_counts_what_gzip_hides() -> None:
+def test_the_limit_of_a_body_counts_what_gzip_hides(monkeypatch: pytest.MonkeyPatch) -> None:
     """What fills the memory is what was inflated."""
+    monkeypatch.setattr(transport, "BODY_LIMIT", 2 << 20)
     zipped = response(gzip.compress(bytes(3 << 20)), headers={"Content-Encoding": "gzip"})
     with WireServer(always(zipped)) as server:
         with pytest.raises(BadAnswer, match="larger than the limit of 2 MiB"):
-            transport_to(server, body_limit=2 << 20).request("GET", "/")
-        assert len(transport_to(server, body_limit=3 << 20).request("GET", "/").body) == 3 << 20
+            transport_to(server).request("GET", "/")
+        monkeypatch.setattr(transport, "BODY_LIMIT", 3 << 20)
+        assert len(transport_to(server).request("GET", "/").body) == 3 << 20
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])

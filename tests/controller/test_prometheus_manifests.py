@@ -1,16 +1,27 @@
-"""manifests/prometheus: every query asks for series that exist, by labels that they have."""
+"""
+manifests/prometheus: every query asks for series that exist, by their labels, and no alert for others'.
+
+Prometheus' own rule engine evaluates the alerts where its promtool is at hand: $PROMTOOL, or in the PATH. It
+is built from its Go module: `go get`, then `go build` of github.com/prometheus/prometheus/cmd/promtool.
+"""
 
 from __future__ import annotations
 
 import json
+import os
 import re
-from collections.abc import Iterator
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+import promql_parser
 import pytest
 import yaml
+from promql_parser import Matcher, MatchOp, VectorSelector
 
+from handloop.controller.cli.shipped_manifests import shipped_manifest
 from support.checks.metric_table import PROCESS, TABLE, Row
 from support.checks.rows import check_rows
 
@@ -50,10 +61,17 @@ def dashboard() -> dict[str, Any]:
     return found
 
 
-def rules() -> list[dict[str, Any]]:
+def groups(name: str = "handloop") -> list[dict[str, Any]]:
+    """The groups of an operator's alerts."""
+    found: list[dict[str, Any]] = yaml.safe_load(shipped_manifest("prometheus/prometheus_rule.yaml", name))[
+        "spec"
+    ]["groups"]
+    return found
+
+
+def rules(name: str = "handloop") -> list[dict[str, Any]]:
     """The alerts."""
-    document = yaml.safe_load((FOLDER / "prometheus_rule.yaml").read_text(encoding="utf-8"))
-    return [rule for group in document["spec"]["groups"] for rule in group["rules"]]
+    return [rule for group in groups(name) for rule in group["rules"]]
 
 
 def queries() -> Iterator[Query]:
@@ -191,6 +209,145 @@ def test_every_alert_has_a_fix() -> None:
         assert re.fullmatch(r"\d+[smh]", rule["for"])
     names = [rule["alert"] for rule in rules()]
     assert len(set(names)) == len(names)
+
+
+def selectors(expression: str) -> list[VectorSelector]:
+    """All that an expression asks of Prometheus."""
+    found: list[VectorSelector] = []
+
+    def visit(node: object) -> bool:
+        if isinstance(node, VectorSelector):
+            found.append(node)
+        return True
+
+    promql_parser.walk(promql_parser.parse(expression), visit)
+    return found
+
+
+def takes(matcher: Matcher, labels: Mapping[str, str]) -> bool:
+    """Whether series with these labels may pass."""
+    value = labels.get(matcher.name, "")
+    by_pattern = matcher.op in (MatchOp.Re, MatchOp.NotRe)
+    fits = bool(re.fullmatch(matcher.value, value)) if by_pattern else value == matcher.value
+    return fits is (matcher.op in (MatchOp.Equal, MatchOp.Re))
+
+
+OURS: Final = {"namespace": "handloop-system", "job": "handloop-metrics"}
+FOREIGN: Final[tuple[dict[str, str], ...]] = (
+    {"namespace": "flux-system", "job": "flux"},
+    {"namespace": "kube-system", "job": "kubelet"},
+    # another installation, and another program in our namespace
+    {"namespace": "staging", "job": "handloop-metrics"},
+    {"namespace": "handloop-system", "job": "other"},
+    {},
+)
+
+
+def test_no_alert_reads_the_series_of_another_program() -> None:
+    """Each of the 20 asks for series of our job in our namespace alone, whatever its operators are."""
+    assert len(rules()) == 20
+    check_rows(rules(), reads_our_series_alone)
+
+
+def reads_our_series_alone(rule: dict[str, Any]) -> None:
+    found = selectors(rule["expr"])
+    assert {each.name for each in found} == metrics_of(rule["expr"]).keys()
+    for selector in found:
+        own = [each for each in selector.matchers.matchers if each.name in OURS]
+        assert all(takes(each, OURS) for each in own), str(selector)
+        for labels in FOREIGN:
+            assert not all(takes(each, labels) for each in own), (str(selector), labels)
+
+
+def test_every_query_is_one_that_prometheus_parses() -> None:
+    """Those of the dashboard, too, with values in place of its variables."""
+    for query in OF_VALUES:
+        promql_parser.parse(query.expression)
+    with pytest.raises(ValueError, match="unclosed left parenthesis"):
+        promql_parser.parse("sum by (a) rate(x[5m]")
+
+
+ILL: Final = """
+controller_runtime_active_workers{WHO} 4x60
+controller_runtime_max_concurrent_reconciles{WHO} 4x60
+leader_election_master_status{WHO,pod="a",name="lease"} 0x60
+handloop_shard_slots_unheld{WHO} 1x60
+controller_runtime_reconcile_total{WHO,controller="c",result="error"} 0+30x60
+controller_runtime_reconcile_errors_total{WHO,controller="c"} 0+30x60
+controller_runtime_reconcile_panics_total{WHO,controller="c"} 0+1x60
+controller_runtime_terminal_reconcile_errors_total{WHO,controller="c"} 0+1x60
+controller_runtime_reconcile_timeouts_total{WHO,controller="c"} 0+1x60
+controller_runtime_reconcile_time_seconds_bucket{WHO,controller="c",le="30"} 0+1x60
+controller_runtime_reconcile_time_seconds_bucket{WHO,controller="c",le="60"} 0+9x60
+controller_runtime_reconcile_time_seconds_bucket{WHO,controller="c",le="+Inf"} 0+9x60
+workqueue_depth{WHO,name="c"} 500x60
+workqueue_longest_running_processor_seconds{WHO,name="c"} 900x60
+informer_lag_seconds{WHO,name="c"} 900x60
+informer_quarantined_objects{WHO,name="c"} 1x60
+informer_relists_total{WHO,name="c"} 0+1x60
+informer_handler_panics_total{WHO,name="c"} 0+1x60
+handloop_own_write_timeouts_total{WHO,controller="c"} 0+1x60
+handloop_hot_loops_total{WHO,controller="c"} 0+1x60
+rest_client_requests_total{WHO,code="500",method="GET",host="h"} 0+60x60
+certwatcher_read_certificate_errors_total{WHO} 0+1x60
+"""
+"""Series of a program for which all alerts fire but two: it is not down, and has no second leader."""
+WELL: Final = """
+controller_runtime_active_workers{WHO} 1x60
+controller_runtime_max_concurrent_reconciles{WHO} 4x60
+leader_election_master_status{WHO,pod="a",name="lease"} 1x60
+"""
+
+
+def fired(promtool: str, folder: Path, *names: str, **series: str) -> set[str]:
+    """The alerts of some operators that fire after 50 minutes. Args: series are texts by operator."""
+    path = folder / "rules.yaml"
+    path.write_text(yaml.safe_dump({"groups": [each for name in names for each in groups(name)]}), "utf-8")
+    lines = [
+        line.replace("WHO", f'namespace="{name}-system",job="{name}-metrics"').rsplit(" ", 1)
+        for name, text in series.items()
+        for line in text.split("\n")
+        if line
+    ]
+    known = [rule["alert"] for name in names for rule in rules(name)]
+    test = {
+        "interval": "1m",
+        "input_series": [{"series": name, "values": values} for name, values in lines],
+        "alert_rule_test": [{"eval_time": "50m", "alertname": alert, "exp_alerts": []} for alert in known],
+    }
+    whole = folder / "test.yaml"
+    whole.write_text(yaml.safe_dump({"rule_files": [path.name], "tests": [test]}), encoding="utf-8")
+    ended = subprocess.run(
+        [promtool, "test", "rules", whole], cwd=folder, capture_output=True, text=True, check=False
+    )
+    found = set(re.findall(r"alertname: (\w+), time", ended.stdout + ended.stderr))
+    assert ended.returncode == (1 if found else 0), ended.stdout + ended.stderr
+    return found
+
+
+@pytest.fixture
+def promtool() -> str:
+    """Prometheus' own."""
+    found = os.environ.get("PROMTOOL") or shutil.which("promtool")
+    if not found:
+        pytest.skip("no promtool: set PROMTOOL, or put it into the PATH")
+    return found
+
+
+def test_an_operator_that_is_ill_fires_its_own_alerts_alone(promtool: str, tmp_path: Path) -> None:
+    """By Prometheus' engine, with the rules of two operators in one Prometheus, and others beside them."""
+    names = ("handloop", "greeter")
+    others = {"flux": ILL, "handloop-staging": ILL}
+    assert fired(promtool, tmp_path, *names, handloop=WELL, greeter=WELL, **others) == set()
+    quiet = {"HandloopDown", "HandloopTwoLeaders"}
+    everything = {rule["alert"] for rule in rules()} - quiet
+    assert fired(promtool, tmp_path, *names, handloop=ILL, greeter=WELL, **others) == everything
+
+
+def test_an_operator_that_is_gone_is_down_beside_others(promtool: str, tmp_path: Path) -> None:
+    """Other programs with controller-runtime's series do not stand in for it."""
+    names = ("handloop", "greeter")
+    assert fired(promtool, tmp_path, *names, greeter=WELL, flux=ILL) == {"HandloopDown"}
 
 
 def test_the_monitor_finds_the_service() -> None:

@@ -15,7 +15,7 @@ import handloop
 from handloop.apis.meta import Kind
 from handloop.client.resource_client import ResourceClient
 from handloop.controller.runtime.builder import ControllerBuilder
-from handloop.controller.runtime.multi_namespace_informer import MultiNamespaceInformer
+from handloop.controller.runtime.caching.multi_namespace_informer import MultiNamespaceInformer
 from support.checks.docs_page import DOCS
 from support.checks.rows import check_rows
 

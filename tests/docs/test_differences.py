@@ -19,7 +19,8 @@ def test_each_test_that_it_names_exists(page: str) -> None:
     """Whoever doubts a row finds what holds it."""
     there = {
         node.name
-        for path in (ROOT / "tests").rglob("test_*.py")
+        for folder in ("tests", "explore/tests", "learn/tests")
+        for path in (ROOT / folder).rglob("test_*.py")
         for node in ast.parse(path.read_text(encoding="utf-8")).body
         if isinstance(node, ast.FunctionDef)
     }

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from typing import Final
 
-from handloop.testing.explore.plan import Plan
+from handloop_explore.plan import Plan
 from support.builders import workloads
 from tools.shown import FAULTS, ROOT, nodes, rows
 

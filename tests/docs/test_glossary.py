@@ -35,7 +35,7 @@ def test_each_word_has_its_scene() -> None:
 
 def leads_somewhere(page: str, heading: str | None) -> bool:
     """Whether the page is there, and has the mark or the heading if one is named."""
-    if page == "live-page/":
+    if page == "../learn/docs/live-page/":
         run, _, mark = (heading or "").removeprefix("run=").partition("&at=")
         return mark in read(run)["marks"]
     text = (ROOT / "docs" / page).read_text(encoding="utf-8")
@@ -55,7 +55,7 @@ def classes_of(path: str) -> set[str]:
 
 def public_classes(folder: str) -> set[tuple[str, str]]:
     """(path, class) of a folder."""
-    paths = [str(path.relative_to(ROOT)) for path in (ROOT / folder).glob("*.py")]
+    paths = [str(path.relative_to(ROOT)) for path in (ROOT / folder).rglob("*.py")]
     return {(path, name) for path in paths for name in classes_of(path)}
 
 

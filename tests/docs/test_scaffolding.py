@@ -29,8 +29,10 @@ def test_its_commands_make_what_it_names(tmp_path: Path, monkeypatch: pytest.Mon
     assert run[-1] in rules
     paths = {path for names, _ in rows for path in re.findall(r"`([^`]+)`", names)}
     assert {path for path in paths if not Path(path).exists()} == {
-        "manifests/crd",
+        "manifests/crd/crds.yaml",
         "manifests/rbac/role.yaml",
+        "manifests/rbac/user_roles.yaml",
+        "manifests/shards/role.yaml",
     }
     samples = PAGE.partition("```sh apply\n")[2]
     assert "kubectl apply -f manifests/samples\n" in samples

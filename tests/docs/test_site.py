@@ -17,7 +17,7 @@ import handloop
 from docs.extensions.live_page import DOCS_OF_STEPS, FOLDER, LINK, link_from
 from handloop import testing
 from handloop.controller.cli.options import FLAGS, spelling
-from handloop.walkthrough.live.scenes import SCENES
+from handloop_learn.live.scenes import SCENES
 from support.checks.docs_page import DOCS
 from support.checks.metric_table import TABLE
 from tools.recorded_runs.shelf import read
@@ -158,7 +158,7 @@ def test_a_link_to_a_step_that_is_not_there_is_dead() -> None:
 
 def test_a_link_to_the_live_page_leads_there_from_any_folder() -> None:
     """In the repository it leads to the folder; in the site, to the page in it."""
-    text = "[a](docs/live-page/#run=merge) [![b](docs/b.gif)](docs/live-page/) [c](live.md)"
+    text = "[a](learn/docs/live-page/#run=merge) [![b](docs/b.gif)](learn/docs/live-page/) [c](live.md)"
     assert LINK.sub(link_from(DOCS), text) == (
         "[a](live:live-page/index.html#run=merge) [![b](docs/b.gif)](live:live-page/index.html) [c](live.md)"
     )

@@ -17,11 +17,9 @@ from handloop.controller.cli.project import Project
 from support.checks.docs_page import DOCS
 
 ROOT: Final = DOCS.parent
-# its blocks are cut out of the source
-_CUT_OUT: Final = DOCS / "walkthrough.md"
 # mypy reads kopf for some ten seconds
 _OF_OTHERS: Final = DOCS / "envtest-without-binaries.md"
-PAGES: Final = {*DOCS.rglob("*.md"), *ROOT.glob("examples/*/README.md")} - {_CUT_OUT}
+PAGES: Final = {*DOCS.rglob("*.md"), *ROOT.glob("examples/*/README.md"), *ROOT.glob("explore/docs/*.md")}
 
 
 def blocks_of(pages: Collection[Path]) -> dict[str, str]:

@@ -17,8 +17,8 @@ import handloop
 from handloop.apis.core_v1 import Event
 from handloop.client.errors import NotFound
 from handloop.controller.runtime.builder import ControllerBuilder
-from handloop.controller.runtime.controller import Controller
 from handloop.controller.runtime.manager import Manager
+from handloop.controller.runtime.reconciling.controller import Controller
 from handloop.informers.informer_options import InformerOptions
 from handloop.testing.eventually import eventually
 from support.checks.docs_page import blocks_of, module_of, run_python

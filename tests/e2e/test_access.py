@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import pytest
 
@@ -144,6 +144,8 @@ CHOICES = (
     Choice("foo", ("default",), elects=True),
     Choice("*", ("default", "other")),
 )
+LEASES: Final = "/apis/coordination.k8s.io/v1/namespaces/home/leases"
+FORMER: Final = {"holderIdentity": "former", "leaseDurationSeconds": 2}
 FURTHER = (Choice("foo"), Choice("myapp"), Choice("myapp", ("default", "other"), elects=True))
 
 
@@ -177,12 +179,18 @@ def test_the_printed_roles_are_what_is_asked_for_and_nothing_else(
     MyApps(sandbox).install()
     for namespace in ("home", "other"):
         sandbox.create(NAMESPACES, {"metadata": {"name": namespace}})
+    if choice.elects:
+        # only who waits for the lease watches it, and only if it goes then is another made
+        sandbox.create(LEASES, {"metadata": {"name": "handloop"}, "spec": FORMER})
     # lists and watches are used one by one then, and not as one request that is allowed by either
     sandbox.trace.refuse = no_streaming_lists
     with (
         service_account(sandbox, tmp_path, *choice.flags()) as kubeconfig,
         run(*choice.flags(), kubeconfig=kubeconfig) as program,
     ):
+        if choice.elects:
+            program.wait_line("standby: lease")
+            sandbox.delete(LEASES, "handloop")
         wait_ready_page(program)
         tell_everything(sandbox, choice)
         assert 'code="403"' not in program.page("metrics", "/metrics")[1]

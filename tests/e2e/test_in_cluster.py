@@ -11,6 +11,7 @@ import os
 import re
 import secrets
 import shutil
+import subprocess
 import sys
 import threading
 import time
@@ -123,7 +124,7 @@ HAND_OVER_SECONDS: Final = 2.0
 """What the other may take when the leader was asked to stop."""
 LOAD_SECONDS: Final = 3.0
 """What a machine with other work may add to a promise."""
-METRICS_PORT: Final = 8080
+METRICS_PORT: Final = 8443
 HEALTH_PORT: Final = 8081
 
 EXPLAINED: Final = {
@@ -136,12 +137,24 @@ EXPLAINED: Final = {
 
 
 class Deployed(NamedTuple):
-    """The program in the cluster; user is where objects are made, system is where it runs."""
+    """
+    The program in the cluster; user is where objects are made, system is where it runs.
+
+    token is that of an account that may read metrics, and stranger that of one that may not.
+    """
 
     kubectl: Kubectl
     pods: Pods
     user: Cluster
     system: Cluster
+    token: str
+    stranger: str
+
+    def metrics(self, pod: str) -> str:
+        """The metrics of a pod, read as Prometheus does."""
+        status, text = self.pods.secured(pod, METRICS_PORT, "/metrics", self.token)
+        assert status == 200, text
+        return text
 
     def list_pods(self) -> list[Object]:
         """The pods that are not being deleted."""
@@ -155,7 +168,7 @@ class Deployed(NamedTuple):
     def _find_leader(self) -> str:
         names = [pod["metadata"]["name"] for pod in self.list_pods() if _is_ready(pod)]
         leads = f'leader_election_master_status{{name="{NAME}"}} 1.0'
-        leaders = [name for name in names if leads in self.pods.page(name, METRICS_PORT, "/metrics")]
+        leaders = [name for name in names if leads in self.metrics(name)]
         assert len(leaders) <= 1
         return leaders[0] if leaders else ""
 
@@ -201,14 +214,25 @@ def deployed(overlay: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     kubectl("apply", "-k", str(overlay))
     user = Cluster(kubeconfig, f"{NAMESPACE_PREFIX}{secrets.token_hex(4)}", seconds=SECONDS)
     user.create(NAMESPACES, {"metadata": {"name": user.namespace}})
-    there = Deployed(kubectl, pods_of(kubectl), user, Cluster(kubeconfig, SYSTEM, seconds=SECONDS))
+    tokens = [_token(kubectl, name) for name in ("scraper", "stranger")]
+    scraper, reader = f"--serviceaccount={SYSTEM}:scraper", "--clusterrole=handloop-metrics-reader"
+    kubectl("create", "clusterrolebinding", user.namespace, reader, scraper)
+    system = Cluster(kubeconfig, SYSTEM, seconds=SECONDS)
+    there = Deployed(kubectl, pods_of(kubectl), user, system, *tokens)
     try:
         there.wait_whole()
         yield there
     finally:
         user.close()
         there.system.transport.close()
+        kubectl("delete", "clusterrolebinding", user.namespace)
         kubectl("delete", "-k", str(overlay), "--wait=false")
+
+
+def _token(kubectl: Kubectl, name: str) -> str:
+    """Of a new account beside the program's, for longer than the tests take."""
+    kubectl("create", "serviceaccount", name)
+    return kubectl("create", "token", name, "--duration=2h").out.strip()
 
 
 @pytest.fixture
@@ -270,6 +294,19 @@ def test_it_runs_without_privileges_on_a_root_it_cannot_write(deployed: Deployed
         assert {facts[key] for key in ("CapEff", "CapPrm", "CapBnd", "CapInh")} == {"0" * 16}
         assert facts["NoNewPrivs"] == "1"
         assert "ro" in facts["root"].split(",")
+
+
+def test_metrics_are_for_their_readers_over_tls(deployed: Deployed) -> None:
+    """401 without a token, 403 with one that has no leave, the page with leave; no answer to plain HTTP."""
+    for pod in deployed.list_pods():
+        name = pod["metadata"]["name"]
+        told = [
+            deployed.pods.secured(name, METRICS_PORT, "/metrics", token)[0]
+            for token in ("", "garbage", deployed.stranger, deployed.token)
+        ]
+        assert told == [401, 401, 403, 200]
+        with pytest.raises((subprocess.CalledProcessError, AssertionError)):
+            deployed.pods.page(name, METRICS_PORT, "/metrics")
 
 
 def test_it_has_only_its_service_account(deployed: Deployed) -> None:
@@ -357,7 +394,7 @@ def test_an_expired_token_was_replaced_in_time(deployed: Deployed, report: Calla
     report(f"tokens of {TOKEN_SECONDS:g} s run out: the longest gap is {gap:.1f} s")
     assert {pod["metadata"]["name"] for pod in deployed.list_pods()} == set(pods)
     for pod in pods:
-        metrics = deployed.pods.page(pod, METRICS_PORT, "/metrics")
+        metrics = deployed.metrics(pod)
         assert "rest_client_requests_total" in metrics
         assert 'code="401"' not in metrics
     assert gap <= RETRY_SECONDS + LOAD_SECONDS

@@ -23,10 +23,10 @@ from handloop.controller.cli.project import Project
 from handloop.controller.myapp.reconciler import add_myapp
 from handloop.controller.myapp.types import MyApp, MyAppSpec
 from handloop.controller.runtime.builder import controller_for
-from handloop.controller.runtime.context import Context
-from handloop.controller.runtime.controller import Controller
 from handloop.controller.runtime.manager import Manager
 from handloop.controller.runtime.reconcile import TerminalError
+from handloop.controller.runtime.reconciling.context import Context
+from handloop.controller.runtime.reconciling.controller import Controller
 from handloop.informers.keys import ObjectName
 from handloop.kinds.core_v1 import ConfigMap
 from handloop.testing.eventually import eventually

@@ -11,9 +11,9 @@ from handloop.client.resource_client import Client
 from handloop.client.transport import HTTPTransport
 from handloop.controller.foo.types import Foo
 from handloop.controller.runtime.builder import controller_for
-from handloop.controller.runtime.context import Context
 from handloop.controller.runtime.manager import Manager
 from handloop.controller.runtime.rbac.roles import roles
+from handloop.controller.runtime.reconciling.context import Context
 from handloop.kinds.core_v1 import Secret
 from handloop.testing.eventually import eventually
 from support.checks.captured_logs import captured_logs

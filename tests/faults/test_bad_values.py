@@ -14,9 +14,9 @@ from handloop.apis.crd import custom_resource_definition
 from handloop.apis.meta import Kind
 from handloop.controller.foo.types import Foo
 from handloop.controller.myapp.types import MyApp
-from handloop.testing.explore.plan import Plan
-from handloop.testing.explore.play import play
-from handloop.testing.explore.workload import Step, applied, changed, settled
+from handloop_explore.plan import Plan
+from handloop_explore.play import play
+from handloop_explore.workload import Step, applied, changed, settled
 from support.builders.bad_values import BAD, SPECS
 from support.builders.workloads import FOO, MYAPP, foo_workload, myapp_workload
 from support.rigs.myapp_rig import CRDS, MyAppRig
@@ -83,7 +83,7 @@ def test_a_status_that_was_edited_by_hand_is_right_again_with_one_write() -> Non
     rig.clock.advance(3600)
     rig.settle()
     after = rig.raw(MyApp)["status"]
-    assert rig.writes_since(begin) == [("PUT", "myapps/a/status")]
+    assert rig.writes_since(begin) == [("PATCH", "myapps/a/status")]
     assert (rig.conditions(), after["readyReplicas"]) == (READY, 2)
     kept = {c["type"]: c["lastTransitionTime"] for c in after["conditions"]}
     was = {c["type"]: c["lastTransitionTime"] for c in before["conditions"]}

@@ -13,8 +13,8 @@ import pytest
 
 from handloop.controller.runtime.serving.health import health_page
 from handloop.controller.runtime.serving.page_server import TEXT, PageServer
-from handloop.walkthrough.live.guard import LOOPBACK_NAMES, TOKEN_HEADER
-from handloop.walkthrough.live.server import LiveServer
+from handloop_learn.live.guard import LOOPBACK_NAMES, TOKEN_HEADER
+from handloop_learn.live.server import LiveServer
 from handloop_sandbox.server import Sandbox
 
 _METHODS: Final = ("HEAD", "OPTIONS", "TRACE", "CONNECT", "PRI", "get", "G" * 40, "")

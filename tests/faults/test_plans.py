@@ -12,12 +12,12 @@ import pytest
 
 from handloop.apis.crd import custom_resource_definition
 from handloop.controller.foo.types import Foo
-from handloop.testing.explore.oracles import verdicts
-from handloop.testing.explore.plan import Plan, Strike
-from handloop.testing.explore.play import play
-from handloop.testing.explore.played import Played
-from handloop.testing.explore.plays import Plays
-from handloop.testing.explore.workload import Step, Workload, applied, changed, deleted, settled
+from handloop_explore.oracles import verdicts
+from handloop_explore.plan import Plan, Strike
+from handloop_explore.play import play
+from handloop_explore.played import Played
+from handloop_explore.plays import Plays
+from handloop_explore.workload import Step, Workload, applied, changed, deleted, settled
 from support.builders import workloads
 from support.builders.workloads import FOO, FOO_LIFE, MYAPP_LIFE, foo_workload
 from tools.shown import FAULTS, rows

@@ -8,8 +8,7 @@ import pytest
 
 from handloop.informers.delta_fifo import Deltas, DeltaType, FIFOClosed
 from handloop.informers.indexer import Indexer
-from handloop.informers.keys import DeletedFinalStateUnknown
-from support.doubles.plain_items import Item, ItemFIFO, item_key
+from support.doubles.plain_items import Item, ItemFIFO
 from support.rigs.interleaving import Interleaving
 
 
@@ -87,15 +86,11 @@ class Informer:
         return obj.value > stored.value or (repeats and obj.value == stored.value)
 
 
-def key_of_any(obj: Item | DeletedFinalStateUnknown[Item]) -> str:
-    return obj.key if isinstance(obj, DeletedFinalStateUnknown) else item_key(obj)
-
-
 @pytest.mark.parametrize("interleaving", range(60), indirect=True)
 def test_the_store_ends_as_the_cluster_is(interleaving: Interleaving) -> None:
     """In any order of threads, nothing is lost, left over or taken back, and no thread sleeps for ever."""
     seed = interleaving.seed
-    store: Indexer[Item] = Indexer(key_func=key_of_any)
+    store: Indexer[Item] = Indexer()
     fifo = ItemFIFO(store, clock=interleaving.clock)
     cluster = Cluster(fifo, seed)
     interleaving.run(cluster.reflect, Informer(fifo, store, seed).loop)

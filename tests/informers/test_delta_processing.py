@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from handloop.apis.apps_v1 import Deployment
+from handloop.informers import indexer
 from handloop.informers.delta_fifo import Delta, DeltaFIFO, Deltas, DeltaType, Listed
 from handloop.informers.delta_processing import DeltaProcessor
 from handloop.informers.history_guard import HistoryGuard
@@ -71,7 +72,7 @@ class Rig:
     def __init__(self) -> None:
         self.metrics = RecordingMetricsProvider()
         self.guard: HistoryGuard[Deployment] = HistoryGuard()
-        self.indexer: Indexer[Deployment] = Indexer(key_func=refuse_bad)
+        self.indexer: Indexer[Deployment] = Indexer()
         self.fifo: DeltaFIFO[Deployment] = DeltaFIFO(self.indexer)
         self.processor = RecordingProcessor()
         self.deltas = DeltaProcessor(
@@ -96,7 +97,8 @@ class Rig:
 
 
 @pytest.fixture
-def rig() -> Rig:
+def rig(monkeypatch: pytest.MonkeyPatch) -> Rig:
+    monkeypatch.setattr(indexer, deletion_handling_meta_namespace_key_func.__name__, refuse_bad)
     return Rig()
 
 

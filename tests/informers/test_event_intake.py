@@ -13,13 +13,15 @@ from handloop.client.decoding.pages import Undecodable
 from handloop.client.decoding.watch_stream import EventType, WatchEvent, WrongKind
 from handloop.client.errors import APIError, DecodeError
 from handloop.informers.delta_fifo import DeltaType, Listed
-from handloop.informers.event_intake import EventBlock, EventIntake, StaleBookmark, translate
+from handloop.informers.event_intake import EventBlock, EventIntake, translate
 from handloop.informers.history_guard import HistoryGuard
 from handloop.informers.keys import DeletedFinalStateUnknown
 from handloop.informers.quarantine import Quarantine
+from handloop.informers.relist_policy import StaleBookmark
+from handloop.informers.restriction import Whole
 from support.builders.deployments import added, bookmark, deleted, deployment, modified
 from support.checks.captured_logs import captured_logs
-from support.doubles.fake_lister_watcher import expired, gone
+from support.doubles.fake_lister_watcher import FakeListerWatcher, expired, gone
 from support.doubles.recording_metrics import Instrument
 from support.rigs.reflector_rig import RecordingStore
 
@@ -34,7 +36,11 @@ class _Rig:
         self.arrived: set[str] = set()
         self.quarantine = Quarantine(kind="Deployment", gauge=gauge, in_store=self.arrived.__contains__)
         self.intake: EventIntake[Deployment] = EventIntake(
-            self.store, guard=self.guard, quarantine=self.quarantine, name="deployments.apps"
+            self.store,
+            guard=self.guard,
+            quarantine=self.quarantine,
+            restriction=Whole(FakeListerWatcher()),
+            name="deployments.apps",
         )
 
     def put(self, *events: WatchEvent[Deployment], seen: str = "1") -> list[str]:

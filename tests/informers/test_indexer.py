@@ -35,13 +35,14 @@ from handloop.informers.indexer import (
 from handloop.informers.keys import DeletedFinalStateUnknown, NoMetaError, StoreKeyError
 from support.builders.deployments import deployment, names
 from support.checks.threads import Background
-from support.doubles.plain_items import Item, item_key
+from support.doubles.plain_items import Item, Keyed
+from support.doubles.unspeakable import UNSPEAKABLE
 
 ADDED, UPDATED, DELETED = DeltaType.ADDED, DeltaType.UPDATED, DeltaType.DELETED
 
 
 def new_store() -> Indexer[Item]:
-    return Indexer(key_func=item_key)
+    return Indexer()
 
 
 def test_store_operations() -> None:
@@ -119,7 +120,7 @@ def test_transaction_without_errors() -> None:
         (UPDATED, Item("a", 2)),
         (DELETED, DeletedFinalStateUnknown("a", None)),
     ]
-    tolerant: Indexer[Item] = Indexer(key_func=lambda obj: obj.key)
+    tolerant: Indexer[Item] = Indexer()
     assert tolerant.apply(changes) == [None, Item("a", 1), Item("a", 2)]
     assert tolerant.list() == []
     assert store.apply([]) == []
@@ -165,7 +166,25 @@ def state(index: StoreIndex[str]) -> dict[str, set[str]]:
     return {value: set(index.keys(value)) for value in index.all_values()}
 
 
-@pytest.mark.parametrize("new", ["c", "bad", None])
+@pytest.mark.parametrize("error", UNSPEAKABLE, ids=lambda error: type(error).__name__)
+def test_an_error_without_words_loses_no_change(error: BaseException) -> None:
+    """The informer tells its handlers of each change that the store returns: of those of others, too."""
+
+    def odd(item: Item) -> Sequence[str]:
+        if item.key == "mute":
+            raise error
+        return [item.key]
+
+    store = Indexer(indexers={"odd": odd})
+    with capture_logs() as logs:
+        assert store.apply([(ADDED, Item("mute", 1)), (ADDED, Item("a", 1))]) == [None, None]
+        assert store.apply([(UPDATED, Item("a", 2))]) == [Item("a", 1)]
+    assert store.list_keys() == ["mute", "a"]
+    assert [line["key"] for line in logs] == ["mute"]
+    assert 'index "odd": ' in store.why_unindexed("mute")
+
+
+@pytest.mark.parametrize("new", ["c", "mute", None])
 def test_function_that_begins_to_fail_leaves_no_entry_behind(new: str | None) -> None:
     """A function that is not pure: what the former state was under is found all the same."""
     fails = False
@@ -234,12 +253,16 @@ class Text(NamedTuple):
     key: str
     text: str = ""
 
+    @property
+    def metadata(self) -> Keyed:
+        return Keyed(self.key)
+
 
 class Store(Indexer[Text]):
     """An Indexer of texts."""
 
     def __init__(self, indexers: Indexers[Text] | None = None) -> None:
-        super().__init__(key_func=lambda obj: obj.key, indexers=indexers)
+        super().__init__(indexers=indexers)
 
 
 def texts(objects: Iterable[Text | None]) -> list[str | None]:
@@ -267,9 +290,8 @@ def test_add_indexers_with_a_taken_name_adds_none() -> None:
     [
         lambda store: store.by_index("none", "value"),
         lambda store: store.index("none", Text("key")),
-        lambda store: store.index_keys("none", "value"),
     ],
-    ids=["by_index", "index", "index_keys"],
+    ids=["by_index", "index"],
 )
 def test_lookup_in_an_unknown_index(lookup: Callable[[Store], object]) -> None:
     """An error that names the index, those that are there, and what to call."""
@@ -292,7 +314,6 @@ def test_returned_lists_are_the_callers_own() -> None:
         store.list_keys(),
         store.by_index("self", "value"),
         store.index("self", Text("another", "value")),
-        store.index_keys("self", "value"),
         store.list_index_func_values("self"),
     ]
     for returned in lists:
@@ -504,7 +525,7 @@ class StoreMachine(RuleBasedStateMachine):
                 for value in values(function, obj):
                     expected.setdefault(value, []).append(key)
             found = self.store.list_index_func_values(name)
-            assert {value: self.store.index_keys(name, value) for value in found} == expected
+            assert sorted(found) == sorted(expected)
             for value, keys in expected.items():
                 assert sorted(self.store.by_index(name, value)) == sorted(self.model[key] for key in keys)
 

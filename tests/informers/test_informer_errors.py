@@ -5,17 +5,16 @@ from __future__ import annotations
 import pytest
 
 from handloop.apis.apps_v1 import Deployment
-from handloop.informers.informer_errors import InformerError, InformerStarted, InformerStopped, MutableKind
+from handloop.informers.informer_errors import InformerError, InformerStopped, MutableKind
 
 
 @pytest.mark.parametrize(
     ("error", "text"),
     [
-        (InformerStarted(), "informer has already started"),
         (InformerStopped("too late"), "too late"),
         (MutableKind(Deployment, ("spec.a", "b")), "Deployment is mutable at spec.a, b: cached objects"),
     ],
-    ids=["started", "stopped", "mutable"],
+    ids=["stopped", "mutable"],
 )
 def test_every_refusal_gives_the_reason(error: InformerError, text: str) -> None:
     """All of them are InformerErrors."""

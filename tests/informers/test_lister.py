@@ -14,6 +14,7 @@ from handloop.informers.lister import Lister, MergedCache, NamespaceNotWatched
 from handloop.kinds.meta_v1 import LabelSelector
 from support.builders.deployments import deployment, names
 from support.checks.captured_logs import captured_logs
+from support.doubles.plain_items import Keyed
 
 OBJECTS = [
     deployment("a", namespace="one", labels={"app": "x"}),
@@ -44,10 +45,12 @@ class UnreadableIndexer(Indexer[Deployment]):
 class Unlabelled:
     """An object whose labels no test should read."""
 
+    metadata = Keyed("key")
+
 
 def test_everything_does_not_look_at_labels() -> None:
-    """An object without metadata is listed too; only a real selector needs labels."""
-    indexer: Indexer[Deployment] = Indexer(key_func=lambda _obj: "key")
+    """An object without labels is listed too; only a real selector needs them."""
+    indexer: Indexer[Deployment] = Indexer()
     indexer.add(Unlabelled())  # type: ignore[arg-type] # the point
     lister = Lister(indexer, Deployment.resource)
     assert len(lister.list()) == 1
@@ -87,9 +90,23 @@ def test_a_name_that_can_be_no_objects_is_refused() -> None:
     with pytest.raises(ValueError, match="a Deployment is in a namespace"):
         lister.get("a")
     with pytest.raises(ValueError, match="not in namespace two"):
-        lister.get("one/a", namespace="two")
+        lister.get(ObjectName("one", "a"), namespace="two")
     with pytest.raises(ValueError, match="unexpected key format"):
         lister.get("one/two/a")
+
+
+@pytest.mark.parametrize(
+    "text", ["x/y", "../x", "/", "one/", "one/x/y", "a,b=c", "", "..", "x" * 60_000, "\n", "\ud800"]
+)
+def test_a_text_that_no_object_has_as_its_name_is_no_object(text: str) -> None:
+    """A user may have written it into a spec: in every sort of cache it is not there, and that is all."""
+    indexer: Indexer[Deployment] = Indexer()
+    indexer.replace(OBJECTS, "1")
+    for cache in (indexer, MergedCache({"one": indexer}, Deployment.resource)):
+        lister = Lister(cache, Deployment.resource)
+        assert lister.get(text, namespace="one") is None
+        assert lister.get(ObjectName("one", text)) is None
+        assert lister.get("one/a", namespace="one") is lister.get("a", namespace="one") is OBJECTS[0]
 
 
 def test_a_lister_is_a_collection() -> None:

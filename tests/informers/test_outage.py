@@ -16,7 +16,6 @@ from handloop.informers.outage import (
     Hints,
     Outage,
     RetryPause,
-    WatchErrorHandler,
     fix_for,
     is_unanswered,
 )
@@ -38,7 +37,7 @@ class Rig:
         *,
         seconds: float = 1.6,
         namespace: str = "",
-        handler: WatchErrorHandler | None = None,
+        quiet: bool = False,
         hints: Hints = HINTS,
     ) -> None:
         self.clock = FakeClock(moves_itself=True)
@@ -48,7 +47,7 @@ class Rig:
             namespace,
             pause=RetryPause(CountingBackoff(seconds), seams=Seams(clock=self.clock)),
             hints=hints,
-            watch_error_handler=handler,
+            quiet=quiet,
             clock=self.clock,
         )
 
@@ -160,16 +159,14 @@ def test_success_ends_only_the_trouble_up_to_it() -> None:
     assert lines(logs) == [("info", "Failed to watch"), ("info", "Watching again")]
 
 
-def test_an_error_that_a_handler_gets_is_not_reported() -> None:
-    """A round whose error the program's handler gets waits in silence."""
-    told: list[Exception] = []
-    rig = Rig(handler=told.append)
+def test_a_quiet_round_is_a_debug_line() -> None:
+    """Another way serves meanwhile; the wait is as long, and the end of the trouble is no line."""
+    rig = Rig(quiet=True)
     with capture_logs() as logs:
         rig.outage.wait(Doing.LIST, refused(), ends_round=True)
         last_error = rig.outage.last_error
         rig.outage.over(Doing.READ_WATCH)
-    assert logs == []
-    assert [str(error) for error in told] == [str(refused())]
+    assert [(line["log_level"], line["err"]) for line in logs] == [("debug", str(refused()))]
     assert rig.clock.slept == [1.6]
     assert (last_error, rig.outage.last_error) == (str(refused()), "")
 
@@ -439,6 +436,20 @@ def test_one_answer_ends_the_outage_for_all() -> None:
     rig.clock.advance(0.5)
     waiter.result()
     assert rig.backoff.resets == 1
+
+
+def test_a_return_between_the_error_and_the_wait_ends_the_wait() -> None:
+    """The failed request says how often the server had come back before. One return more ends the wait."""
+    rig = Shared()
+    rig.clock.advance(100)
+    error = refused()
+    error.returns_seen = rig.server.lost()
+    rig.server.answered()
+    outage = Outage("deployments.apps", Deployment.resource, pause=rig.pause, clock=rig.clock)
+    waiter = Background(lambda: outage.wait(Doing.LIST, error))
+    rig.clock.wait_for_deadline(100.5)
+    rig.clock.advance(0.5)
+    waiter.result()
 
 
 def test_an_early_end_is_never_a_late_one() -> None:

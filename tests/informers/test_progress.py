@@ -6,8 +6,9 @@ import msgspec
 import pytest
 from structlog.testing import capture_logs
 
-from handloop.informers.informer_statistics import InformerStatistics, ReflectorStatistics, State
+from handloop.informers.informer_statistics import InformerStatistics
 from handloop.informers.progress import TTY_INTERVAL_SECONDS, SyncProgress, describe
+from handloop.informers.reflector import ReflectorStatistics, State
 from handloop.testing.fake_clock import FakeClock
 
 LISTING = ReflectorStatistics(

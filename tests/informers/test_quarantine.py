@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import pytest
 from structlog.testing import capture_logs
 
 from handloop.client.decoding.pages import Undecodable
 from handloop.informers.quarantine import Quarantine, store_key
+from handloop.seams.logs import in_words
 from support.doubles.recording_metrics import Instrument
+from support.doubles.unspeakable import UNSPEAKABLE
 
 
 def undecodable(name: str, rv: str = "1", *, namespace: str = "default") -> Undecodable:
@@ -69,12 +72,15 @@ def test_a_late_callback_gets_those_that_are_held() -> None:
     assert told[2:] == [("b", "3")]
 
 
-def test_callback_that_raises_does_not_stop_the_others() -> None:
+@pytest.mark.parametrize(
+    "error", [RuntimeError("broken callback"), *UNSPEAKABLE], ids=lambda e: type(e).__name__
+)
+def test_callback_that_raises_does_not_stop_the_others(error: BaseException) -> None:
     """A broken callback is logged and the next one is called."""
     told: list[Undecodable] = []
 
     def broken(_: Undecodable) -> None:
-        raise RuntimeError("broken callback")
+        raise error
 
     quarantine = Quarantine(kind="Foo", gauge=Instrument())
     quarantine.on_undecodable(broken)
@@ -82,7 +88,7 @@ def test_callback_that_raises_does_not_stop_the_others() -> None:
     with capture_logs() as logs:
         quarantine.add(undecodable("a"))
     assert len(told) == 1
-    assert "broken callback" in logs[1]["err"]
+    assert logs[1]["err"] == in_words(error, repr)
 
 
 def test_store_key_is_that_of_the_object() -> None:

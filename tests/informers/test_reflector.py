@@ -39,10 +39,9 @@ from handloop.client.rest_client import Reachability
 from handloop.informers import outage as outage_module
 from handloop.informers.backoff import ExponentialBackoff
 from handloop.informers.history_guard import HistoryGuard
-from handloop.informers.informer_statistics import State
 from handloop.informers.listing import ListFailed
 from handloop.informers.outage import BACKOFF_INITIAL_SECONDS, BACKOFF_MAX_SECONDS, BACKOFF_RESET_SECONDS
-from handloop.informers.reflector import UNTOLD_SECONDS
+from handloop.informers.reflector import UNTOLD_SECONDS, State
 from handloop.informers.relist_policy import RelistReason
 from handloop.seams.seams import Seams
 from handloop.testing.fake_clock import FakeClock
@@ -56,6 +55,7 @@ from support.doubles.fake_lister_watcher import (
     ListAnswer,
     expired,
     gone,
+    internal_error,
     page,
     too_large,
     too_many_requests,
@@ -146,7 +146,43 @@ def test_stop_while_a_request_fails_is_no_error(request_kind: str) -> None:
     assert logs == []
 
 
+def test_what_ends_a_program_ends_no_reflector() -> None:
+    """A transform may raise SystemExit: the round fails, is logged with its name, and the next one lists."""
+    raised = iter([SystemExit(3)])
+
+    def transform(obj: Deployment) -> Deployment:
+        for error in raised:
+            raise error
+        return obj
+
+    rig = rig_of(page(deployment("a"), rv=10), page(deployment("a"), rv=11), transform=transform)
+    logs = rig.last_run()
+    assert list(rig.store.objects) == ["a"]
+    assert any("SystemExit(3)" in line["err"] for line in logs)
+
+
 # -- the list
+
+
+def test_a_list_of_the_newest_state_is_bounded_by_no_version() -> None:
+    """A server that is behind may answer a list that must not be older than 10 alone."""
+    rig = rig_of(page(rv=10), page(rv=12), page(rv=13))
+    rig.watch().then(rig.reflector.list_newest)
+    rig.expiring_watch()
+    rig.last_watch()
+    for _ in range(3):
+        rig.round()
+    assert rig.asked_versions() == ["", "", "12"]
+    assert rig.reflector.statistics().relists == {"takeover": 1, "expired": 1}
+
+
+def test_a_list_of_the_newest_state_that_fails_is_one_when_it_is_tried_again() -> None:
+    """The wish outlives an error, and ends with the list."""
+    rig = rig_of(page(rv=10), internal_error(), page(rv=12))
+    rig.watch().then(rig.reflector.list_newest)
+    rig.last_watch()
+    rig.run()
+    assert rig.asked_versions() == ["", "", ""]
 
 
 def test_known_version_bounds_the_next_list() -> None:
@@ -420,15 +456,13 @@ def test_synthetic_events_do_not_move_the_version(rv: str) -> None:
 
 @pytest.mark.parametrize("error", [expired(), gone()], ids=["Expired", "Gone"])
 def test_expired_stream_leads_to_a_list_at_the_last_version(error: APIError) -> None:
-    """The round ends without an error, the handler is not called; the next list is at "7"."""
-    handled: list[Exception] = []
-    rig = rig_of(page(rv=5), page(rv=9), watch_error_handler=handled.append)
+    """The round ends without an error; the next list is at "7"."""
+    rig = rig_of(page(rv=5), page(rv=9))
     rig.watch([added(deployment("a", 7)), error_event(error)])
     rig.last_watch()
     before = rig.reflector.statistics()
     rig.run()
     assert rig.asked_versions() == ["", "7"]
-    assert handled == []
     assert rig.clock.slept == [1]
     assert (before.relists, rig.reflector.statistics().relists) == ({}, {"expired": 1})
     assert rig.metrics.made["relists", NAME, RelistReason.EXPIRED].value == 1
@@ -677,31 +711,14 @@ def test_bookmark_from_the_past_leads_to_a_list() -> None:
 # -- its log lines
 
 
-def test_error_handler_takes_the_place_of_the_log() -> None:
-    """List and open errors go to the handler, and are not logged."""
-    handled: list[Exception] = []
+def test_a_quiet_reflector_logs_what_ends_a_round_for_debugging_alone() -> None:
+    """List and open errors; what they say is in the statistics as ever."""
     denied = api_error(403, "Forbidden", "Access Denied")
-    rig = rig_of(denied, page(), page(), watch_error_handler=handled.append)
+    rig = rig_of(denied, page(), page(), quiet=True)
     rig.source.watches.append(denied)
     logs = rig.last_run()
-    assert ["Access Denied" in str(error) for error in handled] == [True, True]
-    assert logs == []
+    assert [(line["log_level"], "Access Denied" in line["err"]) for line in logs] == [("debug", True)] * 2
     assert rig.reflector.statistics().relists == {"error": 1}
-
-
-def test_an_error_handler_that_raises_ends_nothing() -> None:
-    """Its failure is logged, and the list is tried again after the same pause."""
-
-    def broken(_: Exception) -> None:
-        raise ValueError("broken handler")
-
-    denied = api_error(403, "Forbidden", "Access Denied")
-    rig = rig_of(denied, page(rv=7), watch_error_handler=broken)
-    logs = rig.last_run()
-    assert rig.rv() == "7"
-    assert [(entry["event"], entry["err"]) for entry in logs] == [
-        ("Watch error handler failed", "ValueError('broken handler')")
-    ]
 
 
 def test_a_log_that_cannot_be_written_ends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,11 +9,11 @@ from handloop.client.errors import (
     DecodeError,
     TLSError,
 )
-from handloop.informers.event_intake import StaleBookmark
 from handloop.informers.listing import ListFailed
 from handloop.informers.relist_policy import (
     RelistPolicy,
     RelistReason,
+    StaleBookmark,
     VeryShortWatch,
     may_open_again,
     relist_reason,

@@ -139,7 +139,7 @@ class Rig:
 
     def stop_when_quiet(self) -> None:
         """Stop once all was read and delivered: time passes only when every thread waits."""
-        while not self._all_was_read() and not self.informer.is_stopped():
+        while not self._all_was_read() and not self.informer.statistics().stopped:
             self.threads.clock.sleep(1, threading.Event())
         self.threads.clock.sleep(10, threading.Event())
         self.informer.stop()

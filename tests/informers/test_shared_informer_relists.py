@@ -67,12 +67,21 @@ def without_labels(obj: Deployment) -> Deployment:
     return msgspec.structs.replace(obj, metadata=msgspec.structs.replace(obj.metadata, labels=FrozenMap()))
 
 
+@pytest.fixture
+def transform() -> Callable[[Deployment], Deployment] | None:
+    """That of the informer; a test may ask for another one."""
+    return None
+
+
 @pytest.fixture(params=[False, True], ids=["pages", "stream"])
-def rig(request: pytest.FixtureRequest) -> Iterator[InformerRig]:
+def rig(
+    request: pytest.FixtureRequest, transform: Callable[[Deployment], Deployment] | None
+) -> Iterator[InformerRig]:
     """An informer over a source that decodes, and that lists in the way the test asks for."""
     TRACES.clear()
     objects = [deployment(name, labels={"app": name}) for name in NAMES]
-    made = InformerRig(DecodingSource(*objects, supports_watch_list=request.param), page_size=PAGE)
+    source = DecodingSource(*objects, supports_watch_list=request.param)
+    made = InformerRig(source, page_size=PAGE, transform=transform)
     yield made
     made.close()
 
@@ -98,8 +107,6 @@ def test_unchanged_objects_are_kept_as_they_are(
     """They are the very same objects after the list; changed, new and deleted ones are found."""
     source = rig.source
     assert isinstance(source, DecodingSource)
-    if transform is not None:
-        rig.informer.set_transform(transform)
     handler, _ = rig.handle()
     rig.run_watching()
     before = stored(rig)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from handloop.controller.runtime.serving.access import METRICS_AUTH_ACCESS
 from support.builders.options import parse_options
 
 MANIFESTS = Path(__file__).parents[2] / "manifests"
+OPERATING = (MANIFESTS.parent / "docs/how-to/operating.md").read_text(encoding="utf-8")
 BUNDLE = MANIFESTS / "bundle"
 """Applied by the Operator Lifecycle Manager, and not by kustomize."""
 FILES = sorted(path for path in MANIFESTS.glob("*/**/*.yaml") if BUNDLE not in path.parents)
@@ -176,12 +178,23 @@ def test_everything_selects_the_same_pods() -> None:
     assert all(selector == labels for selector in selectors)
 
 
-def test_reading_metrics_by_permission_needs_exactly_the_role_that_is_there() -> None:
-    """The overlay's role is the part of `manifests rbac --metrics-auth` that is about it."""
+def test_metrics_are_read_over_tls_by_permission() -> None:
+    """The Deployment asks for it, the account may ask whose a token is, and no annotation is for scrapes."""
+    assert options().metrics_auth
+    assert not any("prometheus" in key for key in deployment()["spec"]["template"]["metadata"]["annotations"])
     (made,) = roles(METRICS_AUTH_ACCESS)
-    assert read("metrics-auth/metrics_auth_role.yaml") == made
+    assert made in yaml.safe_load_all((MANIFESTS / "rbac/role.yaml").read_text(encoding="utf-8"))
+    assert read("rbac/metrics_auth_role_binding.yaml")["roleRef"]["name"] == made["metadata"]["name"]
+    (endpoint,) = read("prometheus/service_monitor.yaml")["spec"]["endpoints"]
+    assert endpoint["scheme"] == "https"
     (rule,) = read("rbac/metrics_reader_role.yaml")["rules"]
     assert rule == {"nonResourceURLs": ["/metrics"], "verbs": ["get"]}
+
+
+def test_the_arguments_follow_the_page_on_operating() -> None:
+    """A resync and workers as it advises to begin with."""
+    advised = re.findall(r"^python greeter.py (.*)$", OPERATING, re.MULTILINE)[0].split()
+    assert {"--leader-elect", "--resync=10m", "--workers=4"} <= {*container()["args"]} & {*advised}
 
 
 def test_one_replica_at_a_time_may_go() -> None:
@@ -205,7 +218,9 @@ def test_memory_is_bounded_and_cpu_is_not() -> None:
 def test_people_get_roles_for_each_kind(setup: Setup) -> None:
     """Who may view or edit gets what the cluster's own roles of that name give, for our kinds too."""
     resource = setup.kinds[0].resource
-    viewer, editor = (read(f"rbac/{resource.singular}_{role}_role.yaml") for role in ("viewer", "editor"))
+    text = (MANIFESTS / "rbac/user_roles.yaml").read_text(encoding="utf-8")
+    found = {role["metadata"]["name"]: role for role in yaml.safe_load_all(text)}
+    viewer, editor = (found[f"handloop-{resource.singular}-{role}"] for role in ("viewer", "editor"))
     for role in (viewer, editor):
         (rule,) = role["rules"]
         assert rule["apiGroups"] == [resource.group]
@@ -219,7 +234,6 @@ def test_each_kind_has_a_sample_and_a_definition(setup: Setup) -> None:
     """Both are named in a kustomization, and the definition is of the type."""
     kind = setup.kinds[0]
     definition = custom_resource_definition(kind)
-    path = f"crd/{kind.resource.group}_{kind.resource.plural}.yaml"
-    assert read(path) == definition
+    assert definition in yaml.safe_load_all((MANIFESTS / "crd/crds.yaml").read_text(encoding="utf-8"))
     sample = read(str(Path(setup.sample).relative_to("manifests")))
     assert (sample["apiVersion"], sample["kind"]) == (kind.resource.api_version, kind.resource.kind)

@@ -14,7 +14,7 @@ from handloop.seams.locks import (
     plain_lock,
     set_lock_factory,
 )
-from handloop.testing.explore.virtual_threads import DeadlockError
+from handloop_explore.virtual_threads import DeadlockError
 from support.doubles.ranked_lock import LockOrderError, RankedLock
 from support.rigs.interleaving import Interleaving, SteppedCondition
 

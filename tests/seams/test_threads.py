@@ -6,10 +6,11 @@ from collections.abc import Callable
 from contextvars import ContextVar, copy_context
 from functools import partial
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
-from handloop.seams.threads import Joinable, join_all, side_by_side, spawn_thread
+from handloop.seams.threads import Joinable, join_all, outliving, side_by_side, spawn_thread
 from handloop.testing.fake_clock import FakeClock
 from support.checks.threads import StuckThread
 
@@ -118,3 +119,19 @@ def test_nothing_to_call_is_no_thread() -> None:
 
     assert side_by_side("ask", list[Callable[[], int]](), spawn, at_once=4) == []
     assert side_by_side("ask", [lambda: 1], spawn, at_once=4) == [1]
+
+
+@pytest.mark.parametrize("error", [ValueError("odd"), SystemExit(3)], ids=repr)
+@pytest.mark.parametrize("fails", [False, True], ids=["log", "broken log"])
+def test_a_loop_outlives_a_turn(error: BaseException, fails: bool) -> None:
+    """Whatever it raises is one line, and costs that turn; a log that cannot be written costs the line."""
+    log = Mock()
+    if fails:
+        log.error.side_effect = OSError("no space left on device")
+    turns = []
+    for turn in range(2):
+        with outliving(log, "Turn failed", turn=turn):
+            turns.append(turn)
+            raise error
+    assert turns == [0, 1]
+    assert [call.args for call in log.error.mock_calls] == [("Turn failed",)] * 2

@@ -8,7 +8,7 @@ from handloop.apis.meta import FrozenMap, ObjectMeta
 from handloop.client.errors import AlreadyExists, NotFound
 from handloop.client.options import ListOptions
 from handloop.client.resource_client import PatchType
-from handloop.controller.runtime.context import Context
+from handloop.controller.runtime.reconciling.context import Context
 from handloop.kinds.core_v1 import ConfigMap, Node, NodeStatus
 from handloop.testing import FakeRecorder, RecordedWrites, caches
 

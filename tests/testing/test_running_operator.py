@@ -3,6 +3,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Iterator
+from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -14,14 +15,16 @@ from handloop.apis.crd import custom_resource_definition
 from handloop.apis.meta import APIStruct, Kind, parse_time
 from handloop.apis.unstructured import Unstructured
 from handloop.controller.runtime.builder import controller_for
-from handloop.controller.runtime.context import Context
 from handloop.controller.runtime.manager import Manager
-from handloop.controller.runtime.predicates import LabelsMatch
 from handloop.controller.runtime.reconcile import DONE, ReconcileError, Result, WaitError
+from handloop.controller.runtime.reconciling.context import Context
+from handloop.controller.runtime.reconciling.controller import Controller
+from handloop.controller.runtime.sources.predicates import LabelsMatch
 from handloop.informers.keys import ObjectName
 from handloop.kinds.core_v1 import ConfigMap
 from handloop.testing import assert_rbac_exact, eventually
-from handloop.testing.running_operator import running_operator
+from handloop.testing.eventually import SECONDS
+from handloop.testing.running_operator import RunningOperator, running_operator
 from handloop.testing.running_sandbox import RunningSandbox, running_sandbox
 
 
@@ -45,6 +48,12 @@ def greet(greeting: Greeting, context: Context) -> None:
     """Keep a ConfigMap with the text."""
     text = f"Hello, {greeting.spec.name}!"
     context.apply(ConfigMap.named(greeting, data={"text": text}), owner=greeting)
+
+
+def controller_of(operator: RunningOperator) -> Controller:
+    """The one that a set_up has added."""
+    (found,) = (each for each in operator.manager.runnables().values() if isinstance(each, Controller))
+    return found
 
 
 def set_up_with(reconcile: Any, *verbs: str) -> Any:
@@ -163,6 +172,28 @@ def test_a_write_at_every_start_is_found(running: RunningSandbox) -> None:
         tell()
 
 
+@pytest.mark.parametrize("tells", [False, True])
+def test_an_event_of_handloop_is_no_write_of_a_second_run(running: RunningSandbox, tells: bool) -> None:
+    """A name is taken in each run anew; an author's own Event at each start is found."""
+
+    def greet_aloud(greeting: Greeting, context: Context) -> None:
+        if tells:
+            context.event(greeting, "Seen", "again")
+        greet(greeting, context)
+
+    def reasons() -> set[str]:
+        return {event["reason"] for event in running.get("/api/v1/events")["items"]}
+
+    running.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "world"}})
+    with ExitStack() as stack:
+        if tells:
+            words = "a second run wrote: create events"
+            stack.enter_context(pytest.raises(AssertionError, match=words))
+        with running_operator(running, set_up_with(greet_aloud), expected_errors="already exists"):
+            running.apply(WORLD)
+            eventually(lambda: "NameTaken" in reasons(), "told")
+
+
 @pytest.mark.parametrize("expected", [None, "no greeting today"])
 def test_an_error_line_is_found_unless_it_is_expected(running: RunningSandbox, expected: str | None) -> None:
     """A reconcile that failed once was logged."""
@@ -259,9 +290,55 @@ def test_an_object_that_hides_what_is_queued_is_found(
     if condition or error is None:
         tell()
         return
-    words = "Current for kstatus, but a reconcile is queued, as after an error: Site default/world\n"
+    words = "Current for kstatus, but its last reconcile failed, or waits: Site default/world\n"
     with pytest.raises(AssertionError, match=words):
         tell()
+
+
+def test_a_watch_event_of_an_own_write_hides_nothing(running: RunningSandbox) -> None:
+    """It waits behind a slow reconcile of another object, and nothing has failed."""
+    is_slow, goes_on = threading.Event(), threading.Event()
+
+    def reconcile(site: Site, context: Context) -> None:
+        if site.metadata.name == "slow":
+            is_slow.set()
+            goes_on.wait()
+        else:
+            slow = WORLD | {"kind": "Site", "metadata": {"name": "slow"}}
+            running.apply(slow)
+            seen = context.lister_for(Site).get
+            eventually(lambda: seen(ObjectName("default", "slow")), "in the cache")
+        context.update_status(site, SiteStatus())
+
+    def set_up(manager: Manager) -> None:
+        controller_for(manager, "sites").for_(Site).complete(reconcile)
+
+    with running_operator(running, set_up) as operator:
+        running.apply(WORLD | {"kind": "Site"})
+        assert is_slow.wait(SECONDS)
+        sites = controller_of(operator)
+        try:
+            eventually(lambda: sites.has_work(ObjectName("default", "world")), "queued")
+            assert operator.untold() == []
+        finally:
+            goes_on.set()
+
+
+def test_a_definition_of_the_test_stays(running: RunningSandbox) -> None:
+    """It serves another version, too."""
+    merged = custom_resource_definition(Greeting)
+    (newer,) = merged["spec"]["versions"]
+    merged["spec"]["versions"] = [newer, {**newer, "name": "v1alpha1", "storage": False}]
+    running.apply(merged)
+    path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/greetings.example.org"
+
+    def versions() -> list[str]:
+        return [one["name"] for one in running.get(path)["spec"]["versions"]]
+
+    with running_operator(running, set_up_with(greet)):
+        running.apply(WORLD | {"apiVersion": "example.org/v1alpha1"})
+        running.wait_for(ConfigMap, "world")
+    assert versions() == ["v1", "v1alpha1"]
 
 
 def test_the_right_to_tell_of_a_terminal_error_may_stay_unused(running: RunningSandbox) -> None:
@@ -282,7 +359,7 @@ def test_a_kind_that_cannot_tell_is_not_asked(running: RunningSandbox) -> None:
 
     with running_operator(running, set_up_with(fails), expected_errors="not today") as operator:
         running.apply(WORLD)
-        (greeter,) = operator._controllers()
+        greeter = controller_of(operator)
         eventually(lambda: greeter.has_work(ObjectName("default", "world")), "failed")
 
 

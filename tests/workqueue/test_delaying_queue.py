@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from handloop.seams.seams import Seams
+from handloop.seams.threads import Joinable, spawn_thread
 from handloop.testing.fake_clock import FakeClock
 from handloop.workqueue.queue import ShutDown
 from support.builders.queues import (
@@ -77,13 +78,14 @@ def test_items_of_equal_time_come_in_order_of_calls(queue: AnyDelayingQueue, clo
 
 
 @pytest.mark.parametrize("delay", [0.0, -1.0])
-def test_no_delay_is_an_add(queue: AnyDelayingQueue, delay: float) -> None:
+@both_delaying_queues
+def test_no_delay_is_an_add(new_queue: NewDelayingQueue, delay: float) -> None:
     """A delay of zero or less queues at once, once, without a thread."""
-    queue.add_after("x", delay)
-    queue.add_after("x", delay)
+    with new_queue(seams=Seams(spawn=lambda name, _: pytest.fail(name))) as queue:
+        queue.add_after("x", delay)
+        queue.add_after("x", delay)
 
-    assert len(queue) == 1
-    assert queue._schedule._loop is None
+        assert len(queue) == 1
 
 
 @both_delaying_queues
@@ -124,14 +126,22 @@ def test_add_does_not_cancel_a_delayed_add(clock: FakeClock) -> None:
         assert take(queue) == "foo"
 
 
-def test_drain_drops_what_is_delayed(queue: AnyDelayingQueue, clock: FakeClock) -> None:
+@both_delaying_queues
+def test_drain_drops_what_is_delayed(new_queue: NewDelayingQueue, clock: FakeClock) -> None:
     """A drain does not wait for delayed items, which never come, and ends the loop."""
+    loops = list[Joinable]()
+
+    def spawn(name: str, target: Callable[[], None]) -> Joinable:
+        loops.append(spawn_thread(name, target))
+        return loops[-1]
+
+    queue = new_queue(seams=Seams(clock=clock, spawn=spawn))
     queue.add_after("foo", 1)
     Background(queue.shut_down_with_drain).result()
     clock.advance(2)
 
-    assert queue._schedule._loop is not None
-    assert not queue._schedule._loop.is_alive()
+    (loop,) = loops
+    assert not loop.is_alive()
     with pytest.raises(ShutDown):
         queue.get()
 

@@ -6,7 +6,7 @@ import pytest
 
 from handloop.seams.seams import Seams
 from handloop.testing.fake_clock import FakeClock
-from handloop.workqueue.priority_queue import LOW_PRIORITY, PriorityOrder, PriorityQueue
+from handloop.workqueue.priority_queue import LOW_PRIORITY, PriorityQueue
 from handloop.workqueue.queue import ShutDown
 from support.builders.queues import assert_nothing_comes_within, priority_queue
 from support.checks.threads import Background
@@ -20,7 +20,7 @@ def clock() -> FakeClock:
 
 @pytest.fixture
 def queue(clock: FakeClock) -> Iterator[PriorityQueue[str]]:
-    with priority_queue(seams=Seams(clock=clock), order=PriorityOrder(max_overtakes=100)) as queue:
+    with priority_queue(seams=Seams(clock=clock)) as queue:
         yield queue
 
 

@@ -7,8 +7,7 @@ from functools import partial
 import pytest
 
 from handloop.seams.locks import Lock
-from handloop.workqueue.priority_queue import PriorityQueue
-from handloop.workqueue.queue import Queue, QueueStatistics, ShutDown
+from handloop.workqueue.queue import BlockingQueue, Queue, QueueStatistics, ShutDown
 from support.builders.queues import AnyQueue, NewQueue, both_queues
 from support.checks.threads import Background, Waits
 from support.doubles.recording_metrics import QueueMetricsProvider
@@ -234,7 +233,7 @@ def test_a_getter_that_is_interrupted_passes_its_wake_up_on(
         queue.get()
 
     assert other.result() == "foo"
-    assert isinstance(queue, PriorityQueue) or queue._waiting == 0
+    assert queue._waiting == 0
 
 
 @both_queues
@@ -261,13 +260,15 @@ def test_the_states_are_distinguished(queue: AnyQueue) -> None:
 def test_operations_wait_for_a_taken_lock(queue: AnyQueue, monkeypatch: pytest.MonkeyPatch) -> None:
     """Add, get and done that find the lock taken go the way that waits for it."""
     contended: list[object] = []
+    acquire = queue._lock.acquire
 
     def take(lock: Lock) -> None:
         contended.append(lock)
-        lock.acquire()
+        acquire()
 
-    monkeypatch.setattr(queue, "_acquire", lambda _blocking: False)
-    monkeypatch.setattr(f"{type(queue).__module__}.acquire_contended", take)
+    monkeypatch.setattr(queue._lock, "acquire", lambda blocking=True: blocking and acquire())
+    for home in {type(queue).__module__, BlockingQueue.__module__}:
+        monkeypatch.setattr(f"{home}.acquire_contended", take)
     queue.add("foo")
     queue.done(queue.get())
 

@@ -8,10 +8,10 @@ from operator import methodcaller
 
 import pytest
 
-from handloop.testing.explore.virtual_threads import DeadlockError
 from handloop.workqueue.priority_queue import PriorityQueue
-from handloop.workqueue.queue import Queue, ShutDown
+from handloop.workqueue.queue import BlockingQueue, Queue, QueueOptions, ShutDown
 from handloop.workqueue.rate_limiting_queue import DelayingQueue
+from handloop_explore.virtual_threads import DeadlockError
 from support.builders.queues import AnyQueue, NewQueue, both_queues, priority_queue
 from support.rigs.interleaving import Interleaving, SteppedCondition, SteppedLock
 
@@ -69,19 +69,25 @@ def check(queue: AnyQueue) -> None:
         check_priority_queue(queue)
 
 
-def check_queue(queue: Queue[str]) -> None:
-    """The invariants whenever the lock is free: see the docstring of Queue."""
+def is_free(queue: BlockingQueue[str]) -> bool:
+    """Whether the lock is free, and then each waiting item has a getter: see BlockingQueue."""
     lock, ready = queue._lock, queue._item_ready
     assert isinstance(lock, SteppedLock)
     assert isinstance(ready, SteppedCondition)
     if lock.locked():
-        return
-    container = list(queue._container)
-    assert len(container) == len(set(container)), "an item waits twice"
-    assert set(container) == queue._dirty - queue._processing
+        return False
     not_woken = ready.asleep
     assert queue._waiting >= not_woken
-    assert not_woken == 0 or queue._waiting - not_woken >= len(container), "a wake-up was lost"
+    assert not_woken == 0 or queue._waiting - not_woken >= len(queue._container), "a wake-up was lost"
+    return True
+
+
+def check_queue(queue: Queue[str]) -> None:
+    """The invariants whenever the lock is free: see the docstring of Queue."""
+    if is_free(queue):
+        container = list(queue._container)
+        assert len(container) == len(set(container)), "an item waits twice"
+        assert set(container) == queue._dirty - queue._processing
 
 
 @pytest.mark.parametrize("interleaving", SEEDS, indirect=True)
@@ -113,7 +119,7 @@ def test_delayed_items_come_on_time_in_any_order_of_steps(interleaving: Interlea
 
     Follows TestAddTwoFireEarly.
     """
-    queue: DelayingQueue[str] = DelayingQueue(seams=interleaving.seams)
+    queue: DelayingQueue[str] = DelayingQueue(QueueOptions(seams=interleaving.seams))
     delivered: list[tuple[str, float]] = []
 
     def produce() -> None:
@@ -136,9 +142,7 @@ def test_delayed_items_come_on_time_in_any_order_of_steps(interleaving: Interlea
 
 def check_priority_queue(queue: PriorityQueue[str]) -> None:
     """The invariants whenever the lock is free: see the docstring of PriorityQueue."""
-    lock = queue._lock
-    assert isinstance(lock, SteppedLock)
-    if lock.locked():
+    if not is_free(queue):
         return
     places = [*queue._container, *queue._schedule.seconds_left_locked(10), *queue._readded]
     assert len(places) == len(set(places)), "an item waits twice"

@@ -7,6 +7,7 @@ Upstream's provider can be set once for a process. Ours is handed to each queue.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NoReturn
 
 import pytest
 
@@ -19,6 +20,10 @@ from support.doubles.recording_metrics import QueueMetricsProvider
 
 US = 1e-6
 MS = 1e-3
+
+
+def no_thread(name: str, _target: object) -> NoReturn:
+    pytest.fail(f"a thread {name}")
 
 
 @both_queues
@@ -127,23 +132,22 @@ def test_unfinished_work_is_the_sum_of_ages_every_half_second(new_queue: NewQueu
 
 @both_delaying_queues
 def test_a_queue_without_a_name_measures_nothing(new_queue: NewDelayingQueue) -> None:
-    """The provider of an unnamed queue is never asked for instruments."""
+    """The provider of an unnamed queue is never asked for instruments, and no thread updates any."""
     provider = QueueMetricsProvider()
-    with new_queue(metrics_provider=provider, seams=Seams(clock=FakeClock())) as queue:
+    with new_queue(metrics_provider=provider, seams=Seams(spawn=no_thread)) as queue:
         queue.add("foo")
-        queue.add_after("bar", 1)
+        queue.add_after("bar", 0)
         queue.done(queue.get())
 
     assert provider.names == []
-    assert queue._updater is None
 
 
 @both_delaying_queues
 def test_a_queue_without_a_provider_measures_nothing(new_queue: NewDelayingQueue) -> None:
-    """A name alone makes no instruments, for retries neither."""
-    with new_queue(name="test") as queue:
+    """A name alone makes nothing that a thread would update."""
+    with new_queue(name="test", seams=Seams(spawn=no_thread)) as queue:
         queue.add_after("foo", 0)
-        assert queue._metrics is None
+        queue.done(queue.get())
 
 
 @both_queues

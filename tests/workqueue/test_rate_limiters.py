@@ -1,11 +1,14 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from handloop.controller.foo import controller as foo_controller
+from handloop.controller.runtime.sources import reconcile_queue
 from handloop.testing.fake_clock import FakeClock
 from handloop.workqueue.rate_limiters import (
     BucketRateLimiter,
@@ -276,3 +279,15 @@ def test_time_does_not_turn_back() -> None:
     clock.advance(-10)
 
     assert [bucket.try_accept() for _ in range(2)] == [True, False]
+
+
+def test_the_default_pair_is_client_gos() -> None:
+    """It stands once: with no numbers of its own, each queue has it."""
+    limiters: list[RateLimiter[Any]] = [
+        ItemExponentialFailureRateLimiter(),
+        default_controller_rate_limiter(),
+        reconcile_queue.default_rate_limiter(),
+        foo_controller.default_rate_limiter(),
+    ]
+    for limiter in limiters:
+        assert [limiter.when("a"), *[limiter.when("a") for _ in range(30)]][::30] == [5 * MS, 1000]

@@ -4,6 +4,7 @@ import pytest
 
 from handloop.seams.seams import Seams
 from handloop.testing.fake_clock import FakeClock
+from handloop.workqueue.queue import QueueOptions
 from handloop.workqueue.rate_limiters import ItemExponentialFailureRateLimiter
 from handloop.workqueue.rate_limiting_queue import DelayingQueue, RateLimitingQueue
 from support.builders.queues import rate_limiting_queue
@@ -22,7 +23,7 @@ def delays(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 def new_queue() -> RateLimitingQueue[str]:
-    return RateLimitingQueue(ItemExponentialFailureRateLimiter(1 * MS, 1), name="q")
+    return RateLimitingQueue(ItemExponentialFailureRateLimiter(1 * MS, 1), QueueOptions(name="q"))
 
 
 def test_delays_come_from_the_limiter(delays: list[float]) -> None:

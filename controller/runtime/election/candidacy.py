@@ -34,7 +34,8 @@ from handloop.seams.logs import get_logger
 log = get_logger("leaderelection")
 
 _MIN_REQUEST_SECONDS: Final = 1.0
-_RELEASED_SECONDS: Final = 1
+RELEASED_SECONDS: Final = 1
+"""The duration of a Lease that was given up."""
 
 Write = Callable[[LeaseSpec, float], None]
 
@@ -149,7 +150,7 @@ class Candidacy:
                 holder=self._observed.holder_identity or "",
                 leading=self._leading,
                 renewed_seconds_ago=now - self._observed_at if seen else None,
-                expires_in_seconds=max(self._expires_at() - now, self._reserved_until - now, 0.0),
+                expires_in_seconds=max(self._free_at() - now, 0.0),
                 last_error=self._last_error,
             )
 
@@ -219,22 +220,13 @@ class Candidacy:
         self._metrics.handed_over(self._lease.name, max(self._clock.now() - seen_at, 0.0))
         return True
 
-    def is_free(self) -> bool:
-        """Read the lease. Returns: whether it may be taken; False after an error, which is logged."""
-        self._deadline = inf
-        try:
-            fetched = self._lease.get(self._request_seconds())
-        except NotFound:
-            return not self._is_reserved()
-        except ClientError as error:
-            return self._failed(error)
-        self._observe(fetched)
-        self._note("")
-        return not self._is_reserved()
-
     def observe(self, lease: Lease) -> None:
-        """Take note of the lease as a list has it. While no elector runs: the next begins with it."""
+        """Take note of the lease as a list or a watch has it: on the elector's thread, or while none runs."""
         self._observe(self._lease.remember(lease))
+
+    def seems_free(self) -> bool:
+        """Whether the lease may be taken, as last seen. Sends nothing."""
+        return not self._is_reserved()
 
     def release(self) -> bool:
         """
@@ -256,11 +248,13 @@ class Candidacy:
     def _release_once(self) -> bool:
         fetched = self._lease.get(self._request_seconds())
         if not self.is_leader() or fetched.holder_identity != self._lease.identity:
+            # else our next step would write over what we have just read
+            self._observe(fetched)
             return True
         now = format_micro_time(self._clock.time())
         released = LeaseSpec(
             holder_identity="",
-            lease_duration_seconds=_RELEASED_SECONDS,
+            lease_duration_seconds=RELEASED_SECONDS,
             acquire_time=now,
             renew_time=now,
             lease_transitions=self._observed.lease_transitions or 0,
@@ -298,6 +292,10 @@ class Candidacy:
 
     def _expires_at(self) -> float:
         return self._observed_at + (self._observed.lease_duration_seconds or 0)
+
+    def _free_at(self) -> float:
+        """When others may take the lease, if it stays as it is."""
+        return max(self._expires_at(), self._reserved_until)
 
     def _is_reserved(self) -> bool:
         """Whether the last other holder seen may still lead, though the lease be gone or without a holder."""
@@ -340,7 +338,7 @@ def _releases(record: LeaseSpec, before: LeaseSpec) -> bool:
     The two times are of one holder's clock, and spelled alike by the server.
     """
     is_later = (record.renew_time or "") > (before.renew_time or "")
-    return is_later and not record.holder_identity and record.lease_duration_seconds == _RELEASED_SECONDS
+    return is_later and not record.holder_identity and record.lease_duration_seconds == RELEASED_SECONDS
 
 
 def _continued(desired: LeaseSpec, before: LeaseSpec) -> LeaseSpec:

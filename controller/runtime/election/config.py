@@ -20,22 +20,31 @@ from handloop.controller.runtime.election.lease_lock import LeaseLock
 
 @dataclass(frozen=True, slots=True)
 class LeaderElectionConfig:
-    """
-    A lock and the rhythm in which it is kept.
-
-    Other candidates wait lease_duration_seconds for a sign of life. The Lease holds its whole seconds, which
-    must outlast renew_deadline_seconds: how long a leader tries before it gives up. retry_period_seconds is
-    the pause between tries. With release_on_cancel a stop lets the next leader begin at once. of_many says
-    that the process keeps several leases: the loss of one ends the work that it guards, and not the process,
-    and whoever keeps them tells of all in one log line.
-    """
+    """A lock and the rhythm in which it is kept."""
 
     lock: LeaseLock
+    """Where the holder is written."""
+
     lease_duration_seconds: float = LEASE_DURATION_SECONDS
+    """
+    How long other candidates wait for a sign of life. The Lease holds its whole seconds, which must outlast
+    renew_deadline_seconds.
+    """
+
     renew_deadline_seconds: float = RENEW_DEADLINE_SECONDS
+    """How long a leader tries before it gives up."""
+
     retry_period_seconds: float = RETRY_PERIOD_SECONDS
+    """The pause between tries."""
+
     release_on_cancel: bool = True
+    """Whether a stop lets the next leader begin at once."""
+
     of_many: bool = False
+    """
+    The process keeps several leases: the loss of one ends the work that it guards, and not the process, and
+    whoever keeps them tells of all in one log line.
+    """
 
     @property
     def written_seconds(self) -> int:

@@ -87,7 +87,6 @@ class Electing(Protocol):
         config: LeaderElectionConfig,
         *,
         on_waiting: Callable[[ElectionStatistics], None] | None = None,
-        on_new_leader: Callable[[str], None] | None = None,
         on_lost: Callable[[LeadershipLost], None] | None = None,
     ) -> None:
         """Work only while holding a lease."""

@@ -9,8 +9,9 @@ version. The other guarantees are those of candidacy.py.
 Follows: client-go tools/leaderelection/leaderelection.go @32ce75a7d, differs:
   * the renew deadline counts from the last renewal; upstream from the next try, a retry period later.
   * a lease that another candidate holds is lost at once, not at the end of the deadline.
-  * a standby looks at the lease several times in a retry period, and tries at once when it is free: it
-    follows within the lease's duration and one retry period, and within one period after a release.
+  * a standby watches the lease, and tries at once when it is free: it follows within the lease's duration and
+    one retry period, and at once after a release. Where it cannot be watched, it is read several times in a
+    retry period; so are leases of which a process keeps many.
   * a stop first ends the guarded work, while renewing goes on, and then releases; a lost lease is not
     released, since work may still be under way.
   * a callback that raises ends the election; new leaders are reported in order, on the elector's thread.
@@ -21,16 +22,23 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from math import inf
+from typing import Final
 
+from handloop.client.errors import Forbidden
 from handloop.controller.runtime.election.candidacy import Candidacy, ElectionStatistics
 from handloop.controller.runtime.election.config import LeaderElectionConfig
-from handloop.controller.runtime.election.durations import JITTER_FACTOR, LOOKS_PER_RETRY
+from handloop.controller.runtime.election.durations import LOOKS_PER_RETRY
 from handloop.controller.runtime.election.election_metrics import ElectionReports
+from handloop.controller.runtime.election.lease_watch import LeaseWatch
 from handloop.seams.logs import get_logger
 from handloop.seams.seams import REAL_SEAMS, Seams
 
 log = get_logger("leaderelection")
+
+_SILENT_PERIODS: Final = 3
+"""Retry periods without a renewal after which a watch that brought one is no longer relied on."""
 
 
 class LeadershipLost(Exception):  # noqa: N818 - an event, not a mistake
@@ -54,8 +62,9 @@ class LeaderCallbacks:
 
     on_started_leading does the guarded work, on a thread of its own; it must end soon after its event is set.
     on_stopped_leading is called at the end of every run, even if the run never led. on_waiting is called
-    after each try in vain, on_new_leader with each new holder ("" = none), on_lost as soon as the lease is
-    lost, before anything is stopped. These three run on the elector's thread and must not block.
+    after each try in vain and with what a watch brings, on_new_leader with each new holder ("" = none),
+    on_lost as soon as the lease is lost, before anything is stopped. These three run on the elector's thread
+    and must not block.
     """
 
     on_started_leading: Callable[[threading.Event], None]
@@ -98,8 +107,9 @@ class LeaderElector:
     """
     Takes part in one election.
 
-    Field: config. State: candidacy, which guards itself; _reported, the last holder that on_new_leader got,
-    of the elector's thread alone.
+    Field: config. State: candidacy, which guards itself. Of the elector's thread alone: _reported, the last
+    holder that on_new_leader got; _watch_at, before when the lease is not watched; _is_refused, whether it
+    could last not be for want of a right.
     Threads: one runs `run` and renews; `leading` does the guarded work, under whatever name; any asks.
     """
 
@@ -110,23 +120,25 @@ class LeaderElector:
         *,
         metrics: ElectionReports,
         work_thread: str = "leading",
+        candidacy: Candidacy | None = None,
         seams: Seams = REAL_SEAMS,
     ) -> None:
         """
         Prepare; nothing is sent.
 
-        Args: work_thread is the name of the thread that does the guarded work.
+        Args: work_thread is the name of the thread that does the guarded work. candidacy None = by config.
         Raises: ValueError for a configuration that makes no sense.
         """
         config.validate()
         self.config = config
         self._callbacks = callbacks
         self._clock = seams.clock
-        self._random = seams.random
-        self._spawn = seams.spawn
-        self.candidacy = Candidacy(config, clock=seams.clock, metrics=metrics)
+        self._seams = seams
+        self.candidacy = candidacy or Candidacy(config, clock=seams.clock, metrics=metrics)
         self._work_thread = work_thread
         self._reported = ""
+        self._watch_at = inf if config.of_many else -inf
+        self._is_refused = False
 
     def run(self, stop: threading.Event) -> None:
         """
@@ -153,23 +165,62 @@ class LeaderElector:
                 tell("info", "Successfully acquired lease", lease=lock.describe())
                 lock.record_event("became leader")
                 return True
-            if self._callbacks.on_waiting is not None:
-                self._callbacks.on_waiting(self.candidacy.statistics())
+            self._tell_waiting()
             self._wait_for_turn(stop)
         return False
 
+    def _tell_waiting(self) -> None:
+        if self._callbacks.on_waiting is not None:
+            self._callbacks.on_waiting(self.candidacy.statistics())
+
     def _wait_for_turn(self, stop: threading.Event) -> None:
-        """Return when the lease is seen to be free, after a jittered retry period at most, or on stop."""
-        retry = self.config.retry_period_seconds
-        next_try_at = self._clock.now() + retry + self._random() * JITTER_FACTOR * retry
-        while not stop.is_set():
-            left = next_try_at - self._clock.now()
-            # 0 = the lease has expired already, and another candidate may be about to take it
-            expires_in = self.candidacy.statistics().expires_in_seconds or left
-            self._clock.sleep(max(min(left, expires_in, retry / LOOKS_PER_RETRY), 0.0), stop)
-            if stop.is_set() or self._clock.now() >= next_try_at or self.candidacy.is_free():
-                return
-            self._report_transition()
+        """
+        Return when it is time for another try: the lease seems to be free, or is not watched; or on stop.
+
+        A watch that has brought a renewal and falls silent may have lost its connection: a try looks, and the
+        next watch is another.
+        """
+        retry, silent_at = self.config.retry_period_seconds, inf
+        watch = self._watch()
+        try:
+            while not stop.is_set():
+                # 0 = the lease has expired already, and another candidate may be about to take it
+                wait = min(self.candidacy.statistics().expires_in_seconds or retry, retry / LOOKS_PER_RETRY)
+                self._clock.sleep(wait, watch.came if watch is not None and watch.is_open else stop)
+                if watch is None or not watch.is_open:
+                    return
+                if lease := watch.take():
+                    silent_at = self._clock.now() + _SILENT_PERIODS * retry
+                    self.candidacy.observe(lease)
+                    self._report_transition()
+                    self._tell_waiting()
+                if self._clock.now() >= silent_at or self.candidacy.seems_free():
+                    return
+        finally:
+            if watch is not None:
+                watch.close()
+                self._unwatchable(watch.error)
+
+    def _watch(self) -> LeaseWatch | None:
+        """A watch from the version last read; None if there is none, and while a watch would be of no use."""
+        if self._clock.now() < self._watch_at or not self.config.lock.version or self.candidacy.seems_free():
+            return None
+        try:
+            return LeaseWatch(self.config.lock, self._seams)
+        except RuntimeError as error:  # no thread can be started
+            self._unwatchable(error)
+            return None
+
+    def _unwatchable(self, error: Exception | None) -> None:
+        """After an error: read the lease for a while, and say so if somebody has to mend it."""
+        if error is None:
+            return
+        self._watch_at = self._clock.now() + self.config.lease_duration_seconds
+        is_news = isinstance(error, Forbidden) and not self._is_refused
+        self._is_refused = isinstance(error, Forbidden)
+        facts = {"lease": self.config.lock.describe(), "err": str(error)}
+        tell = log.info if is_news else partial(log.debug, v=4)
+        tell("Reading the lease, as it cannot be watched", **facts)
 
     def _lead(self, stop: threading.Event) -> None:
         work = GuardedWork(self._callbacks.on_started_leading)
@@ -184,7 +235,7 @@ class LeaderElector:
     def _work(self, work: GuardedWork, stop: threading.Event) -> None:
         """Return once the work has ended, still leading. Raises: LeadershipLost; errors of the work."""
         self.candidacy.start_leading()
-        self._spawn(self._work_thread, work.run)
+        self._seams.spawn(self._work_thread, work.run)
         try:
             self._renew(stop, work)
             work.stop.set()
@@ -235,7 +286,7 @@ class LeaderElector:
             return
         try:
             self._callbacks.on_new_leader(holder)
-        except Exception:  # a listener must not end the renewing
+        except BaseException:  # a listener must not end the renewing
             log.exception("on_new_leader raised")
 
     def _why(self, seen: ElectionStatistics) -> str:

@@ -15,11 +15,16 @@ import msgspec
 
 from handloop.apis.coordination_v1 import Lease, LeaseSpec
 from handloop.apis.core_v1 import ObjectReference
+from handloop.apis.fields import NAME, FieldTerm
 from handloop.apis.meta import EMPTY_MAP, FrozenMap, ObjectMeta
+from handloop.client.decoding.watch_stream import WatchStream
+from handloop.client.options import ListOptions
 from handloop.client.resource_client import ResourceClient
 from handloop.controller.runtime.events.recorder import EVENT_TYPE_NORMAL, EventRecorder
 
 EVENT_REASON: Final = "LeaderElection"
+RENEWED_BY: Final = "handloop.dev/renewed-by"
+"""Names the holder of a Lease that is renewed through another one of its holder's."""
 
 
 class LeaseNotInitializedError(Exception):
@@ -37,8 +42,8 @@ class LeaseLock:
     server lets one win.
 
     Fields: name of the Lease; identity, unlike any other candidate's.
-    State: _lease, as last read or written; an update that fails leaves it as it was.
-    Threads: the elector's only.
+    State: lease, as last read or written; an update that fails leaves it as it was.
+    Threads: the elector's only; watch from any.
     """
 
     def __init__(
@@ -58,11 +63,35 @@ class LeaseLock:
         self.identity = identity
         self._recorder = recorder
         self._labels = labels
-        self._lease: Lease | None = None
+        self.lease: Lease | None = None
 
     def describe(self) -> str:
         """`namespace/name`."""
         return f"{self._namespace}/{self.name}"
+
+    @property
+    def version(self) -> str:
+        """The resource version as last read or written, "" before."""
+        return "" if self.lease is None else self.lease.metadata.resource_version
+
+    @property
+    def renewed_by(self) -> str:
+        """Whose mark the Lease as last read or written has, "" = nobody's."""
+        return "" if self.lease is None else self.lease.metadata.annotations.get(RENEWED_BY, "")
+
+    def watch(self, resource_version: str, timeout_seconds: int) -> WatchStream[Lease]:
+        """
+        Open a watch of this Lease alone, of what comes after a version; the server ends it after a time.
+
+        Raises: ClientError.
+        """
+        options = ListOptions(
+            field_selector=str(FieldTerm(NAME, equal=True, value=self.name)),
+            resource_version=resource_version,
+            allow_watch_bookmarks=True,
+            timeout_seconds=timeout_seconds,
+        )
+        return self._leases.watch(self._namespace, options=options)
 
     def get(self, timeout_seconds: float) -> LeaseSpec:
         """
@@ -83,17 +112,20 @@ class LeaseLock:
         lease = Lease(metadata=metadata, spec=spec)
         self.remember(self._leases.within(timeout_seconds).create(lease))
 
-    def update(self, spec: LeaseSpec, timeout_seconds: float) -> None:
+    def update(self, spec: LeaseSpec, timeout_seconds: float, *, renewed_by: str = "") -> None:
         """
-        Replace the state that was last read or written.
+        Replace the state that was last read or written, and the mark.
 
         Raises: LeaseNotInitializedError; Conflict when it has changed since, other ClientErrors.
         """
-        if self._lease is None:
+        if self.lease is None:
             raise LeaseNotInitializedError
-        before = self._lease.metadata
+        before = self.lease.metadata
         metadata = msgspec.structs.replace(before, labels=FrozenMap({**before.labels, **self._labels}))
-        lease = msgspec.structs.replace(self._lease, metadata=metadata, spec=spec)
+        if renewed_by != self.renewed_by:
+            marked = FrozenMap({**before.annotations, RENEWED_BY: renewed_by})
+            metadata = msgspec.structs.replace(metadata, annotations=marked)
+        lease = msgspec.structs.replace(self.lease, metadata=metadata, spec=spec)
         self.remember(self._leases.within(timeout_seconds).update(lease))
 
     def record_event(self, text: str) -> None:
@@ -104,11 +136,11 @@ class LeaseLock:
                 kind=Lease.resource.kind,
                 namespace=self._namespace,
                 name=self.name,
-                uid=self._lease.metadata.uid if self._lease is not None else "",
+                uid=self.lease.metadata.uid if self.lease is not None else "",
             )
             self._recorder.event(about, EVENT_TYPE_NORMAL, EVENT_REASON, f"{self.identity} {text}")
 
     def remember(self, lease: Lease) -> LeaseSpec:
         """Let the next update replace this one, which was read otherwise. Returns: its spec."""
-        self._lease = lease
+        self.lease = lease
         return lease.spec

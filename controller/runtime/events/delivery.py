@@ -25,6 +25,7 @@ from handloop.client.resource_client import PatchType
 from handloop.seams.locks import new_condition, new_lock
 from handloop.seams.logs import get_logger
 from handloop.seams.seams import REAL_SEAMS, Seams
+from handloop.seams.threads import outliving
 
 log = get_logger("events")
 
@@ -78,10 +79,12 @@ class EventWatcher(Generic[E]):
             self._closed = True
             self._changed.notify()
 
-    def discard(self) -> None:
-        """Drop the queued Events, so that the thread ends after the Event in hand."""
+    def discard(self) -> int:
+        """Drop the queued Events, so that the thread ends after that in hand. Returns: how many all are."""
         with self._changed:
+            dropped = len(self._queue)
             self._queue.clear()
+        return dropped + self._thread.is_alive()
 
     def join(self, timeout_seconds: float) -> bool:
         """
@@ -98,10 +101,8 @@ class EventWatcher(Generic[E]):
 
     def _run(self) -> None:
         while (event := self._next()) is not None:
-            try:
+            with outliving(log, "Event watcher failed", watcher=self.name):
                 self._handle(event)
-            except Exception as error:  # noqa: BLE001 - one Event must not end the recording of all others
-                log.error("Event watcher failed", watcher=self.name, err=repr(error))  # noqa: TRY400
 
     def _next(self) -> E | None:
         """The oldest Event; None once closed and empty. Blocks until then."""
@@ -161,11 +162,11 @@ class EventFanout(Generic[E]):
             full = [watcher.name for watcher in self._watchers if not watcher.offer(event)]
         return f"too many queued events for {', '.join(full)}" if full else ""
 
-    def shutdown(self, timeout_seconds: float = 5.0) -> bool:
+    def shutdown(self, timeout_seconds: float = 5.0) -> int:
         """
         Refuse further Events, try each queued one once, and end the threads. Idempotent.
 
-        Returns: False when a thread was still busy with an Event after the time, and the rest was dropped.
+        Returns: how many Events a thread had left after the time: one in hand, and those that were dropped.
         Blocks: up to timeout_seconds.
         """
         self.stopping.set()
@@ -176,9 +177,7 @@ class EventFanout(Generic[E]):
             watcher.close()
         deadline = self._clock.now() + timeout_seconds
         late = [w for w in watchers if not w.join(max(0.0, deadline - self._clock.now()))]
-        for watcher in late:
-            watcher.discard()
-        return not late
+        return max((watcher.discard() for watcher in late), default=0)
 
 
 MAX_TRIES_PER_EVENT: Final = 12
@@ -270,7 +269,7 @@ class EventDelivery:
         except Cancelled as error:
             # not sent by our own decision: its namespace is watched no longer
             log.debug("Event dropped", v=2, err=str(error), **self._shown(event))
-        except Exception as error:  # noqa: BLE001 - an Event that cannot be sent must not end the recording
+        except BaseException as error:  # noqa: BLE001 - such as an exit in a credentials plugin
             self._log_failure("Unable to write event (may retry after sleeping)", error, event)
             return False
         else:
@@ -311,7 +310,7 @@ class EventDelivery:
         else:
             self._log_failure("Server rejected event (will not retry!)", error, event)
 
-    def _log_failure(self, text: str, error: Exception, event: Event) -> None:
+    def _log_failure(self, text: str, error: BaseException, event: Event) -> None:
         log.error(text, err=str(error), **self._shown(event))
 
     def _shown(self, event: Event) -> dict[str, str]:

@@ -5,6 +5,7 @@ Guarantees: recording never blocks and never raises, even if the Event is lost. 
 broadcaster, which writes core/v1, where equal messages are counted.
 Follows: client-go tools/record/event.go, tools/reference/ref.go and tools/internal/events
 (GenerateEventName), differs: messages end after 1024 bytes, as those of events.k8s.io/v1 must.
+Decision: ARCHITECTURE, One kind of Events.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Final, Protocol
 import msgspec
 
 from handloop.apis.core_v1 import Event, EventSource, ObjectReference
+from handloop.apis.decoders import decoder_of
 from handloop.apis.meta import FrozenMap, Kind, ObjectMeta, format_time
 from handloop.apis.resource import Resource
 from handloop.client.decoding.pages import Undecodable
@@ -185,7 +187,7 @@ def reference_to_undecodable(resource: Resource, undecodable: Undecodable) -> Ob
     `kubectl describe` finds Events by UID: the UID is read from the raw object, "" if it is missing there.
     """
     try:
-        uid = msgspec.json.decode(undecodable.raw, type=_Identity).metadata.uid
+        uid = decoder_of(_Identity).decode(undecodable.raw).metadata.uid
     except (msgspec.MsgspecError, ValueError):  # cut off at 64 kB, or no usable metadata
         uid = ""
     return ObjectReference(

@@ -36,13 +36,13 @@ class Recorders:
         self._broadcaster.start_structured_logging(_LOG_VERBOSITY)
         self._broadcaster.start_recording_to_sink(self._client.resource(Event))
 
-    def shutdown(self, seconds: float = FLUSH_SECONDS) -> bool:
+    def shutdown(self, seconds: float = FLUSH_SECONDS) -> int:
         """
         Write the queued Events, each with one try, and end the threads.
 
-        Returns: False when time ran out, and the rest was dropped.
+        Returns: how many were left when time ran out.
         Blocks: until then, FLUSH_SECONDS at most.
         """
-        done = self._broadcaster.shutdown(min(seconds, FLUSH_SECONDS))
+        left = self._broadcaster.shutdown(min(seconds, FLUSH_SECONDS))
         self._ended.set()
-        return done
+        return left

@@ -18,7 +18,8 @@ from prometheus_client.registry import Collector
 from handloop.apis.meta import encode_hook
 from handloop.controller.runtime.metrics.instruments import B_EXP, Instruments
 from handloop.informers.informer_metrics import InformerMetrics
-from handloop.informers.informer_statistics import InformerStatistics, State
+from handloop.informers.informer_statistics import InformerStatistics
+from handloop.informers.reflector import State
 from handloop.informers.relist_policy import RelistReason
 from handloop.informers.shared_informer import SharedIndexInformer
 from handloop.seams.clock import Clock
@@ -37,7 +38,7 @@ class InformerMetricsProvider:
     """
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        new = Instruments(registry, "informer", "name")
+        new = self._instruments = Instruments(registry, "informer", "name")
         self._objects = new.gauge("cached_objects", "Objects in the informer's store")
         self._queued = new.gauge("queued_items", "Keys waiting in the informer's FIFO")
         self._version = new.gauge("store_resource_version", "Last 15 digits of the store's resource version")
@@ -73,17 +74,12 @@ class InformerMetricsProvider:
             last_event_timestamp=self._last_event.labels(name),
             quarantined=self._quarantined.labels(name),
             handler_panics=self._panics.labels(name),
-            sharded_by_client=self._by_client.labels(name),
+            drops_foreign=self._by_client.labels(name),
         )
 
     def forget(self, name: str) -> None:
         """Take the numbers of an informer away."""
-        gauges = (self._objects, self._queued, self._version, self._last_event, self._quarantined)
-        others = (self._by_client, self._latency, self._watch_restarts, self._silent_watches, self._panics)
-        for instrument in (*gauges, *others):
-            instrument.remove(name)
-        for reason in RelistReason:
-            self._relists.remove(name, reason)
+        self._instruments.forget(name)
 
 
 class CacheState(Collector):

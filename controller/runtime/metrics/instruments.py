@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, TypeVar
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+M = TypeVar("M", Counter, Gauge, Histogram)
 
 B_EXP: Final = tuple(10.0**exponent for exponent in range(-8, 4))
 B_REST: Final = (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
@@ -19,22 +21,45 @@ B_SMALL: Final = (
 
 
 class Instruments:
-    """Makes instruments in a registry: names with one prefix, the common labels first."""
+    """
+    Makes instruments in a registry: names with one prefix, the common labels first.
+
+    State: _made, all that were made, by one thread; forget may be called from any.
+    """
 
     def __init__(self, registry: CollectorRegistry, prefix: str, *labels: str) -> None:
         self._registry = registry
         self._prefix = prefix
         self._labels = labels
+        self._made: list[tuple[Counter | Gauge | Histogram, tuple[str, ...]]] = []
 
     def counter(self, name: str, text: str, *more: str) -> Counter:
         """A counter."""
-        return Counter(f"{self._prefix}_{name}", text, (*self._labels, *more), registry=self._registry)
+        return self._keep(
+            Counter(self._full(name), text, (*self._labels, *more), registry=self._registry), more
+        )
 
     def gauge(self, name: str, text: str) -> Gauge:
         """A gauge."""
-        return Gauge(f"{self._prefix}_{name}", text, self._labels, registry=self._registry)
+        return self._keep(Gauge(self._full(name), text, self._labels, registry=self._registry))
 
     def histogram(self, name: str, text: str, buckets: tuple[float, ...], *more: str) -> Histogram:
         """A histogram with these bounds."""
         labels = (*self._labels, *more)
-        return Histogram(f"{self._prefix}_{name}", text, labels, buckets=buckets, registry=self._registry)
+        made = Histogram(self._full(name), text, labels, buckets=buckets, registry=self._registry)
+        return self._keep(made, more)
+
+    def forget(self, *values: str) -> None:
+        """Take away what all instruments have counted under these values of the common labels."""
+        for instrument, labels in self._made:
+            samples = [sample.labels for family in instrument.collect() for sample in family.samples]
+            for found in {tuple(sample[label] for label in labels) for sample in samples}:
+                if found[: len(values)] == values:
+                    instrument.remove(*found)
+
+    def _full(self, name: str) -> str:
+        return f"{self._prefix}_{name}"
+
+    def _keep(self, made: M, more: tuple[str, ...] = ()) -> M:
+        self._made.append((made, (*self._labels, *more)))
+        return made

@@ -7,29 +7,60 @@ docs/metrics.md lists every series of a program; docs/extensions/metrics.py name
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from prometheus_client import (
     CONTENT_TYPE_LATEST,
     CollectorRegistry,
     GCCollector,
+    Metric,
     PlatformCollector,
     ProcessCollector,
     disable_created_metrics,
     generate_latest,
 )
+from prometheus_client.registry import Collector
 
 from handloop.controller.runtime.serving.page_server import Page
+from handloop.seams.logs import get_logger, in_words
+
+log = get_logger("metrics")
 
 _WHOLE_BOUND: Final = re.compile(rb'(?<=[{,])le="(\d+)\.0"')
 """prometheus_client writes le="1.0", the Go client le="1", which queries name."""
 
 
+class _Registry(CollectorRegistry):
+    """Leaves out, and logs, an author's collector that raises. State: _collectors, by single operations."""
+
+    def __init__(self) -> None:
+        self._collectors: dict[Collector, None] = {}
+        super().__init__(auto_describe=True)
+
+    def register(self, collector: Collector) -> None:
+        super().register(collector)
+        self._collectors[collector] = None
+
+    def unregister(self, collector: Collector) -> None:
+        super().unregister(collector)
+        self._collectors.pop(collector, None)
+
+    def collect(self) -> Iterator[Metric]:
+        for collector in tuple(self._collectors):
+            try:
+                found = tuple(collector.collect())
+            except BaseException as error:
+                facts = {"collector": in_words(collector, repr), "err": in_words(error, repr)}
+                log.exception("Metrics failed: the page lacks them", **facts)
+            else:
+                yield from found
+
+
 def new_registry() -> CollectorRegistry:
     """A registry with the process's own series: process_*, python_info, python_gc_*."""
     disable_created_metrics()  # type: ignore[no-untyped-call]
-    registry = CollectorRegistry(auto_describe=True)
+    registry = _Registry()
     ProcessCollector(registry=registry)
     PlatformCollector(registry=registry)
     GCCollector(registry=registry)

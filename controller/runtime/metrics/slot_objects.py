@@ -9,7 +9,8 @@ from typing import Any
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from handloop.informers.shards import HeldSlots
+from handloop.informers.sharding.held_slots import HeldSlots
+from handloop.informers.sharding.slot_restriction import SlotRestriction
 from handloop.informers.shared_informer import SharedIndexInformer
 
 
@@ -29,9 +30,10 @@ class SlotObjects(Collector):
         """The number of objects of each slot that is held."""
         found = Counter[int | None]()
         for informer in self._informers():
-            if (scope := informer.scope) is not None:
+            if isinstance(restriction := informer.restriction, SlotRestriction):
                 all_metadata = (obj.metadata for obj in informer.indexer.list())
-                found.update(scope.slot_of(each.namespace, each.uid, each.labels) for each in all_metadata)
+                slot_of = restriction.scope.slot_of
+                found.update(slot_of(each.namespace, each.uid, each.labels) for each in all_metadata)
         return {slot: found[slot] for slot in sorted(self._held.slots)}
 
     def describe(self) -> Iterable[GaugeMetricFamily]:

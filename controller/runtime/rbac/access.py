@@ -18,22 +18,31 @@ VERBS: Final = ("get", "list", "watch", "create", "update", "patch", "delete", "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """
-    Verbs on one resource or subresource.
-
-    Args: names limits it to some objects, () = all. namespace None = where the controllers watch, "" = the
-    program's own namespace, else that one, watched or not. purpose, such as `leader-election`, separates it
-    from the controllers' access. by_name = only some objects are read, whose names an admin may know: a role
-    with their names is enough, so nothing looks whether all are allowed.
-    """
+    """Verbs on one resource or subresource."""
 
     resource: Resource
+    """Of which kind."""
+
     verbs: tuple[str, ...]
+    """Such as `get`; `*` = all."""
+
     subresource: str = ""
+    """Such as `status`."""
+
     names: tuple[str, ...] = ()
+    """Limits it to some objects; () = all."""
+
     namespace: str | None = None
+    """None = where the controllers watch, "" = the program's own namespace, else that one, watched or not."""
+
     purpose: str = ""
+    """Such as `leader-election`: separates it from the controllers' access."""
+
     by_name: bool = False
+    """
+    Only some objects are read, whose names an admin may know: a role with their names is enough, so
+    nothing looks whether all are allowed.
+    """
 
     @property
     def rule_resource(self) -> str:
@@ -55,7 +64,7 @@ _NAMESPACES: Final = Resource("", "v1", "namespaces", "Namespace", namespaced=Fa
 FOLLOWING_NAMESPACES: Final = Access(resource=_NAMESPACES, verbs=("list", "watch"))
 """What a program needs whose namespaces are those with a label."""
 LISTING_NAMESPACES: Final = Access(resource=_NAMESPACES, verbs=("list",))
-"""What a program needs that is sharded by namespace. Without it, its watches tell it the namespaces."""
+"""What a program needs that shares namespaces with others. Without it, its watches tell it of them."""
 
 
 def merged(access: Iterable[Access]) -> tuple[Access, ...]:

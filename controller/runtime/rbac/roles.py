@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
+from handloop.apis.meta import Kind
 from handloop.controller.runtime.rbac.access import Access, merged
 
 API_VERSION: Final = "rbac.authorization.k8s.io/v1"
 ROLE_NAME: Final = "handloop"
+_EDITING: Final = ("create", "delete", "deletecollection", "patch", "update")
 
 
 class RolePlace(NamedTuple):
@@ -44,6 +46,31 @@ def roles(
 ) -> list[dict[str, Any]]:
     """The least roles for declarations: `grouped`, as manifests."""
     return list(_manifests(grouped(access, namespaces=namespaces, name=name)))
+
+
+def user_roles(kind: type[Kind], *, name: str = ROLE_NAME) -> list[dict[str, Any]]:
+    """
+    Roles for people: to read the objects of a kind, and to edit them.
+
+    They join the cluster's own roles view, edit and admin, so that who has one of these has ours, too.
+    """
+    resource = kind.resource
+    read = [resource.plural, *([f"{resource.plural}/status"] if "status" in kind.__struct_fields__ else [])]
+    return [
+        {
+            "apiVersion": API_VERSION,
+            "kind": "ClusterRole",
+            "metadata": {
+                "name": f"{name}-{resource.singular}-{role}",
+                "labels": {f"rbac.authorization.k8s.io/aggregate-to-{each}": "true" for each in joined},
+            },
+            "rules": [{"apiGroups": [resource.group], "resources": resources, "verbs": list(verbs)}],
+        }
+        for role, joined, resources, verbs in (
+            ("viewer", ("view", "edit", "admin"), read, ("get", "list", "watch")),
+            ("editor", ("edit", "admin"), [resource.plural], _EDITING),
+        )
+    ]
 
 
 def _namespaces(entry: Access, namespaces: Sequence[str]) -> Sequence[str | None]:

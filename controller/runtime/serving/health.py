@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from handloop.controller.runtime.serving.page_server import TEXT, Page
-from handloop.seams.logs import get_logger
+from handloop.seams.logs import get_logger, in_words
 
 log = get_logger("health")
 
@@ -48,7 +48,7 @@ def _single(checks: Mapping[str, Check], name: str) -> tuple[int, str, bytes]:
         return 404, TEXT, b"404 page not found\n"
     result = _result(name, checks[name])
     if _is_bad(result):
-        return 500, TEXT, f"internal server error: {result}\n".encode()
+        return 500, TEXT, f"internal server error: {_shown(str(result))}\n".encode()
     return 200, TEXT, b"ok"
 
 
@@ -56,9 +56,9 @@ def _result(name: str, check: Check) -> str | Well | None:
     """The result of a check; an error counts as a bad result."""
     try:
         return check()
-    except Exception as error:
+    except BaseException as error:
         log.exception("Health check raised", check=name)
-        return f"{type(error).__name__}: {error}"
+        return f"{type(error).__name__}: {in_words(error)}"
 
 
 def _is_bad(result: str | Well | None) -> bool:
@@ -67,5 +67,10 @@ def _is_bad(result: str | Well | None) -> bool:
 
 def _line(name: str, result: str | Well | None) -> str:
     if isinstance(result, Well):
-        return f"[+]{name}: {result.detail}"
-    return f"[-]{name} failed: {result}" if result else f"[+]{name} ok"
+        return f"[+]{name}: {_shown(result.detail)}"
+    return f"[-]{name} failed: {_shown(result)}" if result else f"[+]{name} ok"
+
+
+def _shown(text: str) -> str:
+    """In one line, as that of another check would look alike: the holder of a Lease is anybody's text."""
+    return text if text.isprintable() else repr(text)[1:-1]

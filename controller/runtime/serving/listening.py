@@ -20,6 +20,10 @@ class ListenError(OSError):
         self.reason = reason
 
 
+class NoCertificateError(ListenError):
+    """The certificate for TLS does not load, or cannot be made."""
+
+
 class PortInUseError(ListenError):
     """The address is taken; owner names the other process, "" = not known."""
 

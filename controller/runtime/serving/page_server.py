@@ -22,9 +22,10 @@ from typing import Any, Final
 from urllib.parse import parse_qs, urlsplit
 
 from handloop.controller.runtime.serving.listening import listen_error
+from handloop.controller.runtime.serving.open_files import SpareDescriptor
 from handloop.seams.locks import new_lock
-from handloop.seams.logs import get_logger
-from handloop.seams.threads import Joinable, Spawn, spawn_thread
+from handloop.seams.logs import get_logger, in_words
+from handloop.seams.threads import Joinable, spawn_thread
 
 log = get_logger("health")
 
@@ -62,7 +63,6 @@ class PageServer:
         tls: Callable[[], ssl.SSLContext] | None = None,
         guard: Guard | None = None,
         names: Collection[str] | None = None,
-        spawn: Spawn = spawn_thread,
     ) -> None:
         """
         Bind, without serving yet.
@@ -72,7 +72,6 @@ class PageServer:
         Raises: PortInUseError; ListenError for an address that is not this machine's, or not allowed.
         """
         self._purpose = purpose
-        self._spawn = spawn
         self._thread: Joinable | None = None
         serves = {"pages": dict(pages), "guard": guard and staticmethod(guard), "names": names}
         handler = type("Handler", (_Handler,), serves)
@@ -80,6 +79,7 @@ class PageServer:
             "tls": tls and staticmethod(tls),
             "connections": ConnectionLimit(MAX_CONNECTIONS),
             "stopping": threading.Event(),
+            "spare": SpareDescriptor(),
             "address_family": socket.AF_INET6 if ":" in host else socket.AF_INET,
         }
         try:
@@ -95,7 +95,7 @@ class PageServer:
     def start(self) -> None:
         """Serve from a thread of its own."""
         self._wake, woken = socket.socketpair()
-        self._thread = self._spawn(f"{self._purpose}-server", lambda: self._server.serve(woken))
+        self._thread = spawn_thread(f"{self._purpose}-server", lambda: self._server.serve(woken))
 
     def stop(self) -> None:
         """End the thread and close the socket. Blocks until the thread has ended."""
@@ -104,6 +104,7 @@ class PageServer:
             self._wake.close()
             self._thread.join()
         self._server.server_close()
+        self._server.spare.give_up()
 
 
 class _Server(ThreadingHTTPServer):
@@ -114,6 +115,7 @@ class _Server(ThreadingHTTPServer):
     tls: Callable[[], ssl.SSLContext] | None = None
     connections: ConnectionLimit
     stopping: threading.Event
+    spare: SpareDescriptor
 
     def get_request(self) -> tuple[socket.socket, object]:
         """Accept a connection; its own thread does the handshake, which may take long."""
@@ -126,8 +128,11 @@ class _Server(ThreadingHTTPServer):
         try:
             return super().get_request()
         except OSError as error:
-            # the connection is still waiting: the next try would come at once, and fail alike
             if error.errno in _EXHAUSTED:
+                if self.spare.give_up():
+                    with suppress(OSError):
+                        return super().get_request()
+                # the connection is still waiting: the next try would come at once, and fail alike
                 self.stopping.wait(_EXHAUSTED_PAUSE_SECONDS)
             raise
 
@@ -153,10 +158,11 @@ class _Server(ThreadingHTTPServer):
         """Close a connection that is done."""
         self.connections.leave(request)
         super().shutdown_request(request)
+        self.spare.refill()
 
     def handle_error(self, _request: object, address: object) -> None:
         """A broken connection, or a client without TLS, is not worth more than a debug line."""
-        log.debug("Connection failed", v=4, client=str(address), err=str(sys.exception()))
+        log.debug("Connection failed", v=4, client=str(address), err=in_words(sys.exception()))
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -189,7 +195,12 @@ class _Handler(BaseHTTPRequestHandler):
             if status != HTTPStatus.OK:
                 self._answer(status, TEXT, f"{HTTPStatus(status).phrase}\n".encode())
                 return
-        self._answer(*page(query))
+        try:
+            answer = page(query)
+        except BaseException as error:
+            log.exception("A page failed", page=path, err=in_words(error, repr))
+            answer = 500, TEXT, b"the page failed: see the log\n"
+        self._answer(*answer)
 
     do_HEAD = do_GET  # noqa: N815 - the name the library calls
 

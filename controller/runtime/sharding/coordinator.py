@@ -7,7 +7,7 @@ One replica's part in the work: which slots it should have, and an elector for t
                         |--Lease lost--> serve ends, this slot alone; the elector may run again
 
 The assignment is advice: members that see different things ask for the same slot, and its Lease lets one in.
-seconds_to_write is the slot's elector's: the guarantees are those of election/candidacy.py.
+seconds_to_write is the slot's elector's: the guarantees are those of slot_candidacy.py.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
-from typing import Final
+from typing import Final, Protocol
 
 import msgspec
 
@@ -34,6 +34,7 @@ from handloop.controller.runtime.sharding.assignment import assignment
 from handloop.controller.runtime.sharding.members import Members
 from handloop.controller.runtime.sharding.shard_metrics import CHANGES, ShardMetrics
 from handloop.controller.runtime.sharding.shards import Shards
+from handloop.controller.runtime.sharding.slot_candidacy import Renewal, SlotCandidacy, View
 from handloop.seams.locks import new_lock
 from handloop.seams.logs import get_logger
 from handloop.seams.seams import REAL_SEAMS, Seams
@@ -48,6 +49,23 @@ _LEAST_SECONDS: Final = 0.05
 _PATIENCE_PERIODS: Final = 0.5
 """Retry periods for which a free slot is left to the member that should have it: until the next turn."""
 _SHORT: Final = 4
+
+
+class SlotServer(Protocol):
+    """What does the work of the slots of a replica: a Replica."""
+
+    def serve(self, slot: int, stop: threading.Event) -> None:
+        """
+        Do the work of a slot, once at a time for a slot, on a thread `slot-<i>`.
+
+        Raises: StopTimeoutError: the Lease is left to expire. Blocks: until stop is set, and all has ended.
+        """
+
+    def lost(self, slot: int) -> None:
+        """A Lease is lost: at once, before the stop is set, on the elector's thread; it must not block."""
+
+    def turned(self) -> None:
+        """A retry period is over; on the thread `shards`."""
 
 
 class SlotStatistics(msgspec.Struct, frozen=True, kw_only=True):
@@ -96,20 +114,26 @@ class _Slot:
         self,
         number: int,
         config: LeaderElectionConfig,
-        serve: Callable[[int, threading.Event], None],
+        server: SlotServer,
         on_lost: Callable[[int, LeadershipLost], None],
         *,
+        view: Callable[[], View],
         metrics: ShardMetrics,
         seams: Seams,
     ) -> None:
         self.number = number
-        self._serve = serve
+        self._server = server
         self._spawn = seams.spawn
         callbacks = LeaderCallbacks(on_started_leading=self._work, on_lost=partial(on_lost, number))
+        self.candidacy = SlotCandidacy(config, view, clock=seams.clock, metrics=metrics)
         self._elector = LeaderElector(
-            config, callbacks, metrics=metrics, work_thread=f"slot-{number}", seams=seams
+            config,
+            callbacks,
+            metrics=metrics,
+            work_thread=f"slot-{number}",
+            candidacy=self.candidacy,
+            seams=seams,
         )
-        self.candidacy = self._elector.candidacy
         self._thread: Joinable | None = None
         self._stop = threading.Event()
         self._error: BaseException | None = None
@@ -130,20 +154,30 @@ class _Slot:
             return False
         return self.candidacy.is_leader() or self.candidacy.statistics().expires_in_seconds <= seconds
 
-    def observe(self, lease: Lease) -> None:
-        """Take note of its Lease as last listed, unless the elector looks itself."""
-        if self.is_idle:
+    def observe(self, lease: Lease | None, renewal: Renewal | None) -> None:
+        """Take note of its Lease as last listed, None = there is none; the elector looks for itself."""
+        if self.is_idle and lease is not None:
             self.candidacy.observe(lease)
+        elif not self.is_idle and renewal is not None:
+            self.candidacy.confirm(renewal, lease)
 
     def ask(self) -> None:
         """Let an elector ask for the Lease, unless one does, or the last one's error was not taken."""
         if self.is_idle and self._error is None:
             self._stop = threading.Event()
-            self._thread = self._spawn(f"slot-{self.number}-lease", self._run)
+            self._start(self._run)
 
     def give_up(self) -> None:
         """Let the work end, and then the Lease be released. Does not wait."""
         self._stop.set()
+
+    def unmark(self) -> None:
+        """Let the Lease expire if a run has ended without releasing it: a mark would keep it."""
+        if self.is_idle and self.candidacy.is_left_marked():
+            self._start(self.candidacy.let_expire)
+
+    def _start(self, target: Callable[[], None]) -> None:
+        self._thread = self._spawn(f"slot-{self.number}-lease", target)
 
     def is_alive(self) -> bool:
         """See Joinable."""
@@ -171,7 +205,7 @@ class _Slot:
 
     def _work(self, stop: threading.Event) -> None:
         try:
-            self._serve(self.number, stop)
+            self._server.serve(self.number, stop)
         except BaseException as error:
             self._error = error
             raise
@@ -196,9 +230,7 @@ class ShardCoordinator:
         leases: ResourceClient[Lease],
         *,
         identity: str,
-        serve: Callable[[int, threading.Event], None],
-        on_lost: Callable[[int], None] = lambda _slot: None,
-        after_turn: Callable[[], None] = lambda: None,
+        server: SlotServer,
         metrics: ShardMetrics,
         seams: Seams = REAL_SEAMS,
     ) -> None:
@@ -206,22 +238,25 @@ class ShardCoordinator:
         Prepare; nothing is sent.
 
         Args: terms are those of shards. leases neither repeats a request nor waits for a rate limit. identity
-        ends with `_` and a part that no other replica has. serve(slot, stop) does the work of a slot until
-        stop is set and all of it has ended, once at a time for a slot, on a thread `slot-<i>`; if it raises
-        StopTimeoutError, the Lease is left to expire. on_lost(slot) is called as soon as a slot's Lease is
-        lost, before its stop is set, on the elector's thread; it must not block. after_turn is called every
-        retry period, on the thread `shards`.
+        ends with `_` and a part that no other replica has.
         """
         self._shards = shards
         self._terms = terms
         self._identity = identity
-        self._on_lost = on_lost
-        self._after_turn = after_turn
+        self._server = server
         self._metrics = metrics
         self._clock = seams.clock
         self._members = Members(shards, terms, leases, identity, metrics=metrics, clock=seams.clock)
         self._slots = tuple(
-            _Slot(slot, self._members.slot_config(slot), serve, self._slot_lost, metrics=metrics, seams=seams)
+            _Slot(
+                slot,
+                self._members.slot_config(slot),
+                server,
+                self._slot_lost,
+                view=lambda: self._members.view,
+                metrics=metrics,
+                seams=seams,
+            )
             for slot in range(shards.count)
         )
         self._lock = new_lock("ShardCoordinator._lock", 95)
@@ -275,7 +310,7 @@ class ShardCoordinator:
         """The slot's elector's thread."""
         with self._lock:
             self._lost[slot] = f"not renewed for {lost.seconds:.0f} s ({lost.why})"
-        self._on_lost(slot)
+        self._server.lost(slot)
 
     def _give_up_all(self) -> None:
         for slot in self._slots:
@@ -301,13 +336,13 @@ class ShardCoordinator:
             self._give_up_all()
         self._check_work()
         self._report()
-        self._after_turn()
+        self._server.turned()
 
     def _assign(self) -> None:
         """Compute who should have what, by the list that has just been read, and act on it."""
         living, leases, now = self._members.living(), self._members.slot_leases(), self._clock.now()
-        for number, lease in leases.items():
-            self._slots[number].observe(lease)
+        for slot in self._slots:
+            slot.observe(leases.get(slot.number), self._members.view.renewal)
         holders = self._holders()
         self._sources.update({slot: who for slot, who in holders.items() if who != self._identity})
         if not self._members.joined:
@@ -328,6 +363,7 @@ class ShardCoordinator:
                 slot.ask()
             else:
                 slot.give_up()
+                slot.unmark()
 
     def _holders(self) -> dict[int, str]:
         """Who holds which slot, as listed; of our own we know better."""

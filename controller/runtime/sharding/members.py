@@ -5,6 +5,9 @@ A member lives as a leader does: until its Lease has been unchanged for its own 
 Wall clocks of two machines are never compared. Of two members with different settings the younger refuses: it
 joins only after a look at the Leases that is later than its own by more than a creationTimestamp can hide.
 
+A member's Lease also renews the slots that the member has marked (slot_candidacy.py). Before others take such
+a slot, they clear the Lease of the dead member, which then can renew it no more.
+
 The Lease of leader election, whose name is what the others begin with, is held by all members together, until
 the work of the last of them has ended. So a process that works with --leader-elect, of an earlier rollout or
 a later one, and these exclude each other. It is renewed more rarely than a slot's Lease, and so lasts twice
@@ -13,23 +16,26 @@ as long: a slot's is lost before, also if all members are suspended at once.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from math import inf
 from typing import Final, NamedTuple
 
-from handloop.apis.coordination_v1 import Lease
-from handloop.apis.meta import FrozenMap
-from handloop.client.errors import ClientError, NotFound
+import msgspec
+
+from handloop.apis.coordination_v1 import Lease, LeaseSpec
+from handloop.apis.meta import EMPTY_MAP, FrozenMap
+from handloop.client.errors import ClientError, Conflict, NotFound
 from handloop.client.options import ListOptions
 from handloop.client.resource_client import ResourceClient
-from handloop.controller.runtime.election.candidacy import Candidacy
+from handloop.controller.runtime.election.candidacy import RELEASED_SECONDS, Candidacy
 from handloop.controller.runtime.election.config import LeaderElectionConfig
 from handloop.controller.runtime.election.election import LeaseTerms
 from handloop.controller.runtime.election.election_metrics import ElectionReports
-from handloop.controller.runtime.election.lease_lock import LeaseLock
+from handloop.controller.runtime.election.lease_lock import RENEWED_BY, LeaseLock
 from handloop.controller.runtime.sharding.shards import Shards
+from handloop.controller.runtime.sharding.slot_candidacy import FREE, Renewal, View, marked_seconds
 from handloop.seams.clock import Clock
 from handloop.seams.logs import get_logger
 
@@ -39,6 +45,8 @@ GROUP_LABEL: Final = "handloop.dev/shards"
 """On each Lease of slots and members: the name that all of them begin with."""
 SETTINGS_LABEL: Final = "handloop.dev/slots"
 """On the same: count and by of its last holder, such as `16-namespace`."""
+MARKS_LABEL: Final = "handloop.dev/marks-slots"
+"""On the Lease of a member that knows marks; one of an earlier version does not."""
 
 _JOIN_SECONDS: Final = 2.0
 """creationTimestamp counts whole seconds: of two that do not see each other by then, one is the older."""
@@ -72,6 +80,27 @@ class _Seen(NamedTuple):
         spec = self.lease.spec
         return self.since + (spec.lease_duration_seconds or 0) if spec.holder_identity else -inf
 
+    def is_over(self, now: float) -> bool:
+        """Whether it has a holder, which has had its time."""
+        return -inf < self.expires_at() <= now
+
+    @property
+    def version(self) -> str:
+        """Its resource version."""
+        return self.lease.metadata.resource_version
+
+    @property
+    def is_cleared(self) -> bool:
+        """Whether it was given up, or cleared by another member; a user's edit leaves the duration."""
+        spec = self.lease.spec
+        return not spec.holder_identity and spec.lease_duration_seconds == RELEASED_SECONDS
+
+    @property
+    def marked_by(self) -> str:
+        """Its holder, if its Lease is renewed through that one's member Lease, else ""."""
+        holder = self.lease.spec.holder_identity or ""
+        return holder if holder == self.lease.metadata.annotations.get(RENEWED_BY) else ""
+
 
 class Members:
     """
@@ -79,8 +108,9 @@ class Members:
 
     State: joined, whether our settings have been compared with those of all that live, and no leader is at
     work; _own keeps our member Lease, and _leaders that of leader election; _begun_at, when ours was created,
-    None before; _seen, the Leases of the last list by name.
-    Threads: `shards` only.
+    None before; _seen, the Leases of the last list by name; _alone, since when a version of a marked Lease is
+    without its member's; view, replaced whole.
+    Threads: `shards` only; any reads view.
     """
 
     def __init__(
@@ -97,19 +127,24 @@ class Members:
         self._terms = terms
         self._settings = f"{shards.count}-{shards.by}"
         self._members_begin = f"{terms.name}-member-"
-        self._own_name = self._members_begin + identity.rpartition("_")[2]
+        self._own_name = self._member_name(identity)
         self._slot_names = tuple(f"{terms.name}-slot-{n}-of-{shards.count}" for n in range(shards.count))
         self._seconds = max(terms.renew_deadline_seconds / 2, _MIN_REQUEST_SECONDS)
         self._leases = leases.within(self._seconds)
         self._identity = identity
         self._clock = clock
-        self._own = Candidacy(self._config(self._own_name), clock=clock, metrics=metrics)
-        everyone = self._config(terms.name, f"all replicas of {self.group} with shards")
-        everyone = replace(everyone, lease_duration_seconds=2 * terms.lease_duration_seconds)
+        self._own_lock = self._lock(self._own_name, identity, {MARKS_LABEL: "true"})
+        self._own = Candidacy(terms.config(self._own_lock, of_many=True), clock=clock, metrics=metrics)
+        lock = self._lock(terms.name, f"all replicas of {self.group} with shards")
+        everyone = replace(
+            terms.config(lock, of_many=True), lease_duration_seconds=2 * terms.lease_duration_seconds
+        )
         self._leaders = Candidacy(everyone, clock=clock, metrics=metrics)
         self.joined = False
         self._begun_at: float | None = None
         self._seen: dict[str, _Seen] = {}
+        self._alone: dict[str, float] = {}
+        self.view = View()
 
     @property
     def group(self) -> str:
@@ -118,22 +153,21 @@ class Members:
 
     def slot_config(self, slot: int) -> LeaderElectionConfig:
         """How a slot's Lease is kept."""
-        return self._config(self._slot_names[slot])
+        return self._terms.config(self._lock(self._slot_names[slot], self._identity), of_many=True)
 
     @property
     def leader(self) -> str:
         """The process that works by leader election, under the Lease of our name; "" = none is seen."""
         return self._leaders.get_leader() if self._leaders.held_by_another() else ""
 
-    def _config(self, name: str, identity: str = "") -> LeaderElectionConfig:
-        lock = LeaseLock(
+    def _lock(self, name: str, identity: str, labels: Mapping[str, str] = EMPTY_MAP) -> LeaseLock:
+        return LeaseLock(
             self._leases,
             namespace=self._terms.namespace,
             name=name,
-            identity=identity or self._identity,
-            labels=FrozenMap({GROUP_LABEL: self._terms.name, SETTINGS_LABEL: self._settings}),
+            identity=identity,
+            labels=FrozenMap({GROUP_LABEL: self._terms.name, SETTINGS_LABEL: self._settings, **labels}),
         )
-        return self._terms.config(lock, of_many=True)
 
     def turn(self) -> str:
         """
@@ -146,15 +180,17 @@ class Members:
         Blocks: at most the renew deadline.
         """
         ends_at = self._clock.now() + self._terms.renew_deadline_seconds
-        if self._begun_at is not None and self._own.statistics().expires_in_seconds <= 0:
+        if self._begun_at is not None and self._clock.now() >= self._own_ends_at():
             self._begun_at, self.joined = None, False
-        self._renew()
+        if self._renew():
+            self._clear_the_dead()
         try:
             self._look()
         finally:
             # without a list, too: the electors may still reach the server, and renew the Leases of slots
             self._keep_leaders_out(ends_at)
             self.joined = self.joined and not self.leader
+        self.view = self.view._replace(renewal=self._renewal())
         if self.leader or self.joined or self._begun_at is None or not self._may_join(self._begun_at):
             return self._own.statistics().last_error
         self.joined = self._leaders.is_leader()
@@ -162,7 +198,7 @@ class Members:
 
     def leave(self) -> None:
         """Delete our Lease: the others get ready for our slots. Errors are told: it then expires."""
-        self.joined = False
+        self.joined, self.view = False, View()
         try:
             self._delete(self._own_name)
         except NotFound:
@@ -182,21 +218,23 @@ class Members:
         with suppress(ClientError):
             self._look()
             now, others = self._clock.now(), (name for name in self._seen if name != self._terms.name)
-            if all(self._seen[name].expires_at() <= now for name in others):
+            if all(self._ends_at(self._seen[name]) <= now for name in others):
                 self._leaders.release()
 
     def living(self) -> tuple[str, ...]:
         """The members with our settings, we among them, the oldest first."""
+        holders = [lease.spec.holder_identity or "" for lease in sorted(self._living(), key=_age)]
+        return tuple(dict.fromkeys([*holders, self._identity]))
+
+    def _living(self) -> list[Lease]:
         now = self._clock.now()
         unproven = _PROOF_PERIODS * self._terms.retry_period_seconds
-        leases = [
+        return [
             seen.lease
             for name, seen in self._seen.items()
             if self._is_member(name) and self._is_like_us(seen.lease)
             if seen.expires_at() > now and (seen.changed or seen.since + unproven > now)
         ]
-        holders = [lease.spec.holder_identity or "" for lease in sorted(leases, key=_age)]
-        return tuple(dict.fromkeys([*holders, self._identity]))
 
     def slot_leases(self) -> dict[int, Lease]:
         """The Leases of the slots, as last listed."""
@@ -208,7 +246,7 @@ class Members:
         return {
             slot: seen.lease.spec.holder_identity or ""
             for slot, seen in self._seen_slots()
-            if seen.expires_at() > now
+            if self._ends_at(seen) > now
         }
 
     def _seen_slots(self) -> Iterator[tuple[int, _Seen]]:
@@ -218,19 +256,58 @@ class Members:
         """When the next Lease expires if it stays as it is, or we may join; infinity = nothing is to come."""
         now = self._clock.now()
         may_join_at = inf if self.joined or self._begun_at is None else self._begun_at + _JOIN_SECONDS
-        changes = (may_join_at, *(seen.expires_at() for seen in self._seen.values()))
+        changes = (may_join_at, *map(self._ends_at, self._seen.values()))
         return min((at for at in changes if at > now), default=inf)
 
     # one turn
 
-    def _renew(self) -> None:
+    def _renew(self) -> bool:
         if self._begun_at is None:
             # one that begins is the youngest
             with suppress(NotFound):
                 self._delete(self._own_name)
-        deadline = self._clock.now() + self._seconds
-        if self._own.try_acquire_or_renew(deadline=deadline) and self._begun_at is None:
-            self._begun_at = self._clock.now()
+        deadline, own_ends_at = self._clock.now() + self._seconds, self._own_ends_at()
+        if not self._own.try_acquire_or_renew(deadline=deadline):
+            return False
+        now = self._clock.now()
+        if self._begun_at is None:
+            self._begun_at = now
+        elif now >= own_ends_at:
+            self._begun_at, self.joined = None, False
+        return True
+
+    def _own_sent_at(self) -> float:
+        return self._own.renew_deadline() - self._terms.renew_deadline_seconds
+
+    def _own_ends_at(self) -> float:
+        """When others may take us for dead, if the renewal that we last sent is the last."""
+        return self._own_sent_at() + self._terms.lease_duration_seconds
+
+    def _clear_the_dead(self) -> None:
+        """Clear the Lease of each member that has had its time: a write that its own renewals prevent."""
+        cleared = LeaseSpec(holder_identity="", lease_duration_seconds=RELEASED_SECONDS)
+        others = ((name, seen) for name, seen in self._seen.items() if name != self._own_name)
+        dead = [
+            seen.lease for name, seen in others if self._is_member(name) and seen.is_over(self._clock.now())
+        ]
+        with suppress(ClientError):
+            for lease in dead:
+                with suppress(Conflict, NotFound):
+                    self._leases.update(msgspec.structs.replace(lease, spec=cleared))
+
+    def _renewal(self) -> Renewal | None:
+        """
+        What marked slots count by, if the list shows our last renewal: else it is from before that.
+
+        None also while we are no member, and beside one that knows no marks.
+        """
+        own, knows = (
+            self._seen.get(self._own_name),
+            (MARKS_LABEL in each.metadata.labels for each in self._living()),
+        )
+        if own is None or own.version != self._own_lock.version or not self.joined or not all(knows):
+            return None
+        return Renewal(own.lease.metadata.uid, self._own_sent_at())
 
     def _look(self) -> None:
         page = self._leases.list(
@@ -244,7 +321,31 @@ class Members:
             since = last.since if last is not None and same else now
             changed = last is not None and (last.changed or not same)
             self._seen[lease.metadata.name] = _Seen(lease, since, changed)
+        marked = [seen for seen in self._seen.values() if seen.marked_by]
+        alone = [seen.version for seen in marked if self._member_of(seen) is None]
+        self._alone = {version: self._alone.get(version, now) for version in alone}
+        marks = {seen.lease.metadata.name: (seen.version, self._mark_ends_at(seen)) for seen in marked}
+        self.view = self.view._replace(marks=marks)
         self._clean_up(now)
+
+    def _member_of(self, slot: _Seen) -> _Seen | None:
+        """The Lease by which a marked slot is renewed, also once cleared; None if it is gone or emptied."""
+        found = self._seen.get(self._member_name(slot.marked_by))
+        return found if found is not None and (found.lease.spec.holder_identity or found.is_cleared) else None
+
+    def _ends_at(self, seen: _Seen) -> float:
+        """When the holder of a Lease has had its time, -inf without a holder."""
+        if not seen.marked_by:
+            return seen.expires_at()
+        member = self._member_of(seen)
+        if member is not None:
+            return member.expires_at()
+        return self._alone[seen.version] + marked_seconds(seen.lease.spec)
+
+    def _mark_ends_at(self, slot: _Seen) -> float:
+        """As _ends_at; FREE once the holder of a marked slot can renew it no more."""
+        ends_at = self._ends_at(slot)  # FREE for a member Lease that was cleared
+        return FREE if self._member_of(slot) is None and ends_at <= self._clock.now() else ends_at
 
     def _keep_leaders_out(self, ends_at: float) -> None:
         """Take the Lease of leader election; the oldest renews it after a third of its time, others later."""
@@ -260,7 +361,8 @@ class Members:
         """Delete one Lease that nobody needs: a dead member's, or a slot's of another count."""
         ours = {self._own_name, self._terms.name, *self._slot_names}
         for name, seen in self._seen.items():
-            if name not in ours and now - seen.since > _STALE_DURATIONS * self._terms.lease_duration_seconds:
+            is_stale = now - seen.since > _STALE_DURATIONS * self._terms.lease_duration_seconds
+            if name not in ours and is_stale and self._ends_at(seen) <= now:
                 # whoever is quicker, or a holder that is back, is right
                 with suppress(ClientError):
                     self._delete(name, seen.lease.metadata.resource_version)
@@ -285,7 +387,7 @@ class Members:
         others = [
             seen
             for name, seen in self._seen.items()
-            if seen.expires_at() > now
+            if self._ends_at(seen) > now
             and name != self._terms.name
             and not self._is_like_us(seen.lease)
             and not (self._is_member(name) and _age(own.lease) < _age(seen.lease))
@@ -295,6 +397,9 @@ class Members:
                 theirs, holder = seen.lease.metadata.labels[SETTINGS_LABEL], seen.lease.spec.holder_identity
                 raise ShardMismatchError(self.group, holder or "", theirs, self._shards)
         return not others
+
+    def _member_name(self, identity: str) -> str:
+        return self._members_begin + identity.rpartition("_")[2]
 
     def _is_member(self, name: str) -> bool:
         return name.startswith(self._members_begin)

@@ -29,21 +29,36 @@ class Shards:
     """
     A number of slots, of which each replica of a program has some.
 
-    Fields: by is what an object's slot follows from: its namespace, or its UID. lease is `namespace/name`, in
-    a pod also the name alone, "" = named after the program; the Leases of slots and members begin with it.
-    The durations are those of each Lease, see LeaderElectionConfig. settle_seconds is how long the members
-    stay the same before slots move for the sake of balance; a slot that nobody has moves at once.
     All replicas need the same count and by. A replica renews one Lease per slot that it has.
     """
 
     count: int
+    """How many slots."""
+
     by: By = "namespace"
+    """What an object's slot follows from: its namespace, or its UID."""
+
     _: KW_ONLY
     lease: str = ""
+    """
+    `namespace/name`, in a pod also the name alone, "" = named after the program; the Leases of slots and
+    members begin with it.
+    """
+
     lease_duration_seconds: float = LEASE_DURATION_SECONDS
+    """Of each Lease, as the next two: see LeaderElectionConfig."""
+
     renew_deadline_seconds: float = RENEW_DEADLINE_SECONDS
+    """How long a replica tries before it gives a slot up."""
+
     retry_period_seconds: float = RETRY_PERIOD_SECONDS
+    """The pause between tries."""
+
     settle_seconds: float = SETTLE_SECONDS
+    """
+    How long the members stay the same before slots move for the sake of balance; a slot that nobody has
+    moves at once.
+    """
 
     def __post_init__(self) -> None:
         """Raises: ValueError for the first rule that is broken."""

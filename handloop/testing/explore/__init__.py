@@ -1,22 +1,32 @@
 """
-Every crash point of a controller, explored: it needs the extra `explore`.
+Every crash point of a controller, explored: the names of handloop_explore, which the extra `explore` brings.
 
     explore(Workload(set_up, [applied(SITE), deleted(SITE)])).check()
+
+Raises: ImportError where it is not installed; the message has what to type.
 """
 
-from handloop.testing.explore.exploration import Exploration, explore
-from handloop.testing.explore.generated import generated
-from handloop.testing.explore.report import Failure, Report
-from handloop.testing.explore.workload import (
-    Invariant,
-    Step,
-    Workload,
-    applied,
-    changed,
-    deleted,
-    invariant,
-    settled,
-)
+from handloop.controller.cli.extensions import NotInstalledError, needing
+
+try:
+    with needing("explore"):
+        from handloop_explore import (
+            Exploration,
+            Failure,
+            Invariant,
+            Report,
+            Step,
+            Workload,
+            applied,
+            changed,
+            deleted,
+            explore,
+            generated,
+            invariant,
+            settled,
+        )
+except NotInstalledError as error:
+    raise ImportError(f"{__name__}: {error}", name=__name__) from error
 
 __all__ = [
     "Exploration",

@@ -47,10 +47,10 @@ def status_count(obj: Object, field: str) -> int:
     return int((obj.get("status") or {}).get(field) or 0)
 
 
-def condition(obj: Object, kind: str) -> dict[str, Any] | None:
+def condition(obj: Object, condition_type: str) -> dict[str, Any] | None:
     """A condition of the status by type."""
     conditions = (obj.get("status") or {}).get("conditions") or ()
-    return next((entry for entry in conditions if entry["type"] == kind), None)
+    return next((entry for entry in conditions if entry["type"] == condition_type), None)
 
 
 def is_pod_ready(pod: Object) -> bool:

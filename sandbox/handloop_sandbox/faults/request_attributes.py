@@ -53,7 +53,7 @@ class RequestAttributes:
         return bool(wanted.subresource) if subresource == "*" else subresource == wanted.subresource
 
 
-def asked(request: Request, user: User) -> RequestAttributes:
+def attributes_of(request: Request, user: User) -> RequestAttributes:
     """Describe a request."""
     query = request.query
     return RequestAttributes(

@@ -88,7 +88,7 @@ def _invalid_selector(selector: Object, detail: str) -> Cause:
     return Cause("FieldValueInvalid", f"Invalid value: {shown(selector)}{detail}", "spec.selector")
 
 
-def _template_of(spec: Object, owner: str, *, restart: str = "Always") -> list[Cause]:
+def _template_of(spec: Object, owner: str) -> list[Cause]:
     """A pod template that its owner selects and that never stops by itself."""
     found, path = part(spec, "template"), "spec.template"
     causes = []
@@ -97,13 +97,13 @@ def _template_of(spec: Object, owner: str, *, restart: str = "Always") -> list[C
     if selector != {} and not matches(selector, found_labels):
         causes.append(invalid_value(f"{path}.metadata.labels", dict(found_labels) or None, MISMATCH))
     causes += template(path, found)
-    return causes + _restarts(path, found, owner, restart)
+    return causes + _restarts(path, found, owner)
 
 
-def _restarts(path: str, found: Object, owner: str, restart: str = "Always") -> list[Cause]:
+def _restarts(path: str, found: Object, owner: str) -> list[Cause]:
     inner, causes = part(found, "spec"), []
-    if inner.get("restartPolicy") != restart:
-        causes.append(not_supported(f"{path}.spec.restartPolicy", inner.get("restartPolicy", ""), [restart]))
+    if inner.get("restartPolicy") != "Always":
+        causes.append(not_supported(f"{path}.spec.restartPolicy", inner.get("restartPolicy", ""), ["Always"]))
     if inner.get("activeDeadlineSeconds") is not None:
         text = f"activeDeadlineSeconds in {owner} is not Supported"
         causes.append(forbidden_field(f"{path}.spec.activeDeadlineSeconds", text))

@@ -72,7 +72,7 @@ def store_new(call: Call, obj: Object, options: WriteOptions, *, applied: bool =
     transaction = call.transaction(dry_run=options.dry_run)
     existing = transaction.get(call.collection, obj["metadata"].get("namespace", ""), obj["metadata"]["name"])
     if existing is not None:
-        raise _exists(call, existing)
+        raise _name_taken(call, existing)
     stored = transaction.put(call.collection, to_storage(call.resource, obj))
     call.commit(transaction)
     return stored
@@ -189,7 +189,7 @@ def _managed(call: Call, obj: Object, options: WriteOptions) -> list[dict[str, o
     )
 
 
-def _exists(call: Call, existing: Object) -> StatusError:
+def _name_taken(call: Call, existing: Object) -> StatusError:
     error = already_exists(call.resource, existing["metadata"]["name"])
     if existing["metadata"].get("deletionTimestamp"):
         error.status["message"] = f"object is being deleted: {error.status['message']}"

@@ -62,10 +62,10 @@ def nonnegative(path: str, obj: Object, *members: str) -> list[Cause]:
     ]
 
 
-def one_of(path: str, value: Any, supported: Sequence[str], *, needed: bool = True) -> list[Cause]:
+def one_of(path: str, value: Any, supported: Sequence[str]) -> list[Cause]:
     """A value out of a few; an empty one is missing."""
     if not value:
-        return [required(path)] if needed else []
+        return [required(path)]
     return [] if value in supported else [not_supported(path, value, supported)]
 
 

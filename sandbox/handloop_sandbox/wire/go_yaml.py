@@ -69,8 +69,8 @@ DUPLICATES: Final = "yaml: unmarshal errors:\n"
 """How the list of keys that occur twice begins."""
 
 _TAG: Final = "tag:yaml.org,2002:"
-_INTEGER: Final = re.compile(r"[-+]?(?:0b[01_]+|0x[0-9a-fA-F_]+|0o?[0-7_]+|0|[1-9][0-9_]*)$")
-_FLOAT: Final = re.compile(r"[-+]?(?:\.[0-9_]+|[0-9][0-9_]*(?:\.[0-9_]*)?)(?:[eE][-+]?[0-9]+)?$")
+INTEGER: Final = re.compile(r"[-+]?(?:0[bB][01_]+|0[xX][0-9a-fA-F_]+|0[oO]?[0-7_]+|0|[1-9][0-9_]*)$")
+FLOAT: Final = re.compile(r"[-+]?(?:\.[0-9_]+|[0-9][0-9_]*(?:\.[0-9_]*)?)(?:[eE][-+]?[0-9]+)?$")
 _NO_NUMBER: Final = re.compile(r"(?:[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$")
 _REPLACED: Final = (f"{_TAG}timestamp", f"{_TAG}int", f"{_TAG}float")
 _LONGEST: Final = 400
@@ -192,8 +192,8 @@ _Loader.yaml_implicit_resolvers = {
 }
 _Loader.bool_values = {**_LOADER.bool_values, "y": True, "n": False}
 _Loader.add_implicit_resolver(f"{_TAG}bool", re.compile("[yYnN]$"), list("yYnN"))
-_Loader.add_implicit_resolver(f"{_TAG}int", _INTEGER, list("-+0123456789"))
-_Loader.add_implicit_resolver(f"{_TAG}float", _FLOAT, list("-+0123456789."))
+_Loader.add_implicit_resolver(f"{_TAG}int", INTEGER, list("-+0123456789"))
+_Loader.add_implicit_resolver(f"{_TAG}float", FLOAT, list("-+0123456789."))
 _Loader.add_implicit_resolver(f"{_TAG}float", _NO_NUMBER, list("-+."))
 _Loader.add_constructor(f"{_TAG}int", _integer)
 _Loader.add_constructor(f"{_TAG}float", _float)

@@ -17,6 +17,7 @@ from typing import Any, Final, NamedTuple
 
 import yaml
 
+from handloop_sandbox.wire.go_yaml import FLOAT, INTEGER
 from handloop_sandbox.wire.resource import ServedResource
 from handloop_sandbox.wire.status import StatusError, failure, not_acceptable
 
@@ -92,6 +93,8 @@ def _represent_text(dumper: Any, text: str) -> yaml.ScalarNode:
 
 _Dumper.add_representer(str, _represent_text)
 _Dumper.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile("[yYnN]$"), list("yYnN"))
+_Dumper.add_implicit_resolver("tag:yaml.org,2002:int", INTEGER, list("-+0123456789"))
+_Dumper.add_implicit_resolver("tag:yaml.org,2002:float", FLOAT, list("-+0123456789."))
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,4 +77,4 @@ def test_the_roles_of_the_page_are_enough_and_nothing_else_is_allowed(
         unbind = "kubectl --kubeconfig=.sandbox/kubeconfig delete clusterrolebinding greeter"
         code, output = shell(f"{unbind}\n{doctor}")
         assert code != 0
-        assert "missing 12 of 16 permissions" in output
+        assert "missing 12 of 17 permissions" in output

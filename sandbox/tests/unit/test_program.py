@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -109,3 +110,17 @@ def test_its_help_lists_every_difference(capsys: pytest.CaptureFixture[str]) -> 
     told = " ".join(capsys.readouterr().out.split())
     assert "--bare" in told
     assert all(difference.text in told for difference in DIFFERENCES)
+
+
+@pytest.mark.parametrize("closed", ["2>&-", "<&- >&- 2>&-"])
+def test_it_serves_without_its_streams(closed: str, tmp_path: Path) -> None:
+    """Some supervisors start a program without them."""
+    path = tmp_path / "kubeconfig"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (SANDBOX, SANDBOX.parent)))}
+    shell = ["/bin/sh", "-c", f'exec "$@" {closed}', "sh", *COMMAND, "--bare", f"--kubeconfig={path}"]
+    with subprocess.Popen(shell, cwd=tmp_path, env=environment) as started:
+        while not path.exists():
+            assert started.poll() is None
+            time.sleep(0.02)
+        started.send_signal(signal.SIGTERM)
+        assert started.wait(30) == 0

@@ -85,6 +85,12 @@ def test_a_token_and_its_expiry(tmp_path: Path) -> None:
     assert fetched.key_pair is None
 
 
+@pytest.mark.parametrize("never", [None, "0001-01-01T00:00:00Z", "0001-01-01T02:00:00+02:00"])
+def test_credentials_that_never_expire(tmp_path: Path, never: str | None) -> None:
+    """A program in Go that leaves the time out may write its zero; the plugin runs once."""
+    assert fetch(answering(tmp_path, token="t", expirationTimestamp=never), tmp_path).expires_at is None
+
+
 def test_a_client_certificate(tmp_path: Path) -> None:
     """A plugin may answer with a key pair."""
     section = answering(tmp_path, clientCertificateData="CERT", clientKeyData="KEY")
@@ -105,9 +111,12 @@ def test_arguments_environment_and_cluster(tmp_path: Path) -> None:
         "env": [{"name": "PREFIX", "value": "p"}],
         "provideClusterInfo": True,
     }
-    fetched = fetch(section, tmp_path, {"server": "https://h"})
+    own = {"name": "client.authentication.k8s.io/exec", "extension": {"audience": "a"}}
+    fetched = fetch(section, tmp_path, {"server": "https://h", "extensions": [own]})
     assert fetched.authorization.startswith("Bearer p-")
     assert "serverhttpsh" in fetched.authorization
+    assert "configaudiencea" in fetched.authorization
+    assert "extensions" not in fetched.authorization
 
 
 def test_a_plugin_runs_in_the_folder_of_its_kubeconfig(tmp_path: Path) -> None:
@@ -151,6 +160,7 @@ def status(text: str, version: str = VERSION) -> str:
         (status("{}"), "without token"),
         (status('{"clientKeyData":"k"}'), "half a key pair"),
         (status('{"token":"t","expirationTimestamp":"soon"}'), "bad expirationTimestamp"),
+        (status('{"token":"t","expirationTimestamp":""}'), 'bad expirationTimestamp: ""'),
         (status('{"token":"canary\\\\nx"}'), "does not fit in a header"),
         (status('{"token":7}'), "Expected `str | null`, got `int` - at `$.status.token`"),
         (status('{"token":"t"}', "other/v1"), f"answered with apiVersion other/v1, not {VERSION}"),

@@ -41,6 +41,36 @@ def test_a_ca_from_file_or_data(authority: CertificateAuthority) -> None:
         assert len(build_context(options).get_ca_certs()) == 1
 
 
+def test_a_ca_without_extensions_is_trusted(tmp_path: Path) -> None:
+    """As by Go. Python 3.13's default context refuses it, and with it clusters of EKS, GKE and microk8s."""
+    authority = CertificateAuthority(tmp_path / "bare", bare=True)
+    serving = authority.issue("server").server_context()
+    options = TLSOptions(ca=authority.certificate.read_bytes())
+    assert shakes_hands(build_context(options), serving)
+    strict = ssl.create_default_context(cafile=str(authority.certificate))
+    strict.verify_flags |= ssl.VERIFY_X509_STRICT
+    assert not shakes_hands(strict, serving)
+
+
+def shakes_hands(client: ssl.SSLContext, server: ssl.SSLContext) -> bool:
+    """Whether the client trusts the server, both in this thread."""
+    to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
+    sides = [
+        client.wrap_bio(to_client, to_server, server_hostname="localhost"),
+        server.wrap_bio(to_server, to_client, server_side=True),
+    ]
+    for _ in range(5):
+        for side in tuple(sides):
+            try:
+                side.do_handshake()
+            except ssl.SSLWantReadError:
+                continue
+            except ssl.SSLCertVerificationError:
+                return False
+            sides.remove(side)
+    return not sides
+
+
 def test_a_key_pair_from_files_or_data(authority: CertificateAuthority) -> None:
     """Both ways of giving a client certificate load, and leave no file behind."""
     issued = authority.issue("client")

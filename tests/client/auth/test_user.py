@@ -2,10 +2,12 @@ from __future__ import annotations
 
 import base64
 import json
+import sys
 import threading
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from handloop.client.auth.credentials import TokenFile
@@ -67,8 +69,7 @@ def test_a_token_that_does_not_fit_in_a_header() -> None:
     [
         User(token="t", username="u"),
         User(token_file="f", password="p"),
-        User(token="t", exec={"command": "c"}),
-        User(username="u", exec={"command": "c"}),
+        User(exec={"command": "c"}, auth_provider={"name": "oidc"}),
     ],
 )
 def test_two_ways_to_log_in_are_one_too_many(user: User) -> None:
@@ -76,6 +77,21 @@ def test_two_ways_to_log_in_are_one_too_many(user: User) -> None:
     with pytest.raises(ConfigError, match='user "u" has more than one way to log in') as caught:
         credentials(user)
     assert "," in caught.value.cause
+
+
+@pytest.mark.parametrize(
+    ("user", "sent"),
+    [
+        (User(token="t"), "Bearer t"),
+        (User(username="u", password="p"), "Basic dTpw"),
+        (User(client_certificate="/c", client_key="/k"), ""),
+        (User(client_certificate_data="eA==", client_key_data="eA=="), ""),
+    ],
+)
+def test_what_stands_in_the_file_goes_before_a_program(user: User, sent: str) -> None:
+    """As in client-go: what `kubectl config set-credentials` added is meant, and the program is not run."""
+    both = msgspec.structs.replace(user, exec={"command": "/no/such"})
+    assert credentials(both).authorization() == sent
 
 
 def test_an_auth_provider_is_asked_when_needed() -> None:
@@ -179,6 +195,16 @@ def test_an_oidc_provider_s_token() -> None:
     fetched = fetch_from_provider(provider, "", 1000.0)
     assert fetched.authorization == f"Bearer {token}"
     assert fetched.expires_at == 1060.0
+
+
+def test_a_provider_without_the_package_of_providers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """E06: the error names the package to install, and the way without it."""
+    monkeypatch.setitem(sys.modules, "kubernetes.client", None)
+    with pytest.raises(ConfigError) as caught:
+        fetch_from_provider({"name": "gcp"}, "", 0.0)
+    assert caught.value.message == 'auth provider "gcp" failed'
+    assert "the kubernetes package has the auth providers, and cannot be loaded" in caught.value.cause
+    assert caught.value.fix.startswith("pip install kubernetes; or an exec plugin")
 
 
 @pytest.mark.parametrize(

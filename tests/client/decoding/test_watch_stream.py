@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handloop.apis.apps_v1 import Deployment
+from handloop.client.decoding import watch_stream
 from handloop.client.decoding.pages import Undecodable
 from handloop.client.decoding.watch_stream import (
     Bookmark,
@@ -52,10 +53,9 @@ def watch(
     *,
     end: Exception | None = None,
     clock: FakeClock | None = None,
-    line_limit: int = 1 << 20,
 ) -> WatchStream[Foo]:
     stream = ScriptedStream(blocks, end=end)
-    return WatchStream(stream, codec_of(Foo).events(), clock=clock or FakeClock(), line_limit=line_limit)
+    return WatchStream(stream, codec_of(Foo).events(), clock=clock or FakeClock())
 
 
 def names_until_the_end(stream: WatchStream[Foo]) -> tuple[list[str], ClientError | None]:
@@ -112,10 +112,11 @@ def test_blocks_without_events_are_not_the_end() -> None:
     assert stream.unknown_events == 1
 
 
-def test_an_endless_line_is_cut_at_the_size_limit() -> None:
+def test_an_endless_line_is_cut_at_the_size_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     """A line without an end does not fill the memory."""
+    monkeypatch.setattr(watch_stream, "LINE_LIMIT", 1000)
     with pytest.raises(DecodeError, match="more than 1000 bytes"):
-        watch([b"x" * 600, b"x" * 600], line_limit=1000).read()
+        watch([b"x" * 600, b"x" * 600]).read()
 
 
 def test_a_line_that_drips_is_cut_at_the_time_limit() -> None:
@@ -151,7 +152,7 @@ def test_a_huge_object_takes_linear_time() -> None:
     """Megabytes that come in half a million blocks are put together once; once a block would never end."""
     data = event(1, padding="x" * (32 << 20))
     blocks = (data[start : start + 64] for start in range(0, len(data), 64))
-    assert len(names_until_the_end(watch(blocks, line_limit=64 << 20))[0]) == 1
+    assert len(names_until_the_end(watch(blocks))[0]) == 1
 
 
 def test_close_ends_a_blocked_read() -> None:

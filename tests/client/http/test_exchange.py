@@ -400,7 +400,7 @@ def test_close_wakes_a_blocked_reader(served: Served) -> None:
         stream.close()
         stream.close()
         assert reader.result() == "closed"
-        assert stream._connection.sock.fileno() < 0
+        server.wait_for_open(0)
 
 
 def test_close_and_read_race() -> None:
@@ -423,7 +423,7 @@ def test_close_and_read_race() -> None:
             gate.wait(20)
             stream.close()
             assert reader.result() == "closed"
-            assert stream._connection.sock.fileno() < 0
+            server.wait_for_open(0)
 
 
 def test_an_interrupted_read_gives_the_connection_up(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -437,7 +437,7 @@ def test_an_interrupted_read_gives_the_connection_up(monkeypatch: pytest.MonkeyP
         monkeypatch.setattr("handloop.client.http.exchange.Answer.read_block", interrupt)
         with pytest.raises(KeyboardInterrupt):
             stream.read_block()
-        assert stream._connection.sock.fileno() < 0
+        server.wait_for_open(0)
 
 
 def test_read_all_stops_at_its_limit() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,6 +21,12 @@ from support.checks.output import Ended
 
 ROOT: Final = Path(__file__).parents[3]
 CSV: Final = "manifests/handloop.clusterserviceversion.yaml"
+BESIDE: Final = (
+    "manifests/handloop-metrics_service.yaml",
+    "manifests/handloop_poddisruptionbudget.yaml",
+    "manifests/handloop_prometheusrule.yaml",
+    "manifests/handloop_servicemonitor.yaml",
+)
 FOO: Final = "apiVersion: samplecontroller.k8s.io/v1alpha1\nkind: Foo\nmetadata: {name: a}\n"
 
 
@@ -28,8 +35,8 @@ def bundle(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Callable[..., Ended]:
     """Runs `bundle` in a copy of what it reads of this repository; writes to made/."""
-    for path in ("manifests/manager", "manifests/samples"):
-        shutil.copytree(ROOT / path, tmp_path / path)
+    for path in ("default", "manager", "prometheus", "samples"):
+        shutil.copytree(ROOT / "manifests" / path, tmp_path / "manifests" / path)
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     monkeypatch.chdir(tmp_path)
 
@@ -106,10 +113,31 @@ def test_what_the_deployment_runs_is_what_is_installed(bundle: Callable[..., End
         CSV,
         "manifests/samplecontroller.k8s.io_foos.yaml",
         "manifests/mine.yaml",
+        *BESIDE,
         "metadata/annotations.yaml",
+        "metadata/properties.yaml",
     }
     assert "MyApp" not in made[CSV]["metadata"]["annotations"]["alm-examples"]
     assert [owned["kind"] for owned in made[CSV]["spec"]["customresourcedefinitions"]["owned"]] == ["Foo"]
+
+
+def test_what_stands_beside_the_deployment_is_installed_with_it(bundle: Callable[..., Ended]) -> None:
+    """In the namespace that OLM chooses, which no query names; without Prometheus all else is installed."""
+    assert bundle().code == 0
+    made = documents()
+    beside = [made[path] for path in BESIDE]
+    assert not [one for one in beside if "namespace" in one["metadata"]]
+    (group,) = made["manifests/handloop_prometheusrule.yaml"]["spec"]["groups"]
+    assert len(group["rules"]) == 20
+    for rule in group["rules"]:
+        assert '{job="handloop-metrics"' in rule["expr"]
+        assert "handloop-system" not in rule["expr"]
+    (optional,) = made["metadata/properties.yaml"]["properties"]
+    names = {(one["group"], one["kind"], one["name"]) for one in optional["value"]["manifests"]}
+    assert optional["type"] == "olm.manifests.optional"
+    assert names == {
+        ("monitoring.coreos.com", kind, "handloop") for kind in ("PrometheusRule", "ServiceMonitor")
+    }
 
 
 def test_a_base_adds_and_replaces_fields(bundle: Callable[..., Ended]) -> None:
@@ -126,6 +154,14 @@ def test_a_base_adds_and_replaces_fields(bundle: Callable[..., Ended]) -> None:
     assert made["spec"]["displayName"] == "By hand"
     assert made["spec"]["icon"] == base["spec"]["icon"]
     assert made["spec"]["version"] == "0.1.0"
+
+
+def test_what_a_build_of_a_clone_adds_to_its_version_is_left_out(bundle: Callable[..., Ended]) -> None:
+    """OLM's names take no plus sign."""
+    assert bundle().code == 0
+    program = replace(PROGRAM, version=lambda: "0.1.0+g1a2b3c4d5e6f")
+    assert run_command(program, ["bundle", "--image=handloop:latest", "--output=made"]) == 0
+    assert documents()[CSV]["metadata"]["name"] == "handloop.v0.1.0"
 
 
 @pytest.mark.parametrize("replaces", ["0.1.0", "handloop.v0.1.0"])
@@ -251,7 +287,7 @@ def test_texts_stay_texts_for_the_readers_of_a_bundle(bundle: Callable[..., Ende
     )
     assert bundle().code == 0
     made = files(Path("made"))["manifests/handloop.clusterserviceversion.yaml"]
-    assert [f'value: "{text}"' in made for text in texts[:3]] == [True] * 3
+    assert [f"value: '{text}'" in made for text in texts[:3]] == [True] * 3
     assert "value: '2026-01-01'" in made
     assert "value: '12:30'" in made
 

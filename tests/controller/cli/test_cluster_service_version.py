@@ -83,7 +83,7 @@ def test_the_variable_is_the_one_that_the_program_reads() -> None:
 
 def test_the_permissions_are_the_declared_access() -> None:
     """In namespaces, with the lease and Events, rules for namespaced resources; at cluster scope the rest."""
-    found = release("--leader-elect", "--metrics-auth", "--metrics-cert-dir=/certificates")
+    found = release("--leader-elect", "--metrics-auth")
     spec = cluster_service_version(found)["spec"]["install"]["spec"]
     granted = {
         (place, group, resource, verb, *rule.get("resourceNames", ()))

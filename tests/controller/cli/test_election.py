@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from handloop.controller.cli.election import StandbyReport, lost_lease, standby
@@ -27,14 +29,25 @@ def clock() -> FakeClock:
     return FakeClock()
 
 
-def test_it_is_reported_once_a_minute(clock: FakeClock) -> None:
-    """E11: at the first try in vain, and then every 60 s, however often it is tried."""
+def test_it_is_reported_once(clock: FakeClock) -> None:
+    """E11: at the first try in vain. A healthy standby writes nothing more, however long it waits."""
     said: list[float] = []
     report = StandbyReport(lambda _problem: said.append(clock.now()), clock)
-    for _ in range(100):
+    for _ in range(1000):
         report(HELD)
         clock.advance(2.5)
-    assert said == [0.0, 60.0, 120.0, 180.0, 240.0]
+    assert said == [0.0]
+
+
+def test_an_error_is_news_once_a_minute(clock: FakeClock) -> None:
+    """E11: that the tries fail, and that they do so no longer; not each change of mind."""
+    said: list[tuple[float, bool]] = []
+    report = StandbyReport(lambda problem: said.append((clock.now(), "failed" in str(problem))), clock)
+    for second in range(600):
+        report(HELD._replace(last_error="refused" if 100 < second < 300 or second % 2 else ""))
+        clock.advance(1)
+    assert said[:3] == [(0.0, False), (61.0, True), (300.0, False)]
+    assert all(later - earlier >= 60 for (earlier, _), (later, _) in pairwise(said))
 
 
 def test_a_new_holder_is_news(clock: FakeClock) -> None:

@@ -1,4 +1,4 @@
-"""How the program finds what it does not import: the sandbox, the walkthrough, top and the live page."""
+"""How the program finds what it does not import: the sandbox, explore, walkthrough, top and the live page."""
 
 from __future__ import annotations
 
@@ -18,24 +18,26 @@ from handloop.controller.cli.extensions import NotInstalledError, extension, is_
 ROOT = Path(__file__).parents[3]
 
 
-@pytest.mark.parametrize("name", ["sandbox", "walkthrough", "top", "live-page"])
+@pytest.mark.parametrize("name", ["sandbox", "explore", "walkthrough", "top", "live-page"])
 def test_a_checkout_has_all_of_them(name: str) -> None:
     """By the entry points of its own projects, whether or not it is installed."""
     assert is_installed(name)
     assert extension(name).__name__.endswith(".program")
 
 
-def test_a_checkout_finds_its_sandbox_by_itself(tmp_path: Path) -> None:
-    """Where no environment leads to it, as after `pip install` of the dependencies alone."""
+def test_a_checkout_finds_its_neighbours_by_itself(tmp_path: Path) -> None:
+    """Where no environment leads to them, as after `pip install` of the dependencies alone."""
     code = (
-        "import sys; sys.path[:] = [each for each in sys.path if not each.endswith('/sandbox')];"
+        f"import sys; ours = {tuple(extensions.NEIGHBOURS)};"
+        "sys.path[:] = [each for each in sys.path if not each.endswith(ours)];"
         f"sys.path.insert(0, {str(ROOT)!r});"
-        "from handloop.controller.cli.extensions import extension; print(extension('sandbox').__name__)"
+        "from handloop.controller.cli.extensions import extension;"
+        "print(*(extension(name).__name__ for name in ('sandbox', 'explore', 'walkthrough')))"
     )
     ended = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
     )
-    assert ended.stdout == "handloop_sandbox.program\n"
+    assert ended.stdout == "handloop_sandbox.program handloop_explore.program handloop_learn.program\n"
 
 
 @pytest.fixture
@@ -63,7 +65,14 @@ def test_what_is_not_installed_is_missed_in_one_sentence(installed: dict[str, st
 
 
 @pytest.mark.parametrize(
-    ("name", "library"), [("sandbox", "re2"), ("live-page", "aiohttp_sse"), ("top", "rich")]
+    ("name", "library"),
+    [
+        ("sandbox", "re2"),
+        ("explore", "greenlet"),
+        ("walkthrough", "handloop_sandbox"),
+        ("live-page", "aiohttp_sse"),
+        ("top", "rich"),
+    ],
 )
 def test_it_needs_the_libraries_of_its_extra(
     name: str, library: str, installed: dict[str, str], monkeypatch: pytest.MonkeyPatch
@@ -77,8 +86,8 @@ def test_it_needs_the_libraries_of_its_extra(
 
 def extension_module(name: str) -> str:
     """The module that the projects of this repository name for an extension."""
-    for project in ("pyproject.toml", "sandbox/pyproject.toml"):
-        text = (ROOT / project).read_text(encoding="utf-8")
+    for folder in extensions.NEIGHBOURS:
+        text = (ROOT / folder / "pyproject.toml").read_text(encoding="utf-8")
         points = tomllib.loads(text)["project"]["entry-points"]["handloop_extensions"]
         if name in points:
             return str(points[name])

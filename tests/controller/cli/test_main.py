@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 import yaml
+from prometheus_client import CollectorRegistry, Counter
 
 from handloop.apis.crd import custom_resource_definition
 from handloop.apis.meta import ObjectMeta
@@ -22,7 +23,7 @@ from handloop.client.config import load_config
 from handloop.client.resource_client import Client
 from handloop.client.transport import HTTPTransport
 from handloop.controller.cli.main import execute, main, run_command
-from handloop.controller.cli.version import version
+from handloop.controller.cli.version import exact_version
 from handloop.controller.foo.types import Foo
 from handloop.controller.program import PROGRAM
 from handloop.controller.runtime.builder import controller_for
@@ -297,9 +298,11 @@ def test_a_program_prints_its_own_roles(greeter: Callable[..., Ended]) -> None:
 
 def test_a_program_prints_its_own_version(greeter: Callable[..., Ended]) -> None:
     """And that of handloop."""
-    assert greeter("version", version="1.2").out.startswith(f"greeter 1.2 (handloop {version()}, python ")
+    assert greeter("version", version="1.2").out.startswith(
+        f"greeter 1.2 (handloop {exact_version()}, python "
+    )
     facts = json.loads(greeter("version", "-o", "json").out)
-    assert (facts["greeter"], facts["handloop"]) == ("", version())
+    assert (facts["greeter"], facts["handloop"]) == ("", exact_version())
 
 
 def test_the_help_of_a_program_is_its_own(greeter: Callable[..., Ended]) -> None:
@@ -323,6 +326,20 @@ def test_several_set_ups_can_be_chosen(greeter: Callable[..., Ended]) -> None:
     assert greeter("rbac", "--controllers=second", set_up=two).code == 0
     ended = greeter("rbac", "--controllers=scond", set_up=two)
     assert 'unknown controller "scond"; did you mean second?' in ended.err
+
+
+def test_a_metric_of_the_default_registry_is_named(greeter: Callable[..., Ended]) -> None:
+    """A set-up is called more than once, and the library's words do not say so."""
+    registry = CollectorRegistry()
+
+    def wrong(_manager: Manager) -> None:
+        for _ in range(2):
+            Counter("greetings_of_a_test", "Made twice", registry=registry)
+
+    ended = greeter("crd", set_up=wrong)
+    assert ended.err.endswith(
+        "; set_up is called more than once: give the metric registry=manager.registry\n"
+    )
 
 
 @pytest.mark.parametrize("argv", [["crd"], ["doctor"], ["--sandbox", "--sandbox-kubeconfig=k"]])
@@ -437,3 +454,41 @@ def test_a_wrong_group_is_reported(greeter: Callable[..., Ended], bare: SandboxC
     ended = greeter("doctor", "--kubeconfig", str(bare.kubeconfig), set_up=wrong)
     assert ended.code == 6
     assert "fix: did you mean greetings.m.example.com/v1? then the type names another group" in ended.out
+
+
+def run_with(closed: str, *words: str, folder: Path) -> subprocess.Popen[bytes]:
+    """The program, started by a shell that closes some of its streams."""
+    program = [sys.executable, "-m", "controller", *words]
+    shell = ["/bin/sh", "-c", f'exec "$@" {closed}', "sh", *program]
+    return subprocess.Popen(shell, cwd=ROOT, env={"HOME": str(folder)}, stdout=subprocess.DEVNULL)
+
+
+@pytest.mark.parametrize("closed", ["2>&-", ">&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (["version"], 0),
+        (["--wokers=3"], 2),
+        (["--kubeconfig=/nowhere"], 3),
+        (["errors", "E99"], 2),
+        (["explore", "nothing_here.py"], 2),
+        (["init", "/dev/null/x"], 2),
+    ],
+    ids=str,
+)
+def test_streams_that_are_closed_change_no_exit_code(
+    closed: str, words: list[str], code: int, tmp_path: Path
+) -> None:
+    """Some supervisors start a program without them; what is written there is lost."""
+    assert run_with(closed, *words, folder=tmp_path).wait(30) == code
+
+
+def test_a_program_without_streams_works_until_a_signal(tmp_path: Path) -> None:
+    """Its connections have other numbers than the streams, so no foreign text gets into one."""
+    path = tmp_path / "kubeconfig"
+    words = ("--sandbox", f"--sandbox-kubeconfig={path}", *NO_SERVERS)
+    with run_with("<&- >&- 2>&-", *words, folder=tmp_path) as program:
+        until(path.exists, "the sandbox's kubeconfig")
+        leads_to = {str(Path(f"/proc/{program.pid}/fd/{number}").readlink()) for number in range(3)}
+        program.terminate()
+        assert (leads_to, program.wait(30)) == ({os.devnull}, 0)

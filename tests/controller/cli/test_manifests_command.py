@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import types
 from dataclasses import replace
 from io import StringIO
@@ -24,7 +25,7 @@ from handloop.kinds.core_v1 import PodTemplateSpec
 from support.builders.options import parse_options
 
 MANIFESTS = Path(__file__).parents[3] / "manifests"
-AS_DEPLOYED = ("--leader-elect", "--leader-elect-resource-namespace=handloop-system")
+AS_DEPLOYED = ("--leader-elect", "--metrics-auth", "--leader-elect-resource-namespace=handloop-system")
 
 
 def printed(*words: str) -> str:
@@ -35,15 +36,36 @@ def printed(*words: str) -> str:
 @pytest.mark.parametrize(
     ("words", "path"),
     [
-        (("crd", "--controllers=foo"), "crd/samplecontroller.k8s.io_foos.yaml"),
-        (("crd", "--controllers=myapp"), "crd/example.com_myapps.yaml"),
+        (("crd",), "crd/crds.yaml"),
+        (("user-roles",), "rbac/user_roles.yaml"),
         (("rbac", *AS_DEPLOYED), "rbac/role.yaml"),
-        (("rbac", "--shards=16", AS_DEPLOYED[1]), "shards/role.yaml"),
+        (("rbac", "--shards=16", *AS_DEPLOYED[1:]), "shards/role.yaml"),
     ],
 )
 def test_the_repository_holds_what_the_generator_makes(words: tuple[str, ...], path: str) -> None:
     """A change of the types or of the declared access shows up here: `make manifests` mends it."""
     assert (MANIFESTS / path).read_text(encoding="utf-8") == printed(*words)
+
+
+def test_any_program_prints_its_own_monitoring() -> None:
+    """Alerts, dashboard and what is scraped are of the operator, in the namespace where it runs."""
+    options = parse_options(["monitoring", "--leader-elect-resource-namespace=home"], {})
+    operator = replace(PROGRAM, name="greeter", generator="")
+    found = {one["kind"]: one for one in yaml.safe_load_all(manifests(replace(options, operator=operator)))}
+    assert set(found) == {"Service", "ServiceMonitor", "PrometheusRule", "ConfigMap"}
+    assert {one["metadata"]["namespace"] for one in found.values()} == {"home"}
+    monitor, service = found["ServiceMonitor"]["spec"], found["Service"]
+    assert monitor["selector"]["matchLabels"].items() <= service["metadata"]["labels"].items()
+    for group in found["PrometheusRule"]["spec"]["groups"]:
+        for rule in group["rules"]:
+            assert rule["alert"].startswith("Greeter")
+            assert f'namespace="home",job="{service["metadata"]["name"]}"' in rule["expr"]
+    dashboard = json.loads(found["ConfigMap"]["data"]["dashboard.json"])
+    assert (dashboard["uid"], dashboard["title"]) == ("greeter", "greeter")
+    shown = {
+        one["name"]: one["current"]["value"] for one in dashboard["templating"]["list"] if "current" in one
+    }
+    assert shown == {"namespace": "home", "job": "greeter-metrics"}
 
 
 def test_a_definition_that_kubectl_apply_soon_refuses_is_reported() -> None:

@@ -6,7 +6,6 @@ import sys
 
 import pytest
 
-import handloop.walkthrough
 from handloop.controller.cli.main import run_command
 from handloop.controller.program import PROGRAM
 from support.builders.options import parse_options
@@ -35,8 +34,11 @@ def test_they_read_their_own_arguments(capsys: pytest.CaptureFixture[str]) -> No
 @pytest.mark.parametrize(
     ("name", "missing", "extra"),
     [
-        ("walkthrough", "handloop.walkthrough", "sandbox"),
-        ("top", "handloop.walkthrough", "learn"),
+        ("walkthrough", "handloop_learn", "learn"),
+        ("walkthrough", "handloop_sandbox", "learn"),
+        ("explore", "handloop_explore", "explore"),
+        ("explore", "greenlet", "explore"),
+        ("top", "handloop_learn", "learn"),
         ("top", "rich", "learn"),
     ],
 )
@@ -44,9 +46,8 @@ def test_without_their_extra_they_show_how_to_get_it(
     name: str, missing: str, extra: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """In one sentence, exit code 2."""
-    # the command imports it anew, which sets this, too
-    monkeypatch.setattr(handloop, "walkthrough", handloop.walkthrough)
-    for loaded in [module for module in sys.modules if module.startswith((missing, "handloop.walkthrough"))]:
+    ours = (missing, "handloop_learn", "handloop_explore")
+    for loaded in [module for module in sys.modules if module.startswith(ours)]:
         monkeypatch.delitem(sys.modules, loaded)
     monkeypatch.setitem(sys.modules, missing, None)
     monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)

@@ -11,6 +11,7 @@ import pytest
 
 from handloop.controller.cli import own_wheel as own_wheel_module
 from handloop.controller.cli.own_wheel import own_wheel
+from handloop.controller.cli.version import exact_version
 
 
 def test_the_same_files_give_the_same_bytes() -> None:
@@ -27,6 +28,17 @@ def test_its_record_names_every_file_once() -> None:
     assert [row[0] for row in rows] == names
     assert {"handloop/py.typed", "handloop/controller/cli/errors.md"} < set(names)
     assert not [name for name in names if "__pycache__" in name]
+
+
+def test_its_name_tells_its_content_and_the_kubernetes_package_is_an_extra() -> None:
+    """Nothing but the extra asks for it; a checkout's version is that of `version`."""
+    name, content = own_wheel()
+    assert name == f"handloop-{exact_version()}-py3-none-any.whl"
+    with zipfile.ZipFile(io.BytesIO(content)) as wheel:
+        (told,) = [wheel.read(each).decode() for each in wheel.namelist() if each.endswith("/METADATA")]
+    needed = [line for line in told.splitlines() if line.startswith("Requires-Dist: kubernetes")]
+    assert [line.partition("; ")[2] for line in needed] == ['extra == "auth-providers"']
+    assert "Requires-Dist: httptools" in told
 
 
 def test_what_lies_about_is_no_obstacle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

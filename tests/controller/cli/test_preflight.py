@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -13,6 +14,9 @@ import pytest
 
 from handloop.apis.core_v1 import Event
 from handloop.apis.crd import custom_resource_definition
+from handloop.apis.meta import Kind
+from handloop.apis.resource import Resource
+from handloop.apis.unstructured import Unstructured
 from handloop.client.auth.credentials import StaticCredentials
 from handloop.client.config import ClientConfig
 from handloop.client.errors import (
@@ -142,6 +146,63 @@ def test_e08_a_crd_that_does_not_serve_the_version(sandbox: Sandbox, account: st
     assert "✗ CRD" in report.summary
     if account == "admin":
         assert "foos.samplecontroller.k8s.io has version v1alpha1 with served: false" in first.what
+
+
+def test_e08_names_a_way_that_the_server_takes(sandbox: Sandbox) -> None:
+    """It refuses a CRD without a stored version: both are served until no object is stored in the other."""
+    install(sandbox, version="v1beta1")
+    client, path = client_of(sandbox, "admin"), f"{CRDS}/foos.samplecontroller.k8s.io"
+    ours = custom_resource_definition(Foo)["spec"]["versions"]
+
+    def patch(body: Any, subresource: str = "") -> int:
+        transport: Any = sandbox.transport(token="admin")
+        headers = {"Content-Type": "application/merge-patch+json"}
+        sent = json.dumps(body).encode()
+        return int(transport.request("PATCH", path + subresource, headers=headers, body=sent).status)
+
+    problem = check(sandbox).problems[0]
+    assert problem.code == check(sandbox, "alice").problems[0].code == "E08"
+    assert check(sandbox, "alice").problems[0].fixes == problem.fixes, "who may not read CRDs"
+    both, migrate, forget, apply = problem.fixes
+    only_ours = {"spec": {"versions": ours}}
+    assert patch(only_ours) == 422
+    assert "kubectl edit crd foos.samplecontroller.k8s.io, and add the version v1alpha1 that " in both
+    assert "with storage: true; v1beta1 stays, with storage: false" in both
+    old = {**ours[0], "name": "v1beta1", "storage": False}
+    assert patch({"spec": {"versions": [*ours, old]}}) == 200
+    assert "kubectl get foos.v1alpha1.samplecontroller.k8s.io -A -o json | kubectl replace -f -" in migrate
+    assert client.discovery().stored_versions(Foo.resource) == ("v1beta1", "v1alpha1")
+    status = re.search(r"patch crd foos.* --subresource=status --type=merge -p '(.*)'", forget)
+    assert status
+    assert patch(json.loads(status[1]), "/status") == 200
+    assert "crd | kubectl apply -f -" in apply
+    assert patch(only_ours) == 200
+
+
+@pytest.mark.parametrize("stored", [["v1alpha1"], ["v1beta1", "v1alpha1"]])
+def test_e08_looks_at_what_is_stored_whatever_is_wrong(sandbox: Sandbox, stored: list[str]) -> None:
+    """A CRD that serves our version not, or without a status; with no other one stored it is applied."""
+    for options in ({"served": False}, {"status": False}):
+        install(sandbox, **options)  # type: ignore[arg-type] # flags
+        transport: Any = sandbox.transport(token="admin")
+        path, body = f"{CRDS}/foos.samplecontroller.k8s.io", {"status": {"storedVersions": stored}}
+        definition = json.loads(transport.request("GET", path).body)
+        if "v1beta1" in stored:
+            first = definition["spec"]["versions"][0]
+            definition["spec"]["versions"].append({**first, "name": "v1beta1", "storage": False})
+            assert put(transport, path, definition).status == 200
+        assert (
+            put(transport, f"{path}/status", json.loads(transport.request("GET", path).body) | body).status
+            == 200
+        )
+        assert len(only(check(sandbox)).fixes) == (4 if "v1beta1" in stored else 1)
+        transport.request("DELETE", path)
+
+
+def put(transport: Any, path: str, body: Any) -> Any:
+    """Replace an object."""
+    sent = json.dumps(body).encode()
+    return transport.request("PUT", path, headers={"Content-Type": "application/json"}, body=sent)
 
 
 def test_e08_a_crd_of_the_other_scope(sandbox: Sandbox) -> None:
@@ -344,10 +405,69 @@ def test_they_ask_for_all_that_was_declared_where_it_is_watched(sandbox: Sandbox
     assert server.startswith("https://10.0.0.1:6443 (v1.")
 
 
-def test_a_program_without_a_kind_of_its_own_needs_no_crd(sandbox: Sandbox) -> None:
-    """The checks in the banner are those that were made."""
-    plain = Setup(name="plain", kinds=(), access=(Access(resource=Event.resource, verbs=("list",)),))
+def check_of_plain(sandbox: Sandbox, resource: Resource) -> Report:
+    """Of a program that has no kind, and lists this one."""
+    plain = Setup(name="plain", kinds=(), access=(Access(resource=resource, verbs=("list",)),))
     options = new_options(operator=replace(PROGRAM, setups=lambda: (plain,)), controllers=("plain",))
     client = Client(sandbox.transport(token="admin"))  # type: ignore[arg-type] # same shapes, other classes
-    report = Preflight(client, ClientConfig(host=HOST), options, REAL_SEAMS).check(threading.Event())
+    return Preflight(client, ClientConfig(host=HOST), options, REAL_SEAMS).check(threading.Event())
+
+
+@pytest.mark.parametrize(
+    ("used", "code", "what"),
+    [
+        (Unstructured.of("acid.zalan.do/v1", "postgresql"), "", ""),
+        (
+            Unstructured.of("acid.zalan.do/v1", "postgresql", plural="postgresqlen"),
+            "E07",
+            (
+                "has no resource postgresqlen.acid.zalan.do/v1: the server calls postgresql postgresqls: "
+                'write plural="postgresqls" where the program names the kind'
+            ),
+        ),
+        (
+            Unstructured.of("acid.zalan.do/v2", "postgresql"),
+            "E07",
+            (
+                "has no resource postgresqls.acid.zalan.do/v2: its group serves v1: "
+                "name a version that is served"
+            ),
+        ),
+        (
+            Unstructured.of("acid.zalan.de/v1", "postgresql"),
+            "E07",
+            (
+                "has no resource postgresqls.acid.zalan.de/v1: what defines postgresql is not installed, "
+                "or not yet: did you mean postgresqls.acid.zalan.do/v1?"
+            ),
+        ),
+        (
+            Unstructured.of("acid.zalan.do/v1", "postgresql", scope="Cluster"),
+            "E08",
+            (
+                "postgresqls.acid.zalan.do/v1 has the scope Namespaced, and the program's type has not: "
+                "the scope of a type is Namespaced if it does not say another: "
+                'write scope="Namespaced" where the program names the kind'
+            ),
+        ),
+    ],
+)
+def test_kinds_of_others_are_asked_for_too(
+    sandbox: Sandbox, used: type[Unstructured], code: str, what: str
+) -> None:
+    """Every name that a server takes for a kind is one. What is absent, or is called otherwise, is told."""
+
+    class Postgresql(Kind, group="acid.zalan.do", version="v1", kind="postgresql"):
+        """A kind in lower case."""
+
+    post(sandbox, CRDS, custom_resource_definition(Postgresql))
+    report = check_of_plain(sandbox, used.resource)
+    told = [(one.code, f"{one.what}: {one.causes[0]}: {one.fixes[0]}") for one in report.problems]
+    assert [code for code, _ in told] == ([code] if code else [])
+    assert all(what in text for _, text in told)
+
+
+def test_a_program_without_a_kind_of_its_own_needs_no_crd(sandbox: Sandbox) -> None:
+    """The checks in the banner are those that were made."""
+    report = check_of_plain(sandbox, Event.resource)
     assert report.summary == "✓ reachable  ✓ RBAC 1/1"

@@ -1,4 +1,4 @@
-"""The messages of E01 to E17: code, exit code, cause and fix."""
+"""The messages of E01 to E18: code, exit code, cause and fix."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from handloop.controller.cli import problems
 from handloop.controller.cli.main import run_command
 from handloop.controller.cli.problems import EXIT_OK, NEWEST, OLDEST, version_skew
 from handloop.controller.program import PROGRAM
-from handloop.controller.runtime.runnable import WorkersBusyError
+from handloop.controller.runtime.life.runnable import WorkersBusyError
 from handloop.controller.runtime.serving.listening import ListenError, PortInUseError
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Final
@@ -16,6 +18,7 @@ from typing import Any, Final
 import pytest
 import yaml
 
+from handloop.apis.yaml_text import is_plain
 from handloop.client.config import load_config
 from handloop.client.errors import NotFound
 from handloop.client.resource_client import Client
@@ -112,21 +115,54 @@ def test_without_a_kind_it_names_what_to_type(tmp_path: Path) -> None:
     assert "handloop create api --group web --version v1 --kind Site" in ended.stderr
 
 
+def resources_of(project: Project, folder: str) -> Iterator[dict[str, Any]]:
+    """What kustomize makes of a folder without patches."""
+    (listed,) = manifests_of(project, f"{folder}/kustomization.yaml")
+    for path in listed["resources"]:
+        place = os.path.normpath(f"{folder}/{path}")
+        yield from manifests_of(project, place) if place.endswith(".yaml") else resources_of(project, place)
+
+
+def test_it_has_the_manifests_of_the_repository(project: Project) -> None:
+    """File by file, under its own name; for those that are made of the code it has its own."""
+    ran(project, *MAKE, "manifests")
+    made, ours = (
+        {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+        for folder in (project.folder / "manifests", ROOT / "manifests")
+    )
+    ours = {path for path in ours if not path.startswith(("samples", "bundle", "install.yaml"))}
+    assert {path for path in made if not path.startswith("samples")} == ours
+    for path in ours:
+        text = (ROOT / "manifests" / path).read_text(encoding="utf-8")
+        if not text.startswith("# made by "):
+            own = (project.folder / "manifests" / path).read_text(encoding="utf-8")
+            assert own.replace("my-operator", "handloop").replace("MyOperator", "Handloop") == text, path
+
+
 def test_its_manifests_belong_together(project: Project) -> None:
     """Each listed file is there once make has run; names of accounts, roles and namespaces are the same."""
     ran(project, *MAKE, "manifests")
     assert ran(project, sys.executable, "-m", "my_operator", "crd") == (
         project.folder / "manifests/crd/crds.yaml"
     ).read_text(encoding="utf-8")
-    (listed,) = manifests_of(project, "kustomization.yaml")
-    objects = manifests_of(project, *listed["resources"])
+    objects = list(resources_of(project, "."))
     names = {(each["kind"], each["metadata"]["name"], each["metadata"].get("namespace")) for each in objects}
     bindings = [each for each in objects if each["kind"].endswith("RoleBinding")]
     for binding in bindings:
         reference, (subject,) = binding["roleRef"], binding["subjects"]
         assert (reference["kind"], reference["name"], binding["metadata"].get("namespace")) in names
         assert (subject["kind"], subject["name"], subject["namespace"]) in names
-    assert len(bindings) == 2
+    assert len(bindings) == 3
+    kinds = {each["kind"] for each in objects}
+    assert {"PodDisruptionBudget", "Service", "ServiceAccount"} <= kinds
+    people = {
+        "site-viewer",
+        "site-editor",
+        "httproutepolicy-viewer",
+        "httproutepolicy-editor",
+        "metrics-reader",
+    }
+    assert {f"my-operator-{role}" for role in people} <= {each["metadata"]["name"] for each in objects}
     (deployment,) = [each for each in objects if each["kind"] == "Deployment"]
     account = deployment["spec"]["template"]["spec"]["serviceAccountName"]
     namespace = deployment["metadata"]["namespace"]
@@ -143,7 +179,9 @@ def test_its_roles_follow_the_flags_of_its_deployment(project: Project) -> None:
     text = path.read_text(encoding="utf-8")
     path.write_text(text.replace("- --leader-elect\n", "- --shards=16\n"), encoding="utf-8")
     ran(project, *MAKE, "manifests")
-    _, leases = manifests_of(project, "rbac/role.yaml")
+    _, leases, reviews = manifests_of(project, "rbac/role.yaml")
+    assert reviews["metadata"] == {"name": "my-operator-metrics-auth"}
+    assert manifests_of(project, "shards/role.yaml") == manifests_of(project, "rbac/role.yaml")
     assert leases["metadata"] == {"name": "my-operator-leader-election", "namespace": "my-operator-system"}
     assert "list" in leases["rules"][0]["verbs"]
 
@@ -210,10 +248,12 @@ def test_only_a_path_leads_to_handloop(project: Project) -> None:
     wanted = tomllib.loads(text)["project"]
     named = [*wanted["dependencies"], *wanted["optional-dependencies"]["dev"]]
     assert not [requirement for requirement in named if requirement.startswith("handloop")]
-    own, sandbox = (f"./wheels/{wheel.name}" for wheel in sorted((project.folder / "wheels").iterdir()))
+    own, explore, learn, sandbox = (
+        f"./wheels/{one.name}" for one in sorted((project.folder / "wheels").iterdir())
+    )
     for name, paths in (
-        ("requirements.in", [own]),
-        ("requirements-dev.in", [f"{own}[explore,learn,sandbox]", sandbox]),
+        ("requirements.in", [f"{own}[tls]"]),
+        ("requirements-dev.in", [f"{own}[sandbox,explore,learn,tls]", sandbox, explore, learn]),
     ):
         lines = (project.folder / name).read_text(encoding="utf-8").splitlines()
         assert [line for line in lines if line[0] != "#"] == paths
@@ -232,13 +272,39 @@ def test_a_second_run_keeps_edits(project: Project) -> None:
     before = contents(project)
     (project.folder / ".gitignore").unlink()
     at = project.folder
-    assert list(project.write()) == [
+    *files, note = project.write()
+    assert files == [
         f"wrote: {at / '.gitignore'}",
         f"kept: {at / 'Makefile'}",
         f"kept: {at / 'my_operator/controllers.py'}",
     ]
+    assert note.startswith("note: the wheels are the handloop that runs now")
     assert list(project.add_api(**API, kind="Site")) == [f"kept: {at / 'my_operator/site/reconciler.py'}"]
     assert contents(project) == before
+
+
+@pytest.mark.parametrize("same_name", [True, False])
+def test_wheels_of_another_build_are_kept_and_named(project: Project, same_name: bool) -> None:
+    """By name and by content; nothing of this build comes beside them, and the note has the way over."""
+    wheels = project.folder / "wheels"
+    (own,) = wheels.glob("handloop-*.whl")
+    older = own if same_name else own.rename(wheels / "handloop-0.1.0-py3-none-any.whl")
+    older.write_bytes(b"another build")
+    for name in ("requirements.in", "requirements-dev.in"):
+        path = project.folder / name
+        path.write_text(path.read_text(encoding="utf-8").replace(own.name, older.name), encoding="utf-8")
+    before = contents(project)
+    *_, note = project.write()
+    assert contents(project) == before
+    assert f"  theirs: {older.name}\n  runs:   {own.name}\n" in note
+    assert "rm -r wheels requirements.in requirements-dev.in, and here again:\n" in note
+    assert f"handloop init {project.folder} --domain example.com" in note
+    shutil.rmtree(wheels)
+    for name in ("requirements.in", "requirements-dev.in"):
+        (project.folder / name).unlink()
+    *_, note = project.write()
+    assert note.startswith("note: the wheels are the handloop that runs now")
+    assert own.exists()
 
 
 @pytest.mark.parametrize("end", ["", f"{SET_UP_MARK}\n{IMPORT_MARK}\n"])
@@ -350,3 +416,53 @@ def test_a_module_is_named_after_its_kind() -> None:
         "http_route",
         "v2_ray",
     ]
+
+
+@pytest.mark.parametrize("kind", ["Y", "N", "No", "On", "Off", "Yes", "Null", "E1"])
+def test_a_kind_that_kubectl_takes_for_another_value_is_quoted(project: Project, kind: str) -> None:
+    """In the sample: without quotes `kind: Y` is true."""
+    list(project.add_api(**API, kind=kind))
+    text = (project.folder / f"manifests/samples/{kind.lower()}.yaml").read_text(encoding="utf-8")
+    assert f"kind: {kind}\n" in text if is_plain(kind) else f"kind: '{kind}'\n" in text
+    assert yaml.safe_load(text)["kind"] == kind
+
+
+@pytest.mark.parametrize(
+    ("named", "why", "fix"),
+    [
+        ("apps/v1/Deploymant", "", "did you mean apps/v1/Deployment?"),
+        ("Deployment", "", "did you mean apps/v1/Deployment?"),
+        ("apps/v1beta1/Deployment", "", "did you mean apps/v1/Deployment?"),
+        ("apps/v1", ": that is no GROUP/VERSION/KIND", "one of apps/v1/Deployment, "),
+        ("a/b/v1/C", ": that is no GROUP/VERSION/KIND", "one of apps/v1/Deployment, "),
+        (
+            "web.example.com/v1/Site",
+            ": web.example.com is of this project",
+            "handloop create api --group web --version v1 --kind Site",
+        ),
+        (
+            "policy/v1/PodDisruptionBudget",
+            ": handloop has its type, and no sample",
+            "with PodDisruptionBudget from handloop.kinds.policy_v1, and a sample of yours: docs/how-to/",
+        ),
+        (
+            "resource.k8s.io/v1/ResourceClaim",
+            ": handloop has no type of it",
+            'with Unstructured.of("resource.k8s.io/v1", "ResourceClaim"), or a class with group=',
+        ),
+        (
+            "serving.knative.dev/v1/Service",
+            ": another program defines it",
+            'makes, with Unstructured.of("serving.knative.dev/v1", "Service"), or a class with group=',
+        ),
+    ],
+)
+def test_a_kind_that_it_does_not_know_has_a_way(named: str, why: str, fix: str, project: Project) -> None:
+    """A slip, a kind of the project, a type without a sample, or a kind of another program."""
+    api_version, _, kind = named.rpartition("/")
+    before = contents(project)
+    with pytest.raises(ProjectError) as caught:
+        list(project.add_controller(api_version, kind))
+    assert str(caught.value) == f"no controller for {named} can be made{why}"
+    assert fix in caught.value.fix
+    assert contents(project) == before

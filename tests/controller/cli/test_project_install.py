@@ -131,12 +131,12 @@ def see_our_dependencies(environment: Path) -> None:
 
 def lock(project: Project) -> None:
     """As `make lock` leaves it, without the dependencies that are there already."""
-    own, sandbox = (
+    own, *neighbours = (
         f"./wheels/{wheel.name} --hash=sha256:{hashlib.sha256(wheel.read_bytes()).hexdigest()}\n"
         for wheel in sorted((project.folder / "wheels").iterdir())
     )
     (project.folder / "requirements.lock").write_text(own, encoding="utf-8")
-    (project.folder / "requirements-dev.lock").write_text(own + sandbox, encoding="utf-8")
+    (project.folder / "requirements-dev.lock").write_text("".join((own, *neighbours)), encoding="utf-8")
 
 
 @pytest.mark.parametrize("locked", [False, pytest.param(True, marks=pytest.mark.nightly)])

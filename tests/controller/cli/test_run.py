@@ -18,7 +18,7 @@ from handloop.controller.cli.options import Options
 from handloop.controller.cli.preflight import REQUEST_SECONDS
 from handloop.controller.cli.run import banner, run, show_banner
 from handloop.controller.runtime.election.leader_election import LeadershipLost, StopTimeoutError
-from handloop.controller.runtime.runnable import WorkersBusyError
+from handloop.controller.runtime.life.runnable import WorkersBusyError
 from handloop.testing.eventually import eventually as until
 from support.builders.options import parse_options
 from support.checks.captured_logs import captured_logs

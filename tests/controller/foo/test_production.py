@@ -22,7 +22,7 @@ from handloop.controller.foo.controller import (
 )
 from handloop.controller.foo.production import ResourceExistsError
 from handloop.controller.runtime.reconcile import WaitError
-from handloop.controller.runtime.slot_work import OPENING_SECONDS, SlotOpening
+from handloop.controller.runtime.sharding.slot_work import OPENING_SECONDS, SlotOpening
 from handloop.informers.keys import DeletedFinalStateUnknown, ObjectName
 from handloop.seams.threads import Joinable, spawn_thread
 from handloop.testing.fake_clock import FakeClock
@@ -41,7 +41,7 @@ _TAKEN = (
 )
 _CREATE = ("POST", "deployments")
 _SCALE = ("PATCH", "deployments/example-foo-deployment")
-_STATUS = ("PUT", "foos/example-foo/status")
+_STATUS = ("PATCH", "foos/example-foo/status")
 
 
 # sync_handler
@@ -281,10 +281,25 @@ def test_every_event_of_a_foo_enqueues_it() -> None:
         assert rig.queued() == []
 
 
+def test_a_resync_leaves_a_foo_that_backs_off_alone() -> None:
+    """Its retry comes at its own time, a change at once; after a success resyncs count again."""
+    with FooRig() as rig:
+        (handler,) = rig.foos.handlers
+        rig.controller._report_outcome(EXAMPLE, api_error(404, "NotFound"))
+        handler.on_update(new_foo(), new_foo())
+        assert rig.queued() == []
+        handler.on_update(new_foo(), new_foo(resource_version="2"))
+        assert rig.queued() == [EXAMPLE]
+        rig.controller._report_outcome(EXAMPLE, None)
+        handler.on_update(new_foo(), new_foo())
+        assert rig.queued() == [EXAMPLE]
+
+
 def test_an_object_without_metadata_is_not_enqueued() -> None:
     """Something without a name is logged and dropped."""
     with FooRig() as rig, captured_logs() as logs:
-        rig.controller._enqueue_foo("no object")
+        (handler,) = rig.foos.handlers
+        handler.on_add("no object", is_in_initial_list=False)  # type: ignore[arg-type] # what none should get
         assert rig.queued() == []
     assert [entry["event"] for entry in logs] == ["Error creating object reference"]
 

@@ -8,18 +8,18 @@ import pytest
 
 from handloop.apis.apps_v1 import Deployment
 from handloop.apis.core_v1 import Event
-from handloop.apis.meta import ObjectMeta
 from handloop.client.decoding.pages import Undecodable
 from handloop.client.errors import NotFound
 from handloop.controller.foo.controller import CachesNotSyncedError
 from handloop.controller.foo.production import ProductionFooController
 from handloop.controller.foo.runnable import FooRunnable, add_foo
-from handloop.controller.foo.types import Foo, FooSpec
-from handloop.controller.runtime.runnable import WorkersBusyError, needs_leader_election
+from handloop.controller.foo.types import Foo
+from handloop.controller.runtime.life.runnable import WorkersBusyError, needs_leader_election
 from handloop.informers.keys import ObjectName
 from handloop.testing.eventually import eventually
 from support.checks.captured_logs import captured_logs
 from support.checks.threads import Background
+from support.rigs.foo_cluster import create_foo, foo_cluster
 from support.rigs.managed_sandbox import ManagedSandbox
 
 DEPTH = {"name": "foo", "controller": "foo", "priority": ""}
@@ -28,16 +28,7 @@ DEPTH = {"name": "foo", "controller": "foo", "priority": ""}
 @pytest.fixture
 def cluster() -> ManagedSandbox:
     """A sandbox in which Foos can be made."""
-    made = ManagedSandbox()
-    made.install(Foo)
-    return made
-
-
-def new_foo(cluster: ManagedSandbox, name: str, *, namespace: str = "default") -> None:
-    """Create a Foo."""
-    metadata = ObjectMeta(name=name, namespace=namespace)
-    spec = FooSpec(deployment_name=name, replicas=1)
-    cluster.client.resource(Foo).create(Foo(metadata=metadata, spec=spec))
+    return foo_cluster()
 
 
 def has_deployment(cluster: ManagedSandbox, name: str, *, namespace: str = "default") -> bool:
@@ -69,7 +60,7 @@ def test_foo_works_on_the_informers_of_the_manager(cluster: ManagedSandbox) -> N
     manager.informer_for(Deployment)
     assert len(manager.informers()) == 2
     with cluster.running(manager):
-        new_foo(cluster, "a")
+        create_foo(cluster, "a", replicas=1)
         eventually(lambda: has_deployment(cluster, "a"), "made")
     assert workers_alive(runnable) == 0
     labels = {"controller": "foo"}
@@ -81,7 +72,7 @@ def test_foo_works_in_several_namespaces(cluster: ManagedSandbox) -> None:
     """In each that was chosen, and in no other."""
     for namespace in ("one", "two", "three"):
         cluster.namespace(namespace)
-        new_foo(cluster, "a", namespace=namespace)
+        create_foo(cluster, "a", namespace=namespace, replicas=1)
     manager = cluster.manager(namespaces=("one", "two"))
     runnable = add_foo(manager, workers=2)
     with cluster.running(manager):
@@ -113,7 +104,7 @@ def test_a_standby_queues_and_is_silent(cluster: ManagedSandbox) -> None:
     informer = manager.informer_for(Foo)
     misfit = Undecodable("default", "misfit", "7", b'{"metadata":{"uid":"u"}}', "it does not fit")
     with cluster.running(manager):
-        new_foo(cluster, "a")
+        create_foo(cluster, "a", replicas=1)
         eventually(lambda: informer.get(ObjectName("default", "a")), "cached")
         informer.informers[0].quarantine.add(misfit)
         assert runnable.controller is None

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from handloop.apis.apps_v1 import Deployment
-from handloop.controller.runtime.reporting import Outcomes
+from handloop.controller.runtime.reconciling.reporting import Outcomes
 from support.builders.foo_builders import new_deployment, new_foo
 from support.checks.captured_logs import captured_logs
 from support.rigs.foo_rig import EXAMPLE, FooRig
@@ -92,7 +92,7 @@ def test_nothing_is_made_for_a_foo_that_is_gone(go: Callable[[SilentFoos], None]
         asked = len(silent.api.reads)
         silent.creates(2 * SECONDS)
         assert len(silent.api.reads) == asked
-        assert not rig.controller._owners._suspects
+        assert rig.controller._owners._suspects.get(EXAMPLE) is None
 
 
 def test_a_deployment_that_a_user_deletes_costs_one_read() -> None:
@@ -171,7 +171,7 @@ def test_a_cache_that_lags_behind_our_own_writes_is_no_rival() -> None:
     """The Foo waits for it, without a worker and without a failure, and is synced once it has them."""
     with FooRig(new_foo(), spawn=no_thread) as rig:
         rig.work()
-        writes = [CREATE, ("PUT", "foos/example-foo/status")]
+        writes = [CREATE, ("PATCH", "foos/example-foo/status")]
         assert rig.writes == writes
         rig.work()
         for cache in (rig.deployments, rig.foos):

@@ -19,7 +19,7 @@ from handloop.controller.myapp.children import (
     patched,
 )
 from handloop.controller.myapp.types import AutoScaling, MyApp
-from handloop.controller.runtime.context import NameTakenError
+from handloop.controller.runtime.children.owner_references import NameTakenError
 from handloop.controller.runtime.reconcile import WaitError
 from support.builders.myapp_builders import new_app
 from support.rigs.myapp_rig import NAMESPACE, MyAppRig

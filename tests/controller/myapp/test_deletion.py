@@ -18,7 +18,7 @@ def test_a_myapp_that_goes_gets_nothing() -> None:
     for _ in range(3):
         rig.sync_caches()
         assert rig.reconcile() is DONE
-    assert rig.writes_since(0) == [("PUT", "myapps/a/status")]
+    assert rig.writes_since(0) == [("PATCH", "myapps/a/status")]
     assert rig.conditions() == DELETING
 
 
@@ -37,7 +37,7 @@ def test_the_status_of_a_myapp_that_goes_follows_its_children() -> None:
     assert not any(rig.exists(kind) for kind in CHILDREN)
     begin = len(rig.transport.writes)
     rig.settle()
-    assert rig.writes_since(begin) == [("PUT", "myapps/a/status")]
+    assert rig.writes_since(begin) == [("PATCH", "myapps/a/status")]
     status = rig.raw(MyApp)["status"]
     assert (status.get("readyReplicas", 0), status.get("availableReplicas", 0)) == (0, 0)
     assert rig.conditions() == DELETING
@@ -57,7 +57,7 @@ def test_a_myapp_that_has_gone_unseen_while_it_was_being_deleted_is_done() -> No
     rig.change(MyApp, {"metadata": {"finalizers": None}})
     begin = len(rig.transport.writes)
     assert rig.reconcile() is DONE
-    assert rig.writes_since(begin) == [("PUT", "myapps/a/status")]
+    assert rig.writes_since(begin) == [("PATCH", "myapps/a/status")]
 
 
 def test_children_go_with_their_myapp() -> None:

@@ -74,7 +74,7 @@ def test_a_spec_that_breaks_a_rule_is_terminal() -> None:
         rig.message("Degraded") == str(error) == "spec.autoScaling: minReplicas must not be above maxReplicas"
     )
     assert rig.conditions()["Ready"] == ("False", "ReconcileError")
-    assert rig.writes_since(begin) == [("PUT", "myapps/a/status")]
+    assert rig.writes_since(begin) == [("PATCH", "myapps/a/status")]
     rig.set_spec(autoScaling=None)
     rig.settle()
     assert rig.conditions() == READY

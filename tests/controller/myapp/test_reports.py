@@ -9,8 +9,8 @@ from msgspec.structs import replace
 from handloop.apis.apps_v1 import DeploymentCondition
 from handloop.controller.myapp.status import new_status, report
 from handloop.controller.myapp.types import MyApp
-from handloop.controller.runtime.context import Context
 from handloop.controller.runtime.events.fake_recorder import FakeRecorder
+from handloop.controller.runtime.reconciling.context import Context
 from handloop.testing.fake_clock import FakeClock
 from support.builders.myapp_builders import deployment_of, new_app
 from support.rigs.myapp_rig import MyAppRig

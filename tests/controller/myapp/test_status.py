@@ -14,7 +14,7 @@ from handloop.apis.meta import format_time
 from handloop.controller.myapp import status as of
 from handloop.controller.myapp.status import DEGRADED, PROGRESSING, READY, troubles
 from handloop.controller.myapp.types import MyApp, MyAppStatus
-from handloop.controller.runtime.context import Context
+from handloop.controller.runtime.reconciling.context import Context
 from handloop.testing.fake_clock import FakeClock
 from support.builders.myapp_builders import deployment_of, new_app
 

@@ -8,8 +8,9 @@ from collections.abc import Callable
 import pytest
 
 from handloop.controller.myapp.reconciler import Steps
-from handloop.controller.runtime.context import Context, NameTakenError
+from handloop.controller.runtime.children.owner_references import NameTakenError
 from handloop.controller.runtime.reconcile import Deadline, DeadlineExceededError, WaitError
+from handloop.controller.runtime.reconciling.context import Context
 from handloop.testing.fake_clock import FakeClock
 from support.checks.api_errors import api_error
 

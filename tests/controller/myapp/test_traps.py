@@ -262,7 +262,7 @@ def test_trap_children_of_an_earlier_myapp_adopted() -> None:
     rig.sync_caches(MyApp)
     begin = len(rig.transport.writes)
     rig.reconcile()
-    assert rig.writes_since(begin) == [("PUT", "myapps/a/status")]
+    assert rig.writes_since(begin) == [("PATCH", "myapps/a/status")]
     assert rig.conditions()["Progressing"] == ("True", "Reconciling")
     assert rig.conditions()["Degraded"] == ("False", "Reconciling")
     assert 'Deployment "a" of an earlier MyApp of this name is not gone yet' in rig.message("Progressing")

@@ -6,13 +6,14 @@ import pytest
 
 from handloop.apis.core_v1 import Event, Service, ServicePort, ServiceSpec
 from handloop.apis.meta import Kind, ObjectMeta, is_controlled_by, new_controller_ref
-from handloop.controller.foo.types import Foo, FooSpec
+from handloop.controller.foo.types import Foo
 from handloop.controller.runtime.builder import controller_for
-from handloop.controller.runtime.context import Context
-from handloop.controller.runtime.controller import Controller
 from handloop.controller.runtime.manager import Manager
+from handloop.controller.runtime.reconciling.context import Context
+from handloop.controller.runtime.reconciling.controller import Controller
 from handloop.testing.eventually import eventually
 from support.checks.captured_logs import captured_logs
+from support.rigs.foo_cluster import create_foo, foo_cluster
 from support.rigs.managed_sandbox import ManagedSandbox
 
 
@@ -23,15 +24,7 @@ class ConfigMap(Kind, group="", version="v1"):
 @pytest.fixture
 def cluster() -> ManagedSandbox:
     """A sandbox in which Foos can be made."""
-    made = ManagedSandbox()
-    made.install(Foo)
-    return made
-
-
-def new_foo(cluster: ManagedSandbox, name: str, *, namespace: str = "default") -> Foo:
-    """A Foo in the cluster."""
-    metadata = ObjectMeta(name=name, namespace=namespace)
-    return cluster.client.resource(Foo).create(Foo(metadata=metadata, spec=FooSpec(deployment_name=name)))
+    return foo_cluster()
 
 
 def test_a_child_that_the_server_refuses_is_an_event_of_its_owner(cluster: ManagedSandbox) -> None:
@@ -52,7 +45,7 @@ def test_a_child_that_the_server_refuses_is_an_event_of_its_owner(cluster: Manag
         return sum(event.count for event in events)
 
     with captured_logs(), cluster.running(manager):
-        new_foo(cluster, "a")
+        create_foo(cluster, "a")
         eventually(lambda: controller.statistics().failed >= 4, "retried")
         eventually(lambda: told() == 1, "told once")
         foos.patch("a", {"spec": {"replicas": 2}}, namespace="default")
@@ -75,7 +68,7 @@ def test_a_write_that_is_not_declared_is_reported_once(cluster: ManagedSandbox) 
     builder.complete(reconcile)
     with captured_logs() as logs, cluster.running(manager):
         for name in ("a", "b"):
-            new_foo(cluster, name)
+            create_foo(cluster, name)
         eventually(lambda: done == {"a", "b"}, "written")
     told = [line for line in logs if line["event"].startswith("Written without being declared")]
     assert [(line["resource"], line["fix"], line["once"]) for line in told] == [
@@ -125,7 +118,7 @@ def test_no_write_can_be_forgotten(cluster: ManagedSandbox, owns: bool, timeout_
         eventually(lambda: not manager.readiness_checks()["informers-synced"](), "filled")
         before = made()
         silence = cluster.sandbox.faults.delay_watches(resources=["configmaps"])
-        new_foo(cluster, "a")
+        create_foo(cluster, "a")
         eventually(lambda: controller.statistics().succeeded == 1, "made")
         foos.patch("a", {"spec": {"replicas": 2}}, namespace="default")
         eventually(lambda: made() > before + 6 or waits(), "waits")

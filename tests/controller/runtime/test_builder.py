@@ -15,22 +15,24 @@ from handloop.apis.core_v1 import Event, Service, ServicePort, ServiceSpec
 from handloop.apis.meta import Kind, ObjectMeta, new_controller_ref
 from handloop.client.decoding.pages import Undecodable
 from handloop.client.errors import NotFound
-from handloop.controller.foo.types import Foo, FooSpec
+from handloop.controller.foo.types import Foo
 from handloop.controller.runtime.builder import BuilderError, controller_for
-from handloop.controller.runtime.context import Context
-from handloop.controller.runtime.controller import ControllerOptions
+from handloop.controller.runtime.children.owner_references import with_owner
 from handloop.controller.runtime.events.fake_recorder import FakeRecorder
-from handloop.controller.runtime.informer_source import InformerSource, own_name
 from handloop.controller.runtime.manager import Manager
-from handloop.controller.runtime.owner_references import with_owner
-from handloop.controller.runtime.predicates import GenerationChanged
 from handloop.controller.runtime.reconcile import Result
-from handloop.controller.runtime.reconcile_queue import ReconcileQueue
+from handloop.controller.runtime.reconciling.context import Context
+from handloop.controller.runtime.reconciling.controller import ControllerOptions
+from handloop.controller.runtime.sources.informer_source import InformerSource, own_name
+from handloop.controller.runtime.sources.predicates import GenerationChanged
+from handloop.controller.runtime.sources.reconcile_queue import ReconcileQueue
 from handloop.informers.keys import ObjectName
 from handloop.seams.seams import Seams
 from handloop.testing.eventually import eventually
 from handloop.testing.fake_clock import FakeClock
+from handloop.workqueue.queue import QueueOptions
 from support.checks.captured_logs import captured_logs
+from support.rigs.foo_cluster import create_foo, foo_cluster
 from support.rigs.managed_sandbox import ManagedSandbox
 
 
@@ -67,15 +69,7 @@ class Exposer:
 @pytest.fixture
 def cluster() -> ManagedSandbox:
     """A sandbox in which Foos can be made."""
-    made = ManagedSandbox()
-    made.install(Foo)
-    return made
-
-
-def new_foo(cluster: ManagedSandbox, name: str, *, namespace: str = "default") -> Foo:
-    """A Foo in the cluster."""
-    metadata = ObjectMeta(name=name, namespace=namespace)
-    return cluster.client.resource(Foo).create(Foo(metadata=metadata, spec=FooSpec(deployment_name=name)))
+    return foo_cluster()
 
 
 def exists(cluster: ManagedSandbox, name: str, *, namespace: str = "default") -> bool:
@@ -92,10 +86,10 @@ def test_a_controller_makes_and_repairs_what_it_owns(cluster: ManagedSandbox) ->
     manager = cluster.manager()
     exposer = Exposer(manager)
     controller_for(manager, "exposer").for_(Foo).owns(Service).complete_by_name(exposer)
-    new_foo(cluster, "listed")
+    create_foo(cluster, "listed")
     with cluster.running(manager):
         eventually(lambda: exists(cluster, "listed"), "made for what was there before")
-        new_foo(cluster, "fresh")
+        create_foo(cluster, "fresh")
         eventually(lambda: exists(cluster, "fresh"), "made for what came later")
         eventually(lambda: "Service default/fresh added" in exposer.told("fresh"), "seen")
         cluster.client.resource(Service).delete("fresh", namespace="default")
@@ -115,7 +109,7 @@ def test_owners_that_do_not_control_can_be_asked_for(cluster: ManagedSandbox) ->
         .owns(ConfigMap, every_owner=True)
         .complete_by_name(exposer)
     )
-    foos = [new_foo(cluster, name) for name in ("a", "b")]
+    foos = [create_foo(cluster, name) for name in ("a", "b")]
     shared = reduce(with_owner, foos, ConfigMap.named("shared", namespace="default"))
     with cluster.running(manager):
         eventually(lambda: controller.statistics().succeeded >= 2, "working")
@@ -150,7 +144,7 @@ def test_predicates_are_per_watch(cluster: ManagedSandbox) -> None:
     builder.complete_by_name(exposer)
     label = {"metadata": {"labels": {"x": "y"}}}
     with cluster.running(manager):
-        new_foo(cluster, "a")
+        create_foo(cluster, "a")
         eventually(lambda: "Service default/a added" in exposer.told("a"), "made")
         cluster.client.resource(Foo).patch("a", label, namespace="default")
         cluster.client.resource(Service).patch("a", label, namespace="default")
@@ -163,7 +157,7 @@ def test_one_namespace_several_or_all(cluster: ManagedSandbox, namespaces: tuple
     """Objects elsewhere are ignored."""
     for namespace in ("one", "two", "three"):
         cluster.namespace(namespace)
-        new_foo(cluster, "a", namespace=namespace)
+        create_foo(cluster, "a", namespace=namespace)
     manager = cluster.manager(namespaces=namespaces)
     controller = controller_for(manager, "exposer").for_(Foo).owns(Service).complete_by_name(Exposer(manager))
     chosen = set(namespaces) or {"one", "two", "three"}
@@ -192,7 +186,7 @@ def test_a_misfit_is_not_cleaned_up_after(cluster: ManagedSandbox) -> None:
     controller = controller_for(manager, "exposer").for_(Foo).complete_by_name(exposer)
     informer = manager.informer_for(Foo)
     with cluster.running(manager):
-        new_foo(cluster, "a")
+        create_foo(cluster, "a")
         eventually(lambda: exposer.told("a"), "reconciled")
         informer.informers[0].quarantine.add(Undecodable("default", "a", "7", b"{}", "does not fit"))
         controller.enqueue(ObjectName("default", "a"), "odd")
@@ -204,7 +198,7 @@ def test_a_misfit_is_not_cleaned_up_after(cluster: ManagedSandbox) -> None:
 def test_misfits_are_reported_from_the_start(cluster: ManagedSandbox) -> None:
     """A standby is silent, and misses none: the objects are reported when its watches start."""
     informer, recorder = cluster.manager().informer_for(Foo), FakeRecorder(include_object=True)
-    queue = ReconcileQueue("exposer")
+    queue = ReconcileQueue(QueueOptions(name="exposer"))
     watch = InformerSource(informer, own_name, sink=queue, observed=lambda *_: None, recorder=recorder)
     misfit = Undecodable("default", "a", "7", b'{"metadata":{"uid":"u"}}', "does not fit")
     informer.informers[0].quarantine.add(misfit)
@@ -249,6 +243,9 @@ def test_mistakes_are_named(cluster: ManagedSandbox) -> None:
         controller_for(manager, "a").for_(Foo).complete_by_name(Exposer(manager))
     with pytest.raises(ValueError, match="needs a name"):
         controller_for(manager, "").for_(Foo).complete_by_name(Exposer(manager))
+    for name in ("a\n", "x" * 129):
+        with pytest.raises(ValueError, match="it is the field manager of writes"):
+            controller_for(manager, name).for_(Foo).complete_by_name(Exposer(manager))
     with pytest.raises(TypeError, match=r"not a class: call Exposer\(\.\.\.\)"):
         controller_for(manager, "b").for_(Foo).complete_by_name(cast("Any", Exposer))
 
@@ -279,7 +276,7 @@ def test_nothing_is_made_for_an_owner_that_is_gone_while_the_cache_has_it() -> N
     manager = cluster.manager()
     exposer = Exposer(manager)
     controller = controller_for(manager, "exposer").for_(Foo).owns(Service).complete_by_name(exposer)
-    new_foo(cluster, "a")
+    create_foo(cluster, "a")
     with captured_logs() as logs, cluster.running(manager):
         eventually(lambda: "Service default/a added" in exposer.told("a"), "made")
         silence = cluster.sandbox.faults.delay_watches(resources=["foos"])
@@ -290,7 +287,7 @@ def test_nothing_is_made_for_an_owner_that_is_gone_while_the_cache_has_it() -> N
         calls = len(exposer.causes)
         silence.clear()
         eventually(lambda: len(exposer.causes) > calls, "noticed")
-        new_foo(cluster, "a")
+        create_foo(cluster, "a")
         eventually(lambda: exists(cluster, "a"), "made for its successor")
     assert whys(logs) == {"Foo default/a is gone from the server, or going: waiting for the cache to know"}
     assert controller.statistics().failed == 0
@@ -309,7 +306,7 @@ def test_without_the_role_children_are_made_again_ever_more_rarely(cluster: Mana
     builder = controller_for(manager, "exposer").for_(Foo).owns(Service).with_options(max_retries=0)
     controller = builder.writes(Service, "create").complete_by_name(exposer)
     cluster.sandbox.faults.deny(verbs=["get"], resources=["foos"])
-    new_foo(cluster, "a")
+    create_foo(cluster, "a")
     services = cluster.client.resource(Service)
 
     def has_seen(number: int) -> bool:
@@ -341,7 +338,7 @@ def test_an_object_that_an_index_lacks_gets_an_event(cluster: ManagedSandbox) ->
     foos.add_indexers({"team": lambda foo: (foo.metadata.labels["team"],)})
     seen: list[str] = []
     controller_for(manager, "a").for_(Foo).complete(lambda foo, _context: seen.append(foo.metadata.name))
-    new_foo(cluster, "teamless")
+    create_foo(cluster, "teamless")
     with cluster.running(manager), captured_logs():
         eventually(lambda: seen == ["teamless"], "reconciled")
         assert foos.by_index("team", "x") == []

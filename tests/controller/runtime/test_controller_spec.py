@@ -11,11 +11,11 @@ from handloop.apis.core_v1 import Service
 from handloop.apis.meta import Kind, ObjectMeta
 from handloop.controller.foo.types import Foo, FooSpec
 from handloop.controller.runtime.builder import controller_for
-from handloop.controller.runtime.informer_source import own_name
 from handloop.controller.runtime.manager import Manager
-from handloop.controller.runtime.predicates import GenerationChanged, LabelsChanged, any_of
 from handloop.controller.runtime.rbac.access import Access
 from handloop.controller.runtime.rbac.roles import roles
+from handloop.controller.runtime.sources.informer_source import own_name
+from handloop.controller.runtime.sources.predicates import GenerationChanged, LabelsChanged, any_of
 from support.rigs.managed_sandbox import ManagedSandbox
 
 
@@ -35,12 +35,12 @@ def test_what_a_controller_watches_and_records_is_declared(cluster: ManagedSandb
     """The author declares only writes, once; roles() needs nothing else."""
     manager = cluster.manager()
     builder = controller_for(manager, "exposer").for_(Foo).owns(Service).watches(ConfigMap, own_name)
-    builder.writes(Service, "create", "patch").writes(Foo, "update", subresource="status")
+    builder.writes(Service, "create", "patch").writes(Foo, "patch", subresource="status")
     builder.owns(Deployment).writes(Deployment, "create").complete(lambda _foo, _context: None)
     (role,) = roles(manager.access())
     assert {(*rule["resources"], *rule["verbs"]) for rule in role["rules"]} == {
         ("foos", "get", "list", "watch"),
-        ("foos/status", "update"),
+        ("foos/status", "patch"),
         ("foos/finalizers", "update"),
         ("services", "create", "get", "list", "patch", "watch"),
         ("deployments", "create", "get", "list", "watch"),

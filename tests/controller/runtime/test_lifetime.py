@@ -8,16 +8,20 @@ import pytest
 
 from handloop.apis.apps_v1 import Deployment
 from handloop.apis.core_v1 import Service
-from handloop.controller.runtime.controller import ControllerOptions
+from handloop.controller.foo.types import Foo
+from handloop.controller.runtime.builder import controller_for
 from handloop.controller.runtime.election.config import LeaderElectionConfig
 from handloop.controller.runtime.election.leader_election import StopTimeoutError
 from handloop.controller.runtime.election.lease_lock import LeaseLock
+from handloop.controller.runtime.life.runnable import WorkersBusyError
 from handloop.controller.runtime.reconcile import DeadlineExceededError
-from handloop.controller.runtime.runnable import WorkersBusyError
+from handloop.controller.runtime.reconciling.context import Context
+from handloop.controller.runtime.reconciling.controller import ControllerOptions
 from handloop.informers.handlers import ResourceEventHandlerFuncs
 from handloop.seams.seams import Seams
 from handloop.testing.eventually import eventually
 from handloop.testing.fake_clock import FakeClock
+from support.builders.foo_builders import new_foo
 from support.checks.captured_logs import captured_logs
 from support.checks.threads import Gate, StuckThread
 from support.doubles.runnables import Failing, Free, Worker, expect
@@ -42,17 +46,48 @@ def test_a_failure_asks_for_the_stop_before_it_is_reported(
     assert seen == [True]
 
 
+def test_a_program_that_a_runnable_ends_is_told_in_words(cluster: ManagedSandbox) -> None:
+    """An exit code alone says nothing."""
+    with captured_logs() as logs:
+        cluster.manager()._lifetime.fail("x", SystemExit(3))
+    assert logs[0]["err"] == "SystemExit(3)"
+
+
 def test_caches_outlive_the_controllers(cluster: ManagedSandbox) -> None:
     """A reconcile that drains still reads: informers stop after the workers, events last."""
     story: list[str] = []
     manager = cluster.manager()
     informer = manager.informer_for(Service).informers[0]
-    manager.add(Worker(story, "w", lambda: story.append(f"informer stopped: {informer.is_stopped()}")))
+    manager.add(Worker(story, "w", lambda: story.append(f"stopped: {informer.statistics().stopped}")))
     with cluster.running(manager):
         eventually(informer.has_synced, "synced")
         eventually(lambda: story, "begun")
-    assert story == ["w begins", "informer stopped: False", "w ends"]
-    assert informer.is_stopped()
+    assert story == ["w begins", "stopped: False", "w ends"]
+    assert informer.statistics().stopped
+
+
+@pytest.mark.parametrize("elects", [False, True])
+def test_a_reconcile_in_flight_may_use_a_runnable(cluster: ManagedSandbox, elects: bool) -> None:
+    """A pool, a session or a loop that `manager.add` runs ends after the workers."""
+    manager, story, ends = cluster.manager(), list[str](), threading.Event()
+    if elects:
+        lock = LeaseLock(LeaseAPI().client(), namespace="demo", name="lease", identity="us")
+        manager.elect(LeaderElectionConfig(lock, retry_period_seconds=0.05))
+    pool = Free(story, "pool", ends.set)
+
+    def reconcile(_foo: Foo, _context: Context) -> None:
+        story.append("reconcile begins")
+        cluster.stop.wait(20)
+        assert not ends.wait(0.1), "the pool went first"
+        story.append("reconcile ends")
+
+    controller_for(manager, "c").for_(Foo).complete(reconcile)
+    manager.add(pool)
+    cluster.install(Foo)
+    cluster.client.resource(Foo).create(new_foo("a", resource_version="", uid=""))
+    with cluster.running(manager):
+        eventually(lambda: "reconcile begins" in story, "begun")
+    assert story == ["pool begins", "reconcile begins", "reconcile ends", "pool ends"]
 
 
 @pytest.mark.parametrize("elects", [False, True])
@@ -124,7 +159,8 @@ def test_every_failure_is_raised(cluster: ManagedSandbox) -> None:
         "WorkersBusyError('b: 2 workers did not end in 30s')",
     ]
     assert caught.value.message == "2 failures: first; b: 2 workers did not end in 30s"
-    assert [entry["controller"] for entry in logs if entry["event"] == "Controller failed"] == ["a", "b"]
+    # each logs for itself, in whatever order their threads get there
+    assert {entry["controller"] for entry in logs if entry["event"] == "Controller failed"} == {"a", "b"}
 
 
 def test_what_fails_because_of_the_stop_is_only_logged(cluster: ManagedSandbox) -> None:
@@ -153,4 +189,24 @@ def test_a_handler_that_hangs_keeps_no_stop_from_its_end(
         hang.wait_entered()
     (line,) = [entry for entry in logs if entry["event"] == "Left behind at the stop"]
     assert "cache of services" in line["what"]
+    hang.open()
+
+
+def test_events_that_a_stop_leaves_behind_are_counted(
+    cluster: ManagedSandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two wait for a sink that hangs with a third."""
+    monkeypatch.setattr("handloop.controller.runtime.lifetime._GRACE_SECONDS", 0.0)
+    monkeypatch.setattr("handloop.controller.runtime.lifetime._LEAST_SECONDS", 0.05)
+    hang = Gate()
+    monkeypatch.setattr("handloop.controller.runtime.events.delivery.EventDelivery.deliver", hang)
+    manager = cluster.manager(controller_options=ControllerOptions(shutdown_timeout_seconds=0.0))
+    services, recorder = manager.informer_for(Service), manager.recorder("test")
+    with captured_logs() as logs, cluster.running(manager):
+        eventually(services.has_synced, "started")
+        for number in range(3):
+            recorder.event(new_foo(f"foo-{number}"), "Normal", "Synced", "synced")
+        hang.wait_entered()
+    (line,) = [entry for entry in logs if entry["event"] == "Left behind at the stop"]
+    assert line["what"] == ["3 Events"]
     hang.open()

@@ -20,19 +20,19 @@ from handloop.client.rest_client import Call
 from handloop.client.transport import ForwardingTransport
 from handloop.controller.foo.types import Foo
 from handloop.controller.runtime.builder import controller_for
-from handloop.controller.runtime.cache_wait import CacheSyncTimeoutError
-from handloop.controller.runtime.context import Context
-from handloop.controller.runtime.controller import ControllerOptions
+from handloop.controller.runtime.caching.cache_wait import CacheSyncTimeoutError
 from handloop.controller.runtime.election.config import LeaderElectionConfig
 from handloop.controller.runtime.election.leader_election import LeadershipLost, StopTimeoutError
 from handloop.controller.runtime.election.lease_lock import LeaseLock
+from handloop.controller.runtime.life.runnable import WorkersBusyError
 from handloop.controller.runtime.manager import Manager
 from handloop.controller.runtime.metrics.informer_metrics import InformerMetricsProvider
 from handloop.controller.runtime.reconcile import DeadlineExceededError
-from handloop.controller.runtime.reconcile_queue import default_rate_limiter
-from handloop.controller.runtime.reporting import is_expected
-from handloop.controller.runtime.runnable import WorkersBusyError
+from handloop.controller.runtime.reconciling.context import Context
+from handloop.controller.runtime.reconciling.controller import ControllerOptions
+from handloop.controller.runtime.reconciling.reporting import is_expected
 from handloop.controller.runtime.serving.health import Check, Well
+from handloop.controller.runtime.sources.reconcile_queue import default_rate_limiter
 from handloop.informers.informer_options import InformerOptions
 from handloop.informers.keys import ObjectName
 from handloop.informers.outage import Hints
@@ -121,7 +121,7 @@ def test_a_stop_while_caches_are_filled_is_a_clean_end(cluster: ManagedSandbox, 
         eventually(lambda: "Starting controller" in [entry["event"] for entry in logs], "started")
     assert foos.names == []
     assert controller.statistics().workers == 0
-    assert informer.is_stopped()
+    assert informer.statistics().stopped
 
 
 def test_informers_are_shared(cluster: ManagedSandbox) -> None:
@@ -295,7 +295,7 @@ def test_lists_that_wait_hold_no_stop_up(cluster: ManagedSandbox) -> None:
     (informer,) = manager.informer_for(Service).informers
     with captured_logs() as logs, cluster.running(manager):
         clock.wait_for_deadline(1.0)
-    assert informer.is_stopped()
+    assert informer.statistics().stopped
     assert [entry for entry in logs if entry["log_level"] not in ("info", "debug")] == []
 
 

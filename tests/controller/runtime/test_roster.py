@@ -9,7 +9,7 @@ import pytest
 from handloop.apis.core_v1 import Service
 from handloop.controller.foo.types import Foo
 from handloop.controller.runtime.builder import controller_for
-from handloop.controller.runtime.context import Context
+from handloop.controller.runtime.reconciling.context import Context
 from handloop.informers.keys import ObjectName
 from handloop.testing.eventually import eventually
 from support.doubles.runnables import Worker

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import http.client
 import shutil
 import socket
 import ssl
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,9 +15,10 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from handloop.client.rest_client import RESTClient
+from handloop.controller.cli.problems import port_in_use
 from handloop.controller.runtime.servers import Pages, Servers
 from handloop.controller.runtime.serving.bind_address import BindAddress
-from handloop.controller.runtime.serving.listening import ListenError
+from handloop.controller.runtime.serving.listening import ListenError, NoCertificateError
 from handloop.seams.clock import REAL_CLOCK
 from support.doubles.scripted_transport import ScriptedTransport, answer
 from support.servers.certificates import CertificateAuthority, Issued
@@ -92,6 +95,35 @@ def test_metrics_with_tls_and_leave(tmp_path: Path) -> None:
         assert fetch(url, context=context, token="bad")[0] == 401
         # the probes of a kubelet bring neither certificate nor token
         assert fetch(f"http://{servers.health}/healthz")[0] == 200
+
+
+def test_metrics_with_leave_and_no_certificate_have_one_of_their_own() -> None:
+    """Over TLS that no client can check: 401 without a token, 200 with one; nothing over plain HTTP."""
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    with serving(Pages(metrics=LOOPBACK, health=LOOPBACK, metrics_auth=True)) as servers:
+        assert fetch(f"https://{servers.metrics}/metrics", context=context) == (401, "Unauthorized\n")
+        assert fetch(f"https://{servers.metrics}/metrics", context=context, token="good")[0] == 200
+        with pytest.raises((ConnectionError, OSError, http.client.HTTPException)):
+            fetch(f"http://{servers.metrics}/metrics", token="good")
+
+
+def test_what_a_certificate_of_its_own_needs_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    """E10 with what to type: the package that makes it, or a folder that can be written."""
+    pages, rest = Pages(metrics=LOOPBACK, metrics_auth=True), RESTClient(ScriptedTransport())
+
+    def refused() -> str:
+        with pytest.raises(NoCertificateError) as raised:
+            Servers(pages, CollectorRegistry(), rest, REAL_CLOCK)
+        return str(port_in_use(raised.value))
+
+    with monkeypatch.context() as without_folder:
+        without_folder.setattr("tempfile.tempdir", "/nowhere")
+        assert "no certificate can be made: [Errno 2] No such file or directory: '/nowhere" in refused()
+    monkeypatch.setitem(sys.modules, "cryptography", None)
+    said = refused()
+    assert "without a package: pip install cryptography" in said
+    assert "fix: --metrics-cert-dir with tls.crt and tls.key, or --metrics-auth=false for plain HTTP" in said
 
 
 def test_a_client_without_tls_holds_no_other_up(tmp_path: Path) -> None:

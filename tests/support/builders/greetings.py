@@ -16,7 +16,7 @@ from handloop import (
     new_controller_ref,
 )
 from handloop.kinds.core_v1 import ConfigMap
-from handloop.testing.explore.workload import Step, Workload, applied, changed
+from handloop_explore.workload import Step, Workload, applied, changed
 
 
 class GreetingSpec(APIStruct):
@@ -51,7 +51,7 @@ def greetings(
     def set_up(manager: Manager) -> None:
         builder = controller_for(manager, "greeter").for_(Greeting).owns(ConfigMap)
         builder.writes(ConfigMap, "create", "update", "patch", "delete")
-        builder.writes(Greeting, "update", subresource="status").complete(reconcile)
+        builder.writes(Greeting, "patch", subresource="status").complete(reconcile)
 
     return Workload(set_up, steps or (applied(HELLO), RENAMED), settle_seconds=settle_seconds)
 

@@ -11,7 +11,7 @@ from handloop.apis.apps_v1 import Deployment, DeploymentStatus
 from handloop.apis.meta import decode_hook
 from handloop.controller.myapp.children import new_deployment
 from handloop.controller.myapp.types import MyApp, MyAppStatus
-from handloop.controller.runtime.owner_references import with_controller
+from handloop.controller.runtime.children.owner_references import with_controller
 
 
 def new_app(

@@ -9,7 +9,7 @@ import pytest
 
 from handloop.testing.fake_clock import FakeClock
 from handloop.workqueue.priority_queue import PriorityQueue
-from handloop.workqueue.queue import Queue
+from handloop.workqueue.queue import Queue, QueueOptions
 from handloop.workqueue.rate_limiters import ItemExponentialFailureRateLimiter
 from handloop.workqueue.rate_limiting_queue import RateLimitingQueue
 from support.checks.threads import Background
@@ -20,14 +20,19 @@ AnyDelayingQueue: TypeAlias = RateLimitingQueue[Any] | PriorityQueue[Any]
 NewDelayingQueue: TypeAlias = Callable[..., AnyDelayingQueue]
 
 
+def queue(**options: Any) -> Queue[Any]:
+    """First in, first out."""
+    return Queue(QueueOptions(**options))
+
+
 def rate_limiting_queue(**options: Any) -> RateLimitingQueue[Any]:
     """1 s after the first failure, and then twice as long each time, up to 100 s."""
-    return RateLimitingQueue(ItemExponentialFailureRateLimiter(1, 100), **options)
+    return RateLimitingQueue(ItemExponentialFailureRateLimiter(1, 100), QueueOptions(**options))
 
 
 def priority_queue(**options: Any) -> PriorityQueue[Any]:
     """The same delays."""
-    return PriorityQueue(ItemExponentialFailureRateLimiter(1, 100), **options)
+    return PriorityQueue(ItemExponentialFailureRateLimiter(1, 100), QueueOptions(**options))
 
 
 def take(queue: AnyDelayingQueue) -> str:
@@ -45,7 +50,7 @@ def assert_nothing_comes_within(queue: AnyDelayingQueue, clock: FakeClock, secon
     assert len(queue) == 0
 
 
-both_queues = pytest.mark.parametrize("new_queue", [Queue, priority_queue], ids=["queue", "priority"])
+both_queues = pytest.mark.parametrize("new_queue", [queue, priority_queue], ids=["queue", "priority"])
 both_delaying_queues = pytest.mark.parametrize(
     "new_queue", [rate_limiting_queue, priority_queue], ids=["rate-limiting", "priority"]
 )

@@ -15,7 +15,7 @@ from handloop.controller.myapp.reconciler import add_myapp
 from handloop.controller.myapp.types import MyApp
 from handloop.controller.runtime.manager import Manager
 from handloop.controller.runtime.sharding.shards import Shards
-from handloop.testing.explore.workload import Step, Workload, applied, changed, deleted, settled
+from handloop_explore.workload import Step, Workload, applied, changed, deleted, settled
 
 FOO: Final[dict[str, Any]] = {
     "apiVersion": Foo.resource.api_version,
@@ -72,7 +72,7 @@ FOO_ELECTED: Final = replace(FOO_LIFE, replicas=2)
 SHARDS: Final = Shards(
     3, lease_duration_seconds=18, renew_deadline_seconds=12, retry_period_seconds=8, settle_seconds=10
 )
-_TEAMS: Final = {
+TEAMS: Final = {
     slot_of_namespace(name, SHARDS.count): name for name in [f"team-{number}" for number in range(20)]
 }
 
@@ -84,9 +84,9 @@ def shared(life: Workload, manifest: Mapping[str, Any], replicas: int) -> Worklo
     They are scaled while slots move to it, and deleted in the end.
     """
     namespaces = [
-        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": one}} for one in _TEAMS.values()
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": one}} for one in TEAMS.values()
     ]
-    objects = [{**manifest, "metadata": {"name": "a", "namespace": one}} for one in _TEAMS.values()]
+    objects = [{**manifest, "metadata": {"name": "a", "namespace": one}} for one in TEAMS.values()]
     steps = (
         *map(applied, namespaces),
         *map(applied, objects),

@@ -54,10 +54,13 @@ def run_python(folder: Path, *arguments: str, **environment: str) -> subprocess.
 
 def run_tests(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
     """Run the tests in a folder; their programs are found there, and warnings are errors."""
+    # no folder above it has a say
+    if not (folder / "pyproject.toml").exists():
+        (folder / "pytest.ini").touch()
     fixed = ("-W", "error", "-m", "pytest", "-q", "-p", "handloop.pytest_plugin", "-p", "no:cacheprovider")
     # an installed plugin would be registered twice
     environment = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"}
-    return run_python(folder, *fixed, *options, **environment)
+    return run_python(folder, *fixed, f"--rootdir={folder}", *options, **environment)
 
 
 def assert_tests_pass(folder: Path, count: int) -> None:

@@ -127,6 +127,9 @@ class FakeAPI:
             assert subresource == "status", "only status is PUT"
             return 200, self._put_status(key, write.body)
         assert write.method == "PATCH", write.method
+        if subresource == "status":
+            after = merge_patch(self.objects[key], write.body)
+            return 200, self._put_status(key, {**after, "metadata": write.body["metadata"]})
         return 200, self._patch(key, write.body)
 
     def _has_subresource(self, key: Key) -> bool:

@@ -6,7 +6,7 @@ import threading
 from typing import Final
 
 from handloop.seams.clock import RealClock
-from handloop.walkthrough import clocks
+from handloop_learn import clocks
 
 TIMES_AS_FAST: Final = 60.0
 

@@ -9,18 +9,27 @@ from handloop.informers.delta_fifo import Delta, DeltaFIFO, Deltas, DeltaType, K
 from handloop.informers.keys import DeletedFinalStateUnknown
 
 
+class Keyed:
+    """The metadata of an object that has nothing but a key; the key "bad" raises."""
+
+    namespace = ""
+
+    def __init__(self, key: str) -> None:
+        if key == "bad":
+            raise ValueError("bad key")
+        self.name = key
+
+
 class Item(NamedTuple):
-    """An object without metadata."""
+    """An object of a key and a value."""
 
     key: str
     value: int = 0
 
-
-def item_key(obj: Item) -> str:
-    """The key function; the key "bad" raises."""
-    if obj.key == "bad":
-        raise ValueError("bad key")
-    return obj.key
+    @property
+    def metadata(self) -> Keyed:
+        """Its key, as the name."""
+        return Keyed(self.key)
 
 
 def tombstone(obj: Item) -> DeletedFinalStateUnknown[Item]:
@@ -50,7 +59,7 @@ def listed(objects: Iterable[Item]) -> Listed[Item]:
     """Items as a list has them."""
     made: Listed[Item] = Listed()
     for obj in objects:
-        made.take(item_key(obj), obj)
+        made.take(obj.key, obj)
     return made
 
 
@@ -58,7 +67,7 @@ class ItemFIFO(DeltaFIFO[Item]):
     """A DeltaFIFO of items; one watch event at a time, one key at a time."""
 
     def __init__(self, known: KnownObjects[Item] | None = None, **options: Any) -> None:
-        super().__init__(KnownItems() if known is None else known, key_func=item_key, **options)
+        super().__init__(KnownItems() if known is None else known, **options)
 
     def add(self, obj: Item) -> None:
         """Queue Added."""

@@ -15,8 +15,8 @@ from prometheus_client import CollectorRegistry
 
 from handloop.apis.coordination_v1 import Lease
 from handloop.apis.meta import format_time
-from handloop.client.errors import DeadlineExceeded
-from handloop.client.http.response import Response
+from handloop.client.errors import DeadlineExceeded, StreamClosed
+from handloop.client.http.response import Response, Stream
 from handloop.client.resource_client import Client, ResourceClient
 from handloop.controller.runtime.election.candidacy import ElectionStatistics
 from handloop.controller.runtime.election.config import LeaderElectionConfig
@@ -39,7 +39,8 @@ class LeaseAPI:
 
     ops is every request's verb, with any outcome; holders the holder after each write. before is called
     with the verb before a request takes effect: what it returns is the answer instead, and it may raise, or
-    act as another replica. Threads: any; before runs without the lock.
+    act as another replica. time is that of the server. streams are the watches, once they may be opened.
+    Threads: any; before runs without the lock.
     """
 
     def __init__(self) -> None:
@@ -47,6 +48,9 @@ class LeaseAPI:
         self.timeouts: list[float | None] = []
         self.holders: list[str] = []
         self.before: Callable[[str], Response | None] = lambda _verb: None
+        self.may_watch = False
+        self.time: Callable[[], float] = time.time
+        self.streams: list[LeaseStream] = []
         self._lock = threading.Lock()
         self._leases: dict[str, dict[str, Any]] = {}
         self._version = 100
@@ -73,7 +77,7 @@ class LeaseAPI:
     def delete(self, path: str) -> None:
         """Delete `namespace/name` as another client."""
         with self._lock:
-            del self._leases[path]
+            self._tell("DELETED", self._leases.pop(path))
 
     def paths(self) -> list[str]:
         """`namespace/name` of all leases."""
@@ -115,8 +119,24 @@ class LeaseAPI:
                 return self._list(namespace, (query or {}).get("labelSelector", ""))
             return self._act(verb, f"{namespace}/{name.strip('/') or given['metadata']['name']}", given)
 
-    def stream(self, *_args: Any, **_kwargs: Any) -> Any:
-        raise AssertionError("nobody watches leases")
+    def stream(
+        self, method: str, path: str, *, query: Mapping[str, str] | None = None, **_options: Any
+    ) -> Stream:
+        """A watch of one lease by its name, refused unless they may be watched."""
+        assert query is not None, method
+        with self._lock:
+            self.ops.append("watch")
+        refused = self.before("watch") or (None if self.may_watch else refusal(403, "Forbidden"))
+        if refused is not None:
+            return LeaseStream(refused)
+        namespace, name = path.removeprefix(_PREFIX).removesuffix("/leases"), query["fieldSelector"]
+        with self._lock:
+            stream = LeaseStream(path=f"{namespace}/{name.removeprefix('metadata.name=')}")
+            self.streams.append(stream)
+            lease = self._leases.get(stream.path)
+            if lease and int(lease["metadata"]["resourceVersion"]) > int(query["resourceVersion"]):
+                stream.send("MODIFIED", lease)
+        return stream
 
     def _act(self, verb: str, path: str, given: dict[str, Any]) -> Response:
         stored = self._leases.get(path)
@@ -136,7 +156,7 @@ class LeaseAPI:
         metadata = self._leases[path]["metadata"]
         if any(metadata[key] != value for key, value in preconditions.items()):
             return refusal(409, "Conflict")
-        del self._leases[path]
+        self._tell("DELETED", self._leases.pop(path))
         return Response(200, {}, b'{"kind": "Status", "apiVersion": "v1", "status": "Success"}')
 
     def _list(self, namespace: str, selector: str) -> Response:
@@ -162,12 +182,63 @@ class LeaseAPI:
         identity = {
             "namespace": namespace,
             "name": name,
-            "uid": f"uid-{path}",
-            "creationTimestamp": before.get("creationTimestamp") or format_time(time.time()),
+            "uid": before.get("uid") or f"uid-{self._version}",
+            "creationTimestamp": before.get("creationTimestamp") or format_time(self.time()),
         }
         metadata = {**given["metadata"], **identity, "resourceVersion": str(self._version)}
         head = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"}
         self._leases[path] = {**head, "metadata": metadata, "spec": given["spec"]}
+        self._tell("MODIFIED", self._leases[path])
+
+    def _tell(self, what: str, lease: dict[str, Any]) -> None:
+        for stream in self.streams:
+            if stream.path == f"{lease['metadata']['namespace']}/{lease['metadata']['name']}":
+                stream.send(what, lease)
+
+
+class LeaseStream:
+    """Implements handloop.client.http.response.Stream: an answer, or the events of a lease until its end."""
+
+    def __init__(self, answer: Response = Response(200, {}, b""), path: str = "") -> None:  # noqa: B008 - frozen
+        self.status, self.headers, self._answer = answer
+        self.path = path
+        self.is_closed = False
+        self._changed = threading.Condition()
+        self._events: list[bytes] = []
+        self._error: Exception | None = None
+        self._has_ended = False
+
+    def send(self, what: str, content: dict[str, Any]) -> None:
+        """An event."""
+        with self._changed:
+            self._events.append(json.dumps({"type": what, "object": content}).encode() + b"\n")
+            self._changed.notify_all()
+
+    def end(self, error: Exception | None = None) -> None:
+        """The server, or the network, ends the stream."""
+        with self._changed:
+            self._has_ended, self._error = True, error
+            self._changed.notify_all()
+
+    def read_block(self) -> bytes:
+        with self._changed:
+            while not (self._events or self._has_ended or self.is_closed):
+                self._changed.wait()
+            if self.is_closed:
+                raise StreamClosed("closed")
+            if self._events:
+                return self._events.pop(0)
+            if self._error is not None:
+                raise self._error
+            return b""
+
+    def read_all(self) -> bytes:
+        return self._answer
+
+    def close(self) -> None:
+        with self._changed:
+            self.is_closed = True
+            self._changed.notify_all()
 
 
 def refusal(code: int, reason: str) -> Response:
@@ -250,8 +321,12 @@ class ElectionRig:
         return self.registry.get_sample_value("leader_election_master_status", {"name": "foo"})
 
     def _spawn(self, name: str, target: Callable[[], None]) -> Joinable:
-        # elector thread: it renews, and so moves the clock, once spawn has returned
         thread = spawn_thread(name, target)
+        if name == "lease-watch":
+            # it is refused, and ends
+            thread.join(DEADLINE_SECONDS)
+            return thread
+        # elector thread: it renews, and so moves the clock, once spawn has returned
         assert self._begun.wait(DEADLINE_SECONDS)
         return thread
 

@@ -14,9 +14,9 @@ from handloop.client.config import load_config
 from handloop.client.errors import ClientError, NotFound
 from handloop.client.resource_client import Client
 from handloop.client.transport import HTTPTransport
-from handloop.controller.runtime.controller import Controller, ControllerOptions
 from handloop.controller.runtime.manager import Manager
 from handloop.controller.runtime.rbac.roles import roles
+from handloop.controller.runtime.reconciling.controller import Controller, ControllerOptions
 from handloop.informers.informer_options import InformerOptions
 from handloop.testing.eventually import eventually as until
 from handloop.testing.request_trace import RequestTrace

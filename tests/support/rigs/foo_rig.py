@@ -11,8 +11,8 @@ from handloop.client.options import ListOptions
 from handloop.client.resource_client import Client
 from handloop.controller.foo.production import ProductionFooController
 from handloop.controller.foo.types import Foo
+from handloop.controller.runtime.caching.multi_namespace_informer import MultiNamespaceInformer
 from handloop.controller.runtime.events.fake_recorder import FakeRecorder
-from handloop.controller.runtime.multi_namespace_informer import MultiNamespaceInformer
 from handloop.informers.handlers import ResourceEventHandler
 from handloop.informers.indexer import NAMESPACE_INDEX, namespace_index_func
 from handloop.informers.keys import ObjectName

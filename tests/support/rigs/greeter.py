@@ -6,8 +6,8 @@ from typing import Any
 
 from handloop.apis.meta import APIStruct, Kind
 from handloop.controller.runtime.builder import controller_for
-from handloop.controller.runtime.context import Context
 from handloop.controller.runtime.manager import Manager
+from handloop.controller.runtime.reconciling.context import Context
 from handloop.informers.keys import ObjectName
 from handloop.kinds.core_v1 import ConfigMap
 

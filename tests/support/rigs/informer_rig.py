@@ -11,8 +11,8 @@ from structlog.testing import capture_logs
 from handloop.apis.apps_v1 import Deployment
 from handloop.informers.indexer import Indexers
 from handloop.informers.informer_options import InformerOptions
-from handloop.informers.informer_statistics import State
 from handloop.informers.processor import Registration
+from handloop.informers.reflector import State
 from handloop.informers.shared_informer import SharedIndexInformer
 from handloop.seams.seams import Seams
 from handloop.testing.fake_clock import FakeClock

@@ -16,8 +16,8 @@ import pytest
 from greenlet import getcurrent
 
 from handloop.seams.locks import set_lock_factory
-from handloop.testing.explore.virtual_locks import VirtualCondition, VirtualLock, Wait
-from handloop.testing.explore.virtual_threads import DeadlockError, VirtualClock, VirtualThreads
+from handloop_explore.virtual_locks import VirtualCondition, VirtualLock, Wait
+from handloop_explore.virtual_threads import DeadlockError, VirtualClock, VirtualThreads
 
 
 class Interleaving(VirtualThreads):

@@ -1,36 +1,20 @@
-"""A sandbox without sockets, and managers on it."""
+"""The kit's sandbox without sockets, with the objects and users of our own tests."""
 
 from __future__ import annotations
 
-import json
-import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 
-from prometheus_client import CollectorRegistry
-
-from handloop.apis.crd import custom_resource_definition
-from handloop.apis.meta import Kind
-from handloop.client.errors import ConnectionBroken, DeadlineExceeded, StreamClosed
-from handloop.client.resource_client import Client
-from handloop.client.transport import Transport
+from handloop.client.transport import ForwardingTransport
 from handloop.controller.foo.access import FOO_ACCESS
 from handloop.controller.foo.types import Foo
-from handloop.controller.runtime.manager import Manager
 from handloop.controller.runtime.rbac.roles import roles
+from handloop.testing import managed_sandbox as kit
+from handloop.testing.managed_sandbox import post
 from handloop_sandbox.server import Sandbox
-from support.checks.threads import Background
 
-_CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-_RBAC = "/apis/rbac.authorization.k8s.io/v1"
+__all__ = ["AsAlice", "ManagedSandbox", "allow_foos", "post"]
 
-
-def post(sandbox: Sandbox, path: str, document: Mapping[str, Any]) -> None:
-    """Create an object as the administrator."""
-    headers = {"Content-Type": "application/json"}
-    made = sandbox.transport().request("POST", path, headers=headers, body=json.dumps(document).encode())
-    assert made.status == 201, made.body
+_RBAC: Final = "/apis/rbac.authorization.k8s.io/v1"
 
 
 def allow_foos(sandbox: Sandbox, user: str, namespace: str = "") -> None:
@@ -44,40 +28,22 @@ def allow_foos(sandbox: Sandbox, user: str, namespace: str = "") -> None:
     post(sandbox, f"{where}bindings", binding)
 
 
-class ManagedSandbox:
-    """One cluster; `client` is the controllers', `post` acts as another client."""
+class AsAlice(ForwardingTransport):
+    """An administrator who acts as alice."""
 
-    def __init__(self, *kinds: type[Kind], lifelike: bool = False) -> None:
-        """
-        Install CRDs.
+    def request(self, method: str, path: str, **options: Any) -> Any:
+        return super().request(method, path, **self._as_alice(options))
 
-        Args: lifelike = with the cluster's own controllers, which work when `sandbox.tick()` is called.
-        """
-        self.sandbox = Sandbox(token="admin", controllers=None if lifelike else (), seed=1)
-        self.stop = threading.Event()
-        self.registry = CollectorRegistry()
-        self.client = Client(self.transport(), stop=self.stop)
-        self.install(*kinds)
+    def stream(self, method: str, path: str, **options: Any) -> Any:
+        return super().stream(method, path, **self._as_alice(options))
 
-    def transport(self) -> Transport:
-        """An administrator's way in."""
-        made: Transport = self.sandbox.transport(  # type: ignore[assignment] # the same shapes
-            token="admin", closed=StreamClosed, silent=DeadlineExceeded, broken=ConnectionBroken
-        )
-        return made
+    @staticmethod
+    def _as_alice(options: dict[str, Any]) -> dict[str, Any]:
+        return {**options, "headers": {**(options.get("headers") or {}), "Impersonate-User": "alice"}}
 
-    def manager(self, **options: Any) -> Manager:
-        """The one manager of this cluster's registry."""
-        return Manager(self.client, registry=self.registry, **options)
 
-    def post(self, path: str, document: dict[str, Any]) -> None:
-        """Create an object."""
-        post(self.sandbox, path, document)
-
-    def install(self, *kinds: type[Kind]) -> None:
-        """Install CRDs."""
-        for kind in kinds:
-            self.post(_CRDS, custom_resource_definition(kind))
+class ManagedSandbox(kit.ManagedSandbox):
+    """With Foos and ConfigMaps."""
 
     def foo(self, name: str, replicas: int = 1, *, deployment: str = "", **metadata: Any) -> None:
         """Create a Foo; its Deployment has its name unless given."""
@@ -85,25 +51,7 @@ class ManagedSandbox:
         spec = {"deploymentName": deployment or name, "replicas": replicas}
         self.post(Foo.resource.path(namespace="default"), {**head, "spec": spec})
 
-    def namespace(self, name: str) -> None:
-        """Create a namespace."""
-        self.post("/api/v1/namespaces", {"metadata": {"name": name}})
-
     def config_map(self, name: str, *, namespace: str = "default", **metadata: Any) -> None:
         """Create a ConfigMap."""
         path = f"/api/v1/namespaces/{namespace}/configmaps"
         self.post(path, {"metadata": {"name": name, **metadata}, "data": {}})
-
-    def metric(self, name: str, **labels: str) -> float:
-        """A value of the registry; 0 without one."""
-        return self.registry.get_sample_value(name, labels) or 0.0
-
-    @contextmanager
-    def running(self, manager: Manager) -> Iterator[Background[None]]:
-        """Run a manager for as long as the block lasts."""
-        background = Background(lambda: manager.run(self.stop))
-        try:
-            yield background
-        finally:
-            self.stop.set()
-            background.result()

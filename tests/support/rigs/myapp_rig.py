@@ -22,10 +22,10 @@ from handloop.client.rest_client import Call
 from handloop.client.transport import ForwardingTransport
 from handloop.controller.myapp.reconciler import NAME, reconcile
 from handloop.controller.myapp.types import MyApp
-from handloop.controller.runtime.applied_fields import AppliedFields
-from handloop.controller.runtime.context import Context
+from handloop.controller.runtime.children.applied_fields import AppliedFields
 from handloop.controller.runtime.events.fake_recorder import FakeRecorder
 from handloop.controller.runtime.reconcile import ReconcileError, Result
+from handloop.controller.runtime.reconciling.context import Context
 from handloop.informers.indexer import NAMESPACE_INDEX, Indexer, namespace_index_func
 from handloop.informers.keys import ObjectName
 from handloop.informers.lister import Lister
@@ -83,7 +83,7 @@ class WatchedTransport(ForwardingTransport):
 
 
 class NotedWrites:
-    """Implements handloop.controller.runtime.context.TrackedWrites; keeps what it is given."""
+    """Implements handloop.controller.runtime.reconciling.context.TrackedWrites; keeps what it is given."""
 
     def __init__(self) -> None:
         self.noted: list[tuple[str, str]] = []
@@ -119,15 +119,15 @@ class MyAppRig:
         self._applied = AppliedFields()
 
     def lister_for(self, kind: type[K], *, labels: Labels = "", fields: str = "") -> Lister[K]:
-        """Implements handloop.controller.runtime.context.Listers."""
+        """Implements handloop.controller.runtime.reconciling.context.Listers."""
         return Lister(self.caches[kind], kind.resource)
 
     def listers_of(self, kind: type[K]) -> Sequence[Lister[K]]:
-        """Implements handloop.controller.runtime.context.Listers."""
+        """Implements handloop.controller.runtime.reconciling.context.Listers."""
         return [self.lister_for(kind)]
 
     def referred(self, kind: type[K], name: ObjectName, *, owner: ObjectName) -> K | None:
-        """Implements handloop.controller.runtime.context.Listers."""
+        """Implements handloop.controller.runtime.reconciling.context.Listers."""
         raise NotImplementedError
 
     # the controller

@@ -11,18 +11,20 @@ from prometheus_client import CollectorRegistry
 from handloop.apis.apps_v1 import Deployment
 from handloop.apis.meta import Kind
 from handloop.client.resource_client import Client
-from handloop.controller.runtime.context import Context
-from handloop.controller.runtime.controller import Controller, ControllerOptions
-from handloop.controller.runtime.hot_loops import HotLoops
+from handloop.controller.runtime.guards.hot_loops import HotLoops
+from handloop.controller.runtime.guards.own_writes import OwnWrites
+from handloop.controller.runtime.guards.quiet_faults import QuietFaults
+from handloop.controller.runtime.guards.reconcile_writes import ReconcileWrites
 from handloop.controller.runtime.metrics.controller_metrics import OwnWriteMetrics, ReconcileMetrics
-from handloop.controller.runtime.own_writes import OwnWrites
 from handloop.controller.runtime.reconcile import Result
-from handloop.controller.runtime.reconcile_queue import Cause, ReconcileQueue
-from handloop.controller.runtime.reconcile_writes import ReconcileWrites
+from handloop.controller.runtime.reconciling.context import Context
+from handloop.controller.runtime.reconciling.controller import Controller, ControllerOptions
+from handloop.controller.runtime.sources.reconcile_queue import Cause, ReconcileQueue
 from handloop.informers.keys import ObjectName
 from handloop.seams.seams import Seams
 from handloop.seams.threads import Joinable
 from handloop.testing.fake_clock import FakeClock
+from handloop.workqueue.queue import QueueOptions
 from support.doubles.fake_api import FakeAPI
 
 NAME = ObjectName("default", "a")
@@ -85,9 +87,8 @@ class ReconcileRig:
         self.mirror = FakeMirror()
         self.newest = ""
         self.queue = ReconcileQueue(
-            "rig",
+            QueueOptions(name="rig", seams=Seams(clock=self.clock, spawn=no_thread)),
             rate_limiter=options.pop("rate_limiter", None),
-            seams=Seams(clock=self.clock, spawn=no_thread),
         )
         own = OwnWriteMetrics(self.registry).for_controller("rig")
         self.options = ControllerOptions(**options)
@@ -108,6 +109,7 @@ class ReconcileRig:
                 self.own_writes,
                 HotLoops(Client(self.transport), slowed=own.hot_loops.inc, clock=self.clock),
             ),
+            faults=QuietFaults("rig", self.clock),
             metrics=ReconcileMetrics(self.registry).for_controller(
                 "rig", self.options.max_concurrent_reconciles
             ),

@@ -15,9 +15,10 @@ from handloop.informers.delta_fifo import DeltaType
 from handloop.informers.event_intake import EventIntake
 from handloop.informers.history_guard import HistoryGuard
 from handloop.informers.keys import DeletedFinalStateUnknown
-from handloop.informers.outage import Backoff, Outage, RetryPause, WatchErrorHandler
+from handloop.informers.outage import Backoff, Outage, RetryPause
 from handloop.informers.quarantine import Quarantine
 from handloop.informers.reflector import Reflector
+from handloop.informers.restriction import Whole
 from handloop.seams.seams import Seams
 from handloop.testing.fake_clock import FakeClock
 from support.doubles.fake_lister_watcher import FakeListerWatcher, FakeWatch, expired
@@ -54,7 +55,7 @@ class ReflectorRig:
         backoff: Backoff | None = None,
         guard: HistoryGuard[Deployment] | None = None,
         reachability: Reachability | None = None,
-        watch_error_handler: WatchErrorHandler | None = None,
+        quiet: bool = False,
         **options: Any,
     ) -> None:
         self.source = source or FakeListerWatcher()
@@ -63,13 +64,15 @@ class ReflectorRig:
         self.backoff = CountingBackoff()
         self.metrics = RecordingMetricsProvider()
         metrics = self.metrics.for_informer(NAME)
+        everything = Whole(self.source)
         self.reflector: Reflector[Deployment] = Reflector(
-            self.source,
+            everything,
             Deployment,
             EventIntake(
                 self.store,
                 guard=guard or HistoryGuard(),
                 quarantine=Quarantine(kind="Deployment", gauge=metrics.quarantined),
+                restriction=everything,
                 name=NAME,
             ),
             Outage(
@@ -80,7 +83,7 @@ class ReflectorRig:
                     reachability=reachability,
                     seams=Seams(clock=self.clock, random=random),
                 ),
-                watch_error_handler=watch_error_handler,
+                quiet=quiet,
                 clock=self.clock,
             ),
             metrics=metrics,

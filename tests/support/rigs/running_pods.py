@@ -15,11 +15,25 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import pytest
 
 from support.servers.kubectl import Kubectl
+
+_FETCH: Final = """
+import ssl, sys, urllib.error, urllib.request
+token, context = sys.stdin.read(), ssl.create_default_context()
+context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+headers = {"Authorization": "Bearer " + token} if token else {}
+try:
+    request = urllib.request.Request(sys.argv[1], headers=headers)
+    answer = urllib.request.urlopen(request, context=context, timeout=20)
+except urllib.error.HTTPError as error:
+    answer = error
+print(answer.status)
+print(answer.read().decode())
+"""
 
 
 class Pods(Protocol):
@@ -32,7 +46,10 @@ class Pods(Protocol):
         """End the container's first process with -9."""
 
     def page(self, pod: str, port: int, path: str) -> str:
-        """What the pod answers on a port."""
+        """What the pod answers on a port over plain HTTP."""
+
+    def secured(self, pod: str, port: int, path: str, token: str) -> tuple[int, str]:
+        """The status and the page over TLS, whoever signed it. Args: token "" = none."""
 
     def logs(self) -> dict[str, list[str]]:
         """The lines that each pod wrote so far, also of pods that are gone where that can be known."""
@@ -56,11 +73,19 @@ class ProcessPods:
 
     def page(self, pod: str, port: int, path: str) -> str:
         """Asked from within the pod's network, which it has to itself."""
-        fetch = (
-            f"import urllib.request as u; print(u.urlopen('http://127.0.0.1:{port}{path}').read().decode())"
-        )
-        command = ["nsenter", "-t", str(self._pid(pod)), "-n", sys.executable, "-c", fetch]
-        return subprocess.run(command, check=True, capture_output=True, text=True, timeout=30).stdout
+        return self._fetch(pod, f"http://127.0.0.1:{port}{path}", "")[1]
+
+    def secured(self, pod: str, port: int, path: str, token: str) -> tuple[int, str]:
+        """The same."""
+        return self._fetch(pod, f"https://127.0.0.1:{port}{path}", token)
+
+    def _fetch(self, pod: str, url: str, token: str) -> tuple[int, str]:
+        command = ["nsenter", "-t", str(self._pid(pod)), "-n", sys.executable, "-c", _FETCH, url]
+        ended = subprocess.run(
+            command, input=token, check=True, capture_output=True, text=True, timeout=30
+        ).stdout
+        status, _, text = ended.partition("\n")
+        return int(status), text
 
     def logs(self) -> dict[str, list[str]]:
         """Files stay when pods go."""
@@ -94,6 +119,16 @@ class ForeignPods:
         """Through the API server."""
         where = f"/api/v1/namespaces/{self._kubectl.namespace}/pods/{pod}:{port}/proxy{path}"
         return self._kubectl("get", "--raw", where).out
+
+    def secured(self, pod: str, port: int, path: str, token: str) -> tuple[int, str]:
+        """Through a tunnel: the API server's proxy would keep the token to itself."""
+        with self._kubectl.tunnel(f"pod/{pod}", port) as local:
+            command = [sys.executable, "-c", _FETCH, f"https://127.0.0.1:{local}{path}"]
+            ended = subprocess.run(
+                command, input=token, check=True, capture_output=True, text=True, timeout=30
+            )
+        status, _, text = ended.stdout.partition("\n")
+        return int(status), text
 
     def logs(self) -> dict[str, list[str]]:
         """Of the pods there are, their previous containers included."""
@@ -150,7 +185,7 @@ def complaints(lines: list[str]) -> Iterator[dict[str, Any]]:
             if not line.startswith("[stand-in "):
                 yield {"level": "error", "msg": line}
             continue
-        if "level" in entry or "v" not in entry:
+        if entry.get("level") not in ("info", "debug"):
             yield entry
 
 

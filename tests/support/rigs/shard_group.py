@@ -1,4 +1,9 @@
-"""Replicas that share slots, on virtual threads, each with a network and clocks of its own."""
+"""
+Replicas that share slots, on virtual threads, each with a network and clocks of its own.
+
+In a group with a server each has an informer, too. It lets a replica act on a slot only once that has listed
+the slot, as handloop.controller.runtime.sharding.slot_work does.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +11,16 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from math import inf
 from random import Random
 from typing import Any, Final
 
 from prometheus_client import CollectorRegistry
 
+from handloop.apis.apps_v1 import Deployment
 from handloop.apis.coordination_v1 import Lease
+from handloop.apis.shard_selector import slot_of_namespace
 from handloop.client.errors import DeadlineExceeded
 from handloop.client.http.response import Response
 from handloop.client.resource_client import Client
@@ -20,14 +28,22 @@ from handloop.controller.runtime.election.election import LeaseTerms
 from handloop.controller.runtime.sharding.coordinator import ShardCoordinator
 from handloop.controller.runtime.sharding.shard_metrics import ShardMetrics
 from handloop.controller.runtime.sharding.shards import Shards
+from handloop.informers.informer_options import InformerOptions
+from handloop.informers.sharding.held_slots import HeldSlots
+from handloop.informers.sharding.shard_scope import ShardScope
+from handloop.informers.sharding.slot_restriction import SlotRestrictions
+from handloop.informers.shared_informer import SharedIndexInformer
 from handloop.seams.seams import Seams
-from handloop.testing.explore.virtual_threads import VirtualClock, VirtualThread, VirtualThreads
+from handloop_explore.virtual_threads import VirtualClock, VirtualThread, VirtualThreads
+from support.doubles.sharded_server import ShardedServer
 from support.rigs.election import LeaseAPI, refusal
 
 TERMS: Final = LeaseTerms(namespace="demo", name="op")
 LEASE_SECONDS: Final = TERMS.lease_duration_seconds
 PERIOD: Final = TERMS.retry_period_seconds
 SAMPLE_SECONDS: Final = 0.25
+_POLL_SECONDS: Final = 0.1
+_ACT_SECONDS: Final = 1.0
 
 
 class _Clock(VirtualClock):
@@ -44,6 +60,55 @@ class _Clock(VirtualClock):
         return super().time() + self._skew
 
 
+class InformedWork:
+    """
+    What one replica does in its slots: it changes each object once a second, from what its cache has.
+
+    Fields: acted, how often; missed, the objects on which it acted though the cache lacked their version of
+    before the slot came.
+    """
+
+    def __init__(self, server: ShardedServer, count: int, seams: Seams) -> None:
+        self.acted = 0
+        self.missed: list[str] = []
+        self._server = server
+        self._clock = seams.clock
+        self._held = HeldSlots(count)
+        scope = ShardScope(self._held, "namespace")
+        self.informer: SharedIndexInformer[Deployment] = SharedIndexInformer(
+            server,
+            Deployment,
+            options=InformerOptions(restrictions=SlotRestrictions(scope), stop_poll_seconds=10_000),
+            seams=seams,
+        )
+
+    def serve(self, slot: int, stop: threading.Event, may_write: Callable[[], bool]) -> None:
+        """Act on a slot until stop is set."""
+        written = {one.metadata.name: one for one in self._server.objects.values() if self._is_in(slot, one)}
+        version = self._held.add(slot)
+        try:
+            while not stop.is_set() and not self.informer.has_listed(version):
+                self._clock.sleep(_POLL_SECONDS, stop)
+            while not stop.is_set():
+                for name, before in written.items():
+                    self._act(name, before, may_write)
+                self._clock.sleep(_ACT_SECONDS, stop)
+        finally:
+            self._held.remove(slot)
+
+    def _act(self, name: str, before: Deployment, may_write: Callable[[], bool]) -> None:
+        if not may_write():
+            return
+        self.acted += 1
+        cached = self.informer.indexer.get_by_key(f"{before.metadata.namespace}/{name}")
+        if cached is None or int(cached.metadata.resource_version) < int(before.metadata.resource_version):
+            self.missed.append(name)
+        self._server.put(name, namespace=before.metadata.namespace)
+
+    def _is_in(self, slot: int, obj: Deployment) -> bool:
+        return slot_of_namespace(obj.metadata.namespace, self._held.count) == slot
+
+
 class Replica:
     """
     A process with a coordinator. Implements handloop.client.transport.Transport.
@@ -52,7 +117,7 @@ class Replica:
     those whose work was ended while we had their Lease, and were a member that does not stop;
     requests, how many of each verb; work and drain, what serve does first, and once its stop is set; latency,
     seconds for each half of a request; reaches, whether its requests arrive; refused, a name that it may not
-    write; error, why it has ended.
+    write; error, why it has ended; informed, what it does in its slots if the group has a server.
     """
 
     def __init__(self, group: ShardGroup, name: str, shards: Shards, skew: float) -> None:
@@ -61,7 +126,7 @@ class Replica:
         self.group = group
         self.serving: set[int] = set()
         self.served: list[int] = []
-        self.lost: list[int] = []
+        self.lost_slots: list[int] = []
         self.given: list[int] = []
         self._out_at = -inf
         self.requests = Counter[str]()
@@ -76,18 +141,18 @@ class Replica:
         self.stop = threading.Event()
         stopped = threading.Event()
         stopped.set()
+        seams = Seams(
+            clock=_Clock(group.threads, skew), random=Random(name).random, spawn=group.threads.spawn
+        )
+        self.informed = InformedWork(group.server, group.count, seams) if group.server else None
         self.coordinator = ShardCoordinator(
             shards,
             TERMS,
             Client(self, stop=stopped).resource(Lease),
             identity=self.identity,
-            serve=self._serve,
-            on_lost=self.lost.append,
-            after_turn=self._look,
+            server=self,
             metrics=ShardMetrics(self.registry),
-            seams=Seams(
-                clock=_Clock(group.threads, skew), random=Random(name).random, spawn=group.threads.spawn
-            ),
+            seams=seams,
         )
         self.thread = VirtualThread(group.threads, target=self._run, name=name)
         self.thread.process = self
@@ -116,23 +181,32 @@ class Replica:
         thread.process = self
         thread.start()
 
-    def _look(self) -> None:
+    def lost(self, slot: int) -> None:
+        self.lost_slots.append(slot)
+
+    def turned(self) -> None:
         if not self.coordinator.statistics().members:
             self._out_at = self.group.threads.now
 
     def _run(self) -> None:
+        if self.informed:
+            self.group.threads.spawn("informer", partial(self.informed.informer.run, threading.Event()))
         try:
             self.coordinator.run(self.stop)
         except Exception as error:
             self.error = error
+        if self.informed:
+            self.informed.informer.stop()
 
-    def _serve(self, slot: int, stop: threading.Event) -> None:
+    def serve(self, slot: int, stop: threading.Event) -> None:
         assert slot not in self.serving, "served twice at once"
         self.serving.add(slot)
         self.served.append(slot)
         self.group.check()
         try:
             self.work()
+            if self.informed:
+                self.informed.serve(slot, stop, lambda: self.coordinator.seconds_to_write(slot) > 0)
             stop.wait()
             is_member = self.group.threads.now - self._out_at > TERMS.renew_deadline_seconds
             if self.coordinator.seconds_to_write(slot) and is_member and not self.stop.is_set():
@@ -174,9 +248,10 @@ class ShardGroup:
     gaps, for how long at most it had no holder in between; a gap begins with a fault's end at the earliest.
     """
 
-    def __init__(self, threads: VirtualThreads, count: int) -> None:
+    def __init__(self, threads: VirtualThreads, count: int, server: ShardedServer | None = None) -> None:
         self.threads = threads
         self.count = count
+        self.server = server
         self.api = LeaseAPI()
         self.replicas: dict[str, Replica] = {}
         self.moves = Counter[int]()
@@ -230,7 +305,17 @@ class ShardGroup:
 
 
 @contextmanager
-def shard_group(count: int, *, seed: int | None = None) -> Iterator[ShardGroup]:
-    """A group without replicas. Args: seed decides the order of threads, None = first come, first served."""
+def shard_group(
+    count: int, *, seed: int | None = None, lag_seconds: float | None = None
+) -> Iterator[ShardGroup]:
+    """
+    A group without replicas.
+
+    Args: seed decides the order of threads, None = first come, first served. lag_seconds = of the watch cache
+    of a server, for which replicas have informers; None = there is none.
+    """
     with VirtualThreads(None if seed is None else Random(seed)) as threads:
-        yield ShardGroup(threads, count)
+        server = (
+            None if lag_seconds is None else ShardedServer(VirtualClock(threads), lag_seconds=lag_seconds)
+        )
+        yield ShardGroup(threads, count, server)

@@ -15,6 +15,11 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
+_USES = (
+    *("digital_signature", "content_commitment", "key_encipherment", "data_encipherment", "key_agreement"),
+    *("key_cert_sign", "crl_sign", "encipher_only", "decipher_only"),
+)
+
 
 class Issued:
     """A certificate and its key, as files."""
@@ -34,22 +39,35 @@ class Issued:
 
 
 class CertificateAuthority:
-    """A CA of its own in a folder."""
+    """
+    A CA of its own in a folder.
 
-    def __init__(self, folder: Path, name: str = "handloop-test-ca") -> None:
+    One that is bare has CA:TRUE for its only extension, as those of many clusters.
+    """
+
+    def __init__(self, folder: Path, name: str = "handloop-test-ca", *, bare: bool = False) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.certificate = folder / "ca.crt"
         self._folder = folder
         self._name = name
+        self._bare = bare
         self._key = ec.generate_private_key(ec.SECP256R1())
         builder = _builder(name, name, self._key, days=2)
         builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        if not bare:
+            usage = dict.fromkeys(_USES, False) | {"key_cert_sign": True, "crl_sign": True}
+            builder = builder.add_extension(x509.KeyUsage(**usage), critical=True)
+            own = x509.SubjectKeyIdentifier.from_public_key(self._key.public_key())
+            builder = builder.add_extension(own, critical=False)
         _write(self.certificate, builder.sign(self._key, hashes.SHA256()))
 
     def issue(self, name: str, alt_names: str = "IP:127.0.0.1,DNS:localhost", *, days: int = 1) -> Issued:
         """A certificate signed by this CA; negative days make one that has expired."""
         key = ec.generate_private_key(ec.SECP256R1())
         builder = _builder(name, self._name, key, days=days)
+        if not self._bare:
+            signer = x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key())
+            builder = builder.add_extension(signer, critical=False)
         if alt_names:
             names = x509.SubjectAlternativeName(map(_alternative, alt_names.split(",")))
             builder = builder.add_extension(names, critical=False)

@@ -17,8 +17,8 @@ from handloop.client.transport import HTTPTransport
 from handloop.controller.foo.controller import CachesNotSyncedError
 from handloop.controller.foo.production import ProductionFooController
 from handloop.controller.foo.types import Foo
+from handloop.controller.runtime.caching.multi_namespace_informer import MultiNamespaceInformer
 from handloop.controller.runtime.events.broadcaster import EventBroadcaster
-from handloop.controller.runtime.multi_namespace_informer import MultiNamespaceInformer
 from handloop.informers.factory import SharedInformerFactory
 from handloop.informers.handlers import ResourceEventHandlerFuncs
 from handloop.informers.informer_options import InformerOptions

@@ -73,6 +73,20 @@ class Kubectl:
         )
         return Result(done.returncode, done.stdout, done.stderr)
 
+    @contextmanager
+    def tunnel(self, target: str, port: int) -> Iterator[int]:
+        """A port of a pod as one of this machine: the local port."""
+        command = self._command(("port-forward", target, f":{port}"))
+        with subprocess.Popen(
+            command, env=self._environment({}), stdout=subprocess.PIPE, text=True
+        ) as running:
+            try:
+                assert running.stdout is not None
+                # `Forwarding from 127.0.0.1:40001 -> 8443`
+                yield int(running.stdout.readline().split(":")[1].split()[0])
+            finally:
+                running.terminate()
+
     @cached_property
     def minor(self) -> int:
         """The client's minor version: 36 for 1.36; a build without one counts as the newest."""

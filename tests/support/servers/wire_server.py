@@ -106,7 +106,12 @@ Script = Callable[[Peer], None]
 
 
 class WireServer:
-    """Listens while its `with` block runs; `requests` is everything it was asked, `connections` how often."""
+    """
+    Listens while its `with` block runs.
+
+    Fields: requests, everything it was asked; connections, how many there were; open, how many of them have a
+    script that still runs, as one does that waits for the client.
+    """
 
     def __init__(self, *scripts: Script, tls: ssl.SSLContext | None = None, host: str = "127.0.0.1") -> None:
         self._scripts = scripts
@@ -116,7 +121,7 @@ class WireServer:
         self._threads: list[threading.Thread] = []
         self.requests: list[Received] = []
         self.errors: list[BaseException] = []
-        self.connections = 0
+        self.connections = self.open = 0
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self._host = f"[{host}]" if ":" in host else host
         self._socket = socket.create_server((host, 0), family=family)
@@ -137,6 +142,12 @@ class WireServer:
         """Block until count requests have arrived."""
         with self._changed:
             assert self._changed.wait_for(lambda: len(self.requests) >= count, DEADLINE_SECONDS)
+
+    def wait_for_open(self, count: int) -> None:
+        """Block until so many connections are open: clients have closed the others."""
+        with self._changed:
+            found = self._changed.wait_for(lambda: self.open == count, DEADLINE_SECONDS)
+            assert found, f"{self.open} connections are open, not {count}"
 
     def __enter__(self) -> Self:
         accepting = threading.Thread(target=self._accept, name="wire-accept", daemon=True)
@@ -176,6 +187,7 @@ class WireServer:
             thread = threading.Thread(target=self._serve, args=(sock, script), name="wire-peer", daemon=True)
             with self._changed:
                 self._threads.append(thread)
+                self.open += 1
             thread.start()
 
     def _serve(self, sock: socket.socket, script: Script) -> None:
@@ -193,6 +205,9 @@ class WireServer:
                 self.errors.append(error)
             finally:
                 peer.dispose()
+                with self._changed:
+                    self.open -= 1
+                    self._changed.notify_all()
 
 
 def response(

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 from handloop_sandbox.faults.fault import Error, Fault, Lag
 from handloop_sandbox.faults.injection import Injection
-from handloop_sandbox.faults.request_attributes import asked
+from handloop_sandbox.faults.request_attributes import attributes_of
 from handloop_sandbox.requests.request import Request, User
 
-_GET = asked(Request("GET", "/api/v1/pods"), User("alice"))
+_GET = attributes_of(Request("GET", "/api/v1/pods"), User("alice"))
 
 
 def _injection(fault: Fault, cleared: list[str] | None = None) -> Injection:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from handloop_sandbox.faults.request_attributes import RequestAttributes, asked
+from handloop_sandbox.faults.request_attributes import RequestAttributes, attributes_of
 from handloop_sandbox.requests.request import Request, User
 from handloop_sandbox.wire.query import Query
 
@@ -11,7 +11,7 @@ _USER = User("alice", ("system:authenticated",))
 
 def _asked(method: str, target: str, **headers: str) -> RequestAttributes:
     path, _, query = target.partition("?")
-    return asked(Request(method, path, Query.parse(query), headers), _USER)
+    return attributes_of(Request(method, path, Query.parse(query), headers), _USER)
 
 
 @pytest.mark.parametrize(

@@ -47,3 +47,5 @@ def test_yaml_is_written_as_go_writes_it() -> None:
     assert Form(yaml=True).encode_value(value).decode() == (
         'a:\n- "1"\n- \'x: y\'\n- ""\nb: "yes"\nnone: null\nt: "2026-01-01T00:00:00Z"\n"y": "y"\n'
     )
+    numbers = ["1e3", "-1E-3", ".5e3", "0o17", "0O17", "0B1", "08", "1_0"]
+    assert Form(yaml=True).encode_value(numbers).decode().splitlines() == [f'- "{text}"' for text in numbers]

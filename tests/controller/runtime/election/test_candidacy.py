@@ -81,7 +81,8 @@ def test_a_lease_without_fields_is_free(rig: Rig) -> None:
     """Missing fields read as no holder, no duration and no transition."""
     rig.api.put(PATH)
     candidate = rig.candidate()
-    assert candidate.is_free()
+    candidate.observe(rig.api.client().get("foo", namespace="demo"))
+    assert candidate.seems_free()
     assert (candidate.get_leader(), candidate.statistics().expires_in_seconds) == ("", 0.0)
     assert candidate.try_acquire_or_renew()
     assert rig.held() == ("baz", 1)
@@ -144,10 +145,11 @@ def test_a_release_whose_conflicts_never_end_is_given_up(rig: Rig) -> None:
 
 
 def test_a_lease_that_another_took_is_not_cleared(rig: Rig) -> None:
-    """We think it is ours, the get shows otherwise."""
+    """We think it is ours, the get shows otherwise; nor is it renewed as ours after that."""
     candidate = rig.leader()
     rig.api.put(PATH, **BING)
     assert candidate.release()
+    assert not candidate.try_acquire_or_renew()
     assert rig.held() == ("bing", 0)
 
 
@@ -221,11 +223,11 @@ def test_what_a_user_does_to_a_lease_frees_it_no_sooner(rig: Rig, spec: dict[str
         rig.api.delete(PATH)
     else:
         rig.api.put(PATH, **spec)
-    assert not candidate.is_free()
     assert not candidate.try_acquire_or_renew()
+    assert not candidate.seems_free()
     assert candidate.statistics().expires_in_seconds >= 2.0
     rig.clock.advance(2.0)
-    assert candidate.is_free()
+    assert candidate.seems_free()
     assert candidate.try_acquire_or_renew()
 
 

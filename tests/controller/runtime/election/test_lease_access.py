@@ -7,12 +7,12 @@ from handloop.controller.runtime.rbac.roles import roles
 
 
 def test_only_one_lease_can_be_read_and_written() -> None:
-    """A create cannot be limited by name; get and update are. Nothing is listed, watched or deleted."""
+    """A create cannot be limited by name; get, update and watch are. Nothing is listed or deleted."""
     [role] = roles(leader_election_access("handloop", "demo"))
     assert role["metadata"] == {"name": "handloop-leader-election", "namespace": "demo"}
     group = {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"]}
     assert {**group, "verbs": ["create"]} in role["rules"]
-    assert {**group, "resourceNames": ["handloop"], "verbs": ["get", "update"]} in role["rules"]
+    assert {**group, "resourceNames": ["handloop"], "verbs": ["get", "update", "watch"]} in role["rules"]
     assert {"apiGroups": [""], "resources": ["events"], "verbs": ["create"]} in role["rules"]
     assert len(role["rules"]) == 3
 

@@ -89,13 +89,14 @@ def test_discard_leaves_only_the_event_in_hand() -> None:
     assert handler.handled == ["0"]
 
 
-def test_a_handler_that_raises_gets_the_next_event() -> None:
-    """An exception is logged and costs its event only."""
+@pytest.mark.parametrize("error", [RuntimeError("broken"), SystemExit(3)], ids=repr)
+def test_a_handler_that_raises_gets_the_next_event(error: BaseException) -> None:
+    """An exception is logged and costs its event only, an exit too."""
     handled: list[str] = []
 
     def handle(event: Event) -> None:
         handled.append(event.message)
-        raise RuntimeError("broken")
+        raise error
 
     with captured_logs() as logs:
         watcher = _watcher(handle)
@@ -247,7 +248,7 @@ def test_expected_refusals_are_quiet(error: Exception, level: str) -> None:
 def test_after_shutdown_nothing_is_taken() -> None:
     """The publisher gets an error; a watcher that starts then sees nothing and leaves no thread."""
     fanout: EventFanout[str] = EventFanout(seams=Seams(clock=FakeClock()))
-    assert fanout.shutdown(_DEADLINE_SECONDS)
+    assert fanout.shutdown(_DEADLINE_SECONDS) == 0
     assert fanout.publish("late") == "broadcaster is shut down"
     seen: list[str] = []
     assert fanout.start_event_watcher("late", seen.append).join(_DEADLINE_SECONDS)

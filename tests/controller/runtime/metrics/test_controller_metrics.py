@@ -16,6 +16,7 @@ from handloop.controller.runtime.metrics.metrics_page import new_registry
 from handloop.seams.seams import Seams
 from handloop.testing.fake_clock import FakeClock
 from handloop.workqueue.priority_queue import PriorityQueue
+from handloop.workqueue.queue import QueueOptions
 from handloop.workqueue.rate_limiters import default_controller_rate_limiter
 from handloop.workqueue.rate_limiting_queue import RateLimitingQueue
 from support.checks.metric_table import text_of
@@ -71,9 +72,9 @@ def test_a_queue_feeds_its_seven_series() -> None:
     registry, clock = new_registry(), FakeClock()
     queue: RateLimitingQueue[str] = RateLimitingQueue(
         default_controller_rate_limiter(clock=clock),
-        name="foo",
-        metrics_provider=WorkqueueMetricsProvider(registry),
-        seams=Seams(clock=clock),
+        QueueOptions(
+            name="foo", metrics_provider=WorkqueueMetricsProvider(registry), seams=Seams(clock=clock)
+        ),
     )
     try:
         queue.add("a")
@@ -116,7 +117,7 @@ def test_a_priority_queue_is_shown_by_priority() -> None:
     """Both usual priorities from the start; a drained one stays, at 0; the plain count is not shown."""
     depth, clock = QueueDepth(), FakeClock()
     queue: PriorityQueue[str] = PriorityQueue(
-        default_controller_rate_limiter(clock=clock), seams=Seams(clock=clock)
+        default_controller_rate_limiter(clock=clock), QueueOptions(seams=Seams(clock=clock))
     )
     depth.of("app").inc()
     depth.show("app", queue.depths)

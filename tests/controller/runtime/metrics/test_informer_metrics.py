@@ -88,3 +88,17 @@ def test_each_informer_has_its_series() -> None:
     for obj in objects:
         informer.indexer.add(obj)
     assert value() == estimated_bytes(objects)
+
+
+def test_nothing_of_an_informer_that_has_ended_is_shown() -> None:
+    """Of whatever instruments there are, and of no other informer: for_informer alone names each of them."""
+    registry = CollectorRegistry()
+    provider = InformerMetricsProvider(registry)
+    kept, gone = provider.for_informer("foos"), provider.for_informer("bars")
+    for told in (kept, gone):
+        told.relists[RelistReason.ERROR].inc()
+        told.processing_latency.observe(1)
+    names = [sample.labels["name"] for family in registry.collect() for sample in family.samples]
+    provider.forget("bars")
+    left = [sample.labels["name"] for family in registry.collect() for sample in family.samples]
+    assert left == [name for name in names if name == "foos"]

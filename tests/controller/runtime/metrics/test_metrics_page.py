@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from prometheus_client import CollectorRegistry
+from prometheus_client import CollectorRegistry, Gauge
 
 from handloop.apis.apps_v1 import Deployment
 from handloop.controller.runtime.election.election_metrics import LeaderElectionMetrics
@@ -16,16 +16,18 @@ from handloop.controller.runtime.metrics.controller_metrics import (
     WorkqueueMetricsProvider,
 )
 from handloop.controller.runtime.metrics.informer_metrics import CacheState, InformerMetricsProvider
-from handloop.controller.runtime.metrics.metrics_page import new_registry
+from handloop.controller.runtime.metrics.metrics_page import metrics_page, new_registry
 from handloop.controller.runtime.metrics.rest_client_metrics import ClientMetrics
 from handloop.controller.runtime.metrics.slot_objects import SlotObjects
 from handloop.controller.runtime.serving.certificate_watcher import CertificateMetrics
 from handloop.controller.runtime.sharding.shard_metrics import ShardMetrics
-from handloop.informers.shards import HeldSlots
+from handloop.informers.sharding.held_slots import HeldSlots
 from handloop.informers.shared_informer import SharedIndexInformer
 from handloop.testing.fake_clock import FakeClock
+from support.checks.captured_logs import captured_logs
 from support.checks.metric_table import PROCESS, TABLE, Row, exposed, text_of
 from support.doubles.fake_lister_watcher import FakeListerWatcher
+from support.doubles.unspeakable import UNSPEAKABLE
 
 OF_THE_PROCESS = ("process_", "python_")
 
@@ -96,3 +98,31 @@ def test_registries_do_not_share_anything() -> None:
     WorkqueueMetricsProvider(first).for_queue("foo").adds.inc()
     WorkqueueMetricsProvider(second)
     assert "workqueue_adds_total{" not in text_of(second)
+
+
+@pytest.mark.parametrize(
+    "error", [ZeroDivisionError("odd"), SystemExit(3), *UNSPEAKABLE], ids=lambda e: type(e).__name__
+)
+def test_an_authors_metric_that_fails_takes_no_other_with_it(error: BaseException) -> None:
+    """Only its own series are missing, and the log says which."""
+
+    def count() -> float:
+        raise error
+
+    registry = new_registry()
+    Gauge("greeter_broken", "Raises.", registry=registry).set_function(count)
+    Gauge("greeter_sound", "Does not.", registry=registry).set(3)
+    gone = Gauge("greeter_gone", "Is taken away.", registry=registry)
+    registry.unregister(gone)
+    with captured_logs() as logs:
+        status, _, body = metrics_page(registry)({})
+    assert status == 200
+    assert b"greeter_sound 3.0" in body
+    assert b"process_open_fds" in body
+    assert b"greeter_broken" not in body
+    assert b"greeter_gone" not in body
+    (line,) = logs
+    assert (line["event"], "greeter_broken" in line["collector"]) == (
+        "Metrics failed: the page lacks them",
+        True,
+    )

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from handloop.controller.runtime.serving.health import Check, Well, health_page
 from support.checks.captured_logs import captured_logs
+from support.doubles.unspeakable import UNSPEAKABLE
 from support.servers.served_pages import fetch, serving
 
 
@@ -52,6 +55,29 @@ def test_a_check_that_raises_is_a_bad_one() -> None:
     assert status == 500
     assert body.decode().splitlines()[:2] == ["[-]broken failed: ZeroDivisionError: no divisor", "[+]ping ok"]
     assert [entry["event"] for entry in entries] == ["Health check raised"]
+
+
+@pytest.mark.parametrize("error", UNSPEAKABLE, ids=lambda error: type(error).__name__)
+def test_an_error_without_words_is_a_bad_one_too(error: BaseException) -> None:
+    """The probe gets an answer even if no text of it can be made."""
+
+    def broken() -> None:
+        raise error
+
+    with captured_logs():
+        status, _, body = health_page({"broken": broken, "ping": lambda: None})({})
+    assert status == 500
+    assert body.decode().splitlines()[1] == "[+]ping ok"
+
+
+@pytest.mark.parametrize("text", ["a\n[+]leader: us", "\ud800", "\x1b[2J", "a\u2028b"])
+def test_a_foreign_text_stays_in_its_line(text: str) -> None:
+    """Nobody can write the line of another check, nor one that cannot be sent."""
+    page = health_page({"holder": lambda: Well(text), "bad": lambda: text})
+    lines = page({"verbose": [""]})[2].decode().split("\n")
+    assert [line[:8] for line in lines] == ["[+]holde", "[-]bad f", "healthz ", ""]
+    assert all(line.isprintable() for line in lines)
+    assert page({"*": ["bad"]})[2].decode().removesuffix("\n").isprintable()
 
 
 def test_each_check_has_a_page_of_its_own() -> None:

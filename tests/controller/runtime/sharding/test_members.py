@@ -66,7 +66,7 @@ def test_a_member_lease_says_who_and_how_many(rig: Rig) -> None:
     rig.turns(1, member)
     assert member.next_change() == rig.clock.now() + 15.0
     lease = rig.api.lease("demo/op-member-a")
-    assert lease["metadata"]["labels"] == LABELS
+    assert lease["metadata"]["labels"] == {**LABELS, "handloop.dev/marks-slots": "true"}
     assert (lease["spec"]["holderIdentity"], lease["spec"]["leaseDurationSeconds"]) == ("a_a", 15)
     leaders = ["get", "create"]
     assert rig.api.ops == ["delete", "get", "create", "list", *leaders, "update", "list"]
@@ -85,6 +85,21 @@ def test_a_member_lives_while_its_lease_changes(rig: Rig) -> None:
     second.leave()
     rig.turns(1, first)
     assert rig.api.paths() == ["demo/op", "demo/op-member-a"]
+
+
+def test_a_renewal_that_comes_too_late_is_a_new_beginning(rig: Rig) -> None:
+    """Others may have taken the member for dead, and joined with other slots, though its answer says yes."""
+    member = rig.joined("a")
+
+    def be_slow(verb: str) -> None:
+        rig.api.before = lambda _verb: None
+        rig.clock.advance(15.0 if verb == "update" else 0.0)
+
+    rig.api.before = be_slow
+    rig.turns(1, member)
+    assert not member.joined
+    rig.turns(2, member)
+    assert member.joined
 
 
 def test_a_lease_that_never_changed_counts_for_a_few_periods_only(rig: Rig) -> None:
@@ -128,7 +143,7 @@ def test_a_lease_that_nobody_needs_is_deleted_in_the_end(rig: Rig) -> None:
     rig.turns(74, member)
     assert len(rig.api.paths()) == 5
     rig.api.before = failing(1, "delete", refusal(409, "Conflict"))
-    rig.turns(6, member)
+    rig.turns(10, member)
     assert rig.api.paths() == ["demo/op", "demo/op-member-a", "demo/op-slot-0-of-2"]
 
 

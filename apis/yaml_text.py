@@ -1,0 +1,61 @@
+"""
+YAML that kubectl reads as it was meant.
+
+kubectl reads YAML with go-yaml v2, other programs with v3 or with readers of YAML 1.2. They take texts such
+as `y`, `1e3` or `0o17` for booleans and numbers, and PyYAML writes these without quotes. Here each text that
+any of them takes for something else stands in quotes.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+import yaml
+
+_TEXT: Final = "tag:yaml.org,2002:str"
+# more than any reader takes for a number, a time, or a number to the base 60: quotes do no harm
+_LIKE_A_NUMBER: Final = re.compile(r"[-+]?\.?[0-9][0-9a-fA-FxXoObB_.:+TtZz-]*", re.ASCII)
+# in any mixture of upper and lower case; what begins with a dot may have a sign
+_WORDS: Final = frozenset(
+    {"", "y", "n", "yes", "no", "on", "off", "true", "false", "null", "nil", "~", "<<", "="}
+)
+_NO_NUMBERS: Final = frozenset({".inf", ".nan"})
+
+
+def is_plain(text: str) -> bool:
+    """Whether every reader takes a text without quotes for a text, as far as its value goes."""
+    low = text.lower()
+    return not (low in _WORDS or low.lstrip("+-") in _NO_NUMBERS or _LIKE_A_NUMBER.fullmatch(text))
+
+
+class _Dumper(yaml.SafeDumper):
+    """Without references, with a text of several lines as such, and with a list of words in one line."""
+
+    def ignore_aliases(self, _: object) -> bool:
+        return True
+
+
+def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    style = "|" if "\n" in text else None if is_plain(text) else "'"
+    return dumper.represent_scalar(_TEXT, text, style=style)
+
+
+def _list(dumper: yaml.SafeDumper, values: list[object]) -> yaml.SequenceNode:
+    words = all(isinstance(value, str) and "\n" not in value for value in values)
+    return dumper.represent_sequence("tag:yaml.org,2002:seq", values, flow_style=words)
+
+
+_Dumper.add_representer(str, _text)
+_Dumper.add_representer(list, _list)
+
+
+def to_yaml(document: Any, *, in_ascii: bool = True) -> str:
+    """A document as YAML, its fields in their order. Args: in_ascii = for a terminal of any encoding."""
+    text: str = yaml.dump(document, Dumper=_Dumper, sort_keys=False, width=110, allow_unicode=not in_ascii)
+    return text
+
+
+def scalar(text: str) -> str:
+    """A text of one line as it stands in YAML behind `name: `, quoted if it has to be."""
+    return to_yaml({"_": text})[3:].strip()

@@ -1,0 +1,44 @@
+"""
+The manifests of this repository, `manifests/`, for an operator of another name.
+
+They are the one source of what `handloop init` writes and of what `monitoring` prints. Wherever the name
+stands in them, in labels, words and queries, the operator's takes its place.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from handloop.apis.yaml_text import scalar
+
+_FOLDER: Final = Path(__file__).parent / "templates/manifests"
+"""A link in a checkout."""
+_NAME: Final = re.compile(r"\bhandloop\b(?!\.dev)")
+"""Not handloop_hot_loops_total and other metrics, nor handloop.dev/shards: all operators have those."""
+_WHOLE: Final = re.compile(r"(?<=[:-] )handloop$", re.MULTILINE)
+_MADE: Final = "# made by "
+_OF_OURS: Final = ("bundle", "samples", "install.yaml")
+
+
+def shipped_manifests(name: str) -> Iterator[tuple[str, str]]:
+    """The path and the text of each that is written by hand. Kinds and roles are made of the code."""
+    for path in sorted(path for path in _FOLDER.rglob("*") if path.is_file()):
+        place = path.relative_to(_FOLDER)
+        text = path.read_text(encoding="utf-8")
+        if place.parts[0] not in _OF_OURS and not text.startswith(_MADE):
+            yield str(place), _renamed(text, name)
+
+
+def shipped_manifest(place: str, name: str) -> str:
+    """The text of one."""
+    return _renamed((_FOLDER / place).read_text(encoding="utf-8"), name)
+
+
+def _renamed(text: str, name: str) -> str:
+    alerts = "".join(word.capitalize() for word in re.split(r"[-.]", name))
+    # alone, a name such as `on` is YAML's word for something else
+    text = _WHOLE.sub(scalar(name), text)
+    return _NAME.sub(name, text).replace("Handloop", alerts)

@@ -1,0 +1,1 @@
+"""The informers of a process: one kind in several namespaces seen as one, and waiting for them."""

@@ -1,0 +1,136 @@
+"""
+Waiting until caches are filled.
+
+A runnable's or a reconcile's first read of a cache waits. A handler gets the objects that are there.
+Decision: ARCHITECTURE, A cache that is not filled is not read.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
+from typing import Any, Final, Protocol
+
+from handloop.controller.runtime.reconcile import CacheNotFilledError, DeadlineExceededError, ReconcileError
+from handloop.informers.selection import Selection
+from handloop.informers.sync import poll_seconds
+from handloop.seams.clock import REAL_CLOCK, Clock
+
+Troubles = Callable[[], Sequence[str]]
+"""The obstacles to filled caches, in words; empty once the caches are filled."""
+
+READER: Final[ContextVar[str]] = ContextVar("READER", default="")
+"""
+Whose thread reads a cache that is not filled. A "runnable" waits. A "reconcile" waits, too, but not while the
+first list fails: other names need the worker. All others, such as handlers, get the objects that are there.
+"""
+
+
+class CacheSyncTimeoutError(ReconcileError):
+    """Caches were not filled in time; troubles name the kinds and the last errors."""
+
+    def __init__(self, waiting: str, seconds: float, troubles: Sequence[str]) -> None:
+        text = "; ".join(troubles)
+        super().__init__(f"{waiting}: timed out after {seconds:g}s waiting for caches to sync: {text}")
+        self.troubles = tuple(troubles)
+
+
+def wait_for_caches(
+    waiting: str,
+    troubles: Troubles,
+    stop: threading.Event,
+    *,
+    timeout_seconds: float,
+    clock: Clock = REAL_CLOCK,
+) -> bool:
+    """
+    Wait until there are no troubles.
+
+    Args: waiting names the waiting component, for the error; timeout_seconds may be infinite.
+    Returns: False when stop was set first.
+    Raises: CacheSyncTimeoutError.
+    Blocks: until then.
+    """
+    began_at = clock.now()
+    while left := troubles():
+        waited = clock.now() - began_at
+        if waited >= timeout_seconds:
+            raise CacheSyncTimeoutError(waiting, timeout_seconds, left)
+        if clock.sleep(poll_seconds(waited), stop):
+            return False
+    return not stop.is_set()
+
+
+class Filling(Protocol):
+    """A cache that a read may have to wait for: a MultiNamespaceInformer, or an ObjectWatch."""
+
+    kind: type[Any]
+    selection: Selection
+    has_ended: bool
+
+    def has_synced(self, namespace: str = "", /) -> bool:
+        """Whether its first list is there."""
+
+    def is_failing(self, namespace: str = "", /) -> bool:
+        """Whether that fails, and is tried again."""
+
+    def troubles(self, namespace: str = "", /) -> list[str]:
+        """Why it is not there, in words."""
+
+
+class FirstReads:
+    """
+    Lets the first reads of a cache wait until it is filled, from the start of a process to its stop.
+
+    State: _stop, that of the process, None before begin. Threads: any.
+    """
+
+    def __init__(self, *, timeout_seconds: float, clock: Clock) -> None:
+        """Args: timeout_seconds is how long a read waits at most; it may be infinite."""
+        self._timeout_seconds = timeout_seconds
+        self._clock = clock
+        self._stop: threading.Event | None = None
+
+    def begin(self, stop: threading.Event) -> None:
+        """From here on reads wait, until stop is set."""
+        self._stop = stop
+
+    def before_read(self, informer: Filling, namespace: str) -> None:
+        """Wait if the thread is a runnable's or a reconcile's. Raises, blocks: as wait_for."""
+        if READER.get():
+            self.wait_for(informer, namespace)
+
+    def wait_for(self, informer: Filling, namespace: str = "") -> None:
+        """
+        Wait until the informers of a namespace ("" = all) are filled.
+
+        Raises: CacheSyncTimeoutError; DeadlineExceededError when a stop comes first. In a reconcile
+        CacheNotFilledError, as soon as their list fails, or at a stop.
+        Blocks: until then.
+        """
+        stop = self._stop
+        if stop is None or informer.has_synced(namespace):
+            return
+        plural = informer.kind.resource.plural + informer.selection.suffix
+
+        def troubles() -> Sequence[str]:
+            if informer.has_ended:
+                raise CacheNotFilledError(f"the cache of {plural} was given up")
+            left = informer.troubles(namespace)
+            if READER.get() == "reconcile" and informer.is_failing(namespace):
+                raise CacheNotFilledError(f"the cache of {plural} is not filled: {'; '.join(left)}")
+            return left
+
+        # a namespace may come between the end of the wait and the next look
+        while not informer.has_synced(namespace):
+            if not wait_for_caches(
+                f"informer of {plural}",
+                troubles,
+                stop,
+                timeout_seconds=self._timeout_seconds,
+                clock=self._clock,
+            ):
+                why = f"stopping: the cache of {plural} is not filled"
+                # a reconcile is no failure because of a stop
+                raise CacheNotFilledError(why) if READER.get() == "reconcile" else DeadlineExceededError(why)

@@ -1,0 +1,468 @@
+"""
+The informers of a process, one per kind, selection and namespace, and how far and how fresh they are.
+
+Follows: controller-runtime pkg/cache, differs: an informer is of a kind in its one typed form.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any, Final, Protocol, TypeVar
+
+from msgspec.structs import replace
+
+from handloop.apis.core_v1 import Namespace
+from handloop.apis.label_syntax import label_value_errors
+from handloop.apis.labels import Operator, Selector, parse_selector
+from handloop.apis.meta import Kind
+from handloop.apis.partial_metadata import PartialObjectMetadata
+from handloop.controller.runtime.caching.multi_namespace_informer import (
+    ChangingNamespaces,
+    MultiNamespaceInformer,
+    failing,
+    is_refused,
+)
+from handloop.controller.runtime.caching.takeover import catch_up
+from handloop.controller.runtime.metrics.informer_metrics import lag_seconds
+from handloop.controller.runtime.rbac.access import FOLLOWING_NAMESPACES, Access
+from handloop.controller.runtime.reconcile import Deadline
+from handloop.informers.factory import ResourceSource, SharedInformerFactory
+from handloop.informers.handlers import ResourceEventHandlerFuncs
+from handloop.informers.informer_options import DEFAULT_OPTIONS, InformerOptions
+from handloop.informers.keys import ObjectName, deletion_handling_object_to_name
+from handloop.informers.listwatch import ListWatch
+from handloop.informers.object_watch import Changed, ObjectWatch
+from handloop.informers.progress import SyncProgress
+from handloop.informers.restriction import Unrestricted
+from handloop.informers.selection import EVERYTHING, Selection
+from handloop.informers.shared_informer import SharedIndexInformer
+from handloop.informers.sync import LONGEST_POLL_SECONDS, poll_seconds
+from handloop.seams.locks import new_lock
+from handloop.seams.logs import get_logger
+from handloop.seams.seams import REAL_SEAMS, Seams
+from handloop.seams.threads import Joinable, join_all
+
+log = get_logger("caches")
+
+T = TypeVar("T", bound=Kind)
+
+
+MOST_OBJECTS: Final = 48
+"""How many single objects a process watches: a thread and a connection each."""
+
+MOST_INFORMERS: Final = 6
+"""How many informers single users have: three threads and a connection each."""
+
+WARM_UP_SECONDS: Final = 60.0
+"""How long warm_up waits for caches that are still being filled."""
+
+FRESH_SECONDS: Final = 120.0
+"""By how much a ready process's caches may lag: a rolling restart of API servers takes less."""
+BLOCKED_SECONDS: Final = 60.0
+"""How long one call of a handler may last until the process counts as unready; later as dead."""
+STUCK_SECONDS: Final = 300.0
+
+
+class _One(Protocol):
+    """Started for one user; the stop of all ends it, too."""
+
+    def stop(self) -> None:
+        """End it; does not wait."""
+
+
+class _Beside:
+    """A function that ends by the stop of the caches."""
+
+    def __init__(self, run: Callable[[], None]) -> None:
+        self.run = run
+
+    def stop(self) -> None:
+        """The stop of the caches is set by whoever stops them."""
+
+
+class Caches:
+    """
+    One informer factory per namespace; one for all namespaces when none is named. Threads: any.
+
+    With a label selector in place of names, factories come and go with the namespaces that it selects. A
+    namespace that leaves is no deletion: its informers end, and no handler is called.
+    A cluster-scoped kind has one informer, for any namespaces.
+    State: _stop, that of start, None before. start writes it before it starts the factories, each under its
+    lock: an informer that is made too late for that start finds _stop written. Under _lock (4): _factories, a
+    mapping that is replaced; _views = (kind, selection) -> its informers; _left = the namespaces that have
+    left; _ones = what single users have started and may still run, with its thread.
+    """
+
+    def __init__(
+        self,
+        client: ResourceSource,
+        *,
+        namespaces: Sequence[str] | str | Selector = (),
+        options: InformerOptions = DEFAULT_OPTIONS,
+        fill: Callable[[Any, str], None] = lambda _informer, _namespace: None,
+        seams: Seams = REAL_SEAMS,
+    ) -> None:
+        """
+        Make the factories; nothing is asked of the server before start.
+
+        Args: fill is for every MultiNamespaceInformer.
+        Raises: as chosen_namespaces.
+        """
+        self._client = client
+        self._options = options
+        self._seams = seams
+        self._fill = fill
+        self._clock = seams.clock
+        self._stop: threading.Event | None = None
+        self._lock = new_lock("Caches._lock", 4)
+        self._ones: dict[_One, Joinable] = {}
+        self._views: dict[tuple[type[Kind], Selection], MultiNamespaceInformer[Any]] = {}
+        self._left: set[str] = set()
+        self._factories: dict[str, SharedInformerFactory] = {}
+        self._namespaces: SharedInformerFactory | None = None
+        self._changing: ChangingNamespaces | None = None
+        chosen = chosen_namespaces(namespaces)
+        if isinstance(chosen, Selector):
+            self._cluster = self._new_factory("")
+            self._model = SharedInformerFactory(
+                client, options=replace(options, metrics_provider=None), seams=seams
+            )
+            self._follow(chosen)
+            return
+        for namespace in chosen:
+            self._factories[namespace] = self._new_factory(
+                namespace, f"@{namespace}" if len(chosen) > 1 else ""
+            )
+        self._cluster = next(iter(self._factories.values()))
+
+    def _new_factory(self, namespace: str, suffix: str = "") -> SharedInformerFactory:
+        options = replace(self._options, name_suffix=suffix)
+        return SharedInformerFactory(self._client, namespace=namespace, options=options, seams=self._seams)
+
+    # namespaces that come and go
+
+    def _follow(self, labels: Selector) -> None:
+        """Watch the namespaces with these labels."""
+        plain = replace(self._options, transform=None, tweak=None, name_suffix="[watched]")
+        self._namespaces = SharedInformerFactory(self._client, options=plain, seams=self._seams)
+        informer = self._namespaces.informer_for(Namespace, labels=labels)
+        registration = informer.add_event_handler(
+            ResourceEventHandlerFuncs(
+                add_func=lambda each: self._join(each.metadata.name),
+                # where there was no room for a thread, a resync tries again
+                update_func=lambda _old, each: self._start_all_of(each.metadata.name),
+                delete_func=lambda each: self._leave(deletion_handling_object_to_name(each).name),
+            )
+        )
+        self._changing = ChangingNamespaces(str(labels), registration.has_synced, model=None)
+
+    def _join(self, namespace: str) -> None:
+        """The listener of the namespaces."""
+        factory = self._new_factory(namespace, f"@{namespace}")
+        with self._lock:
+            self._left.discard(namespace)
+            self._factories = {**self._factories, namespace: factory}
+            for (kind, selection), view in self._views.items():
+                if kind.resource.namespaced:
+                    view.join(namespace, factory.informer_of(kind, selection))
+        self._start_all_of(namespace)
+        # those of the first list are in the line of the start
+        say = log.info if self._changing is not None and self._changing.known() else log.debug
+        say("Namespace is watched", namespace=namespace)
+
+    def _start_all_of(self, namespace: str) -> None:
+        assert self._stop is not None
+        self._factories[namespace].start(self._stop)
+
+    def _leave(self, namespace: str) -> None:
+        """The listener of the namespaces."""
+        with self._lock:
+            self._left.add(namespace)
+            factory = self._factories[namespace]
+            self._factories = {name: its for name, its in self._factories.items() if name != namespace}
+            views = [view for (kind, _), view in self._views.items() if kind.resource.namespaced]
+        for view in views:
+            view.mute(namespace)
+        for view in views:
+            view.leave(namespace)
+        for informer in factory.informers():
+            informer.stop()
+            if self._options.metrics_provider is not None:
+                self._options.metrics_provider.forget(informer.name)
+        log.info("Namespace is watched no longer", namespace=namespace)
+
+    def access(self) -> Iterator[Access]:
+        """What following namespaces needs."""
+        if self._namespaces is not None:
+            yield FOLLOWING_NAMESPACES
+
+    def has_left(self, namespace: str) -> bool:
+        """Whether a namespace was watched, and is not now."""
+        return namespace in self._left
+
+    # informers
+
+    def informer_for(self, kind: type[T], selection: Selection = EVERYTHING) -> MultiNamespaceInformer[T]:
+        """The shared informers of a selection; after start they are started, but not waited for."""
+        with self._lock:
+            view = self._views.get((kind, selection))
+            if view is None:
+                view = self._views[kind, selection] = self._new_view(kind, selection)
+        if self._stop is not None:
+            self.start(self._stop)
+        return view
+
+    def _new_view(self, kind: type[T], selection: Selection) -> MultiNamespaceInformer[T]:
+        changing = self._changing if kind.resource.namespaced else None
+        factories = self._factories if kind.resource.namespaced else {"": self._cluster}
+        if changing is not None:
+            # refuses what each namespace that joins would refuse; it never starts
+            changing = changing._replace(model=self._model.informer_of(kind, selection))
+        return MultiNamespaceInformer(
+            kind,
+            {namespace: factory.informer_of(kind, selection) for namespace, factory in factories.items()},
+            selection=selection,
+            changing=changing,
+            fill=self._fill,
+        )
+
+    def watch(self, kind: type[T], namespace: str) -> MultiNamespaceInformer[T] | None:
+        """
+        A started informer of a namespace, for the caller alone, who ends it; None without room for more.
+
+        The stop of all ends it, too. It has no metrics of its own, which would outlive it.
+        """
+        suffix = f"@{namespace}" if namespace else ""
+        # the caller has another way while this one fails
+        options = replace(
+            self._options,
+            metrics_provider=None,
+            name_suffix=suffix,
+            restrictions=Unrestricted(),
+            quiet=True,
+        )
+        objects = ListWatch(
+            self._client.resource(kind), namespace, tweak=options.tweak, abridged=options.abridged_of(kind)
+        )
+        informer: SharedIndexInformer[T] = SharedIndexInformer(
+            objects, kind, namespace=namespace, options=options, seams=self._seams
+        )
+        name = f"informer-{kind.resource.plural}"
+        stop = self._stop
+        assert stop is not None, "caches that have not started watch nothing"
+        if not self._start_one(name, informer, partial(informer.run, stop), MOST_INFORMERS):
+            return None
+        return MultiNamespaceInformer(kind, {namespace: informer}, fill=self._fill)
+
+    def watch_object(self, kind: type[T], name: ObjectName, changed: Changed[T]) -> ObjectWatch[T] | None:
+        """
+        A started watch of one object, for the caller alone, who ends it; None without room for more.
+
+        The stop of all ends it, too.
+        """
+        objects = self._client.resource(kind)
+        watch = ObjectWatch(
+            objects, kind, name, changed, options=self._options, fill=self._fill, seams=self._seams
+        )
+        thread = f"watch-{kind.resource.plural}"
+        return watch if self._start_one(thread, watch, watch.run, MOST_OBJECTS) else None
+
+    def run_beside(self, name: str, run: Callable[[threading.Event], None]) -> bool:
+        """Run in a thread until the caches stop. Returns: False without room for a thread."""
+        assert self._stop is not None, "caches that have not started run nothing"
+        beside = _Beside(partial(run, self._stop))
+        return self._start_one(name, beside, beside.run, math.inf)
+
+    def _start_one(self, name: str, one: _One, run: Callable[[], None], most: float) -> bool:
+        """Start a thread of one user; False if there are so many of its type, or the system has none left."""
+        assert self._stop is not None, "caches that have not started watch nothing"
+        with self._lock:
+            self._ones = {each: its for each, its in self._ones.items() if its.is_alive()}
+            if sum(type(each) is type(one) for each in self._ones) >= most:
+                return False
+        try:
+            thread = self._seams.spawn(name, run)
+        except RuntimeError as error:  # can't start new thread
+            log.warning("There is no thread for a watch", thread=name, err=str(error))
+            return False
+        with self._lock:
+            self._ones[one] = thread
+        return True
+
+    def informer_of(self, group_resource: str) -> MultiNamespaceInformer[Any] | None:
+        """The shared informers of all objects of a kind that were made already, by its `plural.group`."""
+        whole = (
+            informer.kind
+            for informer in self.informers()
+            if not informer.selection and not issubclass(informer.kind, PartialObjectMetadata)
+        )
+        kind = next((kind for kind in whole if kind.resource.group_resource == group_resource), None)
+        return None if kind is None else self.informer_for(kind)
+
+    def kinds(self) -> set[type[Kind]]:
+        """The kinds that somebody has asked for, also while no namespace is known."""
+        with self._lock:
+            return {kind for kind, _ in self._views}
+
+    def views(self) -> list[MultiNamespaceInformer[Any]]:
+        """The shared informers, by kind and selection."""
+        with self._lock:
+            return list(self._views.values())
+
+    def informers(self) -> list[SharedIndexInformer[Any]]:
+        """All informers: by namespace, in the order of the first requests."""
+        return [informer for factory in self._all_factories() for informer in factory.informers()]
+
+    def _all_factories(self) -> list[SharedInformerFactory]:
+        other = [] if self._namespaces is None else [self._namespaces, self._cluster]
+        return [*other, *self._factories.values()]
+
+    def start(self, stop: threading.Event) -> None:
+        """Start the informers made so far, and from here on new ones; does not wait."""
+        self._stop = stop
+        for factory in self._all_factories():
+            factory.start(stop)
+
+    def stop(self) -> None:
+        """Tell all informers to end, for good; does not wait."""
+        with self._lock:
+            ones = list(self._ones)
+        for informer in [*self.informers(), *ones]:
+            informer.stop()
+
+    def shutdown(self, seconds: float = math.inf) -> list[str]:
+        """
+        Stop all informers, for good.
+
+        Returns: the plurals of the kinds whose informers have not ended in that time.
+        Blocks: until they have ended.
+        """
+        deadline = Deadline(seconds, clock=self._clock)
+        late = [kind for each in self._all_factories() for kind in each.shutdown(deadline.remaining())]
+        with self._lock:
+            ones = dict(self._ones)
+        for one in ones:
+            one.stop()
+        late += [
+            one.kind for one in join_all(ones, deadline.remaining(), self._clock) if hasattr(one, "kind")
+        ]
+        return list(dict.fromkeys(kind.resource.plural for kind in late))
+
+    def warm_up(self, stop: threading.Event) -> None:
+        """
+        Wait until every cache is filled, or in trouble.
+
+        Blocks: until then, for WARM_UP_SECONDS at most.
+        """
+        progress = self._progress()
+        began_at = self._clock.now()
+        while (waited := self._clock.now() - began_at) < WARM_UP_SECONDS and self._any_is_being_filled():
+            progress.tick()
+            if self._clock.sleep(poll_seconds(waited), stop):
+                return
+
+    def catch_up(self, stop: threading.Event) -> None:
+        """
+        Wait until all caches have what was written before this call, as by a former leader.
+
+        Blocks: until then, or until stop is set.
+        """
+        catch_up(self.informers(), stop, clock=self._clock, is_failing=lambda each: failing(each) is not None)
+
+    def report(self, stop: threading.Event) -> None:
+        """
+        Say now and then how far the caches are.
+
+        Blocks: until all are filled, or stop is set.
+        """
+        progress = self._progress()
+        while self._unfilled():
+            progress.tick()
+            if self._clock.sleep(LONGEST_POLL_SECONDS, stop):
+                return
+        progress.finished()
+
+    def synced_check(self) -> str | None:
+        """A health check: every cache is filled."""
+        waiting = [view.kind.resource.plural for view in self._unfilled()]
+        return f"no complete list yet of {', '.join(dict.fromkeys(waiting))}" if waiting else None
+
+    def _any_is_being_filled(self) -> bool:
+        unknown = self._changing is not None and not self._changing.known()
+        return unknown or any(map(_is_being_filled, self.informers()))
+
+    def _unfilled(self) -> list[MultiNamespaceInformer[Any]]:
+        return [view for view in self.views() if not view.has_synced()]
+
+    def alive_check(self) -> str | None:
+        """A health check: no thread of an informer has died, or is in one call of a handler for ever."""
+        dead = [informer.name for informer in self.informers() if informer.has_died()]
+        return f"a thread has died of {', '.join(dead)}" if dead else self._blocked(STUCK_SECONDS)
+
+    def _blocked(self, seconds: float) -> str | None:
+        """The handlers of which one call lasts longer, with its map function: no other is made."""
+        found = [
+            f"{informer.name}: {listener.name} for {listener.blocked_seconds:.0f}s"
+            for informer in self.informers()
+            for listener in informer.statistics().listeners
+            if listener.blocked_seconds > seconds
+        ]
+        if found:
+            log.warning("A handler blocks: its predicates and map functions, too", which=", ".join(found))
+        return f"blocked is {', '.join(found)}" if found else None
+
+    def fresh_check(self) -> str | None:
+        """
+        A health check: no cache may lag by more than FRESH_SECONDS, as without an API server.
+
+        Of several namespaces, one that refuses us has a warning, and makes nothing unready.
+        """
+        now = self._clock.now()
+        informers = self.informers()
+        if len(self._factories) > 1:
+            informers = [each for each in informers if each.has_synced() or not is_refused(each)]
+        if self._namespaces is not None:
+            informers = [*self._namespaces.informers(), *self._cluster.informers()]
+        lags = {each.name: lag_seconds(each, now) for each in (one.statistics() for one in informers)}
+        old = [f"{name} for {lag:.0f}s" for name, lag in lags.items() if lag > FRESH_SECONDS]
+        return f"nothing heard of {', '.join(old)}" if old else self._blocked(BLOCKED_SECONDS)
+
+    def _progress(self) -> SyncProgress:
+        return SyncProgress(
+            self.informers(), interval_seconds=self._options.progress_seconds, clock=self._clock
+        )
+
+
+def chosen_namespaces(namespaces: Sequence[str] | str | Selector) -> list[str] | Selector:
+    """
+    The namespaces to watch, each once, [""] for all of them; or the selector of their labels, `team=a`.
+
+    Raises: TypeError for a str that is one name; SelectorError for one that is no selector; ValueError for
+    all namespaces beside single ones, whose objects would be held twice.
+    """
+    if isinstance(namespaces, Selector):
+        return namespaces
+    if isinstance(namespaces, str):
+        if not namespaces or not label_value_errors(namespaces):
+            raise TypeError(
+                f"namespaces is a sequence of names, such as ({namespaces!r},), or a label selector"
+            )
+        selector = parse_selector(namespaces)
+        if any(each.operator is Operator.EXISTS for each in selector.requirements):
+            raise TypeError(f"namespaces={namespaces!r} holds a name: pass a tuple of names, or labels alone")
+        return selector
+    chosen = list(dict.fromkeys(namespaces)) or [""]
+    if "" in chosen and len(chosen) > 1:
+        raise ValueError(
+            f'namespaces={namespaces!r} holds "", which is all namespaces, beside single ones: '
+            'leave "" out to watch those alone, or give () for all'
+        )
+    return chosen
+
+
+def _is_being_filled(informer: SharedIndexInformer[Any]) -> bool:
+    """Whether a first list is under way, without trouble so far."""
+    return not informer.has_synced() and failing(informer) is None

@@ -1,0 +1,449 @@
+"""
+The informers of one kind, seen as one: of all namespaces, or of each of several.
+
+A server can watch one namespace or all. A controller of several namespaces has an informer in each. With a
+selector of namespaces they come and go. With a restriction so do the objects of one informer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextvars import ContextVar
+from http import HTTPStatus
+from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
+
+import msgspec
+
+from handloop.apis.meta import Kind
+from handloop.controller.runtime.reconcile import WaitError
+from handloop.informers.handlers import ResourceEventHandler
+from handloop.informers.indexer import Indexers
+from handloop.informers.keys import DeletedFinalStateUnknown, ObjectName, final_state, namespace_of_key
+from handloop.informers.lister import Cache, Lister, MergedCache, NamespaceNotWatched
+from handloop.informers.quarantine import UndecodableCallback
+from handloop.informers.reflector import ReflectorStatistics
+from handloop.informers.restriction import Restriction
+from handloop.informers.selection import EVERYTHING, Selection
+from handloop.informers.shared_informer import SharedIndexInformer
+from handloop.seams.locks import new_lock
+
+T = TypeVar("T", bound=Kind)
+
+_REFUSALS: Final = (HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND)
+
+_MOST_FILLED: Final = 1000
+"""A namespace that is asked for may be a text that a user wrote: so many are remembered."""
+
+RECONCILED: Final[ContextVar[str]] = ContextVar("RECONCILED", default="")
+"""The namespace of the name that this thread reconciles, "" = none."""
+
+
+class Synced(Protocol):
+    """A handler that was added."""
+
+    def has_synced(self) -> bool:
+        """Whether the handler has returned from every add of the initial list."""
+
+
+class ChangingNamespaces(NamedTuple):
+    """
+    Namespaces that come and go: what they have in common, in words, and whether the first are known.
+
+    model is an informer that never starts: it gets the set-up of each namespace, and refuses what they would.
+    """
+
+    text: str
+    known: Callable[[], bool]
+    model: SharedIndexInformer[Any] | None
+
+
+class _Gate(Generic[T]):
+    """
+    A handler of one namespace, until it leaves. Implements handloop.informers.handlers.ResourceEventHandler.
+
+    And one of the objects alone that may be held when it is called. A call that is under way when a
+    namespace leaves may read what is watched no longer.
+    """
+
+    def __init__(self, handler: ResourceEventHandler[T], restriction: Restriction[T]) -> None:
+        self._handler = handler
+        self._restriction = restriction
+        self.has_left = False
+
+    def on_add(self, obj: T, is_in_initial_list: bool) -> None:  # noqa: FBT001 - client-go's signature
+        self._call(self._handler.on_add, obj, is_in_initial_list)
+
+    def on_update(self, old: T, new: T) -> None:
+        self._call(self._handler.on_update, old, new)
+
+    def on_delete(self, obj: T | DeletedFinalStateUnknown[T]) -> None:
+        self._call(self._handler.on_delete, obj)
+
+    def _call(self, function: Callable[..., None], *event: Any) -> None:
+        if self._is_shut(event[0]):
+            return
+        try:
+            function(*event)
+        except NamespaceNotWatched:
+            if not self._is_shut(event[0]):
+                raise
+
+    def _is_shut(self, obj: T | DeletedFinalStateUnknown[T]) -> bool:
+        state = final_state(obj)
+        return self.has_left or (state is not None and not self._restriction.holds(state))
+
+
+class _Registration(Generic[T]):
+    """A handler of all parts, also of those that come later."""
+
+    def __init__(
+        self,
+        handler: ResourceEventHandler[T],
+        resync_seconds: float | None,
+        *,
+        changing: bool,
+    ) -> None:
+        """Args: changing = namespaces come and go."""
+        self._handler = handler
+        self._resync_seconds = resync_seconds
+        self._changing = changing
+        self._gates: dict[str, _Gate[T]] = {}
+        self._parts: dict[str, tuple[SharedIndexInformer[T], Synced]] = {}
+
+    def join(self, namespace: str, part: SharedIndexInformer[T]) -> None:
+        """Add the handler to a part."""
+        handler = self._handler
+        if self._changing or part.restriction.restricts:
+            handler = self._gates[namespace] = _Gate(handler, part.restriction)
+        added = part.add_event_handler(handler, resync_seconds=self._resync_seconds)
+        self._parts = {**self._parts, namespace: (part, added)}
+
+    def mute(self, namespace: str) -> None:
+        """What the part has still to tell is not passed on."""
+        self._gates[namespace].has_left = True
+
+    def leave(self, namespace: str) -> None:
+        """The part is stopped by its factory."""
+        self._gates.pop(namespace).has_left = True
+        self._parts = {name: part for name, part in self._parts.items() if name != namespace}
+
+    def has_synced(self) -> bool:
+        """Whether each part that is waited for has."""
+        awaited = _awaited([part for part, _ in self._parts.values()], changing=self._changing)
+        return all(added.has_synced() for part, added in self._parts.values() if part in awaited)
+
+
+class MultiNamespaceInformer(Lister[T]):
+    """
+    One kind's informers by namespace ("" = all namespaces, or a cluster-scoped kind): a lister to listen to.
+
+    Their factories start and stop them. A namespace that leaves is no deletion: no handler is called, reads
+    of it raise NamespaceNotWatched, and `has_left` is True for it.
+    Fields: kind; indexer, their stores, to read; restricts, whether a restriction lets in a part of the kind.
+    State: _parts, a mapping that is replaced; _filled = of the only part, what its restriction let in at a
+    look, and the stores of the namespaces that were filled then: most reads look no further. Under _lock (6)
+    what parts that come later get: _indexers, _callbacks and _registrations, and _on_left. Threads: any.
+    """
+
+    def __init__(
+        self,
+        kind: type[T],
+        parts: Mapping[str, SharedIndexInformer[T]],
+        *,
+        selection: Selection = EVERYTHING,
+        changing: ChangingNamespaces | None = None,
+        fill: Callable[[MultiNamespaceInformer[Any], str], None] = lambda _informer, _namespace: None,
+    ) -> None:
+        """
+        Args: changing None = parts are all there will be. fill is called with the namespace, "" = all, before
+        get, list and by_index while the stores are not filled.
+        """
+        self.kind = kind
+        self.restricts = any(part.restriction.restricts for part in parts.values())
+        self._fill = fill
+        self._changing = changing
+        self.has_ended = False
+        self._parts = dict(parts)
+        self._only = self._parts.get("") if len(parts) == 1 and changing is None else None
+        self._filled: tuple[object, dict[str, Cache[T]]] = (None, {})
+        self._lock = new_lock("MultiNamespaceInformer._lock", 6)
+        self._indexers: list[Indexers[T]] = []
+        self._callbacks: list[UndecodableCallback] = []
+        self._registrations: list[_Registration[T]] = []
+        self._on_left: list[Callable[[str], None]] = []
+        stores = self._stores()
+        watched = f"those with {changing.text}" if changing else ""
+        self._merged = MergedCache(stores, kind.resource, watched=watched)
+        self.indexer: Cache[T] = stores.get("", self._merged)
+        super().__init__(self.indexer, kind.resource, selection)
+
+    def __repr__(self) -> str:
+        state = "synced" if self.has_synced() else "not synced"
+        where = ", ".join(self._parts) if "" not in self._parts else "all namespaces"
+        return f"<MultiNamespaceInformer of {self.kind.resource}{self.selection.suffix}, {where}, {state}>"
+
+    @property
+    def informers(self) -> tuple[SharedIndexInformer[T], ...]:
+        """The parts that there are."""
+        return tuple(self._parts.values())
+
+    # namespaces that come and go
+
+    def join(self, namespace: str, part: SharedIndexInformer[T]) -> None:
+        """Take a namespace in, before its informer starts."""
+        with self._lock:
+            for indexers in self._indexers:
+                part.add_indexers(indexers)
+            for callback in self._callbacks:
+                part.on_undecodable(callback)
+            for registration in self._registrations:
+                registration.join(namespace, part)
+            self._replace_parts_locked({**self._parts, namespace: part})
+
+    def mute(self, namespace: str) -> None:
+        """Call no handler for a namespace any more, before it leaves the first kind: handlers read others."""
+        with self._lock:
+            for registration in self._registrations:
+                registration.mute(namespace)
+
+    def leave(self, namespace: str) -> None:
+        """Let a namespace go, after mute; its factory stops its informer after that."""
+        with self._lock:
+            for registration in self._registrations:
+                registration.leave(namespace)
+            self._replace_parts_locked({name: p for name, p in self._parts.items() if name != namespace})
+            callbacks = tuple(self._on_left)
+        for callback in callbacks:
+            callback(namespace)
+
+    def on_left(self, callback: Callable[[str], None]) -> None:
+        """Call callback with each namespace that leaves, after it has left."""
+        with self._lock:
+            self._on_left.append(callback)
+
+    def has_left(self, namespace: str) -> bool:
+        """Whether namespaces come and go, and this one is not watched now."""
+        return self._changing is not None and self._part(namespace) is None
+
+    def watches(self, namespace: str) -> bool:
+        """Whether the stores know of a namespace."""
+        part = self._part(namespace)
+        return part is not None and part.restriction.version_of(namespace) is not None
+
+    def _replace_parts_locked(self, parts: dict[str, SharedIndexInformer[T]]) -> None:
+        self._parts = parts
+        self._merged.stores = self._stores()
+
+    def _stores(self) -> dict[str, Cache[T]]:
+        return {namespace: part.cache for namespace, part in self._parts.items()}
+
+    # the informers as one
+
+    def has_synced(self, namespace: str = "") -> bool:
+        """Whether every first list that troubles waits for is completely in its store."""
+        return self._is_known() and not self._unfilled(namespace)
+
+    def add_indexers(self, indexers: Indexers[T]) -> None:
+        """
+        Add indexes to every store.
+
+        Raises: as SharedIndexInformer.
+        """
+        with self._lock:
+            model = self._changing.model if self._changing else None
+            for informer in [model, *self.informers] if model else self.informers:
+                informer.add_indexers(indexers)
+            self._indexers.append(indexers)
+
+    def on_undecodable(self, callback: UndecodableCallback) -> None:
+        """
+        Call callback for every object that does not fit its type, beginning with those known already.
+
+        Blocks: for the calls about those.
+        """
+        with self._lock:
+            self._callbacks.append(callback)
+            informers = self.informers
+        # without the lock: the callback may add an index or a handler. A part that joins meanwhile has it
+        for informer in informers:
+            informer.on_undecodable(callback)
+
+    def add_event_handler(
+        self, handler: ResourceEventHandler[T], *, resync_seconds: float | None = None
+    ) -> Synced:
+        """
+        Call handler for every change, on one thread per namespace.
+
+        There is no removal: the handlers are those of controllers, which stay as long as their informers. An
+        informer for a while is one of its own, of Caches.watch, and is stopped.
+        """
+        changing = self._changing is not None
+        registration = _Registration(handler, resync_seconds, changing=changing)
+        with self._lock:
+            for namespace, part in self._parts.items():
+                registration.join(namespace, part)
+            self._registrations.append(registration)
+        return registration
+
+    def stop(self) -> None:
+        """End the informers, for good; does not wait. has_ended is True from here on."""
+        self.has_ended = True
+        for informer in self.informers:
+            informer.stop()
+
+    def _read(self, namespace: str = "") -> Cache[T]:
+        """A read of all namespaces for an object of one needs that one, filled and watched."""
+        only = self._only
+        if only is None or not namespace:
+            return self._read_filled(namespace)
+        now, (then, stores) = only.restriction.now, self._filled
+        if now is then and (store := stores.get(namespace)) is not None:
+            return store
+        cache = self._read_filled(namespace)
+        if only.restriction.version_of(namespace) is not None and self.has_synced(namespace):
+            if now is not then or len(stores) >= _MOST_FILLED:
+                stores = {}
+                self._filled = now, stores
+            stores[namespace] = only.indexer
+        return cache
+
+    def _read_filled(self, namespace: str) -> Cache[T]:
+        if (self._changing is not None or len(self._parts) > 1) and not namespace:
+            namespace = RECONCILED.get()
+            if self._changing is not None and namespace and namespace not in self._parts:
+                what = f"list {self.kind.resource.group_resource}"
+                raise NamespaceNotWatched(what, namespace, f"those with {self._changing.text}")
+        if not self.has_synced(namespace):
+            self._fill(self, namespace)
+        return self.indexer
+
+    def get(self, name: ObjectName | str, *, namespace: str = "") -> T | None:
+        """
+        As Lister.get.
+
+        Raises: WaitError for an object that exists and does not fit its type: None means that there is none.
+        """
+        found = super().get(name, namespace=namespace)
+        if found is None:
+            full = self._full_name(name, namespace)
+            part = self._part(full.namespace)
+            if part is not None and part.quarantine.is_quarantined(str(full)):
+                raise WaitError(f"{self.kind.resource.kind} {full} does not fit its type")
+        return found
+
+    def held(self, name: ObjectName) -> T | None:
+        """As Lister.get: None also for an object that does not fit its type."""
+        return super().get(name)
+
+    def get_by_key(self, key: str) -> T | None:
+        """The cached object with that store key; None also for one that is not watched."""
+        part = self._part(namespace_of_key(key))
+        found = None if part is None else part.indexer.get_by_key(key)
+        return None if part is None or found is None or not part.restriction.holds(found) else found
+
+    def has_seen(self, namespace: str, resource_version: str) -> bool:
+        """Whether the store has all changes of a namespace up to a version; True if it is not watched."""
+        part = self._part(namespace)
+        return part is None or part.has_seen(resource_version)
+
+    def would_hold(self, body: bytes) -> bool:
+        """
+        Whether the selection has an object, and the restriction lets it in.
+
+        An object without labels, as in a deletion's Status, is in no selection by labels.
+
+        Args: body = the object as the server sent it.
+        Raises: msgspec.MsgspecError.
+        """
+        restricted = [part.restriction for part in self.informers if part.restriction.restricts]
+        if not self.selection and not restricted:
+            return True
+        obj = msgspec.json.decode(body)
+        return self.selection.matches(obj) and all(each.would_hold(obj) for each in restricted)
+
+    def is_quarantined(self, name: ObjectName) -> bool:
+        """Whether an object exists and the store lacks it, as it does not fit its type, or did not before."""
+        if not self.has_synced(name.namespace):
+            self._fill(self, name.namespace)
+        part = self._part(name.namespace)
+        return part is not None and part.quarantine.is_quarantined(str(name))
+
+    def why_unindexed(self, name: ObjectName) -> str:
+        """Which indexes lack an object because their function failed on it, and why; "" when none does."""
+        part = self._part(name.namespace)
+        return "" if part is None else part.indexer.why_unindexed(str(name))
+
+    def _part(self, namespace: str) -> SharedIndexInformer[T] | None:
+        return self._parts.get(namespace) or self._parts.get("")
+
+    def is_failing(self, namespace: str = "") -> bool:
+        """Whether a first list that troubles waits for has failed, and is tried again."""
+        return any(failing(part) for part in self._unfilled(namespace))
+
+    def troubles(self, namespace: str = "") -> list[str]:
+        """
+        Why first lists are not complete yet, in words, one per informer that is not synced.
+
+        Of several namespaces, one whose list is refused, as before its role is bound, keeps no other waiting;
+        where they come and go, one whose list fails. But the given namespace is waited for, and no other.
+        """
+        if self._changing is not None and not self._changing.known():
+            plural = self.kind.resource.group_resource
+            return [f"{plural}: it is not known yet which namespaces have {self._changing.text}"]
+        return [_trouble(part) for part in self._unfilled(namespace)]
+
+    def has_listed(self, version: int) -> bool:
+        """Whether the restricted stores have had all that they may hold since a version."""
+        return not self._unlisted(version)
+
+    def listing_troubles(self, version: int) -> list[str]:
+        """Why has_listed is not True yet, in words; the last error, where a list fails."""
+        return [_trouble(part) for part in self._unlisted(version)]
+
+    def _unlisted(self, version: int) -> list[SharedIndexInformer[T]]:
+        return [p for p in self.informers if p.restriction.restricts and not p.has_listed(version)]
+
+    def _unfilled(self, namespace: str) -> list[SharedIndexInformer[T]]:
+        """The awaited parts that lack their first list, or that since which they may hold the namespace."""
+        awaited = self._awaited(namespace)
+        unfilled = [part for part in awaited if not part.has_synced()]
+        if unfilled or not self.restricts or not namespace:  # every read of a lister asks
+            return unfilled
+        return [p for p in awaited if not p.has_listed(p.restriction.version_of(namespace) or 0)]
+
+    def _is_known(self) -> bool:
+        return self._changing is None or self._changing.known()
+
+    def _awaited(self, namespace: str) -> list[SharedIndexInformer[T]]:
+        parts = self._parts
+        if namespace in parts:
+            return [parts[namespace]]
+        return _awaited(list(parts.values()), changing=self._changing is not None)
+
+
+def _awaited(parts: list[SharedIndexInformer[T]], *, changing: bool) -> list[SharedIndexInformer[T]]:
+    """The parts whose first list is waited for; of namespaces that are named, one has to have its."""
+    if changing:
+        return [part for part in parts if part.has_synced() or not failing(part)]
+    left = [part for part in parts if part.has_synced() or not is_refused(part)]
+    return left if any(part.has_synced() for part in left) else parts
+
+
+def is_refused(informer: SharedIndexInformer[Any]) -> bool:
+    """Whether the server refused the last list or watch: a role is missing, or what is asked for."""
+    reflector = failing(informer)
+    return reflector is not None and reflector.last_code in _REFUSALS
+
+
+def failing(informer: SharedIndexInformer[Any]) -> ReflectorStatistics | None:
+    """How a reflector is whose last list or watch failed; None without a failure."""
+    reflector = informer.statistics().reflector
+    return None if reflector is None or not reflector.last_error else reflector
+
+
+def _trouble(informer: SharedIndexInformer[T]) -> str:
+    reflector = failing(informer)
+    if reflector is None:
+        return f"{informer.name}: no complete list yet"
+    fix = f" (fix: {reflector.fix})" if reflector.fix else ""
+    return f"{informer.name}: {reflector.last_error}{fix}"

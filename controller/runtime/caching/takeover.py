@@ -1,0 +1,100 @@
+"""
+Caches at a takeover: nobody acts before they have all that was written before it.
+
+A process that becomes the leader, of all or of a part, takes over from another one. Its own watches may not
+have brought the last writes of that one yet. It would make a second child, or undo a change. client-go and
+controller-runtime do not wait for this.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+from handloop.client.errors import ClientError, Forbidden, NoKindMatch, NotFound
+from handloop.informers.shared_informer import SharedIndexInformer
+from handloop.informers.sync import poll_seconds
+from handloop.seams.clock import Clock
+from handloop.seams.logs import get_logger
+
+log = get_logger("controller")
+
+PATIENCE_SECONDS: Final = 1.0
+"""How long a large cache may take to see the takeover's version in its watch, before it is listed anew."""
+
+SMALL: Final = 500
+"""A cache of so many objects is listed anew at once: that is one page."""
+
+_WARN_SECONDS: Final = 60.0
+
+
+class CatchUp:
+    """
+    One informer, from a takeover until its store has all that was written before.
+
+    An idle kind sends no event that shows how far its watch is, so the informer lists anew after a moment.
+    Made at the takeover; asked by one thread.
+    """
+
+    def __init__(self, informer: SharedIndexInformer[Any], clock: Clock) -> None:
+        self.informer = informer
+        self._clock = clock
+        self._newest = ""
+        self._ask_at = self._began_at = clock.now()
+        self._lists = self._is_done = False
+
+    def is_done(self) -> bool:
+        """
+        Whether the store has it all. An informer that nobody lets read has nothing to wait for.
+
+        Blocks: for one request, the first time.
+        """
+        if not self._is_done and self._knows_version():
+            self._is_done = self.informer.has_seen(self._newest)
+            waited = self._clock.now() - self._began_at
+            is_due = len(self.informer.indexer) <= SMALL or waited >= PATIENCE_SECONDS
+            if not self._is_done and not self._lists and is_due and self.informer.has_synced():
+                self._lists = True
+                self.informer.list_newest()
+        return self._is_done
+
+    def _knows_version(self) -> bool:
+        if self._newest or self._clock.now() < self._ask_at:
+            return bool(self._newest)
+        try:
+            self._newest = self.informer.newest_resource_version()
+        except (Forbidden, NotFound, NoKindMatch):
+            self._is_done = True
+        except ClientError:
+            self._ask_at = self._clock.now() + PATIENCE_SECONDS
+        self._began_at = self._clock.now()
+        return bool(self._newest)
+
+
+def catch_up(
+    informers: Iterable[SharedIndexInformer[Any]],
+    stop: threading.Event,
+    *,
+    clock: Clock,
+    is_failing: Callable[[SharedIndexInformer[Any]], bool],
+) -> None:
+    """
+    Wait until all stores have what was written before this call. A first list that fails is not waited for.
+
+    Blocks: until then, or until stop is set.
+    """
+    began_at = clock.now()
+    warn_at: float | None = began_at + _WARN_SECONDS
+    behind = [CatchUp(informer, clock) for informer in informers]
+    while behind := [each for each in behind if not each.is_done()]:
+        waits_for = [each.informer for each in behind]
+        if all(not each.has_synced() and is_failing(each) for each in waits_for):
+            return
+        now = clock.now()
+        if warn_at is not None and now >= warn_at:
+            warn_at = None
+            names = ", ".join(each.name for each in waits_for)
+            log.warning("Waiting for caches to have what the former leader wrote", caches=names)
+        if clock.sleep(poll_seconds(now - began_at), stop):
+            return

@@ -1,0 +1,391 @@
+"""
+Whether there is anything to send: what is wanted, what is present, and what this controller applied last.
+
+A cached object shows fields, not who wants them: beside a wanted key there may be one of ours from before,
+such as a revoked key of a Secret. The server knows, in managedFields, which caches leave out: they are as
+large as the object. So a controller remembers what it applied last, and asks the server once for each object
+of an earlier process.
+
+The memory also tells that an apply would change nothing although the object differs from what is wanted: the
+server leaves zeros out, spells a value in its own way, or an admission policy has changed it. What the last
+apply made is still there then.
+
+Once something else is there, the server is asked again: a write of a former leader, or of a process before,
+may have been under way for long, and brings back what was revoked since.
+Decision: ARCHITECTURE, A controller removes the fields that it no longer wants.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, Final, NamedTuple, TypeAlias
+
+import msgspec
+from cachetools import LRUCache
+
+from handloop.apis.declaration import fields_of, is_built_in
+from handloop.apis.meta import Kind, encode_hook
+from handloop.apis.quantity import same_quantity
+from handloop.apis.resource import Resource
+from handloop.apis.unstructured import Unstructured, json_of
+from handloop.client.errors import Forbidden, NotFound
+from handloop.client.resource_client import Client
+from handloop.informers.keys import ObjectName
+from handloop.seams.locks import new_lock
+
+# fields that the server writes; a version or UID in an apply would be a precondition
+_SERVERS: Final = (
+    "resourceVersion",
+    "uid",
+    "generation",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "managedFields",
+)
+Fields: TypeAlias = dict[str, Any]
+"""What an apply sends: an object as JSON, without status and the fields that the server writes."""
+
+
+# the way to a value: built-in or custom kind, then field names; map keys and list indexes are left out
+_Way = tuple[str, ...]
+_BUILT_IN: Final = "built-in"
+_CUSTOM: Final = "custom"
+
+_CONTAINERS: Final = ("containers", "initContainers", "ephemeralContainers")
+# lists that an apply merges, with their keys, () = the elements themselves; it replaces all other lists
+_MERGED: Final[dict[_Way, tuple[str, ...]]] = {
+    ("metadata", "ownerReferences"): ("uid",),
+    ("metadata", "finalizers"): (),
+    **{("spec", name): ("name",) for name in _CONTAINERS},
+    **{
+        ("spec", name): ("name",)
+        for name in ("volumes", "imagePullSecrets", "resourceClaims", "schedulingGates")
+    },
+    ("spec", "hostAliases"): ("ip",),
+    ("spec", "topologySpreadConstraints"): ("topologyKey", "whenUnsatisfiable"),
+    **{(name, "env"): ("name",) for name in _CONTAINERS},
+    **{(name, "ports"): ("containerPort", "protocol") for name in _CONTAINERS},
+    **{(name, "volumeMounts"): ("mountPath",) for name in _CONTAINERS},
+    **{(name, "volumeDevices"): ("devicePath",) for name in _CONTAINERS},
+    ("resources", "claims"): ("name",),
+    ("exitCodes", "values"): (),
+    ("onExitCodes", "values"): (),
+    ("spec", "ports"): ("port", "protocol"),
+    (_BUILT_IN, "secrets"): ("name",),
+}
+_KEY_DEFAULTS: Final = {"protocol": "TCP"}
+# maps that an apply replaces as a whole, besides matchLabels: an apply replaces their whole selector
+_REPLACED_MAPS: Final = {("spec", "selector"), ("spec", "nodeSelector")}
+# maps that many managers write into: an empty map here does not demand that foreign entries go
+_SHARED_MAPS: Final = {("metadata", "labels"), ("metadata", "annotations")}
+# fields that hold quantities, which the server stores in its own spelling
+_AMOUNTS: Final = {
+    ("resources", "limits"),
+    ("resources", "requests"),
+    *(("limits", name) for name in ("min", "max", "default", "defaultRequest", "maxLimitRequestRatio")),
+    ("spec", "hard"),
+    ("spec", "capacity"),
+    ("spec", "overhead"),
+    ("overhead", "podFixed"),
+    ("emptyDir", "sizeLimit"),
+    ("resourceFieldRef", "divisor"),
+    ("target", "value"),
+    ("target", "averageValue"),
+}
+
+REMEMBERED: Final = 50_000
+"""Objects that a controller remembers; for one that it forgot it asks again."""
+
+_ABSENT: Final = object()
+
+
+class LastApply(NamedTuple):
+    """
+    An apply: for which reconciled name, to which object.
+
+    And hashes of what was sent, of what became of that, and of all that was there then.
+    """
+
+    reconciled: ObjectName
+    uid: str
+    wanted: int
+    resource_version: str
+    made: int
+    left: int
+
+    def was_of(self, said: Fields) -> bool:
+        """Whether these fields were sent, and no others."""
+        return self.wanted == _digest(said)
+
+    def has_made(self, said: Fields, present: Kind) -> bool:
+        """Whether what became of these fields is still there."""
+        return self._is_version_of(present) or self.made == _digest_of_ours(said, owned_fields(present))
+
+    def is_all_of(self, present: Kind) -> bool:
+        """Whether nobody has written a field since; a new version alone is no such write."""
+        return self._is_version_of(present) or self.left == _digest_of_all(present)
+
+    def _is_version_of(self, present: Kind) -> bool:
+        return self.resource_version == present.metadata.resource_version
+
+
+class AppliedFields:
+    """
+    The last apply of each object, by one controller.
+
+    State, under _lock, a leaf: _last = object -> its last apply; _owned, the kinds with owners of which every
+    apply so far had one. Threads: workers.
+    """
+
+    def __init__(self, *, owned: Iterable[str] = ()) -> None:
+        """Args: owned are the kinds with owners, as `plural.group`."""
+        self._lock = new_lock("AppliedFields._lock", 95)
+        self._last: LRUCache[tuple[str, str, str], LastApply] = LRUCache(REMEMBERED)
+        self._owned = set(owned)
+
+    def lacks_owner(self, resource: str) -> bool:
+        """Whether an apply of that kind without an owner is the first one of a kind with owners."""
+        with self._lock:
+            is_first = resource in self._owned
+            self._owned.discard(resource)
+        return is_first
+
+    def remember(self, wanted: Kind, stored: Kind, *, reconciled: ObjectName) -> None:
+        """The server has applied these fields, and answered with stored, a child of the reconciled name."""
+        metadata, said = stored.metadata, owned_fields(wanted)
+        applied = LastApply(
+            reconciled,
+            metadata.uid,
+            _digest(said),
+            metadata.resource_version,
+            _digest_of_ours(said, owned_fields(stored)),
+            _digest_of_all(stored),
+        )
+        with self._lock:
+            self._last[_place(wanted)] = applied
+
+    def forget_names(self, gone: Callable[[ObjectName], bool]) -> None:
+        """Forget the children of names that another replica works on from here on: it applies, too."""
+        with self._lock:
+            entries = list(self._last.items())
+        # gone may take a lock of its own
+        places = [place for place, last in entries if gone(last.reconciled)]
+        with self._lock:
+            for place in places:
+                self._last.pop(place, None)
+
+    def forget(self, wanted: Kind) -> None:
+        """An apply has failed: without its answer the last applied fields are unknown."""
+        with self._lock:
+            self._last.pop(_place(wanted), None)
+
+    def is_as_wanted(
+        self, wanted: Kind, present: Kind, *, client: Client, manager: str, reconciled: ObjectName
+    ) -> bool:
+        """
+        Whether there is nothing to send: an apply of wanted would not change present, as far as can be known.
+
+        Raises: as ResourceClient.get. Without the permission to get the object the answer is no, once.
+        Blocks: for one request, if this process has not applied the object, or another client has changed it
+        since.
+        """
+        said = owned_fields(wanted)
+        with self._lock:
+            last = self._last.get(_place(wanted))
+        if last is not None and last.uid != present.metadata.uid:
+            last = None
+        if not holds(present, wanted, said):
+            # the server spells it in its own way, or a policy has changed it, and would do so again
+            return last is not None and last.was_of(said) and last.has_made(said, present)
+        if last is not None:
+            if not last.was_of(said):
+                return False  # a field of ours has to go
+            if last.is_all_of(present):
+                return True
+        if not _are_all_wanted(said, _live_fields(wanted, client, manager)):
+            return False
+        self.remember(wanted, present, reconciled=reconciled)
+        return True
+
+
+def _live_fields(wanted: Kind, client: Client, manager: str) -> list[Mapping[str, Any]] | None:
+    """What the manager has applied, as the server knows it; None if it does not say."""
+    metadata = wanted.metadata
+    objects = client.for_resource(wanted.resource)
+    try:
+        live = objects.get(metadata.name, namespace=metadata.namespace).content()
+    except (Forbidden, NotFound):
+        return None
+    return [
+        entry.get("fieldsV1", {})
+        for entry in live["metadata"].get("managedFields", ())
+        if entry.get("manager") == manager and entry.get("operation") == "Apply"
+    ]
+
+
+def _are_all_wanted(said: Fields, applied: list[Mapping[str, Any]] | None) -> bool:
+    return applied is not None and not any(leaves_out(said, owned) for owned in applied)
+
+
+def leaves_out(said: Any, owned: Mapping[str, Any]) -> bool:
+    """
+    Whether fields lack one that is owned.
+
+    Args: said is an object as JSON; owned is a FieldsV1: `f:` a field, `k:` an entry of a list by its keys,
+    `v:` an entry of a set.
+    """
+    parts = ((_part(said, key), below) for key, below in owned.items() if key != ".")
+    return any(part is _ABSENT or leaves_out(part, below) for part, below in parts)
+
+
+def _part(said: Any, key: str) -> Any:
+    how, _, what = key.partition(":")
+    if how == "f":
+        return said.get(what, _ABSENT) if isinstance(said, dict) else _ABSENT
+    entries = said if isinstance(said, list) else []
+    if how == "v":
+        return next((entry for entry in entries if entry == msgspec.json.decode(what)), _ABSENT)
+    if how == "k":
+        keys = msgspec.json.decode(what)
+        # a key that is left out has its default, such as the protocol of a port
+        same = (entry for entry in entries if all(entry.get(name, keys[name]) == keys[name] for name in keys))
+        return next(same, _ABSENT)
+    return said
+
+
+def _place(obj: Kind) -> tuple[str, str, str]:
+    resource: Resource = obj.resource
+    return resource.group_resource, obj.metadata.namespace, obj.metadata.name
+
+
+def _digest(said: Fields) -> int:
+    return hash(msgspec.json.encode(said, order="sorted"))
+
+
+def _digest_of_all(obj: Kind) -> int:
+    """Of all that an apply may send; the generation tells of fields, too, that the type lacks."""
+    return hash((_digest(owned_fields(obj)), obj.metadata.generation))
+
+
+def _digest_of_ours(said: Fields, there: Fields) -> int:
+    """
+    Of what the wanted fields are there.
+
+    Not of the fields beside them: to those that a scheduler or another controller sets an apply means
+    nothing, and it may be refused, or even do harm: a port with the protocol "" is a new entry at each apply.
+    """
+    return _digest(_ours(said, there))
+
+
+def _ours(said: Any, there: Any) -> Any:
+    """The part of there at the places of said; of a list with more or fewer entries all."""
+    if isinstance(said, dict) and isinstance(there, dict):
+        return {key: _ours(value, there[key]) for key, value in said.items() if key in there}
+    if isinstance(said, list) and isinstance(there, list) and len(said) == len(there):
+        return [_ours(*pair) for pair in zip(said, there, strict=True)]
+    return there
+
+
+def owned_fields(obj: Kind) -> Fields:
+    """The fields to apply: the object as JSON, without status and the fields that the server writes."""
+    fields: Fields = msgspec.json.decode(json_of(obj))
+    fields.pop("status", None)
+    fields["metadata"] = {key: value for key, value in fields["metadata"].items() if key not in _SERVERS}
+    return fields
+
+
+def is_applied(desired: Kind, present: Kind) -> bool:
+    """
+    Whether an apply of desired would change nothing, as far as the two can tell.
+
+    Lists and maps are compared as an apply treats them. A list or map that it replaces must be equal. In one
+    that it merges, all desired entries must be present, lists in that order. Lists of custom kinds count as
+    replaced. An empty list or map must be empty in present, except labels and annotations, which many
+    managers share.
+
+    Unsent values are not compared: None, empty values, and the defaults of a type that leaves them out. An
+    entry of a merged list or map that is no longer desired is not noticed, either: Context.apply notices it,
+    by AppliedFields.
+    """
+    return holds(present, desired, owned_fields(desired))
+
+
+def holds(present: Kind, desired: Kind, said: Fields) -> bool:
+    """is_applied. Args: said = owned_fields(desired)."""
+    whose = _BUILT_IN if is_built_in(desired.resource.group) else _CUSTOM
+    if not isinstance(desired, Unstructured) or not isinstance(present, Unstructured):
+        return _covers(present, desired, said, (whose,))
+    there = present.content()
+    return _covers(present.metadata, desired.metadata, said["metadata"], (whose, "metadata")) and all(
+        _covers(there.get(key), value, value, (whose, key))
+        for key, value in said.items()
+        if key != "metadata"
+    )
+
+
+def _covers(present: Any, desired: Any, said: Any, way: _Way) -> bool:
+    """Args: said is desired as JSON, which holds the fields that count."""
+    if isinstance(desired, msgspec.Struct):
+        return isinstance(present, type(desired)) and _covers_fields(present, desired, said, way)
+    if isinstance(desired, dict | list | tuple) and not (present or desired):
+        return True  # absent counts as empty
+    if isinstance(desired, dict):
+        return isinstance(present, dict) and _covers_map(present, desired, said, way)
+    if isinstance(desired, list | tuple):
+        return isinstance(present, list | tuple) and _covers_list(present, desired, said, way)
+    return bool(present == desired) or (_is_amount(way) and same_quantity(str(present), str(desired)))
+
+
+def _covers_fields(present: Any, desired: msgspec.Struct, said: dict[str, Any], way: _Way) -> bool:
+    return all(
+        _covers(getattr(present, name), getattr(desired, name), said[key], (*way, key))
+        for name, key in _names(desired)
+        if key in said
+    )
+
+
+def _names(struct: msgspec.Struct) -> list[tuple[str, str]]:
+    return [(field.name, field.encode_name) for field in fields_of(type(struct)).values()]
+
+
+def _covers_map(present: dict[Any, Any], desired: dict[Any, Any], said: dict[str, Any], way: _Way) -> bool:
+    if _is_whole(desired, way) and present.keys() != desired.keys():
+        return False
+    pairs = zip(desired.items(), said.values(), strict=True)
+    return all(_covers(present.get(key), value, sent, way) for (key, value), sent in pairs)
+
+
+def _is_whole(desired: dict[Any, Any], way: _Way) -> bool:
+    """Whether a map may hold nothing but the desired entries."""
+    if way[-2:] in _SHARED_MAPS:
+        return False
+    return not desired or way[-1] == "matchLabels" or (way[-2:] in _REPLACED_MAPS and _is_known(way))
+
+
+def _covers_list(present: Sequence[Any], desired: Sequence[Any], said: list[Any], way: _Way) -> bool:
+    keys = _MERGED.get(way[-2:]) if _is_known(way) else None
+    if keys is not None and desired:
+        wanted = [_key(each, keys) for each in desired]
+        present = [each for each in present if _key(each, keys) in wanted]
+        if [_key(each, keys) for each in present] != wanted:
+            return False
+    if len(present) != len(desired):
+        return False
+    return all(_covers(*each, way) for each in zip(present, desired, said, strict=True))
+
+
+def _key(element: Any, keys: tuple[str, ...]) -> Any:
+    if not keys:
+        return element
+    fields = msgspec.to_builtins(element, enc_hook=encode_hook)
+    return tuple(fields.get(key) or _KEY_DEFAULTS.get(key) for key in keys)
+
+
+def _is_amount(way: _Way) -> bool:
+    return _is_known(way) and any(pair in _AMOUNTS for pair in pairwise(way))
+
+
+def _is_known(way: _Way) -> bool:
+    """Whether the tables above apply: to built-in kinds, and to the metadata of all kinds."""
+    return way[0] == _BUILT_IN or way[1] == "metadata"

@@ -1,0 +1,218 @@
+"""
+The children of one reconcile: applied where they differ, and deleted once they are not wanted any more.
+
+An apply takes four steps: what is wanted, with its owner; what is present, in the cache or on the server;
+whether that is ours; and, unless applied_fields finds nothing to send, the request.
+Decision: ARCHITECTURE, An apply for an owner has a precondition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from types import FrameType
+from typing import Any, Protocol, TypeVar, cast
+
+from msgspec.structs import replace
+
+from handloop.apis.meta import FrozenMap, Kind, is_controlled_by
+from handloop.client.errors import Conflict, Forbidden, NotFound
+from handloop.client.resource_client import Client
+from handloop.controller.runtime.children.applied_fields import AppliedFields, owned_fields
+from handloop.controller.runtime.children.apply import ABSENT, NO_PRECONDITION, apply
+from handloop.controller.runtime.children.finalizers import is_being_deleted
+from handloop.controller.runtime.children.owner_references import require_ours, with_controller
+from handloop.informers.keys import ObjectName, object_name
+from handloop.informers.lister import Lister
+from handloop.informers.selection import Labels, MetadataOnly, OutsideSelection, SeveralSelections
+
+K = TypeVar("K", bound=Kind)
+
+
+class Caches(Protocol):
+    """The caches of one controller."""
+
+    def lister_for(self, kind: type[K], *, labels: Labels = "", fields: str = "") -> Lister[K]:
+        """The cached objects of a kind; the first call for a kind starts its cache and waits for it."""
+
+    def listers_of(self, kind: type[K]) -> Sequence[Lister[Any]]:
+        """All caches of a kind: of selections, and of metadata alone; else the one of lister_for."""
+
+
+class Tools(Protocol):
+    """What a reconcile works with: a Context. A part that was not given raises when it is used."""
+
+    controller: str
+    name: ObjectName
+    log: Any
+
+    @property
+    def client(self) -> Client:
+        """It records the writes."""
+
+
+class Children:
+    """
+    The children of the object of tools.name. Context says what its apply and prune send, and raise.
+
+    Threads: the worker's.
+    """
+
+    def __init__(
+        self,
+        tools: Tools,
+        caches: Callable[[], Caches],
+        applied: AppliedFields,
+        child_labels: Callable[[], Mapping[str, str]],
+    ) -> None:
+        """
+        Args: caches raises for a Context without any; child_labels are those by which the replica that has
+        the owner finds a child.
+        """
+        self._tools = tools
+        self._caches = caches
+        self._applied = applied
+        self._child_labels = child_labels
+
+    def apply(self, obj: K, owner: Kind | None, *, caller: FrameType) -> K:
+        """Context.apply, called by the author's frame; the Event about a taken name is the caller's."""
+        if getattr(obj, "string_data", None):
+            raise TypeError("the server never returns string_data: say data=secret_data({...}) in its place")
+        wanted = obj if owner is None else self._owned(obj, owner)
+        if owner is None and not obj.metadata.owner_references:
+            self._tell_of_no_owner(obj, caller)
+        name = object_name(wanted)
+        present = self._present(wanted, name)
+        if owner is not None and is_being_deleted(owner):
+            self._tools.log.debug("Not applied, as its owner is being deleted", object=name)
+            return wanted if present is None else present
+        if present is not None:
+            require_ours(present, owner)
+            if self._is_as_wanted(wanted, present):
+                return present
+        return self._send(wanted) if owner is None else self._send_to(present, wanted, owner)
+
+    def prune(self, kind: type[K], *, keep: Iterable[Kind], owner: Kind) -> tuple[K, ...]:
+        """Context.prune."""
+        if is_being_deleted(owner):
+            return ()
+        namespace = owner.metadata.namespace
+        kept = {(each.metadata.namespace or namespace, each.metadata.name) for each in keep}
+        caches = self._caches().listers_of(kind)
+        cached = {object_name(each): each for lister in caches for each in lister.list(namespace=namespace)}
+        spare: tuple[K, ...] = tuple(
+            each
+            for name, each in cached.items()
+            if is_controlled_by(each, owner) and name not in kept and not is_being_deleted(each)
+        )
+        for there in (each.metadata for each in spare):
+            with suppress(NotFound):
+                self._tools.client.resource(kind).delete(
+                    there.name,
+                    namespace=there.namespace,
+                    uid=there.uid,
+                    resource_version=there.resource_version,
+                    propagation_policy="Background",
+                )
+        return spare
+
+    def _owned(self, obj: K, owner: Kind) -> K:
+        """With its controller, and the label by which the replica that has the owner finds it."""
+        child, labels = with_controller(obj, owner), self._child_labels()
+        if not labels:
+            return child
+        metadata = replace(child.metadata, labels=FrozenMap({**child.metadata.labels, **labels}))
+        return replace(child, metadata=metadata)
+
+    def _tell_of_no_owner(self, obj: Kind, caller: FrameType) -> None:
+        """Once per kind and controller: the author declared that the kind has owners."""
+        resource = obj.resource.group_resource
+        if self._applied.lacks_owner(resource):
+            self._tools.log.warning(
+                "Applied without owner=: its changes wake nobody, and it outlives its owner",
+                object=f"{resource} {object_name(obj)}",
+                at=f"{caller.f_code.co_filename}:{caller.f_lineno}",
+                fix="context.apply(..., owner=obj), or .watches(...) in place of .owns(...)",
+                once=True,
+            )
+
+    def _present(self, wanted: K, name: ObjectName) -> K | None:
+        """As the cache has it, or else, where a selection may keep it out of there, as the server has it."""
+        try:
+            lister = self._lister_of(wanted)
+            found = lister.get(name)
+        except (OutsideSelection, MetadataOnly):
+            return self._live(wanted)
+        if found is not None or not (lister.selection or self._child_labels()):
+            return found
+        if not lister.selection.labels.matches(wanted.metadata.labels):
+            self._tools.log.warning(
+                "Applied without the labels that the controller watches: its changes wake nobody",
+                object=f"{wanted.resource.group_resource} {name}",
+                labels=str(lister.selection.labels),
+                fix="give it these labels",
+                once=True,
+            )
+        return self._live(wanted)
+
+    def _lister_of(self, wanted: K) -> Lister[K]:
+        """That of its kind; of several, the one that would hold it."""
+        try:
+            return self._caches().lister_for(type(wanted))
+        except SeveralSelections as several:
+            fields = owned_fields(wanted)
+            fitting = [each for each in several.caches if each.selection.matches(fields)]
+            return cast("Lister[K]", (fitting or several.caches)[0])
+
+    def _live(self, wanted: K) -> K | None:
+        metadata = wanted.metadata
+        try:
+            return self._tools.client.resource(type(wanted)).get(metadata.name, namespace=metadata.namespace)
+        except NotFound:
+            return None
+
+    def _is_as_wanted(self, wanted: K, present: K) -> bool:
+        tools = self._tools
+        return self._applied.is_as_wanted(
+            wanted, present, client=tools.client, manager=tools.controller, reconciled=tools.name
+        )
+
+    def _send_to(self, present: K | None, wanted: K, owner: Kind) -> K:
+        """
+        The cache may lag: by now the object may be another one, orphaned, or being deleted.
+
+        So the apply is for the version in the cache, or else for the one that the server has.
+        """
+        try:
+            return self._send(wanted, _that_of(present))
+        except Conflict as error:
+            try:
+                live = self._live(wanted)
+            except Forbidden as refused:
+                # whose it is will be seen once the cache has it
+                raise error from refused
+        if live is not None:
+            require_ours(live, owner)
+            if self._is_as_wanted(wanted, live):
+                return live
+        return self._send(wanted, _that_of(live))
+
+    def _send(self, wanted: K, precondition: Mapping[str, str] = NO_PRECONDITION) -> K:
+        objects = self._tools.client.resource(type(wanted))
+        try:
+            stored = apply(objects, wanted, field_manager=self._tools.controller, precondition=precondition)
+        except Conflict:
+            raise  # the server has done nothing
+        except BaseException:
+            self._applied.forget(wanted)
+            raise
+        self._applied.remember(wanted, stored, reconciled=self._tools.name)
+        return stored
+
+
+def _that_of(present: Kind | None) -> Mapping[str, str]:
+    """The precondition that the server has what we have seen."""
+    if present is None:
+        return ABSENT
+    version = present.metadata.resource_version
+    return {"resourceVersion": version} if version else NO_PRECONDITION

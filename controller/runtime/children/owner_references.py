@@ -1,0 +1,167 @@
+"""
+Owner references: an object is deleted with its owners, and its changes lead to reconciles of them.
+
+Pure functions: the caller writes the object that they return.
+Follows: controller-runtime pkg/controller/controllerutil @86a0d40e0, differs: a call that changes nothing
+returns the same object; a controller is known by its UID. More: docs/differences.md.
+"""
+
+from __future__ import annotations
+
+from typing import Final, TypeVar
+
+from msgspec.structs import replace
+
+from handloop.apis.meta import Kind, OwnerReference, controller_of, is_controlled_by, new_controller_ref
+from handloop.controller.runtime.children.finalizers import is_being_deleted
+from handloop.controller.runtime.reconcile import ReconcileError, WaitError
+
+T = TypeVar("T", bound=Kind)
+
+
+class OwnerError(ValueError):
+    """An impossible owner: the server would refuse it, or the garbage collector delete the object."""
+
+
+class AlreadyOwnedError(OwnerError):
+    """Another object controls this one already. Fields: owner, the reference to it."""
+
+    def __init__(self, obj: Kind, owner: OwnerReference, wanted: OwnerReference) -> None:
+        what = f"{obj.resource.kind} {obj.metadata.namespace}/{obj.metadata.name}"
+        if _is_of_one_name(owner, wanted):
+            text = (
+                f"{what} is already controlled by another {owner.kind} {owner.name} (UID {owner.uid}, not "
+                f"{wanted.uid}): if that one is gone, the garbage collector deletes the {obj.resource.kind}, "
+                "and a later try succeeds"
+            )
+        else:
+            text = f"{what} is already controlled by {owner.kind} {owner.name}"
+        super().__init__(text)
+        self.owner = owner
+
+
+NAME_TAKEN: Final = "NameTaken"
+"""The reason of the Event about a NameTakenError."""
+
+
+class NameTakenError(ReconcileError):
+    """
+    A foreign object has the name of an object to write. It is left alone; retried, as it may go.
+
+    Its deletion wakes no reconcile, so the retry comes in 5 s at the earliest, ever more rarely.
+    """
+
+    retry_seconds = 5.0
+
+
+def with_controller(obj: T, owner: Kind) -> T:
+    """
+    The object under the control of owner; a builder's owns() and garbage collection go by that reference.
+
+    Raises: AlreadyOwnedError, also for an earlier owner of that name; OwnerError for an owner in another
+    namespace, or without a UID.
+    """
+    wanted = _new_reference(obj, owner)
+    present = controller_of(obj)
+    if present is not None and present.uid != wanted.uid:
+        raise AlreadyOwnedError(obj, present, wanted)
+    return _with(obj, wanted)
+
+
+def with_owner(obj: T, owner: Kind) -> T:
+    """
+    The object with one more owner; its controller stays. The object is deleted with its last owner.
+
+    Raises: OwnerError for an owner in another namespace, or without a UID.
+    """
+    wanted = replace(_new_reference(obj, owner), controller=False, block_owner_deletion=False)
+    for present in obj.metadata.owner_references:
+        if present.uid == wanted.uid:
+            wanted = replace(present, api_version=wanted.api_version)
+    return _with(obj, wanted)
+
+
+def without_owner(obj: T, owner: Kind) -> T:
+    """The object without that owner, by UID."""
+    references = obj.metadata.owner_references
+    kept = tuple(reference for reference in references if reference.uid != owner.metadata.uid)
+    return obj if len(kept) == len(references) else _with_references(obj, kept)
+
+
+def _with(obj: T, wanted: OwnerReference) -> T:
+    """With wanted in place of a reference to the same owner, or to an earlier plain one of its name."""
+    references = obj.metadata.owner_references
+    # a dict, as owner and predecessor may both be there
+    updated = dict.fromkeys(wanted if _gives_way(each, wanted) else each for each in references)
+    updated[wanted] = None
+    return obj if tuple(updated) == references else _with_references(obj, tuple(updated))
+
+
+def _gives_way(present: OwnerReference, wanted: OwnerReference) -> bool:
+    return present.uid == wanted.uid or (not present.controller and _is_of_one_name(present, wanted))
+
+
+def is_of_predecessor(reference: OwnerReference, owner: Kind) -> bool:
+    """Whether a reference leads to an earlier object of an owner's kind and name."""
+    return reference.uid != owner.metadata.uid and _is_of_one_name(reference, new_controller_ref(owner))
+
+
+def require_ours(present: Kind, owner: Kind | None) -> None:
+    """
+    Refuse to write an object that owner does not control, or that goes.
+
+    Args: owner None = any object is taken for ours.
+    Raises: NameTakenError; WaitError.
+    """
+    what, holder = f"{present.resource.kind} {present.metadata.name}", controller_of(present)
+    if owner is None or is_controlled_by(present, owner):
+        if is_being_deleted(present):
+            raise WaitError(f"{what} is being deleted, and not gone yet")
+        return
+    if holder is not None and is_of_predecessor(holder, owner):
+        raise WaitError(f"{what} of an earlier {holder.kind} {holder.name} is not gone yet")
+    whose = "has no controller" if holder is None else f"belongs to {holder.kind} {holder.name}"
+    raise NameTakenError(f"{what} already exists and {whose}: left alone")
+
+
+def _is_of_one_name(one: OwnerReference, other: OwnerReference) -> bool:
+    """Whether both name one owner: its group, kind and name, of any version."""
+    return (one.kind, one.name, one.api_version.rpartition("/")[0]) == (
+        other.kind,
+        other.name,
+        other.api_version.rpartition("/")[0],
+    )
+
+
+def _with_references(obj: T, references: tuple[OwnerReference, ...]) -> T:
+    return replace(obj, metadata=replace(obj.metadata, owner_references=references))
+
+
+def _new_reference(obj: Kind, owner: Kind) -> OwnerReference:
+    """A controller's reference. The garbage collector must find the owner, or it deletes obj."""
+    if not isinstance(owner, Kind):
+        raise TypeError(f"an owner is an object, such as the one that is reconciled, not {owner!r}")
+    try:
+        reference = new_controller_ref(owner)
+    except ValueError as error:
+        raise OwnerError(str(error)) from None
+    _refuse_circle(obj, owner)
+    there, here = owner.metadata.namespace, obj.metadata.namespace
+    if owner.resource.namespaced and there != here:
+        place = f"namespace {here}" if here else "the whole cluster"
+        what = f"{owner.resource.kind} {owner.metadata.name}"
+        if obj.resource.namespaced and not here:
+            child = f"{obj.resource.kind} {obj.metadata.name}"
+            raise OwnerError(f"{child} has no namespace: give it that of {what}, {there!r}")
+        raise OwnerError(f"{what} of namespace {there} cannot own an object of {place}")
+    return reference
+
+
+def _refuse_circle(obj: Kind, owner: Kind) -> None:
+    """No server refuses it, and the garbage collector deletes neither of the two."""
+    names, metadata = obj.resource, obj.metadata
+    for each in owner.metadata.owner_references:
+        is_kind = (each.kind, each.api_version.rpartition("/")[0]) == (names.kind, names.group)
+        if is_kind and each.name == metadata.name:
+            child, parent = f"{owner.resource.kind} {owner.metadata.name}", f"{names.kind} {metadata.name}"
+            raise OwnerError(f"{child} cannot own {parent}, which owns it: owner= is the parent")

@@ -1,0 +1,105 @@
+"""
+A watch of one Lease: while another process holds and renews it, a candidate that waits sends nothing.
+
+    elector:      a try in vain --> LeaseWatch --> sleep until the lease is free as last seen --> try
+    lease-watch:  open --> read, keep the newest --> open again when the server has ended it as it should
+
+A watch only says when to try: a try reads the lease first. So news that comes late, or from the past, makes a
+candidate wait for longer, and never for less.
+Decision: ARCHITECTURE, A standby watches the lease.
+"""
+
+from __future__ import annotations
+
+import threading
+from contextlib import closing
+from typing import Final
+
+from handloop.apis.coordination_v1 import Lease
+from handloop.client.decoding.watch_stream import Bookmark, EventType, WatchEvent, WatchStream
+from handloop.client.errors import ConnectionBroken
+from handloop.controller.runtime.election.lease_lock import LeaseLock
+from handloop.seams.locks import new_lock
+from handloop.seams.seams import Seams
+from handloop.seams.threads import as_error
+
+_WATCH_SECONDS: Final = 300.0
+
+
+class LeaseWatch:
+    """
+    The news of a Lease since it was last read.
+
+    Fields: came, set when there is something to take, and when the watch ends; is_open, whether news would
+    come; error, why the watch has ended by itself, None before.
+    State, under _lock: _newest, the Lease as last sent, None once taken; _stream, the open one; _is_closed.
+    Threads: `lease-watch` reads, and is the only writer; the elector's makes, takes and closes.
+    """
+
+    def __init__(self, lease: LeaseLock, seams: Seams) -> None:
+        """Begin. Raises: RuntimeError when no thread can be started."""
+        self._lease = lease
+        self._version = lease.version
+        self._random = seams.random
+        self._lock = new_lock("LeaseWatch._lock", 95)
+        self._newest: Lease | None = None
+        self._stream: WatchStream[Lease] | None = None
+        self._is_closed = False
+        self.came = threading.Event()
+        self.is_open = False
+        self.error: Exception | None = None
+        seams.spawn("lease-watch", self._run)
+
+    def take(self) -> Lease | None:
+        """The Lease as last sent, None if that was taken before."""
+        self.came.clear()
+        with self._lock:
+            newest, self._newest = self._newest, None
+        return newest
+
+    def close(self) -> None:
+        """End it. Does not wait."""
+        with self._lock:
+            self._is_closed, stream = True, self._stream
+        if stream is not None:
+            stream.close()
+
+    # on the thread `lease-watch`
+
+    def _run(self) -> None:
+        try:
+            while self._version:
+                self._version = self._follow(self._version)
+        except BaseException as error:  # noqa: BLE001 - whatever it was, the elector has to be told
+            with self._lock:
+                self.error = None if self._is_closed else as_error(error)
+        finally:
+            self.is_open = False
+            self.came.set()
+
+    def _follow(self, version: str) -> str:
+        """Read one stream to its end. Returns: the version to go on from, "" after close."""
+        with closing(self._lease.watch(version, int(_WATCH_SECONDS * (1 + self._random())))) as stream:
+            with self._lock:
+                self._stream = stream
+                if self._is_closed:
+                    return ""
+            self.is_open, version = True, ""
+            while events := stream.read():
+                for event in events:
+                    version = self._take_in(event)
+        if not version:
+            raise ConnectionBroken("the watch brought nothing")
+        return version
+
+    def _take_in(self, event: WatchEvent[Lease]) -> str:
+        """Returns: the version of an event. Raises: the server's error; ConnectionBroken after a deletion."""
+        found = event.object
+        if isinstance(found, Bookmark):
+            return found.resource_version
+        if not isinstance(found, Lease) or event.type is EventType.DELETED:
+            raise found if isinstance(found, Exception) else ConnectionBroken(f"{event.type} event")
+        with self._lock:
+            self._newest = found
+        self.came.set()
+        return found.metadata.resource_version

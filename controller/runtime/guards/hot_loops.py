@@ -1,0 +1,267 @@
+"""
+Slows down names that are written again and again, and logs once which fields go back and forth.
+
+Two controllers that want different values of one field undo each other at full speed, and each write
+succeeds. So does a reconcile that writes a time or a random value, as its own watch event wakes it.
+
+    50 reconciles of a name write within 10 s --> the next one waits 1 s, then 2 s, 4 s, ... up to 30 s
+    after the first wait                      --> one GET of the object: a field that differs is a rival's
+    no field does                             --> the fields that differ between two writes of ours
+
+A rival may be slower, as one that answers every two seconds. A write that changes something, and is the last
+one of that object once more, was undone meanwhile. Thirty reconciles within ten minutes with such a write
+make a name hot, too.
+
+A status that follows another object's change counts for a tenth, and makes no wait longer: a rollout writes
+it often, and so do two controllers whose statuses answer each other. A name without a write for a minute
+longer than its wait starts over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
+from urllib.parse import quote
+
+import msgspec
+
+from handloop.client.decoding.json_text import pruning
+from handloop.client.errors import ClientError, NotFound
+from handloop.client.resource_client import Client
+from handloop.client.rest_client import Call
+from handloop.controller.runtime.guards.name_table import NameTable
+from handloop.informers.keys import ObjectName
+from handloop.seams.clock import REAL_CLOCK, Clock
+from handloop.seams.logs import get_logger
+
+log = get_logger("hotloops")
+
+HOT_WRITES: Final = 50
+HOT_SECONDS: Final = 10.0
+SLOW_WRITES: Final = 30
+SLOW_SECONDS: Final = 600.0
+FIRST_SECONDS: Final = 1.0
+MAX_SECONDS: Final = 30.0
+QUIET_SECONDS: Final = 60.0
+
+_TENTHS: Final = 10
+_MOST_FIELDS: Final = 5
+_MOST_SENT: Final = 20
+_OF_EVERY_WRITE: Final = frozenset({"managedFields", "resourceVersion", "generation"})
+_RIVAL: Final = "another writer undoes it: let one of the two alone write these fields"
+_RESTLESS: Final = (
+    "write what the object asks for: neither the time nor a random value, and nothing into its own spec"
+)
+
+
+class Write(NamedTuple):
+    """
+    An accepted write: the request, the body of the answer, the object, and its subresource.
+
+    idle = it has changed nothing, and does not count.
+    """
+
+    call: Call
+    answer: bytes
+    target: ObjectName
+    subresource: str
+    done: str
+    idle: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.call.resource} {self.target} {self.done}"
+
+
+class _Pace(NamedTuple):
+    """
+    How often a name is written: so many tenths of a time since then.
+
+    A hot name has wait_seconds since its last write; last = its writes until the cause is logged.
+    """
+
+    since: float
+    tenths: int = 0
+    wait_seconds: float = 0.0
+    last: Sequence[Write] = ()
+
+
+class _Undone(NamedTuple):
+    """So many reconciles since then have sent again what was undone; sent = write -> content that it had."""
+
+    since: float
+    times: int = 0
+    sent: Mapping[str, int] = MappingProxyType({})
+
+
+class HotLoops:
+    """
+    The paces of one controller's names.
+
+    State: _paces and _undone, those of the last names that were written.
+    Threads: workers, each with the name that it got.
+    """
+
+    def __init__(
+        self, client: Client, *, slowed: Callable[[], None] = lambda: None, clock: Clock = REAL_CLOCK
+    ) -> None:
+        """Args: slowed is called for each name that becomes hot."""
+        self._client = client
+        self._slowed = slowed
+        self._clock = clock
+        self._paces: NameTable[_Pace] = NameTable()
+        self._undone: NameTable[_Undone] = NameTable()
+
+    def wrote(self, name: ObjectName, writes: Sequence[Write], *, follows: bool = False) -> None:
+        """A reconcile has ended that made these writes. Args: follows = a status, by another's change."""
+        now = self._clock.now()
+        before = self._paces.get(name) or _Pace(now)
+        pace = _after(before, now, writes, follows=follows)
+        if not follows and self._is_undone(name, now, writes) and not pace.wait_seconds:
+            pace = _Pace(now, wait_seconds=FIRST_SECONDS, last=writes)
+        self._paces.put(name, pace)
+        if pace.wait_seconds and not before.wait_seconds:
+            self._slowed()
+        if before.last and pace.wait_seconds:
+            earlier = {(write.target, write.call.path): write.answer for write in before.last}
+            places = [(write, (write.target, write.call.path)) for write in writes]
+            # of writes that alternate, those of the same object have fields to tell
+            pairs = [(write, earlier[place]) for write, place in places if place in earlier] or [
+                (write, b"{}") for write in writes
+            ]
+            fields = [field for write, answer in pairs for field in _differences(write, _decoded(answer))]
+            fix = _RESTLESS if fields else _RIVAL
+            _tell(name, writes, fields, {_manager(write) for write in writes}, fix=fix)
+
+    def forget_names(self, gone: Callable[[ObjectName], bool]) -> None:
+        """Forget the names that are gone."""
+        self._paces.forget_names(gone)
+        self._undone.forget_names(gone)
+
+    def seconds_to_wait(self, name: ObjectName) -> float:
+        """For how long to park a name that a worker has got. Blocks: for GETs, while it is hot."""
+        pace = self._paces.get(name)
+        if pace is None or not pace.wait_seconds:
+            return 0.0
+        left = pace.since + pace.wait_seconds - self._clock.now()
+        is_hot = -QUIET_SECONDS < left <= 0  # a name that has cooled down costs no GET
+        if is_hot and pace.last and any(self._has_rival(name, write) for write in pace.last):
+            self._paces.put(name, pace._replace(last=()))
+        return max(0.0, left)
+
+    def _is_undone(self, name: ObjectName, now: float, writes: Sequence[Write]) -> bool:
+        """Whether enough reconciles have sent again what was undone, with this one."""
+        before = self._undone.get(name) or _Undone(now)
+        if now - before.since > SLOW_SECONDS:
+            before = before._replace(since=now, times=0)
+        sent = {str(write): _content(write) for write in writes if not write.idle}
+        times = before.times + (not sent.items().isdisjoint(before.sent.items()))
+        # a fast loop is hot before, and is told with its own fields
+        enough = times >= SLOW_WRITES and now - before.since > HOT_SECONDS
+        kept = [*{**before.sent, **sent}.items()][-_MOST_SENT:]
+        self._undone.put(name, before._replace(times=0 if enough else times, sent=dict(kept)))
+        return enough
+
+    def _has_rival(self, name: ObjectName, write: Write) -> bool:
+        """Whether a rival has changed fields that we wrote; logged once."""
+        try:
+            live = _decoded(self._client.send(_get_of(write)).body)
+        except NotFound:
+            live = {}
+        except ClientError:
+            return False
+        fields = list(_differences(write, live))
+        if fields:
+            _tell(name, [write], fields, {_manager(write)} | _managers_since(write, live), fix=_RIVAL)
+        return bool(fields)
+
+
+def _after(before: _Pace, now: float, writes: Sequence[Write], *, follows: bool) -> _Pace:
+    """The pace after one more reconcile that wrote."""
+    if now - before.since > (before.wait_seconds + QUIET_SECONDS if before.wait_seconds else HOT_SECONDS):
+        before = _Pace(now)
+    if before.wait_seconds:
+        longer = before.wait_seconds if follows else min(2 * before.wait_seconds, MAX_SECONDS)
+        return _Pace(now, wait_seconds=longer)
+    tenths = before.tenths + (1 if follows else _TENTHS)
+    if tenths < HOT_WRITES * _TENTHS:
+        return before._replace(tenths=tenths)
+    return _Pace(now, wait_seconds=FIRST_SECONDS, last=writes)
+
+
+def _tell(
+    name: ObjectName, writes: Sequence[Write], fields: list[str], managers: set[str], *, fix: str
+) -> None:
+    log.warning(
+        "Written again and again, and slowed down",
+        object=name,
+        writes="; ".join(map(str, writes)),
+        fields=", ".join([*dict.fromkeys(fields)][:_MOST_FIELDS]),
+        managers=", ".join(sorted(managers - {""})),
+        fix=fix,
+        once=True,
+    )
+
+
+def _get_of(write: Write) -> Call:
+    """The request for the object that was written."""
+    call, name = write.call, write.target.name
+    path = call.path.removesuffix(f"/{write.subresource}") if call.name else f"{call.path}/{quote(name)}"
+    return call._replace(verb="get", method="GET", path=path, query={}, headers={}, body=None, name=name)
+
+
+def _content(write: Write) -> int:
+    """Of what was sent, as a hash: not of the version that it was sent for."""
+    sent = _decoded(write.call.body or b"")
+    if isinstance(sent, dict) and isinstance(metadata := sent.get("metadata"), dict):
+        rest = {key: value for key, value in metadata.items() if key not in _OF_EVERY_WRITE}
+        sent = {**sent, "metadata": rest}
+    return hash(msgspec.json.encode(sent, order="sorted"))
+
+
+def _manager(write: Write) -> str:
+    return write.call.query.get("fieldManager", "")
+
+
+def _managers_since(write: Write, live: Any) -> set[str]:
+    """The managers of the part that we wrote whose fields have changed since."""
+    before, after = (
+        each.get("metadata", {}).get("managedFields") or [] for each in (_decoded(write.answer), live)
+    )
+    changed = [each for each in (*before, *after) if (each in before) != (each in after)]
+    # a writer may have left its name out
+    return {each.get("manager", "") for each in changed if each.get("subresource", "") == write.subresource}
+
+
+def _differences(write: Write, other: Any) -> Iterator[str]:
+    """The fields of a write that another state has otherwise. No values: they may be secrets."""
+    stored = _decoded(write.answer)
+    if write.call.method == "DELETE" or not other:
+        is_back_or_gone = bool(other) == (write.call.method == "DELETE")
+        return iter(("the whole object",) if is_back_or_gone else ())
+    sent = _decoded(write.call.body or b"") or None
+    if write.subresource and isinstance(sent, dict):
+        sent = {write.subresource: sent.get(write.subresource)}
+    return _paths(sent, stored, other)
+
+
+def _paths(sent: Any, stored: Any, other: Any, path: str = "") -> Iterator[str]:
+    """The paths of values that differ, of the values that were sent."""
+    if isinstance(stored, dict) and isinstance(other, dict):
+        for key in sent if isinstance(sent, dict) else stored:
+            if path != "metadata" or key not in _OF_EVERY_WRITE:
+                below = sent[key] if isinstance(sent, dict) else None
+                yield from _paths(below, stored.get(key), other.get(key), f"{path}.{key}".lstrip("."))
+    elif isinstance(stored, list) and isinstance(other, list) and len(stored) == len(other):
+        for i, pair in enumerate(zip(stored, other, strict=True)):
+            yield from _paths(None, *pair, f"{path}[{i}]")
+    elif stored != other:
+        yield path
+
+
+def _decoded(body: bytes) -> Any:
+    """Its JSON; nothing for a body that is YAML, or empty."""
+    try:
+        return pruning(msgspec.json.decode)(body)
+    except msgspec.DecodeError:
+        return {}

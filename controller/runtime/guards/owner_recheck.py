@@ -1,0 +1,134 @@
+"""
+Asks the server whether an owner is still there, once its children disappear.
+
+    a child is deleted --child_gone--> its owner is a suspect --check, before the next reconcile--> one GET
+
+A watch can be behind by more than a minute. Meanwhile the cache holds owners that are gone: the garbage
+collector deletes each child that is made for such an owner, the deletion wakes the name, and the child is
+made again, at full speed. The builder prevents this for every controller. A controller that is written by
+hand makes an OwnerRecheck, calls child_gone in its handler for deletions and check at the beginning of its
+sync; see handloop.controller.foo.production.
+Follows: kubernetes pkg/controller RecheckDeletionTimestamp, differs: it asks when a child has disappeared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from handloop.apis.meta import Kind
+from handloop.client.errors import Forbidden, NotFound
+from handloop.client.resource_client import Client
+from handloop.controller.runtime.guards.name_table import NameTable
+from handloop.controller.runtime.guards.repeat_backoff import RepeatBackoff
+from handloop.controller.runtime.reconcile import WaitError
+from handloop.controller.runtime.sources.informer_source import OwnerCache, OwnerNames
+from handloop.informers.keys import DeletedFinalStateUnknown, ObjectName, final_state
+from handloop.seams.clock import REAL_CLOCK, Clock
+from handloop.seams.locks import new_lock
+from handloop.seams.logs import get_logger
+
+log = get_logger("ownerrecheck")
+
+T = TypeVar("T", bound=Kind)
+C = TypeVar("C", bound=Kind)
+
+
+class OwnerGoneError(WaitError):
+    """The owner is gone from the server, or being deleted, and the cache does not know yet."""
+
+
+class OwnerRecheck(Generic[T]):
+    """
+    The owners of one kind whose children disappeared.
+
+    State: _suspects, the owners to ask about before their next reconcile; under _lock _told, whether the
+    missing permission to ask was logged.
+    Threads: listeners call child_gone; workers call check, each with the name that it got.
+    """
+
+    def __init__(
+        self,
+        kind: type[T],
+        client: Client,
+        cache: OwnerCache,
+        *,
+        deleted_by_us: Callable[[ObjectName, Kind], bool] = lambda _owner, _child: False,
+        clock: Clock = REAL_CLOCK,
+    ) -> None:
+        """Args: cache is that of kind; deleted_by_us(owner, child) = we deleted the child ourselves."""
+        self._resource = kind.resource
+        self._client = client.resource(kind)
+        self._cache = cache
+        self._owners_of = OwnerNames(kind, cache, every_owner=True)
+        self._deleted_by_us = deleted_by_us
+        self._backoff = RepeatBackoff("children disappear, and we may not get their owner", clock=clock)
+        self._lock = new_lock("OwnerRecheck._lock", 95)
+        self._suspects: NameTable[bool] = NameTable()
+        self._told = False
+
+    def child_gone(self, child: C | DeletedFinalStateUnknown[C]) -> None:
+        """A child was deleted. Call before the names of its owners are queued."""
+        state = final_state(child)
+        if state is None:
+            return
+        uids = {reference.uid for reference in state.metadata.owner_references}
+        for name in self._owners_of(state):
+            owner = self._cache.get_by_key(str(name))
+            # the end of a predecessor's child is no surprise
+            if owner is not None and owner.metadata.uid in uids and not self._deleted_by_us(name, state):
+                self.suspect(name)
+
+    def suspect(self, name: ObjectName) -> None:
+        """Ask before the next reconcile of an owner: what was written for it has vanished unseen."""
+        self._suspects.put(name, True)
+
+    def check(self, name: ObjectName) -> None:
+        """
+        Return unless the owner of that name is known to be gone.
+
+        Raises: OwnerGoneError; HeldBackError where we may not get owners; ClientError. Retry after each.
+        Blocks: for one request if a child has disappeared, else not at all.
+        """
+        # before the request: a child that disappears during it makes the owner a suspect again
+        if self._suspects.pop(name) is None:
+            return
+        try:
+            self._ask(name)
+        except BaseException:
+            self.suspect(name)
+            raise
+
+    def forget_names(self, gone: Callable[[ObjectName], bool]) -> None:
+        """Forget the owners that are gone to another replica."""
+        self._suspects.forget_names(gone)
+        self._backoff.forget_names(gone)
+
+    def _ask(self, name: ObjectName) -> None:
+        cached = self._cache.get_by_key(str(name))
+        if cached is None or cached.metadata.deletion_timestamp is not None:
+            return
+        try:
+            live = self._client.get(name.name, namespace=name.namespace).metadata
+        except NotFound:
+            live = None
+        except Forbidden as error:
+            self._tell(error)
+            # a change of the spec is no repetition
+            self._backoff.attempt(name, (cached.metadata.uid, cached.metadata.generation), lambda: True)
+            return
+        if live is None or live.uid != cached.metadata.uid or live.deletion_timestamp is not None:
+            what = f"{self._resource.kind} {name}"
+            raise OwnerGoneError(f"{what} is gone from the server, or going: waiting for the cache to know")
+
+    def _tell(self, error: Forbidden) -> None:
+        with self._lock:
+            told, self._told = self._told, True
+        if not told:
+            resource = self._resource
+            text = (
+                "Children disappear, and we may not look whether their owner is still there: "
+                "they are made again ever more rarely"
+            )
+            rule = f'verb "get", resource "{resource.plural}", API group "{resource.group}"'
+            log.warning(text, err=str(error), fix=f"add to the role: {rule}")

@@ -1,0 +1,93 @@
+"""
+Mistakes of a reconciler that fail nothing, and that a program can be certain of: a warning for each.
+
+A reconcile that calls for itself again and again; a Result that was made and not returned; an object whose
+deletion waits for a finalizer of this program; a reconcile that goes on with an object that it has let go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from handloop.apis.meta import Kind, parse_time
+from handloop.controller.runtime.guards.name_table import NameTable
+from handloop.controller.runtime.reconcile import Result
+from handloop.informers.keys import ObjectName
+from handloop.seams.clock import REAL_CLOCK, Clock
+from handloop.seams.logs import get_logger
+
+BUSY_RECONCILES = 100
+BUSY_SECONDS = 10.0
+HELD_SECONDS = 600.0
+
+
+class QuietFaults:
+    """
+    Looks at the ends of one controller's reconciles.
+
+    State: _idle = name -> since when, and how often, it was reconciled without a write.
+    Threads: workers, each with the name that it got.
+    """
+
+    def __init__(self, controller: str, clock: Clock = REAL_CLOCK) -> None:
+        self._log = get_logger(controller, controller=controller)
+        self._clock = clock
+        self._idle: NameTable[tuple[float, int]] = NameTable()
+        self.forget_names = self._idle.forget_names
+
+    def reconciled(self, name: ObjectName, causes: Sequence[str], *, wrote: bool) -> None:
+        """A reconcile has ended. Ten a second without a write are a loop, whatever leads to them."""
+        now = self._clock.now()
+        since, count = self._idle.get(name) or (now, 0)
+        if wrote or now - since > BUSY_SECONDS:
+            since, count = now, 0
+        count += not wrote
+        is_busy = count >= BUSY_RECONCILES
+        self._idle.put(name, (now, 0) if is_busy else (since, count))
+        if is_busy:
+            self._log.warning(
+                "Reconciled again and again without a write",
+                object=name,
+                causes=", ".join(causes),
+                fix="return Result(requeue_after=...) of a second or more, or wait for a watch event",
+            )
+
+    def ended(self, name: ObjectName, made: Sequence[Result], returned: object) -> None:
+        """A reconcile has returned. Args: made = the Results that it has made."""
+        lost = [each for each in made if each.requeue_after] if returned is None else []
+        if lost:
+            self._log.warning(
+                "A Result was made and not returned: nothing comes of it",
+                object=name,
+                result=f"Result(requeue_after={lost[-1].requeue_after:g})",
+                fix="return Result(...)",
+            )
+
+    def went_on(self, name: ObjectName, error: Exception) -> None:
+        """A reconcile has removed the last finalizer of its object, and then asked for the object."""
+        self._log.warning(
+            "Went on after it had removed the last finalizer: the object is gone",
+            object=name,
+            err=str(error),
+            fix="return after remove_finalizer(...)",
+        )
+
+    def kept(self, obj: Kind | None) -> None:
+        """
+        An object was reconciled; None without one.
+
+        Ours are the finalizers in the domain of its kind's group.
+        """
+        there = None if obj is None else obj.metadata
+        if obj is None or there is None or there.deletion_timestamp is None:
+            return
+        ours = [each for each in there.finalizers if each.partition("/")[0].endswith(obj.resource.group)]
+        seconds = self._clock.time() - parse_time(there.deletion_timestamp)
+        if obj.resource.group and ours and seconds >= HELD_SECONDS:
+            self._log.warning(
+                "Deleted long ago, and held by a finalizer of this program",
+                object=ObjectName(there.namespace, there.name),
+                finalizers=", ".join(ours),
+                since=there.deletion_timestamp,
+                fix="remove_finalizer(...) once everything is cleaned up",
+            )

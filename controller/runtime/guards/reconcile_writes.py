@@ -1,0 +1,225 @@
+"""
+The writes of one controller's reconciles: waited for, logged in one line a reconcile, slowed down in loops.
+
+    worker: seconds_to_wait(name) --> reconcile --accepted(name, ...), for each write--> ended(name)
+
+The builder uses it for every controller. A controller that is written by hand calls check, and writes through
+telling(client), whose writes count for the name that their thread checked last; see
+handloop.controller.foo.production.
+Decision: ARCHITECTURE, Writes report themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from contextvars import ContextVar
+from functools import partial
+from typing import Final, NamedTuple
+
+import msgspec
+
+from handloop.apis.decoders import decoder_of
+from handloop.apis.meta import Kind
+from handloop.client.errors import NotFound
+from handloop.client.http.response import Response
+from handloop.client.resource_client import Client
+from handloop.client.rest_client import Call
+from handloop.controller.runtime.guards.hot_loops import HotLoops, Write
+from handloop.controller.runtime.guards.own_writes import OWN_WRITE_TIMEOUT_SECONDS, Mirror, OwnWrites
+from handloop.controller.runtime.guards.repeat_backoff import HeldBackError
+from handloop.controller.runtime.metrics.controller_metrics import ControllerOwnWrites
+from handloop.controller.runtime.reconcile import ReconcileError
+from handloop.informers.keys import ObjectName
+from handloop.seams.clock import REAL_CLOCK, Clock
+from handloop.seams.locks import new_lock
+
+_MOST_WRITES: Final = 5
+_CREATED: Final = 201
+_DONE: Final = {"POST": "created", "PUT": "updated", "PATCH": "patched", "DELETE": "deleted"}
+
+
+class CacheBehindError(HeldBackError):
+    """A cache lacks what the last sync of a name wrote."""
+
+    def __init__(self, seconds: float) -> None:
+        ReconcileError.__init__(
+            self, f"a cache lacks what the last sync wrote: the next one waits for it, at most {seconds:g} s"
+        )
+        self.retry_seconds = seconds
+
+
+class ReconcileWrites:
+    """
+    The writes of the reconciles that are under way.
+
+    Fields: own_writes.
+    State: _works_on, the name that each thread works on; under _lock _of = name -> the first writes of its
+    reconcile, and the number of all; _statuses = name -> kind and new version of each status of that name
+    that its reconcile wrote; _freed = name -> the kind of its object, of which its reconcile has removed the
+    last finalizer.
+    Threads: workers, each with the name that it got.
+    """
+
+    def __init__(self, own_writes: OwnWrites, hot_loops: HotLoops) -> None:
+        self.own_writes = own_writes
+        self._hot_loops = hot_loops
+        self._works_on: ContextVar[ObjectName | None] = ContextVar("works_on", default=None)
+        self._lock = new_lock("ReconcileWrites._lock", 95)
+        self._of: dict[ObjectName, tuple[list[Write], int]] = {}
+        self._statuses: dict[ObjectName, set[tuple[str, str]]] = {}
+        self._freed: dict[ObjectName, str] = {}
+
+    def seconds_to_wait(self, name: ObjectName) -> float:
+        """For how long to park a name that a worker has got; as HotLoops, and then OwnWrites."""
+        self._works_on.set(name)
+        return self._hot_loops.seconds_to_wait(name) or self.own_writes.seconds_to_wait(name)
+
+    def check(self, name: ObjectName) -> None:
+        """
+        Return unless a name that a worker has got has to wait.
+
+        Raises: HeldBackError, for as long; CacheBehindError.
+        """
+        self._works_on.set(name)
+        if (seconds := self._hot_loops.seconds_to_wait(name)) > 0:
+            raise HeldBackError("written again and again", seconds)
+        if (seconds := self.own_writes.seconds_to_wait(name)) > 0:
+            raise CacheBehindError(seconds)
+
+    def forget_names(self, gone: Callable[[ObjectName], bool]) -> None:
+        """Forget what was written for the names that are gone."""
+        self.own_writes.forget_names(gone)
+        self._hot_loops.forget_names(gone)
+
+    def telling(self, client: Client) -> Client:
+        """The same client, whose writes are those of the name that the writing thread works on."""
+        return client.telling(self._accepted_here)
+
+    def _accepted_here(self, call: Call, response: Response) -> None:
+        if (name := self._works_on.get()) is not None:
+            self.accepted(name, call, response)
+
+    def accepted(self, name: ObjectName, call: Call, response: Response) -> None:
+        """Record a write of a client, on behalf of a name; an OnWrite."""
+        target, idle = self.own_writes.accepted(name, call, response)
+        is_own = (call.namespace, call.name) == name
+        answer = _metadata_in(response.body) if is_own else _Metadata()
+        with self._lock:
+            if answer.resource_version and call.subresource == "status":
+                self._statuses.setdefault(name, set()).add((call.kind, answer.resource_version))
+            if answer.deletion_timestamp and not answer.finalizers:
+                self._freed[name] = call.kind
+            writes, count = self._of.setdefault(name, ([], 0))
+            self._of[name] = (writes, count + 1)
+        if count < _MOST_WRITES or (not idle and all(write.idle for write in writes)):
+            done = "created" if response.status == _CREATED else _DONE.get(call.method, call.method)
+            done = f"{call.subresource} {done}".strip()
+            writes.append(Write(call, response.body, target, call.subresource, done, idle))
+
+    def status_versions(self, name: ObjectName, kind: str) -> frozenset[str]:
+        """The versions that an object has got by the writes of its own status in the reconcile under way."""
+        with self._lock:
+            return frozenset(version for of, version in self._statuses.get(name, ()) if of == kind)
+
+    def has_freed(self, name: ObjectName, error: NotFound) -> bool:
+        """Whether the reconcile under way has itself let the object go that the server does not find."""
+        with self._lock:
+            kind = self._freed.get(name)
+        return (error.kind, error.namespace, error.name) == (kind, *name)
+
+    def ended(self, name: ObjectName, *, follows: bool) -> str:
+        """
+        The reconcile of a name has ended.
+
+        Args: follows = another object's change led to it.
+        Returns: its writes, for the log; "" = none.
+        """
+        with self._lock:
+            writes, count = self._of.pop(name, ([], 0))
+            self._statuses.pop(name, None)
+            self._freed.pop(name, None)
+        if not writes:
+            return ""
+        if changes := [write for write in writes if not write.idle]:
+            follows = follows and all(write.subresource == "status" for write in changes)
+            self._hot_loops.wrote(name, changes, follows=follows)
+        more = [f"and {count - len(writes)} more"] if count > len(writes) else []
+        return ", ".join([*map(str, writes), *more])
+
+
+class NameWrites(NamedTuple):
+    """The writes of the reconcile of one name, for its Context."""
+
+    writes: ReconcileWrites
+    name: ObjectName
+
+    def accepted(self, call: Call, response: Response) -> None:
+        """Record a write of a client; an OnWrite."""
+        self.writes.accepted(self.name, call, response)
+
+    def wrote(self, obj: Kind) -> None:
+        """Record a write of another client, by the server's answer."""
+        self.writes.own_writes.note(self.name, obj, gone=False)
+
+    def deleted(self, obj: Kind) -> None:
+        """Record a deletion by another client."""
+        self.writes.own_writes.note(self.name, obj, gone=True)
+
+
+class _Metadata(msgspec.Struct, frozen=True, rename="camel"):
+    resource_version: str = ""
+    deletion_timestamp: str | None = None
+    finalizers: tuple[str, ...] = ()
+
+
+class _Object(msgspec.Struct, frozen=True):
+    metadata: _Metadata = _Metadata()
+
+
+def _metadata_in(body: bytes) -> _Metadata:
+    with suppress(msgspec.MsgspecError):
+        return decoder_of(_Object).decode(body).metadata
+    return _Metadata()
+
+
+def reconcile_writes(
+    client: Client,
+    mirrors: Callable[[str], Mirror | None],
+    *,
+    wake: Callable[[ObjectName], None],
+    tells: Callable[[str], bool] = lambda _resource: True,
+    vanished: Callable[[ObjectName], object],
+    metrics: ControllerOwnWrites,
+    timeout_seconds: float = OWN_WRITE_TIMEOUT_SECONDS,
+    clock: Clock = REAL_CLOCK,
+) -> ReconcileWrites:
+    """The ReconcileWrites of a controller; the arguments are those of OwnWrites."""
+    own_writes = OwnWrites(
+        mirrors,
+        newest=partial(_newest, client, mirrors),
+        wake=wake,
+        tells=tells,
+        vanished=vanished,
+        metrics=metrics,
+        timeout_seconds=timeout_seconds,
+        clock=clock,
+    )
+    return ReconcileWrites(own_writes, HotLoops(client, slowed=metrics.hot_loops.inc, clock=clock))
+
+
+def _newest(client: Client, mirrors: Callable[[str], Mirror | None], resource: str, name: ObjectName) -> str:
+    """
+    The resource version of an object on the server; "" without one that the cache would hold.
+
+    Raises: ClientError.
+    """
+    mirror = mirrors(resource)
+    if mirror is None:
+        return ""
+    objects = client.for_resource(mirror.kind.resource).within(OWN_WRITE_TIMEOUT_SECONDS)
+    try:
+        live = objects.get(name.name, namespace=name.namespace)
+    except NotFound:
+        return ""
+    return live.metadata.resource_version if mirror.would_hold(live.raw) else ""

@@ -1,0 +1,110 @@
+"""
+Runnables: controllers, and all other parts of a manager that work until a stop is set.
+
+Decision: ARCHITECTURE, You can add your own runnable.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Protocol
+
+from handloop.controller.runtime.caching.cache_wait import READER
+from handloop.controller.runtime.election.leader_election import StopTimeoutError
+from handloop.seams.locks import new_lock
+from handloop.seams.seams import REAL_SEAMS, Seams
+from handloop.seams.threads import Joinable, join_all
+
+
+class Runnable(Protocol):
+    """
+    Something with a life of its own.
+
+    Four more members are optional. `needs_leader_election`: run it only while we lead; True when it is
+    missing. `shards_by`: it works on the slots that the process holds, if they are split by one of these, and
+    so runs in each replica; () when it is missing. `workers_check`: a health check for its threads, as in
+    serving/health.py. `ends_first`: at a stop the runnables without it go on until it has ended, as its work
+    may use them; False when it is missing.
+    """
+
+    @property
+    def name(self) -> str:
+        """For logs and thread names; unique in its manager."""
+
+    def run(self, stop: threading.Event) -> None:
+        """
+        Work until stop is set.
+
+        Raises: any error, which ends the whole process; StopTimeoutError when something is left behind.
+        """
+
+
+class WorkersBusyError(StopTimeoutError):
+    """Workers of a controller are still in a reconcile."""
+
+    def __init__(self, name: str, workers: int, seconds: float) -> None:
+        super().__init__(f"{name}: {workers} workers did not end in {seconds:g}s")
+
+
+def needs_leader_election(runnable: Runnable) -> bool:
+    """Whether the runnable may only run while we lead."""
+    return bool(getattr(runnable, "needs_leader_election", True))
+
+
+OnFailure = Callable[[str, BaseException], None]
+"""(name of the runnable, its error)"""
+
+
+class RunnableGroup:
+    """
+    Runnables that start and stop together, each on a thread `run-<name>`.
+
+    State, under _lock: _threads by name; _first, the names of those that end first.
+    """
+
+    def __init__(
+        self,
+        runnables: Sequence[Runnable],
+        *,
+        on_failure: OnFailure,
+        seams: Seams = REAL_SEAMS,
+    ) -> None:
+        """Args: on_failure is called on the thread of the runnable that raised."""
+        self._runnables = tuple(runnables)
+        self._on_failure = on_failure
+        self._clock = seams.clock
+        self._spawn = seams.spawn
+        self._lock = new_lock("RunnableGroup._lock", 4)
+        self._threads: dict[str, Joinable] = {}
+        self._first = {each.name for each in runnables if getattr(each, "ends_first", False)}
+
+    def start(self, stop: threading.Event, stop_rest: threading.Event) -> None:
+        """Start all, once: those that end first, and the rest, end with their own stop."""
+        with self._lock:
+            for runnable in self._runnables:
+                its_stop = stop if runnable.name in self._first else stop_rest
+                run = partial(self._run, runnable, its_stop)
+                self._threads[runnable.name] = self._spawn(f"run-{runnable.name}", run)
+
+    def join(self, seconds: float = math.inf, *, first: bool = False) -> list[str]:
+        """
+        Wait until all have ended, or those that end first, together at most so long; infinity = as long as it
+        takes.
+
+        Returns: the names of those that have not.
+        """
+        with self._lock:
+            threads = {name: its for name, its in self._threads.items() if name in self._first or not first}
+        return join_all(threads, seconds, self._clock)
+
+    def _run(self, runnable: Runnable, stop: threading.Event) -> None:
+        before = READER.set("runnable")
+        try:
+            runnable.run(stop)
+        except BaseException as error:  # noqa: BLE001 - the process must not live on without a runnable
+            self._on_failure(runnable.name, error)
+        finally:
+            READER.reset(before)

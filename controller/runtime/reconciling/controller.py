@@ -1,0 +1,527 @@
+"""
+A controller: sources of watch events feed a queue, workers take names from it and call a reconciler.
+
+    sources --add(name, cause)--> ReconcileQueue --> workers --> Reconciler.reconcile(name, context)
+                                       ^                 |
+                                       '-- later, retry, parked
+
+Follows: controller-runtime pkg/internal/controller @v0.25, differs: reconciles wait for our own writes; a
+resync does not retry a name that failed for good; a delayed reconcile that an earlier one has made needless
+is left out; a process whose caches do not fill logs which kind, and why.
+"""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final, NamedTuple, Protocol
+
+import structlog
+
+from handloop.client.errors import NotFound, TransportError, seconds_asked_for
+from handloop.controller.runtime.caching.cache_wait import READER, wait_for_caches
+from handloop.controller.runtime.guards.admission import (
+    Admitted,
+    NotAdmittedError,
+    NotYetAdmittedError,
+    admit_all,
+)
+from handloop.controller.runtime.guards.own_writes import OWN_WRITE_TIMEOUT_SECONDS
+from handloop.controller.runtime.guards.quiet_faults import QuietFaults
+from handloop.controller.runtime.guards.reconcile_writes import NameWrites, ReconcileWrites
+from handloop.controller.runtime.life.runnable import WorkersBusyError
+from handloop.controller.runtime.metrics.controller_metrics import ControllerMetrics, ControllerOwnWrites
+from handloop.controller.runtime.reconcile import (
+    DONE,
+    MADE,
+    Deadline,
+    ReconcileError,
+    Result,
+    TerminalError,
+    WaitError,
+)
+from handloop.controller.runtime.reconciling.context import Context
+from handloop.controller.runtime.reconciling.reconciler import Reconciler
+from handloop.controller.runtime.reconciling.reporting import ReconcileReporter, is_expected
+from handloop.controller.runtime.sources.reconcile_queue import Cause, ReconcileQueue
+from handloop.informers.keys import ObjectName
+from handloop.seams.locks import new_lock
+from handloop.seams.logs import get_logger, in_words
+from handloop.seams.seams import REAL_SEAMS, Seams
+from handloop.seams.threads import Joinable, outliving
+from handloop.workqueue.queue import ShutDown
+from handloop.workqueue.rate_limiters import RateLimiter
+
+CACHE_SYNC_TIMEOUT_SECONDS: Final = 120.0
+_WORKER_PERIOD_SECONDS: Final = 1.0
+UNKNOWN_OUTCOME_SECONDS: Final = 1.0
+"""
+How long after a write without an answer the retry comes, if no watch event comes first.
+
+There is no floor of such a write: a retry at once would find a cache without it, and create a second object
+where the server makes the names.
+"""
+BLOCKED_SECONDS: Final = 60.0
+STUCK_SECONDS: Final = 300.0
+"""How long after its deadline a reconcile that has not ended counts as stuck: slow requests take less."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ControllerOptions:
+    """How a controller works. Raises: ValueError."""
+
+    max_concurrent_reconciles: int = 1
+    """Workers, each with a name of its own."""
+
+    rate_limiter: RateLimiter[ObjectName] | None = None
+    """Of retries; None = per name 5 ms doubling up to 1000 s."""
+
+    max_retries: int | None = None
+    """After so many in a row a name waits for a change, as after a TerminalError; None = no limit."""
+
+    reconcile_timeout_seconds: float | None = None
+    """Positive; None = no deadline. A reconcile that is STUCK_SECONDS late fails the liveness check."""
+
+    blocked_after_seconds: float | None = BLOCKED_SECONDS
+    """
+    A reconcile that outlasts its deadline, or this without one, is logged while it runs; None = it is
+    not.
+    """
+
+    cache_sync_timeout_seconds: float = CACHE_SYNC_TIMEOUT_SECONDS
+    """How long a start waits for the caches; may be infinite."""
+
+    own_write_timeout_seconds: float = OWN_WRITE_TIMEOUT_SECONDS
+    """A cache that lacks our own writes for so long is compared with the server; 0 = do not wait for them."""
+
+    shutdown_timeout_seconds: float = 30.0
+    """How long a stop waits for the reconciles in flight."""
+
+    needs_leader_election: bool = True
+    """Whether it works only while this process leads."""
+
+    def __post_init__(self) -> None:
+        if self.max_concurrent_reconciles < 1:
+            raise ValueError("max_concurrent_reconciles must be at least 1")
+        if self.max_retries is not None and self.max_retries < 0:
+            raise ValueError("max_retries must not be negative")
+        if self.reconcile_timeout_seconds is not None and not self.reconcile_timeout_seconds > 0:
+            raise ValueError("reconcile_timeout_seconds must be positive; None means no deadline")
+        if self.blocked_after_seconds is not None and not self.blocked_after_seconds > 0:
+            raise ValueError("blocked_after_seconds must be positive; None means no warning")
+        for name in ("cache_sync_timeout_seconds", "own_write_timeout_seconds", "shutdown_timeout_seconds"):
+            if not getattr(self, name) >= 0:
+                raise ValueError(f"{name} must not be negative")
+
+
+DEFAULT_CONTROLLER_OPTIONS: Final = ControllerOptions()
+
+
+class Watch(Protocol):
+    """A source of watch events that has not started: InformerSource."""
+
+    def start(self) -> None:
+        """Feed the queue from here on, beginning with the objects in the cache."""
+
+    def troubles(self) -> list[str]:
+        """Why the first list is not complete and handed over yet; empty once it is."""
+
+
+class ReconcileStatistics(NamedTuple):
+    """Workers wanted and alive (0 wanted before the caches are filled), and how reconciles ended so far."""
+
+    workers: int = 0
+    workers_alive: int = 0
+    succeeded: int = 0
+    failed: int = 0
+    unexpected: int = 0
+
+
+class _Running(NamedTuple):
+    """A reconcile under way: its name, context and beginning, and the thread that runs it."""
+
+    name: ObjectName
+    context: Context
+    began_at: float
+    thread_id: int
+
+
+class Controller:
+    """
+    Implements handloop.controller.runtime.life.runnable.Runnable.
+
+    Fields: name; kind, that of the objects; queue; shards_by and ends_first, as in Runnable.
+    State, under _lock: _counts; _running, the reconciles under way by name; _told, the ids of those that the
+    log shows as blocked; _watchman, the thread that looks for these, None = there is nothing to look for;
+    _watches, which only grow; _started, set by run. run starts the watches that it finds; watch() starts a
+    watch that is added later.
+    Threads: `<name>-worker-<i>`, no two with one name from the queue; `<name>-watchman`, as _watchman;
+    listeners add to the queue.
+    """
+
+    shards_by = ("namespace", "uid")
+    ends_first = True
+
+    def __init__(
+        self,
+        name: str,
+        reconciler: Reconciler[ObjectName],
+        *,
+        kind: str,
+        queue: ReconcileQueue,
+        writes: ReconcileWrites,
+        faults: QuietFaults,
+        metrics: ControllerMetrics,
+        own_metrics: ControllerOwnWrites,
+        options: ControllerOptions = ControllerOptions(),
+        new_context: Callable[..., Context] = Context,
+        new_id: Callable[[], str] = lambda: str(uuid.uuid4()),
+        admitted: Admitted = admit_all,
+        seams: Seams = REAL_SEAMS,
+    ) -> None:
+        """
+        Args: kind is that of the objects; new_context is Context, with the parts that all reconciles of the
+        controller share. admitted is entered for each reconcile, and raises as Admitted.
+        """
+        self.name = name
+        self.needs_leader_election = options.needs_leader_election
+        self.queue = queue
+        self._reconciler = reconciler
+        self.kind = kind
+        self._writes = writes
+        self._metrics = metrics
+        self._own_metrics = own_metrics
+        self._options = options
+        self._reports = ReconcileReporter()
+        self._faults = faults
+        self._new_context = new_context
+        self._new_id = new_id
+        self._admitted = admitted
+        self._clock = seams.clock
+        self._spawn = seams.spawn
+        self._log = get_logger(name)
+        self._stop = threading.Event()
+        self._watches: list[Watch] = []
+        self._started = False
+        self._lock = new_lock("Controller._lock", 95)
+        self._counts = ReconcileStatistics()
+        self._running: dict[ObjectName, _Running] = {}
+        self._told: set[str] = set()
+        self._watchman: Joinable | None = None
+
+    def __repr__(self) -> str:
+        counts, queue = self.statistics(), self.queue.statistics()
+        state = "stopped" if self._stop.is_set() else f"{counts.workers_alive} workers"
+        return f"<Controller {self.name}: {state}, {queue.queued} queued, {queue.in_flight} in flight>"
+
+    def watch(self, watch: Watch) -> None:
+        """Add a source of watch events; while the controller runs, it starts at once."""
+        with self._lock:
+            self._watches.append(watch)
+            started = self._started
+        if started:
+            watch.start()
+
+    def enqueue(self, name: ObjectName, cause: str) -> None:
+        """Reconcile a name for another reason than a watch event, such as news from outside the cluster."""
+        self.queue.add(name, Cause(cause))
+
+    def reconcile_again(self, cause: str) -> None:
+        """Reconcile the names in work once more, for this cause, in the caller's words."""
+        with self._lock:
+            names = list(self._running)
+        for name in names:
+            self.enqueue(name, cause)
+
+    def has_work(self, name: ObjectName) -> bool:
+        """Whether a name is in work, or waits for it: not by a requeue_after alone."""
+        with self._lock:
+            runs = name in self._running
+        return runs or self.queue.has_work(name)
+
+    def statistics(self) -> ReconcileStatistics:
+        """A snapshot."""
+        with self._lock:
+            return self._counts
+
+    def workers_check(self) -> str | None:
+        """A health check: no worker has died, or is stuck in a reconcile."""
+        counts = self.statistics()
+        if self._stop.is_set():
+            return None
+        if counts.workers_alive < counts.workers:
+            return f"{self.name}: {counts.workers_alive} of {counts.workers} are alive"
+        stuck = [
+            f"{each.name} for {seconds:.0f}s"
+            for each, seconds in self._late(STUCK_SECONDS, self._options.reconcile_timeout_seconds)
+        ]
+        return f"{self.name}: stuck in the reconcile of {', '.join(stuck)}" if stuck else None
+
+    def run(self, stop: threading.Event) -> None:
+        """
+        Wait for the caches, work until stop is set, and let the reconciles in flight end.
+
+        Raises: RuntimeError for a controller that was started before; CacheSyncTimeoutError; WorkersBusyError
+        when reconciles are still under way then.
+        Blocks: until stop is set, and then at most shutdown_timeout_seconds.
+        """
+        watches = self._take_watches()
+        self._stop = stop
+        workers: list[Joinable] = []
+        try:
+            self._log.info("Starting controller", controller=self.name)
+            for watch in watches:
+                watch.start()
+            if self._wait_for_caches(stop):
+                workers = self._start_workers(stop)
+                stop.wait()
+            self._log.info("Shutting down workers", controller=self.name)
+        finally:
+            self.queue.shut_down()
+        self._join(workers)
+
+    def _take_watches(self) -> tuple[Watch, ...]:
+        """The watches that run starts; those that come later start by themselves."""
+        with self._lock:
+            if self._started:
+                raise RuntimeError(f"controller {self.name} was started before: add it to one manager, once")
+            self._started = True
+            return tuple(self._watches)
+
+    def _wait_for_caches(self, stop: threading.Event) -> bool:
+        return wait_for_caches(
+            f"controller {self.name}",
+            lambda: [text for watch in self._watches for text in watch.troubles()],
+            stop,
+            timeout_seconds=self._options.cache_sync_timeout_seconds,
+            clock=self._clock,
+        )
+
+    def _start_workers(self, stop: threading.Event) -> list[Joinable]:
+        count = self._options.max_concurrent_reconciles
+        self._log.info("Starting workers", controller=self.name, count=count)
+        self._count(workers=count, workers_alive=count)
+        return [self._spawn(f"{self.name}-worker-{i}", partial(self._run_worker, stop)) for i in range(count)]
+
+    def _watch_over(self, running: _Running) -> None:
+        """A reconcile begins. Its watchman wakes once a minute in a busy controller, never in an idle one."""
+        with self._lock:
+            self._running[running.name] = running
+            if self._watchman is None and self._limit() is not None:
+                self._watchman = self._spawn(f"{self.name}-watchman", self._tell_of_blocked)
+
+    def _tell_of_blocked(self) -> None:
+        """Log the reconciles that block, each once, while there are others."""
+        seconds = self._limit()  # at first: most reconciles are over before this thread runs
+        while seconds is not None and not self._clock.sleep(seconds, self._stop):
+            for late, ran in self._late(0.0, self._limit()):
+                with self._lock:
+                    is_news = late.context.id not in self._told
+                    self._told.add(late.context.id)
+                if is_news:
+                    with outliving(self._log, "Watchman failed"):
+                        self._reports.blocks(late.context, ran, late.thread_id)
+            seconds = self._seconds_to_next_look()
+
+    def _seconds_to_next_look(self) -> float | None:
+        now, limit = self._clock.now(), self._limit() or 0.0
+        with self._lock:
+            began = [each.began_at for each in self._running.values() if each.context.id not in self._told]
+            if not began:
+                self._watchman = None
+                return None
+        return max(0.0, min(began) + limit - now)
+
+    def _limit(self) -> float | None:
+        """For how long a reconcile may run before it is logged."""
+        return self._options.reconcile_timeout_seconds or self._options.blocked_after_seconds
+
+    def _late(self, seconds: float, limit: float | None) -> list[tuple[_Running, float]]:
+        """The reconciles that are later than that after a limit, and for how long they have run."""
+        if limit is None:
+            return []
+        now = self._clock.now()
+        with self._lock:
+            running = [(each, now - each.began_at) for each in self._running.values()]
+        return [(each, ran) for each, ran in running if ran >= limit + seconds]
+
+    def _join(self, workers: Sequence[Joinable]) -> None:
+        deadline = self._clock.now() + self._options.shutdown_timeout_seconds
+        for worker in workers:
+            worker.join(max(0.0, deadline - self._clock.now()))
+        busy = sum(worker.is_alive() for worker in workers)
+        if busy:
+            raise WorkersBusyError(self.name, busy, self._options.shutdown_timeout_seconds)
+
+    # worker threads
+
+    def _run_worker(self, stop: threading.Event) -> None:
+        """Take and process names until stop is set; names that are still queued then stay there."""
+        before = READER.set("reconcile")
+        running = True
+        try:
+            while running and not stop.is_set():
+                try:
+                    running = self._process_next()
+                except BaseException as error:  # noqa: BLE001 - a fault of the framework itself: it lives on
+                    self._clock.sleep(_WORKER_PERIOD_SECONDS, stop)
+                    with suppress(BaseException):
+                        self._log.error("Worker failed", err=in_words(error, repr), exc_info=error)
+        finally:
+            READER.reset(before)
+            self._count(workers_alive=-1)
+
+    def _process_next(self) -> bool:
+        """Returns: False once the queue is shut down."""
+        try:
+            name = self.queue.get()
+        except ShutDown:
+            return False
+        self._metrics.active.inc()
+        try:
+            self._work_on(name)
+        finally:
+            self._metrics.active.dec()
+            self.queue.done(name)
+        return True
+
+    def _work_on(self, name: ObjectName) -> None:
+        causes = self.queue.take(name)
+        if not causes:
+            return
+        try:
+            with self._admitted(name):
+                self._work_on_ours(name, causes)
+        except NotYetAdmittedError as opening:
+            self.queue.park(name, causes, opening.retry_seconds)
+        except NotAdmittedError:
+            # not drop: what has come meanwhile stays, as the object may be here by now
+            self.queue.settle(name)
+
+    def _work_on_ours(self, name: ObjectName, causes: tuple[Cause, ...]) -> None:
+        try:
+            context = self._context(name, causes)
+            seconds = self._writes.seconds_to_wait(name)
+        except BaseException as error:  # noqa: BLE001 - the name comes back, whatever it was
+            self.queue.retry(name, "own write check")
+            self._log.error(
+                "Look at own writes failed", object=name, err=in_words(error, repr), exc_info=error
+            )
+            return
+        if seconds > 0:
+            self.queue.park(name, causes, seconds)
+            return
+        for cause in causes:
+            self._own_metrics.caused_by(cause.label)
+        self._reconcile(name, causes, context)
+
+    def _reconcile(self, name: ObjectName, causes: tuple[Cause, ...], context: Context) -> None:
+        began_at = self._clock.now()
+        try:
+            self._watch_over(_Running(name, context, began_at, threading.get_ident()))
+            with structlog.contextvars.bound_contextvars(reconcileID=context.id):
+                self._reports.begins(context)
+                made: list[Result] = []
+                token = MADE.set(made)
+                try:
+                    returned = self._reconciler.reconcile(name, context)
+                finally:
+                    MADE.reset(token)
+                self._faults.ended(name, made, returned)
+                result = _checked(returned)
+        except WaitError as wait:
+            # first: the text of an author's error may fail, and the name must not be lost then
+            self._settled(name, context, Result(requeue_after=wait.retry_seconds), began_at, why="wait")
+            self._reports.waits(context, wait)
+        except BaseException as error:  # noqa: BLE001 - whatever a reconcile does, the worker lives on
+            self._failed(name, context, error, began_at)
+        else:
+            self._settled(name, context, result, began_at)
+        finally:
+            follows = any(cause.verb and cause.subject != self.kind for cause in causes)
+            changes = self._writes.ended(name, follows=follows)
+            if changes:
+                context.log.info("Wrote", changes=changes)
+            self._faults.reconciled(name, context.causes, wrote=bool(changes))
+            with self._lock:
+                del self._running[name]
+                self._told.discard(context.id)
+        if context.deadline.passed():
+            self._metrics.timeouts.inc()
+            self._reports.timed_out(context, self._clock.now() - began_at)
+
+    def _context(self, name: ObjectName, causes: tuple[Cause, ...]) -> Context:
+        identity = self._new_id()
+        return self._new_context(
+            controller=self.name,
+            name=name,
+            id=identity,
+            causes=tuple(str(cause) for cause in causes),
+            deadline=Deadline(self._options.reconcile_timeout_seconds, stop=self._stop, clock=self._clock),
+            # bound when it is first used
+            log=get_logger(self.name, controller=self.name, object=name, reconcileID=identity),
+            writes=NameWrites(self._writes, name),
+        )
+
+    def _settled(
+        self, name: ObjectName, context: Context, result: Result, began_at: float, why: str = "requeue"
+    ) -> None:
+        after = result.requeue_after or None
+        if after is None:
+            self.queue.settle(name)
+        else:
+            self.queue.requeue(name, after, why, priority=result.priority)
+        self._metrics.observe("success" if after is None else "requeue_after", self._clock.now() - began_at)
+        self._count(succeeded=1)
+        self._reports.settled(context, after)
+
+    def _failed(self, name: ObjectName, context: Context, error: BaseException, began_at: float) -> None:
+        terminal, unexpected = self._is_final(name, error), not is_expected(error)
+        own = self._writes.status_versions(name, self.kind)
+        # the name first: an error below must not lose it
+        if terminal:
+            self.queue.give_up(name, own=own)
+            self._metrics.terminal.inc()
+        else:
+            self.queue.retry(name, type(error).__name__, at_least_seconds=_least_wait_seconds(error), own=own)
+        if unexpected:
+            self._metrics.panics.inc()
+        if isinstance(error, NotFound) and self._writes.has_freed(name, error):
+            self._faults.went_on(name, error)
+        self._metrics.errors.inc()
+        self._metrics.observe("error", self._clock.now() - began_at)
+        self._count(failed=1, unexpected=int(unexpected))
+        self._reports.failed(context, error, self.queue.num_requeues(name), final=terminal)
+
+    def _is_final(self, name: ObjectName, error: BaseException) -> bool:
+        """Whether another try cannot help, or has failed often enough."""
+        limit = self._options.max_retries
+        tried = limit is not None and self.queue.num_requeues(name) >= limit
+        return tried or isinstance(error, TerminalError)
+
+    def _count(self, **changes: int) -> None:
+        with self._lock:
+            before = self._counts._asdict()
+            self._counts = ReconcileStatistics(**before | {k: before[k] + v for k, v in changes.items()})
+
+
+def _least_wait_seconds(error: BaseException) -> float:
+    """How long a retry waits at least, even if the back-off is shorter."""
+    if isinstance(error, ReconcileError):
+        return error.retry_seconds
+    if isinstance(error, TransportError) and error.outcome_unknown:
+        return UNKNOWN_OUTCOME_SECONDS
+    return seconds_asked_for(error)
+
+
+def _checked(result: Any) -> Result:
+    """None counts as DONE. Raises: TypeError for anything else that is no Result."""
+    if result is None:
+        return DONE
+    if not isinstance(result, Result):
+        raise TypeError(f"a reconcile returns a Result or None, not {result!r}")
+    return result

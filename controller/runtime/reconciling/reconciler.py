@@ -1,0 +1,121 @@
+"""
+The code that reconciles: a function, or an object with a method `reconcile`.
+
+    complete(reconcile)             reconcile(obj, context)    the object in the cache
+    complete_by_name(reconcile)     reconcile(name, context)   the name, also of an object that is gone
+
+Follows: controller-runtime pkg/reconcile (Reconciler, ObjectReconciler).
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, Final, Generic, Protocol, TypeVar
+
+from handloop.apis.meta import Kind
+from handloop.controller.runtime.children.finalizers import is_being_deleted
+from handloop.controller.runtime.reconcile import Result
+from handloop.controller.runtime.reconciling.context import Context
+from handloop.informers.keys import ObjectName
+
+K = TypeVar("K", bound=Kind)
+S_contra = TypeVar("S_contra", contravariant=True)
+S = TypeVar("S")
+
+MISFIT_SECONDS: Final = 60.0
+_OF_THE_GARBAGE_COLLECTOR: Final = frozenset({"foregroundDeletion", "orphan"})
+
+
+class Reconciler(Protocol[S_contra]):
+    """Makes the cluster match one object's spec; Reconciler[Foo] gets a Foo, [ObjectName] a name."""
+
+    def reconcile(self, subject: S_contra, context: Context, /) -> Result | None:
+        """
+        Compare the wanted state with the present one, and write the difference.
+
+        Never runs twice at once for one object.
+        Returns: None counts as DONE.
+        Raises: anything, to be called again with back-off; TerminalError to wait for a change.
+        """
+
+
+ReconcileFunc = Callable[[S, Context], Result | None]
+"""A reconcile as a function; as Reconciler.reconcile."""
+
+
+class ByObject(Generic[K]):
+    """
+    Calls a reconcile with the cached object of a name. Implements Reconciler[ObjectName].
+
+    It is not called for an object that is not in the cache, nor for one whose deletion waits for the garbage
+    collector alone: its children go first, and must not be made again. It is called for every other object
+    that is being deleted: check is_being_deleted(obj), and remove a finalizer of the controller there.
+    """
+
+    def __init__(self, cached: Callable[[ObjectName], K | None], reconcile: ReconcileFunc[K]) -> None:
+        self._cached = cached
+        self._reconcile = reconcile
+
+    def reconcile(self, name: ObjectName, context: Context) -> Result | None:
+        """Raises: errors of the reconcile."""
+        obj = self._cached(name)
+        if obj is None or _is_left_to_the_garbage_collector(obj):
+            return None
+        return self._reconcile(obj, context)
+
+
+class ByName:
+    """
+    Calls a reconcile with a name, also that of an object that is gone. Implements Reconciler[ObjectName].
+
+    An object that does not fit its type is not in the cache, as if it were gone, and the reconcile is not
+    called: it would clean up after an object that still exists. The name comes back when the object fits
+    again, and every MISFIT_SECONDS: the end of such an object leads to no watch event.
+    """
+
+    def __init__(
+        self, is_quarantined: Callable[[ObjectName], bool], reconcile: ReconcileFunc[ObjectName]
+    ) -> None:
+        self._is_quarantined = is_quarantined
+        self._reconcile = reconcile
+
+    def reconcile(self, name: ObjectName, context: Context) -> Result | None:
+        """Raises: errors of the reconcile."""
+        if self._is_quarantined(name):
+            return Result(requeue_after=MISFIT_SECONDS)
+        return self._reconcile(name, context)
+
+
+def _is_left_to_the_garbage_collector(obj: Kind) -> bool:
+    finalizers = obj.metadata.finalizers
+    return is_being_deleted(obj) and bool(finalizers) and _OF_THE_GARBAGE_COLLECTOR.issuperset(finalizers)
+
+
+def function_of(reconciler: Reconciler[S] | ReconcileFunc[S], subject: str) -> ReconcileFunc[S]:
+    """
+    The function to call with a subject and a context.
+
+    Args: subject names the first argument, for errors.
+    Raises: TypeError for a class, for a coroutine or generator function, which would do nothing, and for
+    something that cannot be called with two arguments.
+    """
+    if isinstance(reconciler, type):
+        raise TypeError(f"a reconciler is an object, not a class: call {reconciler.__name__}(...)")
+    function: Any = getattr(reconciler, "reconcile", reconciler)
+    wanted = f"reconcile({subject}, context)"
+    if not callable(function):
+        raise TypeError(f"a reconciler is a function {wanted}, or has such a method: {reconciler!r} has none")
+    name = getattr(function, "__qualname__", repr(function))
+    called = function if inspect.isroutine(function) else type(function).__call__
+    if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(called):
+        raise TypeError(f"{name} is async: a reconcile runs on a worker thread, make it a plain `def`")
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise TypeError(f"{name} is a generator: a reconcile returns a Result or None, it does not yield")
+    try:
+        inspect.signature(function).bind(None, None)
+    except TypeError as error:
+        raise TypeError(f"{name} is not callable as {wanted}: {error}") from None
+    except ValueError:  # a function in C without a signature
+        pass
+    return function  # type: ignore[no-any-return] # checked as far as can be

@@ -1,0 +1,193 @@
+"""
+How syncs and reconciles end, in the log: a lost race is no error, and a bug comes with its stack.
+
+SyncReporter serves a controller that is written by hand, ReconcileReporter the runtime's controllers.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import traceback
+from typing import Any, Final, NamedTuple
+
+from handloop.client.errors import AlreadyExists, ClientError, Conflict, Forbidden, NotFound
+from handloop.controller.runtime.guards.repeat_backoff import HeldBackError
+from handloop.controller.runtime.metrics.controller_metrics import ControllerMetrics, ReconcileResult
+from handloop.controller.runtime.rbac.undeclared import what_to_declare
+from handloop.controller.runtime.reconcile import ReconcileError, TerminalError, WaitError
+from handloop.controller.runtime.reconciling.context import Context
+from handloop.controller.runtime.sources.referred_objects import NotReferredError
+from handloop.informers.keys import ObjectName
+from handloop.seams.clock import REAL_CLOCK, Clock
+from handloop.seams.locks import new_lock
+from handloop.seams.logs import get_logger, in_words
+
+_LOST_RACES: Final = (Conflict, AlreadyExists)
+_NAMESPACE_TERMINATING: Final = "NamespaceTerminating"
+_DENIED: Final = re.compile(r'cannot (\w+) resource "[^"/]+(?:/([^"]+))?"')
+
+
+def is_expected(error: BaseException) -> bool:
+    """Whether an error comes with talking to a cluster, or was raised on purpose; else it is a bug."""
+    return isinstance(error, ClientError | ReconcileError)
+
+
+def _shown(error: BaseException) -> str:
+    return in_words(error, str if is_expected(error) else repr)
+
+
+def _bug(error: BaseException) -> dict[str, Any]:
+    """The traceback of a bug, which the log shows once per place."""
+    return {} if is_expected(error) else {"exc_info": error}
+
+
+def _fix(error: BaseException) -> dict[str, str]:
+    """What to declare after a 403 of the server's roles; nothing after another, as by a quota."""
+    denied = _DENIED.search(error.status.message) if isinstance(error, Forbidden) and error.kind else None
+    if denied is None:
+        return {}
+    verb, subresource = denied.groups()
+    kind: str = error.kind  # type: ignore[attr-defined] # a Forbidden
+    return {"fix": what_to_declare(kind, verb, subresource=subresource or "")}
+
+
+class Outcomes(NamedTuple):
+    """Syncs that settled and syncs that failed; unexpected failures are among the failed."""
+
+    synced: int = 0
+    failed: int = 0
+    unexpected: int = 0
+
+
+class SyncReporter:
+    """
+    Counts, measures and logs every sync.
+
+    State, under _lock: _counts; _began_at, when each sync that is under way began. Threads: any.
+    """
+
+    def __init__(
+        self, logger_name: str, *, metrics: ControllerMetrics | None = None, clock: Clock = REAL_CLOCK
+    ) -> None:
+        self._log = get_logger(logger_name)
+        self._metrics = metrics
+        self._clock = clock
+        self._lock = new_lock("SyncReporter._lock", 95)
+        self._counts = Outcomes()
+        self._began_at: dict[ObjectName, float] = {}
+
+    def statistics(self) -> Outcomes:
+        """A snapshot."""
+        with self._lock:
+            return self._counts
+
+    def began(self, name: ObjectName) -> None:
+        """A sync is about to run; never two at once for one name."""
+        with self._lock:
+            self._began_at[name] = self._clock.now()
+        if self._metrics is not None:
+            self._metrics.active.inc()
+
+    def succeeded(self, name: ObjectName) -> None:
+        """A sync settled."""
+        self._count(synced=1)
+        self._measure(name, "success")
+        self._log.debug("Successfully synced", v=4, objectName=name)
+
+    def waits(self, name: ObjectName, error: HeldBackError | WaitError) -> None:
+        """A sync came too early: no failure."""
+        self._measure(name, "requeue_after")
+        if isinstance(error, WaitError):
+            self._log.info("Sync waits", objectName=name, why=in_words(error))
+        else:
+            self._log.debug("Held back", v=4, objectName=name, why=str(error))
+
+    def failed(self, name: ObjectName, error: BaseException) -> None:
+        """A sync raised and will be retried."""
+        expected = is_expected(error)
+        self._count(failed=1, unexpected=0 if expected else 1)
+        self._measure(name, "error", unexpected=not expected)
+        write = self._log.info if isinstance(error, _LOST_RACES) else self._log.error
+        facts = {"objectReference": name, "err": _shown(error), **_bug(error)}
+        write("Error syncing; requeuing for later retry", **facts)
+
+    def _measure(self, name: ObjectName, result: ReconcileResult, *, unexpected: bool = False) -> None:
+        with self._lock:
+            began_at = self._began_at.pop(name, None)
+        if self._metrics is None or began_at is None:
+            return
+        self._metrics.observe(result, self._clock.now() - began_at)
+        self._metrics.active.dec()
+        if result == "error":
+            self._metrics.errors.inc()
+        if unexpected:
+            self._metrics.panics.inc()
+
+    def _count(self, *, synced: int = 0, failed: int = 0, unexpected: int = 0) -> None:
+        with self._lock:
+            before = self._counts
+            self._counts = Outcomes(
+                before.synced + synced, before.failed + failed, before.unexpected + unexpected
+            )
+
+
+class ReconcileReporter:
+    """The log of reconciles: every line with the id and, where they matter, the causes. Threads: any."""
+
+    def begins(self, context: Context) -> None:
+        """A worker starts a reconcile."""
+        context.log.debug("Reconciling", v=4, causes=", ".join(context.causes))
+
+    def settled(self, context: Context, requeue_after: float | None) -> None:
+        """The reconcile returned."""
+        more = {} if requeue_after is None else {"requeueAfter": requeue_after}
+        context.log.debug("Reconcile successful", v=4, **more)
+
+    def waits(self, context: Context, wait: WaitError) -> None:
+        """The reconcile cannot go on yet."""
+        context.log.info("Reconcile waits", why=in_words(wait))
+
+    def failed(self, context: Context, error: BaseException, failures: int, *, final: bool = False) -> None:
+        """
+        The reconcile raised.
+
+        Args: failures in a row so far; final = there will be no other try until something changes.
+        """
+        terminal = final or isinstance(error, TerminalError)
+        is_lost = not terminal and _is_lost_race(error, failures)
+        is_told = isinstance(error, TerminalError) and error.is_told
+        write = context.log.info if is_lost or is_told else context.log.error
+        write(
+            "Reconciler error, waiting for a change" if terminal else "Reconciler error",
+            err=_shown(error),
+            causes=", ".join(context.causes),
+            **({"once": True} if terminal else {"failures": failures}),
+            **_fix(error),
+            **_bug(error),
+        )
+
+    def blocks(self, context: Context, seconds: float, thread_id: int) -> None:
+        """The reconcile runs for longer than it may; log where its thread is now."""
+        frame = sys._current_frames().get(thread_id)  # noqa: SLF001 - documented
+        stack = traceback.extract_stack(frame) if frame is not None else []
+        where = f"{stack[-1].filename}:{stack[-1].lineno} in {stack[-1].name}" if stack else "unknown"
+        context.log.warning("Reconcile blocks", seconds=round(seconds, 3), at=where, once=True)
+        context.log.debug("Where the reconcile blocks", v=4, stack="".join(traceback.format_list(stack)))
+
+    def timed_out(self, context: Context, seconds: float) -> None:
+        """The reconcile took longer than it may, with any result."""
+        context.log.warning("Reconcile took longer than its deadline", seconds=round(seconds, 3))
+
+
+def _is_lost_race(error: BaseException, failures: int) -> bool:
+    """
+    An object that is not found was deleted a moment ago, unless it is not found again.
+
+    Nothing can be created in a namespace that is being deleted; soon its objects are gone, too.
+    """
+    if isinstance(error, Forbidden):
+        return any(cause.reason == _NAMESPACE_TERMINATING for cause in error.status.details.causes)
+    # NotReferredError: the object may have been changed during the reconcile
+    is_late = isinstance(error, NotFound | NotReferredError) and failures <= 1
+    return is_late or isinstance(error, _LOST_RACES)

@@ -1,0 +1,136 @@
+"""
+The condition Stalled: the reconcile ended with a TerminalError, so nothing happens until something changes.
+
+kstatus, and with it `helm --wait` and Flux, takes such an object for Failed. While it is tried again,
+Reconciling stands in the place of Stalled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Annotated, Any, Final, get_args, get_origin
+
+from msgspec.structs import replace
+
+from handloop.apis.conditions import Condition, Conditions, find_condition
+from handloop.apis.declaration import StructType, fields_of, is_built_in
+from handloop.apis.meta import Kind, encodable
+from handloop.client.errors import ClientError, NotFound
+from handloop.controller.runtime.reconcile import Result, TerminalError, WaitError
+from handloop.controller.runtime.reconciling.context import Context
+from handloop.controller.runtime.reconciling.reconciler import ReconcileFunc
+from handloop.informers.keys import ObjectName
+from handloop.seams.logs import in_words
+
+STALLED: Final = "Stalled"
+RECONCILING: Final = "Reconciling"
+TERMINAL_ERROR: Final = "TerminalError"
+_REASONS: Final = {STALLED: TERMINAL_ERROR, RECONCILING: "Retrying"}
+"""The reasons of our conditions; those with another one are the author's."""
+_LONGEST: Final = 32_768
+
+
+def can_stall(kind: type[Kind]) -> bool:
+    """Whether the status of a kind has conditions, and is its controller's: none of a partial view."""
+    status = fields_of(kind).get("status")
+    if status is None or kind.partial or is_built_in(kind.resource.group):
+        return False
+    structs = [each for each in (status.type, *get_args(status.type)) if isinstance(each, StructType)]
+    found = [fields_of(struct)["conditions"].type for struct in structs if "conditions" in fields_of(struct)]
+    plain = [get_args(each)[0] if get_origin(each) is Annotated else each for each in found]
+    return any(Condition in get_args(each) for each in plain)
+
+
+class Stalling:
+    """Calls a reconcile, and writes whether its object is stalled. Implements Reconciler[ObjectName]."""
+
+    def __init__(
+        self,
+        cached: Callable[[ObjectName], Kind | None],
+        reconcile: ReconcileFunc[ObjectName],
+        *,
+        is_last: Callable[[ObjectName], bool] = lambda _name: False,
+    ) -> None:
+        """Args: is_last tells whether an error of the reconcile that is under way leads to no further try."""
+        self._cached = cached
+        self._reconcile = reconcile
+        self._is_last = is_last
+
+    def reconcile(self, name: ObjectName, context: Context) -> Result | None:
+        """
+        An object that was stalled and is tried again, or waits, is reconciling: kstatus takes it for neither
+        failed nor done.
+
+        Raises: errors of the reconcile; ClientError of the write after a TerminalError or a success, so that
+        it is tried again.
+        """
+        seen = self._cached(name)
+        try:
+            result = self._reconcile(name, context)
+        except TerminalError as error:
+            error.is_told = not _tell(seen, context, (STALLED, in_words(error))) and is_stalled(seen)
+            raise
+        except BaseException as error:
+            is_last = not isinstance(error, WaitError) and self._is_last(name)
+            with suppress(ClientError):
+                if is_last:
+                    _tell(seen, context, (STALLED, in_words(error)))
+                elif is_stalled(seen):
+                    _tell(seen, context, (RECONCILING, "tried again"))
+            raise
+        _tell(seen, context, None)
+        return result
+
+
+_Say = tuple[str, str] | None
+"""The type of our condition and its text; None = there is none."""
+
+
+def _tell(seen: Any, context: Context, say: _Say) -> bool:
+    """
+    Write our condition, or its absence, if that differs from the object before the reconcile.
+
+    The reconcile may have written, so the live object decides. One of another generation has not been
+    reconciled yet: its watch event brings the next reconcile.
+    Returns: whether it differs.
+    """
+    if seen is None or seen.status is None:
+        return False
+    is_observed = getattr(seen.status, "observed_generation", None) in (None, seen.metadata.generation)
+    if told(seen, context, say) == seen.status.conditions and (say is None or is_observed):
+        return False
+    there = seen.metadata
+    with suppress(NotFound):
+        live = context.client.resource(type(seen)).get(there.name, namespace=there.namespace)
+        if (live.metadata.uid, live.metadata.generation) == (there.uid, there.generation):
+            status = replace(live.status, conditions=told(live, context, say))
+            context.update_status(live, status)
+    return True
+
+
+def is_stalled(obj: Any) -> bool:
+    """Whether our condition is there."""
+    found = None if obj is None or obj.status is None else find_condition(obj.status.conditions, STALLED)
+    return found is not None and _is_ours(found)
+
+
+def _is_ours(condition: Condition) -> bool:
+    return _REASONS.get(condition.type) == condition.reason
+
+
+def told(obj: Any, context: Context, say: _Say) -> Conditions:
+    """
+    The conditions of an object with ours, which is one of two types; those of an author stay.
+
+    It comes first: kstatus goes by the first of the two types.
+    """
+    before: Conditions = obj.status.conditions
+    others = tuple(each for each in before if not _is_ours(each))
+    if say is None or find_condition(others, say[0]) is not None:
+        return others
+    name, text = say
+    message = encodable(text[:_LONGEST])[:_LONGEST]
+    condition = Condition(type=name, status="True", reason=_REASONS[name], message=message)
+    after = context.set_conditions(obj, condition)
+    return (find_condition(after, name) or condition, *others)

@@ -1,0 +1,195 @@
+"""
+Writes of a status: a merge patch of what differs, and what the server makes of it.
+
+A PUT of our type would delete the fields that a newer definition has beside ours. A definition that is older
+lacks fields of ours: the server drops them, so the object differs from what is wanted for ever. Such fields
+are reported, and are no reason for a write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, TypeVar
+
+import msgspec
+from cachetools import LRUCache
+
+from handloop.apis.evolve import evolve
+from handloop.apis.meta import APIStruct, Kind
+from handloop.apis.resource import Resource
+from handloop.apis.unstructured import json_of
+from handloop.client.errors import ClientError, NotFound
+from handloop.client.resource_client import Client
+from handloop.controller.runtime.reconcile import ReconcileError
+from handloop.seams.clock import REAL_CLOCK, Clock
+from handloop.seams.locks import new_lock
+from handloop.seams.logs import get_logger
+
+log = get_logger("controller")
+
+K = TypeVar("K", bound=Kind)
+
+TRY_AGAIN_SECONDS: Final = 600.0
+"""How long a field that the server dropped is no reason for a write; then one object tries it again."""
+
+_REMEMBERED: Final = 50_000
+
+_Path = tuple[str, ...]
+
+
+def status_of(obj: Kind) -> dict[str, Any]:
+    """Its status as JSON, {} without one."""
+    status: dict[str, Any] | None = msgspec.json.decode(json_of(obj)).get("status")
+    return status or {}
+
+
+def with_status(obj: K, status: APIStruct) -> K:
+    """The object with that status; a field observed_generation is filled in. Raises: TypeError."""
+    changed = evolve(obj, "status", status)
+    if hasattr(status, "observed_generation"):
+        changed = evolve(changed, "status.observed_generation", obj.metadata.generation)
+    return changed
+
+
+def for_this_version(obj: Kind, **changes: Any) -> dict[str, Any]:
+    """A merge patch that holds only for the version of obj: else the server answers Conflict."""
+    there = {"uid": obj.metadata.uid, "resourceVersion": obj.metadata.resource_version}
+    return {"metadata": {name: value for name, value in there.items() if value}, **changes}
+
+
+def merge_patch(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+    """What turns one into the other: maps are merged, a key that goes is null, all else is replaced."""
+    patch: dict[str, Any] = dict.fromkeys(before.keys() - after.keys())
+    for key, value in after.items():
+        old = before.get(key)
+        if isinstance(old, dict) and isinstance(value, dict) and old != value:
+            patch[key] = merge_patch(old, value)
+        elif key not in before or old != value:
+            patch[key] = value
+    return patch
+
+
+class StatusWrites:
+    """
+    What one controller's writes of statuses came to.
+
+    State, under _lock, a leaf: _dropped = kind and path of each field that the server drops -> when to try it
+    again; _last = UID -> the last status that was wanted, and what the server made of it, as hashes.
+    Threads: workers.
+    """
+
+    def __init__(self, clock: Clock = REAL_CLOCK) -> None:
+        self._clock = clock
+        self._lock = new_lock("StatusWrites._lock", 95)
+        self._dropped: dict[tuple[str, _Path], float] = {}
+        self._last: LRUCache[str, tuple[int, int]] = LRUCache(_REMEMBERED)
+
+    def write(self, obj: K, changed: K, *, client: Client, manager: str) -> K:
+        """Context.update_status. Args: changed = with_status(obj, ...); manager writes the fields."""
+        wanted = status_of(changed)
+        patch = merge_patch(status_of(obj), wanted)
+        if not self.is_due(obj, patch, wanted):
+            return obj
+        answers: list[bytes] = []
+        stored = _patched(
+            obj, patch, client.telling(lambda _call, answer: answers.append(answer.body)), manager
+        )
+        if answers:
+            self.written(obj, patch, wanted, stored, answers[-1])
+        return stored
+
+    def is_due(self, obj: Kind, patch: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
+        """
+        Whether a patch would change anything, as far as is known.
+
+        Args: obj as the cache has it; wanted is the whole status.
+        """
+        resource, now = obj.resource.group_resource, self._clock.now()
+        made = _hash(wanted), _hash(status_of(obj))
+        fields = [(resource, path) for path, _ in _leaves(patch)]
+        with self._lock:
+            dropped = [self._dropped[field] for field in fields if field in self._dropped]
+            if any(now >= try_at for try_at in dropped):
+                return True
+            return len(dropped) < len(fields) and self._last.get(obj.metadata.uid) != made
+
+    def written(
+        self, obj: Kind, patch: Mapping[str, Any], wanted: Mapping[str, Any], stored: Kind, answer: bytes
+    ) -> None:
+        """
+        The server has taken a patch. Logs fields that it drops, each once.
+
+        Args: answer = stored as the server sent it: our type gives fields that are not there its defaults.
+        """
+        resource, now = obj.resource.group_resource, self._clock.now()
+        there = msgspec.json.decode(answer).get("status")
+        news = []
+        with self._lock:
+            self._last[obj.metadata.uid] = _hash(wanted), _hash(status_of(stored))
+            for path, value in _leaves(patch):
+                field = resource, path
+                if value is None or _has(there, path):
+                    if self._dropped.pop(field, None) is not None:
+                        # the definition was mended: what other objects came to counts no more
+                        self._last.clear()
+                    continue
+                news += [] if field in self._dropped else [path]
+                self._dropped[field] = now + TRY_AGAIN_SECONDS
+        if news:
+            log.warning(
+                "The server does not store fields of the status",
+                code="E18",
+                kind=obj.resource.kind,
+                fields=", ".join(f"status.{'.'.join(path)}" for path in news),
+                object=f"{obj.metadata.namespace}/{obj.metadata.name}".lstrip("/"),
+                fix=f"apply the CustomResourceDefinition of this release: {resource}",
+                once=True,
+            )
+
+
+def _patched(obj: K, patch: Mapping[str, Any], client: Client, manager: str) -> K:
+    there = obj.metadata
+    try:
+        return client.resource(type(obj)).patch(
+            there.name,
+            for_this_version(obj, status=patch),
+            namespace=there.namespace,
+            subresource="status",
+            field_manager=manager,
+        )
+    except NotFound as error:
+        if _has_status(obj.resource, client):
+            raise
+        raise ReconcileError(
+            f"{error}: the server has no subresource status for {obj.resource.group_resource}: install "
+            "the CustomResourceDefinition that is made of its type"
+        ) from error
+
+
+def _has_status(resource: Resource, client: Client) -> bool:
+    """Whether the server serves it; True if the server does not answer that."""
+    try:
+        served = client.discovery().resources(resource.group, resource.version)
+    except ClientError:
+        return True
+    return served is None or served.find(resource.plural, "status") is not None
+
+
+def _leaves(patch: Mapping[str, Any], above: _Path = ()) -> Iterator[tuple[_Path, Any]]:
+    for key, value in patch.items():
+        if isinstance(value, dict) and value:
+            yield from _leaves(value, (*above, key))
+        else:
+            yield (*above, key), value
+
+
+def _has(status: Any, path: _Path) -> bool:
+    for key in path:
+        if not isinstance(status, dict) or key not in status:
+            return False
+        status = status[key]
+    return True
+
+
+def _hash(status: Mapping[str, Any]) -> int:
+    return hash(msgspec.json.encode(status, order="sorted"))

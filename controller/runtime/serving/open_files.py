@@ -1,0 +1,51 @@
+"""
+Descriptors: as many as the system allows, and one that is kept for the probes.
+
+The soft limit is 1,024 under many runtimes, for programs that use select(). Ours waits with poll and epoll,
+as Go's runtime does, which raises the limit at its start, too. A program that has used up all descriptors
+must still answer its probes, or it is killed and begins anew.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+from contextlib import suppress
+
+from handloop.seams.locks import new_lock
+
+
+def raise_open_files() -> None:
+    """Raise the soft limit of open files to the hard one, where the system lets us."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        with suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+class SpareDescriptor:
+    """
+    A descriptor to give up when there is no other.
+
+    State, under _lock: _file, None while it is given up. Threads: a server's gives it up, those of its
+    connections get it back.
+    """
+
+    def __init__(self) -> None:
+        self._lock = new_lock("SpareDescriptor._lock", 95)
+        self._file: int | None = None
+        self.refill()
+
+    def give_up(self) -> bool:
+        """Close it. Returns: whether there was one."""
+        with self._lock:
+            file, self._file = self._file, None
+        if file is not None:
+            os.close(file)
+        return file is not None
+
+    def refill(self) -> None:
+        """Have one again, if the process may."""
+        with self._lock, suppress(OSError):
+            if self._file is None:
+                self._file = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)

@@ -1,0 +1,194 @@
+"""
+One of several replicas that share the work by slots: what is restricted to its slots, and by whom.
+
+    ShardCoordinator --serve(slot)--> SlotWork --holds--> HeldSlots --> informers, fence, admissions
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, Final
+
+from prometheus_client import CollectorRegistry
+
+from handloop.apis.coordination_v1 import Lease
+from handloop.apis.core_v1 import Namespace
+from handloop.apis.meta import Kind
+from handloop.apis.partial_metadata import metadata_of
+from handloop.client.errors import ClientError
+from handloop.client.resource_client import Client, ResourceClient
+from handloop.controller.runtime.election.election import new_identity
+from handloop.controller.runtime.election.write_fence import WriteFence
+from handloop.controller.runtime.life.runnable import Runnable, needs_leader_election
+from handloop.controller.runtime.metrics.slot_objects import SlotObjects
+from handloop.controller.runtime.rbac.access import LISTING_NAMESPACES, Access
+from handloop.controller.runtime.serving.health import Check, Well
+from handloop.controller.runtime.sharding.coordinator import ShardCoordinator
+from handloop.controller.runtime.sharding.narrowing import Narrowing
+from handloop.controller.runtime.sharding.shard_access import shards_access
+from handloop.controller.runtime.sharding.shard_metrics import ShardMetrics
+from handloop.controller.runtime.sharding.sharded_kinds import ShardedKinds, ShardingError
+from handloop.controller.runtime.sharding.shards import Shards
+from handloop.controller.runtime.sharding.slot_work import SlotWork
+from handloop.informers.keys import ObjectName
+from handloop.informers.lister import Cache
+from handloop.informers.restriction import Restrictions
+from handloop.informers.sharding.held_slots import HeldSlots
+from handloop.informers.sharding.shard_scope import SLOT_LABEL, ShardedBy, ShardScope
+from handloop.informers.sharding.slot_restriction import SlotRestrictions
+from handloop.informers.shared_informer import SharedIndexInformer
+from handloop.seams.logs import get_logger
+from handloop.seams.seams import REAL_SEAMS, Seams
+
+log = get_logger("shards")
+
+NOT_IN_OUR_SLOTS: Final = (
+    "this replica does not hold the slot: nothing was sent. A write counts for the object that its thread "
+    "reconciles, elsewhere for the namespace of its path"
+)
+_LIST_SECONDS: Final = 5.0
+
+
+class Replica:
+    """
+    The part of this process in the work of all replicas. Implements SlotServer.
+
+    Fields: shards; held, its slots; work, which serves them; kinds, by UID how each is sharded, else None;
+    coordinator; objects, how many there are of each slot.
+    Threads: those of ShardCoordinator and SlotWork; any asks.
+    """
+
+    def __init__(
+        self,
+        shards: Shards,
+        leases: ResourceClient[Lease],
+        registry: CollectorRegistry,
+        *,
+        drain_seconds: float,
+        seams: Seams = REAL_SEAMS,
+    ) -> None:
+        """Args: leases as ShardCoordinator; registry for its metrics; drain_seconds as SlotWork."""
+        self.shards = shards
+        self.held = HeldSlots(shards.count)
+        self.kinds = ShardedKinds(self.held) if shards.by == "uid" else None
+        self.work = SlotWork(
+            self.held,
+            by_namespace=self.kinds is None,
+            seconds_of=self._seconds_of,
+            drain_seconds=drain_seconds,
+            seams=seams,
+        )
+        self.objects = SlotObjects(self.held, self._informers)
+        registry.register(self.objects)
+        self._narrowing = Narrowing(self.held, self._informers)
+        self._terms = shards.terms(shards.lease)
+        self.coordinator = ShardCoordinator(
+            shards,
+            self._terms,
+            leases,
+            identity=new_identity(),
+            server=self,
+            metrics=ShardMetrics(registry),
+            seams=seams,
+        )
+
+    def serve(self, slot: int, stop: threading.Event) -> None:
+        """See SlotServer and SlotWork.serve."""
+        self.work.serve(slot, stop)
+
+    def lost(self, slot: int) -> None:
+        """See SlotServer."""
+        self.work.lost(slot)
+
+    def turned(self) -> None:
+        """See SlotServer."""
+        self._narrowing.report()
+
+    def _informers(self) -> list[SharedIndexInformer[Any]]:
+        return [informer for view in self.work.informers() for informer in view.informers]
+
+    def _seconds_of(self, slot: int) -> float:
+        return self.coordinator.seconds_to_write(slot)
+
+    @property
+    def restrictions(self) -> Restrictions:
+        """What the informers may hold."""
+        return SlotRestrictions(self.kinds or ShardScope(self.held, "namespace"))
+
+    def fenced(self, client: Client, stop: threading.Event, *, patience_seconds: float) -> Client:
+        """The client for what works in slots: it writes while they are held. Waits elsewhere end by stop."""
+        waits = client.until(partial(self.work.stop_of_waits, stop), patience_seconds=patience_seconds)
+        fence = partial(WriteFence, seconds_to_write=self.work.seconds_to_write, refusal=NOT_IN_OUR_SLOTS)
+        return waits.wrap(fence)
+
+    def slot_in(self, cache: Cache[Any]) -> Callable[[ObjectName], int | None] | None:
+        """
+        By UID what tells the slot of a name by its object in a cache; by namespace None.
+
+        A name without an object has no slot: another replica may have it.
+        """
+        by_uid = ShardScope(self.held, "uid")
+
+        def slot_of(name: ObjectName) -> int | None:
+            found = cache.get_by_key(str(name))
+            return None if found is None else by_uid.slot_of("", found.metadata.uid, {})
+
+        return None if self.kinds is None else slot_of
+
+    def declare(self, kind: type[Kind], by: ShardedBy) -> None:
+        """By UID how a kind is sharded, before its first informer is made. Raises: ShardingError."""
+        if self.kinds is not None:
+            self.kinds.declare(kind, by)
+
+    def refuse(self, runnable: Runnable) -> None:
+        """Raises: ShardingError for a runnable that can neither be sharded nor run in each replica."""
+        by = getattr(runnable, "shards_by", ())
+        if not needs_leader_election(runnable) or self.shards.by in by:
+            return
+        otherwise = (
+            "run it with leader election, or say needs_leader_election = False if each replica may run it"
+        )
+        fix = f'use Shards(..., by="{by[0]}")' if by else otherwise
+        raise ShardingError(f"{runnable.name} cannot be sharded by {self.shards.by}: {fix}")
+
+    def access(self) -> tuple[Access, ...]:
+        """What sharing the work needs."""
+        return (*shards_access(self._terms.namespace), *(() if self.kinds else (LISTING_NAMESPACES,)))
+
+    def child_labels(self) -> Mapping[str, str]:
+        """The labels of children of the object that this thread reconciles; none by namespace."""
+        tenure = self.work.works_in.get()
+        return {} if self.kinds is None or tenure is None else {SLOT_LABEL: str(tenure.slot)}
+
+    def run(self, client: Client, stop: threading.Event) -> None:
+        """
+        Take part until stop is set and all slots are given up.
+
+        Args: client lists Namespaces, once: those of other replicas are left out from the first list on.
+        Raises, blocks: as ShardCoordinator.run.
+        """
+        if self.kinds is None:
+            try:
+                found = client.resource(metadata_of(Namespace)).within(_LIST_SECONDS).list().items
+                self.held.namespaces.learn(each.metadata.name for each in found)
+            except ClientError as error:
+                log.info("Namespaces cannot be listed: they are learned from what arrives", err=str(error))
+        self.coordinator.run(stop)
+
+    def liveness_checks(self) -> Mapping[str, Check]:
+        """No slot is worked on beyond the time of its Lease."""
+        return {"shards": self.coordinator.check}
+
+    def readiness_checks(self) -> Mapping[str, Check]:
+        """Always well: a replica without slots is ready for those of others."""
+
+        def check() -> Well:
+            seen, words = self.coordinator.statistics(), self._narrowing.words()
+            slots = f"{len(seen.held)} of {seen.count} slots, replicas: {len(seen.members)}"
+            if seen.leader:
+                return Well(f"waiting for the end of {seen.leader}, which works with leader election")
+            return Well(f"{slots}; {words}" if words else slots)
+
+        return {"shards": check}

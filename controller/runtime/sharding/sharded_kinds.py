@@ -1,0 +1,130 @@
+"""
+What can be sharded. By UID objects are by their own, and children by a label with their owner's slot.
+
+Context.apply writes that label, and the informers of owned kinds hold what has the right one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import Any, Final
+
+import msgspec
+
+from handloop.apis.decoders import decoder_of
+from handloop.apis.meta import Kind
+from handloop.client.http.response import Response
+from handloop.client.rest_client import Call
+from handloop.controller.runtime.sources.informer_source import MapFunc
+from handloop.informers.keys import ObjectName, object_name
+from handloop.informers.sharding.held_slots import HeldSlots
+from handloop.informers.sharding.shard_scope import SLOT_LABEL, ShardedBy, ShardScope
+from handloop.seams.locks import new_lock
+from handloop.seams.logs import get_logger
+
+_CREATED: Final = 201
+
+
+class ShardingError(ValueError):
+    """A set-up that cannot be sharded as asked for."""
+
+
+class ShardedKinds:
+    """
+    The kinds of one process. Implements handloop.informers.sharding.shard_scope.Sharding.
+
+    State: _scopes, of each kind that an informer was made for; None = whole. Threads: any, before run.
+    """
+
+    def __init__(self, held: HeldSlots) -> None:
+        """Begin without any kind."""
+        self._held = held
+        self._scopes: dict[type[Kind], ShardScope | None] = {}
+
+    def declare(self, kind: type[Kind], by: ShardedBy | None) -> None:
+        """
+        Decide how a kind is sharded, before its first informer is made; None = each replica holds all of it.
+
+        Raises: ShardingError when another controller needs it in another way. A kind that is whole stays so.
+        """
+        scope = None if by is None else ShardScope(self._held, by)
+        if self._scopes.setdefault(kind, scope) not in (None, scope):
+            raise ShardingError(
+                f"{kind.__name__} cannot be sharded by uid for one controller and otherwise for another: "
+                'use Shards(..., by="namespace")'
+            )
+
+    def scope_of(self, kind: type[Kind]) -> ShardScope | None:
+        """As declared; a kind that nobody has declared is whole from here on."""
+        return self._scopes.setdefault(kind, None)
+
+
+class _Metadata(msgspec.Struct, frozen=True, rename="camel"):
+    name: str = ""
+    labels: dict[str, str] | None = None
+    owner_references: list[Any] | None = None
+
+
+class _Answer(msgspec.Struct, frozen=True):
+    metadata: _Metadata = _Metadata()
+
+
+class UnlabelledChildren:
+    """
+    Reports children that are made without the label of their slot: no replica hears of their changes.
+
+    State, under _lock: _resources, the kinds of which none was seen yet. Threads: workers.
+    """
+
+    def __init__(self, controller: str, resources: Collection[str]) -> None:
+        """Args: resources are the owned kinds that are sharded by label, as `plural.group`."""
+        self._log = get_logger(controller, controller=controller)
+        self._lock = new_lock("UnlabelledChildren._lock", 95)
+        self._resources = set(resources)
+
+    def accepted(self, call: Call, response: Response) -> None:
+        """The server accepted a write; an OnWrite."""
+        if call.resource not in self._resources or response.status != _CREATED or call.subresource:
+            return
+        made = decoder_of(_Answer).decode(response.body).metadata
+        if not made.owner_references or SLOT_LABEL in (made.labels or {}):
+            return
+        with self._lock:
+            is_news = call.resource in self._resources
+            self._resources.discard(call.resource)
+        if is_news:
+            self._log.error(
+                "Made without the label of its slot: its changes wake no replica",
+                object=f"{call.resource} {call.namespace}/{made.name}",
+                fix=f"make it with context.apply(..., owner=obj), which writes the label {SLOT_LABEL}",
+                once=True,
+            )
+
+
+class NamespaceCrossings:
+    """
+    A map function whose names should be in the namespaces of their objects; others are reported, once.
+
+    With shards by namespace, a replica hears of the objects in its own namespaces alone. Threads: listeners.
+    """
+
+    def __init__(self, controller: str, names_of: MapFunc[Any]) -> None:
+        self._log = get_logger(controller, controller=controller)
+        self._names_of = names_of
+        self._told = False
+
+    def __call__(self, obj: Any) -> Iterable[ObjectName]:
+        """The names that the map function makes of an object."""
+        names = tuple(self._names_of(obj))
+        here = obj.metadata.namespace
+        away = [] if self._told or not here else [each for each in names if each.namespace != here]
+        if away:
+            self._told = True
+            self._log.error(
+                "A relation across namespaces cannot be sharded by namespace: it works only by chance",
+                object=f"{obj.resource.kind} {object_name(obj)}",
+                name=away[0],
+                fix="keep both in one namespace, or run this controller with leader election",
+                once=True,
+            )
+        return names

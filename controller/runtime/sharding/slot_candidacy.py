@@ -1,0 +1,174 @@
+"""
+A slot's Lease that is renewed through its holder's member Lease: at rest a replica writes one, not many.
+
+A slot is renewed in one of two ways, and its Lease says in which:
+
+    alone     as every lease: its holder writes it each retry period
+    marked    RENEWED_BY names its holder: it is held as long as that one's member Lease. The holder lists all
+              Leases after each renewal of its member Lease, and goes by a mark only while the list shows it.
+
+Who may write, when the holder M of a marked slot and another member N see different things:
+
+  * M writes until the renew deadline of its last renewal of the member Lease, counted from before that was
+    sent. A mark never extends this: before M sends one, it counts by the member Lease alone, so it is right
+    whether the mark arrived or not. Before M renews a slot alone, it forgets the mark.
+  * N takes a marked slot in the very version of a list that also shows that M's member Lease is over, by a
+    write that any write of M prevents. Over is: N or a third has cleared it after it was unchanged for its
+    duration, by a write that any renewal of M prevents; or it was deleted by hand, and has been missing for
+    that duration. In both cases M's last renewal was sent more than a renew deadline ago.
+  * If M's member Lease is another one, or was renewed too late, M goes by none of its marks: it writes each
+    slot's Lease before it goes on, and gives up what it cannot write.
+  * A slot's Lease that is changed or deleted by hand ends its mark with M's next list. If M cannot list, it
+    renews its slots alone after two retry periods.
+
+A replica of an earlier version knows no marks. It counts a marked Lease by its duration, which is 20 times
+the usual one: so a mark is written anew, and counts for half of that. Nobody marks while such a one lives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from math import inf
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
+
+from msgspec.structs import replace
+
+from handloop.apis.coordination_v1 import Lease, LeaseSpec
+from handloop.apis.meta import format_micro_time
+from handloop.controller.runtime.election.candidacy import Candidacy
+from handloop.controller.runtime.election.config import LeaderElectionConfig
+
+FREE: Final = -inf
+_MARKED_DURATIONS: Final = 20
+_FRESH: Final = 0.75
+"""How much of the patience a renewal's age may be for a mark: a slow server's lists come late."""
+
+
+class Renewal(NamedTuple):
+    """Our last renewal of the member Lease before a list: which Lease it is, and when that was sent."""
+
+    uid: str
+    sent_at: float
+
+
+class View(NamedTuple):
+    """
+    What the last lists showed.
+
+    Fields: renewal, None = no slot may be marked; marks, by the name of a marked Lease its version, and when
+    its member Lease expires; FREE = that is over, and cannot be renewed.
+    """
+
+    renewal: Renewal | None = None
+    marks: Mapping[str, tuple[str, float]] = MappingProxyType({})
+
+
+class _Mark(NamedTuple):
+    """A mark that the server has taken: the slot, our member Lease by then, when its answer came."""
+
+    version: str
+    uid: str
+    written_at: float
+
+
+class SlotCandidacy(Candidacy):
+    """
+    A candidate for a slot's Lease, which marks it while it can.
+
+    State, under _lock: _mark, None = renewed alone, or not known.
+    Threads: as Candidacy; `shards` confirms.
+    """
+
+    def __init__(self, config: LeaderElectionConfig, view: Callable[[], View], **options: Any) -> None:
+        """Args: view is asked from any thread; options as Candidacy."""
+        super().__init__(config, **options)
+        # then there is time for two tries alone; where two periods are longer than that, nothing is marked
+        periods = 2 * config.retry_period_seconds
+        self._patience = periods if periods <= config.renew_deadline_seconds / 2 else 0.0
+        self._view = view
+        self._mark: _Mark | None = None
+
+    def confirm(self, renewal: Renewal, lease: Lease | None) -> None:
+        """
+        Count by a renewal of our member Lease, if the list after it shows our mark; else forget the mark.
+
+        Args: lease is the slot's in that list. The thread `shards`.
+        """
+        now = self._clock.now()
+        with self._lock:
+            mark = self._mark
+            if mark is None:
+                return
+            if lease is None or (lease.metadata.resource_version, renewal.uid) != (mark.version, mark.uid):
+                self._mark = None
+            elif now < self._renewed_at + self._config.renew_deadline_seconds and self._is_young(mark, now):
+                self._renewed_at, self._observed_at = max(self._renewed_at, renewal.sent_at), now
+
+    def is_left_marked(self) -> bool:
+        """Whether the Lease as last listed has our mark; while no elector runs: it would never expire."""
+        return self.is_leader() and self._lease.renewed_by == self._lease.identity
+
+    def let_expire(self) -> None:
+        """Take our mark from a slot that we do not work on."""
+        self.try_acquire_or_renew(deadline=self._clock.now() + self._config.renew_deadline_seconds)
+
+    def try_acquire_or_renew(self, *, deadline: float = inf) -> bool:
+        """As Candidacy; a slot that we work on is marked if our member Lease was just renewed."""
+        now, renewal = self._clock.now(), self._view().renewal
+        if renewal is not None and self.is_leading and self.is_leader():
+            with self._lock:
+                mark, renewed_at = self._mark, self._renewed_at
+            if mark is not None and now - renewed_at < self._patience and self._is_young(mark, now):
+                return True
+            if now - renewal.sent_at < _FRESH * self._patience and self._write_mark(renewal, deadline):
+                return True
+        with self._lock:
+            self._mark = None
+        return super().try_acquire_or_renew(deadline=deadline)
+
+    def _write_mark(self, renewal: Renewal, deadline: float) -> bool:
+        self._deadline, now = deadline, format_micro_time(self._clock.time())
+        with self._lock:
+            self._mark = None
+            # before it is sent: whether it arrives or not, the others may count by our member Lease
+            self._renewed_at = min(self._renewed_at, renewal.sent_at)
+            seconds = _MARKED_DURATIONS * self._config.written_seconds
+            record = replace(self._observed, lease_duration_seconds=seconds, renew_time=now)
+        write = partial(self._lease.update, renewed_by=self._lease.identity)
+        if not self._write(write, record, renewal.sent_at):
+            return False
+        with self._lock:
+            self._mark = _Mark(self._lease.version, renewal.uid, self._clock.now())
+        return True
+
+    def _is_young(self, mark: _Mark, now: float) -> bool:
+        """Whether a mark need not be written anew for replicas of an earlier version."""
+        return now < mark.written_at + _MARKED_DURATIONS * self._config.lease_duration_seconds / 2
+
+    # the marks of others
+
+    def _observe(self, fetched: LeaseSpec) -> None:
+        super()._observe(fetched)
+        if (ends_at := self._ends_at()) is not None:
+            with self._lock:
+                # if it is deleted by hand, its holder has a lease's duration from the last look
+                self._reserved_until = self._clock.now() + marked_seconds(fetched) if ends_at > FREE else FREE
+
+    def _free_at(self) -> float:
+        ends_at = self._ends_at()
+        return super()._free_at() if ends_at is None else ends_at
+
+    def _ends_at(self) -> float | None:
+        """When the mark of another ends, as last listed: infinity = not known; None without such a mark."""
+        holder, lease = self._observed.holder_identity, self._lease
+        if not holder or holder == lease.identity or holder != lease.renewed_by:
+            return None
+        version, ends_at = self._view().marks.get(lease.name, ("", inf))
+        return ends_at if version == lease.version else inf
+
+
+def marked_seconds(spec: LeaseSpec) -> float:
+    """The lease duration of a marked Lease's holder."""
+    return (spec.lease_duration_seconds or 0) / _MARKED_DURATIONS

@@ -1,0 +1,311 @@
+"""
+The work of the slots that this process holds: begun when the caches have them, ended before they leave.
+
+    serve:   hold --> caches have it --> open --> stop --> close --> reconciles have ended --> hold no longer
+    worker:  with admitted(name): reconcile
+
+A name of a slot that is not open yet waits for the opening; a name of a slot that is not held is dropped: the
+replica that holds the slot works on it. When the slot comes, the informers tell of all its objects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import partial
+from threading import Event
+from typing import Any, Final, Protocol
+
+from handloop.apis.resource import namespace_in
+from handloop.controller.runtime.caching.multi_namespace_informer import MultiNamespaceInformer, failing
+from handloop.controller.runtime.caching.takeover import CatchUp
+from handloop.controller.runtime.election.leader_election import StopTimeoutError
+from handloop.controller.runtime.guards.admission import NotAdmittedError, NotYetAdmittedError
+from handloop.controller.runtime.guards.name_memory import Chosen, NameMemory
+from handloop.informers.keys import ObjectName
+from handloop.informers.sharding.held_slots import HeldSlots
+from handloop.informers.sync import LONGEST_POLL_SECONDS
+from handloop.seams.locks import new_lock
+from handloop.seams.logs import get_logger
+from handloop.seams.seams import REAL_SEAMS, Seams
+
+log = get_logger("shards")
+
+OPENING_SECONDS: Final = 60.0
+"""How long a name waits at most for its slot to open: the opening wakes it. After that the log tells why."""
+
+
+_Behind = Mapping[MultiNamespaceInformer[Any], Sequence[CatchUp]]
+
+
+class SlotWorker(Protocol):
+    """A controller, as its slots come and go. Threads: `slot-<i>`."""
+
+    memory: NameMemory
+
+    def wake(self, name: ObjectName) -> None:
+        """Look at a name that has waited for the opening."""
+
+    def slot_opened(self, names: Chosen) -> None:
+        """A slot is open: queue its names, where the caches had them before and no watch event tells."""
+
+    def slot_left(self) -> None:
+        """A slot has left the caches, too."""
+
+
+class SlotNotHeld(NotAdmittedError):  # noqa: N818 - what it is
+    """Another replica has the slot of a name, or this one is about to give it up."""
+
+    def __init__(self, name: ObjectName, slot: int | None) -> None:
+        LookupError.__init__(self, f"{name} is in slot {slot}, which this replica does not hold")
+        self.namespace = name.namespace
+
+
+class SlotOpening(NotYetAdmittedError):  # noqa: N818 - as SlotNotHeld
+    """The slot of a name is held, and the caches do not have all of it yet."""
+
+    retry_seconds = OPENING_SECONDS
+
+
+class _Tenure:
+    """
+    One time of holding a slot; a slot that leaves and comes back has another one.
+
+    State, under SlotWork._lock: open_to, the controllers that work on the slot; in_flight, how many of their
+    reconciles do; closing, from which on none begins. idle is set when closing has come and none is left.
+    over is set when nothing is written any more: not even by a reconcile that hung until the slot came back.
+    """
+
+    def __init__(self, slot: int) -> None:
+        self.slot = slot
+        self.open_to: set[Admission] = set()
+        self.in_flight = 0
+        self.closing = False
+        self.idle = Event()
+        self.over = Event()
+
+
+class Admission:
+    """
+    The names that one controller may work on now.
+
+    State, under SlotWork._lock: waiting, the names of each slot that is not open yet.
+    Threads: workers; `slot-<i>` opens and closes.
+    """
+
+    def __init__(
+        self,
+        work: SlotWork,
+        informers: Sequence[MultiNamespaceInformer[Any]],
+        *,
+        worker: SlotWorker,
+        slot_of: Callable[[ObjectName], int | None] | None = None,
+    ) -> None:
+        """
+        Admit a controller, before serve.
+
+        Args: informers are those that the controller watches: it works on a slot once they have it. slot_of
+        None = by the name's namespace.
+        """
+        self.informers = informers
+        self.worker = worker
+        self.slot_of = slot_of or work.slot_by_namespace
+        self.waiting: dict[int, set[ObjectName]] = {}
+        self._work = work
+        work.admissions.append(self)
+
+    def is_in(self, slot: int, name: ObjectName) -> bool:
+        """Whether a name is in a slot; by UID, as long as its object is cached."""
+        return self.slot_of(name) == slot
+
+    @contextmanager
+    def admitted(self, name: ObjectName) -> Iterator[None]:
+        """
+        Work on a name that a worker has got; its writes are those of its slot.
+
+        Raises: SlotOpening: to be tried again when wake is called, or later; SlotNotHeld: to be dropped.
+        """
+        tenure = self._work.enter(self, name)
+        before = self._work.works_in.set(tenure)
+        try:
+            yield
+        finally:
+            self._work.works_in.reset(before)
+            self._work.leave(tenure)
+
+
+class SlotWork:
+    """
+    The slots of a process.
+
+    Fields: works_in, the tenure in which a thread reconciles; admissions, and informers, which returns all of
+    the process, are complete before serve.
+    State, under _lock: _tenures by slot, and the fields of each. A tenure is there before its slot is held,
+    and until after: so an event of the slot's objects finds it.
+    Threads: `slot-<i>` runs serve; workers enter and leave; any writes.
+    """
+
+    def __init__(
+        self,
+        held: HeldSlots,
+        *,
+        by_namespace: bool,
+        seconds_of: Callable[[int], float],
+        drain_seconds: float,
+        seams: Seams = REAL_SEAMS,
+    ) -> None:
+        """
+        Hold nothing yet.
+
+        Args: seconds_of(slot) is for how long no other process can be writing in a slot, 0 = not at all.
+        drain_seconds is how long reconciles may take to end once their slot is to leave.
+        """
+        self.works_in: ContextVar[_Tenure | None] = ContextVar("works_in", default=None)
+        self.admissions: list[Admission] = []
+        self.informers: Callable[[], Sequence[MultiNamespaceInformer[Any]]] = tuple
+        self._held = held
+        self._by_namespace = by_namespace
+        self._seconds_of = seconds_of
+        self._drain_seconds = drain_seconds
+        self._clock = seams.clock
+        self._lock = new_lock("SlotWork._lock", 95)
+        self._tenures: dict[int, _Tenure] = {}
+
+    def slot_by_namespace(self, name: ObjectName) -> int:
+        """The slot of a name's namespace."""
+        return self._held.namespaces.slot_of(name.namespace)
+
+    def seconds_to_write(self, path: str) -> float:
+        """
+        For how long no other process can be writing in the slot of a write; 0 = it is not to be sent.
+
+        That is the slot of the name that the thread reconciles, elsewhere that of the path's namespace.
+        """
+        tenure = self.works_in.get()
+        if tenure is not None:
+            return 0.0 if tenure.over.is_set() else self._seconds_of(tenure.slot)
+        namespace = namespace_in(path) if self._by_namespace else ""
+        return self._seconds_of(self._held.namespaces.slot_of(namespace)) if namespace else 0.0
+
+    def stop_of_waits(self, otherwise: Event) -> Event:
+        """What ends the waits of this thread's requests: in a reconcile the end of its slot."""
+        tenure = self.works_in.get()
+        return otherwise if tenure is None else tenure.over
+
+    # workers
+
+    def enter(self, admission: Admission, name: ObjectName) -> _Tenure:
+        """Begin a reconcile. Raises: SlotOpening, SlotNotHeld."""
+        slot = admission.slot_of(name)
+        with self._lock:
+            tenure = None if slot is None else self._tenures.get(slot)
+            if tenure is None or tenure.closing:
+                raise SlotNotHeld(name, slot)
+            if admission not in tenure.open_to:
+                admission.waiting.setdefault(tenure.slot, set()).add(name)
+                raise SlotOpening(f"slot {slot} is not open yet")
+            tenure.in_flight += 1
+            return tenure
+
+    def leave(self, tenure: _Tenure) -> None:
+        """A reconcile has ended."""
+        with self._lock:
+            tenure.in_flight -= 1
+            if tenure.closing and not tenure.in_flight:
+                tenure.idle.set()
+
+    # the thread of a slot
+
+    def serve(self, slot: int, stop: Event) -> None:
+        """
+        Work on a slot until stop is set and its reconciles have ended.
+
+        Raises: StopTimeoutError when reconciles are still under way then: they may be writing.
+        Blocks: until stop is set, and then drain_seconds at most.
+        """
+        tenure = _Tenure(slot)
+        with self._lock:
+            self._tenures[slot] = tenure
+        version = self._held.add(slot)
+        try:
+            self._open(tenure, version, stop)
+            stop.wait()
+            self._drain(tenure)
+        finally:
+            self._end(tenure)
+
+    def lost(self, slot: int) -> None:
+        """The Lease of a slot is lost: what its reconciles still write is refused, even if it comes back."""
+        with self._lock:
+            if (tenure := self._tenures.get(slot)) is not None:
+                tenure.closing = True
+                tenure.over.set()
+
+    def _open(self, tenure: _Tenure, version: int, stop: Event) -> None:
+        """Open a slot to each controller once its caches have it: one in trouble keeps no other waiting."""
+        warn_at: float | None = self._clock.now() + OPENING_SECONDS
+        closed = list(self.admissions)
+        behind = {
+            view: [CatchUp(informer, self._clock) for informer in view.informers]
+            for view in self.informers()
+            if not view.restricts
+        }
+        while closed and not stop.is_set():
+            for admission in [each for each in closed if self._can_open(each, version, behind)]:
+                closed.remove(admission)
+                self._open_to(admission, tenure)
+            if warn_at is not None and self._clock.now() >= warn_at:
+                warn_at = None
+                troubles = [text for each in self.informers() for text in each.listing_troubles(version)]
+                log.warning("A slot waits for its caches", slot=tenure.slot, troubles=troubles)
+            if closed:
+                self._clock.sleep(LONGEST_POLL_SECONDS, stop)
+
+    def _can_open(self, admission: Admission, version: int, behind: _Behind) -> bool:
+        """
+        Whether the caches have the slot: the controller's own, and all others that are in no trouble.
+
+        Those of kinds that are whole have what was written before the slot came. The others list it anew.
+        """
+        return all(
+            (each.has_listed(version) and all(one.is_done() for one in behind.get(each, ())))
+            or (each not in admission.informers and any(map(failing, each.informers)))
+            for each in (*admission.informers, *self.informers())
+        )
+
+    def _open_to(self, admission: Admission, tenure: _Tenure) -> None:
+        with self._lock:
+            tenure.open_to.add(admission)
+            names = admission.waiting.pop(tenure.slot, set())
+        for name in names:
+            admission.worker.wake(name)
+        admission.worker.slot_opened(partial(admission.is_in, tenure.slot))
+
+    def _drain(self, tenure: _Tenure) -> None:
+        with self._lock:
+            tenure.closing = True
+            if not tenure.in_flight:
+                tenure.idle.set()
+        if not self._clock.sleep(self._drain_seconds, tenure.idle):
+            busy = f"{tenure.in_flight} reconciles did not end in {self._drain_seconds:g}s"
+            raise StopTimeoutError(f"slot {tenure.slot}: {busy}")
+
+    def _end(self, tenure: _Tenure) -> None:
+        """
+        Leave nothing of the slot behind, so that nothing of before counts when it comes back.
+
+        Only its own names are forgotten, and before it leaves: those of a slot that comes meanwhile stay.
+        """
+        with self._lock:
+            tenure.closing = True
+            tenure.over.set()
+        for admission in self.admissions:
+            admission.worker.memory.forget_names(partial(admission.is_in, tenure.slot))
+        self._held.remove(tenure.slot)
+        with self._lock:
+            del self._tenures[tenure.slot]
+            for admission in self.admissions:
+                admission.waiting.pop(tenure.slot, None)
+        for admission in self.admissions:
+            admission.worker.slot_left()

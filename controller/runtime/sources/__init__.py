@@ -1,0 +1,1 @@
+"""From watch events, referred objects and news of elsewhere to the names in a queue."""

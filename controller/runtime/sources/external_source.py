@@ -1,0 +1,113 @@
+"""
+News from outside of the cluster: a queue, a socket, the poll of another system.
+
+    function(wake, stop), on a thread of its own --wake(name)--> ReconcileQueue
+
+The function waits for news as it likes, and wakes the names that it concerns. It works while its controller
+does, so with leader election only in the leader.
+Follows: controller-runtime pkg/source (Channel, Func), differs: a source has to wait while many names do.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Final, Protocol, TypeAlias
+
+from handloop.controller.runtime.sources.informer_source import Sink
+from handloop.controller.runtime.sources.reconcile_queue import Cause
+from handloop.informers.backoff import ExponentialBackoff
+from handloop.informers.keys import ObjectName
+from handloop.seams.logs import get_logger, in_words
+from handloop.seams.seams import REAL_SEAMS, Seams
+from handloop.workqueue.priority_queue import DEFAULT_PRIORITY
+
+log = get_logger("source")
+
+MOST_QUEUED: Final = 1000
+"""While as many names wait for a worker, wake blocks."""
+_LOOK_SECONDS: Final = 0.05
+_FIRST_PAUSE_SECONDS: Final = 1.0
+_LONGEST_PAUSE_SECONDS: Final = 60.0
+
+
+class Wake(Protocol):
+    """Reconciles a name, once a worker is free."""
+
+    def __call__(self, name: ObjectName, detail: str = "", *, priority: int = DEFAULT_PRIORITY) -> bool:
+        """
+        Queue a name; `context.causes` shows the source, and the detail.
+
+        Returns: False when the stop came first: the name is not queued, and the function should return.
+        Blocks: while MOST_QUEUED names wait, or until a stop.
+        """
+
+
+SourceFunc: TypeAlias = Callable[[Wake, threading.Event], None]
+"""Waits for news and wakes names until the event is set. After an error it is called again, in 1 to 60 s."""
+
+
+class ExternalSource:
+    """
+    One `source` of a controller. Implements handloop.controller.runtime.life.runnable.Runnable.
+
+    Fields: name, needs_leader_election, ends_first, shards_by: with shards the function runs in each replica,
+    and names that are not the replica's are dropped. Threads: its own, `run-<name>`.
+    """
+
+    shards_by = ("namespace", "uid")
+    ends_first = True
+
+    def __init__(
+        self,
+        name: str,
+        function: SourceFunc,
+        *,
+        controller: str,
+        sink: Sink,
+        queued: Callable[[], int],
+        needs_leader_election: bool,
+        seams: Seams = REAL_SEAMS,
+    ) -> None:
+        """Args: queued = how many names wait for a worker now."""
+        self.name = f"{controller}-{name}"
+        self.needs_leader_election = needs_leader_election
+        self._source = name
+        self._function = function
+        self._sink = sink
+        self._queued = queued
+        self._clock = seams.clock
+        self._seams = seams
+
+    def run(self, stop: threading.Event) -> None:
+        """Call the function until stop is set. An error is logged; a function that returns has ended."""
+        backoff = ExponentialBackoff(
+            _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS, 2 * _LONGEST_PAUSE_SECONDS, seams=self._seams
+        )
+        while not stop.is_set():
+            try:
+                self._function(self._wake_until(stop), stop)
+            except BaseException as error:
+                pause = backoff.next()
+                log.exception(
+                    "Source failed", source=self.name, err=in_words(error, repr), retryIn=f"{pause:.1f} s"
+                )
+                self._clock.sleep(pause, stop)
+            else:
+                if not stop.is_set():
+                    log.info("Source has ended", source=self.name)
+                return
+
+    def _wake_until(self, stop: threading.Event) -> Wake:
+        def wake(name: ObjectName, detail: str = "", *, priority: int = DEFAULT_PRIORITY) -> bool:
+            if not isinstance(name, ObjectName):
+                raise TypeError(f"wake takes an ObjectName, not {name!r}")
+            while self._queued() >= MOST_QUEUED:
+                if self._clock.sleep(_LOOK_SECONDS, stop):
+                    return False
+            if stop.is_set():
+                return False
+            self._sink.add(name, Cause(self._source, detail=detail), priority=priority)
+            return True
+
+        return wake

@@ -1,0 +1,275 @@
+"""
+From watch events of a kind to names to reconcile.
+
+    informer --> InformerSource: predicates --> names --> ReconcileQueue, with cause and priority
+
+Objects of the first list, and resyncs, wait behind fresh watch events. Both states of an update are asked for
+names, so the former owner is reconciled, too. If a predicate raises, its watch event passes. If a map
+function raises, only the names of that state are lost: one odd object keeps no controller from starting.
+Follows: controller-runtime pkg/handler, pkg/internal/source (Kind), differs: an owner must be in its cache;
+errors of predicates and map functions are logged and counted, and end nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Any, Final, Generic, Protocol, TypeVar
+
+from msgspec.structs import replace
+
+from handloop.apis.meta import Kind, OwnerReference, controller_of
+from handloop.client.decoding.pages import Undecodable
+from handloop.controller.runtime.caching.multi_namespace_informer import MultiNamespaceInformer, Synced
+from handloop.controller.runtime.events.recorder import (
+    EVENT_TYPE_WARNING,
+    EventRecorder,
+    reference_to_undecodable,
+)
+from handloop.controller.runtime.sources.predicates import Predicate, all_of
+from handloop.controller.runtime.sources.reconcile_queue import Cause
+from handloop.informers.keys import (
+    DeletedFinalStateUnknown,
+    ObjectName,
+    deletion_handling_object_to_name,
+    final_state,
+    object_name,
+)
+from handloop.seams.logs import get_logger, in_words
+from handloop.workqueue.priority_queue import DEFAULT_PRIORITY, LOW_PRIORITY
+
+log = get_logger("source")
+
+T = TypeVar("T", bound=Kind)
+
+MapFunc = Callable[[T], Iterable[ObjectName]]
+"""From an object to the names it concerns. Pure but for reading caches; runs on a listener thread."""
+
+ADDED: Final = "added"
+LISTED: Final = "listed"
+UPDATED: Final = "updated"
+DELETED: Final = "deleted"
+RESYNCED: Final = "resynced"
+INVALID_OBJECT: Final = "InvalidObject"
+NOT_INDEXED: Final = "NotIndexed"
+
+
+class Sink(Protocol):
+    """Takes names: a ReconcileQueue."""
+
+    def add(
+        self, name: ObjectName, cause: Cause, *, priority: int = DEFAULT_PRIORITY, version: str = ""
+    ) -> None:
+        """Reconcile a name. Args: version = that of the object, if nothing but its status is new."""
+
+
+class OwnerCache(Protocol):
+    """The cache of the owning kind."""
+
+    def get_by_key(self, key: str) -> Kind | None:
+        """The cached object with that store key."""
+
+
+def own_name(obj: Kind) -> tuple[ObjectName]:
+    """A map function: the object's own name."""
+    return (object_name(obj),)
+
+
+class OwnerNames:
+    """
+    A map function: the name of an object's controlling owner of one kind, or of all its owners of that kind.
+
+    An owner must be in its cache, with any UID: an object that was recreated under its name may wait for
+    the end of its predecessor's children. An owner that is not in the cache yet is enqueued by its own add.
+    """
+
+    def __init__(self, owner: type[Kind], cache: OwnerCache, *, every_owner: bool = False) -> None:
+        """Args: every_owner = also owners that do not control the object."""
+        self._resource = owner.resource
+        self._cache = cache
+        self._every_owner = every_owner
+
+    def __call__(self, obj: Kind) -> tuple[ObjectName, ...]:
+        """None, one, or with every_owner several."""
+        if self._every_owner:
+            owners = obj.metadata.owner_references
+            return tuple(dict.fromkeys(name for each in owners for name in self._names(obj, each)))
+        reference = controller_of(obj)
+        return () if reference is None else self._names(obj, reference)
+
+    def _names(self, obj: Kind, reference: OwnerReference) -> tuple[ObjectName, ...]:
+        if reference.kind != self._resource.kind:
+            return ()
+        if reference.api_version.rpartition("/")[0] != self._resource.group:
+            return ()
+        name = ObjectName(obj.metadata.namespace if self._resource.namespaced else "", reference.name)
+        if self._cache.get_by_key(str(name)) is None:
+            log.debug("Ignore orphaned object", v=4, object=object_name(obj), owner=name)
+            return ()
+        return (name,)
+
+
+class InformerSource(Generic[T]):
+    """
+    One watch of a controller: reads an informer, and feeds the controller's queue.
+
+    Implements handloop.controller.runtime.reconciling.controller.Watch and
+    handloop.informers.handlers.ResourceEventHandler.
+    State: _registration, None before start. Threads: one listener thread per informer calls the handlers.
+    """
+
+    def __init__(
+        self,
+        informer: MultiNamespaceInformer[T],
+        names_of: MapFunc[T],
+        *,
+        sink: Sink,
+        predicates: Sequence[Predicate] = (),
+        observed: Callable[[str, ObjectName], None],
+        gone: Callable[[Kind], None] = lambda _obj: None,
+        panicked: Callable[[], None] = lambda: None,
+        dropped: Callable[[str], None] = lambda _cause: None,
+        recorder: EventRecorder | None = None,
+    ) -> None:
+        """
+        Make a source that has not started.
+
+        Args: observed is called for each watch event with `plural.group` and the object's name, and gone for
+        each object that is gone, both regardless of predicates; gone comes before names are queued. panicked
+        counts errors of predicates and map functions. dropped counts the watch events that predicates keep
+        back, each by the label of the cause that it would have been. recorder, if given, reports each object
+        that does not fit its type, or that an index function fails on.
+        """
+        self.kind = informer.kind
+        self._resource = informer.kind.resource.group_resource
+        self._informer = informer
+        self._names_of = names_of
+        self._sink = sink
+        self._predicate = all_of(*predicates)
+        self._observed = observed
+        self._gone = gone
+        self._panicked = panicked
+        self._dropped = dropped
+        self._recorder = recorder
+        self._registration: Synced | None = None
+
+    def start(self) -> None:
+        """Feed the queue from here on, beginning with the objects in the cache."""
+        self._registration = self._informer.add_event_handler(self)
+        if self._recorder is not None:
+            # not before start: a standby reports nothing, and gets the objects known by then
+            self._informer.on_undecodable(partial(self._report_undecodable, self._recorder))
+
+    def list_again(self, names: Callable[[ObjectName], bool]) -> None:
+        """Queue the cached objects of these names, as when they are first listed."""
+        for obj in self._informer.list():
+            if names(object_name(obj)):
+                self.on_add(obj, is_in_initial_list=True)
+
+    def troubles(self) -> list[str]:
+        """Why the first list is not complete and handed over yet; empty once it is."""
+        troubles = self._informer.troubles()
+        if troubles or self._registration is None or self._registration.has_synced():
+            return troubles
+        return [f"{self.kind.resource.group_resource}: still handing the first list over"]
+
+    def on_add(self, obj: T, is_in_initial_list: bool) -> None:  # noqa: FBT001 - client-go's signature
+        """An object is new to the cache."""
+        name = object_name(obj)
+        self._observed(self._resource, name)
+        self._tell_of_indexes(name, obj)
+        verb = LISTED if is_in_initial_list else ADDED
+        if self._passes(verb, name, partial(self._predicate.create, obj)):
+            self._enqueue(verb, name, obj)
+
+    def on_update(self, old: T, new: T) -> None:
+        """An object was replaced; two states with one resource version are a resync."""
+        name = object_name(new)
+        if new.metadata.uid != old.metadata.uid:
+            self._gone(old)
+        self._observed(self._resource, name)
+        self._tell_of_indexes(name, new)
+        is_resync = old.metadata.resource_version == new.metadata.resource_version
+        verb, states = (RESYNCED, (new,)) if is_resync else (UPDATED, (old, new))
+        if self._passes(verb, name, partial(self._concerns, old, new)):
+            is_status = not is_resync and self._names_of is own_name and _has_only_another_status(old, new)
+            self._enqueue(verb, name, *states, version=new.metadata.resource_version if is_status else "")
+
+    def _concerns(self, old: T, new: T) -> bool:
+        """Whether a change passes. Another UID means a deletion and a creation while no watch was open."""
+        if old.metadata.uid != new.metadata.uid:
+            return self._predicate.delete(old) or self._predicate.create(new)
+        return self._predicate.update(old, new)
+
+    def on_delete(self, obj: T | DeletedFinalStateUnknown[T]) -> None:
+        """An object is gone; a tombstone without a state at least names it."""
+        state = final_state(obj)
+        name = deletion_handling_object_to_name(obj)
+        if state is not None:
+            # first: observed() makes OwnWrites forget that the deletion was ours
+            self._gone(state)
+        self._observed(self._resource, name)
+        if state is not None:
+            if self._passes(DELETED, name, partial(self._predicate.delete, state)):
+                self._enqueue(DELETED, name, state)
+        elif self._names_of is own_name:
+            self._add(name, DELETED, name)
+
+    def _enqueue(self, verb: str, event_of: ObjectName, *states: T, version: str = "") -> None:
+        for name in dict.fromkeys(name for state in states for name in self._names(event_of, state)):
+            self._add(name, verb, event_of, version=version)
+
+    def _add(self, name: ObjectName, verb: str, event_of: ObjectName, *, version: str = "") -> None:
+        cause = Cause(self.kind.resource.kind, verb, str(event_of), is_resync=verb == RESYNCED)
+        priority = LOW_PRIORITY if verb in (LISTED, RESYNCED) else DEFAULT_PRIORITY
+        self._sink.add(name, cause, priority=priority, version=version)
+
+    def _passes(self, verb: str, name: ObjectName, ask: Callable[[], bool]) -> bool:
+        try:
+            if ask():
+                return True
+        except BaseException as error:  # noqa: BLE001 - a needless reconcile does no harm, a lost watch event does
+            self._report("Predicate failed, event let through", name, error)
+            return True
+        kind = self.kind.resource.kind
+        self._dropped(Cause(kind, verb).label)
+        log.debug("A predicate dropped a watch event", v=4, kind=kind, object=name, was=verb)
+        return False
+
+    def _names(self, event_of: ObjectName, state: T) -> tuple[ObjectName, ...]:
+        try:
+            return _checked(self._names_of(state))
+        except BaseException as error:  # noqa: BLE001 - the other state, and other objects, still count
+            self._report("Map function failed", event_of, error)
+            return ()
+
+    def _report(self, what: str, name: ObjectName, error: BaseException) -> None:
+        self._panicked()
+        kind = self.kind.resource.kind
+        log.error(what, kind=kind, object=name, err=in_words(error, repr), exc_info=error)
+
+    def _tell_of_indexes(self, name: ObjectName, obj: T) -> None:
+        """Report an object that an index lacks; the store has logged it, too."""
+        if self._recorder is not None and (why := self._informer.why_unindexed(name)):
+            self._recorder.event(obj, EVENT_TYPE_WARNING, NOT_INDEXED, why)
+
+    def _report_undecodable(self, recorder: EventRecorder, undecodable: Undecodable) -> None:
+        """Once per object and version. The reflector thread."""
+        reference = reference_to_undecodable(self.kind.resource, undecodable)
+        recorder.event(reference, EVENT_TYPE_WARNING, INVALID_OBJECT, undecodable.error)
+
+
+def _has_only_another_status(old: Kind, new: Kind) -> bool:
+    """Whether the server has counted the change as none of the spec, and the metadata are as they were."""
+    before, after = old.metadata, new.metadata
+    same = replace(before, resource_version=after.resource_version) == after
+    return same and after.generation > 0
+
+
+def _checked(names: Iterable[Any]) -> tuple[ObjectName, ...]:
+    """Raises: TypeError for anything but a name, such as a key, before it is queued."""
+    found = tuple(names)
+    for name in found:
+        if not isinstance(name, ObjectName):
+            raise TypeError(f"a map function makes ObjectNames, not {name!r}")
+    return found

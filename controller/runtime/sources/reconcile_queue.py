@@ -1,0 +1,376 @@
+"""
+The queue of one controller: names with their causes, delays and priorities.
+
+The initial list and resyncs wait behind fresh changes, with ageing. A failed name comes back with back-off, a
+name with a requeue_after comes back then, and a name that failed for good waits for a change. A resync brings
+no news, so it cuts no back-off short: one that is longer than the resync period runs to its end.
+Decision: ARCHITECTURE, The last reconcile decides when to look again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final, NamedTuple
+
+from handloop.informers.keys import ObjectName
+from handloop.seams.locks import new_lock
+from handloop.seams.step_trace import TRACE, handled_error
+from handloop.workqueue.priority_queue import DEFAULT_PRIORITY, PriorityQueue
+from handloop.workqueue.queue import QueueOptions, QueueStatistics
+from handloop.workqueue.rate_limiters import ItemExponentialFailureRateLimiter, RateLimiter
+
+RETRY: Final = "retry"
+MAX_CAUSES: Final = 10
+"""How many causes of one name are kept; further ones are counted."""
+
+
+NONE: Final[frozenset[str]] = frozenset()
+"""No versions."""
+
+
+class Cause(NamedTuple):
+    """
+    One reason to reconcile.
+
+    subject and verb make the label, of which there are few: `Deployment updated`, `requeue`. detail is an
+    object's name, or `after 30s`. is_resync: nothing has changed.
+    """
+
+    subject: str
+    verb: str = ""
+    detail: str = ""
+    is_resync: bool = False
+
+    @property
+    def label(self) -> str:
+        """The cause without its detail, for metrics."""
+        return f"{self.subject} {self.verb}" if self.verb else self.subject
+
+    def __str__(self) -> str:
+        return " ".join(part for part in (self.subject, self.detail, self.verb) if part)
+
+
+class Taken(NamedTuple):
+    """The causes that a worker takes over. No causes = nothing to do, before due_at if that is set."""
+
+    causes: tuple[Cause, ...]
+    due_at: float | None = None
+
+
+class Causes:
+    """
+    The causes of every name that waits, merged per name until a worker takes them.
+
+    State, under _lock: _pending = name -> its causes in order, each with the versions of the object that it
+    is about, or None if it counts in any case; _more = how many more there were than are kept; _scheduled =
+    name -> when it is due, as the clock counts, and why; _own = name -> the versions that its last reconcile,
+    which failed, has made. A name with pending causes is in the queue or about to be added. A name with a
+    scheduled cause is in the queue by the time it is due, or about to be added, or a worker is about to take
+    it.
+    Threads: any.
+    """
+
+    def __init__(self) -> None:
+        self._lock = new_lock("Causes._lock", 95)
+        self._pending: dict[ObjectName, dict[Cause, frozenset[str] | None]] = {}
+        self._own: dict[ObjectName, frozenset[str]] = {}
+        self._more: dict[ObjectName, int] = {}
+        self._scheduled: dict[ObjectName, tuple[float, Cause]] = {}
+
+    def add(self, name: ObjectName, causes: Iterable[Cause], *, version: str = "") -> bool:
+        """
+        Call before the name is added to the queue, so that the worker that gets it finds the causes.
+
+        Args: version = that of the object, if nothing but its status is new, "" = the causes count anyway.
+        Returns: False, and nothing was added, for resyncs of a name that backs off, and for the status that
+        its last reconcile wrote and then failed.
+        """
+        with self._lock:
+            if version and version in self._own.get(name, ()):
+                return False
+            if self._backs_off_locked(name) and not (causes := _news(causes)):
+                return False
+            kept = self._pending.setdefault(name, {})
+            for cause in causes:
+                if cause not in kept and len(kept) >= MAX_CAUSES:
+                    self._more[name] = self._more.get(name, 0) + 1
+                    # news is kept: a name without any may lose all its causes
+                    resync = next((each for each in kept if each.is_resync), None)
+                    if cause.is_resync or resync is None:
+                        continue
+                    del kept[resync]
+                known = kept.get(cause, frozenset())
+                kept[cause] = known | {version} if version and known is not None else None
+            return True
+
+    def failed(self, name: ObjectName, own: frozenset[str]) -> None:
+        """A reconcile failed: the versions that it gave its object by a status are no cause for another."""
+        with self._lock:
+            self._own.pop(name, None)
+            if not own:
+                return
+            self._own[name] = own
+            kept = self._pending.get(name, {})
+            for cause in [each for each, of in kept.items() if of is not None and of <= own]:
+                del kept[cause]
+            if not kept and name not in self._more:
+                self._pending.pop(name, None)
+
+    def settled(self, name: ObjectName) -> None:
+        """A reconcile succeeded."""
+        with self._lock:
+            self._own.pop(name, None)
+
+    def schedule(self, name: ObjectName, due_at: float, cause: Cause) -> None:
+        """Call before the delayed add, by the worker that has the name. The last call counts."""
+        with self._lock:
+            self._scheduled[name] = (due_at, cause)
+            # a resync that came during the reconcile is no reason to repeat at once what has just failed
+            if self._backs_off_locked(name) and not _news(self._pending.get(name, ())):
+                self._pending.pop(name, None)
+                self._more.pop(name, None)
+
+    def _backs_off_locked(self, name: ObjectName) -> bool:
+        scheduled = self._scheduled.get(name)
+        return scheduled is not None and scheduled[1].subject == RETRY
+
+    def have_work(self, name: ObjectName) -> bool:
+        """As ReconcileQueue.has_work."""
+        with self._lock:
+            return name in self._pending or self._waits_locked(name)
+
+    def wait(self, name: ObjectName) -> bool:
+        """Whether an error or a WaitError leads to a reconcile."""
+        with self._lock:
+            return self._waits_locked(name)
+
+    def _waits_locked(self, name: ObjectName) -> bool:
+        scheduled = self._scheduled.get(name)
+        return scheduled is not None and scheduled[1].subject != "requeue"
+
+    def names(self) -> set[ObjectName]:
+        """All names that wait or are scheduled."""
+        with self._lock:
+            return {*self._pending, *self._scheduled}
+
+    def drop(self, name: ObjectName) -> None:
+        """Forget a name; while it is in the queue, its worker finds nothing to do."""
+        with self._lock:
+            for each in (self._pending, self._more, self._scheduled, self._own):
+                each.pop(name, None)
+
+    def take(self, name: ObjectName, now: float) -> Taken:
+        """
+        Take over all causes of a name.
+
+        If anything else leads to a reconcile, the scheduled cause is taken, too: that reconcile decides anew.
+        """
+        with self._lock:
+            pending = tuple(self._pending.pop(name, ()))
+            more = self._more.pop(name, 0)
+            scheduled = self._scheduled.get(name)
+            if scheduled is None:
+                return Taken(_with_rest(pending, more))
+            due_at, cause = scheduled
+            if not pending and now < due_at:
+                return Taken((), due_at)
+            del self._scheduled[name]
+            return Taken(_with_rest(pending + ((cause,) if due_at <= now else ()), more))
+
+
+def _news(causes: Iterable[Cause]) -> tuple[Cause, ...]:
+    return tuple(cause for cause in causes if not cause.is_resync)
+
+
+def _with_rest(causes: tuple[Cause, ...], more: int) -> tuple[Cause, ...]:
+    return (*causes, Cause("and", "more", f"{more}")) if more else causes
+
+
+def default_rate_limiter() -> RateLimiter[ObjectName]:
+    """Per name 5 ms, doubling up to 1000 s: controller-runtime's for its priority queue."""
+    return ItemExponentialFailureRateLimiter()
+
+
+class ReconcileQueue:
+    """
+    A worker calls get, take, one of park, settle, requeue, retry or give_up, and always done.
+
+    State, under _lock: _given_up, names that failed for good and have not changed since. _causes and _queue
+    guard themselves; a cause is always there before its name is in the queue.
+    Threads: listeners add; workers do the rest, each with the name that it got.
+    """
+
+    def __init__(
+        self,
+        options: QueueOptions,
+        *,
+        rate_limiter: RateLimiter[ObjectName] | None = None,
+    ) -> None:
+        self._clock = options.seams.clock
+        self._rate_limiter = default_rate_limiter() if rate_limiter is None else rate_limiter
+        self._causes = Causes()
+        self._lock = new_lock("ReconcileQueue._lock", 95)
+        self._given_up: set[ObjectName] = set()
+        self._queue: PriorityQueue[ObjectName] = PriorityQueue(self._rate_limiter, options)
+
+    def add(
+        self, name: ObjectName, cause: Cause, *, priority: int = DEFAULT_PRIORITY, version: str = ""
+    ) -> None:
+        """
+        Reconcile a name; a resync of a name that failed for good, or backs off, has no effect.
+
+        Args: version as Causes.add: nor has a status that a reconcile wrote which failed.
+        """
+        if not self._is_idle_resync(name, cause) and self._causes.add(name, (cause,), version=version):
+            self._queue.add(name, priority=priority)
+
+    def wake(self, name: ObjectName, *, priority: int = DEFAULT_PRIORITY) -> None:
+        """Look at a parked name again, now."""
+        self._queue.add(name, priority=priority)
+
+    def get(self) -> ObjectName:
+        """
+        Take the next name.
+
+        Raises: ShutDown. Blocks: until there is a name.
+        """
+        return self._queue.get()
+
+    def take(self, name: ObjectName) -> tuple[Cause, ...]:
+        """The causes of a name that was got; () when an earlier reconcile has dealt with them."""
+        taken = self._causes.take(name, self._clock.now())
+        if taken.due_at is not None:
+            # a needless wake took the place of the delayed add: the scheduled reconcile is still due
+            seconds = taken.due_at - self._clock.now()
+            if TRACE.on:
+                self._tell_wait(name, seconds, "it is due later")
+            self._queue.add_after(name, seconds)
+        return taken.causes
+
+    def park(self, name: ObjectName, causes: tuple[Cause, ...], seconds: float) -> None:
+        """A cache lacks a name's own writes: put it aside with its causes, until wake or so many seconds."""
+        if TRACE.on:
+            self._tell_wait(name, seconds, "a cache lacks what its last sync wrote")
+        self._causes.add(name, causes)
+        self._queue.add_after(name, seconds)
+
+    def settle(self, name: ObjectName) -> None:
+        """A reconcile succeeded."""
+        self._queue.forget(name)
+        self._causes.settled(name)
+        self._set_given_up(name, given_up=False)
+
+    def requeue(
+        self, name: ObjectName, seconds: float, why: str = "requeue", *, priority: int | None = None
+    ) -> None:
+        """
+        A reconcile succeeded, and wants another one later.
+
+        Args: why is "wait" after a WaitError. priority None = that with which the worker got the name.
+        """
+        self.settle(name)
+        if TRACE.on:
+            self._tell_wait(name, seconds, handled_error())
+        self._later(name, seconds, Cause(why, detail=f"after {seconds:g}s"), priority)
+
+    def retry(
+        self, name: ObjectName, reason: str, *, at_least_seconds: float = 0.0, own: frozenset[str] = NONE
+    ) -> float:
+        """
+        A reconcile failed: come back after a back-off, and not before at_least_seconds.
+
+        Args: reason is a word, such as the class of the error; own as Causes.failed.
+        Returns: the delay in seconds.
+        """
+        delay = max(self._rate_limiter.when(name), at_least_seconds)
+        if TRACE.on:
+            self._tell_failure(name, delay)
+        self._set_given_up(name, given_up=False)
+        self._causes.failed(name, own)
+        detail = f"{self._queue.num_requeues(name)} after {reason}"
+        self._later(name, delay, Cause(RETRY, detail=detail))
+        return delay
+
+    def give_up(self, name: ObjectName, *, own: frozenset[str] = NONE) -> None:
+        """
+        A reconcile failed for good: only a change leads to another one, no resync does.
+
+        Args: own as Causes.failed.
+        """
+        self._queue.forget(name)
+        self._causes.failed(name, own)
+        if TRACE.on:
+            self._tell_failure(name, None)
+        self._set_given_up(name, given_up=True)
+
+    def drop(self, name: ObjectName) -> None:
+        """Forget a name, its causes and its failures."""
+        self._causes.drop(name)
+        self.settle(name)
+
+    def forget_names(self, gone: Callable[[ObjectName], bool]) -> None:
+        """Drop all names that wait, are scheduled, or failed for good, and are gone."""
+        with self._lock:
+            given_up = tuple(self._given_up)
+        for name in (*given_up, *self._causes.names()):
+            if gone(name):
+                self.drop(name)
+                if not gone(name):
+                    # its object was made anew, and the cause of that may have been dropped with the others
+                    self.add(name, Cause("object", "came"))
+
+    def done(self, name: ObjectName) -> None:
+        """Give a name back; if it was added meanwhile, it waits again."""
+        self._queue.done(name)
+
+    def num_requeues(self, name: ObjectName) -> int:
+        """How often a name failed since its last success."""
+        return self._queue.num_requeues(name)
+
+    def has_work(self, name: ObjectName) -> bool:
+        """Whether a change, an error or a WaitError leads to a reconcile, and not a requeue_after alone."""
+        return self._causes.have_work(name)
+
+    def comes_back(self, name: ObjectName) -> bool:
+        """Whether a name has failed, or waits after a WaitError, and has not succeeded since."""
+        return self.num_requeues(name) > 0 or self._causes.wait(name)
+
+    def depths(self) -> Mapping[int, int]:
+        """How many names need work per priority; names added again while a worker has them count."""
+        return self._queue.depths()
+
+    def __repr__(self) -> str:
+        return f"<ReconcileQueue over {self._queue!r}>"
+
+    def statistics(self) -> QueueStatistics:
+        """A snapshot."""
+        return self._queue.statistics()
+
+    def shut_down(self) -> None:
+        """Refuse further names, and wake blocked getters. Blocks: until the queue's threads have ended."""
+        self._queue.shut_down()
+
+    def _later(self, name: ObjectName, seconds: float, cause: Cause, priority: int | None = None) -> None:
+        self._causes.schedule(name, self._clock.now() + seconds, cause)
+        self._queue.add_after(name, seconds, priority=priority)
+
+    def _tell_wait(self, name: ObjectName, seconds: float, why: str) -> None:
+        failures = self._queue.num_requeues(name)
+        TRACE.tell(11, self._queue.name, name, seconds=seconds, failures=failures, waits=why)
+
+    def _tell_failure(self, name: ObjectName, seconds: float | None) -> None:
+        failures = self._queue.num_requeues(name)
+        TRACE.tell(11, self._queue.name, name, seconds=seconds, failures=failures, error=handled_error())
+
+    def _is_idle_resync(self, name: ObjectName, cause: Cause) -> bool:
+        if not cause.is_resync:
+            return False
+        with self._lock:
+            return name in self._given_up
+
+    def _set_given_up(self, name: ObjectName, *, given_up: bool) -> None:
+        with self._lock:
+            if given_up:
+                self._given_up.add(name)
+            else:
+                self._given_up.discard(name)

@@ -1,0 +1,139 @@
+"""What is left after a run, without what differs between two runs that both went well."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, Final
+
+from handloop_explore.administrator import Administrator
+from handloop_explore.difference import UID, are_conditions
+from handloop_explore.ignored import Ignored
+from handloop_explore.record import key_of
+from handloop_explore.rivals import RIVAL
+
+MADE_BY_CLUSTER: Final = "madeByCluster"
+_METADATA: Final = ("annotations", "finalizers", "deletionTimestamp")
+_TOKENS: Final = re.compile(r"\bkube-api-access-\w{5}\b")
+"""The volume of a Pod's token."""
+_TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
+_REVISION: Final = "deployment.kubernetes.io/revision"
+# a uid, a number of seconds, some bytes, a hash or five letters behind a dash
+_CHANCE: Final = re.compile(
+    r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\d{6,}|(?<=-)(?=[a-f]*\d)[0-9a-f]{6,}(?=[-.]|$)"
+    r"|(?<=-)(?=[a-z]*\d)[a-z0-9]{5,10}$|(?<=-)[bcdfghjklmnpqrstvwxz2456789]{5}$"
+)
+# chosen by the server, or counted by it; the policy follows the tag of the first image
+_COUNTED: Final = (
+    "resourceVersion",
+    "uid",
+    "observedGeneration",
+    "clusterIP",
+    "clusterIPs",
+    "nodePort",
+    "nodeName",
+    _REVISION,
+    "imagePullPolicy",
+)
+
+
+def end_state(
+    cluster: Administrator,
+    kinds: Iterable[Any],
+    reconciled: Collection[Any],
+    more: Iterable[dict[str, Any]] = (),
+    made_by_cluster: Collection[str] = (),
+    *,
+    gone: Mapping[str, str] = MappingProxyType({}),
+    ignore: Sequence[Ignored] = (),
+) -> Mapping[str, dict[str, Any]]:
+    """
+    The objects of some kinds, by `Kind namespace/name`, as far as two good runs agree on them.
+
+    Args: reconciled = the kinds whose status is the operator's to write; of others it is left out. more =
+    objects of further kinds. made_by_cluster = the uids of those that its own controllers have made: they are
+    kept for their names, and MADE_BY_CLUSTER is in their metadata. gone = the keys of objects that are gone,
+    by uid. ignore = what an author leaves out.
+    """
+    listed = {key_of(obj): (obj, kind in reconciled) for kind in kinds for obj in cluster.objects(kind)}
+    listed = {key_of(obj): (obj, False) for obj in more} | listed
+    uids = {uid: f"the uid of a {key} that is gone" for uid, key in gone.items()}
+    uids |= {obj["metadata"]["uid"]: f"the uid of {key}" for key, (obj, _) in listed.items()}
+    found = {}
+    for key, (obj, with_status) in listed.items():
+        ignored = [one for one in ignore if one.fits(obj["kind"])]
+        if any(not one.path for one in ignored):
+            continue
+        plain = _plain(obj, uids, with_status=with_status)
+        for one in ignored:
+            plain = one.without(plain)
+        found[key] = plain
+        if obj["metadata"]["uid"] in made_by_cluster:
+            plain["metadata"][MADE_BY_CLUSTER] = True
+    return found
+
+
+def plain_name(key: str) -> str:
+    """A key, with `*` for what looks as if chance or the time had named it."""
+    return _CHANCE.sub("*", key)
+
+
+def renamed(found: Mapping[str, dict[str, Any]], good: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """The objects of a run, of which those that chance or the time has named are called as in a good run."""
+    free = [key for key in good if key not in found and plain_name(key) != key]
+    names: dict[str, str] = {}
+    for key in sorted(found.keys() - good.keys()):
+        alike = [other for other in free if plain_name(other) == plain_name(key)]
+        if alike:
+            chosen = next((other for other in alike if good[other] == found[key]), alike[0])
+            free.remove(chosen)
+            names[key.rpartition("/")[2]] = chosen.rpartition("/")[2]
+    if not names:
+        return dict(found)
+    # all at once: two may have changed their names
+    found_names = re.compile("|".join(map(re.escape, sorted(names, reverse=True))))
+    text = found_names.sub(lambda name: names[name[0]], json.dumps(found))
+    called: dict[str, dict[str, Any]] = _sorted_names(json.loads(text), names.values())
+    return called
+
+
+def _sorted_names(value: Any, names: Collection[str]) -> Any:
+    """Lists of names in their order, where one of them was renamed."""
+    if isinstance(value, dict):
+        return {key: _sorted_names(one, names) for key, one in value.items()}
+    if isinstance(value, list):
+        if any(isinstance(one, str) and one in names for one in value):
+            return sorted(value)
+        return [_sorted_names(one, names) for one in value]
+    return value
+
+
+def _plain(obj: dict[str, Any], uids: Mapping[str, str], *, with_status: bool) -> dict[str, Any]:
+    metadata = obj["metadata"]
+    kept = {key: without_counts(metadata[key], uids) for key in _METADATA if metadata.get(key)}
+    kept["owners"] = [f"{one['kind']} {one['name']}" for one in metadata.get("ownerReferences", ())]
+    labels = {key: value for key, value in metadata.get("labels", {}).items() if key != RIVAL}
+    kept["labels"] = without_counts(labels, uids)
+    left_out = {"metadata", "apiVersion", "kind"} | (set() if with_status else {"status"})
+    rest = {key: without_counts(value, uids) for key, value in obj.items() if key not in left_out}
+    return {**rest, "metadata": kept}
+
+
+def without_counts(value: Any, uids: Mapping[str, str] = MappingProxyType({})) -> Any:
+    """
+    A document without times, and without what the server chooses or counts.
+
+    Args: uids = what to write for each.
+    """
+    if isinstance(value, dict):
+        return {key: without_counts(one, uids) for key, one in value.items() if key not in _COUNTED}
+    if isinstance(value, list):
+        plain = [without_counts(one, uids) for one in value]
+        # conditions are a map by type
+        return sorted(plain, key=lambda one: str(one.get("type"))) if are_conditions(plain) else plain
+    if isinstance(value, str):
+        value = _TOKENS.sub("kube-api-access", _TIME.sub("TIME", value))
+        return UID.sub(lambda found: uids.get(found[0], found[0]), value) if uids else value
+    return value

@@ -1,0 +1,113 @@
+"""
+An exploration as its author writes it: called in a test, or as the decorator of one.
+
+    explore(Workload(set_up, [applied(SITE), deleted(SITE)]), plans=500).check()
+
+    @explore(Workload(set_up, [applied(SITE)]))
+    def test_a_site_has_its_deployment(cluster):
+        assert cluster.find(DEPLOYMENT)
+"""
+
+from __future__ import annotations
+
+import inspect
+import shlex
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, Final
+
+from handloop_explore.cluster import VirtualCluster
+from handloop_explore.explorer import run_plans
+from handloop_explore.report import Report
+from handloop_explore.workload import Invariant, Workload, words_of
+
+COMMAND_LINE: Final = ("plans", "seed", "replay")
+"""Options that pytest's command line has, too: --explore-plans."""
+
+_CLUSTER: Final = "cluster"
+_REQUEST: Final = "request"
+
+
+def explore(workload: Workload, **options: Any) -> Exploration:
+    """
+    An exploration of a workload; nothing is played before report(), check(), or the test that it decorates.
+
+    Args: options are those of handloop_explore.explorer.run_plans, such as plans, seed and replay.
+    """
+    return Exploration(workload, options)
+
+
+def explore_in_test(request: Any, workload: Workload, **options: Any) -> Exploration:
+    """
+    The same in a pytest test. The options of pytest's command line come before `options`.
+
+    Args: request is pytest's fixture of that name.
+    """
+    asked = {name: request.config.getoption(f"--explore-{name}", None) for name in COMMAND_LINE}
+    given = {name: value for name, value in asked.items() if value is not None}
+    return Exploration(workload, {**options, **given}, f"pytest {shlex.quote(request.node.nodeid)}")
+
+
+class Exploration:
+    """A workload, and how it is explored."""
+
+    def __init__(self, workload: Workload, options: dict[str, Any], command: str = "") -> None:
+        """Args: command replays a plan, with --explore-replay; "" = none does."""
+        self._workload = workload
+        self._options = options
+        self._command = command
+
+    def report(self) -> Report:
+        """Play the plans. Raises and blocks as run_plans."""
+        return run_plans(self._workload, **self._options)
+
+    def check(self) -> None:
+        """
+        Play the plans.
+
+        Raises: AssertionError with the report's text, and for each plan that failed the line that replays it;
+        KeyboardInterrupt, if none failed before Ctrl-C.
+        """
+        __tracebackhide__ = True
+        report = self.report()
+        if report.failures:
+            raise AssertionError(report.text(self._command, "--explore-replay"))
+        if report.is_interrupted:
+            raise KeyboardInterrupt
+
+    def __call__(self, test: Callable[..., object]) -> Callable[..., None]:
+        """
+        The decorator of a pytest test, whose body is an invariant; its name or docstring says which.
+
+        Args: test is called at the end of each run, with the run's cluster as the argument `cluster`. Its
+        other arguments are fixtures, which live as long as the exploration.
+        """
+        signature = inspect.signature(test)
+        if _CLUSTER not in signature.parameters:
+            raise TypeError(
+                f"{test.__name__} takes no argument {_CLUSTER!r}: def {test.__name__}({_CLUSTER})"
+            )
+
+        @wraps(test)
+        def explored(*arguments: Any, **fixtures: Any) -> None:
+            __tracebackhide__ = True
+            wanted = {name: fixtures[name] for name in fixtures.keys() & signature.parameters.keys()}
+
+            def holds(cluster: VirtualCluster) -> bool:
+                test(*arguments, **wanted, **{_CLUSTER: cluster})
+                return True
+
+            invariants = (*self._options.get("invariants", ()), Invariant(words_of(test), holds))
+            options = {**self._options, "invariants": invariants}
+            explore_in_test(fixtures[_REQUEST], self._workload, **options).check()
+
+        # pytest reads which fixtures a test wants from its signature
+        explored.__signature__ = _in_pytest(signature)  # type: ignore[attr-defined]
+        return explored
+
+
+def _in_pytest(signature: inspect.Signature) -> inspect.Signature:
+    """The signature of a test without the cluster, and with pytest's request."""
+    fixtures = [one for name, one in signature.parameters.items() if name not in (_CLUSTER, _REQUEST)]
+    request = inspect.Parameter(_REQUEST, inspect.Parameter.KEYWORD_ONLY)
+    return signature.replace(parameters=[*fixtures, request])

@@ -1,0 +1,216 @@
+"""
+Every crash point of a controller, explored.
+
+    report = run_plans(Workload(set_up, [applied(SITE), changed(SITE, patch), deleted(SITE)]), plans=500)
+    report.check()
+
+The workload runs once undisturbed, which tells where it writes. Then it runs again and again, from its
+beginning, each time with a plan: a crash, lost reply, refusal, rival or stale view at one of its writes.
+Then come pairs, triples, and other orders of threads. Each run is judged without help of its author; see
+oracles.py. All happens in virtual time, one thread at a time: the same plan is the same run. Forks play the
+plans on all processors; see forks.py.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cache
+from types import FrameType
+from typing import Any, Final
+
+from handloop_explore.branches import lines_of
+from handloop_explore.chance import Chance
+from handloop_explore.forks import PLAN_SECONDS, Lost, called_in_fork, can_fork
+from handloop_explore.memory import Memory
+from handloop_explore.oracles import habits, verdicts
+from handloop_explore.plan import LATE, LATE_PLAN, Plan
+from handloop_explore.plans import Places, all_plans
+from handloop_explore.play import play
+from handloop_explore.played import Journal, Played
+from handloop_explore.plays import Plays
+from handloop_explore.record import USER
+from handloop_explore.report import Failure, Report, UndisturbedError
+from handloop_explore.virtual_threads import VirtualThreads
+from handloop_explore.workload import Invariant, Workload
+
+DEFAULT_PLANS: Final = 300
+_MOST_FAILURES: Final = 20
+_MOST_FIELDS: Final = 5
+_BATCH: Final = 64
+"""How many plans share a trunk."""
+
+_DETAILS: Final = re.compile(r"\d+| (in the end|at settled\(\)).*")
+
+
+def run_plans(
+    workload: Workload,
+    *,
+    plans: int = DEFAULT_PLANS,
+    seconds: float = math.inf,
+    seed: int = 1,
+    invariants: Sequence[Invariant] = (),
+    replay: str = "",
+    processes: int | None = None,
+    progress: Callable[[Report], object] = lambda _report: None,
+) -> Report:
+    """
+    Play plans.
+
+    Args: plans and seconds = how many, and how long, at most; the single strikes come first, then samples by
+    the seed. replay = the line of a plan, which alone is played, in this process. processes = how many forks
+    play at once, None = one for each processor; the report is the same for any number. progress is called
+    after each plan, in the order in which they end. What is wrong with the writes of every run is a failure
+    of the empty plan.
+    Raises: UndisturbedError if the undisturbed run fails already; ValueError for a line that is no plan.
+    Blocks: for about a twentieth of a second a plan and processor. It ends early once it has 20 failures
+    that are not alike. Ctrl-C ends it with what was found so far.
+    """
+    undisturbed = _undisturbed(workload, invariants, min(seconds, PLAN_SECONDS))
+    report = Report(undisturbed, seed)
+    if wrong := verdicts(undisturbed, undisturbed):
+        raise UndisturbedError(Report.of_undisturbed(undisturbed, wrong))
+    if not replay and (wrong := habits(undisturbed)):
+        report = replace(Report.of_undisturbed(undisturbed, wrong), seed=seed)
+    if replay:
+        _require_that_it_strikes(workload, Plan.parse(replay), undisturbed)
+    plays = Plays(workload, undisturbed, invariants, processes or _processors())
+    report.places = Places.of(undisturbed, workload)
+    report.code = lines_of(Memory(workload.set_up).codes) if undisturbed.lines else ()
+    report.unseen = _unseen(workload, undisturbed)
+    first = () if workload.depends else (LATE_PLAN,)
+    followed = itertools.chain(first, all_plans(report.places, seed))
+    references = cache(lambda: [play(workload, plan) for plan in report.places.anew()])
+    chosen = itertools.islice(iter([Plan.parse(replay)]) if replay else followed, plans)
+    began, used = time.monotonic(), _processor_seconds()
+    while batch := list(itertools.islice(chosen, _BATCH)):
+        found: dict[int, Failure] = {}
+        try:
+            for index, failure in plays.judged(batch, began + seconds):
+                if failure:
+                    found[index] = failure
+                report.count(batch[index])
+                report.failed += failure is not None
+                report.wall_seconds = time.monotonic() - began
+                progress(report)
+        except KeyboardInterrupt:
+            report.is_interrupted = True
+        try:
+            for index in sorted(found):
+                _add(report, plays, found[index], references)
+        except KeyboardInterrupt:
+            report.is_interrupted = True
+        report.lines = plays.lines
+        report.timed_plans, report.seconds = report.plans, _processor_seconds() - used
+        report.wall_seconds = time.monotonic() - began
+        if report.is_interrupted or report.wall_seconds >= seconds or len(report.failures) == _MOST_FAILURES:
+            break
+    return report
+
+
+def _undisturbed(workload: Workload, invariants: Sequence[Invariant], seconds: float) -> Played:
+    """
+    The undisturbed run, with what is by chance in it: where its twin differs.
+
+    Where there are forks, one plays the twin first: a controller may neither rest nor yield. The run in this
+    process leaves caches filled, which every trunk and its children have from here.
+    Raises: UndisturbedError, if it takes longer than so many seconds.
+    """
+    journals: list[Journal] = []
+
+    @contextmanager
+    def noting(_: VirtualThreads, journal: Journal) -> Iterator[None]:
+        journals.append(journal)
+        yield
+
+    def twin() -> list[Mapping[str, Any]]:
+        return [state.objects for state in play(workload, Plan(), (), noting, is_twin=True).states]
+
+    def where(frame: FrameType | None) -> str:
+        return journals[0].where(frame) if journals else "the set-up goes on"
+
+    outcome = called_in_fork(twin, seconds=seconds, where=where) if can_fork() else twin()
+    if isinstance(outcome, Lost):
+        nothing = Played(Plan(), [], [], [], 0, {}, [], "", [], 0)
+        wrong = f"it has not come to rest after {seconds:g} s of wall time: {outcome.why}"
+        raise UndisturbedError(Report.of_undisturbed(nothing, [wrong]))
+    played = play(workload, Plan(), invariants)
+    states = [state.objects for state in played.states]
+    return played._replace(chance=Chance.of(states, outcome or states))
+
+
+def _require_that_it_strikes(workload: Workload, plan: Plan, undisturbed: Played) -> None:
+    """Raises: ValueError for a plan of which no strike comes, as after a change of the operator."""
+    if all(strike.what == LATE for strike in plan.strikes):
+        return
+    if not any(told.who == "plan" for told in play(workload, plan).story):
+        raise ValueError(
+            f"{plan} strikes nothing: undisturbed the operator makes {len(undisturbed.writes)} writes"
+            f" and {undisturbed.reads} reads, and opens {undisturbed.watches} watches"
+        )
+
+
+def _add(report: Report, plays: Plays, failure: Failure, references: Callable[[], Sequence[Played]]) -> None:
+    """
+    Add a failure to a report, shrunk, or count it with one that is like it.
+
+    Args: references gives runs in which the operator begins anew.
+    """
+    plan = failure.plan
+    if _is_counted(report, failure, plan):
+        return
+    if len(report.failures) == _MOST_FAILURES:
+        return
+    if not report.is_interrupted:
+        failure = plays.shrunk(failure)
+    if not _is_counted(report, failure, plan):
+        for reference in references():
+            failure = failure.weighed(reference, report.undisturbed)
+        report.failures.append(failure)
+
+
+def _is_counted(report: Report, failure: Failure, plan: Plan) -> bool:
+    """
+    Whether each of its verdicts is known, details aside; it is counted where the first of them is.
+
+    Args: plan = its plan before it was shrunk.
+    """
+    known = {gist: index for index, one in reversed([*enumerate(report.failures)]) for gist in _gists(one)}
+    if not known.keys() >= set(_gists(failure)):
+        return False
+    index = known[_gists(failure)[0]]
+    like_it = report.failures[index]
+    report.failures[index] = replace(like_it, others=[*like_it.others, plan])
+    return True
+
+
+def _gists(failure: Failure) -> list[str]:
+    return [_DETAILS.sub("", words) for words in failure.verdicts]
+
+
+def _unseen(workload: Workload, undisturbed: Played) -> list[str]:
+    """What a workload does not show."""
+    changes = (act.who == USER and act.changes("spec") for act in undisturbed.acts)
+    chance = sorted({f"{'.'.join(map(str, path))} of {key}" for key, *path in undisturbed.chance.paths})
+    return [
+        *["what a change of an object leads to, as no step makes one"] * (not any(changes)),
+        *["what a second process does, as replicas=1"] * (workload.replicas == 1),
+        *[f"what is there by chance or by the time: {', '.join(chance[:_MOST_FIELDS])}"] * bool(chance),
+        *[f"what is ignored: {', '.join(workload.ignore)}"] * bool(workload.ignore),
+    ]
+
+
+def _processors() -> int:
+    """How many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _processor_seconds() -> float:
+    """Processor time of this process, and of its children that have ended."""
+    return sum(os.times()[:4])

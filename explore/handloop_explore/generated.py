@@ -1,0 +1,138 @@
+"""
+Steps of a workload by chance, from the schema of a kind: they end in an object that the author knows.
+
+    explore(Workload(set_up, generated(Site, SITE, seed=7))).check()
+
+An object is created, changed, changed back, deleted and created again. It may be changed to what the operator
+cannot do, if the server takes it. In the end it is as the sample. The plan `0:late` says whether the cluster
+is then as where the sample alone was ever created.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
+from random import Random
+from typing import Any, Final
+
+from handloop.apis.crd import custom_resource_definition
+from handloop.apis.meta import Kind
+from handloop_explore.administrator import RefusedError
+from handloop_explore.cluster import VirtualCluster
+from handloop_explore.schema_values import other_values
+from handloop_explore.virtual_threads import VirtualThreads
+from handloop_explore.workload import Manifest, Step, applied, changed, deleted, document_of, settled
+
+_TRIES: Final = 100
+_ACTS: Final = ("edit", "edit", "edit", "edit", "revert", "again", "wait")
+_NOT_EDITED: Final = ("apiVersion", "kind", "metadata", "status")
+_DEEPER: Final = 0.9
+
+
+def generated(
+    kind: type[Kind], sample: Manifest, *, seed: int = 1, changes: int = 6, leave: Collection[str] = ()
+) -> list[Step]:
+    """
+    Steps for one object of a kind of your own; the same for the same arguments.
+
+    Args: sample is how the object is in the end: one that the operator can do. changes = about how many.
+    leave = names of fields that are never changed, such as one that the operator takes for fixed.
+    Raises: RefusedError if the server refuses the sample. Blocks: for a tenth of a second.
+    """
+    with VirtualThreads() as threads:
+        author = _Author(VirtualCluster(threads, (kind,)), kind, document_of(sample), Random(seed), leave)
+        return author.steps(changes)
+
+
+class _Author:
+    """
+    Writes the steps, and tries each on a server without the operator.
+
+    State: _document, the object as users have it now; _before, as they had it earlier.
+    """
+
+    def __init__(
+        self,
+        cluster: VirtualCluster,
+        kind: type[Kind],
+        sample: dict[str, Any],
+        random: Random,
+        leave: Collection[str],
+    ) -> None:
+        (version,) = custom_resource_definition(kind)["spec"]["versions"]
+        self._schema = version["schema"]["openAPIV3Schema"]
+        self._cluster = cluster
+        self._random = random
+        self._leave = {*_NOT_EDITED, *leave}
+        # the whole spec at once would change what is left alone, too
+        self._deeper = 1.0 if leave else _DEEPER
+        self._document = sample
+        self._before: list[dict[str, Any]] = []
+
+    def steps(self, changes: int) -> list[Step]:
+        """All of them."""
+        sample = self._document
+        self._cluster.send("POST", self._cluster.path_of(sample, named=False), sample)
+        self._changed(self._edited)
+        steps = [applied(self._document)]
+        for _ in range(changes):
+            steps += self._next(self._random.choice(_ACTS))
+        return [*steps, *self._changed(lambda: sample)]
+
+    def _next(self, act: str) -> list[Step]:
+        if act == "wait":
+            return [settled()]
+        if act == "again":
+            return [settled(), deleted(self._document), settled(), applied(self._document)]
+        if act == "revert" and self._before:
+            return self._changed(lambda: self._random.choice(self._before))
+        return self._changed(self._edited)
+
+    def _changed(self, wanted: Callable[[], dict[str, Any]]) -> list[Step]:
+        """A change that the server takes, [] = none is found."""
+        for _ in range(_TRIES):
+            document = wanted()
+            patch = merge_patch(self._document, document)
+            if patch and self._takes(patch):
+                step = changed(self._document, patch)
+                self._before.append(self._document)
+                self._document = document
+                return [replace(step, words=f"{step.words} by {json.dumps(patch)}")]
+        return []
+
+    def _takes(self, patch: Mapping[str, Any]) -> bool:
+        try:
+            self._cluster.send("PATCH", self._cluster.path_of(self._document), patch)
+        except RefusedError:
+            return False
+        return True
+
+    def _edited(self) -> dict[str, Any]:
+        kept = {name: value for name, value in self._document.items() if name in _NOT_EDITED}
+        return kept | self._with_one_other(self._schema, self._document)
+
+    def _with_one_other(self, schema: Mapping[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
+        """Fields, of which one, or one in it, is another or removed."""
+        properties = {name: one for name, one in schema["properties"].items() if name not in self._leave}
+        name = self._random.choice(sorted(properties))
+        inner, required = properties[name], schema.get("required", ())
+        if name in fields and inner.get("properties") and self._random.random() < self._deeper:
+            return {**fields, name: self._with_one_other(inner, fields[name])}
+        others = other_values(inner, fields.get(name), self._random)
+        if name in fields and name not in required:
+            others.append(None)
+        value = self._random.choice(others or [fields.get(name)])
+        rest = {key: one for key, one in fields.items() if key != name}
+        return rest if value is None else {**rest, name: value}
+
+
+def merge_patch(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+    """The JSON merge patch that makes new of old."""
+    patch: dict[str, Any] = dict.fromkeys(old.keys() - new.keys())
+    for name, value in new.items():
+        if isinstance(value, dict) and isinstance(old.get(name), dict):
+            patch |= {name: inner} if (inner := merge_patch(old[name], value)) else {}
+        elif name not in old or old[name] != value:
+            patch[name] = value
+    return dict(sorted(patch.items()))

@@ -1,0 +1,40 @@
+"""What an author leaves out of comparisons: `secrets:data.password`."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from typing import Any, NamedTuple, Self
+
+from handloop_explore.difference import by_type
+
+
+class Ignored(NamedTuple):
+    """Fields of the objects of a kind, as differences name them; path "" = the objects. Both take a `*`."""
+
+    kind: str
+    path: str
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """`secrets:data.password`, `*:metadata.annotations.example.org/at` or `jobs`. Raises: ValueError."""
+        kind, colon, path = text.partition(":")
+        if not kind or bool(colon) != bool(path):
+            raise ValueError(f"{text!r} names no fields: secrets:data.password does")
+        return cls(kind.partition(".")[0].lower(), path)
+
+    def fits(self, kind: str) -> bool:
+        """Whether it is of a kind, by that name or its plural."""
+        kind = kind.lower()
+        return any(
+            fnmatchcase(name, self.kind) for name in (kind, f"{kind}s", f"{kind}es", f"{kind[:-1]}ies")
+        )
+
+    def without(self, value: Any, path: str = "") -> Any:
+        """A document without the fields."""
+        value = by_type(value)
+        if not isinstance(value, dict):
+            return value
+        inner = {name: (one, f"{path}.{name}" if path else name) for name, one in value.items()}
+        return {
+            name: self.without(one, at) for name, (one, at) in inner.items() if not fnmatchcase(at, self.path)
+        }

@@ -1,0 +1,80 @@
+"""The undisturbed run and those that failed, as a live page in a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from handloop.picture.page_data import NAME, write_page
+from handloop.picture.recording import Entry
+from handloop_explore.plan import Plan
+from handloop_explore.play import play
+from handloop_explore.report import Failure, Report
+from handloop_explore.story import line_of, parts_at
+from handloop_explore.tape import Tape
+from handloop_explore.workload import Workload
+
+INDEX = "index.html"
+
+
+def write_live_page(folder: Path, workload: Workload, report: Report, title: str) -> None:
+    """
+    Play the undisturbed run and each failing plan once more, and write the page of them.
+
+    Blocks: for about a second a run.
+    """
+    failures = [(nth, failure) for nth, failure in enumerate(report.failures, 1) if str(failure.plan)]
+    marks = {f"plan-{number}": _strike(failure) for number, failure in failures}
+    words = {"name": "undisturbed", "title": "Undisturbed", "about": "What happens without a plan."}
+    runs = [*_runs(workload, Plan(), words, marks)]
+    for number, failure in failures:
+        runs += _failing_runs(number, failure, report, workload)
+    write_page(folder, runs, title=title)
+
+
+def is_free_for_page(folder: Path) -> bool:
+    """Whether nothing is in a folder, or such a page."""
+    return (folder / NAME).is_file() or not (folder.exists() and any(folder.iterdir()))
+
+
+def remove_page(folder: Path) -> None:
+    """Let nobody open an older page."""
+    (folder / INDEX).unlink(missing_ok=True)
+
+
+def links(number: int, failure: Failure) -> dict[str, str]:
+    """What the page shows of a failure, from 1, by words: places within INDEX."""
+    if not str(failure.plan):
+        return {"the run": "#run=undisturbed"}
+    parts = {"where it parts from the undisturbed run": f"#run=plan-{number}&at=parts"}
+    return {
+        "the failing run, where the plan strikes": f"#run=plan-{number}&at=strike",
+        **(parts if failure.parting else {}),
+        "the undisturbed run at the strike": f"#run=undisturbed&at=plan-{number}",
+    }
+
+
+def _failing_runs(number: int, failure: Failure, report: Report, workload: Workload) -> Iterator[Entry]:
+    words = {"name": f"plan-{number}", "title": failure.title, "about": "; ".join(failure.verdicts)}
+    here = parts_at(report.undisturbed, failure.played)[1]
+    marks = {"strike": _strike(failure), "parts": line_of(failure.played.story, here)}
+    return _runs(workload, failure.plan, words, marks)
+
+
+def _runs(workload: Workload, plan: Plan, head: dict[str, str], marks: dict[str, int]) -> Iterator[Entry]:
+    """One run; of an operator with replicas one for each process, which has caches and queues of its own."""
+    tape = Tape()
+    play(workload, plan, recording=tape.recording)
+    opening = f"The operator starts with empty caches. {head['title']}: {head['about']}"
+    if workload.replicas == 1:
+        yield tape.document(head, marks, opening)
+        return
+    for nth, process in enumerate(tape.processes()):
+        name = head["name"] + f"-{process.replace(' ', '-')}" * (nth > 0)
+        words = {"name": name, "title": f"{head['title']}, {process}"}
+        yield tape.document(head | words, marks, opening, process)
+
+
+def _strike(failure: Failure) -> int:
+    """The line of the story in which the plan strikes first: the runs have the same ones before it."""
+    return next((nth for nth, told in enumerate(failure.played.story) if told.who == "plan"), 0)

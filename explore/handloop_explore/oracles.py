@@ -1,0 +1,315 @@
+"""What must hold of every run, without an author: each oracle yields what is wrong, in a sentence."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final, TypeAlias
+
+from handloop_explore.administrator import Object
+from handloop_explore.chance import Chance
+from handloop_explore.difference import differences_of
+from handloop_explore.end_state import MADE_BY_CLUSTER, plain_name, renamed
+from handloop_explore.plan import LATE, Plan
+from handloop_explore.played import Played, Rival, State
+from handloop_explore.record import OPERATOR, USER, key_of
+from handloop_explore.strikes import place_of
+from handloop_explore.write_oracles import (
+    SPARE,
+    claims_no_generation_ahead,
+    generates_once,
+    keeps_the_edits_of_others,
+    logs_no_error_unexplained,
+    logs_no_traceback,
+    makes_none_twice,
+    writes_as_often_as_undisturbed,
+    writes_no_foreign_object,
+    writes_nothing_for_the_gone,
+    writes_status_last,
+    writes_what_changes_something,
+)
+
+Oracle: TypeAlias = Callable[[Played, Played], Iterator[str]]
+"""Takes the undisturbed run, and the run to judge."""
+
+
+def verdicts(undisturbed: Played, played: Played) -> list[str]:
+    """All that is wrong with a run, but for the habits; of the undisturbed one, why it is no measure."""
+    if played is undisturbed:
+        return _judged(ORACLES, undisturbed, played)
+    found = _judged((*ORACLES, *WRITE_ORACLES), undisturbed, played)
+    usual = habits(undisturbed) if found else []
+    return [words for words in found if words not in usual]
+
+
+def habits(undisturbed: Played) -> list[str]:
+    """What is wrong with the writes of every run already."""
+    return _judged(WRITE_ORACLES, undisturbed, undisturbed)
+
+
+def _judged(oracles: Sequence[Oracle], undisturbed: Played, played: Played) -> list[str]:
+    found = (words for oracle in oracles for words in oracle(undisturbed, played))
+    return list(dict.fromkeys(found))
+
+
+def ends_quiet(_: Played, played: Played) -> Iterator[str]:
+    """Once nothing happens any more, nothing is written."""
+    if played.busy:
+        yield f"it does not come to rest: {played.busy} writes where nothing happens any more"
+
+
+def lives(_: Played, played: Played) -> Iterator[str]:
+    """No process ends by itself."""
+    if played.died:
+        yield f"the process ended by itself: {played.died}"
+
+
+def reconciles_in_time(_: Played, played: Played) -> Iterator[str]:
+    """No reconcile goes on for longer than its deadline, not even when a request of it has no answer."""
+    seconds, queue = played.slowest
+    if seconds > played.deadline_seconds:
+        yield f"a reconcile of {queue} took {seconds:.0f} s, and may take {played.deadline_seconds:g} s"
+
+
+def works(undisturbed: Played, played: Played) -> Iterator[str]:
+    """Undisturbed the operator succeeds at least once."""
+    if played is undisturbed:
+        failing = [one.failing for one in played.states if one.failing is not None]
+        if failing and all(failing):
+            yield f"it never succeeds: {failing[-1]}"
+
+
+def writes_only_while_it_leads(_: Played, played: Played) -> Iterator[str]:
+    """Of several processes only that one writes which has the Lease."""
+    for write in played.writes:
+        if write.objection:
+            yield f"process {write.process} writes without the Lease: {write.objection}: {write}"
+
+
+def makes_no_storm(undisturbed: Played, played: Played) -> Iterator[str]:
+    """Objects are not made again and again."""
+    excused = SPARE * max(1, len(played.plan.strikes))
+    for path, times in played.made.items():
+        if times > undisturbed.made.get(path, 0) + excused:
+            yield f"a storm: {times} creates at {path}, undisturbed {undisturbed.made.get(path, 0)}"
+
+
+def ends_as_undisturbed(undisturbed: Played, played: Played) -> Iterator[str]:
+    """A fault delays, and changes nothing in the end; what a rival has taken away or taken, aside."""
+    takes_name = any(rival.what == "rival-takes-name" for rival in played.rivals)
+    # what the server calls invalid need not be tried again
+    if takes_name or _undisturbed_is_judged(played.plan) or any(one.struck == "422" for one in played.writes):
+        return
+    for number, (good, state) in enumerate(zip(undisturbed.states, played.states, strict=True), 1):
+        if state.is_down:
+            continue
+        expected = dict(good.objects)
+        for rival, left in zip(played.rivals, state.left, strict=False):
+            if rival.what == "rival-drift":  # it may stay, or not
+                key = key_of(rival.made or {})
+                expected |= {key: state.objects[key]} if key in state.objects else {}
+            elif _is_lost(rival, left, state, expected):
+                if _is_told(rival, state, played):
+                    return
+                _take_away(expected, rival.target)
+            elif rival.what in ("rival-delete", "rival-finalizer") and not rival.rested_at and left is None:
+                found = renamed(state.objects, expected)
+                _take_away(expected, rival.target)
+                if any(_plural(f"{kind} ") in rival.target for kind in played.reconciled):
+                    # a finalizer may take away what its object does not own
+                    expected = {key: obj for key, obj in expected.items() if key in found}
+        yield from _compared(undisturbed.chance, expected, state.objects, _when(number, played))
+
+
+def makes_again_what_is_lost(undisturbed: Played, played: Played) -> Iterator[str]:
+    """
+    What another client deletes at rest comes back, or the status of its owner changes.
+
+    A Job is done once.
+    """
+    for nth, rival in enumerate(played.rivals):
+        states = [
+            state for state in zip(undisturbed.states, played.states, strict=True) if state[1].left[nth:]
+        ]
+        good, state = states[0]
+        key = key_of(rival.made or {}) if rival.rested_at else ""
+        if key not in good.objects or key.startswith("Job ") or _is_told(rival, state, played):
+            continue
+        if _is_lost(rival, state.left[nth], state, good.objects):
+            why = "its owner was reconciled since then"
+            if not _is_heard(rival, state):
+                why = "no reconcile follows: is it owned or watched?"
+            yield f"{key} does not come back after another client has deleted it at rest: {why}"
+
+
+def ends_by_what_users_want(undisturbed: Played, played: Played) -> Iterator[str]:
+    """
+    What was before changes nothing: the end is that of an operator which saw the end alone.
+
+    It starts after the users, or a new process begins with what it finds. Here the undisturbed run is judged.
+    """
+    if not _undisturbed_is_judged(played.plan):
+        return
+    begins = "its process ends at rest, and another starts"
+    if played.plan.starts_at is not None:
+        begins = "the operator starts after the users"
+    for number, (usual, state) in enumerate(zip(undisturbed.states, played.states, strict=True), 1):
+        if not state.is_down:
+            when = _when(number, played)
+            for words in _compared(undisturbed.chance, state.objects, usual.objects, when):
+                yield f"undisturbed it ends otherwise than where {begins}: {words}"
+
+
+def ends_as(reference: Played, played: Played, undisturbed: Played) -> bool:
+    """Whether a run differs from the undisturbed one, and wherever it does, a reference does likewise."""
+    chance, differs = undisturbed.chance, False
+    for usual, other, state in zip(undisturbed.states, reference.states, played.states, strict=True):
+        if other.is_down or state.is_down:
+            continue
+        good = chance.without(usual.objects)
+        found, there = (chance.without(renamed(one.objects, usual.objects)) for one in (state, other))
+        for key in good.keys() | found.keys():
+            if good.get(key) != found.get(key):
+                if found.get(key) != there.get(key):
+                    return False
+                differs = True
+    return differs
+
+
+def _undisturbed_is_judged(plan: Plan) -> bool:
+    """Whether a plan has nothing but an operator that begins anew, or later."""
+    return bool(plan.strikes) and all(one.what == LATE or one.where == "q" for one in plan.strikes)
+
+
+def _when(number: int, played: Played) -> str:
+    return "in the end" if number == len(played.states) else f"at settled() {number}"
+
+
+def _is_lost(rival: Rival, left: Object | None, state: State, expected: Mapping[str, Any]) -> bool:
+    """Whether what a rival has deleted at rest is not there again, nor by another name that chance gives."""
+    if not rival.rested_at or left is not None:
+        return False
+    name = plain_name(key_of(rival.made or {}))
+    return all(plain_name(key) != name for key in state.objects.keys() - expected.keys())
+
+
+def _is_heard(rival: Rival, state: State) -> bool:
+    """Whether an owner was reconciled since a rival's act at rest."""
+    made = (rival.made or {})["metadata"]
+    names = [one["name"] for one in made["ownerReferences"]]
+    names += [f"{made.get('namespace')}/{name}" for name in names]
+    return any(state.reconciled_at.get(name, 0.0) >= rival.rested_at for name in names)
+
+
+def _is_told(rival: Rival, state: State, played: Played) -> bool:
+    """Whether the owner's status has changed since a rival's act at rest: it may say what is lost."""
+    owners = {one["uid"] for one in (rival.made or {})["metadata"]["ownerReferences"]}
+    since = (act for act in played.acts if rival.rested_at <= act.at <= state.at and act.who == OPERATOR)
+    return any(act.uid in owners and act.changes("status") for act in since)
+
+
+def _compared(
+    chance: Chance, expected: Mapping[str, Any], state: Mapping[str, Any], when: str
+) -> Iterator[str]:
+    good, found = chance.without(expected), chance.without(renamed(state, expected))
+    for key in sorted(good.keys() | found.keys()):
+        if MADE_BY_CLUSTER in (found.get(key) or good[key])["metadata"]:
+            continue  # it follows from what the operator has made
+        if key not in found:
+            yield f"{key} is missing {when}"
+        elif key not in good:
+            twins = sum(plain_name(other) == plain_name(key) for other in found)
+            again = " once more" if twins > 1 else ""
+            yield f"{key} is there{again} {when}, and nobody asked for it"
+        elif good[key] != found[key]:
+            yield f"{key} is another {when}: {', '.join(differences_of(key, good[key], found[key]))}"
+
+
+def leaves_foreign_objects_alone(_: Played, played: Played) -> Iterator[str]:
+    """An object that a rival has made under the name is not written; users may delete it."""
+    given_up = {act.uid for act in played.acts if act.who == USER and act.ends}
+    for rival, left in zip(played.rivals, played.states[-1].left, strict=True):
+        if rival.what != "rival-takes-name" or rival.made is None:
+            continue
+        if rival.made["metadata"].get("uid") in given_up:
+            continue
+        if left is None:
+            # with its namespace, or by a client: not by the operator, nor for an owner that this has given it
+            ends = [act for act in played.acts if act.uid == rival.made["metadata"].get("uid") and act.ends]
+            if not ends or ends[0].who == OPERATOR or ends[0].owners:
+                yield f"the foreign object {rival.target} was deleted"
+        elif paths := list(differences_of(f"{left.get('kind')} ", _own_part(rival.made), _own_part(left))):
+            yield f"the foreign object {rival.target} was written: {', '.join(paths)}"
+
+
+def lets_deletions_end(_: Played, played: Played) -> Iterator[str]:
+    """What is being deleted goes, unless that is to be refused."""
+    for key, obj in played.states[-1].objects.items():
+        name = re.sub(r" .*/", " ", key)
+        if obj["metadata"].get("deletionTimestamp") and name not in played.refused:
+            yield f"{key} is still being deleted, and waits for {obj['metadata'].get('finalizers')}"
+
+
+def keeps_invariants(_: Played, played: Played) -> Iterator[str]:
+    """The author's own."""
+    yield from played.broken
+
+
+ORACLES: Final[tuple[Oracle, ...]] = (
+    lives,
+    reconciles_in_time,
+    works,
+    writes_only_while_it_leads,
+    ends_quiet,
+    makes_no_storm,
+    ends_as_undisturbed,
+    makes_again_what_is_lost,
+    ends_by_what_users_want,
+    leaves_foreign_objects_alone,
+    lets_deletions_end,
+    keeps_invariants,
+)
+WRITE_ORACLES: Final[tuple[Oracle, ...]] = (
+    makes_none_twice,
+    writes_no_foreign_object,
+    keeps_the_edits_of_others,
+    writes_nothing_for_the_gone,
+    claims_no_generation_ahead,
+    writes_status_last,
+    writes_as_often_as_undisturbed,
+    writes_what_changes_something,
+    generates_once,
+    logs_no_traceback,
+    logs_no_error_unexplained,
+)
+
+
+def _take_away(expected: dict[str, dict[str, Any]], target: str) -> None:
+    """Take an object away, and what it owns, and so on."""
+    namespace, _, name = place_of(target)
+    gone = [key for key in expected if key.endswith(f" {namespace}/{name}") and _plural(key) in target]
+    while gone:
+        key = gone.pop()
+        expected.pop(key, None)
+        kind, _, place = key.partition(" ")
+        namespace, _, name = place.partition("/")
+        gone += [
+            other
+            for other, obj in expected.items()
+            if f"{kind} {name}" in obj["metadata"]["owners"]
+            and (not namespace or other.partition(" ")[2].startswith(f"{namespace}/"))
+        ]
+
+
+def _plural(key: str) -> str:
+    """How a path begins the plural of a key's kind: `/deployment`."""
+    return f"/{key.partition(' ')[0].lower()}"
+
+
+def _own_part(obj: Mapping[str, Any]) -> dict[str, Any]:
+    metadata = obj["metadata"]
+    kept = {key: metadata.get(key) for key in ("labels", "ownerReferences", "finalizers")}
+    return {
+        **{key: value for key, value in obj.items() if key not in ("metadata", "status")},
+        "metadata": kept,
+    }

@@ -1,0 +1,181 @@
+"""A process of the operator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, closing, nullcontext
+from typing import Any
+
+from prometheus_client import CollectorRegistry
+
+from handloop.client.errors import ConnectionBroken
+from handloop.client.resource_client import Client
+from handloop.client.transport import Transport
+from handloop.controller.runtime.election.election import Election
+from handloop.controller.runtime.election.leader_election import LeadershipLost
+from handloop.controller.runtime.election.lease_connections import LeaseConnections
+from handloop.controller.runtime.manager import Manager
+from handloop_explore.branches import Branches
+from handloop_explore.cluster import VirtualCluster
+from handloop_explore.leadership import NOWHERE, TERMS, Leadership, LeaseTransport
+from handloop_explore.plan import PAUSE_SECONDS, Where
+from handloop_explore.played import Journal
+from handloop_explore.record import OPERATOR, RecordedTransport
+from handloop_explore.strikes import place_of
+from handloop_explore.struck_transport import StruckTransport
+from handloop_explore.timed_queues import TimedQueues
+from handloop_explore.views import Views
+from handloop_explore.virtual_threads import VirtualThread
+
+
+class Process:
+    """
+    One process of the operator.
+
+    With a leadership it works only while it leads, as a program of the command line does with --leader-elect.
+    State: is_dead, after its end: it reaches the server no more; is_down, as crash has it.
+    """
+
+    def __init__(
+        self,
+        set_up: Callable[[Any], object],
+        cluster: VirtualCluster,
+        journal: Journal,
+        struck_here: Callable[[Where, int], str],
+        end: Callable[[Process, str], None],
+        *,
+        branches: Branches,
+        number: int = 1,
+        leadership: Leadership | None = None,
+    ) -> None:
+        """
+        Args: end ends a process at once, for a reason; another one starts in its place. struck_here is called
+        once at each call of the operator, just before the server gets it, with the kind of the call as a
+        strike begins ("" = a write) and its number among those of its kind. It tells what strikes there,
+        "" = nothing; a trunk forks in it. number = its own, from 1; the one in its place has another.
+        leadership None = no election. branches notes which ones of the operator are taken.
+        """
+        self.is_dead = self.is_down = False
+        self.number = number
+        self.kinds: list[Any] = []
+        self.manager: Manager | None = None
+        self.cluster = cluster
+        self.journal = journal
+        self.struck_here = struck_here
+        self.leadership = leadership
+        self.agent = f"operator/{number}"
+        self.views = Views(cluster, self.agent)
+        self._end = end
+        self._branches = branches
+        self._set_up = set_up
+
+    @property
+    def name(self) -> str:
+        """What the story calls it."""
+        return f"process {self.number}"
+
+    def check_alive(self) -> None:
+        """Raises: ConnectionBroken after a crash."""
+        if self.is_dead:
+            raise ConnectionBroken("the process has ended")
+
+    def crash(self, *, is_down: bool = False) -> None:
+        """
+        End here; never returns in a thread of the process.
+
+        Args: is_down = no other one starts before the users' last step.
+        """
+        self.is_down = is_down
+        self._end(self, "as by kill -9")
+
+    def start(self) -> None:
+        """Set up, and run until the end of the play."""
+        thread = VirtualThread(self.journal.threads, target=self._main, name="operator")
+        thread.process = self
+        thread.start()
+
+    def _main(self) -> None:
+        threads = self.journal.threads
+        stop, seams = threads.new_event(), threads.seams
+        transport = StruckTransport(self._recorded(), self)
+        client: Any = Client(transport, stop=stop, seams=seams, user_agent=self.agent)
+        manager = Manager(client, registry=CollectorRegistry(), seams=seams, **self._shared(client))
+        manager.workqueue_metrics = TimedQueues(self.journal, self._works)
+        self._branches.trace(begins=True)
+        try:
+            self._set_up(manager)
+        finally:
+            self._branches.trace(begins=False)
+        self.manager = manager
+        self.kinds = [informer.kind for informer in manager.informers()]
+        if any(kind.resource.plural == "events" for kind in self.kinds):
+            self.cluster.keep_events()
+        try:
+            with self._elected(manager):
+                manager.run(stop)
+        except LeadershipLost as lost:
+            self._end(self, f"as it has {lost}")
+        except Exception as error:  # noqa: BLE001 - whatever it was, it is a verdict
+            self.journal.died = f"{type(error).__name__}: {error}"
+            self.journal.tell(self.name, f"the process ended by itself: {self.journal.died}")
+
+    def _works(self, begins: bool) -> None:  # noqa: FBT001 - of a Callable
+        """The thread that runs begins or ends a reconcile: what it waits for within is a place of its own."""
+        self.journal.threads.current_thread().on_wait = self._waits if begins else None
+        self._branches.trace(begins=begins)
+
+    def _waits(self) -> None:
+        thread = self.journal.threads.current_thread()
+        self.journal.waits += 1
+        number, thread.on_wait = self.journal.waits, None  # what a strike waits for is none
+        if what := self.struck_here("p", number):
+            self.journal.tell("plan", f"the plan strikes wait {number} of a reconcile: {what}")
+            if what == "crash":
+                self.crash()
+            self.journal.threads.pause(PAUSE_SECONDS)
+        thread.on_wait = self._waits
+
+    def _shared(self, client: Client) -> dict[str, Any]:
+        """Arguments of a manager that shares the work by slots; none if it does not."""
+        if self.leadership is None or self.leadership.shards is None:
+            return {}
+        transport: Any = LeaseTransport(self.cluster.transport(), self, self.leadership)
+        seams = self.journal.threads.seams
+        connections = LeaseConnections(NOWHERE, user_agent=self.agent, transport=transport, seams=seams)
+        return {"shards": self.leadership.shards, "leases": connections.leases(client.reachability)}
+
+    def _elected(self, manager: Manager) -> AbstractContextManager[object]:
+        """Let it work only while it leads, if there are several."""
+        if self.leadership is None or self.leadership.shards:
+            return nullcontext()
+        election = Election(
+            NOWHERE,
+            TERMS,
+            component="operator-leader-election",
+            user_agent=self.agent,
+            end_process=lambda _: self._end(self, "as its work outlives its Lease"),
+            transport=LeaseTransport(self.cluster.transport(), self, self.leadership),
+            seams=manager.seams,
+        )
+        election.elect(manager)
+        return closing(election)
+
+    def _recorded(self) -> Transport:
+        cluster = self.cluster
+        return RecordedTransport(
+            cluster.transport(OPERATOR),
+            cluster.record,
+            lambda: cluster.version,
+            self._seen,
+            self.journal.arrived,
+        )
+
+    def _seen(self, path: str) -> int:
+        """The version at which the caches hold the object of a path, 0 = they do not."""
+        namespace, collection, name = place_of(path)
+        key = f"{namespace}/{name}" if namespace else name
+        for informer in self.manager.informers() if self.manager else ():
+            if informer.kind.resource.path(namespace=namespace) == collection:
+                held = informer.indexer.get_by_key(key)
+                return int(held.metadata.resource_version) if held else 0
+        return 0

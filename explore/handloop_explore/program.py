@@ -1,0 +1,353 @@
+"""
+The command line: `handloop explore greeter:set_up --apply hello.yaml`.
+
+Exit codes: 0; 1 = a plan failed, or the undisturbed run does; 2 = the command line makes no sense; 130 =
+Ctrl-C came before there was anything to report.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import math
+import os
+import shlex
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final, NoReturn, TextIO
+
+import yaml
+
+from handloop.client.config import load_config
+from handloop.client.errors import ConfigError, TransportError
+from handloop.controller.cli.dry_set_up import DrySetUp
+from handloop.controller.cli.operator import SetUpError
+from handloop.controller.cli.values import duration, format_duration
+from handloop_explore.administrator import RefusedError
+from handloop_explore.explorer import run_plans
+from handloop_explore.generated import generated
+from handloop_explore.html_report import html_report
+from handloop_explore.live_runs import INDEX, is_free_for_page, remove_page, write_live_page
+from handloop_explore.on_server import SAMPLE, run_on_server
+from handloop_explore.plan import Plan
+from handloop_explore.progress import Progress
+from handloop_explore.report import Report, UndisturbedError
+from handloop_explore.workload import Step, Workload, applied, deleted, settled
+
+EXIT_OK: Final = 0
+EXIT_FOUND: Final = 1
+EXIT_USAGE: Final = 2
+EXIT_INTERRUPTED: Final = 130
+_BUDGET_SECONDS: Final = 60.0
+_ENDLESS: Final = 10**9
+
+
+class UsageError(Exception):
+    """The command line makes no sense; the message says what does."""
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{message}; see `{self.prog} --help`")
+
+
+def main(arguments: Sequence[str], out: TextIO | None = None) -> int:
+    """
+    Explore what the words after `explore` name.
+
+    Args: out None = the terminal. Returns: the exit code.
+    """
+    out = sys.stdout if out is None else out
+    try:
+        given = _parser().parse_args(arguments)
+        _check_targets(given)
+        workload = _workload(given)
+        asked = {"replicas": given.replicas, "deadline_seconds": given.deadline}
+        workload = replace(workload, **{name: value for name, value in asked.items() if value is not None})
+        workload = replace(workload, ignore=(*workload.ignore, *given.ignore))
+        workload.ignored  # noqa: B018 - a line that names no fields is told of before anything is played
+        text, report = _played(workload, given)
+    except (UsageError, SetUpError, RefusedError, ValueError) as error:
+        sys.stderr.write(f"error: {error}\n")
+        return EXIT_USAGE
+    except KeyboardInterrupt:
+        sys.stderr.write("interrupted before the undisturbed run has ended\n")
+        return EXIT_INTERRUPTED
+    out.write(f"{text}\n")
+    if files := _write(report, workload, given):
+        out.write(f"\n{report.head}: see {', '.join(files)}\n")
+    return EXIT_FOUND if report.failures else EXIT_OK
+
+
+@contextmanager
+def _terminated_by_interrupt() -> Iterator[None]:
+    """Let SIGTERM do what Ctrl-C does: no namespace and no process is left."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _played(workload: Workload, given: argparse.Namespace) -> tuple[str, Report]:
+    """What there is to tell, for people, and the report. Raises: as run_plans and run_on_server."""
+    try:
+        with _terminated_by_interrupt():
+            report = _report(workload, given)
+    except UndisturbedError as error:
+        return str(error), error.report
+    return report.text(_command(given)), report
+
+
+def _report(workload: Workload, given: argparse.Namespace) -> Report:
+    replay = str(Plan.parse(given.replay))
+    plans = 1 if replay else given.plans
+    if given.on:
+        return _report_of_server(workload, given, replay)
+    seconds = _BUDGET_SECONDS if given.budget is None else given.budget
+    progress = Progress(sys.stderr, seconds=seconds, plans=plans)
+    try:
+        return run_plans(
+            workload,
+            plans=plans,
+            seconds=seconds,
+            seed=given.seed,
+            replay=replay,
+            processes=given.processes,
+            progress=progress.show,
+        )
+    finally:
+        progress.end()
+
+
+def _report_of_server(workload: Workload, given: argparse.Namespace, replay: str) -> Report:
+    for option in ("page", "deadline"):
+        if getattr(given, option) is not None:
+            raise UsageError(f"--{option} is for virtual time: leave --on out")
+    plans = 1 if replay else SAMPLE if given.plans == _ENDLESS else given.plans
+    seconds = math.inf if given.budget is None else given.budget
+    progress = Progress(sys.stderr, seconds=seconds, plans=plans)
+    try:
+        return run_on_server(
+            workload,
+            load_config(kubeconfig=given.on),
+            plans=plans,
+            seconds=seconds,
+            seed=given.seed,
+            replay=replay,
+            progress=progress.show,
+            tell=lambda words: sys.stderr.write(f"{words}\n"),
+        )
+    except (ConfigError, TransportError) as error:
+        raise UsageError(f"--on {given.on}: {error}") from error
+    finally:
+        progress.end()
+
+
+def _write(report: Report, workload: Workload, given: argparse.Namespace) -> list[str]:
+    """Write the report wherever it is wanted, too. Returns: the files."""
+    page = str(Path(given.page) / INDEX) if given.page and report.has_ended else ""
+    if given.json:
+        Path(given.json).write_text(json.dumps(report.document(), indent=1), encoding="utf-8")
+    if given.page and not page:
+        remove_page(Path(given.page))
+    elif page:
+        write_live_page(Path(given.page), workload, report, f"{given.what}, explored")
+    if given.html:
+        file = Path(given.html)
+        address = os.path.relpath(page, file.parent) if page else ""
+        file.write_text(html_report(report, given.what, _command(given), address), encoding="utf-8")
+    return [file for file in (given.json, given.html, page) if file]
+
+
+def _check_targets(given: argparse.Namespace) -> None:
+    """Refuse what could not be written in the end, before minutes are spent. Raises: UsageError."""
+    for option, name in (("--json", given.json), ("--html", given.html)):
+        if name and (Path(name).is_dir() or not Path(name).absolute().parent.is_dir()):
+            raise UsageError(f"{option} {name}: that is no file in a folder that exists")
+    if given.page and Path(given.page).is_file():
+        raise UsageError(f"--page {given.page}: that is a file, and the page is a folder")
+    if given.page and not is_free_for_page(Path(given.page)):
+        raise UsageError(f"--page {given.page}: there is something else in that folder")
+
+
+def _command(given: argparse.Namespace) -> str:
+    """The command line to which a plan is added."""
+    files = [word for file in given.apply for word in ("--apply", file)]
+    chance = ["--generate", given.generate, "--seed", str(given.seed)] if given.generate else []
+    replicas = ["--replicas", str(given.replicas)] if given.replicas else []
+    deadline = ["--deadline", format_duration(given.deadline)] if given.deadline is not None else []
+    ignored = [word for fields in given.ignore for word in ("--ignore", fields)]
+    on = ["--on", given.on] if given.on else []
+    words = (*files, *chance, *replicas, *deadline, *ignored, *on)
+    return shlex.join(["handloop", "explore", given.what, *words])
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError(f"{text} is no whole number from 1")
+    return int(text)
+
+
+def _some_time(text: str) -> float:
+    try:
+        seconds = duration(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    if not seconds:
+        raise argparse.ArgumentTypeError(f"{text} is no time in which anything could be played")
+    return seconds
+
+
+def _parser() -> _Parser:
+    parser = _Parser(
+        prog="handloop explore",
+        description="Play an operator in virtual time, with a fault at each write, and judge each run.",
+        epilog="Exit codes: 0 = no plan failed; 1 = one did; 2 = the command line makes no sense. "
+        "It ends early once twenty plans failed in ways that differ. Ctrl-C ends it with the report so far.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("what", help="MODULE:NAME of a set_up function, or of a Workload")
+    parser.add_argument(
+        "--apply",
+        metavar="FILE",
+        action="append",
+        default=[],
+        help="for a set_up: objects that users create, and delete in the end, and CRDs of other programs, "
+        "which are there before; may be given again",
+    )
+    parser.add_argument(
+        "--generate",
+        metavar="KIND",
+        default="",
+        help="change the objects of a kind of the operator's own, too, by chance from its schema and --seed",
+    )
+    parser.add_argument(
+        "--budget", metavar="TIME", type=_some_time, help="how long (1m; with --on until all are played)"
+    )
+    parser.add_argument(
+        "--plans", metavar="N", type=_positive, default=_ENDLESS, help="how many at most (no limit)"
+    )
+    parser.add_argument(
+        "--processes", metavar="N", type=_positive, help="how many plans are played at once (as processors)"
+    )
+    parser.add_argument(
+        "--replicas", metavar="N", type=_positive, help="processes of the operator, of which one leads (1)"
+    )
+    parser.add_argument(
+        "--deadline",
+        metavar="TIME",
+        type=_some_time,
+        help="how long a reconcile may take, in virtual time (5m)",
+    )
+    parser.add_argument(
+        "--ignore",
+        metavar="FIELDS",
+        action="append",
+        default=[],
+        help="leave fields out of comparisons, such as secrets:data.password; may be given again",
+    )
+    parser.add_argument(
+        "--on",
+        metavar="KUBECONFIG",
+        help=f"play {SAMPLE} plans (or --plans) of crashes and rivals on a real server, by processes "
+        "that are killed",
+    )
+    parser.add_argument("--seed", type=int, default=1, help="of what is by chance (1)")
+    parser.add_argument("--replay", metavar="PLAN", default="", help="play this one alone, such as 3:lost")
+    parser.add_argument("--json", metavar="FILE", help="write the report there, too, for programs")
+    parser.add_argument("--html", metavar="FILE", help="the same as a page with the timelines of what failed")
+    parser.add_argument(
+        "--page",
+        metavar="FOLDER",
+        help="write the live page there, which plays what failed step by step",
+    )
+    return parser
+
+
+def _workload(given: argparse.Namespace) -> Workload:
+    """The workload that the command line describes. Raises: UsageError."""
+    what, files = given.what, given.apply
+    found = _named(what)
+    if isinstance(found, Workload):
+        for option in ("apply", "generate"):
+            if getattr(given, option):
+                raise UsageError(f"{what} is a Workload, which has steps of its own: leave --{option} out")
+        return found
+    if not callable(found):
+        raise UsageError(f"{what} is neither a function that sets controllers up nor a Workload")
+    if not files:
+        raise UsageError(f"{what} needs objects to work for: --apply FILE")
+    given_objects = [one for file in files for one in _read(Path(file))]
+    definitions = [one for one in given_objects if one["kind"] == "CustomResourceDefinition"]
+    manifests = [one for one in given_objects if one not in definitions]
+    if not manifests:
+        raise UsageError(f"there is no object in {', '.join(files)}")
+    lives = _generated(found, manifests, given) if given.generate else map(applied, manifests)
+    steps: list[Step] = [*lives, settled(), *map(deleted, reversed(manifests))]
+    return Workload(found, steps, definitions=definitions)
+
+
+def _generated(
+    set_up: Callable[[Any], object], manifests: Sequence[dict[str, Any]], given: argparse.Namespace
+) -> list[Step]:
+    """The steps in which objects are created, those of --generate with changes. Raises: UsageError."""
+    (setup,) = DrySetUp((set_up,), None).setups()
+    kinds = {kind.resource.kind: kind for kind in setup.kinds}
+    kind = kinds.get(given.generate)
+    if kind is None:
+        known = ", ".join(sorted(kinds)) or "none"
+        raise UsageError(f"--generate {given.generate}: the operator's own kinds are {known}")
+    if not any(one["kind"] == given.generate for one in manifests):
+        raise UsageError(f"--generate {given.generate}: there is no such object in {', '.join(given.apply)}")
+    steps: list[Step] = []
+    for one in manifests:
+        chosen = one["kind"] == given.generate
+        steps += generated(kind, one, seed=given.seed) if chosen else [applied(one)]
+    return steps
+
+
+def _named(what: str) -> Any:
+    module, _, name = what.partition(":")
+    if not module or not name:
+        raise UsageError(f"{what} is no MODULE:NAME: {module or 'greeter'}:set_up is one")
+    if module.endswith(".py"):
+        raise UsageError(f"{what} names a file, and not a module: {_module_of(module)}:{name}")
+    sys.path.insert(0, "")
+    try:
+        return getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        raise UsageError(f"{what} is not there: {error}") from error
+    except Exception as error:
+        raise UsageError(f"{module} cannot be imported: {error!r}") from error
+    finally:
+        sys.path.remove("")
+
+
+def _module_of(file: str) -> str:
+    return file.removesuffix(".py").removeprefix("./").replace("/", ".")
+
+
+def _read(path: Path) -> list[dict[str, Any]]:
+    try:
+        documents = list(yaml.safe_load_all(path.read_text(encoding="utf-8")))
+    except (OSError, yaml.YAMLError) as error:
+        raise UsageError(f"{path}: {error}") from error
+    objects = [one for one in documents if one is not None]
+    for one in objects:
+        if not (isinstance(one, dict) and {"apiVersion", "kind", "metadata"} <= one.keys()):
+            raise UsageError(
+                f"{path}: an object has apiVersion, kind and metadata, and this is {str(one)[:60]}"
+            )
+        if not (one["metadata"] or {}).get("name"):
+            raise UsageError(f"{path}: this {one['kind']} has no metadata.name")
+    return objects

@@ -1,0 +1,209 @@
+"""What changes at the server during a run, and who changes it: oracles and stories are read from that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import Any, Final, NamedTuple
+
+from handloop.client.http.response import Response
+from handloop.client.transport import ForwardingTransport, Transport
+from handloop_explore.virtual_threads import VirtualThreads
+from handloop_sandbox.storage.stored import Change, ChangeType
+
+Object = dict[str, Any]
+
+OPERATOR: Final = "operator"
+USER: Final = "user"
+RIVAL: Final = "rival"
+CLIENTS: Final = (OPERATOR, USER, RIVAL)
+_ADMIN: Final = "sandbox-admin"
+_NOISE: Final = ("Event", "Lease", "CustomResourceDefinition")
+_MOST: Final = 3000
+
+
+class Act(NamedTuple):
+    """
+    One change of an object at the server.
+
+    who = `operator`, `user`, `rival`, or one of the cluster's own controllers. old and new = the object
+    before and after, without managed fields; None = there is none.
+    """
+
+    at: float
+    who: str
+    version: int
+    old: Object | None
+    new: Object | None
+
+    @property
+    def obj(self) -> Object:
+        """The object after the change, of a deletion that before it."""
+        return self.new or self.old or {}
+
+    @property
+    def key(self) -> str:
+        """`Kind namespace/name`."""
+        return key_of(self.obj)
+
+    @property
+    def uid(self) -> str:
+        """The object's."""
+        uid: str = self.obj["metadata"]["uid"]
+        return uid
+
+    @property
+    def owners(self) -> set[str]:
+        """The uids of the object's owners."""
+        return {one["uid"] for one in self.obj["metadata"].get("ownerReferences") or ()}
+
+    @property
+    def ends(self) -> bool:
+        """Whether the object goes, or begins to."""
+        return self.new is None or "deletionTimestamp" in self.new["metadata"]
+
+    def changes(self, part: str) -> bool:
+        """Whether a part such as `status` is another one now."""
+        return bool(self.old and self.new) and (self.old or {}).get(part) != (self.new or {}).get(part)
+
+
+class Arrival(NamedTuple):
+    """
+    How a write met the server.
+
+    seen = the version at which the process's cache held the object, 0 = it did not; before = the newest
+    version at the server; version = that of the change, 0 = nothing has changed.
+    """
+
+    seen: int
+    before: int
+    version: int
+
+
+class Record:
+    """The changes of one run. Threads: those of a VirtualThreads."""
+
+    def __init__(self, threads: VirtualThreads) -> None:
+        self._threads = threads
+        self._acts: list[Act] = []
+        self._last: dict[str, Object] = {}
+
+    def committed(self, user: str, changes: Sequence[Change]) -> None:
+        """Remember what a user of the server has changed."""
+        for change in changes:
+            if change.new.object.get("kind") not in _NOISE and len(self._acts) < _MOST:
+                self._acts.append(self._act(self._who(user), change))
+
+    def acts(self) -> list[Act]:
+        """The changes of objects that a client has written, and of the owners of these."""
+        acts = self._acts
+        owners = {act.uid: act.owners for act in acts}
+        kept: set[str] = set()
+        more = {act.uid for act in acts if act.who in CLIENTS}
+        while more:
+            kept |= more
+            more = {owner for uid in more for owner in owners.get(uid, ())} - kept
+        return [act for act in acts if act.uid in kept]
+
+    def made_by_operator(self) -> list[Object]:
+        """The objects that the operator has made, and that are there: others may have made them again."""
+        ours = {act.key for act in self._acts if act.who == OPERATOR and act.old is None}
+        return [obj for obj in self._last.values() if key_of(obj) in ours]
+
+    def is_ending(self, uid: str) -> bool:
+        """Whether an object is being deleted, or gone."""
+        return "deletionTimestamp" in self._last.get(uid, {"metadata": ("deletionTimestamp",)})["metadata"]
+
+    def gone(self) -> dict[str, str]:
+        """The keys of objects that are there no more, by uid."""
+        return {act.uid: act.key for act in self._acts if act.uid not in self._last}
+
+    def made_by_cluster(self) -> set[str]:
+        """The uids of objects that the cluster's own controllers have made."""
+        return {act.uid for act in self._acts if act.who not in CLIENTS and act.old is None}
+
+    def last_by_operator(self, since: int) -> int:
+        """The version of the operator's last change after a version, 0 = there is none."""
+        for act in reversed(self._acts):
+            if act.version <= since:
+                break
+            if act.who == OPERATOR:
+                return act.version
+        return 0
+
+    def _act(self, who: str, change: Change) -> Act:
+        new = None if change.type is ChangeType.DELETED else _bare(change.new.object)
+        uid = change.new.object["metadata"]["uid"]
+        before = self._last.pop(uid, None)
+        if before is None and change.old is not None:
+            before = _bare(change.old.object)
+        if new is not None:
+            self._last[uid] = new
+        return Act(self._threads.now, who, change.rv, before, new)
+
+    def _who(self, user: str) -> str:
+        if user != _ADMIN:
+            return user
+        # the steps of a workload are done by the main thread
+        return USER if self._threads.current_thread().name == "MainThread" else RIVAL
+
+
+class RecordedTransport(ForwardingTransport):
+    """The last stretch of a process's way to the server: how its writes arrive."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        record: Record,
+        version: Callable[[], int],
+        seen: Callable[[str], int],
+        arrived: Callable[[str, str, Arrival], object],
+    ) -> None:
+        """
+        Args: version gives the server's newest; seen the one that the cache has of a path's object. arrived
+        is told of each write: method, path, and how it met the server.
+        """
+        super().__init__(transport)
+        self._record = record
+        self._version = version
+        self._seen = seen
+        self._arrived = arrived
+
+    def request(self, method: str, path: str, **options: Any) -> Response:
+        """One request."""
+        if method in ("GET", "HEAD"):
+            return super().request(method, path, **options)
+        seen, before = self._seen(path), self._version()
+        try:
+            return super().request(method, path, **options)
+        finally:
+            self._arrived(method, path, Arrival(seen, before, self._record.last_by_operator(before)))
+
+
+def key_of(obj: Object) -> str:
+    """`Kind namespace/name`."""
+    metadata = obj["metadata"]
+    return f"{obj['kind']} {metadata.get('namespace', '')}/{metadata['name']}"
+
+
+def chain(uid: str, controllers: dict[str, str]) -> Iterator[str]:
+    """The controller of an object, that one's, and so on. Args: controllers = uid -> its controller's."""
+    found: set[str] = set()
+    while (uid := controllers.get(uid, "")) and uid not in found:
+        found.add(uid)
+        yield uid
+
+
+def controller_of(obj: Object) -> str:
+    """The uid of an object's controller, "" = it has none."""
+    references = obj["metadata"].get("ownerReferences") or ()
+    return next((one["uid"] for one in references if one.get("controller")), "")
+
+
+def owners_of(obj: Object, kinds: Collection[str]) -> list[Object]:
+    """The references of an object to owners of some kinds."""
+    return [one for one in obj["metadata"].get("ownerReferences") or () if one["kind"] in kinds]
+
+
+def _bare(obj: Object) -> Object:
+    metadata = {key: value for key, value in obj["metadata"].items() if key != "managedFields"}
+    return {**obj, "metadata": metadata}

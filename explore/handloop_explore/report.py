@@ -1,0 +1,220 @@
+"""What an exploration found: its figures, and the plans that failed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Self
+
+from handloop_explore.branches import Line, first_of_each
+from handloop_explore.oracles import ends_as
+from handloop_explore.plan import PLACES, Plan, Strike
+from handloop_explore.plans import Places
+from handloop_explore.played import Played
+from handloop_explore.story import lines, parting
+
+_MOST_OTHERS: Final = 5
+_MOST_BRANCHES: Final = 8
+
+
+@dataclass(frozen=True)
+class Failure:
+    """
+    A plan that fails: its run, shrunk, and the sentences of the oracles.
+
+    others = more plans that failed like it: with no verdict that is new; story = what happened, for people;
+    parting = the first write that is another than undisturbed, in a sentence, "" = there is none; doubt = why
+    it is rather the undisturbed run that is wrong, "" = it is this one.
+    """
+
+    played: Played
+    verdicts: Sequence[str]
+    others: Sequence[Plan] = ()
+    story: Sequence[str] = ()
+    parting: str = ""
+    doubt: str = ""
+
+    @classmethod
+    def of(cls, undisturbed: Played, played: Played, verdicts: Sequence[str]) -> Self:
+        """The failure of a run, with its story."""
+        return cls(played, verdicts, story=lines(undisturbed, played), parting=parting(undisturbed, played))
+
+    def weighed(self, reference: Played, undisturbed: Played) -> Self:
+        """
+        The same, with a doubt of the undisturbed run, if that differs from this one where a reference does.
+
+        Args: reference = a run in which the operator starts after the users, or begins anew at rest.
+        """
+        if self.doubt or not ends_as(reference, self.played, undisturbed):
+            return self
+        anew = "starts after the users" if reference.plan.starts_at is not None else "begins anew at rest"
+        return replace(self, doubt=f"doubt the undisturbed run: where the operator {anew}, it ends as here")
+
+    @property
+    def plan(self) -> Plan:
+        """The plan."""
+        return self.played.plan
+
+    @property
+    def title(self) -> str:
+        """Its plan, in words."""
+        return f"Plan {self.plan}" if str(self.plan) else "Without a plan"
+
+    @property
+    def heading(self) -> str:
+        """Its plan, and which run is to be doubted, if it is not this one."""
+        return f"{self.title}: {self.doubt}" if self.doubt else self.title
+
+    @property
+    def like_it(self) -> str:
+        """Which more plans failed like it, in words: the first ones, all are in the report for programs."""
+        count, shown = len(self.others), ", ".join(map(str, self.others[:_MOST_OTHERS]))
+        return f"and {count} more plan{'s' * (count > 1)} with the same verdicts: {shown}" + (
+            ", ..." if count > _MOST_OTHERS else ""
+        )
+
+    def text(self, command: str = "", option: str = "--replay") -> str:
+        """
+        For people.
+
+        Args: command = the command line that replays it, with option and plan; "" = it is not shown.
+        """
+        shown = [self.heading[:1].lower() + self.heading[1:], *(f"  ! {words}" for words in self.verdicts)]
+        if self.others:
+            shown.append(f"  {self.like_it}")
+        if command and str(self.plan):
+            shown.append(f"  replay it: {command} {option} {self.plan}")
+        if self.parting:
+            shown.append(f"  {self.parting}")
+        return "\n".join([*shown, *(f"  {line}" for line in self.story)])
+
+
+class UndisturbedError(AssertionError):
+    """The run without a plan fails, so that there is no measure. Fields: report, with that failure alone."""
+
+    def __init__(self, report: Report) -> None:
+        self.report = report
+        (failure,) = report.failures
+        super().__init__("\n".join(["the undisturbed run fails already:", *failure.verdicts, *failure.story]))
+
+
+@dataclass
+class Report:
+    """
+    What an exploration found.
+
+    undisturbed = the run without a plan; seed = of the plans that are samples; plans and failed = how many
+    were played, and failed; tried = how often each kind of strike was planned; seconds = of processor time,
+    that of forks included, for timed_plans plans; wall_seconds = by the clock; is_interrupted = by Ctrl-C.
+    failures: without those that are like another one. places = where strikes make sense; struck = at which of
+    them plans did, and how; code = the operator's lines, lines = those that runs came to; unseen = what the
+    workload does not show, in words.
+    """
+
+    undisturbed: Played
+    seed: int = 1
+    plans: int = 0
+    failed: int = 0
+    tried: Counter[str] = field(default_factory=Counter)
+    seconds: float = 0.0
+    timed_plans: int = 0
+    wall_seconds: float = 0.0
+    is_interrupted: bool = False
+    failures: list[Failure] = field(default_factory=list)
+    places: Places = field(default_factory=lambda: Places(()))
+    struck: set[Strike] = field(default_factory=set)
+    lines: Collection[Line] = ()
+    code: Sequence[Line] = ()
+    unseen: Sequence[str] = ()
+
+    @classmethod
+    def of_undisturbed(cls, undisturbed: Played, verdicts: Sequence[str]) -> Self:
+        """One of the run without a plan, which fails."""
+        return cls(undisturbed, failed=1, failures=[Failure.of(undisturbed, undisturbed, verdicts)])
+
+    def count(self, plan: Plan) -> None:
+        """Count a plan that was played."""
+        self.plans += 1
+        self.tried.update(strike.what for strike in plan.strikes)
+        self.struck.update(plan.strikes)
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the undisturbed run has; else there is nothing to look at."""
+        return bool(self.undisturbed.states)
+
+    @property
+    def plans_per_second(self) -> float:
+        """Of processor time; 0 = not known yet."""
+        return self.timed_plans / self.seconds if self.seconds else 0.0
+
+    @property
+    def plans_by_the_clock(self) -> float:
+        """Of a second that people wait."""
+        return self.plans / self.wall_seconds if self.wall_seconds else 0.0
+
+    @property
+    def head(self) -> str:
+        """The figures, in one line."""
+        plans = "1 plan" if self.plans == 1 else f"{self.plans} plans"
+        figures = [plans, f"{self.plans_by_the_clock:.0f} a second", f"{self.failed} failed"]
+        if self.timed_plans:
+            figures[1] += f" ({self.plans_per_second:.0f} a second of processor time)"
+        return ", ".join(figures + ["interrupted"] * self.is_interrupted)
+
+    def text(self, command: str = "", option: str = "--replay") -> str:
+        """For people: the figures, and each failure with the line that replays it. Args: as Failure.text."""
+        about = "\n".join([self.head, *self.covered])
+        return "\n\n".join([about, *(failure.text(command, option) for failure in self.failures)])
+
+    @property
+    def covered(self) -> list[str]:
+        """What was struck, of how much; which branches were taken; and what this cannot show: a line each."""
+        struck = {(one.where, one.number) for one in self.struck}
+        parts = []
+        for where, words in PLACES.items():
+            numbers = [one.number for one in self.places.places if one.where == where]
+            count = sum((where, number) in struck for number in numbers)
+            parts += [f"{count} of {len(numbers)} {words}"] * bool(numbers)
+        singles = {Strike(one.number, what, one.where) for one in self.places.places for what in one.whats}
+        found = []
+        if parts:
+            found.append(
+                f"struck: {', '.join(parts)}; {len(singles & self.struck)} of {len(singles)} single strikes"
+            )
+        if self.code:
+            left = [one for one in self.code if one not in self.lines]
+            taken = f"{len(self.code) - len(left)} of {len(self.code)} lines of the operator's code"
+            branches = ", ".join(map(str, first_of_each(left, self.code)[:_MOST_BRANCHES]))
+            found.append(f"taken: {taken}" + f", not the branches at {branches}" * bool(left))
+        return found + [f"not seen: {'; '.join(self.unseen)}"] * bool(self.unseen)
+
+    def document(self) -> dict[str, Any]:
+        """For programs."""
+        failures = [
+            {
+                "plan": str(one.plan),
+                "verdicts": list(one.verdicts),
+                "others": [str(plan) for plan in one.others],
+                "parting": one.parting,
+                "doubt": one.doubt,
+                "story": list(one.story),
+            }
+            for one in self.failures
+        ]
+        return {
+            "plans": self.plans,
+            "failed": self.failed,
+            "seconds": round(self.seconds, 1),
+            "wall_seconds": round(self.wall_seconds, 1),
+            "seed": self.seed,
+            "strikes": dict(self.tried),
+            "covered": self.covered,
+            "failures": failures,
+        }
+
+    def check(self) -> None:
+        """Raises: AssertionError with the text, if a plan failed."""
+        if self.failures:
+            raise AssertionError(self.text())

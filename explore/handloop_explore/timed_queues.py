@@ -1,0 +1,58 @@
+"""Which reconciles go on in a process, and how long they take, as the metrics of its work queues say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from prometheus_client import CollectorRegistry
+
+from handloop.controller.runtime.metrics.controller_metrics import WorkqueueMetricsProvider
+from handloop.workqueue.queue_metrics import QueueInstruments
+from handloop_explore.played import Journal
+
+
+class TimedQueues(WorkqueueMetricsProvider):
+    """Tells a journal the age of each reconcile: at its end, and each half second while it goes on."""
+
+    def __init__(self, journal: Journal, works: Callable[[bool], object]) -> None:
+        """Args: works is told that the thread which runs begins a reconcile, or ends it."""
+        super().__init__(CollectorRegistry())
+        self._journal = journal
+        self._works = works
+
+    def for_queue(self, name: str) -> QueueInstruments:
+        """The instruments of a queue, of which two tell the journal."""
+        age = _Age(self._journal, name, self._works)
+        made = super().for_queue(name)
+        return made._replace(
+            latency=_Begun(self._works), work_duration=age, longest_running_processor_seconds=age
+        )
+
+
+class _Begun:
+    """The histogram of how long names wait: for this one it is over."""
+
+    def __init__(self, works: Callable[[bool], object]) -> None:
+        self._works = works
+
+    def observe(self, _value: float) -> None:
+        """A worker has got a name."""
+        self._works(True)
+
+
+class _Age:
+    """Both the histogram of the reconciles that ended, and the gauge of the longest that goes on."""
+
+    def __init__(self, journal: Journal, queue: str, works: Callable[[bool], object]) -> None:
+        self._journal = journal
+        self._queue = queue
+        self._works = works
+
+    def observe(self, value: float) -> None:
+        """A reconcile has ended."""
+        self._works(False)
+        self._journal.reconciles_for(value, self._queue)
+
+    def set(self, value: float) -> None:
+        """A reconcile goes on."""
+        self._journal.reconciles_for(value, self._queue)

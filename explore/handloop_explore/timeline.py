@@ -1,0 +1,208 @@
+"""Two runs as a drawing in lanes of virtual time, so that one sees where they part: an SVG."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from html import escape
+from typing import Any, Final, NamedTuple
+
+from handloop_explore.played import Played, Told
+from handloop_explore.story import line_of, parts_at, with_others
+
+MOST_LINES: Final = 60
+"""Of each run; a storm has thousands."""
+_LINES_BEFORE: Final = 12
+_COLUMN: Final = 30.0
+_LANE: Final = 36.0
+_NAMES: Final = 116.0
+_RADIUS: Final = 11.0
+_TIMES: Final = 24.0
+_TIME_WIDTH: Final = 50.0
+_REFUSED: Final = 400
+_ASIDE: Final = ("plan", "rival")
+"""Who is in the failing run alone."""
+
+
+class Window(NamedTuple):
+    """
+    The lines of two stories that a page shows, from the same beginning.
+
+    begin = so many lines before are the same in both; lengths = of the whole stories;
+    parting = the indexes of the writes at which they part, the length where there is none.
+    """
+
+    begin: int
+    undisturbed: Sequence[Told]
+    failing: Sequence[Told]
+    lengths: tuple[int, int]
+    parting: tuple[int, int]
+
+
+def window(undisturbed: Played, failing: Played) -> Window:
+    """The lines around the first one that differs, and those after it."""
+    good, bad = list(with_others(undisturbed)), list(with_others(failing))
+    usual, here = parts_at(undisturbed, failing)
+    lengths = len(good), len(bad)
+    pairs = enumerate(zip(good, bad, strict=False))
+    differs = next((nth for nth, (told, other) in pairs if _plain(told) != _plain(other)), min(lengths))
+    begin = max(0, differs - _LINES_BEFORE)
+    end = begin + MOST_LINES
+    return Window(begin, good[begin:end], bad[begin:end], lengths, (line_of(good, usual), line_of(bad, here)))
+
+
+def _plain(told: Told) -> tuple[float, str]:
+    return round(told.at, 2), told.words
+
+
+def timeline(shown: Window, undisturbed: Played, failing: Played) -> str:
+    """
+    The drawing: the names of the lanes, and beside them the lanes, in a box that scrolls.
+
+    The same time is at the same place in both runs; a number is that of a line of the story.
+    """
+    runs = [
+        _Run("undisturbed", shown.undisturbed, undisturbed, shown.parting[0] - shown.begin, shown.begin),
+        _Run("failing", shown.failing, failing, shown.parting[1] - shown.begin, shown.begin),
+    ]
+    places, times, width = _placed(runs)
+    height = _TIMES + sum(run.height for run in runs)
+    names: list[str] = []
+    drawn = [_text(x, 14, f"{at:.10g} s", "now") for at, x in times]
+    top = _TIMES
+    for run, columns in zip(runs, places, strict=True):
+        names.append(_text(4, top + 16, run.title, "name"))
+        names += [_text(12, top + run.lane(who) + 4, who, "now") for who in run.lanes]
+        drawn += run.drawn(columns, top, width)
+        top += run.height
+    label = f"The undisturbed run, and that of plan {failing.plan}; the story below tells the same in words"
+    left = _svg(_NAMES, height, names, 'aria-hidden="true"')
+    right = _svg(width, height, drawn, f'role="img" aria-label="{label}"')
+    region = f'tabindex="0" role="region" aria-label="Timeline of plan {failing.plan}"'
+    return f'<div class="lanes">{left}<div class="scroll" {region}>{right}</div></div>'
+
+
+class _Run:
+    """One of the two runs: its lanes from above, and its marks."""
+
+    def __init__(self, title: str, story: Sequence[Told], played: Played, parting: int, begin: int) -> None:
+        self.title = title
+        self.story = story
+        self._played = played
+        self._parting = parting
+        self._begin = begin
+        self._met = {told.write for told in story if told.who != "plan"}
+        seen = {told.who for told in [*story, *played.story]} | {"user", "process 1"}
+        aside = [who for who in ("user", *_ASIDE) if who in seen]
+        processes = sorted(seen - {*aside, "server"}, key=lambda who: (len(who), who))
+        self.lanes = [*aside, *processes, "server"]
+        self.height = 30 + _LANE * len(self.lanes)
+
+    def lane(self, who: str) -> float:
+        """How far below the top of the run a lane is."""
+        return 40 + _LANE * self.lanes.index(who)
+
+    def drawn(self, columns: Sequence[float], top: float, width: float) -> Iterator[str]:
+        """The run, with its top at `top`."""
+        bottom = top + self.lane("server")
+        for who in self.lanes:
+            y = top + self.lane(who)
+            yield _line(*self._life(who, columns, width, y), "wire")
+        for nth, (told, x) in enumerate(zip(self.story, columns, strict=True)):
+            if nth == self._parting:
+                yield _line(x - 13, top + 6, x - 13, bottom + 14, "part")
+                yield _text(x - 9, top + 14, "they part", "bad part-words")
+            yield from self._mark(nth, told, x, top)
+
+    def _life(self, who: str, columns: Sequence[float], width: float, y: float) -> tuple[float, ...]:
+        """A lane's line: a process has one only for as long as it lives."""
+        begin, end = 0.0, width
+        for told, x in zip(self.story, columns, strict=True):
+            if told.who == who and told.starts_process:
+                begin = x
+            if told.who == who and told.ends_process:
+                end = x
+        return begin, y, end, y
+
+    def _mark(self, nth: int, told: Told, x: float, top: float) -> Iterator[str]:
+        y, server = top + self.lane(told.who), top + self.lane("server")
+        shape = f'<circle cx="{x}" cy="{y}" r="{_RADIUS}"/>'
+        if told.who == "plan":
+            yield from self._strike(nth, told, x, top)
+            shape = f'<path d="M{x} {y - 13}L{x + 13} {y}L{x} {y + 13}L{x - 13} {y}z"/>'
+        elif told.write and told.who == "server":
+            yield _text(x, server + 23, "none", "code bad")
+        elif told.write:
+            yield from self._sent(told.write, x, y, server)
+        elif told.who in ("user", "rival"):
+            yield _line(x, y + _RADIUS, x, server, "sent")
+        number = _text(x, y + 4, str(self._begin + nth + 1), "code")
+        cls = "mark bad" if told.who == "plan" or told.ends_process else "mark"
+        yield f'<g class="{cls}"><title>{escape(told.words)}</title>{shape}{number}</g>'
+
+    def _strike(self, nth: int, told: Told, x: float, top: float) -> Iterator[str]:
+        """What a strike does to the run below it."""
+        y, server = top + self.lane("plan"), top + self.lane("server")
+        yield _line(x, y, x, server, "struck")
+        # two that are near each other are told apart by where their words stand
+        is_above = sum(other.who == "plan" for other in self.story[:nth]) % 2 == 0
+        yield _text(x + 17, y + (-5 if is_above else 15), _what(told), "bad code-left")
+        if told.write and told.write not in self._met:
+            yield _line(x, y + _RADIUS, x, server, "lost")
+            yield _text(x, server + 14, "none", "code bad")
+
+    def _sent(self, write: int, x: float, y: float, server: float) -> Iterator[str]:
+        """A write on its way, and how the server answered."""
+        status = self._played.writes[write - 1].status
+        is_good = 0 < status < _REFUSED
+        yield _line(x, y + _RADIUS, x, server, "sent" if status else "lost")
+        yield _text(x, server + 14, str(status or "none"), "code" if is_good else "code bad")
+
+
+def _what(told: Told) -> str:
+    """The fault of a strike."""
+    return told.words.rpartition(": ")[2]
+
+
+def _placed(runs: Sequence[_Run]) -> tuple[list[list[float]], list[tuple[float, float]], float]:
+    """Where each line of each run is, which times to write where, and the width of it all."""
+    rows = [_by_time(run.story) for run in runs]
+    x, before, written = 20.0, None, -math.inf
+    places: list[list[float]] = [[] for _ in runs]
+    times = []
+    for at in sorted({at for row in rows for at in row}):
+        if before is not None:
+            x += 14 * math.log10(1 + at - before)
+        if x - written >= _TIME_WIDTH:
+            times.append((at, x - 8))
+            written = x
+        for place, row in zip(places, rows, strict=True):
+            place += [x + _COLUMN * column for column in row.get(at, ())]
+        x += _COLUMN * (1 + max(column for row in rows for column in row.get(at, (0,))))
+        before = at
+    return places, times, x + _COLUMN
+
+
+def _by_time(story: Sequence[Told]) -> Mapping[float, list[int]]:
+    """The columns of the lines of each time; what the plan does is above the line that it strikes."""
+    found: dict[float, list[int]] = {}
+    column = 0
+    for told in story:
+        columns = found.setdefault(round(told.at, 2), [])
+        column = column if columns else 0
+        columns.append(column)
+        column += told.who != "plan"
+    return found
+
+
+def _svg(width: float, height: float, parts: Sequence[str], attributes: str) -> str:
+    return f'<svg width="{width:.0f}" height="{height:.0f}" {attributes}>{"".join(parts)}</svg>'
+
+
+def _text(x: float, y: float, words: str, cls: str) -> str:
+    return f'<text x="{x:.1f}" y="{y:.1f}" class="{cls}">{escape(words)}</text>'
+
+
+def _line(*ends_and_class: Any) -> str:
+    x1, y1, x2, y2, cls = ends_and_class
+    return f'<path class="{cls}" d="M{x1:.1f} {y1:.1f}L{x2:.1f} {y2:.1f}"/>'

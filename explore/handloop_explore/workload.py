@@ -1,0 +1,192 @@
+"""What users do during a run: objects applied, changed, deleted, one after the other."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeAlias, overload
+
+import msgspec
+import yaml
+
+from handloop.apis.crd import custom_resource_definition
+from handloop.apis.meta import Kind, encode_hook
+from handloop.controller.runtime.sharding.shards import Shards
+from handloop.seams.logs import in_words
+from handloop_explore.cluster import VirtualCluster
+from handloop_explore.ignored import Ignored
+
+Holds: TypeAlias = Callable[[VirtualCluster], object]
+"""Takes the cluster at the end of a run, and returns a true value if all is well."""
+
+Manifest: TypeAlias = Mapping[str, Any] | Kind | str | Path
+"""An object: as JSON has it, of its type, or the path of a file of YAML."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """
+    One step: what it is, in words, and how it is done. None = nothing is done, but time passes.
+
+    expect = what must hold then, where time passes. refused = `Kind name` of what may not be deleted.
+    """
+
+    words: str
+    do: Callable[[VirtualCluster], object] | None
+    expect: Sequence[Invariant] = ()
+    refused: str = ""
+
+
+@dataclass(frozen=True)
+class Workload:
+    """
+    A story for an operator.
+
+    Args: set_up adds its controllers to a Manager. steps are done one after the other; after each of them
+    the operator has seconds of virtual time, and settle_seconds after settled() and in the end, where the
+    cluster is compared with that of the undisturbed run. remembers = the end may depend on what users
+    wanted before, such as with one Job for each change. replicas = the processes of the operator; of
+    several one leads, by a Lease; with shards each works on the slots that it has, and all but the first
+    join later. deadline_seconds = how long a reconcile may go on. ignore = fields that are left out of
+    comparisons, such as `secrets:data.password`, or all of a kind: `jobs`; so is what chance or the time
+    has made, anyway. definitions = the CRDs of other programs, which are there from the beginning, beside
+    those of the operator's own kinds, or in place of them. outside = objects that play a system outside of
+    the cluster: they outlive a process, as does all that steps and invariants refer to.
+    """
+
+    set_up: Callable[[Any], object]
+    steps: Sequence[Step]
+    seconds: float = 20.0
+    settle_seconds: float = 600.0
+    remembers: bool = False
+    replicas: int = 1
+    shards: Shards | None = None
+    deadline_seconds: float = 300.0
+    ignore: Sequence[str] = ()
+    definitions: Sequence[Manifest] = ()
+    outside: Sequence[object] = ()
+
+    def defined(self, kinds: Iterable[type[Kind]]) -> list[dict[str, Any]]:
+        """The CRDs of some kinds and of definitions: one of a name."""
+        ours = map(custom_resource_definition, kinds)
+        found = {one["metadata"]["name"]: one for one in (*ours, *map(document_of, self.definitions))}
+        return list(found.values())
+
+    @property
+    def depends(self) -> bool:
+        """Whether the end depends on when the operator starts."""
+        return self.remembers or any(step.refused for step in self.steps)
+
+    @cached_property
+    def ignored(self) -> Sequence[Ignored]:
+        """What is left out of comparisons. Raises: ValueError."""
+        return [Ignored.parse(one) for one in self.ignore]
+
+
+@dataclass(frozen=True)
+class Invariant:
+    """What must hold at the end of every run: holds(cluster) returns a true value, and raises nothing."""
+
+    words: str
+    holds: Holds
+
+
+@overload
+def invariant(words: Holds, /) -> Invariant: ...
+
+
+@overload
+def invariant(words: str, holds: Holds, /) -> Invariant: ...
+
+
+def invariant(words: str | Holds, holds: Holds | None = None, /) -> Invariant:
+    """
+    What must hold at the end of every run, in words: without any, those of words_of.
+
+        invariant("a Foo is there", lambda cluster: cluster.find(FOO))
+
+    Raises: TypeError for words without a function.
+    """
+    if not isinstance(words, str):
+        return Invariant(words_of(words), words)
+    if holds is None:
+        raise TypeError(f"{words}: say how to find out, by a function of the cluster")
+    return Invariant(words, holds)
+
+
+def words_of(function: Callable[..., object]) -> str:
+    """What a function says that holds: the first line of its docstring, or its name; a lambda's place."""
+    if documented := (inspect.getdoc(function) or "").partition("\n")[0]:
+        return documented
+    if function.__name__ == "<lambda>":
+        code = function.__code__
+        return f"the invariant at {Path(code.co_filename).name}:{code.co_firstlineno}"
+    return function.__name__.removeprefix("test_").replace("_", " ")
+
+
+def broken(invariant: Invariant, cluster: VirtualCluster) -> str:
+    """Why an invariant does not hold, "" = it does."""
+    try:
+        return "" if invariant.holds(cluster) else invariant.words
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001 - as a false value, with its words
+        # pytest writes more below a failed assertion
+        line = next(iter(in_words(error).splitlines()), type(error).__name__)
+        return f"{invariant.words}: {line}"
+
+
+def applied(manifest: Manifest) -> Step:
+    """Create an object."""
+    document = document_of(manifest)
+    words = f"create {_words(document)}"
+    return Step(words, lambda cluster: cluster.send("POST", cluster.path_of(document, named=False), document))
+
+
+def changed(manifest: Manifest, patch: Mapping[str, Any]) -> Step:
+    """Change an object by a merge patch."""
+    document = document_of(manifest)
+    words = f"change {_words(document)}"
+    return Step(words, lambda cluster: cluster.send("PATCH", cluster.path_of(document), patch))
+
+
+def deleted(manifest: Manifest, *, propagation: str = "Background", refused: bool = False) -> Step:
+    """
+    Delete an object.
+
+    Args: propagation is Background, Foreground or Orphan. refused = the operator may keep it by a finalizer
+    until the end: settled(expect) says for how long.
+    """
+    document = document_of(manifest)
+    body = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": propagation}
+    words = f"delete {_words(document)}"
+    step = Step(words, lambda cluster: cluster.send("DELETE", cluster.path_of(document), body))
+    return replace(step, refused=_words(document)) if refused else step
+
+
+def settled(expect: Holds | Invariant | None = None) -> Step:
+    """
+    Give the operator settle_seconds, and compare the cluster with that of the undisturbed run.
+
+    Args: expect = what must hold then, as of an invariant.
+    """
+    found = () if expect is None else (expect if isinstance(expect, Invariant) else invariant(expect),)
+    return Step("wait", None, found)
+
+
+def document_of(manifest: Manifest) -> dict[str, Any]:
+    """A manifest as JSON has it: a copy."""
+    if isinstance(manifest, Kind):
+        decoded: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(manifest, enc_hook=encode_hook))
+        return decoded
+    if isinstance(manifest, str | Path):
+        return dict(yaml.safe_load(Path(manifest).read_text(encoding="utf-8")))
+    return copy.deepcopy(dict(manifest))
+
+
+def _words(document: Mapping[str, Any]) -> str:
+    return f"{document['kind']} {document['metadata']['name']}"

@@ -1,0 +1,208 @@
+"""
+The parts of a running program that the live page shows and its controls act on.
+
+The only file of the page that reaches into private fields: the product has no hook for the page.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from types import FrameType
+from typing import Any, Final, NamedTuple, TypeAlias, cast
+
+from handloop.controller.foo.controller import FooController
+from handloop.controller.foo.production import ProductionFooController
+from handloop.controller.foo.runnable import PlainFooRunnable
+from handloop.controller.runtime.manager import Manager
+from handloop.controller.runtime.reconciling.controller import Controller
+from handloop.informers.keys import ObjectName
+from handloop.informers.processor import ProcessorListener
+from handloop.informers.shared_informer import SharedIndexInformer
+from handloop.workqueue.priority_queue import PriorityQueue
+from handloop.workqueue.queue import Queue
+from handloop.workqueue.rate_limiting_queue import RateLimitingQueue
+
+Work: TypeAlias = RateLimitingQueue[ObjectName] | PriorityQueue[ObjectName]
+
+
+_WAITS: Final = frozenset(
+    method.__code__ for method in (Queue._wait_for_item_locked, PriorityQueue._wait_for_item_locked)
+)
+
+
+class Method(NamedTuple):
+    """A method of one instance, which a control may wrap: the instance, and the method's name."""
+
+    owner: Any
+    name: str
+
+
+class ThreadFrame(NamedTuple):
+    """A thread: its name, and its innermost frame, None = it has none yet."""
+
+    name: str
+    frame: FrameType | None
+
+
+class Parts:
+    """
+    A running program: a manager, and its controllers by name.
+
+    Threads: any. A controller by hand exists only once it runs, so each question is asked anew.
+    """
+
+    def __init__(self, manager: Manager, controllers: Mapping[str, object]) -> None:
+        self.manager: Final = manager
+        self._controllers = dict(controllers)
+
+    def informers(self) -> list[SharedIndexInformer[Any]]:
+        """All informers."""
+        return self.manager.informers()
+
+    def namespace_of(self, informer: SharedIndexInformer[Any]) -> str:
+        """The namespace that an informer mirrors, "" = all."""
+        return informer._namespace
+
+    def listeners(self, plural: str) -> list[ProcessorListener[Any]]:
+        """The listeners of a kind's informers."""
+        return [
+            listener
+            for informer in self.informers()
+            if informer.kind.resource.plural == plural
+            for listener in informer._processor.listeners()
+        ]
+
+    def queues(self) -> dict[str, Work]:
+        """The work queues by the names of their controllers."""
+        found = {name: _queue_of(controller) for name, controller in self._controllers.items()}
+        return {name: queue for name, queue in found.items() if queue is not None}
+
+    def foo_controller(self) -> str:
+        """Which controller of Foos runs, `plain` or `production`; "" = none yet."""
+        foos = self._foos()
+        if foos is None:
+            return ""
+        return "production" if isinstance(foos, ProductionFooController) else "plain"
+
+    def foreign_listeners(self) -> set[str]:
+        """The names of the listeners of other controllers than that of Foos; none without that one."""
+        foos = self._foos()
+        return {
+            listener.name
+            for informer in self.informers()
+            for listener in informer._processor.listeners()
+            if foos is not None and not _calls(handler_of(listener), foos)
+        }
+
+    def _foos(self) -> FooController | None:
+        found = (one.controller for one in self._controllers.values() if isinstance(one, PlainFooRunnable))
+        return next(found, None)
+
+    def syncs(self) -> dict[str, Method]:
+        """What a worker calls with a name, by the names of the controllers."""
+        found = {name: _sync_of(controller) for name, controller in self._controllers.items()}
+        return {name: method for name, method in found.items() if method is not None}
+
+
+def _calls(handler: Any, owner: object) -> bool:
+    """Whether a handler calls methods of an owner; a slow one calls its own handler."""
+    functions = getattr(getattr(handler, "_handler", handler), "functions", ())
+    return any(getattr(function, "__self__", None) is owner for function in functions)
+
+
+def _queue_of(controller: object) -> Work | None:
+    if isinstance(controller, Controller):
+        return controller.queue._queue
+    if isinstance(controller, PlainFooRunnable) and controller.controller is not None:
+        return controller.controller._workqueue
+    return None
+
+
+def _sync_of(controller: object) -> Method | None:
+    if isinstance(controller, Controller):
+        return Method(controller._reconciler, "reconcile")
+    if isinstance(controller, PlainFooRunnable) and controller.controller is not None:
+        return Method(controller.controller, "sync_handler")
+    return None
+
+
+class HeldContainer:
+    """
+    A queue's container that pretends to be empty while the queue holds items.
+
+    So a worker that asks waits, and one that is blocked stays blocked, in spite of adds.
+    Locks: all methods are called with the queue's lock held.
+    """
+
+    def __init__(self, container: Any) -> None:
+        self._container = container
+
+    def __bool__(self) -> bool:
+        return False
+
+    def __len__(self) -> int:
+        return len(self._container)
+
+    def __contains__(self, item: object) -> bool:
+        return item in self._container
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._container)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._container, name)
+
+
+def hold(queue: Work) -> None:
+    """Hand out no item any more."""
+    with queue._lock:
+        if not isinstance(queue._container, HeldContainer):
+            queue._container = cast("Any", HeldContainer(queue._container))
+
+
+def release(queue: Work) -> None:
+    """Hand out items again."""
+    with queue._lock:
+        if isinstance(queue._container, HeldContainer):
+            queue._container = queue._container._container
+            queue._item_ready.notify_all()
+
+
+def is_held(queue: Work) -> bool:
+    """Whether the queue hands out no items."""
+    return isinstance(queue._container, HeldContainer)
+
+
+def real_threads() -> list[ThreadFrame]:
+    """The threads of this process."""
+    frames = sys._current_frames()
+    return [ThreadFrame(one.name, frames.get(one.ident or 0)) for one in threading.enumerate()]
+
+
+def waits_for_key(frame: FrameType | None) -> bool:
+    """Whether a thread waits in a queue's get()."""
+    while frame is not None and frame.f_code not in _WAITS:
+        frame = frame.f_back
+    return frame is not None
+
+
+def oldest_seconds(queue: Work) -> float | None:
+    """How long the oldest key has been in need of work, or with a worker; None = no key, or not measured."""
+    metrics = queue._metrics
+    if metrics is None:
+        return None
+    with queue._lock:
+        since = min((*metrics._added_at.values(), *metrics._started_at.values()), default=None)
+    return None if since is None else metrics._clock.now() - since
+
+
+def handler_of(listener: ProcessorListener[Any]) -> Any:
+    """What the listener calls."""
+    return listener._handler
+
+
+def set_handler(listener: ProcessorListener[Any], handler: Any) -> None:
+    """Have the listener call another handler, from its next batch on."""
+    listener._handler = handler

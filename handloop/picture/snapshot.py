@@ -1,0 +1,247 @@
+"""
+The state of the running objects as JSON: reflectors, FIFOs, indexes, queues, workers, election.
+
+Of objects only names, versions and replicas are shown.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from handloop.controller.runtime.election.candidacy import ElectionStatistics
+from handloop.informers.keys import ObjectName
+from handloop.informers.shared_informer import SharedIndexInformer
+from handloop.picture.parts import (
+    Parts,
+    ThreadFrame,
+    Work,
+    is_held,
+    oldest_seconds,
+    real_threads,
+    waits_for_key,
+)
+from handloop.picture.recorder import Step
+from handloop.picture.syncs import DONE, GET, Sync, syncs
+from handloop.seams.clock import REAL_CLOCK, Clock
+
+MOST_ITEMS: Final = 50
+"""How many keys or objects a list of the snapshot holds; each comes with the whole number."""
+
+_RESULTS: Final = 10
+_WORKER: Final = re.compile(r"(?:.+-)?worker-\d+")
+
+
+def snapshot(
+    parts: Parts | None,
+    read_steps: Callable[[], Sequence[Step]],
+    *,
+    clock: Clock = REAL_CLOCK,
+    read_threads: Callable[[], Iterable[ThreadFrame]] = real_threads,
+) -> dict[str, Any]:
+    """
+    The state at this moment.
+
+    Args: parts None = the program has no controllers yet. read_steps returns those recorded so far, for the
+    workers' syncs. Times are in seconds: `age`, `retryIn`, `seconds` before or after now.
+    """
+    now = clock.now()
+    if parts is None:
+        return {"ready": False, "informers": [], "queues": [], "workers": [], "results": [], "objects": []}
+    informers = parts.informers()
+    # in this order: a key that a worker gives back meanwhile is not taken for one that it has left behind
+    before = read_steps()
+    queues = [_queue_row(name, queue) for name, queue in parts.queues().items()]
+    workers = _Workers(now, before, read_threads(), read_steps())
+    return {
+        "ready": True,
+        "synced": all(informer.has_synced() for informer in informers),
+        "election": _election(parts),
+        "shards": _shards(parts),
+        "foo": parts.foo_controller(),
+        "foreign": sorted(parts.foreign_listeners()),
+        "informers": [_informer(informer, now) for informer in informers],
+        "queues": [row | {"stuck": workers.stuck(row["name"], row["processing"])} for row in queues],
+        "workers": workers.rows(),
+        "results": [_result(sync) for sync in workers.ended][-_RESULTS:],
+        # of our own kinds: custom resources with replicas, wanted and available
+        "objects": [_replicas(informer) for informer in informers if hasattr(informer.kind, "scale")],
+    }
+
+
+def _election(parts: Parts) -> dict[str, Any] | None:
+    elector = parts.manager.elector
+    if elector is None:
+        return None
+    statistics: ElectionStatistics = elector.candidacy.statistics()
+    return {
+        "lease": statistics.lease,
+        "holder": statistics.holder,
+        "leading": statistics.leading,
+        "expiresIn": round(statistics.expires_in_seconds, 1),
+    }
+
+
+def _shards(parts: Parts) -> dict[str, Any] | None:
+    """Which replica has which slot; sign is for the head of the page: whether all is well, in words."""
+    if parts.manager.replica is None:
+        return None
+    shown = parts.manager.replica.coordinator.statistics()
+    objects = parts.manager.replica.objects.counts()
+    replicas = "1 replica" if len(shown.members) == 1 else f"{len(shown.members)} replicas"
+    numbers = " ".join(str(objects.get(slot, 0)) for slot in shown.held)
+    having = f" with {numbers} objects" if numbers else ""
+    words = f"slots {' '.join(map(str, shown.held)) or 'none'} of {shown.count}{having}, {replicas}"
+    if not shown.members:
+        words = "joining the replicas"
+    elif shown.unheld:
+        words = f"nobody has slots {' '.join(map(str, shown.unheld))} of {shown.count}"
+    good = bool(shown.held) and not shown.unheld
+    return {"sign": [good, words], **msgspec.to_builtins(shown)}
+
+
+def _informer(informer: SharedIndexInformer[Any], now: float) -> dict[str, Any]:
+    statistics = informer.statistics()
+    reflector = statistics.reflector
+    row: dict[str, Any] = {
+        "name": statistics.name,
+        "plural": statistics.plural,
+        "kind": informer.kind.resource.kind,
+        "synced": statistics.synced,
+        "fifo": statistics.queued,
+        "objects": statistics.objects,
+        "indexes": {
+            name: len(informer.indexer.list_index_func_values(name)) for name in informer.indexer.indexers()
+        },
+        "listeners": [
+            {"name": listener.name, "pending": listener.pending, "handled": listener.handled}
+            for listener in statistics.listeners
+        ],
+    }
+    if reflector is not None:
+        row |= {
+            "state": "BACKOFF" if reflector.retry_at is not None else str(reflector.state),
+            "version": reflector.last_sync_resource_version,
+            "age": None if reflector.last_event_at is None else round(now - reflector.last_event_at, 1),
+            "watches": reflector.watches,
+            "relists": reflector.relists,
+            "error": reflector.last_error,
+            "retryIn": None if reflector.retry_at is None else round(reflector.retry_at - now, 1),
+        }
+    return row
+
+
+def _queue_row(name: str, queue: Work) -> dict[str, Any]:
+    counts, items = queue.statistics(), queue.items(MOST_ITEMS)
+    delayed = sorted(items.delayed.items(), key=lambda pair: pair[1])
+    return {
+        "name": name,
+        "paused": is_held(queue),
+        "oldest": None if (seconds := oldest_seconds(queue)) is None else round(seconds, 1),
+        "counts": {
+            "queued": counts.queued,
+            "dirty": counts.queued + counts.readded,
+            "processing": counts.in_flight,
+            "delayed": counts.delayed,
+        },
+        "queued": _keys(items.queued),
+        "dirty": _keys((*items.queued, *items.readded)),
+        "processing": _keys(items.in_flight),
+        "delayed": [
+            {"key": str(item), "seconds": round(seconds, 3), "failures": queue.num_requeues(item)}
+            for item, seconds in delayed
+        ],
+    }
+
+
+def _keys(items: Sequence[ObjectName]) -> list[str]:
+    return sorted(str(item) for item in items)
+
+
+class _Workers:
+    """
+    The workers, by what their threads wait for and by the steps: one that left out done() is free.
+
+    Fields: ended, the syncs that ended; _busy, those that a thread has now, by its name; _left, those that
+    their threads have left without done(); _unknown, the workers that have had a key since before the steps;
+    _given_back, (queue, key) of what was given back meanwhile; _has_gap, whether the steps began meanwhile.
+    """
+
+    def __init__(
+        self, now: float, before: Sequence[Step], threads: Iterable[ThreadFrame], steps: Sequence[Step]
+    ) -> None:
+        """Args: threads as they were after the steps before; steps were read after that."""
+        self._now = now
+        since = before[-1].seq if before else 0
+        self._has_gap = bool(before or steps) and not (before and steps and steps[0].seq <= since)
+        # also by a worker whose get was before the steps
+        self._given_back = {
+            (step.component, step.key) for step in steps if step.number == DONE and step.seq > since
+        }
+        self._threads: dict[str, bool] = {}
+        for name, frame in threads:
+            if _WORKER.fullmatch(name):
+                self._threads[name] = self._threads.get(name, True) and waits_for_key(frame)
+        self.ended: list[Sync] = []
+        self._left: list[Sync] = []
+        self._busy: dict[str, Sync] = {}
+        for sync in syncs(steps):
+            if sync.ended_at is not None:
+                self.ended.append(sync)
+            elif sync.left or (self._threads.get(sync.thread) and sync.began <= since):
+                self._left.append(sync)
+            else:
+                self._busy[sync.thread] = sync
+        known = {step.thread for step in steps if step.number in (GET, DONE)}
+        self._unknown = {name for name, waits in self._threads.items() if not waits} - known
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row for each worker; the key of a sync that is older than the steps is not known."""
+        return [self._row(name) for name in sorted(self._threads)]
+
+    def stuck(self, queue: str, processing: Sequence[str]) -> list[str]:
+        """Which keys that were in processing no worker has: nobody gets them before their done()."""
+        if self._unknown or self._has_gap:
+            left = _keys_of(queue, self._left)
+            return [key for key in processing if key in left]
+        held = _keys_of(queue, self._busy.values())
+        return [key for key in processing if key not in held and (queue, key) not in self._given_back]
+
+    def _row(self, name: str) -> dict[str, Any]:
+        if sync := self._busy.get(name):
+            return {"name": name, "key": sync.key, "seconds": round(max(0.0, self._now - sync.began_at), 3)}
+        return {"name": name, "key": "", "unknown": name in self._unknown}
+
+
+def _keys_of(queue: str, syncs: Iterable[Sync]) -> set[str]:
+    return {sync.key for sync in syncs if sync.queue == queue}
+
+
+def _result(sync: Sync) -> dict[str, Any]:
+    assert sync.ended_at is not None
+    return {
+        "queue": sync.queue,
+        "key": sync.key,
+        "outcome": sync.outcome,
+        "reason": sync.reason,
+        "seconds": round(sync.ended_at - sync.began_at, 4),
+        "retrySeconds": sync.retry_seconds,
+    }
+
+
+def _replicas(informer: SharedIndexInformer[Any]) -> dict[str, Any]:
+    keys = sorted(informer.indexer.list_keys())
+    found = ((key, informer.indexer.get_by_key(key)) for key in keys[:MOST_ITEMS])
+    rows = [
+        {
+            "key": key,
+            "desired": getattr(obj.spec, "replicas", None),
+            "available": getattr(obj.status, "available_replicas", None),
+        }
+        for key, obj in found
+        if obj is not None
+    ]
+    return {"kind": informer.kind.resource.kind, "count": len(keys), "rows": rows}

@@ -1,0 +1,49 @@
+"""The twelve steps of README's picture: where they stand in the source that runs."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Final, NamedTuple
+
+PACKAGE: Final = Path(__file__).parent.parent
+_STEP: Final = re.compile(r"^(?P<code>.*?)# \((?P<number>\d+)\) (?P<words>.+)$")
+_FOLDERS_OF_THE_STACK: Final = ("apis", "client", "workqueue", "informers", "controller")
+
+
+class Place(NamedTuple):
+    """A line of a file, as tracebacks and trace functions name it."""
+
+    file: str
+    line: int
+
+    def __str__(self) -> str:
+        path, root = Path(self.file), PACKAGE.parent
+        if path.is_relative_to(root):
+            path = path.relative_to(root)
+            # the folders of the stack stand in the root, and handloop links to them
+            if path.parts[0] == PACKAGE.name and path.parts[1] in _FOLDERS_OF_THE_STACK:
+                path = path.relative_to(PACKAGE.name)
+        return f"{path}:{self.line}"
+
+
+class Step(NamedTuple):
+    """A numbered step of README's picture: its comment, such as `# (3) pop`, and the line that does it."""
+
+    number: int
+    words: str
+    comment: Place
+    place: Place
+
+
+def steps() -> list[Step]:
+    """The numbered steps, in order: each is done by the line of its comment, or by the one after it."""
+    found = []
+    for folder in _FOLDERS_OF_THE_STACK:
+        for path in sorted((PACKAGE / folder).rglob("*.py")):
+            for line, text in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+                if match := _STEP.match(text):
+                    comment = Place(str(path), line)
+                    place = comment if match["code"].strip() else Place(str(path), line + 1)
+                    found.append(Step(int(match["number"]), match["words"], comment, place))
+    return sorted(found)

@@ -1,0 +1,69 @@
+"""What the workers did and do, read from the steps: a get, how the sync ended, and the done."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final, NamedTuple
+
+from handloop.picture.recorder import Step
+
+GET: Final = 8
+_FORGET_OR_ADD_RATE_LIMITED: Final = 11
+DONE: Final = 12
+
+
+class Sync(NamedTuple):
+    """
+    One sync.
+
+    outcome is `ok`, `failed`, `waits`, or "" when none is known; reason is the error, or why it waits;
+    retry_seconds is until the next try, None = none. began is the number of the get's step. began_at and
+    ended_at are as the steps' `at`; ended_at None = done() was not called. left: its thread went on to
+    another key all the same.
+    """
+
+    queue: str
+    key: str
+    thread: str
+    began: int
+    began_at: float
+    outcome: str = ""
+    reason: str = ""
+    retry_seconds: float | None = None
+    ended_at: float | None = None
+    left: bool = False
+
+
+def syncs(steps: Iterable[Step]) -> list[Sync]:
+    """The syncs that begin in these steps, in the order of their ends; those without an end last."""
+    # also by queue: controllers by hand name their threads alike
+    under_way: dict[tuple[str, str], Sync] = {}
+    left: dict[tuple[str, str], Sync] = {}
+    ended = []
+    for step in steps:
+        worker = (step.thread, step.component)
+        if step.number == GET:
+            if (before := under_way.get(worker)) is not None:
+                left[before.queue, before.key] = before._replace(left=True)
+            under_way[worker] = Sync(step.component, step.key, step.thread, step.seq, step.at)
+            continue
+        if step.number == DONE:
+            left.pop((step.component, step.key), None)
+        sync = under_way.get(worker)
+        if sync is None or sync.key != step.key:
+            continue
+        if step.number == _FORGET_OR_ADD_RATE_LIMITED:
+            under_way[worker] = sync._replace(**_outcome(step.facts))
+        elif step.number == DONE:
+            ended.append(under_way.pop(worker)._replace(ended_at=step.at))
+    return [*ended, *left.values(), *under_way.values()]
+
+
+def _outcome(facts: dict[str, Any]) -> dict[str, Any]:
+    """What a step (11) changes in its sync; the last one counts."""
+    if "forgotten" in facts:
+        return {"outcome": "ok"}
+    if "error" in facts:
+        return {"outcome": "failed", "reason": facts["error"], "retry_seconds": facts["seconds"]}
+    outcome = "waits" if facts["waits"] else "ok"
+    return {"outcome": outcome, "reason": facts["waits"], "retry_seconds": facts["seconds"]}

@@ -1,0 +1,52 @@
+"""A manager that runs in a thread of the test."""
+
+from __future__ import annotations
+
+import threading
+from typing import Final
+
+from handloop.controller.runtime.manager import Manager
+
+_JOIN_SECONDS: Final = 60.0
+
+
+class ManagerThread:
+    """
+    Runs a manager until stop is set.
+
+    Fields: manager; stop; error, what the run has raised, None = nothing yet. Threads: the test's, and its
+    own, which has the name that it gets.
+    """
+
+    def __init__(self, manager: Manager, name: str, stop: threading.Event | None = None) -> None:
+        """Not started yet. Args: stop None = an event of its own."""
+        self.manager = manager
+        self.stop = stop or threading.Event()
+        self.error: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+
+    def start(self) -> None:
+        """Run the manager."""
+        self._thread.start()
+
+    def has_ended(self) -> bool:
+        """Whether it does not run."""
+        return not self._thread.is_alive()
+
+    def result(self) -> None:
+        """Raises: as Manager.run; AssertionError after a minute. Blocks: until all of it has ended."""
+        self._thread.join(_JOIN_SECONDS)
+        assert self.has_ended(), f"the {self._thread.name} did not stop within {_JOIN_SECONDS:g} s"
+        if self.error is not None:
+            raise self.error
+
+    def end(self) -> None:
+        """Stop it. Raises and blocks: as result."""
+        self.stop.set()
+        self.result()
+
+    def _run(self) -> None:
+        try:
+            self.manager.run(self.stop)
+        except BaseException as error:  # noqa: BLE001 - result raises it
+            self.error = error

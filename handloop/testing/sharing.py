@@ -1,0 +1,234 @@
+"""
+Replicas of one set-up that share slots on a sandbox, come and go, and are watched at every write.
+
+    with sharing(sandbox, set_up) as replicas:
+        replicas.start("a", "b")
+        replicas.wait_for(4, 4)
+        replicas.stop("a")
+        replicas.wait_for(8)
+    assert replicas.strays == []
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
+
+from prometheus_client import CollectorRegistry
+
+from handloop.apis.shard_selector import slot_of, slot_of_namespace
+from handloop.client.http.response import Response
+from handloop.client.resource_client import Client
+from handloop.client.transport import ForwardingTransport, Transport
+from handloop.controller.runtime.manager import Manager
+from handloop.controller.runtime.sharding.shards import By, Shards
+from handloop.informers.sharding.shard_scope import SLOT_LABEL
+from handloop.testing.eventually import eventually
+from handloop.testing.managed_sandbox import ManagedSandbox
+from handloop.testing.manager_thread import ManagerThread
+from handloop_sandbox.requests.routes import ResourcePath, resource_path, split
+
+SLOTS: Final = 8
+_LEASE: Final = "shared"
+_NOT_OF_SLOTS: Final = ("leases", "events")
+_REFUSED: Final = 300
+
+
+class Written(NamedTuple):
+    """
+    A write that the server took.
+
+    Fields: replica; method; path, without its query; body, the JSON that was sent, None = none; slot, that of
+    its object, None = it is in none, or it cannot be told; holder, the replica that had the slot's Lease
+    then, "" = nobody.
+    """
+
+    replica: str
+    method: str
+    path: str
+    body: Any
+    slot: int | None = None
+    holder: str = ""
+
+    @property
+    def is_stray(self) -> bool:
+        """Whether its replica did not hold the slot."""
+        return self.slot is not None and self.holder != self.replica
+
+
+class Sharing:
+    """
+    Replicas that come and go.
+
+    Fields: sandbox; shards; managers by replica, in the order in which they came.
+    State, under _lock: _writes; _holders. Threads: the test's; those of the managers.
+    """
+
+    def __init__(
+        self, sandbox: ManagedSandbox, set_up: Callable[[Manager], object], *, slots: int = SLOTS, by: By
+    ) -> None:
+        """Nobody is there yet. See `sharing`."""
+        self.sandbox = sandbox
+        # as short as they can be: a test waits for each change
+        self.shards = Shards(
+            slots, by, lease=f"default/{_LEASE}", retry_period_seconds=0.25, settle_seconds=0.5
+        )
+        self.managers: dict[str, Manager] = {}
+        self._set_up = set_up
+        self._running: dict[str, ManagerThread] = {}
+        self._lock = threading.Lock()
+        self._writes: list[Written] = []
+        self._holders: dict[int, str] = {}
+
+    @property
+    def writes(self) -> Sequence[Written]:
+        """All writes so far, in the order in which the server took them, Leases and Events included."""
+        with self._lock:
+            return tuple(self._writes)
+
+    @property
+    def strays(self) -> Sequence[Written]:
+        """Those of a replica that did not hold the slot of the object."""
+        return [write for write in self.writes if write.is_stray]
+
+    @property
+    def holders(self) -> Mapping[int, str]:
+        """Who has each slot's Lease; "" = it was released. A slot that nobody had yet is not there."""
+        with self._lock:
+            return MappingProxyType(dict(self._holders))
+
+    def made(self, plural: str) -> list[str]:
+        """The objects of a kind that were created, as `namespace/name`, each as often as it was."""
+        paths = [(write, _words(write.path)) for write in self.writes if write.method == "POST"]
+        return [f"{at.namespace}/{one.body['metadata']['name']}" for one, at in paths if at.plural == plural]
+
+    def manager(self, replica: str) -> Manager:
+        """The manager of a replica that does not run."""
+        made = Manager(Client(self.transport(replica)), registry=CollectorRegistry(), shards=self.shards)
+        self._set_up(made)
+        return made
+
+    def transport(self, replica: str) -> Transport:
+        """A replica's way in, for what it sends beside its manager, which refuses to send a stray."""
+        return _Noted(self.sandbox.transport(), replica, self._lock, self._took)
+
+    def start(self, *replicas: str) -> None:
+        """More replicas, each with a name of its own. Raises: as set_up."""
+        for replica in replicas:
+            if replica in self._running:
+                raise ValueError(f"replica {replica} runs already")
+            running = ManagerThread(self.manager(replica), f"replica {replica}")
+            self.managers[replica], self._running[replica] = running.manager, running
+            running.start()
+
+    def stop(self, *replicas: str) -> None:
+        """Stop some replicas, or all. Raises: as Manager.run. Blocks: until their slots are released."""
+        chosen = [(one, self._running[one]) for one in replicas or tuple(self._running)]
+        for _, running in chosen:
+            running.stop.set()
+        for replica, running in chosen:
+            del self._running[replica], self.managers[replica]
+            running.end()
+
+    def held(self) -> dict[str, frozenset[int]]:
+        """The slots that each replica works on now, by its own account."""
+        found = {one: manager.replica for one, manager in self.managers.items()}
+        return {one: frozenset(replica.held.slots) for one, replica in found.items() if replica is not None}
+
+    def wait_for(self, *counts: int) -> None:
+        """
+        Wait until the replicas hold so many slots, in the order in which they came.
+
+        Raises: AssertionError at the deadline. Blocks: until then.
+        """
+
+        def are_held() -> bool:
+            return tuple(map(len, self.held().values())) == counts
+
+        try:
+            eventually(are_held, f"{counts} slots")
+        except AssertionError as error:
+            error.add_note(f"as it is: {self.held()}")
+            raise
+
+    def _took(self, replica: str, method: str, path: str, body: Any, answer: bytes) -> None:
+        """Note a write. _lock is held, so that their order is the server's."""
+        words, slot = _words(path), None
+        if words.plural == "leases":
+            self._note_lease(replica, body or {})
+        elif words.namespace and words.plural not in _NOT_OF_SLOTS:
+            slot = self._slot_of(words.namespace, answer)
+        holder = "" if slot is None else self._holders.get(slot, "")
+        self._writes.append(Written(replica, method, path, body, slot, holder))
+
+    def _note_lease(self, replica: str, lease: Mapping[str, Any]) -> None:
+        name = str(lease.get("metadata", {}).get("name", ""))
+        slot, of, count = name.removeprefix(f"{_LEASE}-slot-").partition("-of-")
+        if of and slot.isdecimal() and count == str(self.shards.count):
+            self._holders[int(slot)] = replica if lease["spec"].get("holderIdentity") else ""
+
+    def _slot_of(self, namespace: str, answer: bytes) -> int | None:
+        """By UID an object has that of its label, of its owner, or its own; an answer may leave it out."""
+        if self.shards.by == "namespace":
+            return slot_of_namespace(namespace, self.shards.count)
+        metadata = json.loads(answer).get("metadata") or {}
+        if label := (metadata.get("labels") or {}).get(SLOT_LABEL):
+            return int(label)
+        owners = [one["uid"] for one in metadata.get("ownerReferences") or () if one.get("controller")]
+        uid = next(iter(owners), metadata.get("uid"))
+        return slot_of(uid, self.shards.count) if uid else None
+
+
+class _Noted(ForwardingTransport):
+    """That of one replica: its writes are sent one at a time among all replicas."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        replica: str,
+        lock: threading.Lock,
+        took: Callable[[str, str, str, Any, bytes], None],
+    ) -> None:
+        super().__init__(transport)
+        self._replica = replica
+        self._lock = lock
+        self._took = took
+
+    def request(self, method: str, path: str, **options: Any) -> Response:
+        if method == "GET":
+            return super().request(method, path, **options)
+        with self._lock:
+            response = super().request(method, path, **options)
+            if response.status < _REFUSED:
+                body = json.loads(options.get("body") or b"null")
+                self._took(self._replica, method, path.partition("?")[0], body, response.body)
+        return response
+
+
+@contextmanager
+def sharing(
+    sandbox: ManagedSandbox, set_up: Callable[[Manager], object], *, slots: int = SLOTS, by: By = "namespace"
+) -> Iterator[Sharing]:
+    """
+    Let replicas share slots for as long as the block lasts; in the end all are stopped.
+
+    What was written can be asked for afterwards, too. Namespaced objects count as strays; Leases and Events
+    never do.
+
+    Args: set_up is that of handloop.controller.cli.main, and called for each replica. slots and by are those
+    of Shards.
+    Raises: as Manager.run.
+    """
+    replicas = Sharing(sandbox, set_up, slots=slots, by=by)
+    try:
+        yield replicas
+    finally:
+        replicas.stop()
+
+
+def _words(path: str) -> ResourcePath:
+    return resource_path(split(path)) or ResourcePath("", "", "")

@@ -1,0 +1,176 @@
+"""
+One object of a name, kept by a reflector on one thread.
+
+An informer has three threads and a queue, for many objects and many handlers. A program that follows hundreds
+of single names has one reader of each, so the reflector's thread stores the object and tells of it, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+from handloop.apis.fields import NAME, FieldTerm
+from handloop.apis.meta import Kind
+from handloop.informers.delta_fifo import DeltaType, Listed
+from handloop.informers.event_intake import EventIntake
+from handloop.informers.history_guard import HistoryGuard, is_older
+from handloop.informers.informer_metrics import InformerMetrics
+from handloop.informers.informer_options import InformerOptions
+from handloop.informers.initial_list import forgiving, unchanged
+from handloop.informers.keys import DeletedFinalStateUnknown, ObjectName
+from handloop.informers.listwatch import ListWatch, Resources
+from handloop.informers.outage import Outage, RetryPause
+from handloop.informers.quarantine import Quarantine
+from handloop.informers.reflector import Reflector
+from handloop.informers.restriction import Whole
+from handloop.informers.selection import Selection
+from handloop.seams.locks import new_lock
+from handloop.seams.seams import REAL_SEAMS, Seams
+
+T = TypeVar("T", bound=Kind)
+
+Changed = Callable[[T | None, T | None, bool], None]
+"""Called with the object before and now, None = there is none, and whether its first list tells it."""
+
+
+class ObjectWatch(Generic[T]):
+    """
+    Implements handloop.informers.event_intake.ReflectorStore.
+
+    Fields: kind, selection, name; quarantine has the object while it does not fit its type.
+    State, under _lock (55): _obj, None without one; _known, whether a first list has come.
+    Threads: run is `watch-<plural>`; changed is called there, without the lock; any reads.
+    """
+
+    def __init__(
+        self,
+        objects: Resources[T],
+        kind: type[T],
+        name: ObjectName,
+        changed: Changed[T],
+        *,
+        options: InformerOptions,
+        fill: Callable[[ObjectWatch[Any], str], None] = lambda _watch, _namespace: None,
+        seams: Seams = REAL_SEAMS,
+    ) -> None:
+        """
+        Args: of options the transform, the tweak and what concerns the server count. fill is called before a
+        read while there was no list.
+        """
+        self.kind = kind
+        self.name = name
+        self.selection = Selection(fields=(FieldTerm(NAME, equal=True, value=name.name),))
+        self._changed = changed
+        self._fill = fill
+        self._transform: Callable[[T], T] = forgiving(options.transform or unchanged)
+        self._lock = new_lock("ObjectWatch._lock", 55)
+        self._obj: T | None = None
+        self._known = False
+        metrics = InformerMetrics()
+        self._label = label = (
+            f"{kind.resource.group_resource}{self.selection.suffix}@{name.namespace}".rstrip("@")
+        )
+        self.quarantine = Quarantine(
+            kind=kind.resource.kind,
+            gauge=metrics.quarantined,
+            in_store=lambda _key: self.get() is not None,
+        )
+        source = ListWatch(
+            objects,
+            name.namespace,
+            selection=self.selection,
+            tweak=options.tweak,
+            abridged=options.abridged_of(kind),
+        )
+        self._reflector: Reflector[T] = Reflector(
+            restriction := Whole(source),
+            kind,
+            EventIntake(
+                self,
+                guard=HistoryGuard(),
+                quarantine=self.quarantine,
+                restriction=restriction,
+                name=label,
+            ),
+            Outage(
+                label,
+                kind.resource,
+                name.namespace,
+                object_name=name.name,
+                pause=RetryPause(reachability=options.reachability, seams=seams),
+                hints=options.hints,
+                clock=seams.clock,
+            ),
+            metrics=metrics,
+            transform=self._transform,
+            seams=seams,
+        )
+        self.run = self._reflector.run
+        self.has_ended = False
+
+    def stop(self) -> None:
+        """End run, for good, from any thread; does not wait."""
+        self.has_ended = True
+        self._reflector.stop()
+
+    def get(self) -> T | None:
+        """The object as it was last heard of."""
+        with self._lock:
+            return self._obj
+
+    def read(self) -> T | None:
+        """The same, after a first list. Raises, blocks: as fill."""
+        if not self.has_synced():
+            self._fill(self, "")
+        return self.get()
+
+    def has_synced(self, _namespace: str = "") -> bool:
+        """Whether a first list has come."""
+        with self._lock:
+            return self._known
+
+    def is_failing(self, _namespace: str = "") -> bool:
+        """Whether its list fails, and is tried again."""
+        return bool(self._reflector.statistics().last_error)
+
+    def troubles(self, _namespace: str = "") -> list[str]:
+        """Why the first list has not come yet, in words; empty once it has."""
+        if self.has_synced():
+            return []
+        now = self._reflector.statistics()
+        fix = f" (fix: {now.fix})" if now.fix else ""
+        return [f"{self._label}: {now.last_error or 'no complete list yet'}{fix}"]
+
+    def has_seen(self, resource_version: str) -> bool:
+        """Whether all changes up to a version are known."""
+        seen = self._reflector.last_sync_resource_version()
+        return bool(seen) and not is_older(seen, resource_version)
+
+    # the reflector's thread
+
+    def enqueue_batch(self, entries: list[tuple[DeltaType, T | DeletedFinalStateUnknown[T]]]) -> None:
+        """Take a block of changes."""
+        for delta_type, obj in entries:
+            if isinstance(obj, DeletedFinalStateUnknown) or delta_type is DeltaType.DELETED:
+                self._put(None)
+            else:
+                self._put(self._transform(obj))
+
+    def replace(self, objects: Listed[T], resource_version: str) -> None:  # noqa: ARG002 - of the protocol
+        """Take a complete list: of the one object, or none."""
+        self._put(objects[0] if objects else None)
+
+    def _put(self, obj: T | None) -> None:
+        with self._lock:
+            before, is_first = self._obj, not self._known
+            if before is not None and obj is not None and _is_past(obj, before):
+                return
+            self._obj, self._known = obj, True
+        if before is not None or obj is not None:
+            self._changed(before, obj, is_first)
+
+
+def _is_past(obj: Kind, held: Kind) -> bool:
+    one, other = obj.metadata, held.metadata
+    return one.uid == other.uid and is_older(one.resource_version, other.resource_version)

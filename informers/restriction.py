@@ -1,0 +1,197 @@
+"""
+What an informer may hold of its kind at each moment: all of it, or what a Restriction lets in.
+
+Reflector, informer, intake and readers ask their Restriction, and never what it restricts by. Each version of
+it has another set of objects. `Whole` is that of an informer without one; handloop.informers.sharding has
+that of replicas which share a kind.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any, Generic, Protocol, TypeVar
+
+from handloop.apis.meta import Kind
+from handloop.informers.delta_fifo import DeltaFIFO, KnownObjects
+from handloop.informers.informer_metrics import InformerMetrics
+from handloop.informers.lister import Cache
+from handloop.informers.listwatch import ListerWatcher
+from handloop.informers.quarantine import Quarantine
+from handloop.seams.clock import Clock
+
+T = TypeVar("T", bound=Kind)
+
+
+class Restricted(Protocol):
+    """What follows a restriction: a Reflector."""
+
+    def restriction_changed(self) -> None:
+        """Another set of objects may be held. On the thread that changes it; does not block."""
+
+
+class Restriction(Protocol[T]):
+    """
+    Of one informer. A new list is due where more may be held; what may be held no longer leaves untold.
+
+    Field: restricts, False of a Whole.
+    Threads: the reflector's, where nothing else is said.
+    """
+
+    restricts: bool
+
+    @property
+    def source(self) -> ListerWatcher[T]:
+        """What lists and watches what may be held."""
+
+    @property
+    def narrowed_by(self) -> str:
+        """What keeps other objects away, "" = nothing has to, or it is not known yet. Any thread."""
+
+    # for the informer
+
+    def new_fifo(
+        self,
+        known_objects: KnownObjects[T],
+        transformer: Callable[[T], T] | None,
+        *,
+        name: str,
+        clock: Clock,
+    ) -> DeltaFIFO[T]:
+        """The FIFO of a reflector and its informer, once."""
+
+    def cache(self, store: Cache[T]) -> Cache[T]:
+        """The store for listers, which refuse to answer for what may not be held."""
+
+    def follow(self, restricted: Restricted) -> None:
+        """Tell of each change from here on; after new_fifo."""
+
+    def leave(self) -> None:
+        """Tell of none any more."""
+
+    def has_listed(self, version: int) -> bool:
+        """Whether the consumer has had a list of all that may be held since that version. Any thread."""
+
+    # for the reflector
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing may be held: nothing must be asked of the server. Any thread."""
+
+    @property
+    def must_list(self) -> bool:
+        """Whether more may be held than the last list was asked for, or nothing may. Any thread."""
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether another watch would bring less than the open one."""
+
+    def before_list(self, stopped: threading.Event) -> bool:
+        """
+        Let the next list be for what may be held now.
+
+        Returns: False when stopped, or when nothing may be held any more. Blocks: for a moment.
+        """
+
+    def wait(self, stopped: threading.Event) -> None:
+        """Wait until something may be held, or stopped is set and wake was called."""
+
+    def wake(self) -> None:
+        """End wait: the reflector is stopped, or may hold something else. Any thread."""
+
+    def forget_foreign(self, quarantine: Quarantine) -> None:
+        """Let a quarantine forget what may not be held."""
+
+    # for readers, from any thread
+
+    @property
+    def now(self) -> object:
+        """What may be held now: another object after each change."""
+
+    def version_of(self, namespace: str) -> int | None:
+        """Since which version a namespace may be held; 0 = always, or not by namespace; None = not now."""
+
+    def holds(self, obj: Kind) -> bool:
+        """Whether an object may be held now."""
+
+    def would_hold(self, obj: Mapping[str, Any]) -> bool:
+        """The same for an object as JSON."""
+
+
+class Whole(Generic[T]):
+    """No restriction. Implements Restriction."""
+
+    restricts = False
+    narrowed_by = ""
+    is_empty = must_list = is_wide = False
+    now: object = None
+
+    def __init__(self, source: ListerWatcher[T]) -> None:
+        self.source = source
+
+    def new_fifo(
+        self,
+        known_objects: KnownObjects[T],
+        transformer: Callable[[T], T] | None,
+        *,
+        name: str,
+        clock: Clock,
+    ) -> DeltaFIFO[T]:
+        """See Restriction."""
+        return DeltaFIFO(known_objects, transformer=transformer, name=name, clock=clock)
+
+    def cache(self, store: Cache[T]) -> Cache[T]:
+        """See Restriction."""
+        return store
+
+    def follow(self, restricted: Restricted) -> None:
+        """See Restriction: nothing ever changes."""
+
+    def leave(self) -> None:
+        """See Restriction."""
+
+    def has_listed(self, _version: int) -> bool:
+        """See Restriction: one complete list has all."""
+        return True
+
+    def before_list(self, _stopped: threading.Event) -> bool:
+        """See Restriction."""
+        return True
+
+    def wait(self, _stopped: threading.Event) -> None:
+        """See Restriction."""
+
+    def wake(self) -> None:
+        """See Restriction."""
+
+    def forget_foreign(self, quarantine: Quarantine) -> None:
+        """See Restriction."""
+
+    def version_of(self, _namespace: str) -> int | None:
+        """See Restriction."""
+        return 0
+
+    def holds(self, _obj: Kind) -> bool:
+        """See Restriction."""
+        return True
+
+    def would_hold(self, _obj: Mapping[str, Any]) -> bool:
+        """See Restriction."""
+        return True
+
+
+class Restrictions(Protocol):
+    """Which objects of each kind the informers of a manager may hold."""
+
+    def restrict(
+        self, kind: type[T], source: ListerWatcher[T], /, *, metrics: InformerMetrics, name: str, clock: Clock
+    ) -> Restriction[T]:
+        """The restriction of a new informer. Args: source is of all objects; name is the informer's."""
+
+
+class Unrestricted:
+    """Implements Restrictions: every kind is whole."""
+
+    def restrict(self, _kind: type[T], source: ListerWatcher[T], /, **_facts: Any) -> Restriction[T]:
+        """See Restrictions."""
+        return Whole(source)

@@ -1,0 +1,92 @@
+"""
+The namespaces that the server has named, for kinds that are sharded by namespace.
+
+A server narrows by namespace on every list and watch: `metadata.namespace!=a,metadata.namespace!=b`. A
+namespace that is not known yet comes through, and the informer drops its objects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable
+from typing import Final
+
+from handloop.apis.fields import NAMESPACE, FieldTerm
+from handloop.apis.shard_selector import slot_of_namespace
+from handloop.seams.locks import new_lock
+
+SELECTOR_BYTES: Final = 4096
+"""The longest field selector of foreign namespaces: with all else, a request line must pass every proxy."""
+# far more than a selector can name; old ones of a cluster that makes and deletes namespaces go
+_REMEMBERED: Final = 10_000
+
+
+class KnownNamespaces:
+    """
+    The slot of each namespace that was met, and how many objects of it were dropped.
+
+    Only what the server sent is met: a question may be a text that a user wrote, and is not remembered.
+
+    State: _slots, changed under _lock (98), read without it; oldest first. _dropped = counts, which may miss
+    one where two threads count at once. are_too_many = the last selector could not name all foreign ones.
+    Threads: any.
+    """
+
+    def __init__(self, count: int) -> None:
+        """Begin without any; slots are counted to count."""
+        self._count = count
+        self._lock = new_lock("KnownNamespaces._lock", 98)
+        self._slots: dict[str, int] = {}
+        self._dropped: dict[str, int] = {}
+        self.are_too_many = False
+
+    def __len__(self) -> int:
+        return len(self._slots)
+
+    def slot_of(self, namespace: str) -> int:
+        """The slot of any text, as of a namespace; nothing is remembered."""
+        slot = self._slots.get(namespace)
+        return slot_of_namespace(namespace, self._count) if slot is None else slot
+
+    def meet(self, namespace: str) -> int:
+        """The slot of a namespace that the server has sent; it is known from here on."""
+        slot = self._slots.get(namespace)
+        return self._remember(namespace) if slot is None else slot
+
+    def learn(self, namespaces: Iterable[str]) -> None:
+        """Know namespaces of the server before their objects arrive."""
+        for namespace in namespaces:
+            self.meet(namespace)
+
+    def dropped(self, namespace: str) -> None:
+        """An object of a foreign namespace came through, and was dropped."""
+        self._dropped[namespace] = self._dropped.get(namespace, 0) + 1
+
+    def excluding(self, slots: Container[int]) -> str:
+        """
+        The field selector that leaves out the known namespaces of all other slots; "" = there is none.
+
+        It has at most SELECTOR_BYTES: the namespaces of which most objects were dropped go first.
+        """
+        dropped = self._dropped
+        foreign = [namespace for namespace, slot in tuple(self._slots.items()) if slot not in slots]
+        foreign.sort(key=lambda namespace: (-dropped.get(namespace, 0), namespace))
+        terms: list[str] = []
+        left = SELECTOR_BYTES
+        for namespace in foreign:
+            term = str(FieldTerm(NAMESPACE, equal=False, value=namespace))
+            left -= len(term) + 1
+            if left < 0:
+                break
+            terms.append(term)
+        self.are_too_many = left < 0
+        return ",".join(terms)
+
+    def _remember(self, namespace: str) -> int:
+        slot = slot_of_namespace(namespace, self._count)
+        with self._lock:
+            self._slots[namespace] = slot
+            if len(self._slots) > _REMEMBERED:
+                oldest = next(iter(self._slots))
+                del self._slots[oldest]
+                self._dropped.pop(oldest, None)
+        return slot

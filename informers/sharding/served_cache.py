@@ -1,0 +1,65 @@
+"""What listers read where namespaces are shared among replicas."""
+
+from __future__ import annotations
+
+import builtins
+from typing import Generic, TypeVar
+
+from handloop.apis.resource import Resource
+from handloop.informers.indexer import NAMESPACE_INDEX
+from handloop.informers.keys import namespace_of_key
+from handloop.informers.lister import Cache, NamespaceNotWatched
+from handloop.informers.sharding.shard_scope import ShardScope
+
+T = TypeVar("T")
+
+
+class NamespaceNotServed(NamespaceNotWatched):
+    """A cache of the namespaces that this process serves was asked about one that another process has."""
+
+    def __init__(self, what: str, namespace: str, slot: int, count: int) -> None:
+        LookupError.__init__(
+            self,
+            f'unable to {what} from the cache: namespace "{namespace}" is in slot {slot} of {count}, which '
+            "another replica has: relate objects of one namespace only, or ask the server with a client",
+        )
+        self.namespace = namespace
+
+
+class ServedCache(Generic[T]):
+    """The store of an informer that holds the namespaces of this process' slots. Threads: any."""
+
+    def __init__(self, store: Cache[T], resource: Resource, scope: ShardScope) -> None:
+        """Args: errors name resource."""
+        self._store = store
+        self._resource = resource
+        self._scope = scope
+
+    def list(self) -> builtins.list[T]:
+        """All objects of the namespaces that are served."""
+        return self._store.list()
+
+    def get_by_key(self, key: str) -> T | None:
+        """
+        The object with that store key, or None.
+
+        Raises: NamespaceNotServed.
+        """
+        self._check(namespace_of_key(key), f'get {self._resource.group_resource} "{key}"')
+        return self._store.get_by_key(key)
+
+    def by_index(self, name: str, value: str) -> builtins.list[T]:
+        """
+        The objects with that value under an index.
+
+        Raises: IndexNotFound; NamespaceNotServed for the index of namespaces.
+        """
+        if name == NAMESPACE_INDEX:
+            self._check(value, f"list {self._resource.group_resource}")
+        return self._store.by_index(name, value)
+
+    def _check(self, namespace: str, what: str) -> None:
+        # one that is held and not listed yet may be read: by handlers, as the objects of a slot arrive
+        if not self._scope.holds(namespace, "", {}):
+            held = self._scope.held
+            raise NamespaceNotServed(what, namespace, held.namespaces.slot_of(namespace), held.count)

@@ -1,0 +1,284 @@
+"""
+The source of an informer that holds only the objects of this process' slots.
+
+Each list and watch asks for those slots alone. By label the server obeys. By namespace it leaves out the
+foreign namespaces that are known. By UID only a server with the feature ShardedListAndWatch obeys, and the
+answers hardly say so: of 1.36.3's, a list of a built-in kind alone has shardInfo. So the slot of each object
+that arrives is looked at:
+
+    no foreign object has come    pages and blocks are decoded whole: as without shards
+    one has come                  metadata is decoded first, and of a foreign object nothing else, until so
+                                  many of ours have come since a list began, and no foreign one, that it is
+                                  no chance; by namespace, until the next request, which leaves the new
+                                  namespace out
+
+A slot that leaves is no reason for a request: objects of it that still come are dropped in the same way.
+
+A server that refuses the selector is not asked with it again.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import threading
+from collections.abc import Callable
+from typing import Final, Generic, TypeVar
+
+from msgspec.structs import replace
+
+from handloop.apis.meta import Kind
+from handloop.client.decoding.pages import ListPage
+from handloop.client.decoding.sieve import Foreign
+from handloop.client.decoding.watch_stream import Bookmark, WatchEvent
+from handloop.client.errors import APIError
+from handloop.client.options import ListOptions
+from handloop.informers.informer_metrics import InformerMetrics
+from handloop.informers.listwatch import ListerWatcher, Watch
+from handloop.informers.sharding.held_slots import Held
+from handloop.informers.sharding.shard_scope import ShardScope
+from handloop.seams.clock import Clock
+from handloop.seams.logs import get_logger
+
+log = get_logger("informers")
+
+T = TypeVar("T", bound=Kind)
+R = TypeVar("R")
+
+SETTLE_SECONDS: Final = 0.2
+"""Slots that come within this time share one list."""
+
+# 1.36.3 answers 500 "invalid shard selector: ..."; a server should say 400
+_REFUSALS: Final = (400, 500)
+_CHANCE: Final = 0.001
+"""A server that sends all has sent nothing foreign so far with at least this chance: it may be one."""
+
+
+class SlotSieve:
+    """
+    Drops objects of foreign slots, and finds out whether the server does. Implements Sieve.
+
+    State: sent = the slots of the last request; found = who keeps foreign objects away, "" before the first
+    list; came = a foreign object has come since the list, or by namespace the watch, began; refused = the
+    server does not take the selector; _ours = UIDs that were asked for and have come since, None where they
+    prove nothing, or nothing is to be proven; _chance = that a server that sends all would have sent no
+    other.
+    Threads: the reflector's; found may be read from any.
+    """
+
+    def __init__(self, scope: ShardScope, metrics: InformerMetrics) -> None:
+        self._scope = scope
+        self._metrics = metrics
+        self.sent: frozenset[int] = frozenset()
+        self.metadata_first = False
+        self.came = False
+        self.found = ""
+        self.refused = False
+        self._ours: set[str] | None = None
+        self._chance = 1.0
+
+    def keeps(self, namespace: str, uid: str) -> bool:
+        """Whether the object's slot is held; if it was not even asked for, note that."""
+        if self._scope.by == "namespace":
+            self._scope.held.namespaces.meet(namespace)
+        slot = self._scope.slot_of(namespace, uid, {})
+        if slot in self._scope.held.now.since:
+            if self._ours is not None and slot in self.sent:
+                self._count(self._ours, uid)
+            return True
+        self.metadata_first = True
+        if slot not in self.sent:
+            self.came, self._ours = True, None
+            if self._scope.by == "namespace":
+                self._scope.held.namespaces.dropped(namespace)
+            else:
+                self._tell("client")
+        return False
+
+    def begin(self, slots: frozenset[int], *, anew: bool) -> None:
+        """A request for slots is sent; anew = it is no further page of a list."""
+        self.sent = slots
+        self.metadata_first = self.found == "client"
+        self.came = self.came and not anew
+        is_known = self.came or self.refused or self.found == "server"
+        if self._scope.by == "namespace" or is_known or len(slots) == self._scope.held.count:
+            self._ours = None
+        elif anew or self._ours is None:
+            self._ours, self._chance = set(), 1.0
+
+    def list_complete(self, *, narrowed: bool = False) -> None:
+        """All objects of a list have come; narrowed = the server says that it has left others out."""
+        if self._scope.by == "namespace":
+            self._tell("client" if self._scope.held.namespaces.are_too_many else "fields")
+        elif narrowed:
+            self._prove()
+        elif not self.found:
+            self._tell("unknown")
+
+    def refuse(self) -> None:
+        """The server does not take the selector: all objects will come."""
+        self.refused = self.metadata_first = True
+        self._tell("client")
+
+    def _count(self, ours: set[str], uid: str) -> None:
+        """An object of ours has come: the more, the less likely is it that the server sends all."""
+        if uid not in ours:
+            ours.add(uid)
+            self._chance *= len(self.sent) / self._scope.held.count
+            if self._chance < _CHANCE:
+                self._prove()
+
+    def _prove(self) -> None:
+        self._ours, self.metadata_first = None, False
+        self._tell("server")
+
+    def _tell(self, found: str) -> None:
+        if found != self.found:  # it is told with each foreign object
+            self.found = found
+            self._metrics.drops_foreign.set(found == "client")
+
+
+class ShardedSource(Generic[T]):
+    """
+    Narrows another source to the slots that are held. Implements ListerWatcher.
+
+    Fields: scope.
+    State: asked = the slots of the last list; _fields = the field selector of the last request.
+    Threads: the reflector's; asked is replaced, so it, must_list, is_empty and wake are for any.
+    """
+
+    def __init__(
+        self,
+        source: ListerWatcher[T],
+        scope: ShardScope,
+        *,
+        metrics: InformerMetrics,
+        name: str,
+        clock: Clock,
+    ) -> None:
+        """Args: name is the reflector's, for the log."""
+        self.scope = scope
+        self._source = source
+        self._name = name
+        self._clock = clock
+        self._woken = threading.Event()
+        self._fields = ""
+        self._sieve = SlotSieve(scope, metrics)
+        self.asked = Held(0, {})
+
+    @property
+    def supports_watch_list(self) -> bool:
+        """See ListerWatcher."""
+        return self._source.supports_watch_list
+
+    @property
+    def sharded_by(self) -> str:
+        """See SlotRestriction.narrowed_by."""
+        return "labels" if self.scope.by == "label" else self._sieve.found
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no slot is held: nothing must be asked of the server."""
+        return not self.scope.held.now.since
+
+    @property
+    def must_list(self) -> bool:
+        """Whether a slot is held that the last list was not asked for, or none is."""
+        now, asked = self.scope.held.now.since, self.asked.since
+        return not now or any(asked.get(slot) != since for slot, since in now.items())
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether another watch would bring less: namespaces were met on the open one."""
+        return self._sieve.came and self._narrowed(ListOptions()).field_selector != self._fields
+
+    def wake(self) -> None:
+        """The slots have changed, or the reflector is stopped."""
+        self._woken.set()
+
+    def wait(self, stopped: threading.Event) -> None:
+        """Wait until there is a slot, or stopped is set and wake was called."""
+        while True:
+            self._woken.clear()
+            # the slots change, and stopped is set, before the call of wake
+            if not self.is_empty or stopped.is_set():
+                return
+            self._clock.sleep(math.inf, self._woken)
+
+    def before_list(self, stopped: threading.Event) -> bool:
+        """
+        Let the next list be for the slots that are held, and for those that come within a moment.
+
+        Returns: False when stopped, or when the slots have left meanwhile.
+        """
+        if self.must_list and self._clock.sleep(SETTLE_SECONDS, stopped):
+            return False
+        self.asked = self.scope.held.now
+        return not self.is_empty
+
+    def list(self, options: ListOptions) -> ListPage[T]:
+        """See ListerWatcher."""
+        page = self._request(self._source.list, options)
+        if not page.narrowed and self.scope.by != "label":
+            items = [obj for obj in page.items if self._sieve.keeps(obj.metadata.namespace, obj.metadata.uid)]
+            page = dataclasses.replace(page, items=items)
+        if not page.continue_token:
+            self._sieve.list_complete(narrowed=page.narrowed)
+        return page
+
+    def watch(self, options: ListOptions) -> Watch[T]:
+        """See ListerWatcher."""
+        watch = self._request(self._source.watch, options)
+        return watch if self.scope.by == "label" else _SiftedWatch(watch, self._sieve)
+
+    def _request(self, send: Callable[[ListOptions], R], options: ListOptions) -> R:
+        narrowed = self._narrowed(options)
+        self._fields = narrowed.field_selector
+        is_list = not narrowed.allow_watch_bookmarks or narrowed.send_initial_events
+        anew = is_list or self.scope.by == "namespace"
+        self._sieve.begin(self._slots(), anew=anew and not options.continue_token)
+        try:
+            return send(narrowed)
+        except APIError as error:
+            if not narrowed.shard_selector or not _refuses_selector(error):
+                raise
+            log.warning("The server refuses the shard selector", reflector=self._name, err=str(error))
+        self._sieve.refuse()
+        return send(self._narrowed(options))
+
+    def _narrowed(self, options: ListOptions) -> ListOptions:
+        if self.scope.by != "label":
+            options = replace(options, sieve=self._sieve)
+        return options if self._sieve.refused else self.scope.narrowed(options, self._slots())
+
+    def _slots(self) -> frozenset[int]:
+        """Those that were asked for, without those that have left since; but if all have, all."""
+        asked, now = self.asked.since, self.scope.held.now.since
+        return frozenset(slot for slot in asked if slot in now) or frozenset(asked)
+
+
+def _refuses_selector(error: APIError) -> bool:
+    return error.code in _REFUSALS and "shard selector" in error.status.message.lower()
+
+
+class _SiftedWatch(Generic[T]):
+    """A watch whose foreign objects are dropped, if its decoder has not dropped them already."""
+
+    def __init__(self, watch: Watch[T], sieve: SlotSieve) -> None:
+        self._watch = watch
+        self._sieve = sieve
+
+    def read(self) -> list[WatchEvent[T]]:
+        """See Watch."""
+        events, keeps = self._watch.read(), self._sieve.keeps
+        for position, (event_type, obj) in enumerate(events):
+            if isinstance(obj, Kind):
+                if not keeps(obj.metadata.namespace, obj.metadata.uid):
+                    events[position] = WatchEvent(event_type, Foreign(obj.metadata.resource_version))
+            elif isinstance(obj, Bookmark) and obj.ends_initial_events:
+                self._sieve.list_complete()
+        return events
+
+    def close(self) -> None:
+        """See Watch."""
+        self._watch.close()

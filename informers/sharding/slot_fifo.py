@@ -1,0 +1,196 @@
+"""
+The FIFO of an informer that holds only the objects of this process' slots.
+
+A slot is *open* from the list that was asked for it on, until it leaves. Under the FIFO's lock, each queued
+and each stored object is in an open slot, or departs: its deltas are one Deleted of a `Departed`, which takes
+it out of the store, and of which no handler is told. So an event or a list that was under way when a slot
+left brings nothing back. The threads keep their rules: the reflector alone adds objects, and the informer's
+loop alone writes the store. The thread that changes the slots only queues departures.
+
+A slot that leaves and comes back is another one, as its changes in between are not known: its objects depart,
+and come as new ones with the next list.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from itertools import islice
+from typing import Final, TypeVar
+
+from handloop.apis.meta import Kind
+from handloop.informers.delta_fifo import Delta, DeltaFIFO, Deltas, DeltaType, KnownObjects, Listed
+from handloop.informers.keys import DeletedFinalStateUnknown, Departed, final_state
+from handloop.informers.sharding.held_slots import Held
+from handloop.informers.sharding.sharded_source import ShardedSource
+from handloop.seams.clock import Clock
+
+T = TypeVar("T", bound=Kind)
+
+_DELETED: Final = DeltaType.DELETED
+
+
+class SlotFIFO(DeltaFIFO[T]):
+    """
+    See the head of this file.
+
+    State, guarded by _lock unless noted:
+        _open       slot -> the version since which it is held.
+        _listed     the slots that the last list was asked for.
+        _newcomers  keys of objects that came with the list that opened their slot, until they are processed.
+        _taken      those of them that are being processed.
+        _served     the open slots, once all newcomers are processed; replaced, so read without the lock.
+        _settled    the slots that were held, and those served, when the last look found them to be the same;
+                    replaced, without the lock: each read of a lister asks.
+    """
+
+    def __init__(
+        self,
+        known_objects: KnownObjects[T],
+        source: ShardedSource[T],
+        *,
+        transformer: Callable[[T], T] | None,
+        name: str,
+        clock: Clock,
+    ) -> None:
+        """Args: source asks for the list in each replace."""
+        super().__init__(known_objects, transformer=transformer, name=name, clock=clock)
+        self._source = source
+        self._scope = source.scope
+        self._open: dict[int, int] = {}
+        self._listed = Held(0, {})
+        self._newcomers: set[str] = set()
+        self._taken: set[str] = set()
+        self._served: dict[int, int] = {}
+        self._settled: tuple[Held, dict[int, int]] | None = None
+
+    def replace(self, objects: Listed[T], resource_version: str = "") -> None:  # noqa: ARG002 - a store's signature
+        """
+        Take a complete list of the slots that were asked for: those that are still held are open now.
+
+        Objects of new slots are initial ones. If the list was for other slots than the last one, objects
+        that the store has unchanged are not queued: no handler is called for everything each time that a slot
+        comes.
+        """
+        slots = [self._slot_of(obj) for obj in objects]  # a hash each: without the lock
+        with self._lock:
+            self._depart_locked()
+            asked = self._source.asked
+            is_other, self._listed = asked is not self._listed, asked
+            opened = self._open_locked(asked)
+            ours: Listed[T] = Listed()
+            unchanged: set[str] = set()
+            for key, obj, slot in zip(objects.keys, objects, slots, strict=True):
+                if slot not in self._open:
+                    continue
+                ours.take(key, obj)
+                if slot in opened:
+                    self._newcomers.add(key)
+                elif is_other and key not in self._items and self._known_objects.get_by_key(key) is obj:
+                    unchanged.add(key)
+            self._replace_locked(ours)
+            self._unqueue_locked(unchanged)
+            self._serve_locked()
+
+    def depart(self) -> None:
+        """Let the objects of slots that have left go, from any thread. The store loses them soon."""
+        with self._lock:
+            self._depart_locked()
+            self._lock.notify_all()
+
+    def has_opened(self, version: int) -> bool:
+        """Whether the consumer has had a list of all slots that are held since that version of them."""
+        held, served, settled = self._scope.held.now, self._served, self._settled
+        if settled is not None and settled[0] is held and settled[1] is served:
+            return held.version >= version
+        waits_for = [since for slot, since in held.since.items() if served.get(slot) != since]
+        if not self.has_synced() or held.version < version:
+            return False
+        if not waits_for:
+            self._settled = held, served
+        return all(since > version for since in waits_for)
+
+    def _slot_of(self, obj: T) -> int | None:
+        metadata = obj.metadata
+        return self._scope.slot_of(metadata.namespace, metadata.uid, metadata.labels)
+
+    def _open_locked(self, asked: Held) -> set[int]:
+        """Open what was asked for and is still held; the slots that were not open before."""
+        held, before = self._scope.held.now.since, self._open
+        self._open = {slot: since for slot, since in asked.since.items() if held.get(slot) == since}
+        return {slot for slot, since in self._open.items() if before.get(slot) != since}
+
+    def _depart_locked(self) -> None:
+        held = self._scope.held.now.since
+        left = {slot for slot, since in self._open.items() if held.get(slot) != since}
+        if not left:
+            return
+        self._open = {slot: since for slot, since in self._open.items() if slot not in left}
+        for key in dict.fromkeys([*self._items, *self._known_objects.list_keys()]):
+            obj = self._state_locked(key)
+            if obj is not None and self._slot_of(obj) in left:
+                if key not in self._items:
+                    self._queue.append(key)
+                self._items[key] = [Delta(_DELETED, Departed(key, None))]
+
+    def _state_locked(self, key: str) -> T | None:
+        """The newest state of an object; None if it departs."""
+        last = self._items[key][-1].object if key in self._items else None
+        if isinstance(last, Departed):
+            return None
+        state = None if last is None else final_state(last)
+        return self._known_objects.get_by_key(key) if state is None else state
+
+    def _append_locked(
+        self, entries: Iterable[tuple[str, Delta[T]]], *, is_known: Callable[[str], bool] | None = None
+    ) -> None:
+        if is_known is not None:  # events
+            # one by one: whether one is admitted depends on those before it
+            admitted = ((key, self._admitted_locked(key, delta)) for key, delta in entries)
+            entries = ((key, delta) for key, delta in admitted if delta is not None)
+        super()._append_locked(entries, is_known=is_known)
+
+    def _admitted_locked(self, key: str, delta: Delta[T]) -> Delta[T] | None:
+        obj = delta.object
+        if isinstance(obj, DeletedFinalStateUnknown):
+            departs = key in self._items and isinstance(self._items[key][-1].object, Departed)
+            return None if departs else delta
+        if self._slot_of(obj) in self._open:
+            return delta
+        # with another label an object leaves, as the server has it if the other slot was not asked for
+        state = self._state_locked(key)
+        if state is None or state.metadata.uid != obj.metadata.uid:
+            return None
+        return Delta(_DELETED, DeletedFinalStateUnknown(key, state))
+
+    def _queued_but_unlisted_locked(self, keys: list[str]) -> list[DeletedFinalStateUnknown[T]]:
+        gone = super()._queued_but_unlisted_locked(keys)
+        return [each for each in gone if not isinstance(self._items[each.key][-1].object, Departed)]
+
+    def _unqueue_locked(self, keys: set[str]) -> None:
+        for key in keys:
+            del self._items[key]
+        if keys:
+            self._queue = deque(key for key in self._queue if key in self._items)
+
+    def _take_locked(self, max_keys: int) -> list[tuple[Deltas[T], bool]]:
+        if not self._newcomers:
+            return super()._take_locked(max_keys)
+        keys = list(islice(self._queue, max_keys))
+        self._taken = self._newcomers.intersection(keys)
+        batch = super()._take_locked(max_keys)
+        return [
+            (deltas, initial or key in self._taken)
+            for key, (deltas, initial) in zip(keys, batch, strict=True)
+        ]
+
+    def _count_down_locked(self, processed: int) -> None:
+        super()._count_down_locked(processed)
+        if self._taken:
+            self._newcomers -= self._taken
+            self._taken = set()
+            self._serve_locked()
+
+    def _serve_locked(self) -> None:
+        if not self._newcomers:
+            self._served = self._open

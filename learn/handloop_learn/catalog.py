@@ -1,0 +1,83 @@
+"""The chapters, in order."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Final, NamedTuple
+
+from handloop_learn.screen import Screen
+
+
+class Chapter(NamedTuple):
+    """
+    One chapter: its module, what it is about, and how many minutes a reader takes.
+
+    read is a page of the docs that goes deeper, with its heading after `#`. run is the recorded run of the
+    live page that shows the same; at is a mark in it, "" = its beginning.
+    """
+
+    module: str
+    title: str
+    minutes: int
+    read: str
+    run: str
+    at: str = ""
+
+    @property
+    def number(self) -> int:
+        """The number in the module's name."""
+        return int(self.module[2:4])
+
+    @property
+    def name(self) -> str:
+        """`Chapter 3: DeltaFIFO`."""
+        return f"Chapter {self.number}: {self.title}"
+
+    @property
+    def progress(self) -> str:
+        """`4/11, about 4 min`: chapter 3 is the fourth of 11."""
+        return f"{CHAPTERS.index(self) + 1}/{len(CHAPTERS)}, about {self.minutes} min"
+
+    @property
+    def page(self) -> str:
+        """Where its run is shown, below build/docs after `make docs`."""
+        return f"live-page/index.html#run={self.run}" + (f"&at={self.at}" if self.at else "")
+
+    @property
+    def next(self) -> Chapter | None:
+        """The one after it."""
+        after = CHAPTERS[CHAPTERS.index(self) + 1 :]
+        return after[0] if after else None
+
+    def tell(self, screen: Screen) -> object:
+        """Tell the chapter, and name where to go on. Returns: its end state, which the tests assert."""
+        screen.title(self.name, self.progress)
+        script = import_module(f"handloop_learn.{self.module}")
+        end: object = script.chapter(screen)
+        screen.recap(*script.RECAP)
+        screen.line("")
+        screen.show(read_on=self.read.replace("#", ", "), play_after_make_docs=f"build/docs/{self.page}")
+        return end
+
+
+WALK: Final = "learn/docs/walkthrough.md"
+CHAPTERS: Final = (
+    Chapter("ch00_tour", "a first tour", 3, f"{WALK}#The way in one view", "apply"),
+    Chapter("ch01_log", "the API is a log", 3, f"{WALK}#(1) list & watch", "expired", "broke"),
+    Chapter("ch02_reflector", "the reflector", 4, f"{WALK}#(1) list & watch", "expired"),
+    Chapter("ch03_delta_fifo", "DeltaFIFO", 4, f"{WALK}#(2) add object", "expired", "tombstone"),
+    Chapter("ch04_indexer", "indexer and lister", 3, f"{WALK}#(4) update index", "apply", "read"),
+    Chapter("ch05_informer", "shared informer and handlers", 3, f"{WALK}#(6) dispatch", "apply", "added"),
+    Chapter("ch06_workqueue", "the workqueue", 3, f"{WALK}#(8) get key", "in-flight"),
+    Chapter(
+        "ch07_backoff", "rate limits and back-off", 4, f"{WALK}#(11) forget, or add rate limited", "failures"
+    ),
+    Chapter("ch08_sync_handler", "the sync handler", 3, f"{WALK}#(9) get object by key", "restart"),
+    Chapter("ch09_status", "writing back", 5, f"{WALK}#(10) write", "conflict"),
+    Chapter("ch10_production", "production", 3, "docs/how-to/leader-election.md", "lease"),
+    Chapter("ch11_plain", "what breaks in the plain one", 3, f"{WALK}#(10) write", "storm"),
+    Chapter("ch12_owners", "owner references and garbage", 3, f"{WALK}#(10) write", "apply", "created"),
+    Chapter("ch13_finalizers", "finalizers", 4, "docs/how-to/finalizers.md", "restart"),
+    Chapter("ch14_apply", "server-side apply", 3, "docs/coming-from.md", "conflict"),
+    Chapter("ch15_scale", "scale", 3, "docs/how-to/selections.md", "merge"),
+)

@@ -1,0 +1,109 @@
+"""Chapter 0: one Foo goes through the numbered steps, and its Deployment comes back after a deletion."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, Final, NamedTuple
+
+from handloop.controller.foo.runnable import add_plain_foo
+from handloop.picture.steps import steps
+from handloop_learn.line_trace import LineTrace
+from handloop_learn.prediction import YES, Words
+from handloop_learn.program import run_alone
+from handloop_learn.screen import Screen
+from handloop_learn.stage import DEPLOYMENTS, FOOS, SAMPLE, Stage
+from handloop_learn.sync_log import SyncLog
+from handloop_learn.waiting import until
+
+RECAP: Final = (
+    "A controller is a client: it watches objects, compares, and writes what is missing.",
+    "The way is a circle: its own writes come back to it as watch events.",
+    "A failed try is no drama: the name goes back into the queue, and the next try looks again.",
+)
+
+
+class End(NamedTuple):
+    """Who created the Deployment; its two UIDs; steps before and after the deletion; the errors then."""
+
+    creator: str
+    first_uid: str
+    second_uid: str
+    before: set[int]
+    after: set[int]
+    errors: list[str]
+
+
+def chapter(screen: Screen) -> End:
+    """Tell the chapter."""
+    screen.tell(
+        "This process runs a small API server, the sandbox, and a controller of Foos: the plain one, "
+        "which is sample-controller in Python. A Foo asks for one Deployment, by name and replicas. You "
+        "apply a Foo with this spec:"
+    )
+    screen.show(**SAMPLE["spec"])
+    screen.ask("Who creates the Deployment? The server, kubectl, a controller, ...")
+    watched, add = LineTrace(step.place for step in steps()), partial(add_plain_foo, workers=2)
+    with SyncLog() as log, watched as trace, Stage() as stage, stage.running(add):
+        screen.show(applied_Foo=stage.apply()["metadata"]["name"])
+        first = _available(stage, screen, "")
+        owners = [entry for entry in first["metadata"]["managedFields"] if "f:spec" in entry["fieldsV1"]]
+        creator = owners[0]["manager"]
+        screen.reveal(
+            f"{creator}: our controller, a client like any other. The server only stores objects.",
+            Words(("controller", creator), ("server", "kubectl", "api", "scheduler", "kubelet", "i", "you")),
+        )
+        screen.tell("A controller is twelve lines of source. * = it has run.")
+        log.settle()
+        before = _strip(screen, trace)
+        log.take_errors()
+        screen.break_it(
+            "delete the Deployment. The server refuses the first create of a new one with 500.",
+            "Does the Deployment come back?",
+        )
+        stage.sandbox.faults.error(500, verbs=["create"], resources=["deployments"], count=1)
+        stage.send("DELETE", f"{DEPLOYMENTS}/example-foo")
+        last = _available(stage, screen, first["metadata"]["uid"])
+        log.settle()
+        after, errors = {step.number for step in steps() if trace.hits[step.place]}, log.take_errors()
+    screen.show(steps_that_ran_again=", ".join(map(str, sorted(after))))
+    screen.show(uid_before=first["metadata"]["uid"], uid_after=last["metadata"]["uid"])
+    screen.show(**{f"failed try {number}": error for number, error in enumerate(errors, 1)})
+    screen.reveal("Yes, as a new object. (11) put the name back after a try that failed.", YES)
+    screen.tell(
+        "Besides the 500 there may be a Conflict: a worker was quicker than the watch, and based its "
+        "write on the Foo from before its own last write. The next try has the newer one. The first uid is "
+        "the same in every run, because the sandbox draws its random numbers from a seed."
+    )
+    return End(creator, first["metadata"]["uid"], last["metadata"]["uid"], before, after, errors)
+
+
+def _available(stage: Stage, screen: Screen, old_uid: str) -> dict[str, Any]:
+    """Wait for a Deployment with another UID, and for the Foo to report its replicas; returns the former."""
+    path = f"{DEPLOYMENTS}/example-foo"
+    until(lambda: stage.send("GET", path)["metadata"].get("uid", old_uid) != old_uid, "the Deployment")
+    seen = -1
+    while seen < SAMPLE["spec"]["replicas"] or not stage.send("GET", path)["status"].get("availableReplicas"):
+        now = stage.send("GET", f"{FOOS}/example-foo").get("status", {}).get("availableReplicas", 0)
+        if now != seen:
+            screen.show(available_replicas=now)
+        seen = now
+    return stage.send("GET", path)
+
+
+def _strip(screen: Screen, trace: LineTrace) -> set[int]:
+    hits = trace.take()
+    rows = [
+        (
+            "*" if hits[step.place] else "",
+            f"({step.number}) {step.words}",
+            step.place,
+            trace.threads.get(step.place, ""),
+        )
+        for step in steps()
+    ]
+    screen.table(("", "step", "line", "first on thread"), rows)
+    return {step.number for step in steps() if hits[step.place]}
+
+
+if __name__ == "__main__":
+    run_alone(__file__)

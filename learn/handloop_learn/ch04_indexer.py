@@ -1,0 +1,106 @@
+"""Chapter 4: the indexer answers from memory, by any index, with the one object that all share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from timeit import timeit
+from typing import Final, NamedTuple
+
+from handloop.controller.foo.types import Foo
+from handloop.informers.factory import SharedInformerFactory
+from handloop_learn.prediction import NO
+from handloop_learn.program import run_alone
+from handloop_learn.screen import Screen
+from handloop_learn.source import whole
+from handloop_learn.stage import Stage, started
+
+RECAP: Final = (
+    "The cache costs one watch; reads of it cost no request.",
+    "An index leads from a value to objects, without a look at all of them.",
+    "What a lister returns is shared. Copy it before you change it.",
+)
+
+
+class End(NamedTuple):
+    """Requests to fill the cache and by the lister; results of index and scan; errors that writers got."""
+
+    requests: tuple[int, int]
+    same_object: bool
+    indexed: list[str]
+    scanned: list[str]
+    refusals: list[str]
+    replicas: int | None
+
+
+def by_deployment(foo: Foo) -> list[str]:
+    """An index function: the values under which a Foo is found."""
+    return [foo.spec.deployment_name]
+
+
+def chapter(screen: Screen) -> End:
+    """Tell the chapter."""
+    with Stage() as stage:
+        for number in range(60):
+            stage.apply(f"foo-{number}", deployment=f"web-{number % 20}")
+        factory = SharedInformerFactory(stage.client)
+        informer, lister = factory.informer_for(Foo), factory.lister_for(Foo)
+        informer.add_indexers({"deployment": by_deployment})
+        with started(factory):
+            filled = stage.counts.total()
+            screen.tell(f"An informer has filled its store, the indexer, with {len(informer.indexer)} Foos.")
+            screen.show(requests_so_far=dict(stage.counts), indexes=list(informer.indexer.indexers()))
+            screen.tell("One WATCH was list and watch: asked by sendInitialEvents, it began with all Foos.")
+            screen.tell("A bookmark ends that list. Older servers get a GET per 500 objects, then a WATCH.")
+            screen.ask("A lister, the store's reader, gets each Foo by name. How many more requests is that?")
+            names = [foo.metadata.name for foo in lister.list(namespace="default")]
+            got = [foo for name in names if (foo := lister.get(name, namespace="default"))]
+            asked = stage.counts.total() - filled
+    screen.reveal(f"{asked}, for {len(got)} objects. A lister only looks into the indexer.", asked)
+    again = next(foo for foo in lister if foo.metadata.name == names[0])
+    screen.show(the_same_object_twice=again is got[0])
+    screen.tell(
+        "The Deployment `web-3` disappears: which Foos have to be synced? An index answers that. It is a "
+        "second dictionary, from values to keys. The values of index `deployment`:"
+    )
+    screen.code(whole(by_deployment))
+    screen.tell("The Foos that name `web-3`, by the index and by a look at all of them:")
+    foos = informer.indexer
+    find: list[Callable[[], list[Foo]]] = [lambda: foos.by_index("deployment", "web-3")]
+    find += [lambda: [foo for foo in foos.list() if by_deployment(foo) == ["web-3"]]]
+    seconds = [min(timeit(search, number=100) for _ in range(3)) / 100 for search in find]
+    indexed, scanned = (sorted(foo.metadata.name for foo in search()) for search in find)
+    for how, found, took in zip(("by_index", "a look at all"), (indexed, scanned), seconds, strict=True):
+        screen.line(f"{how}: {found} in {took * 1e6:.1f} us")
+    refusals = _written(screen, again)
+    return End((filled, asked), again is got[0], indexed, scanned, refusals, again.spec.replicas)
+
+
+def _written(screen: Screen, again: Foo) -> list[str]:
+    """Write into a cached Foo. Returns: the errors."""
+    screen.break_it(
+        "a handler writes into an object that it got from the cache.", "Does the object in the cache change?"
+    )
+    refusals = [_refusal(lambda: setattr(again.spec, "replicas", 9))]
+    refusals += [_refusal(lambda: again.metadata.labels.update(team="mine"))]
+    screen.show(replicas=refusals[0], labels=refusals[1], replicas_still=again.spec.replicas)
+    screen.reveal("No: objects of this cache refuse to be changed.", NO)
+    screen.tell(
+        "In Go they can be changed, and nothing says that it was wrong. All listers and handlers share "
+        "the one object: they see a state that the server never had. A sync that compares with it finds "
+        "no difference, and writes nothing, until the next event of the object puts the server's state "
+        "back. And it is a data race: another goroutine may be reading. So in Go one takes a DeepCopy "
+        "first, and changes that."
+    )
+    return refusals
+
+
+def _refusal(write: Callable[[], object]) -> str:
+    try:
+        write()
+    except (AttributeError, TypeError) as error:
+        return f"{type(error).__name__}: {error}"
+    return "it was changed"
+
+
+if __name__ == "__main__":
+    run_alone(__file__)

@@ -1,0 +1,152 @@
+"""Chapter 5: one informer, many handlers. Each has its own buffer and thread, so none waits for another."""
+
+from __future__ import annotations
+
+import threading
+from typing import Final, NamedTuple, Self, TypeAlias
+
+from handloop.controller.foo.types import Foo
+from handloop.informers.factory import SharedInformerFactory
+from handloop.informers.handlers import ResourceEventHandlerFuncs
+from handloop.informers.informer_options import InformerOptions
+from handloop.informers.keys import DeletedFinalStateUnknown
+from handloop.informers.processor import ListenerStatistics, ProcessorListener
+from handloop.informers.shared_informer import SharedIndexInformer
+from handloop.seams.seams import Seams
+from handloop_learn.clocks import HandClock
+from handloop_learn.prediction import YES
+from handloop_learn.program import run_alone
+from handloop_learn.screen import Screen
+from handloop_learn.source import cut
+from handloop_learn.stage import Stage, started
+from handloop_learn.waiting import until
+
+RESYNC_SECONDS: Final = 30
+OPTIONS: Final = InformerOptions(resync_seconds=RESYNC_SECONDS)
+Listeners: TypeAlias = tuple[ListenerStatistics, ...]
+RECAP: Final = (
+    "One watch and one cache serve all handlers of a kind.",
+    "Each handler has a buffer and a thread of its own: a slow one is slow alone.",
+    "A resync repeats what is stored. It asks no server.",
+)
+
+
+class End(NamedTuple):
+    """Requests; listeners (fast, slow) while one blocks, and at last; versions and identity in a resync."""
+
+    requests: int
+    blocked: Listeners
+    resyncs: list[tuple[str, str, bool]]
+    last: Listeners
+
+
+def chapter(screen: Screen) -> End:
+    """Tell the chapter."""
+    clock, slow, resyncs = HandClock(), WaitingHandler(), list[tuple[str, str, bool]]()
+
+    def fast_add(foo: Foo) -> None:
+        if foo.metadata.name == "poison":
+            raise ValueError("a bug in a handler")
+
+    def fast_update(old: Foo, new: Foo) -> None:
+        resyncs.append((old.metadata.resource_version, new.metadata.resource_version, old is new))
+
+    with Stage() as stage:
+        factory = SharedInformerFactory(stage.client, options=OPTIONS, seams=Seams(clock=clock))
+        informer = factory.informer_for(Foo)
+        informer.add_event_handler(ResourceEventHandlerFuncs(add_func=fast_add, update_func=fast_update))
+        informer.add_event_handler(slow, resync_seconds=0)
+        with started(factory), slow:
+            screen.tell("One informer has two handlers. The second blocks in its first call.")
+            screen.ask("Three Foos are created. How many does the first handler see while the second blocks?")
+            for name in ("one", "two", "three"):
+                stage.apply(name)
+            blocked = once(screen, informer, (3, 0), (0, 3))
+            screen.reveal(
+                f"{blocked[0].handled}. Only the buffer of the slow one grows. It has no limit.",
+                blocked[0].handled,
+            )
+            screen.show(requests_for_both=dict(stage.counts))
+            screen.tell("One watch serves both. Each has a listener: a thread that empties its buffer.")
+            screen.code(cut(ProcessorListener._take, "while not", "taken, self"))
+            slow.open()
+            screen.tell(f"The second goes on. {RESYNC_SECONDS} s pass, the first handler's resync period:")
+            clock.advance(RESYNC_SECONDS)
+            until(lambda: len(resyncs) == 3, "a resync")
+            screen.table(("old version", "new version", "same object"), resyncs)
+            screen.tell(
+                "A resync shows each stored object again. Nothing changed, and no request was sent, so "
+                "it mends no missed event. It is for a controller whose work looks at more than its "
+                "objects, such as a cloud or a clock: it gets a chance to look again."
+            )
+            last = _poisoned(screen, stage, informer)
+        return End(stage.counts.total(), blocked, resyncs, last)
+
+
+def _poisoned(screen: Screen, stage: Stage, informer: SharedIndexInformer[Foo]) -> Listeners:
+    """Let the first handler raise. Returns: the listeners afterwards."""
+    screen.break_it(
+        "two more Foos are created. For one, the first handler raises.",
+        "Does the second handler hear of both?",
+    )
+    stage.apply("poison")
+    stage.apply("five")
+    last = once(screen, informer, (8, 0), (5, 0))
+    # client-go @32ce75a7d: tools/cache/shared_informer.go, processorListener.run: HandleCrash, which
+    # panics again unless ReallyCrash is false (apimachinery pkg/util/runtime/runtime.go)
+    screen.reveal(
+        "Yes, and so does the first one: the error is logged, and its next call follows. "
+        "(Resyncs count as handled.) In client-go a handler that panics ends the whole process: "
+        "the panic is logged, and raised again.",
+        YES,
+    )
+    return last
+
+
+def once(screen: Screen, informer: SharedIndexInformer[Foo], *counts: tuple[int, int]) -> Listeners:
+    """Show the listeners as soon as each has handled so many notifications, and so many are pending."""
+
+    def listeners() -> Listeners:
+        return informer.statistics().listeners
+
+    until(lambda: tuple((one.handled, one.pending) for one in listeners()) == counts, "the handlers")
+    rows = [(number, one.handled, one.pending, one.panics) for number, one in enumerate(listeners(), 1)]
+    screen.table(("handler", "handled", "buffered", "failed"), rows)
+    return listeners()
+
+
+class WaitingHandler:
+    """
+    Implements handloop.informers.handlers.ResourceEventHandler: each call waits until open().
+
+    The end of a `with` opens it, too, so that an informer can end. Threads: the listener's waits, any opens.
+    """
+
+    def __init__(self) -> None:
+        self._gate = threading.Event()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.open()
+
+    def open(self) -> None:
+        """Let every call return, now and later."""
+        self._gate.set()
+
+    def on_add(self, obj: Foo, is_in_initial_list: bool) -> None:  # noqa: ARG002, FBT001 - the Protocol's signature
+        """Wait."""
+        self._gate.wait()
+
+    def on_update(self, old: Foo, new: Foo) -> None:  # noqa: ARG002 - the Protocol's signature
+        """Wait."""
+        self._gate.wait()
+
+    def on_delete(self, obj: Foo | DeletedFinalStateUnknown[Foo]) -> None:  # noqa: ARG002 - the Protocol's signature
+        """Wait."""
+        self._gate.wait()
+
+
+if __name__ == "__main__":
+    run_alone(__file__)

@@ -1,0 +1,165 @@
+"""Chapter 6: the workqueue decides when a key is worked on, and that no two workers have the same key."""
+
+from __future__ import annotations
+
+import threading
+from typing import Final, NamedTuple, Self
+
+from handloop.seams.seams import Seams
+from handloop.workqueue.queue import Queue, QueueOptions, QueueStatistics, ShutDown
+from handloop.workqueue.rate_limiters import default_controller_rate_limiter
+from handloop.workqueue.rate_limiting_queue import RateLimitingQueue
+from handloop_learn.clocks import HandClock
+from handloop_learn.prediction import NO
+from handloop_learn.program import run_alone
+from handloop_learn.screen import Screen
+from handloop_learn.source import cut
+from handloop_learn.waiting import until
+
+RECAP: Final = (
+    "A key waits once, however often it is added: the next run looks at the newest state anyway.",
+    "processing is the lock on a key: no two workers have the same one.",
+    "Each get() needs its done(), each success its forget().",
+)
+
+
+class End(NamedTuple):
+    """Statistics while a worker was paused, its runs, a key without done, and delays without forget."""
+
+    while_paused: QueueStatistics
+    runs: list[str]
+    without_done: QueueStatistics
+    delays: list[float]
+
+
+def chapter(screen: Screen) -> End:
+    """Tell the chapter."""
+    queue = _queue(HandClock())
+    with PausedWorker(queue) as worker:
+        screen.tell(
+            "A Foo travels on two roads: the object goes into the cache, and its key, such as default/a, "
+            "goes into the workqueue. They meet again when a worker has the key and asks the cache for "
+            "the object."
+        )
+        screen.tell("A worker is busy with `a`. dirty = needs work, processing = with a worker:")
+        queue.add("a")
+        worker.begins(1)
+        _show(screen, queue)
+        screen.ask(
+            "Now `a` and `b` are added 100 times each. How many runs will `a` have had in the end, with "
+            "this one?"
+        )
+        for key in ["a", "b"] * 100:
+            queue.add(key)
+        while_paused = queue.statistics()
+        _show(screen, queue)
+        worker.resume(3)
+        counts = ", ".join(f"{key}: {worker.runs.count(key)}" for key in "ab")
+        screen.reveal(
+            f"{counts}. An add during the work is one more run: the worker may have looked before it.",
+            worker.runs.count("a"),
+        )
+        screen.tell("add() leaves a key that a worker has out of the queue; done() puts it there:")
+        screen.code(cut(Queue._accept_locked, "if item in self._dirty", "return True"))
+        screen.code(cut(Queue._take_back_locked, "self._processing.remove", "self._processing.remove"))
+        screen.code(cut(Queue._take_back_locked, "in self._dirty", "self._container.append"))
+    without_done, delays = _without_done(screen), _without_forget(screen)
+    return End(while_paused, worker.runs, without_done, delays)
+
+
+def _without_done(screen: Screen) -> QueueStatistics:
+    """Keep a key. Returns: the statistics then."""
+    screen.break_it(
+        "a worker forgets done(), and the key is added again.", "Does a free worker get the key now?"
+    )
+    with _queue(HandClock()) as queue:
+        queue.add("stuck")
+        queue.get()
+        queue.add("stuck")
+        _show(screen, queue)
+        without_done = queue.statistics()
+        screen.reveal(
+            "No, nobody ever does: it stays in processing, so the queue stays empty. No error says so.", NO
+        )
+    return without_done
+
+
+def _without_forget(screen: Screen) -> list[float]:
+    """Count failures for ever. Returns: the delays."""
+    screen.break_it(
+        "a worker forgets forget(). Each sync fails once, and its retry succeeds.",
+        "The first retry waits 5 ms. How many seconds does the fifth wait?",
+    )
+    clock, delays = HandClock(), list[float]()
+    with _queue(clock) as queue:
+        for _ in range(5):
+            queue.add_rate_limited("slow")
+            delays.append(round(queue.items(1).delayed["slow"], 6))
+            clock.advance(delays[-1])
+            until(lambda: len(queue), "the delayed key")
+            queue.done(queue.get())
+        screen.show(seconds_to_each_retry=delays)
+        screen.reveal(
+            f"{delays[-1]:g}. Each success should have set the delay back to the first one.",
+            delays[-1],
+        )
+    return delays
+
+
+def _queue(clock: HandClock) -> RateLimitingQueue[str]:
+    return RateLimitingQueue(
+        default_controller_rate_limiter(clock=clock), QueueOptions(seams=Seams(clock=clock))
+    )
+
+
+def _show(screen: Screen, queue: RateLimitingQueue[str]) -> None:
+    columns = sorted(queue._dirty), sorted(queue._processing), [*queue._container]
+    screen.table(("dirty", "processing", "queue"), [columns])
+
+
+class PausedWorker:
+    """
+    A thread that gets a key, waits for resume(), and gives the key back; for the length of a `with`.
+
+    State: runs, the keys in the order in which work on them began. The worker's thread alone writes it.
+    """
+
+    def __init__(self, queue: RateLimitingQueue[str]) -> None:
+        self.runs: list[str] = []
+        self._queue = queue
+        self._gate = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="worker-0")
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._gate.set()
+        self._queue.shut_down()
+        self._thread.join()
+
+    def begins(self, runs: int) -> None:
+        """Wait until so many keys were begun. Blocks: until then."""
+        until(lambda: len(self.runs) >= runs, f"run {runs} of the worker")
+
+    def resume(self, runs: int) -> None:
+        """Never wait again. Blocks: until so many keys were begun, and none is in work."""
+        self._gate.set()
+        self.begins(runs)
+        until(lambda: self._queue.statistics().in_flight == 0, "the end of the work")
+
+    def _run(self) -> None:
+        while True:
+            try:
+                key = self._queue.get()
+            except ShutDown:
+                return
+            self.runs.append(key)
+            self._gate.wait()
+            self._queue.forget(key)
+            self._queue.done(key)
+
+
+if __name__ == "__main__":
+    run_alone(__file__)

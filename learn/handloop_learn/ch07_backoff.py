@@ -1,0 +1,113 @@
+"""Chapter 7: a failed key comes back later and later, and many failed keys share one bucket."""
+
+from __future__ import annotations
+
+from math import log2
+from typing import Final, NamedTuple
+
+from handloop.controller.foo.controller import FooController, default_rate_limiter
+from handloop.informers.keys import ObjectName
+from handloop.seams.seams import Seams
+from handloop.workqueue.queue import QueueOptions
+from handloop.workqueue.rate_limiters import MaxOfRateLimiter
+from handloop.workqueue.rate_limiting_queue import RateLimitingQueue
+from handloop_learn.clocks import HandClock
+from handloop_learn.program import run_alone
+from handloop_learn.screen import Screen
+from handloop_learn.source import cut
+from handloop_learn.waiting import until
+
+FAILURES: Final = 20
+CROWD: Final = 400
+EXAMPLE: Final = ObjectName("default", "example-foo")
+RECAP: Final = (
+    "A key that fails waits 5 ms, then twice as long each time, 1000 s at most.",
+    "forget() after a success: else the next failure pays for the old ones.",
+    "Many keys that fail at once share a bucket. New keys never wait for it.",
+)
+
+
+class End(NamedTuple):
+    """Seconds to the next try: after each failure of one key, after its success, of many keys at once."""
+
+    delays: list[float]
+    after_success: float
+    crowd: list[float]
+
+
+def chapter(screen: Screen) -> End:
+    """Tell the chapter."""
+    screen.tell("The worker of the plain Foo controller asks a rate limiter when to try a failed key again:")
+    screen.code(cut(FooController._process_next_work_item, "self.sync_handler", "self._workqueue.forget"))
+    screen.code(cut(default_rate_limiter, "for_each", "return"))
+    screen.tell(
+        "for_each has the shortest and the longest wait of a key, in seconds. Each failure doubles its wait. "
+        "The bucket is one that all keys share: tries a second, and tries at once."
+    )
+    # client-go @32ce75a7d: util/workqueue/default_rate_limiters.go
+    # sample-controller @7e64d481: controller.go:110
+    screen.tell(
+        "The waits are client-go's default, and sample-controller's. The bucket is sample-controller's; "
+        "client-go's default has 10 a second, 100 at once. Both are for tries after a failure: what a "
+        "handler adds never waits."
+    )
+    screen.ask("A sync fails again and again. How long after the 10th failure is the next try?")
+    clock = HandClock()
+    with RateLimitingQueue[ObjectName](
+        default_rate_limiter(clock), QueueOptions(seams=Seams(clock=clock))
+    ) as queue:
+        delays = [_fail(queue, clock) for _ in range(FAILURES)]
+        rows = [(failures, f"{delay:.3f}", _bar(delay)) for failures, delay in enumerate(delays, 1)]
+        screen.table(("failures", "seconds to the next try", "each # doubles it"), rows)
+        screen.reveal(
+            f"{delays[9]:g} s: {delays[0]:g} s, doubled nine times. It ends at {delays[-1]:g} s.", delays[9]
+        )
+        screen.break_it(
+            f"try {FAILURES + 1} succeeds, but the worker omits forget(). The next try fails.",
+            "How many seconds to the try after that?",
+        )
+        screen.show(seconds_to_the_next_try=(unforgotten := _fail(queue, clock)))
+        queue.forget(EXAMPLE)
+        after_success = _fail(queue, clock)
+        screen.show(after_a_forget=after_success)
+    screen.reveal(
+        f"{unforgotten:g}. forget() ends the count of its key. Without it, one later failure costs the "
+        "longest wait.",
+        unforgotten,
+    )
+    crowd = _crowd(screen, clock)
+    return End(delays, after_success, crowd)
+
+
+def _crowd(screen: Screen, clock: HandClock) -> list[float]:
+    """Let many keys fail at once. Returns: the wait of each."""
+    screen.ask(
+        f"{CROWD} different Foos fail at the same moment, each for the first time. After how many seconds is "
+        "the last tried?"
+    )
+    limiter = default_rate_limiter(clock)
+    crowd = [round(limiter.when(ObjectName("default", f"foo-{number}")), 6) for number in range(CROWD)]
+    screen.table(("foo", "seconds"), [(number, crowd[number - 1]) for number in (1, 300, 301, 302, CROWD)])
+    screen.reveal(
+        f"After {crowd[-1]:g} s. The bucket paces them. Of the two waits, the longer counts:", crowd[-1]
+    )
+    screen.code(cut(MaxOfRateLimiter.when, "return"))
+    return crowd
+
+
+def _fail(queue: RateLimitingQueue[ObjectName], clock: HandClock) -> float:
+    """Fail once, and wait for the next try. Returns: how many seconds later it came."""
+    queue.add_rate_limited(EXAMPLE)
+    delay = queue.items(1).delayed[EXAMPLE]
+    clock.advance(delay)
+    until(lambda: len(queue), "the next try")
+    queue.done(queue.get())
+    return round(delay, 6)
+
+
+def _bar(delay: float) -> str:
+    return "#" * round(log2(delay / 0.005) + 1)
+
+
+if __name__ == "__main__":
+    run_alone(__file__)

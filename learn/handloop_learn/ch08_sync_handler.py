@@ -1,0 +1,250 @@
+"""Chapter 8: the sync handler gets a name, looks at the present state, and writes the difference."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final, NamedTuple, Self
+
+from handloop.apis.apps_v1 import Deployment
+from handloop.controller.foo.controller import FooController
+from handloop.controller.foo.types import Foo
+from handloop.controller.myapp.reconciler import reconcile
+from handloop.controller.runtime.caching.multi_namespace_informer import MultiNamespaceInformer
+from handloop.controller.runtime.events.fake_recorder import FakeRecorder
+from handloop.informers.factory import SharedInformerFactory
+from handloop.informers.keys import ObjectName
+from handloop.informers.shared_informer import SharedIndexInformer
+from handloop.picture.steps import PACKAGE, Place
+from handloop_learn.line_trace import LineTrace
+from handloop_learn.prediction import NO
+from handloop_learn.program import run_alone
+from handloop_learn.screen import Screen
+from handloop_learn.source import cut
+from handloop_learn.stage import DEPLOYMENTS, FOOS, Stage
+from handloop_learn.waiting import until
+from handloop_sandbox.server import Sandbox
+
+CHILD: Final = f"{DEPLOYMENTS}/foo"
+DECISIONS: Final = {
+    Place(line.file, line.line): words
+    for words, line in (
+        ("finds no Foo", cut(FooController.sync_handler, 'log.error("Foo referenced')),
+        ("creates", cut(FooController.sync_handler, "self._deployments.create(")),
+        ("refuses it", cut(FooController.sync_handler, "MESSAGE_RESOURCE_EXISTS")),
+        ("scales it", cut(FooController.sync_handler, "self._deployments.patch(")),
+        ("writes status", cut(FooController.update_foo_status, "self._foos.update_status(")),
+        ("records Event", cut(FooController.sync_handler, "SUCCESS_SYNCED")),
+    )
+}
+"""The lines between which a sync chooses, and what each does about the Deployment and the Foo."""
+RECAP: Final = (
+    "A sync gets a name, never an event: it looks at what is, and writes the difference to what is wanted.",
+    "So it does not matter which events came, how many, or whether the process lived to see them.",
+    "A Deployment of another owner is left alone.",
+)
+
+
+class End(NamedTuple):
+    """Each sync; the sync after many events, and the replicas it left; the UIDs before and after a kill."""
+
+    syncs: list[Sync]
+    after_many: Sync
+    replicas: int
+    uids: tuple[str, str]
+
+
+def chapter(screen: Screen) -> End:
+    """Tell the chapter."""
+    screen.tell("A worker calls one function, with a name. Both controllers here, of Foo and MyApp, have it:")
+    screen.code(cut(FooController.sync_handler, "def sync_handler"))
+    screen.code(cut(reconcile, "def reconcile"))
+    screen.tell("We call the plain Foo's in five cases. POST and PATCH write the Deployment, PUT the status.")
+    with Stage(lifelike=False) as stage, HandSyncedFoo(stage) as foo:
+        syncs, change = _five_cases(screen, stage, foo), stage.send
+        screen.ask(
+            "The Foo is scaled to 2, 3, 4, and its Deployment deleted. How many creates and scalings "
+            "does one sync send?"
+        )
+        for replicas in (2, 3, 4):
+            change("PATCH", f"{FOOS}/foo", {"spec": {"replicas": replicas}})
+        change("DELETE", CHILD)
+        after_many = foo.sync("foo")
+        replicas = change("GET", CHILD)["spec"]["replicas"]
+    screen.show(requests=after_many.asked, replicas_of_the_new_deployment=replicas)
+    screen.reveal(
+        f"{after_many.requests['POST']} create, of {replicas} replicas. A sync acts on the present "
+        "state (the level), not on each change (the edges).",
+        after_many.requests["POST"],
+    )
+    screen.tell(
+        "The status is written in every sync, also when it is as before; chapter 9 shows that this ends. "
+        "The production controller compares first, and asks the server whether the Foo still exists "
+        "before it makes a second Deployment: chapter 11."
+    )
+    uids = killed_in_mid_sync(screen)
+    return End(syncs, after_many, replicas, uids)
+
+
+def _five_cases(screen: Screen, stage: Stage, foo: HandSyncedFoo) -> list[Sync]:
+    """Sync in five situations, and show which lines of the source each sync executed."""
+    change, five = stage.send, {"spec": {"replicas": 5}}
+    situations: tuple[tuple[str, str, Callable[[], object]], ...] = (
+        ("a Foo is new", "foo", lambda: stage.apply("foo")),
+        ("nothing has changed", "foo", lambda: None),
+        ("somebody scaled its Deployment", "foo", lambda: change("PATCH", CHILD, five)),
+        ("another Foo names that Deployment", "other", lambda: stage.apply("other", deployment="foo")),
+        ("that other Foo is deleted", "other", lambda: change("DELETE", f"{FOOS}/other")),
+    )
+    syncs = []
+    for number, (what, name, happens) in enumerate(situations, 1):
+        happens()
+        syncs.append(foo.sync(name, DECISIONS))
+        screen.line(f"{number} = {what}: {syncs[-1].error or syncs[-1].asked}")
+    screen.tell("The sync of each case, by the lines that it executed:")
+    rows = [
+        (place.line, words, *("*" * (place in sync.lines) for sync in syncs))
+        for place, words in DECISIONS.items()
+    ]
+    screen.table(("line", "it", *range(1, len(syncs) + 1)), rows)
+    return syncs
+
+
+def killed_in_mid_sync(screen: Screen) -> tuple[str, str]:
+    """Tell of a kill -9 in the middle of a sync. Returns: the UIDs of the Deployment before and after."""
+    screen.break_it(
+        "the program, `python -m controller`, makes a Deployment. kill -9 ends it before it writes the "
+        "status. Another one starts.",
+        "Does the second process make a second Deployment?",
+    )
+    uids = _two_processes(screen)
+    screen.reveal(
+        "No. It knew nothing of the first process. It looked, found the Deployment, and wrote what was "
+        "missing.",
+        NO,
+    )
+    return uids
+
+
+class Sync:
+    """
+    What one call of sync_handler did.
+
+    lines = the places that it executed; requests = what it asked of the server, by method; events = the
+    Events that it recorded; error = what it raised, "" for nothing.
+    """
+
+    def __init__(self) -> None:
+        self.lines: set[Place] = set()
+        self.requests: dict[str, int] = {}
+        self.events: list[str] = []
+        self.error = ""
+
+    @property
+    def asked(self) -> str:
+        """The requests in words."""
+        return (
+            ", ".join(f"{count} {method}" for method, count in sorted(self.requests.items())) or "no request"
+        )
+
+
+class HandSyncedFoo:
+    """The controller and its two informers, for the length of a `with`. Threads: the chapter's."""
+
+    def __init__(self, stage: Stage) -> None:
+        self._stage = stage
+        self._factory = SharedInformerFactory(stage.client)
+        foos, deployments = self._factory.informer_for(Foo), self._factory.informer_for(Deployment)
+        self._informers: dict[str, SharedIndexInformer[Any]] = {FOOS: foos, DEPLOYMENTS: deployments}
+        self._recorder = FakeRecorder()
+        self._controller = FooController(
+            stage.client,
+            MultiNamespaceInformer(Deployment, {"": deployments}),
+            MultiNamespaceInformer(Foo, {"": foos}),
+            self._recorder,
+        )
+
+    def __enter__(self) -> Self:
+        self._factory.start(threading.Event())
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._factory.shutdown()
+
+    def sync(self, name: str, watched: Iterable[Place] = ()) -> Sync:
+        """Let the caches see what the server has, then call sync_handler once. Blocks: until then."""
+        for path in self._informers:
+            until(lambda path=path: self._is_mirrored(path), f"the cache of {path}")  # type: ignore[misc]
+        sync, before = Sync(), Counter(self._stage.counts)
+        with LineTrace(watched) as trace:
+            try:
+                self._controller.sync_handler(ObjectName("default", name))
+            except Exception as error:  # noqa: BLE001 - whatever it raises, the worker would try again
+                sync.error = f"{type(error).__name__}: {error}"
+        sync.lines = set(trace.hits)
+        sync.requests = dict(self._stage.counts - before)
+        sync.events = self._recorder.take()
+        return sync
+
+    def _is_mirrored(self, path: str) -> bool:
+        informer = self._informers[path]
+        stored = {obj.metadata.uid: obj.metadata.resource_version for obj in informer.indexer.list()}
+        return informer.has_synced() and stored == {
+            obj["metadata"]["uid"]: obj["metadata"]["resourceVersion"]
+            for obj in self._stage.send("GET", path)["items"]
+        }
+
+
+@contextmanager
+def child_program(sandbox: Sandbox) -> Iterator[subprocess.Popen[bytes]]:
+    """The Foo controller on a sandbox, for the length of the context; then it is killed."""
+    arguments = ["--controllers=foo", "--metrics-bind-address=0", "--health-probe-bind-address=0"]
+    with tempfile.TemporaryDirectory() as folder:
+        kubeconfig = sandbox.write_kubeconfig(Path(folder) / "kubeconfig")
+        program = subprocess.Popen(  # noqa: S603 - this interpreter, with words of our own
+            [sys.executable, "-m", "handloop", f"--kubeconfig={kubeconfig}", "--preflight=off", *arguments],
+            env={**os.environ, "PYTHONPATH": str(PACKAGE.parent)},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        try:
+            yield program
+        finally:
+            program.kill()
+            program.wait()
+
+
+def _two_processes(screen: Screen) -> tuple[str, str]:
+    """
+    Kill the program after it made a Deployment and before it wrote the status, then let another one run.
+
+    Returns: the UIDs of the Deployment before and after. Blocks: until the status is written.
+    """
+    uids = []
+    with Stage() as stage:
+        stage.sandbox.faults.silence(verbs=["patch"], resources=["foos/status"], count=1, executed=False)
+        stage.apply()
+        for wanted in (None, {"availableReplicas": 1}):
+            with child_program(stage.sandbox) as program:
+                until(lambda: stage.send("GET", DEPLOYMENTS)["items"], "the Deployment")
+                until(lambda wanted=wanted: _status(stage) == wanted, "the status")  # type: ignore[misc]
+                (deployment,) = stage.send("GET", DEPLOYMENTS)["items"]
+                uids.append(deployment["metadata"]["uid"])
+                screen.show(process=program.pid, status=_status(stage), deployment_uid=uids[-1])
+    return uids[0], uids[1]
+
+
+def _status(stage: Stage) -> dict[str, int] | None:
+    status: dict[str, int] | None = stage.send("GET", f"{FOOS}/example-foo").get("status")
+    return status
+
+
+if __name__ == "__main__":
+    run_alone(__file__)

@@ -1,0 +1,269 @@
+"""Chapter 9: two writers and one object; and a controller whose own writes wake it."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Final, NamedTuple
+
+from msgspec.structs import replace
+
+from handloop.apis.apps_v1 import Deployment
+from handloop.client.resource_client import Client
+from handloop.controller.foo.production import ProductionFooController
+from handloop.controller.foo.runnable import PlainFooRunnable, add_plain_foo
+from handloop.controller.foo.types import Foo, FooStatus
+from handloop.controller.myapp.reconciler import add_myapp
+from handloop.controller.myapp.types import MyApp
+from handloop.informers.factory import SharedInformerFactory
+from handloop_learn.prediction import NO, YES, Words
+from handloop_learn.program import run_alone
+from handloop_learn.screen import Screen
+from handloop_learn.source import cut
+from handloop_learn.stage import FOOS, Stage, started
+from handloop_learn.sync_log import SyncLog
+from handloop_learn.two_writers import NAME, OF_FOO, OF_SERVICE, answer_to, labelled, ways_to_write
+from handloop_learn.waiting import until
+
+ENOUGH_WRITES: Final = 30
+FOO: Final = f"{FOOS}/example-foo"
+EVENTS: Final = "/api/v1/namespaces/default/events"
+MYAPPS: Final = MyApp.resource.path(namespace="default")
+MYAPP: Final[dict[str, Any]] = {
+    "apiVersion": "example.com/v1",
+    "kind": "MyApp",
+    "metadata": {"name": "example-app"},
+    "spec": {"image": "nginx:1.27"},
+}
+RECAP: Final = (
+    "Say which version you read: then nobody's write is lost, and a 409 tells you to read again.",
+    "Or apply: only your own fields are sent, and the server knows whose they are.",
+    "A controller wakes itself by its writes. It comes to rest because an equal write is none.",
+)
+
+
+class End(NamedTuple):
+    """Versions of a MyApp; ways to write; retries after a 409; a touch; a loop; a refused status; Events."""
+
+    versions: list[tuple[int, int, int]]
+    ways: list[tuple[str, str, str, str]]
+    retries: list[tuple[str, str]]
+    touched: Syncs
+    loop: Loop
+    error: str
+    event_count: int
+
+
+class Syncs(NamedTuple):
+    """How many syncs succeeded, and how many times they wrote the status."""
+
+    syncs: int
+    writes: int
+
+
+class Loop(NamedTuple):
+    """Status writes, and in how many seconds."""
+
+    writes: int
+    seconds: float
+
+
+def chapter(screen: Screen) -> End:
+    """Tell the chapter."""
+    with Stage() as stage:
+        screen.tell("A MyApp is created, then scaled; its controller writes the status. A watch shows:")
+        with stage.running(add_myapp):
+            rows = versions(stage)
+        screen.table(("resourceVersion", "generation", "status.observedGeneration"), rows)
+        screen.tell(
+            "Each write raises the version, only a new spec raises the generation. The status says which "
+            "generation its writer had seen: if the numbers differ, it speaks of an older spec; -1 is none."
+        )
+        ways = _two_writers(screen, stage)
+        retries = _after_a_conflict(screen, stage)
+        runnables: list[PlainFooRunnable] = []
+        with SyncLog() as log, stage.running(lambda each: runnables.append(add_plain_foo(each, workers=1))):
+            stage.apply()
+            until(lambda: available(stage) == 1, "the status")
+            log.settle()
+            touched = _touched(screen, stage, log)
+            loop = _looping(screen, stage, runnables[0])
+            error, count = _refused(screen, stage, log)
+    return End(rows, ways, retries, touched, loop, error, count)
+
+
+def _two_writers(screen: Screen, stage: Stage) -> list[tuple[str, str, str, str]]:
+    screen.ask("You read a Service, another writer changes it, you update it. Is that change lost?")
+    ways = [("Service", *way) for way in ways_to_write(stage, OF_SERVICE)]
+    ways += [("Foo", *way) for way in ways_to_write(stage, OF_FOO)]
+    screen.table(("kind", "we add a label by", "answer", "the other's change"), ways)
+    screen.reveal(
+        "It depends on the update. With the version that was read it is refused. Without one it erases "
+        "what it does not know, where the server takes it at all: of a custom resource, such as a Foo, "
+        "it does not. An apply sends only our fields: so a MyApp's children are written.",
+        Words(("depends", "no", "not", "refused", "409"), ("yes", "lost")),
+    )
+    return ways
+
+
+def _after_a_conflict(screen: Screen, stage: Stage) -> list[tuple[str, str]]:
+    screen.break_it("after the 409 of a Foo, the same update is sent once more.", "Is it accepted this time?")
+    foos = stage.client.resource(Foo)
+    stage.apply(NAME)
+    factory = SharedInformerFactory(stage.client)
+    lister = factory.lister_for(Foo)
+    with started(factory):
+        read = foos.get(NAME, namespace="default")
+        changed = stage.send("PATCH", f"{FOOS}/{NAME}", {"spec": {"replicas": 5}})
+        version = changed["metadata"]["resourceVersion"]
+
+        def cached() -> Foo:
+            return next(foo for foo in lister if foo.metadata.name == NAME)
+
+        rows = [("the Foo that we read before", answer_to(lambda: labelled(stage, read)))]
+        until(lambda: cached().metadata.resource_version == version, "the change in the cache")
+        rows.append(
+            ("the Foo of the cache, once it has caught up", answer_to(lambda: labelled(stage, cached())))
+        )
+        fresh = foos.get(NAME, namespace="default")
+        rows.append(("a Foo read from the server for this", answer_to(lambda: labelled(stage, fresh))))
+    foos.delete(NAME, namespace="default")
+    screen.table(("the retry is based on", "answer"), rows)
+    screen.reveal(
+        "No, and never: its version stays old. A controller's retry starts from the cache again. That "
+        "costs no request, and the back-off gives the cache time to catch up. A read from the server is "
+        "right at once, and costs a request.",
+        NO,
+    )
+    return rows
+
+
+def _touched(screen: Screen, stage: Stage, log: SyncLog) -> Syncs:
+    screen.ask(
+        "The plain Foo controller, as sample-controller, writes the status in every sync. The write "
+        "wakes it again. We change an annotation. Do the syncs ever end?"
+    )
+    before, writes = log.succeeded, stage.counts["PUT"]
+    touch(stage)
+    log.settle()
+    touched = Syncs(log.succeeded - before, stage.counts["PUT"] - writes)
+    screen.show(syncs_after_the_change=touched.syncs, status_writes=touched.writes)
+    screen.reveal(
+        "Yes. The server compares: a write that changes nothing keeps the version, and no event follows. The "
+        "production controller compares first, and saves the request:",
+        YES,
+    )
+    screen.code(cut(ProductionFooController._sync_status, "status == foo.status", "return False"))
+    return touched
+
+
+def _looping(screen: Screen, stage: Stage, runnable: PlainFooRunnable) -> Loop:
+    screen.break_it(
+        "each sync writes a status that is new, such as a counter, or the time.", "Does it end now?"
+    )
+    controller, status = runnable.controller, CountingStatus(stage.client)
+    assert controller is not None
+    own = controller.update_foo_status
+    controller.update_foo_status = status  # type: ignore[method-assign] # on purpose: the bug
+    try:
+        began = time.monotonic()
+        touch(stage)
+        until(lambda: status.writes >= ENOUGH_WRITES, "the writes")
+        loop = Loop(status.writes, time.monotonic() - began)
+    finally:
+        controller.update_foo_status = own  # type: ignore[method-assign]
+    screen.show(status_writes=loop.writes, per_second=round(loop.writes / loop.seconds))
+    screen.reveal("No: each write wakes the next sync. One Foo keeps a worker and the server busy.", NO)
+    return loop
+
+
+def _refused(screen: Screen, stage: Stage, log: SyncLog) -> tuple[str, int]:
+    screen.tell(
+        "The bug is mended. The Foo is scaled to 2, then to 3; the server refuses a status write with 409."
+    )
+    log.settle()
+    log.take_errors()
+    stage.sandbox.faults.conflict(verbs=["update"], resources=["foos/status"], count=1)
+    for replicas in (2, 3):
+        stage.send("PATCH", FOO, {"spec": {"replicas": replicas}})
+        until(lambda replicas=replicas: available(stage) == replicas, f"{replicas} replicas")  # type: ignore[misc]
+    error = log.once_failed()
+    count = event_count(stage, at_least=2)
+    screen.show(a_failed_sync=error, failed_syncs=len(log.errors), available=available(stage))
+    screen.show(Events=f"1, count {count}")
+    screen.tell(
+        "The failed sync was tried again, and its next write was based on the new Foo. A 409 comes without "
+        "any fault, too, when a sync is quicker than the watch: the cache has the Foo from before the last "
+        "write. Equal Events are one object with a count. At most 25 are sent at once about one Foo."
+    )
+    return error, count
+
+
+class CountingStatus:
+    """
+    Takes the place of update_foo_status: each write has another number.
+
+    State: writes so far. Threads: the only worker's; the chapter reads.
+    """
+
+    def __init__(self, client: Client) -> None:
+        self.writes = 0
+        self._foos = client.resource(Foo)
+
+    def __call__(self, foo: Foo, deployment: Deployment) -> None:
+        """Write the status. Raises: as update_status."""
+        del deployment
+        self._foos.update_status(replace(foo, status=FooStatus(available_replicas=self.writes)))
+        self.writes += 1
+
+
+def available(stage: Stage) -> int | None:
+    """The available replicas in the Foo's status; None without a status."""
+    replicas: int | None = stage.send("GET", FOO).get("status", {}).get("availableReplicas")
+    return replicas
+
+
+def touch(stage: Stage) -> None:
+    """Change an annotation of the Foo, and nothing that matters to its controller."""
+    stage.send("PATCH", FOO, {"metadata": {"annotations": {"touched": str(time.monotonic())}}})
+
+
+def event_count(stage: Stage, *, at_least: int) -> int:
+    """The count of the Foo's Event `Synced`. Blocks: until it has reached a number."""
+
+    def counts() -> list[int]:
+        return [event["count"] for event in stage.send("GET", EVENTS)["items"] if event["reason"] == "Synced"]
+
+    until(lambda: sum(counts()) >= at_least, "the Events")
+    (count,) = counts()
+    return count
+
+
+def versions(stage: Stage) -> list[tuple[int, int, int]]:
+    """
+    Create a MyApp, and scale it when its controller has seen it.
+
+    Returns: resource version, generation and observed generation (0 = none) of each state, from a watch.
+    Blocks: until the controller has seen the second generation.
+    """
+    rows: list[tuple[int, int, int]] = []
+    created = stage.send("POST", MYAPPS, MYAPP)
+    before = str(int(created["metadata"]["resourceVersion"]) - 1)
+    with stage.watch(MYAPPS, before) as events:
+        for event in events:
+            metadata, status = event["object"]["metadata"], event["object"].get("status", {})
+            rows.append(
+                (
+                    int(metadata["resourceVersion"]),
+                    metadata["generation"],
+                    status.get("observedGeneration", 0),
+                )
+            )
+            if rows[-1][1:] == (1, 1) and rows[-2][1:] != (1, 1):
+                stage.send("PATCH", f"{MYAPPS}/example-app", {"spec": {"replicas": 2}})
+            if rows[-1][1:] == (2, 2):
+                break
+    return rows
+
+
+if __name__ == "__main__":
+    run_alone(__file__)

@@ -1,0 +1,231 @@
+"""Chapter 10: two replicas and one lease, rights, a leader that is cut off, metrics, and an orderly end."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Final, NamedTuple, Self
+
+from prometheus_client import CollectorRegistry
+
+from handloop.apis.coordination_v1 import Lease
+from handloop.client.errors import Forbidden
+from handloop.client.resource_client import Client
+from handloop.controller.foo.runnable import add_foo
+from handloop.controller.foo.types import Foo
+from handloop.controller.runtime.election.config import LeaderElectionConfig
+from handloop.controller.runtime.election.leader_election import LeadershipLost
+from handloop.controller.runtime.election.lease_lock import LeaseLock
+from handloop.controller.runtime.manager import Manager
+from handloop.controller.runtime.serving.health import Well
+from handloop.seams.clock import Clock
+from handloop.seams.seams import Seams
+from handloop.seams.threads import Joinable, spawn_thread
+from handloop_learn.clocks import FastClock
+from handloop_learn.prediction import YES, Words
+from handloop_learn.program import run_alone
+from handloop_learn.screen import Colour, Screen
+from handloop_learn.stage import Stage
+from handloop_learn.waiting import until
+
+ADDS: Final = "workqueue_adds_total"
+LEASE: Final = "/apis/coordination.k8s.io/v1/namespaces/default/leases/foo"
+WORKERS: Final = 2
+RECAP: Final = (
+    "One replica works, all keep their caches full: the next one can begin at once.",
+    "The old leader gives up before the new one may begin, because its deadline is the shorter one.",
+    "An orderly stop gives the lease back, and nobody waits for it to run out.",
+)
+
+
+class End(NamedTuple):
+    """(holder, ada's workers, bob's) first and last; the takeover; a refusal; adds; bob's last threads."""
+
+    first: tuple[str, int, int]
+    last: tuple[str, int, int]
+    seconds: tuple[float, float]
+    ada_gave_up: bool
+    refusal: str
+    adds: float
+    holder: str
+    order: list[str]
+
+
+def chapter(screen: Screen) -> End:
+    """Tell the chapter."""
+    clock = FastClock(times=8)
+    with Stage(users=("ada", "bob")) as stage, Replica(stage, "ada", clock) as ada:
+        until(lambda: ada.workers == WORKERS and ada.synced, "a leader")
+        with Replica(stage, "bob", clock) as bob:
+            until(lambda: bob.synced and "ada" in bob.readiness(), "bob as a standby")
+            screen.tell(
+                "Two replicas of the production controller of Foos run, ada and bob, on a clock "
+                f"{clock.times:g} times as fast."
+            )
+            screen.ask("Which of them works, and what does the other one do meanwhile?")
+            first = _show(screen, stage, ada, bob)
+            screen.reveal(
+                f"{first[0]} works: its name stands in the lease. The other keeps its caches full, and "
+                "waits.",
+                Words(("ada",), ("bob", "both")),
+            )
+            screen.break_it(
+                "a controller without any RBAC role lists Foos.", "What is the code of the answer?"
+            )
+            screen.line(refusal := refusal_without_roles(stage), Colour.RED)
+            screen.reveal(
+                "403. `python -m handloop manifests rbac` prints the roles that the controllers need.", 403
+            )
+            seconds, last = _cut_off(screen, stage, ada, bob)
+            stage.apply()
+            until(lambda: bob.metric(ADDS), "a name in bob's queue")
+            adds = bob.metric(ADDS)
+            screen.line(f"A Foo is applied. bob's {ADDS}, named as in client-go: {adds:g}")
+            screen.tell("Now bob is told to stop. Its threads end in this order:")
+            order = bob.stopped()
+            screen.line(" > ".join(order))
+            screen.show(readyz=bob.readiness(), holder_of_the_lease=holder(stage) or "nobody")
+            screen.tell("Workers end before the caches that they read. The lease is free at once.")
+        return End(first, last, seconds, ada.lost, refusal, adds, holder(stage), order)
+
+
+def _cut_off(
+    screen: Screen, stage: Stage, ada: Replica, bob: Replica
+) -> tuple[tuple[float, float], tuple[str, int, int]]:
+    """Let ada lose the lease. Returns: seconds to the takeover and between the two; what is shown then."""
+    screen.break_it(
+        "the server answers ada with errors only, so ada cannot renew the lease.",
+        "Do ada's workers end before bob's begin?",
+    )
+    clock = ada.clock
+    cut_at = clock.now()
+    stage.sandbox.faults.error(500, user="ada")
+    until(lambda: bob.workers == WORKERS and not ada.workers, "the takeover")
+    seconds = clock.now() - cut_at, bob.began["worker-0"] - ada.ended["worker-0"]
+    last = _show(screen, stage, ada, bob)
+    screen.show(seconds_until_bob_works=f"{seconds[0]:.1f}", **ada.durations())
+    screen.reveal(
+        f"Yes: ada's workers ended {seconds[1]:.1f} s before bob's began. ada gives up after the "
+        "renew deadline, bob waits for the lease duration. Both count from ada's last renewal. "
+        "The seconds above count from the first error, which came up to one retry period later, "
+        "and so can be fewer than the lease duration.",
+        Words((*YES.right, "ada"), (*YES.wrong, "bob")),
+    )
+    screen.tell(
+        "ada's process has ended. A cluster starts it anew, as a standby, with nothing left from "
+        "the time when it led."
+    )
+    return seconds, last
+
+
+def _show(screen: Screen, stage: Stage, *replicas: Replica) -> tuple[str, int, int]:
+    rows = [(one.name, one.workers, one.synced, one.readiness()) for one in replicas]
+    screen.table(("replica", "workers", "caches full", "/readyz"), rows)
+    screen.show(holder_of_the_lease=holder(stage))
+    return holder(stage), replicas[0].workers, replicas[1].workers
+
+
+class Replica:
+    """
+    The Foo controller under a name of its own, with the usual durations of a lease. Use it with `with`.
+
+    lost = whether it gave up because it could not renew the lease. began, ended = when each thread did,
+    as the clock counts, in that order; each thread writes its own.
+    """
+
+    def __init__(self, stage: Stage, name: str, clock: Clock) -> None:
+        """Args: name is also the user that it acts as."""
+        self.name = name
+        self.lost = False
+        self.registry = CollectorRegistry()
+        self.stop = threading.Event()
+        client: Client = stage.client_of(name, stop=self.stop)
+        self.began: dict[str, float] = {}
+        self.ended: dict[str, float] = {}
+        self.clock = clock
+        self.manager = Manager(client, registry=self.registry, seams=Seams(clock=clock, spawn=self._spawn))
+        add_foo(self.manager, workers=WORKERS)
+        lock = LeaseLock(client.resource(Lease), namespace="default", name="foo", identity=name)
+        self._election = LeaderElectionConfig(lock)
+        self.manager.elect(self._election)
+        self._thread = threading.Thread(target=self._run, name=f"replica-{name}")
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop.set()
+        self._thread.join()
+
+    @property
+    def workers(self) -> int:
+        """How many workers live: none before it leads."""
+        return sum(name.startswith("worker-") and name not in self.ended for name in list(self.began))
+
+    @property
+    def synced(self) -> bool:
+        """Whether its caches are filled: a standby's are, too."""
+        informers = self.manager.informers()
+        return bool(informers) and all(informer.has_synced() for informer in informers)
+
+    def stopped(self) -> list[str]:
+        """Stop it, and wait. Returns: the names of its threads, in the order in which they ended."""
+        before = set(self.ended)
+        self.stop.set()
+        self._thread.join()
+        return [name for name in self.ended if name not in before]
+
+    def durations(self) -> dict[str, str]:
+        """For how long a lease is held without a renewal, and for how long its holder tries to renew it."""
+        election = self._election
+        return {
+            "lease_duration": f"{election.lease_duration_seconds:g} s",
+            "renew_deadline": f"{election.renew_deadline_seconds:g} s",
+            "retry_period": f"{election.retry_period_seconds:g} s",
+        }
+
+    def metric(self, name: str) -> float:
+        """A metric of the workqueue; 0 before there is one."""
+        return self.registry.get_sample_value(name, {"name": "foo", "controller": "foo"}) or 0.0
+
+    def readiness(self) -> str:
+        """The answer of `/readyz`: 200, or 503 and why; and its text on the lease."""
+        found = {name: check() for name, check in self.manager.readiness_checks().items()}
+        bad = [reason for reason in found.values() if isinstance(reason, str)]
+        said = [reason.detail for reason in found.values() if isinstance(reason, Well)]
+        return "; ".join(["503", *bad] if bad else ["200", *said])
+
+    def _spawn(self, name: str, target: Callable[[], None]) -> Joinable:
+        def run() -> None:
+            self.began[name] = self.clock.now()
+            target()
+            self.ended[name] = self.clock.now()
+
+        return spawn_thread(name, run)
+
+    def _run(self) -> None:
+        with suppress(LeadershipLost):
+            self.manager.run(self.stop)
+            return
+        self.lost = True
+
+
+def holder(stage: Stage) -> str:
+    """The holder of the lease, as the server has it; "" for none."""
+    identity: str = stage.send("GET", LEASE).get("spec", {}).get("holderIdentity", "")
+    return identity
+
+
+def refusal_without_roles(stage: Stage) -> str:
+    """The server's answer to a list of Foos by a user without any role; "" if it allows it."""
+    try:
+        stage.client_of("nobody").resource(Foo).list("default")
+    except Forbidden as error:
+        return str(error)
+    return ""
+
+
+if __name__ == "__main__":
+    run_alone(__file__)

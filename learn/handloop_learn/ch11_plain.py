@@ -1,0 +1,309 @@
+"""Chapter 11: what breaks in the plain controller, and which of production.py's nine pieces mends it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NamedTuple, TypeVar
+
+from msgspec.structs import replace
+
+from handloop.apis.apps_v1 import Deployment
+from handloop.apis.meta import Kind, OwnerReference
+from handloop.controller.foo.controller import FooController, new_deployment
+from handloop.controller.foo.production import ProductionFooController
+from handloop.controller.foo.types import Foo
+from handloop.controller.runtime.caching.multi_namespace_informer import MultiNamespaceInformer
+from handloop.controller.runtime.events.fake_recorder import FakeRecorder
+from handloop.informers.indexer import NAMESPACE_INDEX, namespace_index_func
+from handloop.informers.keys import ObjectName
+from handloop.informers.listwatch import ListWatch
+from handloop.informers.shared_informer import SharedIndexInformer
+from handloop.seams.seams import Seams
+from handloop_learn.clocks import HandClock
+from handloop_learn.program import run_alone
+from handloop_learn.screen import Screen
+from handloop_learn.source import cut
+from handloop_learn.stage import DEPLOYMENTS, FOOS, Stage
+from handloop_learn.waiting import until
+
+T = TypeVar("T", bound=Kind)
+
+NAME: Final = ObjectName("default", "foo")
+FOO: Final = f"{FOOS}/foo"
+CHILD: Final = f"{DEPLOYMENTS}/foo"
+DEFINITION: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/foos.samplecontroller.k8s.io"
+ROUNDS: Final = 5
+FAILURES: Final = 12
+CLASSES: Final = (FooController, ProductionFooController)
+RECAP: Final = (
+    "The plain controller is right as long as its caches are fresh, nobody else writes, and users err not.",
+    "A cache may lag by a minute. So ask the server before you act on what disappeared.",
+    "A retry is for what may pass. What cannot, is reported once; what only takes time, waits.",
+)
+
+
+class HandInformer(SharedIndexInformer[T]):
+    """An informer that never runs: its cache has what the server had when `see` was called last."""
+
+    def __init__(self, stage: Stage, kind: type[T]) -> None:
+        self._client = stage.client.resource(kind)
+        self._seen = 0
+        indexers = {NAMESPACE_INDEX: namespace_index_func}
+        super().__init__(ListWatch(stage.client.resource(kind)), kind, indexers=indexers)
+
+    def see(self) -> None:
+        """Let the cache have what the server has."""
+        page = self._client.list("default")
+        self.indexer.replace(page.items, page.resource_version)
+        self._seen = int(page.resource_version)
+
+    def has_seen(self, resource_version: str) -> bool:
+        """Whether the server had that version by then."""
+        return int(resource_version) <= self._seen
+
+
+class ByHand:
+    """
+    A controller on a stage whose caches, handlers, workers and time are driven by hand. Use it with `with`.
+
+    Threads: the chapter's, and that of the queue's delays.
+    """
+
+    def __init__(self, stage: Stage, controller: type[FooController]) -> None:
+        self.stage = stage
+        self.clock = HandClock()
+        self.recorder = FakeRecorder()
+        self.foos, self.deployments = HandInformer(stage, Foo), HandInformer(stage, Deployment)
+        self.controller = controller(
+            stage.client,
+            MultiNamespaceInformer(Deployment, {"": self.deployments}),
+            MultiNamespaceInformer(Foo, {"": self.foos}),
+            self.recorder,
+            seams=Seams(clock=self.clock),
+        )
+        self.queue = self.controller._workqueue
+
+    def __enter__(self) -> ByHand:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.queue.shut_down()
+
+    def see(self) -> None:
+        """Let both caches have what the server has."""
+        self.foos.see()
+        self.deployments.see()
+
+    def work(self) -> int:
+        """Let a worker do what is queued, or else the Foo. Returns: how many requests it sent."""
+        before = self.stage.counts.total()
+        if not len(self.queue):
+            self.queue.add(NAME)
+        while len(self.queue):
+            self.controller._process_next_work_item()
+        return self.stage.counts.total() - before
+
+    def settled(self) -> None:
+        """Make a Foo, and work until there is nothing to do."""
+        self.stage.apply(NAME.name)
+        for _ in range(3):
+            self.see()
+            self.work()
+
+    def delays(self) -> Sequence[float]:
+        """Seconds until the Foo is tried again; () = never."""
+        return [at for item, at in self.queue.items(1).delayed.items() if item == NAME]
+
+
+class Piece(NamedTuple):
+    """
+    One piece of production.py: its number there, what happens, and what is counted.
+
+    count takes a controller on a stage of its own, and returns the number. Less is better.
+    """
+
+    number: int
+    happens: str
+    counts: str
+    count: Callable[[ByHand], int]
+
+
+def storm(hand: ByHand) -> int:
+    """The watch of Foos is behind; the Foo is deleted, and the garbage collector takes its Deployments."""
+    hand.settled()
+    hand.stage.send("DELETE", FOO)
+    made, last = 0, hand.deployments.indexer.get_by_key(str(NAME))
+    for _ in range(ROUNDS):
+        until(lambda: hand.stage.send("GET", CHILD).get("code") == 404, "the garbage collector")
+        hand.deployments.see()
+        hand.controller._handle_deletion(last)
+        posts = hand.stage.counts["POST"]
+        hand.work()
+        made += hand.stage.counts["POST"] - posts
+    return made
+
+
+def resyncs(hand: ByHand) -> int:
+    """Nothing has changed, and a resync queues the Foo."""
+    hand.settled()
+    return sum(hand.work() for _ in range(ROUNDS))
+
+
+def stranger(hand: ByHand) -> int:
+    """A Deployment changes whose owner is the Foo of that name in another API group."""
+    hand.settled()
+    owner = OwnerReference(api_version="other.example/v1", kind="Foo", name="foo", uid="x", controller=True)
+    deployment = hand.stage.client.resource(Deployment).get("foo", namespace="default")
+    metadata = replace(deployment.metadata, owner_references=(owner,))
+    for _ in range(ROUNDS):
+        hand.controller._handle_object(replace(deployment, metadata=metadata))
+    return len(hand.queue)
+
+
+def foreground(hand: ByHand) -> int:
+    """The Foo is deleted in the foreground: it stays until its Deployment, deleted first, is gone."""
+    hand.settled()
+    posts = hand.stage.counts["POST"]
+    for _ in range(ROUNDS):
+        hand.stage.send("DELETE", FOO, {"propagationPolicy": "Foreground"})
+        hand.stage.send("DELETE", CHILD)
+        hand.see()
+        hand.work()
+    return hand.stage.counts["POST"] - posts
+
+
+def freed_name(hand: ByHand) -> int:
+    """The name of the Deployment was taken; after twelve failures it becomes free."""
+    hand.stage.apply("foo")
+    hand.see()
+    wanted = new_deployment(hand.foos.indexer.list()[0])
+    foreign = replace(wanted, metadata=replace(wanted.metadata, owner_references=()))
+    hand.stage.client.resource(Deployment).create(foreign, namespace="default")
+    hand.see()
+    for _ in range(FAILURES):
+        hand.work()
+    hand.stage.send("DELETE", CHILD)
+    hand.see()
+    hand.controller._handle_deletion(foreign)
+    return 0 if len(hand.queue) else round(0.005 * 2 ** (FAILURES - 1))
+
+
+def impossible(hand: ByHand) -> int:
+    """A Foo wants a Deployment whose name no server takes."""
+    hand.stage.apply("foo", deployment="No_Name")
+    hand.see()
+    tries = 1
+    hand.work()
+    while tries < FAILURES and (delays := hand.delays()):
+        hand.clock.advance(max(delays))
+        until(lambda: len(hand.queue), "the next try")
+        hand.work()
+        tries += 1
+    return tries
+
+
+def rival(hand: ByHand) -> int:
+    """Another writer sets the Foo's status to something else, again and again."""
+    hand.settled()
+    puts = hand.stage.counts["PUT"]
+    for _ in range(ROUNDS):
+        hand.stage.send("PATCH", f"{FOO}/status", {"status": {"availableReplicas": 9}})
+        hand.see()
+        hand.work()
+    return hand.stage.counts["PUT"] - puts
+
+
+def no_status(hand: ByHand) -> int:
+    """The CRD has no status subresource."""
+    definition: dict[str, Any] = hand.stage.send("GET", DEFINITION)
+    for version in definition["spec"]["versions"]:
+        version.pop("subresources", None)
+    hand.stage.send("PUT", DEFINITION, definition)
+    hand.stage.apply("foo")
+    failed = 0
+    for _ in range(ROUNDS):
+        hand.see()
+        hand.work()
+        failed += hand.queue.num_requeues(NAME) > failed
+    return failed
+
+
+def lag(hand: ByHand) -> int:
+    """The Foo is new. Its Deployment is made, and the caches do not have it yet; the Foo is queued again."""
+    hand.stage.apply("foo")
+    hand.see()
+    hand.work()
+    return sum(hand.work() for _ in range(ROUNDS))
+
+
+STORM: Final = Piece(6, "the Foo is gone, and its cache does not know", "Deployments made", storm)
+PIECES: Final = (
+    Piece(1, f"{ROUNDS} resyncs, nothing to do", "status writes", resyncs),
+    Piece(2, f"another group's Foo has {ROUNDS} changes", "syncs of ours", stranger),
+    Piece(3, "the Foo is being deleted", "Deployments made", foreground),
+    Piece(4, f"a taken name is free after {FAILURES} failures", "seconds to wait", freed_name),
+    Piece(5, "no server takes the Deployment's name", f"tries, at most {FAILURES}", impossible),
+    Piece(7, f"another writer undoes the status {ROUNDS} times", "writes", rival),
+    Piece(8, "the CRD has no status", f"failures of {ROUNDS} syncs", no_status),
+    Piece(9, f"{ROUNDS} syncs before the caches have our writes", "refused creates", lag),
+)
+
+
+class End(NamedTuple):
+    """By the number of a piece: what was counted of the plain controller, and of the one for clusters."""
+
+    counted: dict[int, tuple[int, int]]
+
+
+def chapter(screen: Screen) -> End:
+    """Tell the chapter."""
+    screen.tell(
+        "The chapters ran the plain controller, sample-controller's. `python -m controller` runs another, "
+        "which adds nine pieces: controller/foo/production.py. Each is there because something broke."
+    )
+    screen.break_it(
+        "the watch of Foos is silent, and a Foo is deleted. The garbage collector deletes its Deployment, "
+        "because the owner is gone. That the controller hears, and its cache still has the Foo.",
+        f"The garbage collector comes by {ROUNDS} times. How many Deployments does the controller make?",
+    )
+    plain, hardened = _both(STORM)
+    screen.show(Deployments_made_by_the_plain_one=plain, by_the_other=hardened)
+    screen.reveal(
+        f"{plain}, and it would go on for as long as the watch is silent: each has pods that start, and end.",
+        plain,
+    )
+    screen.tell(
+        "Piece 6 remembers whose Deployment disappeared, and asks the server for that Foo before it does "
+        "anything: one GET, and only after a deletion that it did not expect."
+    )
+    screen.code(cut(ProductionFooController.sync_handler, "self._owners.check"))
+    screen.ask(
+        f"{ROUNDS} resyncs find a Foo that has all it wants. How many status writes does the plain one send?"
+    )
+    counted = {piece.number: _both(piece) for piece in PIECES}
+    screen.reveal(
+        f"{counted[1][0]}: the same status each time. Its Events are requests, too, and not counted here.",
+        counted[1][0],
+    )
+    screen.tell("The other eight, broken in the plain one first:")
+    screen.table(
+        ("piece", "what happens", "counted", "plain", "with it"),
+        [(piece.number, piece.happens, piece.counts, *counted[piece.number]) for piece in PIECES],
+    )
+    screen.tell(
+        "None of these is sample-controller's fault: it is a sample. They are what a cluster asks for."
+    )
+    return End({STORM.number: (plain, hardened), **counted})
+
+
+def _both(piece: Piece) -> tuple[int, int]:
+    """What a piece's case counts, of both controllers; each has a server of its own."""
+    counts = []
+    for controller in CLASSES:
+        with Stage(lifelike=piece is STORM) as stage, ByHand(stage, controller) as hand:
+            counts.append(piece.count(hand))
+    return counts[0], counts[1]
+
+
+if __name__ == "__main__":
+    run_alone(__file__)

@@ -1,0 +1,156 @@
+"""Chapter 12: an owner reference is how a child goes with its parent: at once, first, or not at all."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Final, NamedTuple
+
+from handloop.apis.meta import new_controller_ref
+from handloop.controller.foo.runnable import add_plain_foo
+from handloop.controller.foo.types import Foo
+from handloop_learn.prediction import NO, Words
+from handloop_learn.program import run_alone
+from handloop_learn.screen import Screen
+from handloop_learn.source import cut
+from handloop_learn.stage import DEPLOYMENTS, FOOS, Stage
+from handloop_learn.waiting import until
+
+WAYS: Final = ("Background", "Foreground", "Orphan")
+RECAP: Final = (
+    "A child names its parent, by uid. The garbage collector does the rest, also while no controller runs.",
+    "Background: the parent goes first. Foreground: the parent waits for its children. Orphan: they stay.",
+    "An owner that is not there, or has another uid, is an owner that is gone.",
+)
+
+
+class End(NamedTuple):
+    """What happened after each deletion, in order; the Deployments that were left."""
+
+    histories: dict[str, list[str]]
+    left: list[str]
+
+
+def chapter(screen: Screen) -> End:
+    """Tell the chapter."""
+    with Stage() as stage:
+        with stage.running(lambda manager: add_plain_foo(manager, workers=1)):
+            for way in WAYS:
+                stage.apply(way.lower())
+                until(lambda way=way: _owners(stage, way.lower()), "a Deployment with its owner")  # type: ignore[misc]
+        screen.tell(
+            "The plain Foo controller has made a Deployment for each of three Foos, with an owner reference:"
+        )
+        screen.show(**_owners(stage, "background")[0])
+        screen.code(cut(new_controller_ref, "return OwnerReference", "block_owner_deletion"))
+        screen.tell(
+            "The uid counts: a later Foo of the same name is another one. `controller` marks the one "
+            "owner that may change the child; the server refuses a second. Now our controller has ended. "
+            "Nobody but the server, and its garbage collector, is there."
+        )
+        screen.ask("The Foo `background` is deleted. Does its Deployment stay, as nobody deletes it?")
+        backup = _owners(stage, "orphan")
+        histories = {way: _delete(stage, way) for way in WAYS}
+        _tell(screen, histories)
+        _with_another_uid(screen, stage, backup)
+        left = [each["metadata"]["name"] for each in stage.send("GET", DEPLOYMENTS)["items"]]
+    return End(histories, left)
+
+
+def _tell(screen: Screen, histories: dict[str, list[str]]) -> None:
+    _list(screen, histories["Background"])
+    screen.reveal(
+        "No. The garbage collector looks for children whose owner is gone. With `kubectl delete` the "
+        "parent goes first, and the children in the background.",
+        NO,
+    )
+    screen.ask("And with --cascade=foreground: which goes first, the Foo or its Deployment?")
+    _list(screen, histories["Foreground"])
+    screen.reveal(
+        "The Deployment. A finalizer, foregroundDeletion, holds the Foo until the children that block it "
+        "(blockOwnerDeletion) are gone. A controller must not take this Foo for a living one: whatever "
+        "it makes for it now, the deletion has to wait for.",
+        Words(("deployment", "child", "children"), ("foo", "parent")),
+    )
+    screen.tell(
+        "With --cascade=orphan the garbage collector takes the reference out, and the Deployment lives on:"
+    )
+    _list(screen, histories["Orphan"])
+
+
+def _list(screen: Screen, history: list[str]) -> None:
+    for sentence in history:
+        screen.line(sentence)
+
+
+def _with_another_uid(screen: Screen, stage: Stage, backup: list[dict[str, Any]]) -> None:
+    """Give the orphan its old owner back, whose name now has another uid."""
+    screen.break_it(
+        "somebody makes the Foo `orphan` again, and restores the reference of its Deployment from a backup.",
+        "What becomes of the Deployment: does it stay?",
+    )
+    foo = stage.apply("orphan")
+    began = time.monotonic()
+    stage.send("PATCH", f"{DEPLOYMENTS}/orphan", {"metadata": {"ownerReferences": backup}})
+    until(lambda: stage.send("GET", f"{DEPLOYMENTS}/orphan")["kind"] == "Status", "the end of the Deployment")
+    seconds = time.monotonic() - began
+    screen.show(
+        uid_in_the_backup=backup[0]["uid"],
+        uid_of_the_Foo=foo["metadata"]["uid"],
+        gone_after=f"{seconds * 1000:.0f} ms",
+    )
+    screen.reveal(
+        "No. The Foo is a new one, with a new uid. The owner that the backup names is gone, so its child "
+        "is garbage.",
+        NO,
+    )
+
+
+def _owners(stage: Stage, name: str) -> list[dict[str, Any]]:
+    owners: list[dict[str, Any]] = (
+        stage.send("GET", f"{DEPLOYMENTS}/{name}").get("metadata", {}).get("ownerReferences", [])
+    )
+    return owners
+
+
+def _delete(stage: Stage, way: str) -> list[str]:
+    """
+    Delete a Foo in one way.
+
+    Returns: a sentence for each change of the Foo and its Deployment since, from the log that a watch reads.
+    Blocks: until nothing more is to come.
+    """
+    name = way.lower()
+    before = stage.send("GET", FOOS)["metadata"]["resourceVersion"]
+    stage.client.resource(Foo).delete(name, namespace="default", propagation_policy=way)
+    seen: dict[int, str] = {}
+    for path in (FOOS, DEPLOYMENTS):
+        with stage.watch(path, before) as events:
+            for event in events:
+                metadata = event["object"]["metadata"]
+                lives = event["type"] != "DELETED" and "deletionTimestamp" not in metadata
+                # a late change of a status is nothing that the deletion did
+                if metadata.get("name") != name or (
+                    lives and (path == FOOS or metadata.get("ownerReferences"))
+                ):
+                    continue
+                said = _said(event)
+                if said not in seen.values():
+                    seen[int(metadata["resourceVersion"])] = said
+                if event["type"] == "DELETED" or (
+                    path == DEPLOYMENTS and not metadata.get("ownerReferences")
+                ):
+                    break
+    return [seen[version] for version in sorted(seen)]
+
+
+def _said(event: dict[str, Any]) -> str:
+    kind, metadata = event["object"]["kind"], event["object"]["metadata"]
+    if event["type"] == "DELETED":
+        return f"the {kind} is gone"
+    if "deletionTimestamp" in metadata:
+        return f"the {kind} is being deleted, and waits for {', '.join(metadata['finalizers'])}"
+    return f"the {kind} has no owner any more"
+
+
+if __name__ == "__main__":
+    run_alone(__file__)

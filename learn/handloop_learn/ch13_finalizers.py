@@ -1,0 +1,194 @@
+"""Chapter 13: a finalizer keeps a deleted object until its controller has cleaned up elsewhere."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any, Final, NamedTuple
+
+from handloop.client.errors import Invalid
+from handloop.client.resource_client import ResourceClient
+from handloop.controller.foo.types import Foo
+from handloop.controller.runtime.children.finalizers import add_finalizer, is_being_deleted, remove_finalizer
+from handloop_learn.prediction import NO
+from handloop_learn.program import run_alone
+from handloop_learn.screen import Screen
+from handloop_learn.source import whole
+from handloop_learn.stage import FOOS, Stage
+
+FINALIZER: Final = "example.org/bucket"
+PATH: Final = f"{FOOS}/example-foo"
+RECAP: Final = (
+    "First the finalizer, then the thing outside; first the thing goes, then the finalizer.",
+    "Any step may be the last one before a crash, so each must succeed the second time, too.",
+    "A finalizer without its controller is an object that never goes.",
+)
+
+
+class CrashError(Exception):
+    """The process ends here."""
+
+
+class Cloud:
+    """
+    Something outside the cluster.
+
+    State: buckets, by uid; asked counts its calls; crash_after, the call that the process ends after.
+    """
+
+    def __init__(self) -> None:
+        self.buckets: set[str] = set()
+        self.asked: Counter[str] = Counter()
+        self.crash_after = ""
+
+    def create(self, uid: str) -> None:
+        """Make a bucket, unless it is there."""
+        self.buckets.add(uid)
+        self._called("create")
+
+    def delete(self, uid: str) -> None:
+        """Take a bucket away, if it is there."""
+        self.buckets.discard(uid)
+        self._called("delete")
+
+    def _called(self, name: str) -> None:
+        self.asked[name] += 1
+        if self.crash_after == name:
+            self.crash_after = ""
+            raise CrashError(f"after the {name}")
+
+
+def sync(foo: Foo, foos: ResourceClient[Foo], cloud: Cloud) -> None:
+    """Keep a bucket for a Foo."""
+    if is_being_deleted(foo):
+        cloud.delete(foo.metadata.uid)
+        remove_finalizer(foos, foo, FINALIZER)
+        return
+    add_finalizer(foos, foo, FINALIZER)
+    cloud.create(foo.metadata.uid)
+
+
+class State(NamedTuple):
+    """Whether the Foo is there, and being deleted; its finalizers; how many buckets there are."""
+
+    exists: bool
+    deleted: bool
+    finalizers: tuple[str, ...]
+    buckets: int
+
+
+class End(NamedTuple):
+    """The state after each step; calls of the cloud; a refusal; the state without a controller."""
+
+    states: list[State]
+    asked: dict[str, int]
+    refusal: str
+    alone: State
+
+
+def chapter(screen: Screen) -> End:
+    """Tell the chapter."""
+    with Stage(lifelike=False) as stage:
+        world = _World(screen, stage)
+        screen.tell(
+            "Owner references clean up inside the cluster. For what is outside, such as a bucket in a "
+            "cloud, a controller puts a finalizer on its object. This sync keeps a bucket for each Foo:"
+        )
+        screen.code(whole(sync))
+        stage.apply()
+        screen.tell("A Foo is made:")
+        states = [world.sync("the first sync")]
+        screen.ask("kubectl deletes the Foo. Is the Foo gone then?")
+        stage.send("DELETE", PATH)
+        states.append(world.show("after the DELETE"))
+        screen.reveal(
+            "No. The server has only set its deletionTimestamp, and sends that as a change. The object stays "
+            "until its last finalizer is removed. It takes no new one:",
+            NO,
+        )
+        screen.line(refusal := world.late_finalizer())
+        states += _crash(screen, world)
+        stage.apply()
+        alone = _alone(screen, stage, world)
+    return End(states, dict(world.cloud.asked), refusal, alone)
+
+
+class _World:
+    """A server with one Foo, and a cloud. Threads: the chapter's."""
+
+    def __init__(self, screen: Screen, stage: Stage) -> None:
+        self.cloud = Cloud()
+        self._screen = screen
+        self._stage = stage
+        self._foos = stage.client.resource(Foo)
+
+    def sync(self, what: str) -> State:
+        """Sync once with the Foo as it is on the server, and show what there is then."""
+        try:
+            sync(self._foos.get("example-foo", namespace="default"), self._foos, self.cloud)
+        except CrashError as crash:
+            what += f", which crashes {crash}"
+        return self.show(what)
+
+    def show(self, when: str) -> State:
+        """Show what there is now."""
+        foo: dict[str, Any] = self._stage.send("GET", PATH)
+        metadata = foo.get("metadata", {})
+        exists = foo["kind"] == "Foo"
+        state = State(
+            exists,
+            "deletionTimestamp" in metadata,
+            tuple(metadata.get("finalizers", ())),
+            len(self.cloud.buckets),
+        )
+        foo_is = "gone" if not exists else "being deleted" if state.deleted else "there"
+        finalizers = ", ".join(state.finalizers) or "none"
+        self._screen.line(f"{when}: the Foo is {foo_is}; finalizers: {finalizers}; buckets: {state.buckets}")
+        return state
+
+    def late_finalizer(self) -> str:
+        """Add one while the Foo is being deleted. Returns: the refusal."""
+        body = {"metadata": {"finalizers": [FINALIZER, "example.org/late"]}}
+        try:
+            self._foos.patch("example-foo", body, namespace="default")
+        except Invalid as error:
+            return str(error)
+        return "accepted"
+
+
+def _crash(screen: Screen, world: _World) -> list[State]:
+    screen.break_it(
+        "the controller deletes the bucket, and crashes before it removes the finalizer. Another one starts.",
+        "How many times is the bucket deleted, in all?",
+    )
+    world.cloud.crash_after = "delete"
+    states = [world.sync("a sync"), world.sync("the sync of the next process")]
+    deletions = world.cloud.asked["delete"]
+    screen.reveal(
+        f"{deletions}: the second process cannot know of the first one's. So to delete what is gone must "
+        "be a success. In the other order, a crash would leave a bucket that nobody remembers.",
+        deletions,
+    )
+    return states
+
+
+def _alone(screen: Screen, stage: Stage, world: _World) -> State:
+    screen.break_it(
+        "the Foo is made again and synced. Then the controller is uninstalled, and the Foo is deleted, "
+        "two times.",
+        "Does the Foo ever go?",
+    )
+    world.sync("the last sync")
+    for _ in range(2):
+        stage.send("DELETE", PATH)
+    alone = world.show("now")
+    screen.reveal(
+        "No: its namespace could not be deleted, either. Delete the objects first, then the controller. "
+        "By hand only `kubectl patch` with the finalizers taken out helps, and the bucket stays in the "
+        "cloud.",
+        NO,
+    )
+    return alone
+
+
+if __name__ == "__main__":
+    run_alone(__file__)

@@ -1,0 +1,145 @@
+"""Chapter 14: server-side apply: the server knows whose field is whose, and asks before it changes hands."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final, NamedTuple
+
+from handloop.client.errors import Conflict
+from handloop.client.resource_client import PatchType, ResourceClient
+from handloop.controller.foo.types import Foo
+from handloop_learn.prediction import NO, Words
+from handloop_learn.program import run_alone
+from handloop_learn.screen import Screen
+from handloop_learn.stage import FOOS, Stage
+
+NAME: Final = "example-foo"
+PATH: Final = f"{FOOS}/{NAME}"
+REPOSITORY: Final[dict[str, Any]] = {
+    "metadata": {"labels": {"team": "web"}},
+    "spec": {"deploymentName": "example-foo", "replicas": 2},
+}
+SCALE: Final[dict[str, Any]] = {"spec": {"replicas": 5}}
+RECAP: Final = (
+    "Apply says what you want, of the fields that you want: the rest is not yours, and is left alone.",
+    "A field of another manager is a conflict: leave it out, agree on its value, or take it by force.",
+    "What you no longer apply, and nobody else owns, is removed.",
+)
+
+
+class Fields(NamedTuple):
+    """A Foo as it is: replicas (None = not set), its labels, and the fields of each manager."""
+
+    replicas: int | None
+    labels: dict[str, str]
+    owners: dict[str, list[str]]
+
+
+class End(NamedTuple):
+    """The fields after each step, and the message of the conflict."""
+
+    fields: list[Fields]
+    conflict: str
+
+
+def chapter(screen: Screen) -> End:
+    """Tell the chapter."""
+    with Stage(lifelike=False) as stage:
+        foos = stage.client.resource(Foo)
+        screen.tell(
+            "Two programs write one Foo: `gitops` keeps what stands in a repository, `scaler` sets the "
+            "replicas. Each sends only what it wants, by server-side apply, under its name:"
+        )
+        screen.show(gitops=json.dumps(REPOSITORY), scaler=json.dumps(SCALE))
+        apply(foos, "gitops", **REPOSITORY)
+        fields = [_show(screen, stage, "gitops has applied that")]
+        screen.ask("scaler applies replicas=5. How many replicas does the Foo have then?")
+        conflict = _refused(foos)
+        screen.line(f"scaler: {conflict}")
+        fields.append(_show(screen, stage, "Nothing has changed"))
+        screen.reveal(
+            "2. It is a 409, but not that of chapter 9: not the version is old, the field has another "
+            "owner. An equal value would have been accepted, and the field would have two owners.",
+            2,
+        )
+        fields += _by_force(screen, stage, foos)
+        fields += _left_out(screen, stage, foos)
+    return End(fields, conflict)
+
+
+def apply(foos: ResourceClient[Foo], who: str, *, force: bool = False, **wanted: Any) -> Foo:
+    """Apply fields of the Foo, and no others. Raises: Conflict for another manager's field, unless force."""
+    kind = {"apiVersion": Foo.resource.api_version, "kind": Foo.resource.kind}
+    body = {**kind, **wanted, "metadata": {**wanted.get("metadata", {}), "name": NAME}}
+    return foos.patch(
+        NAME, body, namespace="default", patch_type=PatchType.APPLY, field_manager=who, force=force
+    )
+
+
+def _refused(foos: ResourceClient[Foo]) -> str:
+    try:
+        apply(foos, "scaler", **SCALE)
+    except Conflict as error:
+        return error.status.message
+    return "accepted"
+
+
+def _by_force(screen: Screen, stage: Stage, foos: ResourceClient[Foo]) -> list[Fields]:
+    screen.break_it(
+        "scaler applies replicas=5 again, by force. Then gitops applies what stands in its repository, "
+        "once more.",
+        "Who wins in the end, gitops or scaler?",
+    )
+    apply(foos, "scaler", **SCALE, force=True)
+    taken = _show(screen, stage, "scaler has taken replicas by force")
+    try:
+        apply(foos, "gitops", **REPOSITORY)
+    except Conflict as error:
+        screen.line(f"gitops: {error.status.message}")
+    screen.reveal(
+        "scaler: now it is gitops that gets the conflict. If both used force, each would undo the other "
+        "for ever. A controller may force what only it can know; for the rest it leaves fields to others.",
+        Words(("scaler",), ("gitops", "both", "nobody")),
+    )
+    return [taken]
+
+
+def _left_out(screen: Screen, stage: Stage, foos: ResourceClient[Foo]) -> list[Fields]:
+    screen.ask("gitops leaves replicas and the label out of its next apply. Is the label still there then?")
+    apply(foos, "gitops", spec={"deploymentName": "example-foo"})
+    shared = _show(screen, stage, "gitops has applied the name alone")
+    screen.reveal(
+        "No: gitops alone owned it, and wants it no more. So an apply also deletes. replicas stay: they "
+        "are scaler's.",
+        NO,
+    )
+    apply(foos, "scaler")
+    nobody = _show(screen, stage, "scaler has applied nothing")
+    screen.tell("Nobody wants replicas any more, so the field is gone.")
+    return [shared, nobody]
+
+
+def _show(screen: Screen, stage: Stage, when: str) -> Fields:
+    foo = stage.send("GET", PATH)
+    metadata = foo["metadata"]
+    owners = {entry["manager"]: _names(entry["fieldsV1"]) for entry in metadata["managedFields"]}
+    fields = Fields(foo["spec"].get("replicas"), metadata.get("labels", {}), owners)
+    rows = [(who, ", ".join(names) or "nothing") for who, names in owners.items()]
+    replicas = "unset" if fields.replicas is None else fields.replicas
+    labels = ", ".join(map("=".join, fields.labels.items())) or "none"
+    screen.tell(f"{when}. Replicas: {replicas}; labels: {labels}.")
+    screen.table(("manager", "owns"), rows)
+    return fields
+
+
+def _names(fields: dict[str, Any], path: str = "") -> list[str]:
+    """The paths of managedFields, such as spec.replicas."""
+    names = []
+    for key, below in fields.items():
+        name = f"{path}.{key.removeprefix('f:')}".lstrip(".")
+        names += _names(below, name) if below else [name]
+    return names
+
+
+if __name__ == "__main__":
+    run_alone(__file__)

@@ -1,0 +1,184 @@
+"""Chapter 15: what grows with the cluster: keys and workers, caches in memory, and how to share them out."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import time
+import tracemalloc
+from collections import Counter
+from typing import Any, Final, NamedTuple
+
+from handloop.apis.meta import Kind
+from handloop.informers.factory import SharedInformerFactory
+from handloop.kinds.core_v1 import ConfigMap
+from handloop.workqueue.queue import Queue, ShutDown
+from handloop_learn.prediction import Words
+from handloop_learn.program import run_alone
+from handloop_learn.screen import Screen
+from handloop_learn.stage import Stage, started
+
+SYNC_SECONDS: Final = 0.005
+KEYS: Final = 120
+CROWDS: Final = (1, 4, 12)
+OBJECTS: Final = 300
+SHARDS: Final = 3
+CONFIG_MAPS: Final = "/api/v1/namespaces/default/configmaps"
+RECAP: Final = (
+    "More workers help while there are more keys than workers: a key has one worker at a time.",
+    "A cache holds all objects that are watched. Watch fewer (a selector), or less of each (a view).",
+    "Shards share out keys by a label. While an object changes shards, two processes may have it.",
+)
+
+
+class ConfigMapNames(Kind, group="", version="v1", kind="ConfigMap", plural="configmaps"):
+    """A view of ConfigMaps: their metadata alone."""
+
+
+class Work(NamedTuple):
+    """What some workers did: seconds, syncs, and how many at most worked on one key at a time."""
+
+    seconds: float
+    syncs: int
+    most_on_one_key: int
+
+
+class End(NamedTuple):
+    """The work by the number of workers; one hot key; kB by cache; objects by shard; events of a move."""
+
+    work: dict[int, Work]
+    hot: Work
+    kilobytes: dict[str, float]
+    shards: list[int]
+    moved: list[str]
+
+
+def chapter(screen: Screen) -> End:
+    """Tell the chapter."""
+    screen.tell(
+        f"{KEYS} keys wait, and a sync waits {SYNC_SECONDS * 1000:g} ms for the server. Python threads "
+        "are enough for that: waiting costs them nothing."
+    )
+    work = {workers: _work(workers, [f"foo-{number}" for number in range(KEYS)]) for workers in CROWDS}
+    rows = [
+        (workers, f"{done.seconds:.2f}", round(done.syncs / done.seconds)) for workers, done in work.items()
+    ]
+    screen.table(("workers", "seconds", "syncs a second"), rows)
+    screen.ask(
+        f"With {CROWDS[-1]} workers, one Foo changes {KEYS} times. How many work on it at once, at most?"
+    )
+    hot = _work(CROWDS[-1], ["hot"] * KEYS, pause_seconds=SYNC_SECONDS / 4)
+    screen.show(syncs=hot.syncs, workers_on_it_at_once=hot.most_on_one_key)
+    screen.reveal(
+        f"{hot.most_on_one_key}. Its changes merge into {hot.syncs} syncs, and the other workers stay "
+        "free for other keys. If all syncs are slow because of one server, more workers only make its "
+        "queue longer.",
+        hot.most_on_one_key,
+    )
+    with Stage(lifelike=False) as stage:
+        for number in range(OBJECTS):
+            stage.send("POST", CONFIG_MAPS, _config_map(number))
+        kilobytes = _caches(screen, stage)
+        shards, moved = _shards(screen, stage)
+    return End(work, hot, kilobytes, shards, moved)
+
+
+def _work(workers: int, adds: list[str], *, pause_seconds: float = 0.0) -> Work:
+    """Let workers sync what is added, with a pause after each add. Blocks: until nothing is left."""
+    queue: Queue[str] = Queue()
+    lock, busy, most, syncs = threading.Lock(), Counter[str](), Counter[str](), Counter[str]()
+
+    def work() -> None:
+        while True:
+            try:
+                key = queue.get()
+            except ShutDown:
+                return
+            with lock:
+                busy[key] += 1
+                syncs[key] += 1
+                most[key] = max(most[key], busy[key])
+            time.sleep(SYNC_SECONDS)
+            with lock:
+                busy[key] -= 1
+            queue.done(key)
+
+    threads = [threading.Thread(target=work, name=f"worker-{number}") for number in range(workers)]
+    began = time.monotonic()
+    for thread in threads:
+        thread.start()
+    for key in adds:
+        queue.add(key)
+        time.sleep(pause_seconds)
+    queue.shut_down()
+    for thread in threads:
+        thread.join()
+    return Work(time.monotonic() - began, syncs.total(), max(most.values()))
+
+
+def _config_map(number: int) -> dict[str, Any]:
+    labels = {"shard": str(number % SHARDS)}
+    return {"metadata": {"name": f"app-{number}", "labels": labels}, "data": {"text": f"{number:05}" * 400}}
+
+
+def _caches(screen: Screen, stage: Stage) -> dict[str, float]:
+    """Fill three caches of the same ConfigMaps. Returns: how many kB each takes."""
+    screen.tell(
+        f"Now memory. {OBJECTS} ConfigMaps, 2 kB each, in three caches, as Python's allocator counts them:"
+    )
+    empty = _cached(stage, ConfigMap, "shard=none")
+    kilobytes = {
+        "all, whole": _cached(stage, ConfigMap) - empty,
+        "all, metadata alone": _cached(stage, ConfigMapNames) - empty,
+        f"one shard of {SHARDS}, whole": _cached(stage, ConfigMap, "shard=0") - empty,
+    }
+    screen.table(("a cache of", "kB"), [(what, round(size)) for what, size in kilobytes.items()])
+    screen.tell("The server applies a selector: what does not match is neither sent nor kept.")
+    return kilobytes
+
+
+def _cached(stage: Stage, kind: type[Kind], labels: str = "") -> float:
+    """How many kB a running informer takes, with its cache."""
+    factory = SharedInformerFactory(stage.client)
+    factory.informer_for(kind, labels=labels)
+    gc.collect()
+    tracemalloc.start()
+    try:
+        with started(factory):
+            gc.collect()
+            return tracemalloc.get_traced_memory()[0] / 1000
+    finally:
+        tracemalloc.stop()
+
+
+def _shards(screen: Screen, stage: Stage) -> tuple[list[int], list[str]]:
+    """Share objects out by a label, and move one. Returns: the size of each shard; what two shards see."""
+    lists = [stage.send("GET", f"{CONFIG_MAPS}?labelSelector=shard%3D{shard}") for shard in range(SHARDS)]
+    sizes = [len(each["items"]) for each in lists]
+    screen.tell(
+        "A leader is one process, with one cache of everything. If that is too much, several controllers "
+        "share the objects out, each with a selector and a lease of its own:"
+    )
+    screen.table(("shard", "objects"), list(enumerate(sizes)))
+    screen.break_it(
+        "somebody changes the label of `app-0` from shard 0 to shard 1.",
+        "What does the watch of shard 0 see: ADDED, MODIFIED, DELETED, or nothing?",
+    )
+    stage.send("PATCH", f"{CONFIG_MAPS}/app-0", {"metadata": {"labels": {"shard": "1"}}})
+    moved = []
+    for shard in (0, 1):
+        version = lists[shard]["metadata"]["resourceVersion"]
+        with stage.watch(CONFIG_MAPS, f"{version}&labelSelector=shard%3D{shard}") as events:
+            moved.append(next(events)["type"])
+        screen.line(f"shard {shard} sees {moved[-1]} app-0")
+    screen.reveal(
+        "DELETED, though the object lives: it has left the selection. So a missing object does not prove "
+        "that there is nothing to look after. And the old shard may be in the middle of a sync when the "
+        "new one begins: only the versions of their writes keep the two apart.",
+        Words(("deleted",), ("added", "modified", "nothing")),
+    )
+    return sizes, moved
+
+
+if __name__ == "__main__":
+    run_alone(__file__)

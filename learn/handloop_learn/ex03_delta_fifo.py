@@ -1,0 +1,145 @@
+"""The exercise of chapter 3: be the informer that takes deltas out of a DeltaFIFO."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from handloop.apis.meta import ObjectMeta
+from handloop.controller.foo.types import Foo, FooSpec
+from handloop.informers.delta_fifo import DeltaFIFO, DeltaType, Listed
+from handloop.informers.indexer import Indexer
+from handloop_learn.exercise import Exercise, Load, WrongError, expect
+
+START: Final = '''\
+"""Chapter 3: take the deltas of one key into the store, and tell the handlers."""
+
+from handloop.informers.keys import DeletedFinalStateUnknown  # (key, obj): a deletion that nobody saw
+
+
+def process(key, deltas, store, tell):
+    """
+    deltas  pairs (type, object), oldest first; a type is Added, Updated, Deleted, Replaced or Sync
+    store   store.get_by_key(key), store.add(object), store.delete(object or tombstone)
+    tell    once for each delta, when the store has it: tell("delete", key) for Deleted; otherwise
+            tell("update", key) if the store had the key before, tell("add", key) if not
+    """
+    for delta_type, obj in deltas:
+        if delta_type == "Added":
+            store.add(obj)
+            tell("add", key)
+        # and the others?
+'''
+
+_EACH: Final = "Deltas of a key come together. Each of them changes the store, and each is told."
+_NEW: Final = "The type says how the FIFO heard of an object. Ask the store whether it is new: get_by_key."
+_FIRST: Final = (
+    "First store.add or store.delete, then tell: a handler wakes a worker, and that one asks the store."
+)
+_TOMBSTONE: Final = (
+    "A Deleted may hold DeletedFinalStateUnknown(key, obj), which has no metadata. store.delete takes both."
+)
+
+
+class _Informer:
+    """A real FIFO and store, and the reader's function between them."""
+
+    def __init__(self, process: Any) -> None:
+        self.store: Indexer[Foo] = Indexer()
+        self.fifo: DeltaFIFO[Foo] = DeltaFIFO(self.store)
+        self.early = ""
+        self._process = process
+
+    def pop(self) -> list[tuple[str, str]]:
+        """Let the reader's function process all there is. Returns: its reports."""
+        told: list[tuple[str, str]] = []
+
+        def process(batch: list[Any]) -> None:
+            for deltas, _ in batch:
+                first = deltas[0].object
+                key = getattr(first, "key", "") or f"default/{first.metadata.name}"
+                untold = [None if delta.type is DeltaType.DELETED else delta.object for delta in deltas]
+
+                def tell(what: str, key: str, *, untold: list[Foo | None] = untold) -> None:
+                    told.append((what, key))
+                    self._look(untold.pop(0) if untold else None, what, key)
+
+                self._process(key, [tuple(delta) for delta in deltas], self.store, tell)
+
+        self.fifo.pop_batch(process)
+        return told
+
+    def expect_stored_first(self) -> None:
+        """Raise WrongError if a handler was told what the store did not have yet."""
+        expect(not self.early, self.early, _FIRST)
+
+    def _look(self, wanted: Foo | None, what: str, key: str) -> None:
+        """Look into the store, as a handler or a worker may do now."""
+        stored = self.store.get_by_key(key)
+        if stored != wanted and not self.early:
+            self.early = f"when you told {what!r}, the store had {_said(stored)}, not {_said(wanted)}"
+
+    def events(self, *events: tuple[DeltaType, Foo]) -> list[tuple[str, str]]:
+        """Queue watch events, then pop."""
+        self.fifo.enqueue_batch(events)
+        return self.pop()
+
+    def relist(self, *foos: Foo) -> list[tuple[str, str]]:
+        """Take a list, then pop."""
+        listed: Listed[Foo] = Listed()
+        for foo in foos:
+            listed.take(f"default/{foo.metadata.name}", foo)
+        self.fifo.replace(listed)
+        return self.pop()
+
+
+def _foo(name: str, replicas: int) -> Foo:
+    return Foo(metadata=ObjectMeta(namespace="default", name=name), spec=FooSpec(replicas=replicas))
+
+
+def check(load: Load) -> Iterator[str]:
+    """See Check."""
+    informer = _Informer(load().process)
+    a = "default/a"
+    told = informer.events((DeltaType.ADDED, _foo("a", 1)), (DeltaType.UPDATED, _foo("a", 2)))
+    stored = informer.store.get_by_key(a)
+    expect(stored == _foo("a", 2), f"after Added and Updated of a Foo the store has {_said(stored)}", _EACH)
+    expect(told == [("add", a), ("update", a)], f"after Added and Updated you told {told}", _EACH)
+    informer.expect_stored_first()
+    yield "Added and Updated, which came together, reached the store and the handlers in their order"
+    told = informer.relist(_foo("a", 3))
+    expect(told == [("update", a)], f"after Replaced of a stored Foo you told {told}", _NEW)
+    expect(informer.store.get_by_key(a) == _foo("a", 3), "after Replaced the store has the old Foo", _NEW)
+    told = informer.events((DeltaType.ADDED, _foo("a", 4)))
+    expect(told == [("update", a)], f"after Added of a stored Foo you told {told}", _NEW)
+    informer.fifo.resync()
+    told = informer.pop()
+    expect(told == [("update", a)], f"after Sync you told {told}", _NEW)
+    yield "Replaced, a second Added, and Sync of a stored Foo were updates"
+    try:
+        told = informer.relist()
+    except AttributeError as error:
+        raise WrongError(f"the deletion that nobody saw raised: {error}", _TOMBSTONE) from error
+    expect(told == [("delete", a)], f"after a Deleted with a tombstone you told {told}", _TOMBSTONE)
+    expect(informer.store.get_by_key(a) is None, "the store still has a Foo that was deleted", _TOMBSTONE)
+    informer.expect_stored_first()
+    yield "the tombstone took the Foo out of the store"
+    told = informer.events((DeltaType.ADDED, _foo("b", 1)), (DeltaType.DELETED, _foo("b", 1)))
+    expect(
+        told == [("add", "default/b"), ("delete", "default/b")], f"Added and Deleted: you told {told}", _EACH
+    )
+    expect(not informer.store.list_keys(), "the store still has a Foo that was deleted", _EACH)
+    informer.expect_stored_first()
+    yield "a Foo that came and went before the pop is gone"
+
+
+def _said(foo: Foo | None) -> str:
+    return "nothing" if foo is None else f"the one with {foo.spec.replicas} replicas"
+
+
+EXERCISE: Final = Exercise(
+    "write process(): it takes the deltas of one key into the store, and tells the handlers.",
+    "exercise_03_delta_fifo.py",
+    START,
+    check,
+)

@@ -1,0 +1,87 @@
+"""The exercise of chapter 7: a rate limiter per key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import isclose
+from typing import Final
+
+from handloop.seams.seams import Seams
+from handloop.workqueue.queue import QueueOptions
+from handloop.workqueue.rate_limiting_queue import RateLimitingQueue
+from handloop_learn.clocks import HandClock
+from handloop_learn.exercise import Exercise, Load, WrongError, expect
+
+START: Final = '''\
+"""Chapter 7: how long does a failed key wait?"""
+
+
+class Backoff:
+    """5 ms after the first failure of a key, twice as long after each further one, 1000 s at most."""
+
+    def when(self, key):
+        """Count one more failure of key. Returns: the seconds to wait."""
+        return 0.005
+
+    def forget(self, key):
+        """The key has succeeded: its failures count no more."""
+
+    def num_requeues(self, key):
+        """How many failures of key are counted."""
+        return 0
+'''
+
+_MANY: Final = 2000
+
+
+def check(load: Load) -> Iterator[str]:
+    """See Check."""
+    limiter = load().Backoff()
+    waits = [limiter.when("a") for _ in range(4)]
+    first = f"the first failure waits {waits[0]} s"
+    expect(isclose(waits[0], 0.005), first, "5 ms is 0.005 s, times 2 to the number of *earlier* failures.")
+    expect(waits[1] > waits[0], f"four failures wait {waits} s", "Count the failures of each key.")
+    expect(isclose(waits[3], 0.04), f"four failures wait {waits} s", "Double: 5, 10, 20, 40 ms.")
+    yield f"four failures wait {', '.join(f'{wait:g}' for wait in waits)} s"
+    other = limiter.when("b")
+    expect(
+        isclose(other, 0.005), f"the first failure of another key waits {other} s", "Count by key: a dict."
+    )
+    yield "each key has a count of its own"
+    counted = limiter.num_requeues("a")
+    expect(counted == 4, f"after four failures num_requeues is {counted}", "It is the number of failures.")
+    try:
+        last = max(limiter.when("a") for _ in range(_MANY))
+    except OverflowError as error:
+        hint = "2.0 ** 1024 is no float any more. Bound the exponent, not only the result."
+        raise WrongError(f"after very many failures: {error}", hint) from error
+    expect(last == 1000, f"after {_MANY} failures a key waits {last:g} s", "1000 s at most: min().")
+    yield f"{_MANY} failures wait 1000 s"
+    limiter.forget("a")
+    limiter.forget("never seen")
+    again = limiter.when("a")
+    expect(
+        isclose(again, 0.005),
+        f"after forget() the next failure waits {again} s",
+        "Drop the count of the key.",
+    )
+    kept = limiter.when("b")
+    expect(
+        isclose(kept, 0.01), f"after forget('a') the second failure of b waits {kept} s", "Of that key only."
+    )
+    yield "forget() resets one key"
+    clock = HandClock()
+    with RateLimitingQueue[str](limiter, QueueOptions(seams=Seams(clock=clock))) as queue:
+        queue.add_rate_limited("c")
+        expect(
+            queue.statistics().delayed == 1, "a real queue did not delay its key", "when() returns seconds."
+        )
+    yield "a real workqueue takes it"
+
+
+EXERCISE: Final = Exercise(
+    "write the class Backoff: it says how long a failed key waits.",
+    "exercise_07_backoff.py",
+    START,
+    check,
+)

@@ -1,0 +1,185 @@
+"""The exercise of chapter 8: a level-triggered sync handler."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any, Final
+
+from handloop.apis.apps_v1 import Deployment
+from handloop.client.errors import AlreadyExists, InternalError
+from handloop.controller.foo.types import Foo
+from handloop.informers.indexer import Indexer
+from handloop.informers.keys import ObjectName
+from handloop_learn.exercise import Exercise, Load, WrongError, expect
+from handloop_learn.stage import DEPLOYMENTS, FOOS, SAMPLE, Stage
+
+START: Final = '''\
+"""Chapter 8: make what is like what is wanted."""
+
+from handloop.apis.meta import is_controlled_by  # is_controlled_by(deployment, foo)
+from handloop.controller.foo.controller import new_deployment, scale_patch
+
+
+def sync(name, foos, deployments, server):
+    """
+    name         name.namespace, name.name: of a Foo; str(name) is its key
+    foos         the cache: foos.get_by_key(key) is a Foo, or None
+    deployments  the cache: the key of a Foo's Deployment is f"{name.namespace}/{foo.spec.deployment_name}"
+    server       server.create(new_deployment(foo))
+                 server.patch(deployment.metadata.name, scale_patch(deployment, replicas), namespace=...)
+
+    Return = all is well, or the Foo is gone. Raise = try again later, as with another owner's Deployment.
+    Write only what differs.
+    """
+    foo = foos.get_by_key(str(name))
+    server.create(new_deployment(foo))
+'''
+
+_OUT: Final = "Let the error out: only a sync that raises is tried again."
+_UNSET: Final = (
+    "foo.spec.replicas is None: the Foo leaves the number to others. Then there is nothing to scale."
+)
+_LEVEL: Final = "Look into the caches each time. What you did before may have been undone since, by others."
+
+
+class _World:
+    """A sandbox, caches that are filled before each sync, and the reader's sync."""
+
+    def __init__(self, stage: Stage, load: Load) -> None:
+        self._stage = stage
+        self._load = load
+        self._reader: Any = load()
+
+    def restart(self) -> None:
+        """Load the reader's file anew."""
+        self._reader = self._load()
+
+    def sync(self, name: str) -> int:
+        """Fill the caches, and call sync. Returns: how many writes it sent."""
+        client = self._stage.client
+        foos: Indexer[Foo] = Indexer()
+        deployments: Indexer[Deployment] = Indexer()
+        foos.replace(client.resource(Foo).list().items)
+        deployments.replace(client.resource(Deployment).list().items)
+        before = self._stage.counts.total()
+        self._reader.sync(ObjectName("default", name), foos, deployments, client.resource(Deployment))
+        return self._stage.counts.total() - before
+
+    def refuse(self, verb: str) -> None:
+        """Let the server answer the next create or patch of a Deployment with 500."""
+        self._stage.sandbox.faults.error(500, verbs=[verb], resources=["deployments"], count=1)
+
+    def replicas(self) -> int | None:
+        """The replicas of the Deployment on the server; None without it."""
+        replicas: int | None = self._stage.send("GET", f"{DEPLOYMENTS}/foo").get("spec", {}).get("replicas")
+        return replicas
+
+
+def check(load: Load) -> Iterator[str]:
+    """See Check."""
+    with Stage(lifelike=False) as stage:
+        try:
+            yield from _check(stage, _World(stage, load))
+        except AlreadyExists as error:
+            raise WrongError(f"you made a Deployment that exists: {error.status.message}", _LEVEL) from error
+
+
+def _check(stage: Stage, world: _World) -> Iterator[str]:
+    child, wish = f"{DEPLOYMENTS}/foo", f"{FOOS}/foo"
+    stage.apply("foo", replicas=2)
+    world.sync("foo")
+    expect(
+        world.replicas() == 2, f"a new Foo wants 2 replicas, its Deployment has {world.replicas()}", _LEVEL
+    )
+    yield "a new Foo gets its Deployment"
+    writes = world.sync("foo")
+    expect(not writes, f"nothing had changed, and you sent {writes} requests", "Write only what differs.")
+    yield "a second sync writes nothing"
+    stage.send("DELETE", child)
+    world.sync("foo")
+    lost = "somebody deleted the Deployment, and your sync did not make another"
+    expect(world.replicas() == 2, lost, f"It acted on the edge, the first time only. {_LEVEL}")
+    yield "a deleted Deployment comes back"
+    stage.send("PATCH", wish, {"spec": {"replicas": 3}})
+    world.sync("foo")
+    expect(world.replicas() == 3, f"the Foo wants 3 replicas, its Deployment has {world.replicas()}", _LEVEL)
+    stage.send("PATCH", child, {"spec": {"replicas": 7}})
+    world.sync("foo")
+    expect(world.replicas() == 3, f"somebody scaled the Deployment to 7, it has {world.replicas()}", _LEVEL)
+    yield "the Deployment is scaled, whoever changed what"
+    world.restart()
+    writes = world.sync("foo")
+    expect(not writes, f"after a restart you sent {writes} requests, though nothing differs", _LEVEL)
+    yield "a restart forgets nothing, as nothing was remembered"
+    yield from _refused(stage, world)
+    yield from _unset(stage, world)
+    yield from _foreign(stage, world)
+    stage.send("DELETE", wish)
+    stage.send("DELETE", child)
+    try:
+        world.sync("foo")
+    except AttributeError as error:
+        hint = "The name of a deleted Foo comes through the queue, too: foos.get_by_key returns None. Return."
+        raise WrongError(f"the Foo is gone, and your sync raised: {error}", hint) from error
+    expect(world.replicas() is None, "the Foo is gone, and you made a Deployment for it", _LEVEL)
+    yield "a Foo that is gone is no error"
+
+
+def _refused(stage: Stage, world: _World) -> Iterator[str]:
+    for verb, wanted in (("patch", 4), ("create", 3)):
+        if verb == "create":
+            stage.send("DELETE", f"{DEPLOYMENTS}/foo")
+        stage.send("PATCH", f"{FOOS}/foo", {"spec": {"replicas": wanted}})
+        world.refuse(verb)
+        with suppress(InternalError):
+            world.sync("foo")
+            expect(
+                world.replicas() == wanted,
+                f"the server refused your {verb} with 500, and you said that all is well",
+                _OUT,
+            )
+        world.sync("foo")
+        expect(
+            world.replicas() == wanted, f"after a refused {verb} the next sync did not make it good", _LEVEL
+        )
+    yield "an answer of 500 is an error, and the next sync makes it good"
+
+
+def _unset(stage: Stage, world: _World) -> Iterator[str]:
+    foo = {**SAMPLE, "metadata": {"name": "unset"}, "spec": {"deploymentName": "unset"}}
+    stage.send("POST", FOOS, foo)
+    world.sync("unset")
+    writes = world.sync("unset")
+    expect(
+        not writes,
+        f"a Foo has no replicas, its Deployment has the default, and you sent {writes} requests",
+        _UNSET,
+    )
+    stage.send("PATCH", f"{DEPLOYMENTS}/unset", {"spec": {"replicas": 6}})
+    world.sync("unset")
+    found = stage.send("GET", f"{DEPLOYMENTS}/unset")["spec"]["replicas"]
+    expect(found == 6, f"a Foo has no replicas, its Deployment had 6, and you made {found} of them", _UNSET)
+    yield "a Foo without replicas leaves them to others"
+
+
+def _foreign(stage: Stage, world: _World) -> Iterator[str]:
+    stage.apply("other", deployment="foo", replicas=9)
+    hint = "is_controlled_by(deployment, foo): if not, raise. The Deployment belongs to another."
+    try:
+        world.sync("other")
+    except AlreadyExists:
+        raise
+    except Exception:  # noqa: BLE001 - the reader may raise what they like
+        expect(world.replicas() == 3, f"you scaled a foreign Deployment to {world.replicas()}", hint)
+        yield "a foreign Deployment is left alone, and the Foo is tried again later"
+    else:
+        raise WrongError("another Foo names the same Deployment, and your sync said that all is well", hint)
+
+
+EXERCISE: Final = Exercise(
+    "write sync(): it makes the Deployment of a Foo what the Foo wants.",
+    "exercise_08_sync_handler.py",
+    START,
+    check,
+)

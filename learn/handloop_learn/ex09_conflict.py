@@ -1,0 +1,196 @@
+"""The exercise of chapter 9: change a Foo beside other writers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from handloop.client.errors import Conflict, Invalid, NotFound
+from handloop.controller.foo.types import Foo
+from handloop_learn.exercise import Exercise, Load, WrongError, expect
+from handloop_learn.stage import FOOS, Stage
+
+START: Final = '''\
+"""Chapter 9: add replicas to a Foo, while others write it."""
+
+from handloop import Conflict, evolve  # evolve(foo, "spec.replicas", 3) is a changed copy
+
+
+def add_replicas(foos, foo, number):
+    """
+    foos    foos.get("foo", namespace="default") reads the Foo from the server;
+            foos.update(foo) writes it over the version that it carries, or raises Conflict
+    foo     the Foo as a cache has it, maybe old; as long as it is not, no read is needed
+    number  how many replicas to add to those that there are
+
+    Returns: the Foo as the server has it then. Raises: Conflict after five of them in a row; any other error.
+    """
+    return foos.update(evolve(foo, "spec.replicas", foo.spec.replicas + number))
+'''
+
+TRIES: Final = 5
+_MOST_CALLS: Final = 20
+_AGAIN: Final = "Catch Conflict, read the Foo from the server, and begin again with that one."
+_WHOLE: Final = "Compute the change anew from the Foo that you have just read: its replicas are others now."
+_BOUND: Final = (
+    "Count the tries. If the fifth is refused, let the Conflict out: the worker tries again later."
+)
+_OTHERS: Final = "Catch Conflict alone. No retry helps against another error, so let it out."
+
+
+class _EndlessError(BaseException):
+    """The reader's code goes on for ever. No `except Exception` swallows it."""
+
+
+class _Foos:
+    """The Foos of a server. State: get_count; update_count; before, called before each update."""
+
+    def __init__(self, stage: Stage) -> None:
+        self.get_count = self.update_count = 0
+        self.before: Callable[[], object] = lambda: None
+        self._foos = stage.client.resource(Foo)
+
+    def get(self, name: str, *, namespace: str = "default") -> Foo:
+        self.get_count += 1
+        self._bounded()
+        return self._foos.get(name, namespace=namespace)
+
+    def update(self, foo: Foo) -> Foo:
+        self.update_count += 1
+        self._bounded()
+        self.before()
+        return self._foos.update(foo)
+
+    def _bounded(self) -> None:
+        if self.get_count + self.update_count > _MOST_CALLS:
+            raise _EndlessError
+
+
+class _World:
+    """A server with one Foo, the reader's function, and other writers."""
+
+    def __init__(self, stage: Stage, reader: Any) -> None:
+        self.foos = _Foos(stage)
+        self._stage = stage
+        self._reader = reader
+        self._touches = 0
+        stage.apply("foo", replicas=1)
+
+    def add(self, foo: Foo, number: int) -> Any:
+        """Call the reader's function."""
+        self.foos.get_count = self.foos.update_count = 0
+        try:
+            return self._reader.add_replicas(self.foos, foo, number)
+        except Invalid as error:
+            hint = "The version says what you have read. Do not take it out: read again."
+            raise WrongError(f"the server refused your update: {error.status.message}", hint) from error
+
+    def cached(self) -> Foo:
+        """The Foo as it is now, for a cache."""
+        return self._stage.client.resource(Foo).get("foo", namespace="default")
+
+    def replicas(self) -> int:
+        """The replicas on the server."""
+        replicas: int = self._stage.send("GET", f"{FOOS}/foo")["spec"]["replicas"]
+        return replicas
+
+    def other_adds(self, number: int) -> None:
+        """Another writer adds replicas."""
+        body = {"spec": {"replicas": self.replicas() + number}}
+        self._stage.send("PATCH", f"{FOOS}/foo", body)
+
+    def other_touches(self) -> None:
+        """Another writer changes an annotation."""
+        self._touches += 1
+        body = {"metadata": {"annotations": {"touched": str(self._touches)}}}
+        self._stage.send("PATCH", f"{FOOS}/foo", body)
+
+    def delete(self) -> None:
+        """Delete the Foo."""
+        self._stage.send("DELETE", f"{FOOS}/foo")
+
+
+def check(load: Load) -> Iterator[str]:
+    """See Check."""
+    with Stage(lifelike=False) as stage:
+        world = _World(stage, load())
+        written = world.add(world.cached(), 1)
+        expect(
+            world.replicas() == 2,
+            f"1 and 1 more are {world.replicas()} replicas",
+            "foos.update(evolve(...)).",
+        )
+        expect(isinstance(written, Foo), f"you returned {written!r}", "Return what update returned.")
+        expect(
+            not world.foos.get_count,
+            "the cached Foo was fresh, and you read it again",
+            "Try the one you have first.",
+        )
+        yield "a fresh Foo is written at once, without a read"
+        yield from _beside_another(world)
+        yield from _never(world)
+        yield from _gone(world)
+
+
+def _beside_another(world: _World) -> Iterator[str]:
+    old = world.cached()
+    world.other_adds(3)
+    try:
+        world.add(old, 1)
+    except Conflict as error:
+        raise WrongError(
+            "another had written since, and your function ended with the Conflict", _AGAIN
+        ) from error
+    except _EndlessError as error:
+        raise WrongError("you sent the same old Foo again and again", _AGAIN) from error
+    found = world.replicas()
+    expect(
+        found == 6,
+        f"there were 2 replicas, another added 3, and you 1: 6 are wanted, and the server has {found}",
+        _WHOLE,
+    )
+    yield "another writer's change is kept, and yours is on top of it"
+
+
+def _never(world: _World) -> Iterator[str]:
+    world.foos.before = world.other_touches
+    try:
+        world.add(world.cached(), 1)
+    except Conflict:
+        updates = world.foos.update_count
+        expect(
+            updates == TRIES,
+            f"each update was refused, and you gave up after {updates}",
+            f"Try {TRIES} times.",
+        )
+    except _EndlessError as error:
+        raise WrongError("each update was refused, and you never gave up", _BOUND) from error
+    else:
+        raise WrongError("each update was refused, and you said that all is well", _BOUND)
+    yield "five conflicts in a row are an error for the worker"
+
+
+def _gone(world: _World) -> Iterator[str]:
+    world.foos.before = lambda: None
+    old = world.cached()
+    world.delete()
+    try:
+        world.add(old, 1)
+    except NotFound:
+        calls = world.foos.get_count + world.foos.update_count
+        expect(calls == 1, f"the Foo is gone, and you asked the server {calls} times", _OTHERS)
+        yield "a Foo that is gone is an error, and no reason to try again"
+    except _EndlessError as error:
+        raise WrongError("the Foo is gone, and you tried for ever", _OTHERS) from error
+    except Conflict as error:
+        raise WrongError("the Foo is gone, and you raised a Conflict", _OTHERS) from error
+    else:
+        raise WrongError("the Foo is gone, and you said that all is well", _OTHERS)
+
+
+EXERCISE: Final = Exercise(
+    "write add_replicas(): it changes a Foo, and loses no other writer's change.",
+    "exercise_09_conflict.py",
+    START,
+    check,
+)

@@ -1,0 +1,227 @@
+"""The exercise of chapter 13: a sync with a finalizer, which may crash anywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any, Final
+
+from handloop.controller.foo.types import Foo
+from handloop_learn.exercise import Exercise, Load, WrongError, expect
+from handloop_learn.stage import FOOS, Stage
+
+START: Final = '''\
+"""Chapter 13: a bucket for each Foo, and none for a Foo that is gone."""
+
+from handloop import add_finalizer, has_finalizer, is_being_deleted, remove_finalizer
+from handloop_learn.ex13_finalizers import NoBucketError
+
+FINALIZER = "example.org/bucket"
+
+
+def sync(foo, foos, cloud):
+    """
+    foo    as the server has it; foo.metadata.uid names its bucket
+    foos   for add_finalizer(foos, foo, FINALIZER) and remove_finalizer(foos, foo, FINALIZER)
+    cloud  cloud.create(uid), also if it is there; cloud.delete(uid) raises NoBucketError if there is none
+
+    The process may end after any line; then another sync begins at the top. Raise = try again later.
+    """
+    cloud.create(foo.metadata.uid)
+'''
+
+FINALIZER: Final = "example.org/bucket"
+_FOREIGN: Final = "example.org/another"
+_FIRST: Final = "add_finalizer before cloud.create: a Foo may be deleted at any moment."
+_LAST: Final = "cloud.delete before remove_finalizer: without finalizer the Foo is gone, and with it the uid."
+_TWICE: Final = "A crash came between the two. NoBucketError says that this step is done: go on."
+_OURS: Final = "Clean up only if has_finalizer(foo, FINALIZER): else the work is done, or never began."
+
+
+class NoBucketError(Exception):
+    """There is no such bucket."""
+
+
+class _CrashError(BaseException):
+    """The process ends here."""
+
+
+class _Cloud:
+    """State: buckets, by uid; calls so far; fails and crash_after, the name of a call, "" = none."""
+
+    def __init__(self) -> None:
+        self.buckets: set[str] = set()
+        self.calls: list[str] = []
+        self.fails = self.crash_after = ""
+
+    def create(self, uid: str) -> None:
+        self._begin("create")
+        self.buckets.add(uid)
+        self._end("create")
+
+    def delete(self, uid: str) -> None:
+        self._begin("delete")
+        if uid not in self.buckets:
+            raise NoBucketError(uid)
+        self.buckets.remove(uid)
+        self._end("delete")
+
+    def _begin(self, name: str) -> None:
+        self.calls.append(name)
+        if self.fails == name:
+            raise ConnectionError("the cloud does not answer")
+
+    def _end(self, name: str) -> None:
+        if self.crash_after == name:
+            self.crash_after = ""
+            raise _CrashError
+
+
+class _World:
+    """A server with one Foo, a cloud, and the reader's sync."""
+
+    def __init__(self, stage: Stage, load: Load) -> None:
+        self.cloud = _Cloud()
+        self._stage = stage
+        self._foos = stage.client.resource(Foo)
+        self._load = load
+
+    def sync(self) -> None:
+        """Sync in a new process, with the Foo as it is."""
+        foo = self._foos.get("foo", namespace="default")
+        with suppress(_CrashError):
+            self._load().sync(foo, self._foos, self.cloud)
+
+    def finalizers(self) -> list[str] | None:
+        """Those of the Foo; None without one."""
+        answer: dict[str, Any] = self._stage.send("GET", f"{FOOS}/foo")
+        return answer["metadata"].get("finalizers", []) if answer["kind"] == "Foo" else None
+
+    def begin(self, *finalizers: str) -> None:
+        """Make the Foo anew, and forget what there was."""
+        self.force_away()
+        self.cloud = _Cloud()
+        self._stage.apply("foo")
+        self.set_finalizers(*finalizers)
+
+    def set_finalizers(self, *finalizers: str) -> None:
+        """As another controller would."""
+        self._stage.send("PATCH", f"{FOOS}/foo", {"metadata": {"finalizers": list(finalizers)}})
+
+    def delete(self) -> None:
+        """As kubectl does."""
+        self._stage.send("DELETE", f"{FOOS}/foo")
+
+    def force_away(self) -> None:
+        """Delete the Foo, whatever its finalizers."""
+        self.delete()
+        self.set_finalizers()
+
+
+def check(load: Load) -> Iterator[str]:
+    """See Check."""
+    with Stage(lifelike=False) as stage:
+        world = _World(stage, load)
+        yield from _made(world)
+        yield from _deleted(world)
+        yield from _crashed(world)
+        yield from _unanswered(world)
+        yield from _of_another(world)
+
+
+def _made(world: _World) -> Iterator[str]:
+    world.begin()
+    world.cloud.crash_after = "create"
+    world.sync()
+    expect(world.cloud.buckets, "a new Foo, and no bucket", "cloud.create(foo.metadata.uid)")
+    happened = "the process ended after cloud.create: there is a bucket, and the Foo has no finalizer"
+    expect(world.finalizers() == [FINALIZER], happened, _FIRST)
+    world.sync()
+    expect(world.finalizers() == [FINALIZER], f"then the Foo has {world.finalizers()}", _FIRST)
+    yield "the finalizer is there before the bucket"
+
+
+def _deleted(world: _World) -> Iterator[str]:
+    world.delete()
+    world.sync()
+    expect(
+        "delete" in world.cloud.calls,
+        "the Foo is being deleted, and you did not delete the bucket",
+        "is_being_deleted(foo)",
+    )
+    expect(
+        not world.cloud.buckets,
+        "the Foo is being deleted, and there is a bucket again",
+        "After the clean-up: return.",
+    )
+    expect(
+        world.finalizers() is None,
+        "the bucket is gone, and the Foo still has its finalizer",
+        "remove_finalizer(...)",
+    )
+    yield "a deleted Foo takes its bucket along"
+
+
+def _crashed(world: _World) -> Iterator[str]:
+    world.begin()
+    world.sync()
+    world.delete()
+    world.cloud.crash_after = "delete"
+    world.sync()
+    expect(world.finalizers() is not None, "the finalizer was gone before the bucket was", _LAST)
+    try:
+        world.sync()
+    except NoBucketError as error:
+        raise WrongError(
+            "the process ended after cloud.delete, and the next sync raised NoBucketError", _TWICE
+        ) from error
+    expect(world.finalizers() is None, "after the crash the Foo never goes", _TWICE)
+    yield "a crash between the two steps is no harm"
+
+
+def _unanswered(world: _World) -> Iterator[str]:
+    world.begin()
+    world.sync()
+    world.delete()
+    world.cloud.fails = "delete"
+    try:
+        world.sync()
+    except ConnectionError:
+        expect(
+            world.finalizers() is not None,
+            "the cloud did not answer, and the Foo is gone: its bucket stays for ever",
+            _LAST,
+        )
+    else:
+        hint = "Catch NoBucketError alone. Let other errors out: the worker tries again later."
+        raise WrongError("the cloud did not answer, and your sync said that all is well", hint)
+    yield "while the cloud does not answer, the Foo waits"
+
+
+def _of_another(world: _World) -> Iterator[str]:
+    world.begin(_FOREIGN)
+    world.sync()
+    world.delete()
+    world.sync()
+    left = world.finalizers()
+    expect(
+        left == [_FOREIGN],
+        f"another controller's finalizer was there too, and now there are {left}",
+        "Remove only your own.",
+    )
+    before = len(world.cloud.calls)
+    world.sync()
+    expect(
+        len(world.cloud.calls) == before,
+        "the Foo waits for another controller, and you asked the cloud again",
+        _OURS,
+    )
+    yield "another controller's finalizer is left alone, and nothing is done twice"
+
+
+EXERCISE: Final = Exercise(
+    "write sync(): it keeps a bucket for a Foo, and leaves none behind.",
+    "exercise_13_finalizers.py",
+    START,
+    check,
+)

@@ -1,0 +1,100 @@
+"""`check N [FILE]`: hands out the starting file of an exercise, or prints how a solution did."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from handloop_learn.command import COMMAND
+from handloop_learn.exercise import Exercise
+from handloop_learn.exercise_catalog import EXERCISES
+from handloop_learn.judge import Report
+from handloop_learn.screen import Colour, Screen
+
+SECONDS: Final = 20.0
+_START_SECONDS: Final = 40.0  # of the interpreter and its imports, on a busy machine
+
+
+def check(number: int, file: Path | None, screen: Screen, *, seconds: float = SECONDS) -> bool:
+    """
+    Write the starting file of an exercise into the working directory, or check a solution.
+
+    Args: seconds that the solution may take. Returns: whether there is nothing left to do better.
+    Blocks: until the solution was checked, or its time is over.
+    """
+    exercise = EXERCISES.get(number)
+    if exercise is None:
+        numbers = ", ".join(map(str, EXERCISES))
+        screen.tell(f"Chapter {number} has no exercise. These have: {numbers}.")
+        return False
+    if file is None:
+        return _hand_out(number, exercise, screen)
+    if not file.is_file():
+        screen.tell(f"There is no file {file}. `{COMMAND} check {number}` writes one.")
+        return False
+    return _tell(_judged(number, file.resolve(), seconds), screen)
+
+
+def _hand_out(number: int, exercise: Exercise, screen: Screen) -> bool:
+    file = Path(exercise.file)
+    try:
+        with file.open("x", encoding="utf-8") as new:
+            new.write(exercise.start)
+    except FileExistsError:
+        screen.tell(f"{file} exists, and stays as it is. To check it: {COMMAND} check {number} {file}")
+        return False
+    except OSError as error:
+        screen.tell(f"Cannot write {file} here: {(error.strerror or str(error)).lower()}.")
+        return False
+    screen.tell(f"Written: {file}. In it, {exercise.task}")
+    screen.tell(f"Then: {COMMAND} check {number} {file}")
+    return True
+
+
+def _judged(number: int, file: Path, seconds: float) -> Report:
+    """Let a process of its own judge."""
+    with tempfile.TemporaryDirectory() as folder:
+        report, stacks = Path(folder) / "report", Path(folder) / "stacks"
+        arguments = [str(number), str(file), str(report), str(stacks), str(seconds)]
+        command = [sys.executable, "-m", f"{__package__}.judge", *arguments]
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        try:
+            subprocess.run(  # noqa: S603 - this interpreter; the file is the reader's own
+                command,
+                env=environment,
+                timeout=_START_SECONDS + seconds,
+                check=False,
+                stderr=subprocess.PIPE,
+            )
+        except subprocess.TimeoutExpired:
+            return Report(wrong="your code kept the interpreter from ending", hint="Does it ever return?")
+        if report.exists():
+            return msgspec.json.decode(report.read_bytes(), type=Report)
+        return _unfinished(stacks.read_text(encoding="utf-8") if stacks.exists() else "", file, seconds)
+
+
+def _unfinished(stacks: str, file: Path, seconds: float) -> Report:
+    """The message for code that has not ended by itself: the line where it was."""
+    if not stacks:
+        return Report(wrong="your code ended the whole process", hint="It should return, or raise.")
+    found = re.search(rf'File "{re.escape(str(file))}", line (\d+) in (\w+)', stacks)
+    where = f"line {found[1]}, in {found[2]}()" if found else "a call of yours"
+    return Report(wrong=f"your code was still running after {seconds:g} s", hint=f"It was in {where}.")
+
+
+def _tell(report: Report, screen: Screen) -> bool:
+    for sentence in report.right:
+        screen.line(f"right: {sentence}", Colour.GREEN)
+    if report.wrong:
+        screen.line(f"wrong: {report.wrong}", Colour.RED)
+        screen.line(f"hint:  {report.hint}", Colour.YELLOW)
+        return False
+    screen.tell("All of it is right.")
+    return True

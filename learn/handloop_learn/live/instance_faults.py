@@ -1,0 +1,166 @@
+"""
+Failures on command in this process: by wrapping the running instances, never by a hook in them.
+
+Each wrap is an attribute of one instance, and goes away again with restore().
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final
+
+from handloop.controller.runtime.reconcile import ReconcileError
+from handloop.picture.parts import Method, Parts, handler_of, hold, is_held, release, set_handler
+from handloop.seams.locks import new_lock
+
+
+class AskedForError(ReconcileError):
+    """A failure that a viewer asked for on the live page."""
+
+
+class InstanceFaults:
+    """
+    The faults of one program.
+
+    State, under _lock (99): _failures = (controller, key) -> how many syncs are still to fail; _kept = the
+    items whose done() was left out, with their queue's real done; _lose_next = (controller, key) whose next
+    done() is left out; _wrapped; _slowed = listener and its own handler.
+    Threads: any.
+    """
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts: Final = parts
+        self._lock = new_lock("InstanceFaults._lock", 99)
+        self._failures: dict[tuple[str, str], int] = {}
+        self._lose_next: set[tuple[str, str]] = set()
+        self._kept: list[tuple[Callable[[Any], None], Any]] = []
+        self._wrapped: list[Method] = []
+        self._slowed: list[tuple[Any, Any]] = []
+        self._awake = threading.Event()
+
+    def pause(self) -> None:
+        """No worker gets a key any more; syncs under way end."""
+        for queue in self._parts.queues().values():
+            hold(queue)
+
+    def resume(self) -> None:
+        """Workers get keys again."""
+        for queue in self._parts.queues().values():
+            release(queue)
+
+    @property
+    def paused(self) -> bool:
+        """Whether the workers are paused."""
+        return any(map(is_held, self._parts.queues().values()))
+
+    def fail(self, controller: str, key: str, count: int) -> None:
+        """Let the next syncs of a key fail. Raises: KeyError without such a controller."""
+        self._wrap(self._parts.syncs()[controller], partial(self._sync, controller))
+        with self._lock:
+            self._failures[controller, key] = count
+
+    def slow(self, plural: str, seconds: float) -> None:
+        """Let each call of the event handlers of a kind take so much longer."""
+        self.hasten()
+        self._awake = threading.Event()
+        for listener in self._parts.listeners(plural):
+            own = handler_of(listener)
+            set_handler(listener, SlowHandler(own, seconds, self._awake))
+            with self._lock:
+                self._slowed.append((listener, own))
+
+    def hasten(self) -> None:
+        """Let the event handlers be as fast as they are; a call that sleeps wakes up."""
+        with self._lock:
+            slowed, self._slowed = self._slowed, []
+        for listener, own in slowed:
+            set_handler(listener, own)
+        self._awake.set()
+
+    @property
+    def slowed(self) -> bool:
+        """Whether handlers are slow."""
+        with self._lock:
+            return bool(self._slowed)
+
+    def lose_done(self, controller: str, key: str) -> None:
+        """Leave the next done() of a key out. Raises: KeyError without such a controller."""
+        queue = self._parts.queues()[controller]
+        self._wrap(Method(queue, "done"), partial(self._done, controller))
+        with self._lock:
+            self._lose_next.add((controller, key))
+
+    def catch_up_on_done(self) -> None:
+        """Say each done() that was left out."""
+        with self._lock:
+            kept, self._kept = self._kept, []
+            self._lose_next.clear()
+        for done, item in kept:
+            done(item)
+
+    @property
+    def lost(self) -> bool:
+        """Whether a done() is left out, or will be."""
+        with self._lock:
+            return bool(self._kept or self._lose_next)
+
+    def restore(self) -> None:
+        """Undo everything."""
+        self.resume()
+        self.hasten()
+        self.catch_up_on_done()
+        with self._lock:
+            wrapped, self._wrapped = self._wrapped, []
+            self._failures.clear()
+        for owner, name in wrapped:
+            vars(owner).pop(name, None)
+
+    def _wrap(self, method: Method, around: Callable[..., Any]) -> None:
+        """Have calls of a method of one instance go through around(original, *arguments); once."""
+        with self._lock:
+            if method not in self._wrapped:
+                vars(method.owner)[method.name] = partial(around, getattr(*method))
+                self._wrapped.append(method)
+
+    def _sync(self, controller: str, sync: Callable[..., Any], name: Any, *rest: Any) -> Any:
+        with self._lock:
+            left = self._failures.get((controller, str(name)), 0)
+            if left:
+                self._failures[controller, str(name)] = left - 1
+        if left:
+            raise AskedForError("a failure was asked for on the live page")
+        return sync(name, *rest)
+
+    def _done(self, controller: str, done: Callable[[Any], None], item: Any) -> None:
+        with self._lock:
+            if (controller, str(item)) in self._lose_next:
+                self._lose_next.remove((controller, str(item)))
+                self._kept.append((done, item))
+                return
+        done(item)
+
+
+class SlowHandler:
+    """Calls another handler, later. Threads: the listener's; awake ends the sleep."""
+
+    def __init__(self, handler: Any, seconds: float, awake: threading.Event) -> None:
+        self._handler = handler
+        self._seconds = seconds
+        self._awake = awake
+
+    def on_add(self, obj: Any, is_in_initial_list: bool) -> None:  # noqa: FBT001 - client-go's signature
+        """An object is new to the store."""
+        self._awake.wait(self._seconds)
+        self._handler.on_add(obj, is_in_initial_list)
+
+    def on_update(self, old: Any, new: Any) -> None:
+        """An object was replaced in the store."""
+        self._awake.wait(self._seconds)
+        self._handler.on_update(old, new)
+
+    def on_delete(self, obj: Any) -> None:
+        """An object left the store."""
+        self._awake.wait(self._seconds)
+        self._handler.on_delete(obj)

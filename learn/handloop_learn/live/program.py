@@ -1,0 +1,76 @@
+"""The live page of a program: where it is served, and what it shows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
+
+from handloop.client.config import ClientConfig
+from handloop.client.transport import HTTPTransport
+from handloop.controller.cli.live_page import Running
+from handloop.controller.cli.options import Options
+from handloop.controller.runtime.serving.bind_address import BindAddress
+from handloop.picture.parts import Parts
+from handloop.seams.logs import get_logger
+from handloop.seams.step_trace import short_text
+from handloop_learn.live.cluster_acts import ClusterActs
+from handloop_learn.live.controls import Controls
+from handloop_learn.live.server import LiveServer
+from handloop_learn.live.url_file import url_beside
+
+log = get_logger("controller")
+
+
+class ServedPage:
+    """A handloop.controller.cli.live_page.LivePage that is served."""
+
+    def __init__(self, options: Options, address: BindAddress, stack: ExitStack) -> None:
+        """
+        Serve the page. Args: stack ends what was started.
+
+        Raises: ListenError.
+        """
+        self._options = options
+        self._stack = stack
+        names = address.served_names()
+        self._server = LiveServer(address.host, address.port, names=names, controls=options.debug_controls)
+        stack.callback(self._server.stop)
+        self._server.start()
+        self.shown = self._server.url
+        if options.sandbox:
+            stack.enter_context(url_beside(options.sandbox_kubeconfig, self.shown))
+        if names is None:
+            log.warning(
+                "The live page is open to other machines: they see names, versions and stacks",
+                address=str(address),
+            )
+
+    def show(self, running: Running, config: ClientConfig) -> None:
+        """Show what runs from here on. Args: config of the server, which the controls ask."""
+        parts = Parts(running.manager, running.controllers)
+        controls = None
+        if self._options.debug_controls:
+            transport = self._stack.enter_context(closing(HTTPTransport(config)))
+            controls = Controls(parts, ClusterActs(transport), in_sandbox=self._options.sandbox)
+        informer_options = self._options.operator.informer_options()
+        self._server.show(parts, controls, None if informer_options is None else informer_options.transform)
+
+    def end(self, why: str) -> None:
+        """Tell the viewers why the program ends. Returns at once."""
+        self._server.end(why)
+
+
+@contextmanager
+def served_page(options: Options, address: BindAddress) -> Iterator[ServedPage]:
+    """
+    The live page at an address for as long as the context lasts.
+
+    Raises: ListenError.
+    """
+    with ExitStack() as stack:
+        page = ServedPage(options, address, stack)
+        try:
+            yield page
+        except Exception as error:
+            page.end(short_text(error))
+            raise

@@ -1,0 +1,239 @@
+"""The director's scenes: one Foo through the twelve steps, from the watch event to rest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from handloop.picture.page_data import Scenes
+from handloop.picture.snippets import snippet_with
+
+
+class Without(NamedTuple):
+    """What breaks without the part: a point of docs/walkthrough.md, and the test that shows the harm."""
+
+    words: str
+    test: str
+
+
+class Scene(NamedTuple):
+    """
+    One scene: a step of a run, what happens there, and why.
+
+    kind, by and facts say which of the step's occurrences it is: the plural of the kind, how the thread's
+    name begins, and facts that it has, None = with any value. after is the scene behind which the page looks
+    for it, 0 = the one before. Braces in sentence hold the step's facts, or its `key`, `thread` and `name`.
+    line = a part of the line to show, below the step's comment; "" = the first one.
+    """
+
+    step: int
+    sentence: str
+    reason: str
+    without: Without
+    kind: str = ""
+    by: str = ""
+    facts: Mapping[str, Any] = {}
+    after: int = 0
+    line: str = ""
+
+    @property
+    def code(self) -> str:
+        """The name of its piece of the source."""
+        return f"{self.step}: {self.line}" if self.line else str(self.step)
+
+
+SCENES: Final = (
+    Scene(
+        1,
+        "The API server tells the reflector of a new Foo: one line of JSON, on a watch that stays open.",
+        "A watch sends each change after a version. The reflector remembers the newest version, and asks "
+        "for nothing twice.",
+        Without(
+            "the last resource version: each new watch begins at the version of the list. The server sends "
+            "the past again, and the cache goes back to states that were over",
+            "test_without_the_last_version_a_new_watch_brings_the_past",
+        ),
+        kind="foos",
+        facts={"events": None},
+        line="return self._read_watch()",
+    ),
+    Scene(
+        2,
+        "The reflector puts {name} into the DeltaFIFO, with what happened to it: {type}.",
+        "One thread reads, and another works. While the second is busy, all changes of an object wait under"
+        " its key.",
+        Without(
+            "a list of deltas per key, if only the newest were kept: a Foo that is deleted and created "
+            "again looks like an update. No handler hears that the first one went",
+            "test_without_all_deltas_a_new_object_of_the_name_is_an_update",
+        ),
+        kind="foos",
+    ),
+    Scene(
+        3,
+        "The informer's own thread pops {name}, with all that has happened to it: {types}.",
+        "One pop takes every delta of a key, in order. The cache and the handlers miss none of them.",
+        Without(
+            "the lock around a DeltaFIFO's process: a relist at the wrong moment finds the object neither "
+            "in line nor in the cache, and makes no tombstone. Then the object is stored, and stays for "
+            "ever",
+            "test_without_the_lock_around_process_a_missed_deletion_is_never_found",
+        ),
+        kind="foos",
+    ),
+    Scene(
+        4,
+        "{name} is entered in the indexes of the cache: {indexes}.",
+        "An index finds the objects with a value at once. Nobody has to look at all of them.",
+        Without(
+            "taking out the old values: a Foo is still found under a name that it no longer has. Once it is"
+            " deleted, the look-up fails",
+            "test_without_taking_old_values_out_an_index_finds_what_has_changed",
+        ),
+        kind="foos",
+        line="index.change(key, old, obj)",
+    ),
+    Scene(
+        5,
+        "{name} is in the cache. No handler has heard of it yet.",
+        "The cache comes first. A worker that hears of the Foo can then rely on finding it.",
+        Without(
+            "store before dispatch: a handler hears of a Foo that the cache does not have yet. A fast "
+            "worker looks, finds nothing, and takes the Foo for deleted. No error, so no retry",
+            "test_without_store_before_dispatch_a_worker_finds_no_foo",
+        ),
+        kind="foos",
+    ),
+    Scene(
+        6,
+        "Now the informer tells the controller's handler that {name} was added.",
+        "Each handler has a buffer and a thread of its own. A slow handler delays no other.",
+        Without(
+            "a buffer per handler: a slow handler runs on the informer thread, under the FIFO's lock. The "
+            "other handlers hear nothing, and the reflector cannot even add",
+            "test_without_a_buffer_per_handler_a_slow_one_stops_all",
+        ),
+        kind="foos",
+    ),
+    Scene(
+        7,
+        "The handler puts the key {key} into the work queue, and nothing else.",
+        "The object went into the cache, and its name goes into the queue. A name can wait, be merged with "
+        "an equal one, and be tried again, while the object gets newer.",
+        Without(
+            "names for keys, if the objects themselves were queued: two states of a Foo are two items. Two "
+            "workers take them, and the one with the older state may write last",
+            "test_with_objects_for_keys_two_workers_have_one_foo",
+        ),
+        by="listener-foos",
+    ),
+    Scene(
+        8,
+        "{thread} gets the key. The key is in processing now.",
+        "No other worker can get a key in processing, so no two work on one Foo.",
+        Without(
+            "the set processing: a Foo changes while it is being synced, and a second worker takes it, too."
+            " Two syncs of one Foo overtake each other",
+            "test_without_the_processing_set_two_workers_have_one_key",
+        ),
+    ),
+    Scene(
+        9,
+        "{thread} reads the Foo from the cache, and sends no request for it.",
+        "The worker does not ask what has happened. It asks what the Foo looks like now.",
+        Without(
+            "the cache: each sync is a request, even if there is nothing to do",
+            "test_without_the_cache_each_sync_is_a_request",
+        ),
+        kind="foos",
+        line="get_by_key(str(name))",
+    ),
+    Scene(
+        9,
+        "{thread} looks for the Foo's Deployment, and the cache has none.",
+        "The sync needs no more than this difference. It would find the same one after a crash, or after an"
+        " event that nobody saw.",
+        Without(
+            "the wait for the caches: the controller takes an empty cache for an empty world, and creates "
+            "what has long been there",
+            "test_without_waiting_for_the_caches_a_worker_takes_them_for_the_world",
+        ),
+        kind="deployments",
+        facts={"found": False},
+        line="get_by_key(str(name))",
+    ),
+    Scene(
+        10,
+        "{thread} creates the Deployment. The server answers {code}.",
+        "The Deployment names the Foo as its owner. So its events lead back to the Foo, and the garbage "
+        "collector deletes it with the Foo.",
+        Without(
+            "the owner reference: the Deployment outlives its Foo, and the next sync takes it for a foreign"
+            " one",
+            "test_without_an_owner_a_deployment_outlives_its_foo",
+        ),
+        kind="deployments",
+        facts={"verb": "create"},
+    ),
+    Scene(
+        10,
+        "{thread} writes the Foo's status. The server answers {code}.",
+        "The status says how far the promise is kept. It is written last, so that it tells what the other "
+        "writes have done.",
+        Without(
+            "the comparison that the controller for clusters makes: each sync writes the status, and "
+            "reports an Event. A hundred resyncs are a hundred requests",
+            "test_without_comparing_first_each_sync_is_a_write",
+        ),
+        kind="foos",
+        line="self._foos.update_status(",
+    ),
+    Scene(
+        7,
+        "The new Deployment comes back through a watch, and its handler enqueues its owner: {key}.",
+        "The controller hears of its own writes as it hears of all others. If a worker has the key, the key"
+        " waits in dirty.",
+        Without(
+            "the set dirty: a Foo changes while it is being synced, and no worker looks again",
+            "test_without_the_dirty_set_a_change_during_a_sync_is_lost",
+        ),
+        by="listener-deployments",
+        after=11,
+    ),
+    Scene(
+        11,
+        "The sync succeeded, so {thread} lets the queue forget the failures of {name}, if there were any.",
+        "A sync that fails comes back after 5 ms, then after 10, then after 20. The rate limit is for "
+        "retries: an add by a handler never waits for it.",
+        Without(
+            "forget: the Foo works again, but its next failure waits as long as if it had never worked",
+            "test_without_forget_the_back_off_stays_high",
+        ),
+        facts={"forgotten": None},
+    ),
+    Scene(
+        12,
+        "done(): the key leaves processing. If it is dirty by now, it goes back into the queue.",
+        "So a worker looks once more, until nothing has changed meanwhile. Then all threads wait. The "
+        "controller remembers nothing but its caches: it may be killed at any of these steps, and begin "
+        "again.",
+        Without(
+            "done: the queue believes that a worker still has the key. It keeps each further add for later,"
+            " and later never comes",
+            "test_without_done_a_key_is_stuck_for_ever",
+        ),
+    ),
+)
+
+
+def scenes(docs: Mapping[int, str] | None = None) -> Scenes:
+    """All, for the page. Args: docs = the docs' address for each step, None = they are not beside it."""
+    docs = docs or {}
+    return Scenes(
+        [
+            scene._asdict()
+            | {"without": scene.without._asdict(), "docs": docs.get(scene.step), "code": scene.code}
+            for scene in SCENES
+        ],
+        {scene.code: snippet_with(scene.step, scene.line)._asdict() for scene in SCENES if scene.line},
+    )

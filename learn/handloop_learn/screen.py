@@ -1,0 +1,237 @@
+"""The dialogue of a chapter and its reader: text, live values, source, questions, answers."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+import threading
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from enum import StrEnum
+from typing import Final, TextIO
+
+from handloop_learn.prediction import Truth, grade
+from handloop_learn.source import Snippet
+
+NARROWEST: Final = 40
+WIDEST: Final = 120
+USUAL_COLUMNS: Final = 100  # where there is no terminal
+_NAME_WIDTH: Final = 24  # of a shown value's name
+_NOTE: Final = re.compile(r" *# (noqa|type: ignore|pragma)\b.*")  # for linters, not for readers
+_ROOMY: Final = 70  # columns from which names and values stand side by side, and blocks are indented by four
+
+
+class Colour(StrEnum):
+    """ANSI codes. A colour never stands alone: each line has a sign or a word, too."""
+
+    BOLD = "1"
+    DIM = "2"
+    RED = "31"
+    GREEN = "32"
+    YELLOW = "33"
+    CYAN = "36"
+
+
+class Screen:
+    """
+    Writes for one reader. No line is wider than the reader's terminal, from 40 columns on, and none leaves it
+    at the top before the reader has pressed a key.
+
+    State: _prediction, what the reader answered to the last question; _unread, lines since the last key.
+    Threads: the chapter's own; others may call line, which does not block there.
+    Blocks: ask and the pauses; any other call when the terminal is full, until a key comes.
+    """
+
+    def __init__(
+        self,
+        out: TextIO,
+        keys: TextIO | None = None,
+        *,
+        pace_seconds: float = 0.0,
+        plain: bool = True,
+        columns: int = USUAL_COLUMNS,
+        rows: int | None = None,
+    ) -> None:
+        """
+        Write to out.
+
+        Args: keys None = no question waits. pace_seconds = pause after a paragraph. plain = no colour.
+        rows None = without end.
+        """
+        self._out = out
+        self._keys = keys
+        self._pace_seconds = pace_seconds
+        self._plain = plain
+        self._width = max(NARROWEST, min(columns, WIDEST))
+        self._indent = "    " if self._width >= _ROOMY else "  "
+        self._rows = rows
+        self._unread = 0
+        self._thread = threading.get_ident()
+        self._prediction = ""
+
+    def title(self, title: str, progress: str) -> None:
+        """Begin a chapter."""
+        head = self._wrapped(title)
+        room = self._width - len(head[-1]) - len(progress)
+        apart = " " * 3 if room >= 3 else "\n"
+        lines = [self._painted(line, Colour.BOLD) for line in head]
+        self._write("\n" + "\n".join(lines) + apart + progress + "\n" + "=" * max(map(len, head)))
+
+    def tell(self, text: str) -> None:
+        """Write a paragraph."""
+        self._write("\n" + "\n".join(self._wrapped(" ".join(text.split()))))
+        self._pause()
+
+    def show(self, **values: object) -> None:
+        """Write live values, one a line, below the name where that is needed; `_` in a name is a space."""
+        lines = [line for name, value in values.items() for line in self._shown(name, f"{value}")]
+        self._write("\n".join(lines))
+
+    def line(self, text: str, colour: Colour = Colour.DIM) -> None:
+        """Write one line as it is; what does not fit stands below it."""
+        parts = self._wrapped(text, self._indent, self._indent + "  ")
+        self._write("\n".join(self._painted(part, colour) for part in parts))
+
+    def table(self, head: Sequence[object], rows: Iterable[Sequence[object]]) -> None:
+        """Write aligned columns; if their longest words do not fit, each row as a sentence."""
+        cells = [tuple(map(str, row)) for row in (head, *rows)]
+        widths = self._column_widths(cells)
+        lines: list[str] = []
+        for number, row in enumerate(cells):
+            if widths is not None:
+                texts = [self._indent + text for text in _side_by_side(row, widths)]
+                lines += texts if number else [self._painted(text, Colour.BOLD) for text in texts]
+            elif number:
+                parts = [
+                    f"{name}: {cell}" if name else cell
+                    for name, cell in zip(cells[0], row, strict=True)
+                    if cell
+                ]
+                lines += self._wrapped("; ".join(parts), self._indent, self._indent * 3)
+        self._write("\n".join(lines))
+
+    def code(self, snippet: Snippet, marks: Mapping[int, str] | None = None) -> None:
+        """Write source lines, without notes for linters. Args: marks by line number, such as `*`."""
+        place = self._wrapped(snippet.place, self._indent)
+        lines = ["", *(self._painted(part, Colour.CYAN) for part in place)]
+        for number, text in enumerate(snippet.lines, snippet.line):
+            mark = "" if marks is None else f"{marks.get(number, ''):1} "
+            head = f"{self._indent}{number:>4} {mark}| "
+            below = " " * (len(head) - 2) + "| " + " " * (len(text) - len(text.lstrip()) + 4)
+            said = _NOTE.sub("", text)
+            lines += self._wrapped(said, head, below) if said else [head.rstrip()]
+        self._write("\n".join(lines))
+
+    def ask(self, question: str) -> None:
+        """
+        Ask for a prediction.
+
+        Blocks: until the reader pressed Enter; never without keys.
+        """
+        self._write_painted(f"? {question}", Colour.YELLOW)
+        self._prediction = self._read("  your prediction, then Enter: ")
+
+    def reveal(self, answer: str, truth: Truth | None = None) -> None:
+        """Answer the last question. Args: truth None = the reader judges."""
+        verdict = "" if truth is None else grade(self._prediction, truth)
+        if verdict:
+            self._write("\n".join(self._wrapped(verdict, "  ")))
+        self._prediction = ""
+        self._write_painted(f"= {answer}", Colour.GREEN)
+        self._pause()
+
+    def break_it(self, what: str, question: str = "What do you expect?") -> None:
+        """
+        Announce the part that is broken on purpose, and ask what comes of it.
+
+        Blocks: until the reader pressed Enter; never without keys.
+        """
+        self._write_painted(f"! Break it: {what}", Colour.RED)
+        self.ask(question)
+
+    def recap(self, *sentences: str) -> None:
+        """End a chapter: what to keep of it."""
+        lines = [line for sentence in sentences for line in self._wrapped(sentence, "  - ", "    ")]
+        self._write("\n".join(["", self._painted("To keep", Colour.BOLD), *lines]))
+
+    def wait_for_next(self, title: str) -> bool:
+        """
+        Wait before the next chapter. Returns: whether the reader goes on.
+
+        Blocks: until the reader pressed Enter; never without keys.
+        """
+        self._unread = 0
+        self._write_painted(f"Next: {title}", Colour.BOLD)
+        return not self._read("  Enter goes on, q ends: ").lower().startswith("q")
+
+    def _shown(self, name: str, value: str) -> list[str]:
+        """The lines of a live value: beside its name, or below it where a word is too long for that."""
+        head = f"{self._indent}{name.replace('_', ' ')} ".ljust(_NAME_WIDTH + len(self._indent) + 1)
+        if self._width >= _ROOMY and max(map(len, [*value.split(), ""])) <= self._width - len(head):
+            return self._wrapped(value, head, " " * len(head))
+        return [head.rstrip(), *self._wrapped(value, self._indent * 2)]
+
+    def _column_widths(self, cells: Sequence[Sequence[str]]) -> list[int] | None:
+        """The width of each column, the widest ones narrowed until the row fits; None = words would break."""
+        columns = [*zip(*cells, strict=True)]
+        widths = [max(map(len, column)) for column in columns]
+        least = [max(len(word) for cell in column for word in [*cell.split(), ""]) for column in columns]
+        room = self._width - len(self._indent) - 2 * (len(columns) - 1)
+        while sum(widths) > room:
+            spare, column = max((width - least[number], number) for number, width in enumerate(widths))
+            if not spare:
+                return None
+            widths[column] -= 1
+        return widths
+
+    def _wrapped(self, text: str, first: str = "", others: str | None = None) -> list[str]:
+        others = first if others is None else others
+        return textwrap.wrap(
+            text, self._width, initial_indent=first, subsequent_indent=others, break_on_hyphens=False
+        ) or [first.rstrip()]
+
+    def _write_painted(self, text: str, colour: Colour) -> None:
+        self._write("\n" + "\n".join(self._painted(line, colour) for line in self._wrapped(text, "", "  ")))
+
+    def _painted(self, text: str, colour: Colour) -> str:
+        return text if self._plain else f"\x1b[{colour}m{text}\x1b[0m"
+
+    def _read(self, prompt: str) -> str:
+        if self._keys is None:
+            return ""
+        self._out.write(prompt)
+        self._out.flush()
+        line = self._keys.readline()
+        self._unread = 0
+        if not line:
+            # the end of the input: no key will come any more
+            self._keys = None
+            self._write("")
+        return line.strip()
+
+    def _write(self, text: str) -> None:
+        count = text.count("\n") + 1
+        is_full = self._rows is not None and self._unread + count >= self._rows - 1
+        if is_full and self._unread and threading.get_ident() == self._thread:
+            self._read("  (Enter for more) ")
+        self._unread += count
+        self._out.write(text + "\n")
+        self._out.flush()
+
+    def _pause(self) -> None:
+        if self._pace_seconds > 0:
+            time.sleep(self._pace_seconds)
+
+
+def _side_by_side(row: Sequence[str], widths: Sequence[int]) -> list[str]:
+    """The lines of a row, each cell wrapped in its column."""
+    parts = [
+        textwrap.wrap(cell, width, break_on_hyphens=False) if len(cell) > width else [cell]
+        for cell, width in zip(row, widths, strict=True)
+    ]
+    count = max(map(len, parts))
+    filled = [[*part, *[""] * (count - len(part))] for part in parts]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in zip(*filled, strict=True)
+    ]

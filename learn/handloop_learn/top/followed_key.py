@@ -1,0 +1,105 @@
+"""The steps of one key, to scroll in: its own, and what a worker does while it has the key."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from handloop.picture.syncs import DONE, GET
+from handloop_learn.top.screen_state import skipped
+from handloop_learn.top.stream import Message
+
+KEPT: Final = 2000
+"""How many steps can be scrolled back to."""
+
+SCROLLS: Final = ("up", "down", "page up", "page down", "home", "end")
+"""The keys of keyboard.typed that scroll."""
+
+
+class FollowedKey:
+    """
+    Collects the steps of a key. Threads: the caller's.
+
+    State: steps, the kept ones, oldest first; frozen, whether the window stays where it is; _back, how many
+    steps are newer than the window's last; _page, how many the last window had; _threads, those that have the
+    key; _began, the time of the first step of the present program.
+    """
+
+    def __init__(self, key: str) -> None:
+        self.key: Final = key
+        self.steps: deque[Mapping[str, Any]] = deque(maxlen=KEPT)
+        self.frozen = False
+        self._back = 0
+        self._page = 1
+        self._threads: set[str] = set()
+        self._began: float | None = None
+
+    def take(self, message: Message) -> list[Mapping[str, Any]]:
+        """
+        Take one message in.
+
+        Returns: the new steps of the key, with the seconds since its first as `t`. A gap between steps is one
+        of the number 0.
+        """
+        new: list[Mapping[str, Any]] = []
+        if message.event == "snapshot":
+            new = self._gap(message.data["missed"])
+        elif message.event == "steps":
+            new = [self._timed(step) for step in message.data if self._is_its(step)]
+        self.steps.extend(new)
+        self._back += len(new) if self.frozen or self._back else 0
+        self._clamp()
+        return new
+
+    def scroll(self, key: str) -> None:
+        """Obey one of SCROLLS."""
+        steps = {"up": 1, "down": -1, "page up": self._page - 1, "page down": 1 - self._page}
+        self._back = {"home": KEPT, "end": 0}.get(key, self._back + steps.get(key, 0))
+        self._clamp()
+
+    def freeze(self) -> None:
+        """Hold the window where it is; or let it go to the newest step, and with it from there on."""
+        self.frozen = not self.frozen
+        self._back = self._back if self.frozen else 0
+
+    def newer(self) -> int:
+        """How many steps are newer than the window's last."""
+        return self._back
+
+    def around(self, most: int) -> tuple[Sequence[Mapping[str, Any]], Sequence[Mapping[str, Any]]]:
+        """The steps up to the window's last, and those after it; at most so many of each."""
+        steps, end = list(self.steps), len(self.steps) - self._back
+        return steps[max(0, end - most) : end], steps[end : end + most]
+
+    def shown(self, count: int) -> None:
+        """So many steps of the window fit on the screen."""
+        self._page = max(1, count)
+
+    def _gap(self, missed: int | None) -> list[Mapping[str, Any]]:
+        self._threads.clear()
+        if not self.steps:
+            return []
+        if missed != 0:
+            return [{"step": 0, "t": self.steps[-1]["t"], "why": skipped(missed)}]
+        self._began = None
+        return [{"step": 0, "t": 0.0, "why": "another program from here on"}]
+
+    def _is_its(self, step: Mapping[str, Any]) -> bool:
+        if step["key"] == self.key and step["step"] == GET:
+            self._threads.add(step["thread"])
+        has_key = step["thread"] in self._threads
+        if has_key and step["step"] in (GET, DONE) and step["key"] != self.key:
+            # it has left the key without done()
+            self._threads.discard(step["thread"])
+            return False
+        if has_key and step["step"] == DONE:
+            self._threads.discard(step["thread"])
+        return has_key or bool(step["key"] == self.key)
+
+    def _timed(self, step: Mapping[str, Any]) -> Mapping[str, Any]:
+        self._began = step["t"] if self._began is None else self._began
+        return {**step, "t": step["t"] - self._began}
+
+    def _clamp(self) -> None:
+        self._back = max(0, min(self._back, len(self.steps) - self._page))

@@ -1,0 +1,40 @@
+"""The messages of several sources in one line: a stream, a keyboard, the answers to what a reader does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from queue import SimpleQueue
+
+from handloop.seams.threads import spawn_thread
+from handloop_learn.top.stream import Message
+
+
+class MessageQueue:
+    """
+    Hands on the messages of its sources, in the order of arrival.
+
+    Threads: each source is read on a daemon thread of its own, which nothing waits for; one thread iterates.
+    """
+
+    def __init__(self) -> None:
+        self._arrived: SimpleQueue[Message | BaseException] = SimpleQueue()
+
+    def follow(self, name: str, source: Iterable[Message]) -> None:
+        """Read a source on a thread of this name. What it raises is raised by the iteration."""
+
+        def read() -> None:
+            try:
+                for message in source:
+                    self._arrived.put(message)
+            except BaseException as error:  # noqa: BLE001 - raised again, on the thread that iterates
+                self._arrived.put(error)
+
+        spawn_thread(name, read)
+
+    def __iter__(self) -> Iterator[Message]:
+        """Every message, without an end. Blocks: until the next one."""
+        while True:
+            arrived = self._arrived.get()
+            if isinstance(arrived, BaseException):
+                raise arrived
+            yield arrived

@@ -1,0 +1,90 @@
+"""A write beside another writer's, and what the server makes of both."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+from msgspec.structs import replace
+
+from handloop.apis.meta import FrozenMap, Kind
+from handloop.client.errors import Conflict, Invalid
+from handloop.client.resource_client import PatchType
+from handloop.controller.foo.types import Foo
+from handloop.kinds.core_v1 import Service
+from handloop_learn.stage import Stage
+
+NAME: Final = "shared"
+MANAGER: Final = "our-controller"
+LABELS: Final = FrozenMap({"tier": "web"})
+
+
+class Change(NamedTuple):
+    """What another writer does: to an object of a kind with this spec, it sets a field to a value."""
+
+    kind: type[Kind]
+    spec: dict[str, Any]
+    field: str
+    value: object
+
+
+OF_SERVICE: Final = Change(Service, {"ports": [{"port": 80}]}, "sessionAffinity", "ClientIP")
+OF_FOO: Final = Change(Foo, {"deploymentName": NAME}, "replicas", 5)
+
+
+def ways_to_write(stage: Stage, change: Change) -> list[tuple[str, str, str]]:
+    """
+    Label an object in three ways; each time another writer has changed its spec since we read it.
+
+    Returns: the request, the answer, and what became of that change.
+    """
+    kind, path = change.kind, change.kind.resource.path(namespace="default")
+    resources = stage.client.resource(kind)
+    document = {
+        "apiVersion": kind.resource.api_version,
+        "kind": kind.resource.kind,
+        "metadata": {"name": NAME},
+    }
+
+    def blind_update(read: Any) -> object:
+        return labelled(stage, replace(read, metadata=replace(read.metadata, resource_version="")))
+
+    def apply(_read: Any) -> object:
+        wanted = {**document, "metadata": {"name": NAME, "labels": dict(LABELS)}}
+        return resources.patch(
+            NAME, wanted, namespace="default", patch_type=PatchType.APPLY, field_manager=MANAGER
+        )
+
+    def beside_another(write: Callable[[Any], object]) -> tuple[str, str]:
+        stage.send("POST", path, {**document, "spec": change.spec})
+        read = resources.get(NAME, namespace="default")
+        stage.send("PATCH", f"{path}/{NAME}", {"spec": {change.field: change.value}})
+        answer = answer_to(lambda: write(read))
+        kept = stage.send("GET", f"{path}/{NAME}")["spec"].get(change.field) == change.value
+        stage.send("DELETE", f"{path}/{NAME}")
+        return answer, "kept" if kept else "lost"
+
+    return [
+        (
+            "update, with the version that was read",
+            *beside_another(lambda read: labelled(stage, read)),
+        ),
+        ("update, without a version", *beside_another(blind_update)),
+        ("apply of the label alone", *beside_another(apply)),
+    ]
+
+
+def labelled(stage: Stage, read: Any) -> object:
+    """Update an object with our label. Raises: as update."""
+    return stage.client.resource(type(read)).update(
+        replace(read, metadata=replace(read.metadata, labels=LABELS))
+    )
+
+
+def answer_to(write: Callable[[], object]) -> str:
+    """What the server answers to a write: accepted, or its code and reason."""
+    try:
+        write()
+    except (Conflict, Invalid) as error:
+        return f"{error.status.code} {error.status.reason}"
+    return "accepted"

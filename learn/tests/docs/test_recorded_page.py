@@ -1,0 +1,101 @@
+"""The live page of the site, opened from its folder: no server, no other file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import parse_qs
+
+import pytest
+from docutils.nodes import make_id
+from playwright.sync_api import Browser, expect
+
+from docs.extensions.live_page import FOLDER, LINK, build
+from handloop_learn.catalog import CHAPTERS
+from support.servers.live_browser import Tab, chromium
+from tools.recorded_runs.catalog import RUNS, Run
+from tools.recorded_runs.shelf import read
+from tools.steps import COUNT, ROOT
+
+LONGEST_MILLISECONDS: Final = 100_000
+"""For 200 steps at a fast pace."""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page with its runs."""
+    made = tmp_path_factory.mktemp("site") / FOLDER
+    build(made)
+    return made
+
+
+@pytest.fixture
+def opened(browser: Browser, folder: Path) -> Iterator[Tab]:
+    """The page, opened from its folder, with a clock that the test moves."""
+    with browser.new_context() as context:
+        page = context.new_page()
+        page.clock.install()
+        yield Tab(page, folder.as_uri())
+
+
+@pytest.mark.parametrize("run", RUNS, ids=lambda run: run.name)
+def test_a_run_plays_to_its_end(run: Run, opened: Tab, folder: Path) -> None:
+    """By itself, from its address; and nothing is loaded from elsewhere."""
+    page, steps = opened.page, read(run.name)["steps"]
+    page.goto(f"{folder.as_uri()}/index.html#run={run.name}")
+    expect(page.locator("#recorded [aria-current]")).to_have_text(run.title)
+    page.locator("#pace").select_option("fast")
+    page.clock.run_for(LONGEST_MILLISECONDS)
+    expect(page.locator("#position")).to_have_text(f"step {len(steps)} of {len(steps)}")
+    expect(page.locator("#why")).to_have_text(steps[-1]["why"])
+    assert opened.complaints == []
+
+
+def test_each_address_leads_to_its_step(opened: Tab, folder: Path) -> None:
+    """Those in README, docs and chapters, and each mark of each run."""
+    marks = {f"run={run.name}&at={mark.name}" for run in RUNS for mark in run.marks}
+    opened.page.goto(f"{folder.as_uri()}/index.html#run=apply")
+    for place in sorted(marks | links()):
+        opened.page.evaluate("place => { location.hash = place; }", place)
+        named = parse_qs(place)
+        run = read(named["run"][0])
+        seq = place_of(run, named)
+        expect(opened.page.locator("#position")).to_have_text(f"step {seq} of {len(run['steps'])}")
+        expect(opened.page.locator("#why")).to_have_text(run["steps"][seq - 1]["why"])
+    assert opened.complaints == []
+
+
+def test_each_section_of_the_walkthrough_leads_to_its_scene_and_back(opened: Tab, folder: Path) -> None:
+    """The scene is of the section's step; and it has a link to the section."""
+    text = (ROOT / "learn/docs/walkthrough.md").read_text(encoding="utf-8")
+    sections = re.findall(r"^## \((\d+)\) (.*)\n\n.*live-page/#(follow&scene=\d+)\)", text, re.MULTILINE)
+    assert len(sections) == COUNT
+    page = opened.page
+    page.goto(f"{folder.as_uri()}/index.html#follow")
+    for number, words, place in sections:
+        page.evaluate("place => { location.hash = place; }", place)
+        expect(page.locator("#scene-title")).to_contain_text(f"({number})")
+        expect(page.locator("#docs")).to_have_attribute("href", f"../walkthrough.html#{make_id(words)}")
+    assert opened.complaints == []
+
+
+def links() -> set[str]:
+    """The addresses of steps in README, docs and at the ends of chapters."""
+    pages = [ROOT / "README.md", *ROOT.glob("docs/**/*.md"), *ROOT.glob("learn/docs/*.md")]
+    found = {match["place"] for page in pages for match in LINK.finditer(page.read_text(encoding="utf-8"))}
+    found |= {f"#{chapter.page.partition('#')[2]}" for chapter in CHAPTERS}
+    return {place[1:] for place in found if place and ("at=" in place or "step=" in place)}
+
+
+def place_of(run: dict[str, Any], named: dict[str, list[str]]) -> int:
+    """The number of the step that an address names."""
+    seq: int = run["marks"][named["at"][0]] if "at" in named else int(named["step"][0])
+    return seq

@@ -1,0 +1,181 @@
+"""
+The pictures of the live page in docs/: taken from a real page with a real Foo, and still what it looks like.
+
+`make pictures` takes them anew.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import pytest
+from PIL import Image, ImageChops, ImageSequence
+from playwright.sync_api import Browser, Page
+
+from handloop.testing.eventually import eventually
+from handloop_learn.live.server import LiveServer
+from support.servers.live_browser import tab
+
+COLOURS: Final = 128
+CELL: Final = 8
+"""Pixels of a picture that are compared as one: letters differ from run to run, boxes do not."""
+VISIBLE: Final = 16
+"""Of 255 shades of grey: by so many a cell has to differ, if it is to count."""
+GLIDE_MILLISECONDS: Final = (90, 180)
+"""When a moving token is pictured on its way, of the 280 ms that it takes."""
+FRAME_MILLISECONDS: Final = 90
+LEAST_MILLISECONDS: Final = 1500
+LETTER_MILLISECONDS: Final = 60
+"""How long a sentence takes to read."""
+# the few coloured tokens among much grey keep their colours
+_FEW_COLOURS: Final[dict[str, Any]] = {"method": Image.Quantize.FASTOCTREE, "dither": Image.Dither.NONE}
+
+
+def picture_of(page: Page, selector: str = "") -> Image.Image:
+    """What the window shows; with a selector that element alone."""
+    taken = page.locator(selector).screenshot() if selector else page.screenshot()
+    return Image.open(io.BytesIO(taken)).convert("RGB")
+
+
+def write_still(picture: Image.Image, path: Path) -> None:
+    """Write a PNG with few colours."""
+    picture.quantize(COLOURS, **_FEW_COLOURS).save(path, optimize=True)
+
+
+def difference(one: Image.Image, other: Image.Image) -> float:
+    """The share of cells, 0 to 1, whose mean colours differ visibly."""
+    assert one.size == other.size
+    cells = one.width // CELL, one.height // CELL
+    small = [picture.convert("L").resize(cells, Image.Resampling.BOX) for picture in (one, other)]
+    histogram = ImageChops.difference(*small).histogram()
+    return sum(histogram[VISIBLE:]) / sum(histogram)
+
+
+def glide(page: Page, selector: str) -> list[Image.Image]:
+    """The tokens on their way to where the last step has put them, and there."""
+    frames = []
+    for at in GLIDE_MILLISECONDS:
+        page.evaluate(
+            "at => document.getAnimations().forEach(one => { one.pause(); one.currentTime = at; })", at
+        )
+        frames.append(picture_of(page, selector))
+    page.evaluate("() => document.getAnimations().forEach(one => one.finish())")
+    return [*frames, picture_of(page, selector)]
+
+
+def write_animation(steps: Sequence[tuple[Sequence[Image.Image], str]], width: int, path: Path) -> None:
+    """Write an endless GIF, step by step; each rests at its end for as long as its sentence takes to read."""
+    first = steps[0][0][0]
+    size = width, round(first.height * width / first.width)
+    frames, durations = [], []
+    for step, sentence in steps:
+        # what comes below the first picture's end is left out
+        frames += [frame.crop((0, 0, *first.size)).resize(size, Image.Resampling.LANCZOS) for frame in step]
+        rest = max(LEAST_MILLISECONDS, LETTER_MILLISECONDS * len(sentence))
+        durations += [FRAME_MILLISECONDS] * (len(step) - 1) + [rest]
+    # one palette for all: else the background changes its shade from frame to frame
+    palette = frames[len(frames) // 2].quantize(COLOURS, **_FEW_COLOURS)
+    beginning, *others = [frame.quantize(palette=palette, dither=Image.Dither.NONE) for frame in frames]
+    beginning.save(path, save_all=True, append_images=others, duration=durations, loop=0, optimize=True)
+
+
+FOLDER: Final = Path(__file__).parents[3] / "docs/live"
+WRITE: Final = bool(os.environ.get("WRITE_PICTURES"))
+ANIMATION: Final = FOLDER / "one-foo.gif"
+MOST_BYTES: Final = 500_000
+TOLERANCE: Final = 0.01
+KEY: Final = "default/example-foo"
+SIZES: Final = {390: 844, 768: 1024, 1280: 900}
+"""Width and height of a window."""
+
+
+def show_example(page: Page, program: Any) -> None:
+    """Apply the example, and wait until the page has every step of it."""
+    page.click("#play")
+    before = len(program.recorder.steps())
+    program.foo("example-foo")
+    program.wait_idle(KEY)
+    count = len(program.recorder.steps()) - before
+    eventually(lambda: last_step(page) >= count, f"{count} steps on the page")
+    page.click("#first")
+
+
+def last_step(page: Page) -> int:
+    """How many steps the page has."""
+    page.wait_for_timeout(20)
+    return int(page.get_attribute("#scrub", "max") or 0)
+
+
+def go_to(page: Page, sentence: str) -> None:
+    """Go on until a sentence is shown."""
+    while sentence not in page.inner_text("#why"):
+        page.click("#next")
+        assert int(page.input_value("#scrub")) < last_step(page), sentence
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", SIZES)
+def test_the_page_looks_as_in_the_docs(
+    browser: Browser, live: LiveServer, program: Any, width: int, scheme: Literal["light", "dark"]
+) -> None:
+    """Where a worker has just got the key of the example Foo."""
+    with tab(browser, live.url, width=width, height=SIZES[width], scheme=scheme, still=True) as opened:
+        show_example(opened.page, program)
+        go_to(opened.page, f"got {KEY}")
+        compare(opened.page, FOLDER / f"{width}-{scheme}.png")
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (768, "dark"), (390, "light")])
+def test_the_director_looks_as_in_the_docs(
+    browser: Browser, recorded_page: str, width: int, scheme: Literal["light", "dark"]
+) -> None:
+    """In the scene in which the worker has created the Deployment."""
+    size = {"width": width, "height": SIZES[width]}
+    with tab(browser, recorded_page, at="#follow&scene=11", scheme=scheme, still=True, **size) as opened:
+        compare(opened.page, FOLDER / f"director-{width}-{scheme}.png")
+
+
+def compare(page: Page, path: Path) -> None:
+    """Compare what the window shows with a picture; or write that anew."""
+    page.evaluate("document.activeElement.blur(); scrollTo(0, 0)")
+    page.evaluate("document.body.style.fontFamily = 'DejaVu Sans'")
+    taken = picture_of(page)
+    if WRITE:
+        write_still(taken, path)
+    with Image.open(path) as kept:
+        assert difference(taken, kept) < TOLERANCE
+
+
+def test_the_comparison_sees_what_a_person_would_see() -> None:
+    """A box that is gone, or all a line further down, is above the tolerance; other numbers are not."""
+    with Image.open(FOLDER / "1280-light.png") as kept:
+        picture = kept.convert("RGB")
+    without_box, moved, retyped = picture.copy(), picture.copy(), picture.copy()
+    without_box.paste((255, 255, 255), (17, 655, 1263, 785))
+    moved.paste(picture, (0, 24))
+    retyped.paste((255, 255, 255), (270, 720, 440, 770))
+    assert difference(picture, retyped) < TOLERANCE / 3
+    assert difference(picture, without_box) > TOLERANCE
+    assert difference(picture, moved) > TOLERANCE
+
+
+def test_readmes_animation_is_there_and_small(browser: Browser, live: LiveServer, program: Any) -> None:
+    """One Foo through the twelve steps, below half a megabyte."""
+    if WRITE:
+        with tab(browser, live.url, height=900) as opened:
+            show_example(opened.page, program)
+            write_animation(list(frames(opened.page)), 960, ANIMATION)
+    with Image.open(ANIMATION) as animation:
+        assert sum(1 for _ in ImageSequence.Iterator(animation)) > 30
+    assert ANIMATION.stat().st_size < MOST_BYTES
+
+
+def frames(page: Page) -> Iterator[tuple[list[Image.Image], str]]:
+    """The picture's frames with their sentence, step by step, to the first done()."""
+    while "done(): " not in page.inner_text("#why"):
+        page.click("#next")
+        yield glide(page, ".stage"), page.inner_text("#why")

@@ -1,0 +1,42 @@
+"""The program of `walkthrough live`: the plain Foo controller, and no other."""
+
+from __future__ import annotations
+
+import pytest
+
+from handloop.controller.foo.runnable import add_foo
+from handloop.controller.foo.types import Foo
+from handloop.picture.parts import Parts
+from handloop.testing.eventually import eventually
+from handloop_learn import plain_operator
+from handloop_learn.plain_operator import PLAIN, run_live
+from support.rigs.managed_sandbox import ManagedSandbox
+
+DEPLOYMENT = "/apis/apps/v1/namespaces/default/deployments/a"
+
+
+def test_it_runs_on_the_sandbox_with_the_flags_of_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The page says that it is the plain one by the name of the controller, too."""
+    ran = []
+    monkeypatch.setattr(plain_operator, "run_command", lambda operator, words: ran.append((operator, words)))
+    run_live(["--workers=1"])
+    assert ran == [(PLAIN, ["run", "--sandbox", "--workers=1"])]
+    assert [setup.name for setup in PLAIN.chosen(())] == ["plain-foo"]
+
+
+def test_it_makes_the_deployment_of_a_foo() -> None:
+    """The page can tell it from the controller for clusters."""
+    cluster = ManagedSandbox(Foo)
+    manager = cluster.manager()
+    PLAIN.set_up(manager, ())
+    with cluster.running(manager):
+        parts = Parts(manager, manager.runnables())
+        eventually(lambda: parts.foo_controller() == "plain", "the plain one")
+        cluster.foo("a", 2)
+        eventually(lambda: cluster.transport().request("GET", DEPLOYMENT).status == 200, "made")
+    other_cluster = ManagedSandbox(Foo)
+    other = other_cluster.manager()
+    parts = Parts(other, {"foo": add_foo(other, workers=1)})
+    assert parts.foo_controller() == ""
+    with other_cluster.running(other):
+        eventually(lambda: parts.foo_controller() == "production", "the one for clusters")

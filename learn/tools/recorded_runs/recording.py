@@ -1,0 +1,71 @@
+"""A recorded run as a document, for the page and for the repository."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+from handloop.picture.explain import explain
+from handloop.picture.recorder import Step
+from handloop.picture.recording import GAP, Entry, numbered
+from tools.recorded_runs.catalog import PRESENT, Mark, Run
+
+
+class MarkMissingError(Exception):
+    """A run does not show what it promises."""
+
+
+def recording(run: Run, parts: Sequence[Iterable[Entry]]) -> dict[str, Any]:
+    """
+    The document of a run: its steps counted from 1, in seconds from its first step, its states, and marks.
+
+    Args: parts = what each process told. Raises: MarkMissingError.
+    """
+    told = numbered(parts, run.opening)
+    return {**_head(run, told["steps"]), **told}
+
+
+def retold(run: Run, document: Mapping[str, Any]) -> dict[str, Any]:
+    """The same steps with today's sentences, title and marks. Raises: MarkMissingError."""
+    opening, *told = document["steps"]
+    told = [step if step["step"] == GAP else {**step, "why": sentence(step)} for step in told]
+    steps = [{**opening, "why": run.opening}, *told]
+    return {**_head(run, steps), "steps": steps, "states": document["states"]}
+
+
+def _head(run: Run, steps: Sequence[Entry]) -> dict[str, Any]:
+    words = {"name": run.name, "title": run.title, "about": run.about, "key": run.key}
+    return {**words, "shows": list(run.shows), "marks": _marked(run, steps)}
+
+
+def sentence(step: Mapping[str, Any]) -> str:
+    """What the page would say of a step now."""
+    words = ("thread", "step", "component", "key", "facts")
+    return explain(Step(step["seq"], step["t"], *(step[word] for word in words)))
+
+
+def _marked(run: Run, steps: Sequence[Entry]) -> dict[str, int]:
+    """The seq of each mark: the nth step that is like it, after the mark before."""
+    marks: dict[str, int] = {}
+    at = 0
+    for mark in run.marks:
+        like = (step["seq"] for step in steps[at:] if _is_like(mark, step))
+        found = next(islice(like, mark.nth - 1, None), None)
+        if found is None:
+            raise MarkMissingError(f"{run.name}: no step after {at} is `{mark.name}`")
+        marks[mark.name] = at = found
+    return marks
+
+
+def _is_like(mark: Mark, step: Mapping[str, Any]) -> bool:
+    return (
+        step["step"] == mark.step
+        and mark.thread in step["thread"]
+        and mark.component in step["component"]
+        and mark.key in step["key"]
+        and all(
+            name in step["facts"] and value in (PRESENT, step["facts"][name])
+            for name, value in mark.facts.items()
+        )
+    )

@@ -1,0 +1,227 @@
+"""What happens in each recorded run. A script returns what was told, a list per process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from handloop.picture.recording import Entry, gap
+from handloop.picture.snapshot import snapshot
+from handloop_learn.stage import DEPLOYMENTS, FOOS, Stage
+from handloop_learn.waiting import until
+from tools.recorded_runs.catalog import FOO
+from tools.recorded_runs.child import Child
+from tools.recorded_runs.program import Program, late_events
+
+Parts = Sequence[Sequence[Entry]]
+_BUSY: Final = "the server is currently unable to handle the request"
+_TIMED_OUT: Final = "etcdserver: request timed out"
+_CREATES: Final = 3
+_FOOS_FIRST_SECONDS: Final = 0.3
+_REQUEST_SECONDS: Final = 0.05
+_NAME: Final = "example-foo"
+_SLOW_SECONDS: Final = 1.0
+
+
+def apply() -> Parts:
+    """The first lists, a Foo and its Deployment; once all is at rest, the Deployment becomes available."""
+    with Program() as program:
+        program.stage.apply()
+        program.rest()
+        _become_available(program.stage)
+        program.rest()
+        return [program.entries]
+
+
+def merge() -> Parts:
+    """The only worker waits for the server's answer about another Foo."""
+    with Program() as program:
+        program.stage.apply()
+        program.begin()
+        _slow(program, "create", "deployments")
+        program.stage.apply("slow-foo")
+        until(lambda: program.told(8, "default/slow-foo"), "the worker")
+        for replicas in range(2, 9):
+            program.scale(replicas)
+        program.rest()
+        return [program.entries]
+
+
+def in_flight() -> Parts:
+    """The Foo gets a label; while its status is on the way, its Deployment becomes available."""
+    with Program() as program:
+        program.stage.apply()
+        program.begin()
+        _slow(program, "update", "foos/status")
+        _label(program.stage)
+        until(lambda: len(program.told(9, FOO, found=True)) > 1, "the worker")
+        _become_available(program.stage)
+        program.rest()
+        return [program.entries]
+
+
+def missing_done() -> Parts:
+    """One call of done() is left out; another Foo shows that the worker is free; then done() is called."""
+    with Program() as program:
+        program.stage.apply()
+        program.begin()
+        program.faults.lose_done("foo", FOO)
+        program.scale(2)
+        until(lambda: any(queue["stuck"] for queue in program.last_state()["queues"]), "a key without done()")
+        program.scale(3)
+        program.stage.apply("other-foo")
+        until(lambda: len(program.told(12, "default/other-foo")) > 1, "the other Foo")
+        program.faults.catch_up_on_done()
+        program.rest()
+        return [program.entries]
+
+
+def expired() -> Parts:
+    """The watch of Foos ends, and opens again only after a Foo was deleted and the history forgotten."""
+    with Program() as program:
+        faults = program.stage.sandbox.faults
+        program.stage.apply()
+        program.stage.apply("gone-foo")
+        program.begin()
+        _label(program.stage, "gone-foo")
+        program.rest()
+        refusal = faults.error(503, message=_BUSY, verbs=["watch", "list"], resources=["foos"])
+        faults.drop_watches("cut", resources=["foos"], only_open=True)
+        until(lambda: refusal.hits, "the broken watch")
+        program.stage.send("DELETE", f"{FOOS}/gone-foo")
+        faults.compact()
+        refusal.clear()
+        program.rest()
+        return [program.entries]
+
+
+def failures() -> Parts:
+    """The server answers three creates with 500."""
+    with Program() as program:
+        program.begin()
+        program.stage.sandbox.faults.error(
+            500, message=_TIMED_OUT, verbs=["create"], resources=["deployments"], count=3
+        )
+        program.stage.apply()
+        program.rest()
+        return [program.entries]
+
+
+def conflict() -> Parts:
+    """The watch of Foos is late: another writer changes the Foo, then its Deployment becomes available."""
+    with Program() as program:
+        stage = program.stage
+        stage.apply()
+        program.begin()
+        late = stage.sandbox.faults.delay_watches(resources=["foos"])
+        _label(stage)
+        _become_available(stage)
+        until(lambda: len(program.told(11, FOO)) > 1, "two conflicts")
+        late.clear()
+        program.rest()
+        return [program.entries]
+
+
+def restart() -> Parts:
+    """The server never answers the first write of the status: so the process is killed before it."""
+    with Stage(users=("first", "second"), lifelike=False) as stage:
+        late_events(stage)
+        faults = stage.sandbox.faults
+        silence = faults.silence(verbs=["update"], resources=["foos/status"], count=1, executed=False)
+        with Child(stage.sandbox.url, "first") as first:
+            until(lambda: len(first.told(1)) > 1, "the lists")
+            stage.apply()
+            until(lambda: silence.hits and first.told(7, in_flight=True), "the write of the status")
+        killed = gap(
+            first.ended_at,
+            "kill -9 ended the process: its caches, its queue and its half-done sync are gone. "
+            "A new process starts, and knows nothing.",
+        )
+        # Foos are listed first: else the handler of Deployments meets an owner that no cache knows yet
+        faults.latency(_FOOS_FIRST_SECONDS, verbs=["list", "watch"], resources=["deployments"], count=1)
+        with Child(stage.sandbox.url, "second") as second:
+            until(lambda: second.told(10, "foos", code="200"), "the status")
+            until(lambda: second.told(12) and "state" in second.entries[-1], "done(), and the state after it")
+        return [first.entries, [killed, {"state": snapshot(None, list)}], second.entries]
+
+
+def lease() -> Parts:
+    """The server answers the leader with errors only, and the Foo changes when nobody leads."""
+    with Stage(users=("ada", "bob"), lifelike=False) as stage, Child(stage.sandbox.url, "ada", "ada") as ada:
+        late_events(stage)
+        until(lambda: ada.told(10, "leases"), "a leader")
+        with Child(stage.sandbox.url, "bob", "bob") as bob:
+            stage.apply()
+            until(lambda: ada.told(12) and len(bob.told(5)) > 1, "the sync, and full caches of the standby")
+            stage.sandbox.faults.error(500, message=_TIMED_OUT, user="ada")
+            until(lambda: ada.has_ended, "the end of the leader")
+            stage.send("PATCH", f"{FOOS}/{_NAME}", {"spec": {"replicas": 2}})
+            until(lambda: bob.told(10, "deployments", code="200"), "the new leader's write")
+            until(lambda: bob.told(12) and "state" in bob.entries[-1], "done(), and the state after it")
+        later = next(at for at, entry in enumerate(bob.entries) if entry.get("t", 0) > ada.ended_at)
+        lost = gap(
+            ada.ended_at,
+            "ada could not renew the lease within its deadline: its workers ended, then its process. "
+            "From here on this is bob, the second replica: its caches are full, and it waits for the lease.",
+        )
+        state = [entry for entry in bob.entries[:later] if "state" in entry][-1]
+        return [ada.entries, [lost, state], bob.entries[later:]]
+
+
+def storm() -> Parts:
+    """A Foo is deleted, and its watch is late: with the plain controller, then with the hardened one."""
+    plain, hardened = _deleted_foo(hardened=False), _deleted_foo(hardened=True)
+    again = gap(
+        max(entry["t"] for entry in plain if "t" in entry),
+        "The same once more with the hardened controller, the one for clusters. "
+        "Before it makes a Deployment again, it asks the server whether the Foo still exists.",
+    )
+    return [plain, [again], hardened]
+
+
+def _deleted_foo(*, hardened: bool) -> Sequence[Entry]:
+    with Program(lifelike=True, hardened=hardened) as program:
+        faults = program.stage.sandbox.faults
+        program.stage.apply()
+        until(lambda: program.status().get("availableReplicas"), "the pod")
+        program.begin()
+        late = faults.delay_watches(resources=["foos"])
+        faults.latency(_REQUEST_SECONDS, verbs=["create"], resources=["deployments"])
+        program.stage.send("DELETE", f"{FOOS}/{_NAME}")
+        if hardened:
+            until(lambda: program.told(12, FOO), "the sync")
+        else:
+            until(lambda: len(program.told(10, "default/", code="201")) == _CREATES, "a storm")
+        late.clear()
+        program.rest(but_retries=hardened)
+        return program.entries
+
+
+def _become_available(stage: Stage) -> None:
+    """Write what a cluster's own controllers write once the pod runs; here they do not."""
+    one = {"replicas": 1, "readyReplicas": 1, "availableReplicas": 1}
+    stage.send("PATCH", f"{DEPLOYMENTS}/{_NAME}/status", {"status": one})
+
+
+def _slow(program: Program, verb: str, resource: str) -> None:
+    """Let the next such request take long."""
+    program.stage.sandbox.faults.latency(_SLOW_SECONDS, verbs=[verb], resources=[resource], count=1)
+
+
+def _label(stage: Stage, name: str = _NAME) -> None:
+    """Change a Foo, and nothing that the controller cares for."""
+    stage.send("PATCH", f"{FOOS}/{name}", {"metadata": {"labels": {"team": "blue"}}})
+
+
+SCRIPTS: Final[Mapping[str, Callable[[], Parts]]] = {
+    "apply": apply,
+    "merge": merge,
+    "in-flight": in_flight,
+    "missing-done": missing_done,
+    "expired": expired,
+    "failures": failures,
+    "conflict": conflict,
+    "restart": restart,
+    "lease": lease,
+    "storm": storm,
+}

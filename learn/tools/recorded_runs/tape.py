@@ -1,0 +1,156 @@
+"""
+Records a running program: its steps, and its state after each of them.
+
+The state is taken by the thread that took the step, as soon as it holds no lock any more; and again, every
+0.1 s, while no step follows. So a state never stands between two things that happen under one lock, as nobody
+can see that.
+
+The program is slower than it is without a tape, by about a millisecond a step; and the worker waits 30 ms
+after each of its steps, so that what follows from one is mostly over before the next.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+from handloop.picture.explain import document
+from handloop.picture.parts import Parts
+from handloop.picture.recorder import RING, Batch, Recorder
+from handloop.picture.recording import Entry
+from handloop.picture.snapshot import snapshot
+from handloop.seams.clock import REAL_CLOCK, Clock
+from handloop.seams.locks import Lock, set_lock_factory
+from tools.recorded_runs.catalog import WORKER
+
+_PAUSE_SECONDS: Final = 0.03
+_QUIET_SECONDS: Final = 0.1
+
+
+class _Held(threading.local):
+    """What a thread holds: how many locks; and whether it takes a state itself."""
+
+    locks = 0
+    taking = False
+
+
+class _WatchedLock:
+    """Implements handloop.seams.locks.Lock, and tells when a thread holds none any more."""
+
+    def __init__(self, held: _Held, released: Callable[[], None]) -> None:
+        self._lock = threading.Lock()
+        self._held = held
+        self._released = released
+
+    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:  # noqa: FBT001, FBT002 - threading's
+        """Take the lock."""
+        taken = self._lock.acquire(blocking, timeout)
+        self._held.locks += taken
+        return taken
+
+    def release(self) -> None:
+        """Give the lock back."""
+        self._lock.release()
+        self._held.locks -= 1
+        if not self._held.locks and not self._held.taking:
+            self._released()
+
+    def __enter__(self) -> bool:
+        return self.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+
+class Tape:
+    """
+    The steps and states of one program, which is made and runs within `recording`.
+
+    State: under _taking, which is taken by threads that hold no lock of the program: _cursor, the last step
+    that was written. _waited_after, the step after which the worker waited last; its own. parts, None = no
+    state yet; the program's thread sets it.
+    Threads: any.
+    """
+
+    def __init__(self, write: Callable[[Entry], None], clock: Clock = REAL_CLOCK) -> None:
+        """Args: write takes the entries, one at a time, in order."""
+        self.parts: Parts | None = None
+        self._write = write
+        self._clock = clock
+        self._taking = threading.Lock()
+        self._held = _Held()
+        self._recorder: Recorder | None = None
+        self._cursor = self._waited_after = 0
+
+    @contextmanager
+    def recording(self) -> Iterator[None]:
+        """Within, steps are recorded, and locks that are made tell when they are free."""
+        before = set_lock_factory(self._new_lock)
+        recorder = Recorder()
+        self._cursor = recorder.join()
+        self._recorder = recorder
+        ended = threading.Event()
+        thread = threading.Thread(target=self._settle, args=(recorder, ended), name="tape")
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join()
+            self._recorder = None
+            recorder.close()
+            set_lock_factory(before)
+
+    def take(self) -> None:
+        """Write what was told since the last time, then the state. Blocks: the worker, for a pause."""
+        recorder = self._recorder
+        if recorder is None:
+            return
+        self._held.taking = True
+        try:
+            with self._taking:
+                batch = recorder.after(self._cursor, RING)
+                if batch.steps:
+                    self._write_down(recorder, batch)
+            self._let_others(recorder)
+        finally:
+            self._held.taking = False
+
+    def _write_down(self, recorder: Recorder, batch: Batch) -> None:
+        state = self._state(recorder)
+        self._cursor = batch.cursor
+        for step in batch.steps:
+            self._write(document(step))
+        self._write_state(recorder, state)
+
+    def _state(self, recorder: Recorder) -> dict[str, Any]:
+        return snapshot(self.parts, recorder.steps, clock=self._clock)
+
+    def _write_state(self, recorder: Recorder, state: dict[str, Any]) -> None:
+        # a state that more steps have overtaken is none of theirs: theirs comes next
+        if not recorder.after(self._cursor, 1).steps:
+            self._write({"state": state})
+
+    def _settle(self, recorder: Recorder, ended: threading.Event) -> None:
+        """Take the state again while no step comes: what followed from the last one goes on."""
+        self._held.taking = True
+        seen = self._cursor
+        while not ended.wait(_QUIET_SECONDS):
+            with self._taking:
+                if self._cursor == seen:
+                    self._write_state(recorder, self._state(recorder))
+                seen = self._cursor
+
+    def _let_others(self, recorder: Recorder) -> None:
+        """Wait after a step of the worker, on its thread."""
+        if threading.current_thread().name == WORKER:
+            newest = max((step.seq for step in recorder.steps() if step.thread == WORKER), default=0)
+            if newest > self._waited_after:
+                self._waited_after = newest
+                time.sleep(_PAUSE_SECONDS)
+
+    def _new_lock(self, _name: str, _rank: int) -> Lock:
+        return _WatchedLock(self._held, self.take)
