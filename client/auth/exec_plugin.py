@@ -22,7 +22,6 @@ import threading
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -33,12 +32,14 @@ from handloop.apis.meta import parse_time
 from handloop.client.auth.credentials import FETCH_SECONDS, Fetched
 from handloop.client.auth.tls import KeyPair
 from handloop.client.errors import ConfigError, ConfigProblem
+from handloop.seams.locks import new_lock
 
 _OUTPUT_BYTES: Final = 1 << 20
 _COMPLAINT_CHARACTERS: Final = 2000
 _LOOK_SECONDS: Final = 0.05
 # for requests still to be sent after a stop; less than the time that a process has after a lost lease
 _STOP_SECONDS: Final = 0.5
+_STOPS: Final = "ended, as the program stops"
 _STDIN: Final = 0
 _STDERR: Final = 2
 _GO_ZERO: Final = parse_time("0001-01-01T00:00:00Z")
@@ -128,25 +129,19 @@ def _run(
 ) -> bytes:
     """The plugin's output."""
     asks, began_at = _may_ask(plugin), time.monotonic()
-    process = subprocess.Popen(  # noqa: S603 - the kubeconfig's own program, without a shell
-        [plugin.command, *(plugin.args or ())],
-        stdin=None if asks else subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        # a plugin's questions, such as a code to type into a browser, are for people
-        stderr=None if os.isatty(_STDERR) else subprocess.PIPE,
-        cwd=folder or None,
-        env=_environment(plugin, cluster, asks=asks),
-        process_group=None if asks else 0,
-    )
-    end = partial(_end, process, group=not asks)
-    # an exiting interpreter does not wait for this thread
-    atexit.register(end)
-    with process:
-        try:
-            output, complaint = _written(process, began_at, seconds, stop)
-        finally:
-            end()
-            atexit.unregister(end)
+    child = _PluginProcess(group=not asks)
+    # Before the start, as an exiting interpreter does not wait for this thread.
+    atexit.register(child.end)
+    try:
+        with child.start(
+            [plugin.command, *(plugin.args or ())], folder, _environment(plugin, cluster, asks=asks)
+        ) as process:
+            try:
+                output, complaint = _written(process, began_at, seconds, stop)
+            finally:
+                child.end()
+    finally:
+        atexit.unregister(child.end)
     if process.returncode:
         text = complaint.decode("utf-8", "backslashreplace").strip()[:_COMPLAINT_CHARACTERS]
         raise _PluginError(f"exit code {process.returncode}" + (f": {text}" if text else ""))
@@ -173,13 +168,50 @@ def _environment(plugin: _Plugin, cluster: Mapping[str, Any], *, asks: bool) -> 
     return {**os.environ, **added, "KUBERNETES_EXEC_INFO": json.dumps(info, default=str)}
 
 
-def _end(process: subprocess.Popen[bytes], *, group: bool) -> None:
-    """End a plugin that still runs. Threads: that of its run, and main when the interpreter exits."""
-    if process.poll() is None:
-        with suppress(ProcessLookupError):
-            # not reaped yet, so the number is still its own
-            os.killpg(process.pid, signal.SIGKILL) if group else process.kill()
-    process.wait()
+class _PluginProcess:
+    """The plugin's process. Threads: that of its run, and main when the interpreter exits."""
+
+    def __init__(self, *, group: bool) -> None:
+        self._group = group
+        self._lock = new_lock("_PluginProcess._lock", 95)
+        self._process: subprocess.Popen[bytes] | None = None
+        self._is_over = False
+
+    def start(
+        self, command: list[str], folder: str, environment: Mapping[str, str]
+    ) -> subprocess.Popen[bytes]:
+        """
+        Start it.
+
+        Raises: _PluginError after `end`.
+        """
+        # An end that comes meanwhile waits until there is a process to end.
+        with self._lock:
+            if self._is_over:
+                raise _PluginError(_STOPS)
+            self._process = subprocess.Popen(  # noqa: S603 - the kubeconfig's own program, without a shell
+                command,
+                stdin=subprocess.DEVNULL if self._group else None,
+                stdout=subprocess.PIPE,
+                # a plugin's questions, such as a code to type into a browser, are for people
+                stderr=None if os.isatty(_STDERR) else subprocess.PIPE,
+                cwd=folder or None,
+                env=environment,
+                process_group=0 if self._group else None,
+            )
+            return self._process
+
+    def end(self) -> None:
+        """End it if it still runs, and see that it does not start later."""
+        with self._lock:
+            self._is_over = True
+            if self._process is None:
+                return
+            if self._process.poll() is None:
+                with suppress(ProcessLookupError):
+                    # not reaped yet, so the number is still its own
+                    os.killpg(self._process.pid, signal.SIGKILL) if self._group else self._process.kill()
+            self._process.wait()
 
 
 def _written(
@@ -210,7 +242,7 @@ def _written(
             if stop.is_set():
                 stopped_at = min(stopped_at, now)
             if now > stopped_at + _STOP_SECONDS:
-                raise _PluginError("ended, as the program stops")
+                raise _PluginError(_STOPS)
             if now > began_at + seconds:
                 raise _PluginError(f"no answer in {seconds:g} s, so it was ended")
 

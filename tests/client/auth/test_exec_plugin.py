@@ -240,24 +240,32 @@ def test_what_a_plugin_leaves_running_is_not_waited_for(tmp_path: Path) -> None:
         os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
 
 
-def test_a_plugin_ends_with_the_process(tmp_path: Path, holders: Holders) -> None:
-    """However the program ends, no process of it runs on."""
-    plugin(tmp_path, f"{holders.hold}; sleep 1000 & touch begun; sleep 1000")
-    code = f"""
-import pathlib, threading, time
+ENDING = """
+import pathlib, subprocess, threading, time
 from handloop.client.auth.credentials import FetchedCredentials
-from handloop.client.auth.credentials import Fetched, FetchedCredentials
 from handloop.client.auth.exec_plugin import fetch_from_plugin
 from handloop.client.errors import ConfigError
-section = {{"command": "./plugin", "apiVersion": "{VERSION}"}}
-fetch = lambda: fetch_from_plugin(section, {{}}, {str(tmp_path)!r}, stop=threading.Event())
+start = subprocess.Popen.__init__
+def slow_start(*args, **kwargs):
+    start(*args, **kwargs)
+    time.sleep({slowness})
+subprocess.Popen.__init__ = slow_start
+section = {{"command": "./plugin", "apiVersion": "{version}"}}
+fetch = lambda: fetch_from_plugin(section, {{}}, {folder!r}, stop=threading.Event())
 try:
     FetchedCredentials("p", fetch).authorization(0.0)
 except ConfigError as error:
     print(error)
-while not pathlib.Path({str(tmp_path)!r}, "begun").exists():
+while not pathlib.Path({folder!r}, "begun").exists():
     time.sleep(0.01)
 """
+
+
+@pytest.mark.parametrize("slowness", [0.0, 0.3])
+def test_a_plugin_ends_with_the_process(tmp_path: Path, holders: Holders, slowness: float) -> None:
+    """However the program ends, no process of it runs on; not even when it ends while the plugin starts."""
+    plugin(tmp_path, f"{holders.hold}; sleep 1000 & touch begun; sleep 1000")
+    code = ENDING.format(version=VERSION, folder=str(tmp_path), slowness=slowness)
     ended = subprocess.run(
         [sys.executable, "-c", code], check=True, capture_output=True, text=True, timeout=60, cwd=ROOT
     )
