@@ -225,8 +225,9 @@ class _Trunk:
                     message = reader.recv_bytes()
                 except (EOFError, OSError):
                     message = b""
-                _, status = os.waitpid(pid, 0)
+                # Before the wait: whoever is told to end meanwhile kills no process that has gone.
                 del self._children[reader]
+                _, status = os.waitpid(pid, 0)
                 reader.close()
                 if message:
                     self._out.send_bytes(message)

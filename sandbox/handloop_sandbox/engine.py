@@ -51,6 +51,7 @@ from handloop_sandbox.wire.status import (
     StatusError,
     forbidden_path,
     internal_error,
+    internal_failure,
     unauthorized,
 )
 
@@ -308,7 +309,7 @@ class Engine:
             outcome = api.handle(self._site(verdict.up_to), request, self._context(user))
         except Exception as error:
             log.exception("%s %s failed in the sandbox itself", request.method, request.path)
-            return _Handled(refusal(request, internal_error(f"Internal error occurred: {error!r}")))
+            return _Handled(refusal(request, internal_failure(repr(error))))
         self._commit(outcome.changes, user.name)
         return _Handled(self._answer(request, user, outcome), bool(outcome.changes), failure)
 

@@ -9,10 +9,12 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from handloop_explore import forks
 from handloop_explore.forks import Lost, PlayTrunk, called_in_fork, played_by_forks
 from handloop_explore.plan import Plan
 from handloop_explore.play import Forking, play
@@ -141,24 +143,31 @@ def test_the_trunks_own_failure_is_told_of_each_plan() -> None:
 
 
 @pytest.mark.parametrize("at_once", [True, False])
-def test_whoever_stops_asking_ends_all_children(at_once: bool, tmp_path: Path) -> None:
+def test_whoever_stops_asking_ends_all_children(
+    at_once: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Those that play, too: by closing the iterator, and when the time is over."""
     pid = tmp_path / "pid"
+    now = [0.0]
+    monkeypatch.setattr(forks, "time", SimpleNamespace(monotonic=lambda: now[0]))
 
     def act(plan: Plan) -> None:
         if plan.at(2):
-            pid.write_text(str(os.getpid()), encoding="utf-8")
+            begun = pid.with_suffix(".begun")
+            begun.write_text(str(os.getpid()), encoding="utf-8")
+            begun.rename(pid)
             time.sleep(60)
         while not pid.exists():
             time.sleep(0.01)
 
     plans = [Plan.parse("2:500"), Plan.parse("3:lost")]
-    until = math.inf if at_once else time.monotonic() + 0.5
+    until = math.inf if at_once else 60.0
     found = played_by_forks(of_three_calls(act), plans, str, processes=2, until=until, plan_seconds=60)
     assert next(found)[0] == 1
     if at_once:
         found.close()  # type: ignore[attr-defined] # a generator
     else:
+        now[0] = until
         assert list(found) == []
     assert not Path(f"/proc/{pid.read_text(encoding='utf-8')}").exists()
 

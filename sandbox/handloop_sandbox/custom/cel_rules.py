@@ -14,13 +14,13 @@ from typing import Any, Final, NamedTuple
 from handloop_sandbox.custom.cel import compile_rule, names_in
 from handloop_sandbox.custom.cel_syntax import CelSyntaxError
 from handloop_sandbox.custom.cel_values import NONE, CelError, Optional, bound
+from handloop_sandbox.custom.correlation import ABSENT, elements, identity, is_unchanged, member
 from handloop_sandbox.kinds import structure
 from handloop_sandbox.wire.causes import shown
 from handloop_sandbox.wire.resource import Schema
 from handloop_sandbox.wire.status import Cause
 
 RULES: Final = "x-kubernetes-validations"
-_ABSENT: Final[Any] = object()
 _TYPE_NAMES: Final = {
     bool: "boolean",
     int: "integer",
@@ -32,18 +32,45 @@ _TYPE_NAMES: Final = {
 
 
 class _Place(NamedTuple):
-    """A value in an object, its former value (_ABSENT = none that is comparable), and its path."""
+    """
+    A value in an object, its former value, and its path.
+
+    above is the nearest place above with a former value, for a place that has none.
+    """
 
     schema: Schema
     value: Any
     old: Any
     path: str
+    above: _Place | None = None
+
+    @property
+    def is_unchanged(self) -> bool:
+        """Whether it is as it was; what has no former value is, if all around it is."""
+        place = self if self.old is not ABSENT else self.above
+        return place is not None and is_unchanged(place.schema, place.value, place.old)
+
+    def below(self, schema: Schema, value: Any, old: Any, path: str) -> _Place:
+        """A value inside."""
+        return _Place(schema, value, old, path, self if self.old is not ABSENT else self.above)
 
 
-def check(schema: Schema, value: Any, old: Any, path: str = "") -> list[Cause]:
-    """The complaints of the rules about a value; old None = it is new."""
-    before = _ABSENT if old is None else old
-    return [cause for place in _places(_Place(schema, value, before, path)) for cause in _causes(place)]
+class Verdict(NamedTuple):
+    """The complaints of rules, and those that only warn: they are about what has not changed."""
+
+    causes: list[Cause]
+    warnings: list[Cause]
+
+
+def check(schema: Schema, value: Any, old: Any, path: str = "") -> Verdict:
+    """The verdict of the rules on a value; old None = it is new."""
+    before = ABSENT if old is None else old
+    verdict = Verdict([], [])
+    for place in _places(_Place(schema, value, before, path)):
+        for rule, cause in _causes(place):
+            is_kept = "oldSelf" not in names_in(rule["rule"]) and place.is_unchanged
+            (verdict.warnings if is_kept else verdict.causes).append(cause)
+    return verdict
 
 
 def unknown_rules(schema: Schema) -> list[str]:
@@ -65,12 +92,11 @@ def _places(place: _Place) -> Iterator[_Place]:
     """The place itself and everything below it."""
     yield place
     if isinstance(place.value, dict):
-        before = place.old if isinstance(place.old, dict) else {}
         for name, entry in place.value.items():
-            member = structure.property_of(place.schema, name)
-            if member:
+            schema = structure.property_of(place.schema, name)
+            if schema:
                 where = f"{place.path}.{name}" if place.path else name
-                yield from _places(_Place(member, entry, before.get(name, _ABSENT), where))
+                yield from _places(place.below(schema, entry, member(place.old, name), where))
     elif isinstance(place.value, list):
         yield from _elements(place)
 
@@ -79,33 +105,20 @@ def _elements(place: _Place) -> Iterator[_Place]:
     items = structure.items_of(place.schema)
     if items is None:
         return
-    before = _by_key(place.schema, place.old)
-    keys = structure.map_keys(place.schema)
+    before, keys = elements(place.schema, place.old), structure.map_keys(place.schema)
     for index, entry in enumerate(place.value):
-        old = before.get(_identity(entry, keys), _ABSENT) if isinstance(entry, dict) else _ABSENT
-        yield from _places(_Place(items, entry, old, f"{place.path}[{index}]"))
+        old = before.get(identity(entry, keys), ABSENT)
+        yield from _places(place.below(items, entry, old, f"{place.path}[{index}]"))
 
 
-def _by_key(schema: Schema, old: Any) -> Mapping[tuple[str, ...], Any]:
-    """The elements of a list of type map by their keys; elements of other lists have none."""
-    if structure.list_type(schema) != "map" or not isinstance(old, list):
-        return {}
-    keys = structure.map_keys(schema)
-    return {_identity(entry, keys): entry for entry in old if isinstance(entry, dict)}
-
-
-def _identity(entry: Mapping[str, Any], keys: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(repr(entry.get(key)) for key in keys)
-
-
-def _causes(place: _Place) -> Iterator[Cause]:
-    """No rule is evaluated on null."""
+def _causes(place: _Place) -> Iterator[tuple[Mapping[str, Any], Cause]]:
+    """The rules that are broken, each with its complaint. No rule is evaluated on null."""
     if place.value is None:
         return
     for rule in place.schema.get(RULES) or ():
         cause = _cause(place, rule)
         if cause is not None:
-            yield cause
+            yield rule, cause
 
 
 def _cause(place: _Place, rule: Mapping[str, Any]) -> Cause | None:
@@ -114,7 +127,7 @@ def _cause(place: _Place, rule: Mapping[str, Any]) -> Cause | None:
         program = compile_rule(text)
         transition = "oldSelf" in names_in(text)
         optional = bool(rule.get("optionalOldSelf"))
-        if transition and place.old is _ABSENT and not optional:
+        if transition and place.old is ABSENT and not optional:
             return None
         env = _environment(place, optional=optional)
         if program(env) is True:
@@ -130,10 +143,10 @@ def _cause(place: _Place, rule: Mapping[str, Any]) -> Cause | None:
 
 def _environment(place: _Place, *, optional: bool) -> dict[str, Any]:
     env = {"self": bound(place.schema, place.value)}
-    old = None if place.old is _ABSENT else bound(place.schema, place.old)
+    old = None if place.old is ABSENT else bound(place.schema, place.old)
     if optional:
-        env["oldSelf"] = NONE if place.old is _ABSENT else Optional(present=True, value=old)
-    elif place.old is not _ABSENT:
+        env["oldSelf"] = NONE if place.old is ABSENT else Optional(present=True, value=old)
+    elif place.old is not ABSENT:
         env["oldSelf"] = old
     return env
 

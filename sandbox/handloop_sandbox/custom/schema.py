@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from handloop_sandbox.custom import formats, go_regexp
+from handloop_sandbox.custom.correlation import ABSENT, elements, identity, is_unchanged, member
 from handloop_sandbox.kinds import structure
 from handloop_sandbox.wire.causes import (
     duplicate,
@@ -41,13 +42,13 @@ _TYPE_NAMES: Final = {
 }
 
 
-def validate(schema: Schema, value: Any, *, prefix: str = "") -> list[Cause]:
+def validate(schema: Schema, value: Any, old: Any = ABSENT, *, prefix: str = "") -> list[Cause]:
     """
-    The complaints of a schema about a value.
+    The complaints of a schema about a value; none about parts that are as they were in old.
 
     Args: prefix is put before the field of each cause, but not into the texts (as for the status alone).
     """
-    causes = _validate(schema, value, "")
+    causes = _validate(schema, value, "", old)
     if not prefix:
         return causes
     return [cause._replace(field=_join(prefix, cause.field)) for cause in causes]
@@ -64,15 +65,20 @@ def validate_lists(schema: Schema, value: Any, path: str = "") -> list[Cause]:
                 causes += validate_lists(items, entry, f"{path}[{index}]")
     elif isinstance(value, dict):
         for name, entry in value.items():
-            member = structure.property_of(schema, name)
-            if member:
-                causes += validate_lists(member, entry, _join(path, name))
+            declared = structure.property_of(schema, name)
+            if declared:
+                causes += validate_lists(declared, entry, _join(path, name))
     return causes
 
 
-def _validate(schema: Schema, value: Any, path: str) -> list[Cause]:
+def _validate(schema: Schema, value: Any, path: str, old: Any) -> list[Cause]:
+    causes = _all_causes(schema, value, path, old)
+    return [] if causes and old is not ABSENT and is_unchanged(schema, value, old) else causes
+
+
+def _all_causes(schema: Schema, value: Any, path: str, old: Any) -> list[Cause]:
     causes = _type_causes(schema, value, path)
-    causes += _combined(schema, value, path)
+    causes += _combined(schema, value, path, old)
     match value:
         case bool() | None:
             pass
@@ -81,10 +87,10 @@ def _validate(schema: Schema, value: Any, path: str) -> list[Cause]:
         case int() | float():
             causes += _number_causes(schema, value, path)
         case list():
-            causes += _list_causes(schema, value, path)
+            causes += _list_causes(schema, value, path, old)
     causes += _enum_causes(schema, value, path)
     if isinstance(value, dict):
-        causes += _object_causes(schema, value, path)
+        causes += _object_causes(schema, value, path, old)
     return causes
 
 
@@ -215,12 +221,14 @@ def _enum_text(value: Any) -> str:
     return value if isinstance(value, str) else shown(value)
 
 
-def _list_causes(schema: Schema, value: list[Any], path: str) -> list[Cause]:
+def _list_causes(schema: Schema, value: list[Any], path: str, old: Any) -> list[Cause]:
     causes = []
     items = structure.items_of(schema)
     if items is not None:
+        before, keys = elements(schema, old), structure.map_keys(schema)
         for index, entry in enumerate(value):
-            causes += _validate(items, entry, f"{path}[{index}]")
+            was = before.get(identity(entry, keys), ABSENT) if before else ABSENT
+            causes += _validate(items, entry, f"{path}[{index}]", was)
     fewest, most = schema.get("minItems"), schema.get("maxItems")
     if fewest is not None and len(value) < fewest:
         causes.append(invalid_value(path, len(value), f"{path} in body should have at least {fewest} items"))
@@ -229,7 +237,7 @@ def _list_causes(schema: Schema, value: list[Any], path: str) -> list[Cause]:
     return causes
 
 
-def _object_causes(schema: Schema, value: Mapping[str, Any], path: str) -> list[Cause]:
+def _object_causes(schema: Schema, value: Mapping[str, Any], path: str, old: Any) -> list[Cause]:
     fewest, most = schema.get("minProperties"), schema.get("maxProperties")
     if fewest is not None and len(value) < fewest:
         text = f"{path} in body should have at least {fewest} properties"
@@ -240,36 +248,36 @@ def _object_causes(schema: Schema, value: Mapping[str, Any], path: str) -> list[
     if schema.get("x-kubernetes-embedded-resource"):
         causes += [required(_join(path, name)) for name in ("apiVersion", "kind") if not value.get(name)]
     for name, entry in value.items():
-        member = structure.property_of(schema, name)
-        if member:
-            is_declared = name in structure.properties(schema)
-            causes += _validate(member, entry, _join(path, name) if is_declared else f"{path}.{name}")
+        declared = structure.property_of(schema, name)
+        if declared:
+            where = _join(path, name) if name in structure.properties(schema) else f"{path}.{name}"
+            causes += _validate(declared, entry, where, member(old, name))
     return causes
 
 
-def _combined(schema: Schema, value: Any, path: str) -> list[Cause]:
+def _combined(schema: Schema, value: Any, path: str, old: Any) -> list[Cause]:
     """The errors of allOf, anyOf, oneOf and not."""
     causes: list[Cause] = []
     if schema.get("anyOf"):
-        causes += _any_of(schema["anyOf"], value, path)
+        causes += _any_of(schema["anyOf"], value, path, old)
     if schema.get("oneOf"):
-        causes += _one_of(schema["oneOf"], value, path)
+        causes += _one_of(schema["oneOf"], value, path, old)
     if schema.get("allOf"):
-        causes += _all_of(schema["allOf"], value, path)
-    if schema.get("not") is not None and not _validate(schema["not"], value, path):
+        causes += _all_of(schema["allOf"], value, path, old)
+    if schema.get("not") is not None and not _validate(schema["not"], value, path, old):
         causes.append(_whole(path, "must not validate the schema (not)"))
     return causes
 
 
-def _any_of(branches: list[Schema], value: Any, path: str) -> list[Cause]:
-    found = [_validate(branch, value, path) for branch in branches]
+def _any_of(branches: list[Schema], value: Any, path: str, old: Any) -> list[Cause]:
+    found = [_validate(branch, value, path, old) for branch in branches]
     if not all(found):
         return []
     return [_whole(path, "must validate at least one schema (anyOf)"), *found[0]]
 
 
-def _one_of(branches: list[Schema], value: Any, path: str) -> list[Cause]:
-    found = [_validate(branch, value, path) for branch in branches]
+def _one_of(branches: list[Schema], value: Any, path: str, old: Any) -> list[Cause]:
+    found = [_validate(branch, value, path, old) for branch in branches]
     valid = sum(not causes for causes in found)
     if valid == 1:
         return []
@@ -279,8 +287,8 @@ def _one_of(branches: list[Schema], value: Any, path: str) -> list[Cause]:
     return [_whole(path, f"{text}none valid"), *found[0]]
 
 
-def _all_of(branches: list[Schema], value: Any, path: str) -> list[Cause]:
-    found = [_validate(branch, value, path) for branch in branches]
+def _all_of(branches: list[Schema], value: Any, path: str, old: Any) -> list[Cause]:
+    found = [_validate(branch, value, path, old) for branch in branches]
     causes = [cause for branch in found for cause in branch]
     if not causes:
         return []
@@ -293,18 +301,26 @@ def _whole(path: str, text: str) -> Cause:
 
 
 def _duplicates(schema: Schema, value: list[Any], path: str) -> list[Cause]:
+    """The elements that a set or map has twice: each identity is told of once, where it comes again."""
     kind = structure.list_type(schema)
     if kind == "atomic":
         return []
-    keys = structure.map_keys(schema)
+    if kind == "map":
+        for index, entry in enumerate(value):
+            if entry is not None and not isinstance(entry, dict):
+                text = "must be an object for an array of list-type map"
+                return [invalid_value(f"{path}[{index}]", entry, text)]
+    keys = sorted(structure.map_keys(schema))
     seen: list[Any] = []
+    told: list[Any] = []
     causes = []
     for index, entry in enumerate(value):
-        identity = {key: entry[key] for key in keys if key in entry} if kind == "map" else entry
-        if identity in seen:
-            causes.append(duplicate(f"{path}[{index}]", identity))
-        else:
+        identity = {key: entry[key] for key in keys if key in (entry or ())} if kind == "map" else entry
+        if identity not in seen:
             seen.append(identity)
+        elif identity not in told:
+            told.append(identity)
+            causes.append(duplicate(f"{path}[{index}]", identity))
     return causes
 
 

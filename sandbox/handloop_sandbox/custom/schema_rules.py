@@ -192,7 +192,10 @@ def _own(path: str, node: Object) -> list[Cause]:
     at = f"{path}.default"
     if node.get("x-kubernetes-int-or-string"):
         return []
-    wrong = schema.validate(node, value) or cel_rules.check(node, value, None)
+    try:
+        wrong = schema.validate(node, value) or cel_rules.check(node, value, None).causes
+    except go_regexp.PatternError:
+        return []  # told of at the pattern
     causes = [cause._replace(field=_field(at, cause.field)) for cause in wrong]
     if structural.has_unknown(node, value):
         causes.append(invalid_value(at, value, "must not have unknown fields"))

@@ -207,8 +207,9 @@ def _member(schema: Schema) -> tuple[Decoder, type | None, bool]:
 
 def _map(value_schema: Schema) -> Decoder:
     inner = _decoder(value_schema)
-    go_type = f"map[string]{'[]uint8' if value_schema.get('format') == 'byte' else _type_name(value_schema)}"
-    zero = structure.zero_of(value_schema)
+    is_bytes = value_schema.get("format") == "byte"
+    go_type = f"map[string]{'[]uint8' if is_bytes else _type_name(value_schema)}"
+    zero = "" if is_bytes else structure.zero_of(value_schema)  # in protobuf, no bytes are an empty text
 
     def decode_map(value: Any, report: Report) -> dict[str, Any]:
         if not isinstance(value, dict):

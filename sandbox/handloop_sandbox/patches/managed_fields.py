@@ -1,8 +1,8 @@
 """
 Who wrote which field: `metadata.managedFields`.
 
-One version's schema serves all entries: no kind here means different things by the same field in two
-versions.
+Fields are compared in the version of the request: a field means the same in all versions of a kind. An object
+that does not fit the version of one of its managers loses all entries at an update, as in a cluster.
 Follows: apimachinery pkg/util/managedfields/internal (managedfieldsupdater.go, capmanagers.go, stripmeta.go,
 fields.go) and structured-merge-diff merge/update.go.
 """
@@ -10,6 +10,7 @@ fields.go) and structured-merge-diff merge/update.go.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -17,7 +18,7 @@ from handloop.apis.meta import format_time
 from handloop_sandbox.kinds.structure import Omission, is_struct, omission, properties, zero_of
 from handloop_sandbox.patches.field_set import FieldSet, difference, field_element, insert, union, without
 from handloop_sandbox.patches.merge_type import ElementError, type_of_resource
-from handloop_sandbox.patches.typed_value import Comparison, compare
+from handloop_sandbox.patches.typed_value import Comparison, compare, violations
 from handloop_sandbox.wire.resource import Schema, ServedResource
 
 APPLY, UPDATE = "Apply", "Update"
@@ -130,6 +131,9 @@ def record_update(
     managed = _managed_before(before, new, subresource=subresource)
     if not managed and old is not None:
         return []
+    managed = in_versions(managed, resource)
+    if old is not None and any(misfits(managed, obj, resource) for obj in (old, new)):
+        return []
     try:
         changes = _changes(old, new, resource)
         if changes.same:
@@ -138,6 +142,31 @@ def record_update(
         return encode(capped(after_update(managed, changes, identity, resource, now)))
     except (ElementError, ValueError):
         return []
+
+
+def in_versions(managed: Managed, resource: ServedResource) -> Managed:
+    """The managers of versions that a kind has; those of versions that were removed are forgotten."""
+    if not resource.schemas:
+        return managed
+    known = {f"{resource.group}/{version}" for version in resource.schemas}
+    return {manager: owned for manager, owned in managed.items() if owned.api_version in known}
+
+
+def misfits(managed: Managed, obj: Mapping[str, Any], resource: ServedResource) -> list[str]:
+    """What an object has that the version of one of its managers does not declare."""
+    if not resource.schemas:
+        return []
+    versions = dict.fromkeys(owned.api_version for owned in managed.values())
+    others = (
+        _in_version(resource, name.rpartition("/")[2]) for name in versions if name != resource.api_version
+    )
+    found = (violations(_unmanaged(obj), type_of_resource(other)) for other in others)
+    return next((wrong for wrong in found if wrong), [])
+
+
+@lru_cache(maxsize=256)
+def _in_version(resource: ServedResource, version: str) -> ServedResource:
+    return replace(resource, version=version, schema=resource.schemas[version])
 
 
 def _managed_before(before: list[dict[str, Any]], new: Mapping[str, Any], *, subresource: str) -> Managed:

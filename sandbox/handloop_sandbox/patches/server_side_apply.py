@@ -31,7 +31,9 @@ from handloop_sandbox.patches.managed_fields import (
     decode,
     empty_object,
     encode,
+    in_versions,
     manager_of,
+    misfits,
     ownable,
     reset_fields,
 )
@@ -96,7 +98,10 @@ def server_side_apply(
     _check(applied, resource)
     live = _unmanaged(current) if current is not None else _empty(resource)
     identity = manager_of(resource, manager, APPLY, subresource)
-    request = _Apply(live, applied, _managed(current, live, resource, now, identity), identity, resource, now)
+    managed = in_versions(_managed(current, live, resource, now, identity), resource)
+    if wrong := misfits(managed, live, resource):
+        raise internal_error(_joined(wrong))
+    request = _Apply(live, applied, managed, identity, resource, now)
     try:
         merged, managed = _apply_with_last_applied(request, force=force)
     except ElementError as error:
@@ -115,8 +120,12 @@ def _check(applied: Object, resource: ServedResource) -> None:
         raise bad_request("metadata.managedFields must be nil")
     wrong = violations(applied, type_of_resource(resource))
     if wrong:
-        text = wrong[0] if len(wrong) == 1 else "\n  ".join(["errors:", *wrong])
-        raise internal_error(f"failed to create typed patch object ({_named(applied, resource)}): {text}")
+        named = _named(applied, resource)
+        raise internal_error(f"failed to create typed patch object ({named}): {_joined(wrong)}")
+
+
+def _joined(wrong: list[str]) -> str:
+    return wrong[0] if len(wrong) == 1 else "\n  ".join(["errors:", *wrong])
 
 
 def _text(value: Any) -> str:

@@ -1,19 +1,21 @@
 """
 Kinds whose stored form differs from the served one.
 
-Events of both groups are stored as core/v1, autoscalers as v2. Lists that Go never omits are stored as null
-when they are empty: in protobuf an empty list is absent. Other kinds are stored as served, apart from
-their apiVersion. Definitions of custom resources are stored as JSON and keep their empty lists.
+Events of both groups are stored as core/v1, autoscalers as v2, custom resources in the storage version of
+their definition (versions.py). Lists that Go never omits are stored as null when they are empty: in protobuf
+there are none. Other kinds are stored as served, apart from their apiVersion. Definitions of custom
+resources are stored as JSON and keep their empty lists.
 Follows: kubernetes pkg/apis/events/v1 conversion.go, k8s.io/api generated.proto.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Final
 
 from handloop_sandbox.cluster.events import EVENTS
+from handloop_sandbox.custom import versions
 from handloop_sandbox.kinds import autoscaler_versions, structure
 from handloop_sandbox.kinds.structure import Omission
 from handloop_sandbox.storage.stored import Object
@@ -43,6 +45,8 @@ def converter(resource: ServedResource) -> Callable[[Object], Object] | None:
     """Turns a stored object into the served version; None when only the apiVersion differs."""
     if _is_event(resource):
         return _to_events_v1
+    if resource.custom:
+        return partial(versions.served_form, resource)
     return autoscaler_versions.as_v1 if _is_v1_autoscaler(resource) else None
 
 
@@ -52,6 +56,8 @@ def to_storage(resource: ServedResource, obj: Object) -> Object:
         return {**_renamed(obj, _CORE_NAMES), "apiVersion": "v1"}
     if _is_v1_autoscaler(resource):
         return autoscaler_versions.as_v2(obj)
+    if resource.custom:
+        return versions.stored_form(resource, obj)
     obj = as_stored(resource, obj)
     if obj["apiVersion"] == resource.storage_api_version:
         return obj

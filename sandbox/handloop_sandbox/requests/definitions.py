@@ -133,6 +133,10 @@ def _resource(spec: Object, names: Object, version: Object, storage: str) -> Ser
         subresources=tuple(_subresources(names["kind"], subresources)),
         schema=(version.get("schema") or {}).get("openAPIV3Schema"),
         custom=True,
+        schemas={
+            each["name"]: (each.get("schema") or {}).get("openAPIV3Schema") for each in spec["versions"]
+        },
+        has_webhook=(spec.get("conversion") or {}).get("strategy") == "Webhook",
         printer_columns=tuple(version.get("additionalPrinterColumns") or ()),
         scale_paths=None if scale is None else _scale_paths(scale),
         selectable_fields=tuple(

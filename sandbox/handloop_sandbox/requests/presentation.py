@@ -6,7 +6,7 @@ In the plain form, lists and watches are joined from the bytes that were made wh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import msgspec
@@ -42,22 +42,22 @@ def presentation(form: Form, resource: ServedResource, *, include: str = "Metada
             return _Tables(form, resource, include)
         case AnswerShape.PARTIAL | AnswerShape.PARTIAL_LIST:
             return _Partials(form, resource)
-    convert = converter(resource)
-    return _Plain(form, resource) if convert is None else _Converted(form, resource, convert)
+    return _Plain(form, resource)
 
 
 class _Plain:
-    """Head and tail: kind and apiVersion of the served version, then the stored bytes."""
+    """Head and tail: kind and apiVersion of the served version, then the bytes of the rest."""
 
     def __init__(self, form: Form, resource: ServedResource) -> None:
         self._form = form
         self._resource = resource
+        self._is_stored_so = converter(resource) is None
         self._head = resource_head(resource)
         # items of built-in lists come without kind and apiVersion, those of custom resources with them
         self._item_head = self._head if resource.custom else b"{"
 
     def tail(self, stored: Stored) -> bytes:
-        return stored.tail
+        return stored.tail if self._is_stored_so else served(self._resource, stored).tail
 
     def one(self, stored: Stored, now: float) -> Parts:
         del now
@@ -78,17 +78,6 @@ class _Plain:
     def watched(self, stored: Stored, now: float, *, first: bool) -> bytes:
         del now, first
         return self._head + self.tail(stored)
-
-
-class _Converted(_Plain):
-    """A served version whose fields differ from the stored one."""
-
-    def __init__(self, form: Form, resource: ServedResource, convert: Callable[[Object], Object]) -> None:
-        super().__init__(form, resource)
-        self._convert = convert
-
-    def tail(self, stored: Stored) -> bytes:
-        return Stored(self._convert(stored.object), stored.rv).tail
 
 
 class _Tables:
@@ -115,7 +104,7 @@ class _Tables:
     ) -> dict[str, Any]:
         return table.render(
             self._resource,
-            [served_object(self._resource, stored.object) for stored in items],
+            [served_object(self._resource, stored) for stored in items],
             now=now,
             include=self._include,
             metadata=dict(metadata),
@@ -158,14 +147,26 @@ class _Partials:
         return f"meta.k8s.io/{self._form.version}"
 
 
-def served_object(resource: ServedResource, obj: Object) -> Object:
+def served_object(resource: ServedResource, stored: Stored) -> Object:
     """A stored object as the served version has it."""
-    convert = converter(resource)
-    if convert is not None:
-        return convert(obj)
+    obj = served(resource, stored).object
     if obj["apiVersion"] == resource.api_version:
         return obj
     return {**obj, "apiVersion": resource.api_version}
+
+
+def served(resource: ServedResource, stored: Stored) -> Stored:
+    """A stored object with the members of the served version; it is made once for all who read it."""
+    if stored.served is not None and stored.served[0] is resource:
+        return stored.served[1] or stored
+    convert = converter(resource)
+    if convert is None:
+        return stored
+    obj = convert(stored.object)
+    other = None if obj is stored.object else Stored(obj, stored.rv)
+    if resource.custom:
+        stored.served = (resource, other)
+    return other or stored
 
 
 def _version_of(stored: Stored) -> dict[str, str]:

@@ -28,15 +28,16 @@ class Stored:
 
     object carries the apiVersion of the storage version. tail is its JSON after `kind` and `apiVersion`
     (`"metadata":{...},...}`). Answers in any served version, list items and watch events are joined from
-    these bytes, not encoded again.
+    these bytes, not encoded again. served is the form that was asked for last, None for one like this object.
     """
 
-    __slots__ = ("object", "rv", "tail")
+    __slots__ = ("object", "rv", "served", "tail")
 
     def __init__(self, obj: Object, rv: int) -> None:
         self.object = obj
         self.rv = rv
         self.tail = tail_of(obj)
+        self.served: tuple[ServedResource, Stored | None] | None = None
 
 
 def tail_of(obj: Object) -> bytes:

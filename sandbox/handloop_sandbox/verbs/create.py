@@ -21,7 +21,7 @@ from handloop_sandbox.storage.stored import Object, Stored
 from handloop_sandbox.verbs import metadata, object_rules
 from handloop_sandbox.verbs.strategy import prepare_create
 from handloop_sandbox.wire.go_yaml import DUPLICATES
-from handloop_sandbox.wire.options import WriteOptions, write_options
+from handloop_sandbox.wire.options import WriteOptions, unsigned_error, write_options
 from handloop_sandbox.wire.resource import GroupResource
 from handloop_sandbox.wire.status import (
     StatusError,
@@ -63,12 +63,10 @@ def store_new(call: Call, obj: Object, options: WriteOptions, *, applied: bool =
     obj = prepare_create(call, shallow_metadata(obj, managedFields=managed or None))
     check(call, obj)
     _check_quotas(call, obj)
-    if requested_version and not options.dry_run:
+    if not options.dry_run and not unsigned_error(requested_version) and int(requested_version):
         raise internal_error("resourceVersion should not be set on objects to be created")
     if requested_version:
         obj = shallow_metadata(obj, resourceVersion=requested_version)
-    if call.resource.custom and "status" not in obj:  # a read from the storage fills it in
-        obj = object_rules.defaulted(call.resource, obj)
     transaction = call.transaction(dry_run=options.dry_run)
     existing = transaction.get(call.collection, obj["metadata"].get("namespace", ""), obj["metadata"]["name"])
     if existing is not None:

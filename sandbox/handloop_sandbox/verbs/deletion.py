@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from handloop_sandbox.cluster.workloads import PODS
 from handloop_sandbox.requests import bodies
 from handloop_sandbox.requests.call import Call, shallow_metadata
 from handloop_sandbox.requests.conversion import to_storage
@@ -21,6 +22,7 @@ from handloop_sandbox.storage.transaction import Transaction
 from handloop_sandbox.verbs.reading import selected
 from handloop_sandbox.wire import go_time
 from handloop_sandbox.wire.options import DeleteOptions, delete_options
+from handloop_sandbox.wire.resource import GroupResource
 from handloop_sandbox.wire.status import StatusError, failure, forbidden, not_found, success
 
 _ORPHAN: Final = "orphan"
@@ -40,7 +42,7 @@ _RETURNED: Final = frozenset(
 )
 _DEFAULT_GRACE: Final = 30
 # kinds that leave their dependents behind by default
-_ORPHANING: Final = ("Job", "ReplicationController")
+_ORPHANING: Final = (GroupResource("batch", "jobs"), GroupResource("", "replicationcontrollers"))
 
 
 def delete(call: Call) -> Response:
@@ -77,14 +79,14 @@ def delete_collection(call: Call) -> Response:
 
 def remove(call: Call, transaction: Transaction, before: Stored, options: DeleteOptions) -> Stored | None:
     """Delete an object, or begin to. Returns: the object that is left, None when it is gone."""
-    obj = served_object(call.resource, before.object)
+    obj = served_object(call.resource, before)
     _check_preconditions(call, obj, options)
     if call.resource.kind == "Namespace" and not call.resource.custom:
         return _remove_namespace(call, transaction, obj, before)
     if call.collection == DEFINITIONS:
         return begin_removal(call, transaction, obj)
     grace = _grace_seconds(call, obj, options)
-    finalizers = _finalizers(obj, options)
+    finalizers = _finalizers(call, obj, options)
     metadata = obj["metadata"]
     waits = bool(finalizers) or grace > 0
     if waits:
@@ -94,7 +96,7 @@ def remove(call: Call, transaction: Transaction, before: Stored, options: Delete
         return transaction.put(call.collection, to_storage(call.resource, going))
     if call.resource.plural in _RETURNED and not call.resource.custom:
         rv = _gone(call, transaction, metadata).rv
-        left = _marked(call, obj, 0) if call.resource.kind == "Pod" else obj
+        left = _marked(call, obj, 0) if call.resource.group_resource == PODS else obj
         return Stored(to_storage(call.resource, shallow_metadata(left, resourceVersion=str(rv))), rv)
     _gone(call, transaction, metadata)
     return None
@@ -129,13 +131,13 @@ def _keeps(metadata: Object, finalizers: list[str], grace: int) -> bool:
     return same and grace >= (metadata.get("deletionGracePeriodSeconds") or 0)
 
 
-def _finalizers(obj: Object, options: DeleteOptions) -> list[str]:
+def _finalizers(call: Call, obj: Object, options: DeleteOptions) -> list[str]:
     """The finalizers that an object waits for, with those that the propagation policy adds or removes."""
     present = obj["metadata"].get("finalizers") or []
     orphan = options.orphan if options.orphan is not None else options.propagation == "Orphan"
     foreground = options.propagation == "Foreground"
     if options.orphan is None and not options.propagation:
-        if obj["kind"] not in _ORPHANING or set(present) & {_ORPHAN, _FOREGROUND}:
+        if call.resource.group_resource not in _ORPHANING or set(present) & {_ORPHAN, _FOREGROUND}:
             return list(present)
         orphan = True
     kept = [name for name in present if name not in (_ORPHAN, _FOREGROUND)]
@@ -146,7 +148,7 @@ def _finalizers(obj: Object, options: DeleteOptions) -> list[str]:
 
 def _grace_seconds(call: Call, obj: Object, options: DeleteOptions) -> int:
     """The grace period. Only pods have one, and only on a node."""
-    if call.resource.kind != "Pod" or call.resource.custom:
+    if call.resource.group_resource != PODS:
         return 0
     metadata, spec, status = obj["metadata"], obj.get("spec") or {}, obj.get("status") or {}
     if options.grace_seconds is not None:

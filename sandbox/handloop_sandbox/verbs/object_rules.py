@@ -13,6 +13,8 @@ from functools import lru_cache
 from typing import Any, Final
 
 from handloop_sandbox.custom import cel_rules, formats, schema, structural
+from handloop_sandbox.custom.cel_rules import Verdict
+from handloop_sandbox.custom.correlation import ABSENT
 from handloop_sandbox.kinds import defaults, structure
 from handloop_sandbox.rules import validation
 from handloop_sandbox.rules.service_rules import service_notices
@@ -61,23 +63,24 @@ def validate_new(resource: ServedResource, obj: Object) -> list[Cause]:
         causes += _finalizers(resource, obj, is_update=False)
         return causes + validation.validate(resource, obj, None)
     causes = metadata.validate(obj["metadata"], metadata.subdomain_rule)
-    return _with_rules(resource, obj, None, causes + _schema_causes(resource, obj))
+    return _with_rules(resource, obj, None, causes + _schema_causes(resource, obj)).causes
 
 
-def validate_update(resource: ServedResource, obj: Object, old: Object, subresource: str = "") -> list[Cause]:
+def validate_update(resource: ServedResource, obj: Object, old: Object, subresource: str = "") -> Verdict:
     """The complaints about a changed object. Those about metadata come twice, as from a real server."""
     about_metadata = metadata.validate_update(obj["metadata"], old["metadata"])
     if not resource.custom:
         causes = about_metadata + validation.validate(resource, obj, old, subresource)
         if not subresource:
             causes += _finalizers(resource, obj, is_update=True)
-        return [*_immutable(about_metadata), *causes]
+        return Verdict([*_immutable(about_metadata), *causes], [])
     if subresource == "status":
-        causes = about_metadata + _status_causes(resource, obj)
+        causes = about_metadata + _status_causes(resource, obj, old)
     else:
         causes = about_metadata + _finalizers(resource, obj, is_update=True)
-        causes += _schema_causes(resource, obj)
-    return [*_immutable(about_metadata), *_with_rules(resource, obj, old, causes)]
+        causes += _schema_causes(resource, obj, old)
+    verdict = _with_rules(resource, obj, old, causes)
+    return verdict._replace(causes=[*_immutable(about_metadata), *verdict.causes])
 
 
 def notices(resource: ServedResource, obj: Object) -> list[str]:
@@ -115,44 +118,42 @@ def _adds(cause: Cause) -> bool:
     return cause.message.startswith("Forbidden: no new finalizers")
 
 
-def _schema_causes(resource: ServedResource, obj: Object) -> list[Cause]:
+def _schema_causes(resource: ServedResource, obj: Object, old: Object | None = None) -> list[Cause]:
     if resource.schema is None:
         return []
-    causes = schema.validate(resource.schema, _content(obj))
+    causes = schema.validate(resource.schema, obj, ABSENT if old is None else old)
     causes += scale_spec_causes(resource, obj)
     causes += scale_status_causes(resource, obj)
-    return causes + list_causes(resource, obj)
+    twice = list_causes(resource, obj)
+    return causes if twice and old is not None and list_causes(resource, old) else causes + twice
 
 
 def list_causes(resource: ServedResource, obj: Object) -> list[Cause]:
     """The complaints about entries that occur twice in sets and maps; asked for with any other faults."""
-    return [] if resource.schema is None else schema.validate_lists(resource.schema, _content(obj))
+    return [] if resource.schema is None else schema.validate_lists(resource.schema, obj)
 
 
-def _content(obj: Object) -> Object:
-    return {key: value for key, value in obj.items() if key not in ("apiVersion", "kind", "metadata")}
-
-
-def _status_causes(resource: ServedResource, obj: Object) -> list[Cause]:
+def _status_causes(resource: ServedResource, obj: Object, old: Object) -> list[Cause]:
     inner = structure.properties(resource.schema or {}).get("status")
+    if inner is None:
+        return scale_status_causes(resource, obj)
     causes: list[Cause] = []
-    if inner is not None and obj.get("status") is not None:
-        causes += schema.validate(inner, obj["status"], prefix="status")
+    status, before = obj.get("status"), old.get("status")
+    if status is not None:
+        causes += schema.validate(inner, status, ABSENT if before is None else before, prefix="status")
     causes += scale_status_causes(resource, obj)
-    if inner is not None:
-        causes += schema.validate_lists(inner, obj.get("status"), "status")
-    return causes
+    twice = schema.validate_lists(inner, status, "status")
+    return causes if twice and schema.validate_lists(inner, before) else causes + twice
 
 
-def _with_rules(
-    resource: ServedResource, obj: Object, old: Object | None, causes: list[Cause]
-) -> list[Cause]:
+def _with_rules(resource: ServedResource, obj: Object, old: Object | None, causes: list[Cause]) -> Verdict:
     """The causes, with those of the schema's expressions. Badly wrong objects are not evaluated."""
     if resource.schema is None or not has_rules(resource):
-        return causes
+        return Verdict(causes, [])
     if any(cause.reason in _BLOCKING for cause in causes):
-        return [*causes, invalid_value("<nil>", None, _NOT_CHECKED)]
-    return causes + cel_rules.check(resource.schema, obj, old)
+        return Verdict([*causes, invalid_value("<nil>", None, _NOT_CHECKED)], [])
+    verdict = cel_rules.check(resource.schema, obj, old)
+    return verdict._replace(causes=causes + verdict.causes)
 
 
 @lru_cache(maxsize=256)

@@ -85,7 +85,7 @@ def _patch(call: Call, kind: str, options: WriteOptions) -> Replaced:
     before = call.stored()
     if before is None:
         raise not_found(call.resource, call.name)
-    current = served_object(call.resource, before.object)
+    current = served_object(call.resource, before)
     changed = patched(current, call.request.body, kind, call.resource.schema)
     decoded = _decoded(call, changed, kind)
     _report(call, decoded, changed, kind, options)
@@ -101,7 +101,7 @@ def _apply(call: Call, options: WriteOptions) -> Replaced:
     before = call.stored()
     if before is None and call.path.subresource:
         raise not_found(call.resource, call.name)
-    current = None if before is None else served_object(call.resource, before.object)
+    current = None if before is None else served_object(call.resource, before)
     merged = server_side_apply(
         current,
         applied,
@@ -113,7 +113,10 @@ def _apply(call: Call, options: WriteOptions) -> Replaced:
     )
     check_name(call, merged)
     decoded = _decoded(call, merged, APPLY)
-    obj = object_rules.defaulted(call.resource, in_request_namespace(call, decoded.object), keep_nulls=True)
+    obj = in_request_namespace(call, decoded.object)
+    if current is None or _content(merged) != _content(current):
+        # what is applied without any effect gets no defaults
+        obj = object_rules.defaulted(call.resource, obj, keep_nulls=True)
     if before is None:
         if given := obj["metadata"].get("uid"):
             text = (
@@ -124,6 +127,10 @@ def _apply(call: Call, options: WriteOptions) -> Replaced:
             store_new(call, shallow_metadata(obj, resourceVersion=None), options, applied=True), created=True
         )
     return replace(call, obj, options, applied=True)
+
+
+def _content(obj: Object) -> Object:
+    return {**obj, "metadata": {**obj["metadata"], "managedFields": None}}
 
 
 def applied_configuration(call: Call, options: WriteOptions) -> Object:

@@ -28,7 +28,14 @@ from handloop_sandbox.verbs.update import check_name, check_uid, replace
 from handloop_sandbox.wire import label_selector
 from handloop_sandbox.wire.causes import invalid_value
 from handloop_sandbox.wire.options import WriteOptions, write_options
-from handloop_sandbox.wire.status import StatusError, bad_request, internal_error, invalid, not_found
+from handloop_sandbox.wire.status import (
+    StatusError,
+    bad_request,
+    internal_error,
+    internal_failure,
+    invalid,
+    not_found,
+)
 
 SCALE: Final = bodies.pseudo_resource("autoscaling", "v1", "Scale", "api.autoscaling.v1.Scale")
 _SHOWN_METADATA: Final = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
@@ -36,7 +43,7 @@ _SHOWN_METADATA: Final = ("name", "namespace", "uid", "resourceVersion", "creati
 
 def get_scale(call: Call) -> Response:
     """Answer 200 with the Scale of the object."""
-    return call.answer_value(_scale_of(call, _existing(call)))
+    return call.answer_value(_scale_of(call, _existing(call), needs_replicas=True))
 
 
 def update_scale(call: Call) -> Response:
@@ -139,7 +146,7 @@ def _write(call: Call, before: Stored, scale: Object, options: WriteOptions) -> 
     if not call.resource.custom and replicas < 0:
         cause = invalid_value("spec.replicas", replicas, "must be greater than or equal to 0")
         raise invalid(SCALE, call.name, [cause])
-    obj = served_object(call.resource, before.object)
+    obj = served_object(call.resource, before)
     paths = call.resource.scale_paths
     assert paths is not None
     changed = with_value(obj, paths.spec_replicas, replicas)
@@ -155,16 +162,19 @@ def _write(call: Call, before: Stored, scale: Object, options: WriteOptions) -> 
     return call.answer_value(_scale_of(call, stored))
 
 
-def _scale_of(call: Call, stored: Stored) -> Object:
-    """The Scale of an object; its spec omits zero replicas."""
+def _scale_of(call: Call, stored: Stored, *, needs_replicas: bool = False) -> Object:
+    """
+    The Scale of an object; its spec omits zero replicas.
+
+    Raises: StatusError 500 where needs_replicas and a custom resource has none yet.
+    """
     paths = call.resource.scale_paths
     if paths is None:
         raise internal_error(f"{call.resource.qualified} has no scale")
-    obj = stored.object
+    obj = served_object(call.resource, stored)
     wanted, problem = object_rules.nested(obj, paths.spec_replicas, int, "int64")
-    if wanted is None and call.resource.custom:
-        path = paths.spec_replicas
-        raise internal_error(f'Internal error occurred: the spec replicas field "{path}" does not exist')
+    if needs_replicas and wanted is None and call.resource.custom:
+        raise internal_failure(f'the spec replicas field "{paths.spec_replicas}" does not exist')
     if problem:
         raise internal_error(problem)
     actual, _ = object_rules.nested(obj, paths.status_replicas, int, "int64")

@@ -138,7 +138,7 @@ def _default_class(call: Call) -> Object | None:
     return next((entry for entry in classes if entry.get("globalDefault")), None)
 
 
-_KEEPS_STATUS: Final = ("nodes", "apiservices")
+_KEEPS_STATUS: Final = (GroupResource("", "nodes"), GroupResource("apiregistration.k8s.io", "apiservices"))
 _CONTROLLER_UID: Final = "batch.kubernetes.io/controller-uid"
 
 Prepare = Callable[[Call, Object], Object]
@@ -147,7 +147,7 @@ Prepare = Callable[[Call, Object], Object]
 def prepare_create(call: Call, obj: Object) -> Object:
     """A new object as validation gets it: without the client's status, with the additions of its kind."""
     resource = call.resource
-    if resource.subresource("status") and resource.plural not in _KEEPS_STATUS:
+    if resource.subresource("status") and resource.group_resource not in _KEEPS_STATUS:
         obj = without_status(resource, obj)
     if resource.custom:
         return obj

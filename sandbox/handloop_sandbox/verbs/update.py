@@ -79,7 +79,7 @@ def replace(call: Call, obj: Object, options: WriteOptions, *, applied: bool = F
         return _missing(call, obj, options)
     _check_parses(given_version)
     _check_resource_version(call, given_version, before)
-    old = served_object(call.resource, before.object)
+    old = served_object(call.resource, before)
     subresource = call.path.subresource
     if call.resource.custom and obj["kind"] != call.resource.kind:
         raise wrong_kind(call, obj)
@@ -87,8 +87,11 @@ def replace(call: Call, obj: Object, options: WriteOptions, *, applied: bool = F
     managed = new["metadata"].get("managedFields") if applied else _managed(call, old, new, options)
     new = with_unseen(call.resource, shallow_metadata(new, managedFields=managed or None), old)
     new = _prepared(call, new, old)
-    if causes := object_rules.validate_update(call.resource, new, old, subresource):
-        raise invalid(call.resource, call.name, causes)
+    verdict = object_rules.validate_update(call.resource, new, old, subresource)
+    for cause in verdict.warnings:
+        call.warn(f"{cause.field}: {cause.message}")
+    if verdict.causes:
+        raise invalid(call.resource, call.name, verdict.causes)
     if call.resource.group_resource == SIGNING_REQUESTS:
         signing_requests.check_signer(call, new, old)
     told = [] if subresource else object_rules.notices(call.resource, new)
@@ -211,9 +214,10 @@ def _finishes_deletion(new: Object, old: Object) -> bool:
     metadata_ = new["metadata"]
     if not metadata_.get("deletionTimestamp") or metadata_.get("finalizers"):
         return False
-    if new["kind"] == "Namespace" and (new.get("spec") or {}).get("finalizers"):
+    is_namespace = (new["apiVersion"], new["kind"]) == ("v1", "Namespace")
+    if is_namespace and (new.get("spec") or {}).get("finalizers"):
         return False
     if metadata_.get("deletionGracePeriodSeconds"):
         return False
-    had_own = new["kind"] == "Namespace" and bool((old.get("spec") or {}).get("finalizers"))
+    had_own = is_namespace and bool((old.get("spec") or {}).get("finalizers"))
     return bool(old["metadata"].get("finalizers")) or had_own

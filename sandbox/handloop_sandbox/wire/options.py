@@ -26,7 +26,8 @@ from handloop_sandbox.wire.query import Query
 from handloop_sandbox.wire.status import Cause, StatusError, bad_request, internal_error, invalid_kind
 
 _INTEGER: Final = re.compile(r"[+-]?\d+")
-_UNSIGNED: Final = re.compile(r"\d+")
+_UNSIGNED: Final = re.compile(r"[0-9]{1,4000}")
+_BEYOND: Final = 2**64
 _MAX_MANAGER: Final = 128
 _PROPAGATIONS: Final = ("Foreground", "Background", "Orphan")
 
@@ -168,7 +169,8 @@ def integer(value: str | None) -> int | None:
 def unsigned_error(value: str) -> str | None:
     """Go's complaint about a text that is no resource version; None when it is one."""
     if _UNSIGNED.fullmatch(value):
-        return None
+        is_large = int(value) >= _BEYOND
+        return f"strconv.ParseUint: parsing {quoted(value)}: value out of range" if is_large else None
     return f"strconv.ParseUint: parsing {quoted(value)}: invalid syntax"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -45,7 +45,8 @@ class ServedResource:
     """
     One group, version and plural that clients can address.
 
-    Reviews (SelfSubjectAccessReview, ...) have verbs == ("create",) and are never stored.
+    Reviews (SelfSubjectAccessReview, ...) have verbs == ("create",) and are never stored. schemas: those of
+    all versions of a custom resource; has_webhook = its definition has them converted by a webhook.
     """
 
     group: str
@@ -62,6 +63,8 @@ class ServedResource:
     subresources: tuple[Subresource, ...] = ()
     schema: Schema | None = None
     custom: bool = False
+    schemas: Mapping[str, Schema | None] = field(default_factory=dict)
+    has_webhook: bool = False
     printer_columns: tuple[Mapping[str, Any], ...] = ()
     scale_paths: ScalePaths | None = None
     selectable_fields: tuple[str, ...] = ()

@@ -195,6 +195,12 @@ def internal_error(message: str) -> StatusError:
     return StatusError(failure(500, "", message))
 
 
+def internal_failure(text: str) -> StatusError:
+    """500 as the server answers for a fault that it names itself."""
+    details = {"causes": [{"message": text}]}
+    return StatusError(failure(500, "InternalError", f"Internal error occurred: {text}", details=details))
+
+
 def not_implemented(message: str) -> StatusError:
     """501: what a stand-in cannot do."""
     return StatusError(failure(501, "NotImplemented", message))

@@ -259,9 +259,15 @@ class APIServer:
 
     def eventually(self, path: str, done: Callable[[Answer], bool], seconds: float = _SECONDS) -> Answer:
         """GET until done(answer)."""
+        return self.repeat(lambda: self.get(path), done, seconds)
+
+    def repeat(
+        self, send: Callable[[], Answer], done: Callable[[Answer], bool], seconds: float = _SECONDS
+    ) -> Answer:
+        """Send a request until done(answer)."""
         deadline, pause = time.monotonic() + seconds, _PAUSE_SECONDS
         while True:
-            answer = self.get(path)
+            answer = send()
             if _holds(done, answer):
                 return answer
             assert time.monotonic() < deadline, answer

@@ -226,7 +226,7 @@ def _applied(resource: ServedResource, current: Object | None, step: Object) -> 
     if current is None:
         causes = object_rules.validate_new(resource, obj)
     else:
-        causes = object_rules.validate_update(resource, obj, current)
+        causes = object_rules.validate_update(resource, obj, current).causes
     if causes:
         raise invalid(resource, obj["metadata"]["name"], causes)
     return obj

@@ -187,7 +187,7 @@ def check_update(old: Object, line: Object) -> None:
     if resource.kind == "Service":
         new = {**new, "spec": service_addresses.kept(new["spec"], old["spec"])}
     new = prepare_update(resource, new, old, "")
-    _same(object_rules.validate_update(resource, new, old), line)
+    _same(object_rules.validate_update(resource, new, old).causes, line)
 
 
 def _same(causes: Sequence[Sequence[str]], line: Object) -> None:

@@ -31,6 +31,21 @@ def patch(path: str, body: Any, content_type: str = MERGE) -> Step:
     return Step("PATCH", path, body, content_type)
 
 
+def define(path: str, body: Any, waits: list[str]) -> Step:
+    """A create of a definition; the scene goes on once the paths in waits are served."""
+    return Step("POST", path, body, waits=tuple(waits))
+
+
+def refused(path: str, body: Any) -> Step:
+    """A create that is sent until a changed definition refuses it."""
+    return Step("POST", path, body, until=422)
+
+
+def remove(path: str) -> Step:
+    """A DELETE."""
+    return Step("DELETE", path)
+
+
 def read(path: str) -> Step:
     """A GET."""
     return Step("GET", path)

@@ -52,13 +52,19 @@ _LABELS: Final[tuple[Object, ...]] = (
 
 @dataclass(frozen=True)
 class Step:
-    """One request; body is JSON unless it is text."""
+    """
+    One request; body is JSON unless it is text.
+
+    waits are paths that are to be served before the next one; until is the status up to which it is repeated.
+    """
 
     method: str
     path: str
     body: Any = None
     content_type: str = "application/json"
     accept: str = "application/json"
+    waits: tuple[str, ...] = ()
+    until: int = 0
 
 
 @dataclass(frozen=True)

@@ -156,7 +156,7 @@ def play(server: APIServer, steps: Sequence[Step], namespace: str, group: str) -
         answer = _send(server, step, memory, here)
         body = answer.body
         memory.learn(body)
-        answers.append([answer.status, body, answer.warnings])
+        answers.append([answer.status, body, sorted(answer.warnings)])
     text = json.dumps(answers)
     for name, place in ((namespace, NAMESPACE), (group, GROUP)):
         text = text.replace(name, place)
@@ -178,7 +178,14 @@ def _send(server: APIServer, step: Step, memory: _Memory, here: dict[str, str]) 
     path = filled(step.path, _ANY)
     if step.method == "GET" and (collection := _CACHED.match(path)):
         _wait_for_the_cache(server, collection[1])
-    return server.request(step.method, path, body, content_type=step.content_type, accept=step.accept)
+
+    def sent() -> Answer:
+        return server.request(step.method, path, body, content_type=step.content_type, accept=step.accept)
+
+    answer = server.repeat(sent, lambda answer: answer.status == step.until) if step.until else sent()
+    for waited in step.waits:
+        server.eventually(filled(waited), lambda answer: answer.status == 200)
+    return answer
 
 
 def _wait_for_the_cache(server: APIServer, collection: str) -> None:

@@ -90,7 +90,7 @@ _OLD = {"spec": {"objs": [{"n": "a", "v": 5}, {"n": "b", "v": 5}], "opt": "a"}}
 )
 def test_the_servers_words(spec: dict[str, Any], cause: tuple[str, str, str]) -> None:
     """A failed rule names field, reason and message as recorded from a real server."""
-    found = cel_rules.check(_SCHEMA, {"spec": spec}, _OLD)
+    found = cel_rules.check(_SCHEMA, {"spec": spec}, _OLD).causes
     assert [(entry.reason, entry.field, entry.message) for entry in found] == [cause]
 
 
@@ -105,13 +105,13 @@ def test_the_servers_words(spec: dict[str, Any], cause: tuple[str, str, str]) ->
 )
 def test_rules_that_hold(spec: dict[str, Any]) -> None:
     """New elements have nothing to compare with; the others are found by their keys."""
-    assert cel_rules.check(_SCHEMA, {"spec": spec}, _OLD) == []
+    assert cel_rules.check(_SCHEMA, {"spec": spec}, _OLD).causes == []
 
 
 def test_a_new_object_has_no_before() -> None:
     """Transition rules are skipped for a new object, unless they ask for an optional before."""
     spec = {"objs": [{"n": "a", "v": 1}], "opt": "x"}
-    assert cel_rules.check(_SCHEMA, {"spec": spec}, None) == []
+    assert cel_rules.check(_SCHEMA, {"spec": spec}, None).causes == []
 
 
 def test_rules_that_cannot_be_evaluated_are_known() -> None:
@@ -119,11 +119,11 @@ def test_rules_that_cannot_be_evaluated_are_known() -> None:
     schema = {"type": "object", "x-kubernetes-validations": _rule("url('x').getHost() == 'y'")}
     outer = {"type": "object", "properties": {"a": schema}}
     assert cel_rules.unknown_rules(outer) == ["url('x').getHost() == 'y'"]
-    assert cel_rules.check(outer, {"a": {}}, None) == []
+    assert cel_rules.check(outer, {"a": {}}, None).causes == []
     assert cel_rules.unknown_rules(_SCHEMA) == []
 
 
 def test_no_rule_is_evaluated_on_null() -> None:
     """Null is no number that could be compared."""
     part = {"type": "number", "nullable": True, "x-kubernetes-validations": _rule("self < 1.5")}
-    assert cel_rules.check({"type": "object", "properties": {"p": part}}, {"p": None}, None) == []
+    assert cel_rules.check({"type": "object", "properties": {"p": part}}, {"p": None}, None).causes == []

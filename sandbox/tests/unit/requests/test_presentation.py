@@ -87,14 +87,14 @@ def test_converted_kinds() -> None:
     stored = Stored({"apiVersion": "v1", "kind": "Event", "metadata": {"name": "e"}, "message": "hello"}, 5)
     one = json.loads(b"".join(presentation(Form(), _EVENTS).one(stored, 0.0)))
     assert (one["apiVersion"], one["note"]) == ("events.k8s.io/v1", "hello")
-    assert served_object(_EVENTS, stored.object)["note"] == "hello"
+    assert served_object(_EVENTS, stored)["note"] == "hello"
 
 
 def test_other_versions_of_one_kind() -> None:
     """A served version differs from the stored one in its apiVersion; the stored object stays as it is."""
     newer = replace(_CUSTOM, group="g", version="v2", storage_version="v1")
-    stored = {"apiVersion": "g/v1", "kind": "ConfigMap", "metadata": {}}
+    stored = Stored({"apiVersion": "g/v1", "kind": "ConfigMap", "metadata": {}}, 1)
     assert served_object(newer, stored)["apiVersion"] == "g/v2"
-    assert stored["apiVersion"] == "g/v1"
+    assert stored.object["apiVersion"] == "g/v1"
     older = replace(newer, version="v1")
-    assert served_object(older, stored) is stored
+    assert served_object(older, stored) is stored.object

@@ -63,20 +63,20 @@ def test_expressions_see_the_old_object() -> None:
     """A transition rule is evaluated on update."""
     old = _widget(spec={"size": 3, "fixed": "a"})
     new = _widget(spec={"size": 3, "fixed": "b"})
-    assert _fields(object_rules.validate_update(_WIDGETS, new, old)) == ["spec.fixed"]
+    assert _fields(object_rules.validate_update(_WIDGETS, new, old).causes) == ["spec.fixed"]
     assert object_rules.validate_new(_WIDGETS, new) == []
 
 
 def test_complaints_about_metadata_come_twice_on_update() -> None:
     """The generic update and the strategy both check immutable fields."""
     other = _widget(metadata={"name": "a", "namespace": "n", "uid": "z"})
-    assert _fields(object_rules.validate_update(_WIDGETS, other, _widget())) == ["metadata.uid"] * 2
+    assert _fields(object_rules.validate_update(_WIDGETS, other, _widget()).causes) == ["metadata.uid"] * 2
 
 
 def test_the_status_is_checked_by_itself() -> None:
     """Through /status only the status counts, with any fault in the rest."""
     bad = _widget(spec={"size": 1000}, status={"replicas": "two"})
-    causes = object_rules.validate_update(_WIDGETS, bad, _widget(), "status")
+    causes = object_rules.validate_update(_WIDGETS, bad, _widget(), "status").causes
     assert _fields(causes) == ["status.replicas", ".status.replicas", "<nil>"]
     assert causes[1].message == (
         "Invalid value: 0: .status.replicas accessor error: two is of the type string, expected int64"

@@ -1,0 +1,60 @@
+"""
+Values of an object and of the one before it: which belong together, and which have not changed.
+
+An update may keep what a later schema refuses: a complaint about a value that has not changed is let through
+(ratcheting).
+Follows: apiserver pkg/cel/common/equality.go (CorrelatedObject), apiextensions
+pkg/apiserver/validation/ratcheting.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from handloop_sandbox.kinds import structure
+from handloop_sandbox.wire.resource import Schema
+
+ABSENT: Final[Any] = object()
+"""There is no former value, or none that belongs to this one."""
+
+
+def member(old: Any, name: str) -> Any:
+    """The former value of a member, ABSENT when there is none."""
+    return old.get(name, ABSENT) if isinstance(old, dict) else ABSENT
+
+
+def elements(schema: Schema, old: Any) -> Mapping[tuple[str, ...], Any]:
+    """The former elements of a list of type map by `identity`; elements of other lists have none."""
+    if structure.list_type(schema) != "map" or not isinstance(old, list):
+        return {}
+    keys = structure.map_keys(schema)
+    return {identity(entry, keys): entry for entry in old if isinstance(entry, dict)}
+
+
+def identity(entry: Any, keys: tuple[str, ...]) -> tuple[str, ...]:
+    """What names an element of a list of type map."""
+    return tuple(repr(entry.get(key)) for key in keys) if isinstance(entry, dict) else ()
+
+
+def is_unchanged(schema: Schema, value: Any, old: Any) -> bool:
+    """
+    Whether a value equals its former one.
+
+    The order of lists of type map means nothing. Members that the schema does not declare count as changed.
+    """
+    if isinstance(value, dict) and isinstance(old, dict):
+        return value.keys() == old.keys() and all(
+            declared is not None and is_unchanged(declared, entry, old[name])
+            for name, entry in value.items()
+            for declared in (structure.property_of(schema, name),)
+        )
+    if not isinstance(value, list) or not isinstance(old, list):
+        return type(value) is type(old) and bool(value == old)
+    items = structure.items_of(schema) or {}
+    if structure.list_type(schema) != "map":
+        return len(value) == len(old) and all(map(lambda new, was: is_unchanged(items, new, was), value, old))
+    keys, before = structure.map_keys(schema), elements(schema, old)
+    return len(value) == len(old) and all(
+        is_unchanged(items, entry, before.get(identity(entry, keys), ABSENT)) for entry in value
+    )
