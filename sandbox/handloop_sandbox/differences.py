@@ -74,11 +74,8 @@ DIFFERENCES: Final = (
         "characters, repetitions of very large classes)."
     ),
     Difference(
-        "Custom resources are not converted between versions. There are EndpointSlices, but no Endpoints."
-    ),
-    Difference(
-        "A new schema gives its defaults to a stored custom resource with the next write, not with the next "
-        "read, and that write has to obey it also where it changes nothing."
+        "A conversion webhook is not called: where a definition has one, objects of other versions are "
+        "served as they are. There are EndpointSlices, but no Endpoints."
     ),
     Difference(
         "A cluster's default roles let everybody do some things, discovery above all. The sandbox allows "

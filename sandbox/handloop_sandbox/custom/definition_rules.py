@@ -9,6 +9,7 @@ Follows: apiextensions-apiserver pkg/apis/apiextensions/validation/validation.go
 from __future__ import annotations
 
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from handloop_sandbox.custom.conversion_rules import conversion_causes
 from handloop_sandbox.custom.schema_rules import schema_causes
@@ -18,10 +19,9 @@ from handloop_sandbox.wire.field_rules import Object, all_invalid, entries, immu
 from handloop_sandbox.wire.status import Cause
 
 APPROVAL: Final = "api-approved.kubernetes.io"
-APPROVAL_TEXT: Final = (
-    'protected groups must have approval annotation "api-approved.kubernetes.io", '
-    "see https://github.com/kubernetes/enhancements/pull/1111"
-)
+_NEEDED: Final = 'protected groups must have approval annotation "api-approved.kubernetes.io"'
+_SEE: Final = ", see https://github.com/kubernetes/enhancements/pull/1111"
+_EITHER: Final = ' with either a URL or a reason starting with "unapproved"'
 _LONGEST_WARNING: Final = 256
 _PRESERVING: Final = (
     "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
@@ -281,10 +281,24 @@ def _established(old: Object) -> bool:
 
 def _approval(new: Object, group: str) -> list[Cause]:
     """The groups of the Kubernetes community are protected."""
-    protected = group.endswith((".k8s.io", ".kubernetes.io")) or group in {"k8s.io", "kubernetes.io"}
-    if not protected or part(new, "metadata", "annotations").get(APPROVAL):
+    if not is_protected(group):
         return []
-    return [required(f"metadata.annotations[{APPROVAL}]", APPROVAL_TEXT)]
+    path, given = f"metadata.annotations[{APPROVAL}]", part(new, "metadata", "annotations").get(APPROVAL)
+    if not given:
+        return [required(path, f"{_NEEDED}{_SEE}")]
+    if given.startswith("unapproved") or _is_url(given):
+        return []
+    return [invalid_value(path, given, f"{_NEEDED}{_EITHER}{_SEE}")]
+
+
+def is_protected(group: str) -> bool:
+    """Whether a group belongs to the Kubernetes community."""
+    return group.endswith((".k8s.io", ".kubernetes.io")) or group in {"k8s.io", "kubernetes.io"}
+
+
+def _is_url(text: str) -> bool:
+    parts = urlsplit(text)
+    return bool(parts.scheme and parts.netloc)
 
 
 def _stored_versions(new: Object) -> list[Cause]:

@@ -30,9 +30,12 @@ _DURATION_UNIT: Final = re.compile(
 )
 _INT64_DIGITS: Final = 19
 _EMAIL: Final = re.compile(r"[^@\s]+@[^@\s]+")
-_HOSTNAME: Final = re.compile(
-    r"([a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?\.)*[a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?"
-)
+_SIGN: Final = r"a-zA-Z0-9\pS\pL"
+_LABEL: Final = rf"[{_SIGN}]([-{_SIGN}]{{0,61}}[{_SIGN}])?"
+_HOSTNAME: Final = rf"^([{_SIGN}](-?[{_SIGN}]{{0,62}})?|({_LABEL}\.)+[a-zA-Z\pL]{{2,63}})$"
+"""A dash in a name without dots is refused after the second letter, as is an ending of digits."""
+_LONGEST_NAME: Final = 255
+_LONGEST_LABEL: Final = 63
 _MAC: Final = re.compile(r"([0-9A-Fa-f]{2}[:-]){5,7}[0-9A-Fa-f]{2}")
 _HEX_COLOR: Final = re.compile(r"#?([0-9a-fA-F]{3}|[0-9a-fA-F]{6})")
 _ISBN10: Final = re.compile(r"(\d[- ]?){9}[\dXx]")
@@ -48,13 +51,20 @@ def matches(format_: str, value: str) -> bool:
     return check is None or check(value)
 
 
+def is_known(format_: str) -> bool:
+    """Whether the server checks texts of a format."""
+    return format_.replace("-", "") in _KNOWN
+
+
 def unknown(schema: Schema) -> Iterator[str]:
-    """The formats of strings in a schema that the server does not know."""
-    name = schema.get("format") if structure.type_of(schema) == "string" else None
-    if name and name.replace("-", "") not in _KNOWN:
+    """The formats of strings and of branches without a type that the server does not know."""
+    name = schema.get("format") if structure.type_of(schema) in ("", "string") else None
+    if name and not is_known(name):
         yield name
     inner = [*structure.properties(schema).values(), structure.items_of(schema), structure.value_of(schema)]
-    for entry in inner:
+    for junctor in ("allOf", "anyOf", "oneOf"):
+        inner += schema.get(junctor) or ()
+    for entry in (*inner, schema.get("not")):
         if entry:
             yield from unknown(entry)
 
@@ -85,6 +95,12 @@ def _is_duration(value: str) -> bool:
     return True
 
 
+def _hostname(value: str) -> bool:
+    labels = value.encode().split(b".")
+    is_short = sum(map(len, labels)) + len(labels) - 1 <= _LONGEST_NAME
+    return is_short and max(map(len, labels)) <= _LONGEST_LABEL and go_regexp.matches(_HOSTNAME, value)
+
+
 def _uri(value: str) -> bool:
     return bool(urlsplit(value).scheme) or value.startswith("/")
 
@@ -105,7 +121,7 @@ _FORMATS: Final[dict[str, Callable[[str], bool]]] = {
     "cidr": _parses(_cidr),
     "mac": _fullmatch(_MAC),
     "email": _fullmatch(_EMAIL),
-    "hostname": _fullmatch(_HOSTNAME),
+    "hostname": _hostname,
     "uri": _uri,
     "uuid": _fullmatch(_UUID),
     "uuid3": _fullmatch(re.compile(_VERSIONED_UUID.format("3"))),

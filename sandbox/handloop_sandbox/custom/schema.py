@@ -31,6 +31,8 @@ _NO_FIELD: Final = "<nil>"
 _EXACT: Final = 2**53
 _TOLERANCE: Final = 1e-9
 """Up to _EXACT, a number that is so near to a whole one counts as an integer."""
+_MAX_FLOAT32: Final = 3.4028234663852886e38
+_GO_FORMATS: Final = {int: "int64", float: "float64"}
 _INT_BOUNDS: Final = {"int32": 2**31, "int64": 2**63}
 _TYPE_NAMES: Final = {
     bool: "boolean",
@@ -96,10 +98,14 @@ def _all_causes(schema: Schema, value: Any, path: str, old: Any) -> list[Cause]:
 
 def _type_causes(schema: Schema, value: Any, path: str) -> list[Cause]:
     wanted = _types(schema)
-    if not wanted or (value is None and schema.get("nullable")):
+    if value is None and (not wanted or schema.get("nullable")):
         return []
     actual = _type_name(value)
-    if actual in wanted or (actual == "integer" and "number" in wanted):
+    fits = actual in wanted or (actual == "integer" and "number" in wanted)
+    if not fits and _names_the_format(schema, value):
+        return _misformatted(schema, value, path)
+    # a server takes a list for a text with a format, too
+    if fits or not wanted or (isinstance(value, list) and formats.is_known(schema.get("format", ""))):
         return _format_causes(schema, value, path)
     whole = actual == "number" and wanted == ("integer",)
     format_ = schema.get("format") if whole else None
@@ -112,6 +118,17 @@ def _type_causes(schema: Schema, value: Any, path: str) -> list[Cause]:
         detail = f"Checked value must be of type integer {asked} in {path}"
         causes.append(invalid_value(_NO_FIELD, "", detail))
     return causes
+
+
+def _names_the_format(schema: Schema, value: Any) -> bool:
+    """Whether the complaint about a wrong type names the format: it does of all but texts, lists and null."""
+    format_ = schema.get("format", "")
+    return formats.is_known(format_) and isinstance(value, (bool, int, float, dict))
+
+
+def _misformatted(schema: Schema, value: Any, path: str) -> list[Cause]:
+    actual = _GO_FORMATS.get(type(value), "")
+    return [invalid_type(path, actual, f"{path} in body must be of type {schema['format']}: {shown(actual)}")]
 
 
 def _types(schema: Schema) -> tuple[str, ...]:
@@ -139,7 +156,15 @@ def _format_causes(schema: Schema, value: Any, path: str) -> list[Cause]:
         return []
     if isinstance(value, str) and not formats.matches(name, value):
         return [invalid_type(path, value, f"{path} in body must be of type {name}: {shown(value)}")]
-    bound = _INT_BOUNDS.get(name)
+    if (
+        name == "float"
+        and schema.get("type") == "number"
+        and isinstance(value, (int, float))
+        and abs(value) > _MAX_FLOAT32
+    ):
+        text = f"Checked value must be of type number with format {name} in {path}"
+        return [invalid_value(_NO_FIELD, "", text)]
+    bound = _INT_BOUNDS.get(name) if schema.get("type") == "integer" else None
     if bound and isinstance(value, int) and not -bound <= value < bound:
         text = f"Checked value must be of type integer with format {name} in {path}"
         return [invalid_value(_NO_FIELD, "", text)]
@@ -245,8 +270,6 @@ def _object_causes(schema: Schema, value: Mapping[str, Any], path: str, old: Any
     if most is not None and len(value) > most:
         return [too_many(path, len(value), most)]
     causes = [required(_join(path, name)) for name in schema.get("required") or () if name not in value]
-    if schema.get("x-kubernetes-embedded-resource"):
-        causes += [required(_join(path, name)) for name in ("apiVersion", "kind") if not value.get(name)]
     for name, entry in value.items():
         declared = structure.property_of(schema, name)
         if declared:

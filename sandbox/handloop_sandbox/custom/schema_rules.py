@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from handloop_sandbox.custom import cel_rules, go_regexp, schema, structural
+from handloop_sandbox.custom import cel_rules, embedded, go_regexp, schema, structural
 from handloop_sandbox.custom.cel import names_in
 from handloop_sandbox.custom.cel_syntax import CelSyntaxError
 from handloop_sandbox.custom.structural_rules import children, junctors, structural_causes
@@ -193,7 +193,10 @@ def _own(path: str, node: Object) -> list[Cause]:
     if node.get("x-kubernetes-int-or-string"):
         return []
     try:
-        wrong = schema.validate(node, value) or cel_rules.check(node, value, None).causes
+        wrong = schema.validate(node, value)
+        for where, resource in embedded.found(node, value):
+            wrong += embedded.type_causes(where, resource)
+        wrong = wrong or cel_rules.check(node, value, None).causes
     except go_regexp.PatternError:
         return []  # told of at the pattern
     causes = [cause._replace(field=_field(at, cause.field)) for cause in wrong]

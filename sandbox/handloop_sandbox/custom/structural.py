@@ -57,19 +57,6 @@ def decode_metadata(obj: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     return {**obj, "metadata": decoded}, [f"metadata.{path}" for path in report.unknown]
 
 
-def decode_embedded(schema: Schema | None, obj: dict[str, Any], unknown: list[str]) -> dict[str, Any]:
-    """
-    Give the metadata of embedded resources its canonical form.
-
-    Raises: typed.DecodeError with the path of the embedded resource.
-    """
-    if schema is None:
-        return obj
-    result = _embedded(schema, obj, "", unknown)
-    assert isinstance(result, dict)
-    return result
-
-
 def has_unknown(schema: Schema, value: Any) -> bool:
     """Whether a value has members that its schema does not declare."""
     unknown: list[str] = []
@@ -143,37 +130,3 @@ def _default_object(schema: Schema, value: Mapping[str, Any], *, keep_nulls: boo
         if name not in result and member.get("default") is not None:
             result[name] = _default(member, copy.deepcopy(member["default"]), keep_nulls=keep_nulls)
     return result
-
-
-def has_embedded(schema: Schema) -> bool:
-    """Whether a resource is embedded anywhere; otherwise decode_embedded has no work."""
-    if schema.get("x-kubernetes-embedded-resource"):
-        return True
-    inner = [*structure.properties(schema).values(), structure.items_of(schema), structure.value_of(schema)]
-    return any(has_embedded(entry) for entry in inner if entry)
-
-
-def _embedded(schema: Schema, value: Any, path: str, unknown: list[str]) -> Any:
-    if isinstance(value, list):
-        items = structure.items_of(schema) or _NONE
-        return [_embedded(items, entry, f"{path}[{index}]", unknown) for index, entry in enumerate(value)]
-    if not isinstance(value, dict):
-        return value
-    result = {}
-    for name, entry in value.items():
-        where = f"{path}.{name}" if path else name
-        result[name] = _embedded(structure.property_of(schema, name) or _NONE, entry, where, unknown)
-    if schema.get("x-kubernetes-embedded-resource") and value.get("metadata") is not None:
-        result["metadata"] = _embedded_metadata(value["metadata"], f"{path}.metadata", unknown)
-    return result
-
-
-def _embedded_metadata(value: Any, path: str, unknown: list[str]) -> Any:
-    report = typed.Report()
-    try:
-        decoded = typed.decode(_METADATA, value, report)
-    except typed.DecodeError as error:
-        from_value = typed.compact(value)
-        raise typed.DecodeError(f"{path}: Invalid value: {from_value}: {error}") from error
-    unknown += [f"{path}.{name}" for name in report.unknown]
-    return decoded

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
+
+import msgspec
 
 from handloop_sandbox.wire.causes import invalid_value
 from handloop_sandbox.wire.status import SERVER_REJECTED, StatusError, bad_request, failure, invalid_kind
@@ -25,16 +27,17 @@ _NO_OBJECT = (
 Container = dict[str, Any] | list[Any]
 
 
-def json_patch(current: dict[str, Any], operations: Any) -> dict[str, Any]:
+def json_patch(current: dict[str, Any], operations: Any, body: bytes = b"") -> dict[str, Any]:
     """
-    The object after the operations, which are decoded JSON.
+    The object after the operations, which are decoded JSON; body is their text.
 
     Raises: StatusError 400 when they are not a list of objects, 413 for too many, 422 when one of them fails.
     """
     checked = _checked(operations)
     document: Container = _copied(current)
     copied_bytes = 0
-    for operation in checked:
+    spelled = _spelled_values(body)
+    for index, operation in enumerate(checked):
         copied_bytes += _copied_bytes(document, operation) if operation.get("op") == "copy" else 0
         if copied_bytes > MAX_COPIED_BYTES:
             _refuse()
@@ -42,6 +45,8 @@ def json_patch(current: dict[str, Any], operations: Any) -> dict[str, Any]:
         if apply is None:
             _refuse()
         document = apply(document, operation)
+        if apply is _test and spelled and not _is_spelled(_tested(document, operation), spelled[index]):
+            _refuse()
     if not isinstance(document, dict):
         raise invalid_kind(
             "", "", "", [invalid_value("patch", json.dumps(document, separators=(",", ":")), _NO_OBJECT)]
@@ -183,15 +188,43 @@ def _copy(document: Container, operation: dict[str, Any]) -> Container:
 
 
 def _test(document: Container, operation: dict[str, Any]) -> Container:
-    path, expected = _text(operation, "path"), operation.get("value")
-    if path:
-        container, key = _find(document, path)
-        found = _get(container, key)
-    else:
-        found = document
-    if not same_json(found, expected):
+    if not same_json(_tested(document, operation), operation.get("value")):
         _refuse()
     return document
+
+
+def _tested(document: Container, operation: dict[str, Any]) -> Any:
+    path = _text(operation, "path")
+    return _get(*_find(document, path)) if path else document
+
+
+class _Operation(msgspec.Struct):
+    value: msgspec.Raw = msgspec.Raw(b"null")
+
+
+def _spelled_values(body: bytes) -> list[msgspec.Raw]:
+    """The values of the operations as the client spelled them."""
+    try:
+        return [operation.value for operation in msgspec.json.decode(body, type=list[_Operation])]
+    except msgspec.DecodeError:
+        return []
+
+
+def _is_spelled(found: Any, raw: msgspec.Raw) -> bool:
+    """Whether a value is spelled as Go spells it: with `&`, `<` and `>` escaped, and no other letters."""
+    if isinstance(found, dict) and raw:
+        inner = msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
+        return all(_is_spelled(entry, inner[key]) for key, entry in found.items())
+    if isinstance(found, list) and raw:
+        return all(map(_is_spelled, found, msgspec.json.decode(raw, type=list[msgspec.Raw])))
+    return not isinstance(found, str) or bytes(raw).strip() == _as_go(found)
+
+
+def _as_go(text: str) -> bytes:
+    return json.dumps(text, ensure_ascii=False).translate(_ESCAPED).encode()
+
+
+_ESCAPED: Final = {ord(char): f"\\u{ord(char):04x}" for char in "&<>\u2028\u2029"}
 
 
 _OPERATIONS: dict[str, Callable[[Container, dict[str, Any]], Container]] = {

@@ -8,10 +8,9 @@ Follows: apimachinery pkg/runtime/serializer, apiserver pkg/endpoints/handlers/c
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
-from handloop_sandbox.custom import structural
+from handloop_sandbox.custom import embedded, structural
 from handloop_sandbox.kinds import protobuf, typed
 from handloop_sandbox.storage.catalog import Catalog
 from handloop_sandbox.storage.stored import Object
@@ -209,16 +208,11 @@ def _custom(value: Object, strict: list[str], resource: ServedResource, text: by
         if in_group:
             obj, pruned = structural.prune(schema, obj)
             unknown += pruned
-            if _has_embedded(resource):
-                obj = structural.decode_embedded(schema, obj, unknown)
+            if embedded.is_in(resource):
+                obj = embedded.decode(schema, obj, unknown)
     except (typed.DecodeError, go_json.RangeError) as error:
         raise MisfitError(str(error), kind=value["kind"], version=version) from error
     return Decoded(obj, strict + [f'unknown field "{path}"' for path in sorted(unknown)])
-
-
-@lru_cache(maxsize=256)
-def _has_embedded(resource: ServedResource) -> bool:
-    return resource.schema is not None and structural.has_embedded(resource.schema)
 
 
 def _check_registered(kind: str, api_version: str, resource: ServedResource, catalog: Catalog) -> None:

@@ -15,6 +15,7 @@ from dataclasses import fields
 from typing import Any, Final
 
 from handloop_sandbox.cluster.cluster_controller import Step, View, Write
+from handloop_sandbox.custom.definition_rules import APPROVAL, is_protected
 from handloop_sandbox.kinds.kinds import builtin_resources
 from handloop_sandbox.requests.call import Call, shallow_metadata
 from handloop_sandbox.storage.catalog import Catalog
@@ -221,12 +222,25 @@ def _writes(state: State, crd: Object, now: str) -> Iterator[Write]:
     if crd["metadata"].get("deletionTimestamp"):
         yield from _removal(state, crd, now)
         return
-    accepted = _with_names(state, crd, now)
+    accepted = _with_approval(_with_names(state, crd, now), now)
     if accepted != crd:
         yield _status_update(accepted)
     elif condition_status(crd, "NamesAccepted") == "True" and condition_status(crd, "Established") != "True":
         text = "the initial names have been accepted"
         yield _status_update(with_condition(crd, ("Established", "True", "InitialNamesAccepted", text), now))
+
+
+def _with_approval(crd: Object, now: str) -> Object:
+    """A definition that says whether its protected group was approved."""
+    approved = (crd["metadata"].get("annotations") or {}).get(APPROVAL)
+    if not approved or not is_protected(crd["spec"]["group"]):
+        return crd
+    kind = "KubernetesAPIApprovalPolicyConformant"
+    if approved.startswith("unapproved"):
+        return with_condition(
+            crd, (kind, "False", "UnapprovedAnnotation", f'not approved: "{approved}"'), now
+        )
+    return with_condition(crd, (kind, "True", "ApprovedAnnotation", f"approved in {approved}"), now)
 
 
 def _with_names(state: State, crd: Object, now: str) -> Object:

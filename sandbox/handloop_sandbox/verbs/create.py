@@ -34,6 +34,8 @@ from handloop_sandbox.wire.status import (
     invalid_kind,
 )
 
+_LARGEST = 1_572_864 - 512
+"""What etcd takes, less the object's key and the head of its JSON."""
 _NAMESPACES = GroupResource("", "namespaces")
 
 
@@ -72,8 +74,15 @@ def store_new(call: Call, obj: Object, options: WriteOptions, *, applied: bool =
     if existing is not None:
         raise _name_taken(call, existing)
     stored = transaction.put(call.collection, to_storage(call.resource, obj))
+    check_size(call, stored, options)
     call.commit(transaction)
     return stored
+
+
+def check_size(call: Call, stored: Stored, options: WriteOptions) -> None:
+    """Refuse (500) a custom resource that etcd would not take; other kinds are smaller there than as JSON."""
+    if call.resource.custom and not options.dry_run and len(stored.tail) > _LARGEST:
+        raise internal_error("etcdserver: request is too large")
 
 
 def report_strict(call: Call, strict: list[str], options: WriteOptions) -> None:

@@ -89,6 +89,18 @@ def validate(metadata: Mapping[str, Any], rule: NameRule) -> list[Cause]:
     return causes + _common(metadata)
 
 
+def validate_embedded(metadata: Mapping[str, Any]) -> list[Cause]:
+    """Everything wrong with the metadata of a resource inside of another one, which needs no name."""
+
+    def rule(name: str, _: bool) -> list[str]:  # noqa: FBT001 - the shape of NameRule
+        return names.path_segment(name)
+
+    namespace = metadata.get("namespace")
+    wrong = names.dns_1123_label(namespace) if namespace else []
+    causes = [invalid_value("metadata.namespace", namespace, text) for text in wrong]
+    return causes + validate({"name": "any", **metadata}, rule)
+
+
 def validate_update(new: Mapping[str, Any], old: Mapping[str, Any]) -> list[Cause]:
     """Everything wrong with changed metadata."""
     causes = _no_new_finalizers(new, old)
@@ -151,13 +163,15 @@ def more_about_finalizers(metadata: Mapping[str, Any], *, is_update: bool) -> li
     ]
 
 
-def finalizer_warnings(metadata: Mapping[str, Any]) -> list[str]:
-    """The warnings about finalizers without a domain."""
+def finalizer_warnings(metadata: Mapping[str, Any], old: Mapping[str, Any] | None = None) -> list[str]:
+    """The warnings about new finalizers without a domain; old None = the object is new."""
+    before = (old or {}).get("finalizers") or ()
     return [
-        f'metadata.finalizers: "{finalizer}": prefer a domain-qualified finalizer name to avoid accidental '
+        f'metadata.finalizers: "{finalizer}": prefer a domain-qualified finalizer name '
+        f"{'including a path (/) ' if '.' in finalizer else ''}to avoid accidental "
         "conflicts with other finalizer writers"
         for finalizer in metadata.get("finalizers") or ()
-        if "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS
+        if "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS and finalizer not in before
     ]
 
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Final
 
-from handloop_sandbox.custom import cel_rules, formats, schema, structural
+from handloop_sandbox.custom import cel_rules, embedded, formats, schema, structural
 from handloop_sandbox.custom.cel_rules import Verdict
 from handloop_sandbox.custom.correlation import ABSENT
 from handloop_sandbox.kinds import defaults, structure
@@ -125,7 +125,18 @@ def _schema_causes(resource: ServedResource, obj: Object, old: Object | None = N
     causes += scale_spec_causes(resource, obj)
     causes += scale_status_causes(resource, obj)
     twice = list_causes(resource, obj)
-    return causes if twice and old is not None and list_causes(resource, old) else causes + twice
+    if not (twice and old is not None and list_causes(resource, old)):
+        causes += twice
+    return causes + _embedded_causes(resource.schema, obj) if embedded.is_in(resource) else causes
+
+
+def _embedded_causes(schema: Schema, obj: Object) -> list[Cause]:
+    causes = []
+    for path, inner in embedded.found(schema, obj):
+        causes += embedded.type_causes(path, inner)
+        about = metadata.validate_embedded(inner.get("metadata") or {})
+        causes += [cause._replace(field=f"{path}.{cause.field}") for cause in about]
+    return causes
 
 
 def list_causes(resource: ServedResource, obj: Object) -> list[Cause]:

@@ -73,7 +73,7 @@ def patched(current: Object, body: bytes, kind: str, schema: Any) -> Object:
     """
     value = _parsed(body, kind)
     if kind == JSON_PATCH:
-        return json_patch(current, [] if value is None else value)
+        return json_patch(current, [] if value is None else value, body)
     if kind == STRATEGIC:
         return strategic_merge_patch(current, _mapping(value, ""), schema or {}) if value else current
     if value is None:

@@ -18,6 +18,7 @@ from handloop_sandbox.requests.request import Response
 from handloop_sandbox.storage.stored import Object, Stored
 from handloop_sandbox.verbs import metadata, object_rules, service_addresses, signing_requests
 from handloop_sandbox.verbs.create import (
+    check_size,
     check_version,
     in_request_namespace,
     report_strict,
@@ -95,7 +96,7 @@ def replace(call: Call, obj: Object, options: WriteOptions, *, applied: bool = F
     if call.resource.group_resource == SIGNING_REQUESTS:
         signing_requests.check_signer(call, new, old)
     told = [] if subresource else object_rules.notices(call.resource, new)
-    for text in (*metadata.finalizer_warnings(new["metadata"]), *told):
+    for text in (*metadata.finalizer_warnings(new["metadata"], old["metadata"]), *told):
         call.warn(text)
     return Replaced(_store(call, new, before, options))
 
@@ -190,6 +191,7 @@ def _store(call: Call, new: Object, before: Stored, options: WriteOptions) -> St
         call.commit(transaction)
         return Stored(stored_form, before.rv)
     stored = transaction.put(call.collection, stored_form)
+    check_size(call, stored, options)
     call.commit(transaction)
     return stored
 

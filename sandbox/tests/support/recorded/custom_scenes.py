@@ -125,6 +125,72 @@ LISTS: Final = [
     _removed("lists"),
 ]
 
+_ADDRESS: Final[_Object] = {"format": "ipv4"}
+_POD: Final[_Object] = {"apiVersion": "v1", "kind": "Pod"}
+_FREE: Final = "x-kubernetes-preserve-unknown-fields"
+_EMBEDDED: Final[_Object] = {"type": "object", "x-kubernetes-embedded-resource": True, _FREE: True}
+_FORMATTED: Final = _object(
+    any={**_TEXT, "anyOf": [_ADDRESS, {"format": "ipv6"}]},
+    one={**_TEXT, "oneOf": [_ADDRESS, {"format": "hostname"}]},
+    all={**_TEXT, "allOf": [_ADDRESS, {"minLength": 3}]},
+    no={**_TEXT, "not": _ADDRESS},
+    host={**_TEXT, "format": "hostname"},
+    time={**_TEXT, "format": "date-time"},
+    small={"type": "number", "format": "float"},
+    whole={**_NUMBER, "anyOf": [{"format": "int32"}, {"minimum": 5}]},
+    pod=_EMBEDDED,
+    pods=_list(_EMBEDDED),
+)
+_FORMS: Final[dict[str, tuple[Any, ...]]] = {
+    "any": ("1.2.3.4", "::1", "no", "", 5),
+    "one": ("1.2.3.4", "a.bc", "-", "1.2"),
+    "all": ("1.2.3.4", "no", "1"),
+    "no": ("1.2.3.4", "no"),
+    "host": ("a.b", "a.bc", "1.2", "my-host", "m-host", "12", "x" * 64, "\u00e9.com", "a..bc"),
+    "time": (5, True, "x"),
+    "small": (1.5, 3.5e38, -1e39, 3.4e38, 1 << 60, "x"),
+    "whole": (1, 1 << 40, -(1 << 40)),
+    "pod": (
+        _POD,
+        {},
+        {**_POD, "apiVersion": "a/b/c"},
+        {**_POD, "apiVersion": ""},
+        {**_POD, "apiVersion": 5},
+        {**_POD, "kind": "no kind"},
+        {**_POD, "metadata": {"labels": {"a b": "c d"}, "name": "x/y", "namespace": "Bad", "nope": 1}},
+    ),
+    "pods": ([_POD, {}], [{**_POD, "kind": 5}]),
+}
+_LARGE: Final = (1500, 1534, 1536, 1600)
+FORMATS: Final = [
+    _definition("forms", _version("v1", _object(spec=_FORMATTED))),
+    *(
+        _new("forms", f"{name.lower()}{index}", spec={name: value})
+        for name, values in _FORMS.items()
+        for index, value in enumerate(values)
+    ),
+    _definition("bigs", _version("v1", {"type": "object", _FREE: True})),
+    *(_new("bigs", f"b{size}", a="x" * (size << 10)) for size in _LARGE),
+    _new("bigs", "r", spec={"rule": "a && <b>", "list": ["&"], "map": {"&": "x"}}),
+    *(
+        patch(_path("bigs", "r"), [{"op": "test", "path": f"/spec/{name}", "value": value}], JSON_PATCH)
+        for name, value in (("rule", "a && <b>"), ("list", ["&"]), ("map", {"&": "x"}), ("map/&", "x"))
+    ),
+    *(
+        step
+        for index, finalizer in enumerate(("a", "a.b", "a.b/c", "foregroundDeletion"))
+        for step in (
+            post(_path("bigs"), {**_made("bigs", "f"), **named(f"f{index}", finalizers=[finalizer])}),
+            patch(_path("bigs", f"f{index}"), {"spec": 1}),
+            patch(_path("bigs", "r"), {"metadata": {"finalizers": [finalizer]}}),
+            patch(_path("bigs", f"f{index}"), {"metadata": {"finalizers": None}}),
+        )
+    ),
+    patch(_path("bigs", "r"), {"metadata": {"finalizers": None}}),
+    _removed("forms"),
+    _removed("bigs"),
+]
+
 _SCALE: Final = {"specReplicasPath": ".spec.n", "statusReplicasPath": ".status.n"}
 _SCALED: Final = _object(spec=_object(n=_NUMBER), status=_object(n=_NUMBER))
 _AUTOSCALING: Final = {"apiVersion": "autoscaling/v1", "kind": "Scale"}
@@ -218,7 +284,7 @@ def _strict(*, now: bool) -> _Object:
         set=_list(short, kind="set"),
         texts={"type": "object", "additionalProperties": short},
         o=later(_object(x=_TEXT, y=short), required=["x"]),
-        free={**_object(q=short), "x-kubernetes-preserve-unknown-fields": True},
+        free={**_object(q=short), _FREE: True},
         twice=_list(entry, *(["name"] if now else [])),
         c=later(
             {**_TEXT, "maxLength": 9}, **{_RULES: [{"rule": "self.startsWith('z')", "message": "z first"}]}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from support.recorded.custom_scenes import LISTS, METADATA, RATCHETING, SCALES, VERSIONS
+from support.recorded.custom_scenes import FORMATS, LISTS, METADATA, RATCHETING, SCALES, VERSIONS
 from support.recorded.definition_scenes import CONVERSIONS, DEFINITIONS, EXPRESSIONS, SCHEMAS
 from support.recorded.scene_steps import BASE, WIDGETS, named, patch, post, put, read
 from support.recorded.service_scenes import SERVICE_CHANGES, SERVICE_PORTS, SERVICES
@@ -201,6 +201,7 @@ _POD_REQUESTS: Final = [
 SCENES: Final[dict[str, list[Step]]] = {
     "created": [*_CREATED, *_REFUSED],
     "conversions": CONVERSIONS,
+    "custom formats": FORMATS,
     "custom lists": LISTS,
     "custom metadata": METADATA,
     "custom ratcheting": RATCHETING,

@@ -151,7 +151,6 @@ def _missing(field: str) -> tuple[str, str, str]:
             ],
         ),
         ({"not": {"p": 1}}, [_nowhere('"spec.not" must not validate the schema (not)')]),
-        ({"emb": {}}, [_missing("spec.emb.apiVersion"), _missing("spec.emb.kind")]),
         ({"obj": {}}, [_missing("spec.obj.r")]),
         ([], [_misfit("spec", "object", "array")]),
     ],

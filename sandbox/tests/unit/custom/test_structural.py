@@ -106,19 +106,6 @@ def test_metadata_is_decoded() -> None:
         structural.decode_metadata({**_obj(), "metadata": {"name": 5}})
 
 
-def test_embedded_metadata_is_decoded_too() -> None:
-    """The metadata of an embedded resource is typed; its own unknown members are named with their path."""
-    unknown: list[str] = []
-    embedded = {"apiVersion": "v1", "kind": "Pod", "metadata": {"namex": 5}, "any": 1}
-    obj = structural.decode_embedded(_SCHEMA, _obj(emb=embedded), unknown)
-    assert obj["spec"]["emb"] == {"apiVersion": "v1", "kind": "Pod", "metadata": {}, "any": 1}
-    assert unknown == ["spec.emb.metadata.namex"]
-    with pytest.raises(
-        typed.DecodeError, match=r'spec\.emb\.metadata: Invalid value: {"name":5}: json: cannot'
-    ):
-        structural.decode_embedded(_SCHEMA, _obj(emb={"metadata": {"name": 5}}), [])
-
-
 def test_what_null_means() -> None:
     """Null is a value where the schema is nullable, typed or not; elsewhere it is dropped, but in a list."""
     free = {"x-kubernetes-preserve-unknown-fields": True}
