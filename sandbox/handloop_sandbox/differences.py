@@ -59,8 +59,8 @@ DIFFERENCES: Final = (
     ),
     Difference("Without TLS there is no certificate authority: the ConfigMaps kube-root-ca.crt are empty."),
     Difference(
-        "Objects come as JSON or YAML, not as protobuf. OpenAPI does not describe built-in kinds in words, "
-        "and its version 2 comes as JSON only."
+        "Objects come as JSON or YAML, not as protobuf. OpenAPI describes no fields of built-in kinds "
+        "in words."
     ),
     Difference("More than some hundred nested levels are refused (400). A cluster takes 10,000."),
     Difference("Exec, attach and port-forward are refused (501): there are no containers."),

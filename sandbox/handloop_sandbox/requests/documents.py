@@ -12,11 +12,18 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from handloop_sandbox.requests import discovery, openapi, openapi_v2, routes
+from handloop_sandbox.requests import discovery, openapi, openapi_protobuf, openapi_v2, routes
 from handloop_sandbox.requests.request import Headers, Request, Response
 from handloop_sandbox.storage.catalog import Catalog
 from handloop_sandbox.storage.state import State
-from handloop_sandbox.wire.negotiate import JSON, OBJECT_TYPES, check_document, negotiate, wants_aggregated
+from handloop_sandbox.wire.negotiate import (
+    JSON,
+    OBJECT_TYPES,
+    check_document,
+    choose,
+    negotiate,
+    wants_aggregated,
+)
 from handloop_sandbox.wire.status import PageNotFoundError, resource_not_found, wrong_method
 
 _NO_CACHE: Final = ("Cache-Control", "no-cache, private")
@@ -92,19 +99,30 @@ def _health(request: Request, name: str, rest: Sequence[str]) -> Response:
 
 def _openapi(site: Site, request: Request, version: str, path: str) -> Response:
     if (version, path) == ("v2", ""):
-        check_document(request.headers.get("accept", ""), (JSON,))
-        whole = openapi_v2.document(site.catalog)
-        return Response(200, (("Content-Type", JSON), _NO_CACHE, _VARY), (whole,))
+        return _published(request, openapi_v2.document(site.catalog), _NO_CACHE, openapi_protobuf.version_2)
     if version != "v3":
         raise PageNotFoundError
     if not path:
-        check_document(request.headers.get("accept", ""), (JSON,))
-        return _json(request, openapi.index(site.catalog), (JSON,), content_type=_TEXT)
-    content = openapi.document(site.catalog, path)
-    if content is None:
+        index = msgspec.json.encode(openapi.index(site.catalog))
+        return Response(200, (("Content-Type", _TEXT), _NO_CACHE), (index,))
+    found = openapi.document(site.catalog, path)
+    if found is None:
         raise PageNotFoundError
-    check_document(request.headers.get("accept", ""), (JSON,))
-    return Response(200, (("Content-Type", JSON), _caching(request), _VARY), (content,))
+    return _published(request, found, _caching(request), openapi_protobuf.version_3)
+
+
+def _published(
+    request: Request, found: bytes, caching: tuple[str, str], as_protobuf: Callable[[bytes], bytes]
+) -> Response:
+    """An OpenAPI document in the type asked for; no body says that there is none."""
+    protobuf = openapi_protobuf.V2 if as_protobuf is openapi_protobuf.version_2 else openapi_protobuf.V3
+    available = (JSON, protobuf, protobuf.replace(".v1.0", "@v1.0"))
+    chosen = choose(request.headers.get("accept", ""), available)
+    if chosen is None:
+        return Response(406, (_NO_CACHE, _VARY))
+    if chosen == JSON:
+        return Response(200, (("Content-Type", JSON), caching, _VARY), (found,))
+    return Response(200, (("Content-Type", protobuf), caching, _VARY), (as_protobuf(found),))
 
 
 def _caching(request: Request) -> tuple[str, str]:

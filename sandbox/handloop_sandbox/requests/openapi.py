@@ -1,7 +1,8 @@
 """
 `/openapi/v3`: the schemas and patch parameters that kubectl apply, create, diff, edit and explain ask for.
 
-Schemas of built-in kinds have no descriptions; those of custom resources have their definition's. An
+Schemas of built-in kinds describe apiVersion, kind and metadata alone; those of custom resources have their
+definition's words. An
 operation has the parts that kubectl reads: its kind, and the query parameters of a write. One on a collection
 has shardSelector, too: a real server lists it even where it ignores it.
 Follows: apiserver's published documents, kube-openapi pkg/handler3, apiextensions
@@ -14,18 +15,16 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from importlib.resources import files
-from typing import Any
 
 import msgspec
 
 from handloop_sandbox.kinds.kind_table import named_schema
+from handloop_sandbox.requests import openapi_objects
 from handloop_sandbox.requests.discovery import MAJOR, MINOR, PATCH
+from handloop_sandbox.requests.openapi_objects import COMPONENTS, Document
 from handloop_sandbox.storage.catalog import Catalog
 from handloop_sandbox.wire.resource import Schema, ServedResource, Subresource
 
-Document = dict[str, Any]
-
-_COMPONENTS = "#/components/schemas/"
 _BUILTIN = "io.k8s."
 _META = "apimachinery.pkg.apis.meta.v1"
 _OURS = frozenset({"x-omit", "x-shape"})
@@ -37,7 +36,6 @@ _JSON_PATCHES = (
 )
 _STRATEGIC = "application/strategic-merge-patch+json"
 _WRITES = ("dryRun", "fieldManager", "fieldValidation")
-_TYPE_META: Document = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}}
 
 
 def index(catalog: Catalog) -> Document:
@@ -106,14 +104,21 @@ def _add_schemas(schemas: Document, resource: ServedResource) -> None:
     name = schema_name(resource)
     kind = {"group": resource.group, "version": resource.version, "kind": resource.kind}
     if resource.custom:
-        schemas[name] = _custom_schema(resource, schemas)
+        _add_builtin(schemas, openapi_objects.OBJECT_META)
+        schemas[name] = openapi_objects.custom(resource)
     else:
         _add_builtin(schemas, name.removeprefix(_BUILTIN))
+        schemas[name] = openapi_objects.described(schemas[name])
     schemas[name]["x-kubernetes-group-version-kind"] = [kind]
     for sub in resource.subresources:
         _add_kind_of(schemas, sub)
     if "list" in resource.verbs:
-        schemas[f"{name}List"] = _list_schema(resource, name, schemas)
+        _add_builtin(schemas, openapi_objects.LIST_META)
+        listing = {**kind, "kind": resource.list_kind}
+        schemas[f"{name}List"] = {
+            **openapi_objects.listing(resource, name),
+            "x-kubernetes-group-version-kind": [listing],
+        }
 
 
 def _add_kind_of(schemas: Document, sub: Subresource) -> None:
@@ -125,27 +130,6 @@ def _add_kind_of(schemas: Document, sub: Subresource) -> None:
         _add_builtin(schemas, name)
         kind = {"group": sub.group, "version": sub.version, "kind": sub.kind}
         schemas[f"{_BUILTIN}{name}"]["x-kubernetes-group-version-kind"] = [kind]
-
-
-def _custom_schema(resource: ServedResource, schemas: Document) -> Document:
-    _add_builtin(schemas, f"{_META}.ObjectMeta")
-    schema: Document = dict(resource.schema or {"x-kubernetes-preserve-unknown-fields": True})
-    metadata = {"allOf": [{"$ref": f"{_COMPONENTS}{_BUILTIN}{_META}.ObjectMeta"}]}
-    declared = {**(schema.get("properties") or {}), **_TYPE_META, "metadata": metadata}
-    return {**schema, "type": "object", "properties": declared}
-
-
-def _list_schema(resource: ServedResource, name: str, schemas: Document) -> Document:
-    _add_builtin(schemas, f"{_META}.ListMeta")
-    kind = {"group": resource.group, "version": resource.version, "kind": resource.list_kind}
-    items = {"type": "array", "items": {"$ref": f"{_COMPONENTS}{name}"}}
-    metadata = {"$ref": f"{_COMPONENTS}{_BUILTIN}{_META}.ListMeta"}
-    return {
-        "type": "object",
-        "required": ["items"],
-        "properties": {**_TYPE_META, "metadata": metadata, "items": items},
-        "x-kubernetes-group-version-kind": [kind],
-    }
 
 
 def _add_builtin(schemas: Document, name: str) -> None:
@@ -172,7 +156,7 @@ def _published(schema: Schema, pending: list[str]) -> Document:
             done[key] = _published(value, pending)
         elif key == "$ref":
             pending.append(value)
-            done[key] = f"{_COMPONENTS}{_BUILTIN}{value}"
+            done[key] = f"{COMPONENTS}{_BUILTIN}{value}"
         else:
             done[key] = value
     if "$ref" in done and len(done) > 1:
@@ -233,7 +217,7 @@ def _operation(method: str, verb: str, gvk: Mapping[str, str], *, strategic: boo
         operation["parameters"] = [_parameter(name) for name in found]
     if method == "patch":
         types = (*_JSON_PATCHES, _STRATEGIC) if strategic else _JSON_PATCHES
-        content = {media: {"schema": {"$ref": f"{_COMPONENTS}{_PATCH}"}} for media in types}
+        content = {media: {"schema": {"$ref": f"{COMPONENTS}{_PATCH}"}} for media in types}
         operation["requestBody"] = {"content": content, "required": True}
     return operation
 

@@ -1,26 +1,27 @@
 """
 `/openapi/v2`: the documents of version 3 in the older form, all in one, as JSON.
 
-References point into `definitions`. Parts of a custom resource's schema that version 2 does not know are left
-out.
+References point into `definitions`. What version 2 or kubectl's reader of it does not know is left out:
+defaults, alternatives, and the types of what may be null or anything.
 Follows: kube-openapi pkg/openapiconv and apiextensions pkg/controller/openapi/v2/conversion.go.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
 from handloop_sandbox.requests import openapi
 from handloop_sandbox.requests.discovery import MAJOR, MINOR
+from handloop_sandbox.requests.openapi_objects import COMPONENTS, Document
 from handloop_sandbox.storage.catalog import Catalog
 
-Document = dict[str, Any]
-
-_UNKNOWN: Final = frozenset({"allOf", "anyOf", "oneOf", "not", "nullable"})
-_COMPONENTS: Final = "#/components/schemas/"
+_UNKNOWN: Final = frozenset({"allOf", "anyOf", "default", "oneOf", "not", "nullable"})
+_PRESERVE: Final = "x-kubernetes-preserve-unknown-fields"
+_OF_OBJECTS: Final = ("x-kubernetes-group-version-kind", "x-kubernetes-selectable-fields")
 
 
 @lru_cache(maxsize=1)
@@ -31,7 +32,7 @@ def document(catalog: Catalog) -> bytes:
     for path in openapi.index(catalog)["paths"]:
         found = msgspec.json.decode(openapi.document(catalog, path) or b"{}")
         paths |= {at: _path_item(item) for at, item in found["paths"].items()}
-        definitions |= {name: _schema(schema) for name, schema in found["components"]["schemas"].items()}
+        definitions |= {name: _definition(schema) for name, schema in found["components"]["schemas"].items()}
     bearer = {"description": "Bearer Token authentication", "in": "header", "name": "authorization"}
     return msgspec.json.encode(
         {
@@ -66,15 +67,42 @@ def _parameter(parameter: Document) -> Document:
     return {**rest, **parameter["schema"]}
 
 
+def _definition(schema: Document) -> Document:
+    """A kind's schema: one that keeps unknown fields names none; numbers that may be texts are texts."""
+    if schema.get(_PRESERVE):
+        return {key: value for key, value in schema.items() if key == "type" or key in _OF_OBJECTS}
+    if "oneOf" in schema and "type" not in schema:
+        return {**_schema(schema), "type": "string"}
+    return _schema(schema)
+
+
 def _schema(schema: Document) -> Document:
-    """A schema without the words of version 3; a reference with siblings is a reference alone."""
+    """A schema without the words of version 3; a reference keeps its description alone."""
     match schema:
         case {"$ref": name} | {"allOf": [{"$ref": name}]}:
-            return {"$ref": f"#/definitions/{name.removeprefix(_COMPONENTS)}"}
-    done = {key: value for key, value in schema.items() if key not in _UNKNOWN}
+            said = {key: schema[key] for key in ("description",) if key in schema}
+            return {**said, "$ref": f"#/definitions/{name.removeprefix(COMPONENTS)}"}
+    unknown = {*_UNKNOWN, *_untyped(schema)}
+    done = {key: value for key, value in schema.items() if key not in unknown}
+    if "required" in done:
+        done["required"] = [name for name in done["required"] if not _nullable(schema, name)]
     if "properties" in done:
         done["properties"] = {name: _schema(child) for name, child in done["properties"].items()}
     for key in ("items", "additionalProperties"):
         if isinstance(done.get(key), dict):
             done[key] = _schema(done[key])
-    return done
+    return {key: value for key, value in done.items() if key != "required" or value}
+
+
+def _untyped(schema: Document) -> Iterator[str]:
+    """What goes from a schema that kubectl would read too strictly."""
+    free, nullable = schema.get(_PRESERVE), schema.get("nullable")
+    if free or nullable:
+        yield from ("items", "properties")
+    if nullable or (free and schema.get("type") in ("array", "object")):
+        yield "type"
+
+
+def _nullable(schema: Document, name: str) -> bool:
+    found = (schema.get("properties") or {}).get(name) or {}
+    return bool(found.get("nullable"))

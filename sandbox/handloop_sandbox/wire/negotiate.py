@@ -172,6 +172,12 @@ def wants_aggregated(accept: str) -> str | None:
     return None
 
 
+def choose(accept: str, available: Sequence[str]) -> str | None:
+    """The media type that the client likes best, None when it takes none of them."""
+    wanted = clauses(accept) or (Clause("*/*", {}, 1.0),)
+    return next((media for clause in wanted for media in available if clause.accepts(media)), None)
+
+
 def check_document(accept: str, available: Sequence[str]) -> None:
     """Refuse (406) a document that does not exist in an accepted type."""
     wanted = clauses(accept)

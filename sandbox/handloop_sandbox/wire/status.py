@@ -11,6 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from handloop_sandbox.wire.protobuf_output import content as _bytes
+from handloop_sandbox.wire.protobuf_output import text as _text
+from handloop_sandbox.wire.protobuf_output import whole as _number
 from handloop_sandbox.wire.resource import ServedResource
 
 Status = dict[str, Any]
@@ -241,8 +244,6 @@ def _cause(cause: Cause) -> dict[str, str]:
 
 
 _MAGIC: Final = b"k8s\0"
-_VARINT, _BYTES = 0, 2
-_SEVEN_BITS: Final = 0x7F
 
 
 def as_protobuf(status: Mapping[str, Any]) -> bytes:
@@ -270,23 +271,3 @@ def _details_bytes(details: Mapping[str, Any]) -> bytes:
 def _cause_bytes(cause: Mapping[str, str]) -> bytes:
     keys = ((1, "reason"), (2, "message"), (3, "field"))
     return b"".join(_text(number, cause.get(key, "")) for number, key in keys)
-
-
-def _text(number: int, text: str) -> bytes:
-    return _bytes(number, text.encode())
-
-
-def _bytes(number: int, content: bytes) -> bytes:
-    return _varint(number << 3 | _BYTES) + _varint(len(content)) + content
-
-
-def _number(number: int, value: int) -> bytes:
-    return _varint(number << 3 | _VARINT) + _varint(value)
-
-
-def _varint(value: int) -> bytes:
-    done = bytearray()
-    while value > _SEVEN_BITS:
-        done.append(value & _SEVEN_BITS | _SEVEN_BITS + 1)
-        value >>= 7
-    return bytes((*done, value))

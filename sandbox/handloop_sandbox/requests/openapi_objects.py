@@ -1,0 +1,101 @@
+"""
+What every OpenAPI schema of an object has: apiVersion, kind and metadata, also in embedded objects and lists.
+
+Follows: apiextensions pkg/controller/openapi/builder/builder.go (buildKubeNative, addEmbeddedProperties,
+buildListSchema).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from handloop_sandbox.wire.resource import ServedResource
+
+Document = dict[str, Any]
+
+COMPONENTS: Final = "#/components/schemas/"
+OBJECT_META: Final = "apimachinery.pkg.apis.meta.v1.ObjectMeta"
+LIST_META: Final = "apimachinery.pkg.apis.meta.v1.ListMeta"
+_CONVENTIONS: Final = "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md"
+
+
+def _described(words: str, anchor: str, reference: str = "") -> Document:
+    """A text, or a reference to a schema."""
+    said = {"description": f"{words} More info: {_CONVENTIONS}#{anchor}"}
+    if reference:
+        return {**said, "allOf": [{"$ref": f"{COMPONENTS}io.k8s.{reference}"}]}
+    return {**said, "type": "string"}
+
+
+_TYPE_META: Final[Document] = {
+    "apiVersion": _described(
+        "APIVersion defines the versioned schema of this representation of an object. Servers should convert "
+        "recognized schemas to the latest internal value, and may reject unrecognized values.",
+        "resources",
+    ),
+    "kind": _described(
+        "Kind is a string value representing the REST resource this object represents. Servers may infer "
+        "this from the endpoint the client submits requests to. Cannot be updated. In CamelCase.",
+        "types-kinds",
+    ),
+}
+_METADATA: Final = _described("Standard object's metadata.", "metadata", OBJECT_META)
+_LIST_METADATA: Final = _described("Standard list metadata.", "types-kinds", LIST_META)
+_EMBEDDED: Final[Document] = {
+    "apiVersion": _described(
+        "apiVersion defines the versioned schema of this representation of an object.", "resources"
+    ),
+    "kind": _described(
+        "kind is a string value representing the type of this object. In CamelCase.", "types-kinds"
+    ),
+    "metadata": _METADATA,
+}
+
+
+def described(schema: Document) -> Document:
+    """The schema of a built-in kind with these members in words."""
+    own: Document = schema.get("properties", {})
+    said = {**_TYPE_META, "metadata": _METADATA}
+    return {**schema, "properties": {**own, **{key: said[key] for key in said if key in own}}}
+
+
+def custom(resource: ServedResource) -> Document:
+    """The schema of a custom kind."""
+    schema = dict(resource.schema or {"x-kubernetes-preserve-unknown-fields": True})
+    found = _with_embedded(schema)
+    properties = {**found.get("properties", {}), **_TYPE_META, "metadata": _METADATA}
+    return {**found, "type": "object", "properties": properties, **_selectable(resource)}
+
+
+def listing(resource: ServedResource, name: str) -> Document:
+    """The schema of a kind's list; name is that of the kind's schema."""
+    items: Document = {"type": "array", "items": {"$ref": f"{COMPONENTS}{name}"}}
+    if resource.custom:
+        items = {"description": f"List of {resource.plural}. More info: {_CONVENTIONS}", **items}
+    return {
+        "description": f"{resource.list_kind} is a list of {resource.kind}",
+        "type": "object",
+        "required": ["items"],
+        "properties": {**_TYPE_META, "metadata": _LIST_METADATA, "items": items},
+        **_selectable(resource),
+    }
+
+
+def _selectable(resource: ServedResource) -> Document:
+    if not resource.custom or not resource.selectable_fields:
+        return {}
+    return {"x-kubernetes-selectable-fields": [{"fieldPath": path} for path in resource.selectable_fields]}
+
+
+def _with_embedded(schema: Document) -> Document:
+    """A schema in which embedded objects have the members of objects."""
+    done = dict(schema)
+    if "properties" in done:
+        done["properties"] = {key: _with_embedded(child) for key, child in done["properties"].items()}
+    for key in ("items", "additionalProperties"):
+        if isinstance(done.get(key), dict):
+            done[key] = _with_embedded(done[key])
+    if done.get("x-kubernetes-embedded-resource"):
+        done["properties"] = {**done.get("properties", {}), **_EMBEDDED}
+        done["required"] = list(dict.fromkeys((*(done.get("required") or ()), "kind", "apiVersion")))
+    return done

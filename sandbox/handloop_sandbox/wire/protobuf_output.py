@@ -1,0 +1,37 @@
+"""Write the fields of protobuf messages: a tag of number and wire type, then the value."""
+
+from __future__ import annotations
+
+import struct
+from typing import Final
+
+_VARINT, _FIXED64, _BYTES = 0, 1, 2
+_SEVEN_BITS: Final = 0x7F
+
+
+def text(number: int, value: str) -> bytes:
+    """A text; an empty one is written, too."""
+    return content(number, value.encode())
+
+
+def content(number: int, value: bytes) -> bytes:
+    """Bytes, or a nested message."""
+    return _varint(number << 3 | _BYTES) + _varint(len(value)) + value
+
+
+def whole(number: int, value: int) -> bytes:
+    """A number that is not negative, or a boolean."""
+    return _varint(number << 3 | _VARINT) + _varint(value)
+
+
+def double(number: int, value: float) -> bytes:
+    """A number of 64 bits."""
+    return _varint(number << 3 | _FIXED64) + struct.pack("<d", value)
+
+
+def _varint(value: int) -> bytes:
+    done = bytearray()
+    while value > _SEVEN_BITS:
+        done.append(value & _SEVEN_BITS | _SEVEN_BITS + 1)
+        value >>= 7
+    return bytes((*done, value))
