@@ -19,9 +19,11 @@ class Difference(NamedTuple):
 
 DIFFERENCES: Final = (
     Difference(
-        "Fewer API groups: no admission webhooks and policies, flow control, dynamic resources or aggregated "
-        "servers; of storage.k8s.io only StorageClasses.",
-        ("apis-aggregated", "apis-aggregated-etag"),
+        "Webhooks are not called, admission policies not evaluated, aggregated servers not asked. These "
+        "kinds and those of flow control, of devices (resource.k8s.io), of storage drivers, of runtimes and "
+        "of the addresses of Services are stored as they come: nothing validates them or writes their "
+        "status, and those that a cluster makes itself (APIServices, ComponentStatuses, FlowSchemas, "
+        "IPAddresses) are not there."
     ),
     Difference("/readyz?verbose lists the checks of the sandbox, which has no etcd.", ("readyz-verbose",)),
     Difference(
@@ -62,6 +64,7 @@ DIFFERENCES: Final = (
         "Objects come as JSON or YAML, not as protobuf. OpenAPI describes no fields of built-in kinds "
         "in words."
     ),
+    Difference("Tokens of service accounts are signed with HS256, so there is no /openid/v1/jwks."),
     Difference("More than some hundred nested levels are refused (400). A cluster takes 10,000."),
     Difference("Exec, attach and port-forward are refused (501): there are no containers."),
     Difference(

@@ -5,9 +5,9 @@ look up.
     python -m tools.generate_sandbox_tables --kubeconfig K [--proto DIR]
 
 Sources: discovery, /openapi/v3 and empty Table answers of a real API server; the struct tags and
-generated.proto of the public Go modules k8s.io/api, apimachinery and apiextensions-apiserver (`--proto`:
-the folder that holds them; default `$(go env GOMODCACHE)/k8s.io`). Descriptions of fields are left out;
-those of Table columns are part of every Table.
+generated.proto of the public Go modules k8s.io/api, apimachinery, apiextensions-apiserver and kube-aggregator
+(`--proto`: the folder that holds them; default `$(go env GOMODCACHE)/k8s.io`). Descriptions of fields are
+left out; those of Table columns are part of every Table.
 
 kinds.json: `resources` (discovery order), `schemas` (OpenAPI by name without `io.k8s.`; `$ref` is such a
 name and may have siblings; `x-omit` and `x-shape` see structure.py), `columns` (per plural.group),
@@ -34,7 +34,9 @@ TABLES = Path(__file__).parents[1] / "handloop_sandbox" / "kinds"
 
 SERVED_GROUPS = {
     "",
+    "admissionregistration.k8s.io",
     "apiextensions.k8s.io",
+    "apiregistration.k8s.io",
     "apps",
     "authentication.k8s.io",
     "authorization.k8s.io",
@@ -44,21 +46,14 @@ SERVED_GROUPS = {
     "coordination.k8s.io",
     "discovery.k8s.io",
     "events.k8s.io",
+    "flowcontrol.apiserver.k8s.io",
     "networking.k8s.io",
+    "node.k8s.io",
     "policy",
     "rbac.authorization.k8s.io",
+    "resource.k8s.io",
     "scheduling.k8s.io",
     "storage.k8s.io",
-}
-LEFT_OUT = {
-    ("", "componentstatuses"),
-    ("networking.k8s.io", "ipaddresses"),
-    ("networking.k8s.io", "servicecidrs"),
-    ("storage.k8s.io", "csidrivers"),
-    ("storage.k8s.io", "csinodes"),
-    ("storage.k8s.io", "csistoragecapacities"),
-    ("storage.k8s.io", "volumeattachments"),
-    ("storage.k8s.io", "volumeattributesclasses"),
 }
 DISCOVERY = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
@@ -147,8 +142,7 @@ def served(server: APIReader) -> Iterable[dict[str, Any]]:
             continue
         for version in item["versions"]:
             for resource in version["resources"]:
-                if (group, resource["resource"]) not in LEFT_OUT:
-                    yield resource_entry(group, version["version"], resource)
+                yield resource_entry(group, version["version"], resource)
 
 
 def resource_entry(group: str, version: str, found: Mapping[str, Any]) -> dict[str, Any]:

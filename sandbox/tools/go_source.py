@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-MODULES = ("api", "apimachinery", "apiextensions-apiserver")
+MODULES = ("api", "apimachinery", "apiextensions-apiserver", "kube-aggregator")
 
 _STRUCT = re.compile(r"^type (\w+) struct \{")
 _NAMED = re.compile(r"^type (\w+) (string|bool|u?int\d*|map\S+|\[\]\S+)$", re.MULTILINE)
@@ -152,7 +152,8 @@ def _full_name(name: str, package: str) -> str:
 
 def _with_hyphens(name: str) -> str:
     """Protobuf packages cannot have hyphens, folders and OpenAPI names do."""
-    return name.replace("apiextensions_apiserver", "apiextensions-apiserver", 1)
+    name = name.replace("apiextensions_apiserver", "apiextensions-apiserver", 1)
+    return name.replace("kube_aggregator", "kube-aggregator", 1)
 
 
 def flat_members(structs: Structs, name: str) -> Iterator[Member]:

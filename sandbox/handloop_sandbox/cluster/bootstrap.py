@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from handloop_sandbox.cluster.cluster_controller import Write
@@ -23,6 +23,7 @@ def writes() -> Iterator[Write]:
         "Service",
         "kubernetes",
         namespace="default",
+        labels={"component": "apiserver", "provider": "kubernetes"},
         spec=_service_spec(),
     )
     rules: list[dict[str, Any]] = [
@@ -54,8 +55,10 @@ def _create(
     name: str,
     *,
     namespace: str = "",
+    labels: Mapping[str, str] | None = None,
     **fields: Any,
 ) -> Write:
-    metadata = {"name": name, "namespace": namespace} if namespace else {"name": name}
+    given = {"namespace": namespace, "labels": labels}
+    metadata = {"name": name, **{key: value for key, value in given.items() if value}}
     obj = {"apiVersion": api_version, "kind": kind, "metadata": metadata, **fields}
     return Write.of("create", group_resource, obj)

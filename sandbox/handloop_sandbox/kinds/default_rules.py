@@ -283,6 +283,17 @@ def _v1_autoscaler(autoscaler: Object) -> Object:
     return autoscaler if done == autoscaler else done
 
 
+@_rule("api.resource.v1.ExactDeviceRequest")
+def _device_request(request: Object) -> Object:
+    mode = request.get("allocationMode") or "ExactCount"
+    counted = {"count": request.get("count") or 1} if mode == "ExactCount" else {}
+    done = {**request, "allocationMode": mode, **counted}
+    return request if done == request else done
+
+
+_rule("api.resource.v1.DeviceSubRequest")(_device_request)
+
+
 @_rule(f"{_NET}.NetworkPolicySpec")
 def _network_policy_spec(spec: Object) -> Object:
     if spec.get("policyTypes"):

@@ -34,6 +34,10 @@ from handloop_sandbox.wire.resource import Schema, ServedResource
 _APPS, _CORE, _BATCH = "api.apps.v1", "api.core.v1", "api.batch.v1"
 _NET, _RBAC = "api.networking.v1", "api.rbac.v1"
 _CRD = "apiextensions-apiserver.pkg.apis.apiextensions.v1"
+_HOOKS, _FLOW = "api.admissionregistration.v1", "api.flowcontrol.v1"
+
+_MATCHES: Final = {"matchPolicy": "Equivalent", "namespaceSelector": {}, "objectSelector": {}}
+_WEBHOOK: Final = {**_MATCHES, "failurePolicy": "Fail", "timeoutSeconds": 10}
 
 # type -> member -> what it is when unset
 CONSTANTS: dict[str, dict[str, Any]] = {
@@ -97,6 +101,28 @@ CONSTANTS: dict[str, dict[str, Any]] = {
     f"{_NET}.NetworkPolicyPort": {"protocol": "TCP"},
     f"{_NET}.IngressClassParametersReference": {"scope": "Cluster"},
     f"{_RBAC}.RoleRef": {"apiGroup": "rbac.authorization.k8s.io"},
+    f"{_HOOKS}.ValidatingWebhook": _WEBHOOK,
+    f"{_HOOKS}.MutatingWebhook": {**_WEBHOOK, "reinvocationPolicy": "Never"},
+    f"{_HOOKS}.RuleWithOperations": {"scope": "*"},
+    f"{_HOOKS}.NamedRuleWithOperations": {"scope": "*"},
+    f"{_HOOKS}.ServiceReference": {"port": 443},
+    f"{_HOOKS}.ValidatingAdmissionPolicySpec": {"failurePolicy": "Fail"},
+    f"{_HOOKS}.MutatingAdmissionPolicySpec": {"failurePolicy": "Fail"},
+    f"{_HOOKS}.MatchResources": _MATCHES,
+    "kube-aggregator.pkg.apis.apiregistration.v1.ServiceReference": {"port": 443},
+    f"{_FLOW}.FlowSchemaSpec": {"matchingPrecedence": 1000},
+    f"{_FLOW}.ExemptPriorityLevelConfiguration": {"nominalConcurrencyShares": 0, "lendablePercent": 0},
+    f"{_FLOW}.LimitedPriorityLevelConfiguration": {"nominalConcurrencyShares": 30, "lendablePercent": 0},
+    f"{_FLOW}.QueuingConfiguration": {"handSize": 8, "queues": 64, "queueLengthLimit": 50},
+    "api.storage.v1.CSIDriverSpec": {
+        "attachRequired": True,
+        "podInfoOnMount": False,
+        "storageCapacity": False,
+        "fsGroupPolicy": "ReadWriteOnceWithFSType",
+        "volumeLifecycleModes": ["Persistent"],
+        "requiresRepublish": False,
+        "seLinuxMount": False,
+    },
     "api.storage.v1.StorageClass": {"reclaimPolicy": "Delete", "volumeBindingMode": "Immediate"},
     "api.scheduling.v1.PriorityClass": {"preemptionPolicy": "PreemptLowerPriority"},
     f"{_CRD}.CustomResourceDefinitionSpec": {"conversion": {"strategy": "None"}},
@@ -165,7 +191,10 @@ def _unset(plan: _Plan, obj: Object, name: str) -> bool:
     return found == 0 and name in _ZERO_IS_UNSET and found is not False
 
 
-_ZERO_IS_UNSET = {"timeoutSeconds", "periodSeconds", "successThreshold", "failureThreshold"}
+_ZERO_IS_UNSET = {
+    *("timeoutSeconds", "periodSeconds", "successThreshold", "failureThreshold"),
+    *("matchingPrecedence", "handSize", "queues", "queueLengthLimit"),
+}
 
 
 def _apply_shaped(plan: _Plan, shape: str, value: Any) -> Any:

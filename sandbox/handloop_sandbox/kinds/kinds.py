@@ -18,6 +18,12 @@ WITH_GENERATION = frozenset(
         ("", "pods"),
         ("", "podtemplates"),
         ("", "replicationcontrollers"),
+        ("admissionregistration.k8s.io", "mutatingadmissionpolicies"),
+        ("admissionregistration.k8s.io", "mutatingadmissionpolicybindings"),
+        ("admissionregistration.k8s.io", "mutatingwebhookconfigurations"),
+        ("admissionregistration.k8s.io", "validatingadmissionpolicies"),
+        ("admissionregistration.k8s.io", "validatingadmissionpolicybindings"),
+        ("admissionregistration.k8s.io", "validatingwebhookconfigurations"),
         ("apiextensions.k8s.io", "customresourcedefinitions"),
         ("apps", "daemonsets"),
         ("apps", "deployments"),
@@ -26,10 +32,14 @@ WITH_GENERATION = frozenset(
         ("batch", "cronjobs"),
         ("batch", "jobs"),
         ("discovery.k8s.io", "endpointslices"),
+        ("flowcontrol.apiserver.k8s.io", "flowschemas"),
+        ("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations"),
         ("networking.k8s.io", "ingressclasses"),
         ("networking.k8s.io", "ingresses"),
         ("networking.k8s.io", "networkpolicies"),
         ("policy", "poddisruptionbudgets"),
+        ("resource.k8s.io", "deviceclasses"),
+        ("resource.k8s.io", "resourceslices"),
         ("scheduling.k8s.io", "priorityclasses"),
     }
 )
@@ -41,6 +51,7 @@ CREATED_BY_UPDATE = frozenset(
         ("", "services"),
         ("coordination.k8s.io", "leases"),
         ("events.k8s.io", "events"),
+        ("node.k8s.io", "runtimeclasses"),
         ("rbac.authorization.k8s.io", "clusterrolebindings"),
         ("rbac.authorization.k8s.io", "clusterroles"),
         ("rbac.authorization.k8s.io", "rolebindings"),
@@ -49,13 +60,26 @@ CREATED_BY_UPDATE = frozenset(
 )
 UPDATE_NEEDS_RESOURCE_VERSION = frozenset(
     {
+        ("admissionregistration.k8s.io", "mutatingadmissionpolicies"),
+        ("admissionregistration.k8s.io", "mutatingadmissionpolicybindings"),
+        ("admissionregistration.k8s.io", "mutatingwebhookconfigurations"),
+        ("admissionregistration.k8s.io", "validatingadmissionpolicies"),
+        ("admissionregistration.k8s.io", "validatingadmissionpolicybindings"),
+        ("admissionregistration.k8s.io", "validatingwebhookconfigurations"),
         ("apiextensions.k8s.io", "customresourcedefinitions"),
+        ("apiregistration.k8s.io", "apiservices"),
         ("coordination.k8s.io", "leases"),
+        ("node.k8s.io", "runtimeclasses"),
         ("policy", "poddisruptionbudgets"),
+        ("storage.k8s.io", "csidrivers"),
+        ("storage.k8s.io", "csinodes"),
+        ("storage.k8s.io", "csistoragecapacities"),
+        ("storage.k8s.io", "volumeattachments"),
     }
 )
 STORAGE_VERSIONS = {("autoscaling", "horizontalpodautoscalers"): "v2"}
 DEPRECATIONS = {
+    ("", "componentstatuses"): "v1 ComponentStatus is deprecated in v1.19+",
     ("", "endpoints"): "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
 }
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from handloop_sandbox.kinds.kind_table import Column, builtin_columns
 from handloop_sandbox.tables import cluster_cells as cluster
+from handloop_sandbox.tables import stored_cells as stored
 from handloop_sandbox.tables import workload_cells as workload
 from handloop_sandbox.tables.cell import Object, name_of
 from handloop_sandbox.tables.pod_cells import pod_cells, pod_conditions
@@ -118,6 +119,27 @@ CELLS: Mapping[tuple[str, str], Cells] = {
     ("discovery.k8s.io", "endpointslices"): cluster.endpoint_slice_cells,
     ("events.k8s.io", "events"): cluster.event_cells,
     ("policy", "poddisruptionbudgets"): workload.disruption_budget_cells,
+    ("", "componentstatuses"): stored.component_cells,
+    ("admissionregistration.k8s.io", "mutatingadmissionpolicies"): stored.policy_cells,
+    ("admissionregistration.k8s.io", "mutatingadmissionpolicybindings"): stored.policy_binding_cells,
+    ("admissionregistration.k8s.io", "mutatingwebhookconfigurations"): stored.webhook_cells,
+    ("admissionregistration.k8s.io", "validatingadmissionpolicies"): stored.policy_cells,
+    ("admissionregistration.k8s.io", "validatingadmissionpolicybindings"): stored.policy_binding_cells,
+    ("admissionregistration.k8s.io", "validatingwebhookconfigurations"): stored.webhook_cells,
+    ("apiregistration.k8s.io", "apiservices"): stored.api_service_cells,
+    ("flowcontrol.apiserver.k8s.io", "flowschemas"): stored.flow_schema_cells,
+    ("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations"): stored.priority_level_cells,
+    ("networking.k8s.io", "ipaddresses"): stored.address_cells,
+    ("networking.k8s.io", "servicecidrs"): stored.address_range_cells,
+    ("node.k8s.io", "runtimeclasses"): stored.runtime_class_cells,
+    ("resource.k8s.io", "deviceclasses"): cluster.named_cells,
+    ("resource.k8s.io", "resourceclaims"): stored.claim_cells,
+    ("resource.k8s.io", "resourceclaimtemplates"): cluster.named_cells,
+    ("resource.k8s.io", "resourceslices"): stored.slice_cells,
+    ("storage.k8s.io", "csidrivers"): stored.driver_cells,
+    ("storage.k8s.io", "csinodes"): stored.driver_node_cells,
+    ("storage.k8s.io", "volumeattachments"): stored.attachment_cells,
+    ("storage.k8s.io", "volumeattributesclasses"): stored.attributes_class_cells,
 }
 
 

@@ -33,6 +33,15 @@ _BLOCKING: Final = (
 )
 _ANY_FINALIZER: Final = ("customresourcedefinitions", "events", "leases", "poddisruptionbudgets")
 """Built-in kinds whose finalizers need no domain."""
+_HOOKS: Final = "admissionregistration.k8s.io"
+_NO_WEBHOOKS: Final = ("the sandbox does not call webhooks",)
+_NO_POLICIES: Final = ("the sandbox does not evaluate admission policies",)
+_WITHOUT_EFFECT: Final = {
+    (_HOOKS, "mutatingwebhookconfigurations"): _NO_WEBHOOKS,
+    (_HOOKS, "validatingwebhookconfigurations"): _NO_WEBHOOKS,
+    (_HOOKS, "mutatingadmissionpolicybindings"): _NO_POLICIES,
+    (_HOOKS, "validatingadmissionpolicybindings"): _NO_POLICIES,
+}
 _MAX_INT32: Final = 2**31 - 1
 _NOT_CHECKED: Final = (
     "some validation rules were not checked because the object was invalid; "
@@ -84,11 +93,11 @@ def validate_update(resource: ServedResource, obj: Object, old: Object, subresou
 
 
 def notices(resource: ServedResource, obj: Object) -> list[str]:
-    """The warnings about a Service, or about rules of a definition that the sandbox does not evaluate."""
+    """The warnings about a Service, a kind without effect, or rules that the sandbox does not evaluate."""
     if resource.kind == "Service" and not resource.custom:
         return list(service_notices(obj))
     if resource.kind != "CustomResourceDefinition" or resource.custom:
-        return []
+        return list(_WITHOUT_EFFECT.get(resource.group_resource, ()))
     schemas = [(version.get("schema") or {}).get("openAPIV3Schema") for version in obj["spec"]["versions"]]
     unknown = [rule for entry in schemas if entry for rule in cel_rules.unknown_rules(entry)]
     told = [f'unrecognized format "{name}"' for entry in schemas if entry for name in formats.unknown(entry)]

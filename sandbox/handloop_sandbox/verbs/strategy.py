@@ -138,7 +138,7 @@ def _default_class(call: Call) -> Object | None:
     return next((entry for entry in classes if entry.get("globalDefault")), None)
 
 
-_KEEPS_STATUS: Final = (GroupResource("", "nodes"), GroupResource("apiregistration.k8s.io", "apiservices"))
+_KEEPS_STATUS: Final = (GroupResource("", "nodes"),)
 _CONTROLLER_UID: Final = "batch.kubernetes.io/controller-uid"
 
 Prepare = Callable[[Call, Object], Object]
@@ -247,6 +247,16 @@ def _definition(call: Call, obj: Object) -> Object:
     return {**obj, "status": {**status, "storedVersions": stored or None}}
 
 
+def _api_service(call: Call, obj: Object) -> Object:
+    """An APIService; one without a service is served by the API server itself."""
+    if (obj.get("spec") or {}).get("service"):
+        return obj
+    told = {"reason": "Local", "message": "Local APIServices are always available"}
+    since = go_time.from_unix(call.context.now)
+    condition = {"type": "Available", "status": "True", "lastTransitionTime": since, **told}
+    return with_status(obj, conditions=[condition])
+
+
 def _pod(call: Call, obj: Object) -> Object:
     return admitted(call, obj)
 
@@ -260,6 +270,7 @@ _BY_KIND: Final[dict[GroupResource, Prepare]] = {
     GroupResource("", "pods"): _pod,
     GroupResource("", "services"): service_addresses.allocated,
     GroupResource("apiextensions.k8s.io", "customresourcedefinitions"): _definition,
+    GroupResource("apiregistration.k8s.io", "apiservices"): _api_service,
     GroupResource("apps", "daemonsets"): _daemon_set,
     GroupResource("batch", "jobs"): _job,
     signing_requests.SIGNING_REQUESTS: signing_requests.asked_by,
