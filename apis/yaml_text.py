@@ -1,5 +1,5 @@
 """
-YAML that kubectl reads as it was meant.
+YAML that kubectl reads as it was meant, and manifests read as kubectl reads them.
 
 kubectl reads YAML with go-yaml v2, other programs with v3 or with readers of YAML 1.2. They take texts such
 as `y`, `1e3` or `0o17` for booleans and numbers, and PyYAML writes these without quotes. Here each text that
@@ -9,7 +9,7 @@ any of them takes for something else stands in quotes.
 from __future__ import annotations
 
 import re
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import yaml
 
@@ -21,6 +21,8 @@ _WORDS: Final = frozenset(
     {"", "y", "n", "yes", "no", "on", "off", "true", "false", "null", "nil", "~", "<<", "="}
 )
 _NO_NUMBERS: Final = frozenset({".inf", ".nan"})
+_TO_BASE_60: Final = re.compile(r"[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?$")
+_NEVER_MEANT: Final = ("tag:yaml.org,2002:timestamp", "tag:yaml.org,2002:value")
 
 
 def is_plain(text: str) -> bool:
@@ -48,6 +50,26 @@ def _list(dumper: yaml.SafeDumper, values: list[object]) -> yaml.SequenceNode:
 
 _Dumper.add_representer(str, _text)
 _Dumper.add_representer(list, _list)
+
+
+class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+    """Reads times, numbers such as 12:30, `=` and a value `<<` as the texts that they are in Kubernetes."""
+
+    yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {
+        first: [
+            (_TEXT, _TO_BASE_60),
+            *((tag, pattern) for tag, pattern in resolvers if tag not in _NEVER_MEANT),
+        ]
+        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+
+
+_Loader.add_constructor("tag:yaml.org,2002:merge", _Loader.construct_yaml_str)
+
+
+def from_yaml(text: str) -> list[Any]:
+    """The documents of a text; None for an empty one. Raises: yaml.YAMLError."""
+    return list(yaml.load_all(text, Loader=_Loader))
 
 
 def to_yaml(document: Any, *, in_ascii: bool = True) -> str:

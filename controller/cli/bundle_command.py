@@ -25,7 +25,7 @@ import yaml
 from handloop.apis.crd import custom_resource_definition
 from handloop.apis.decoders import converted
 from handloop.apis.meta import decode_hook
-from handloop.apis.yaml_text import to_yaml
+from handloop.apis.yaml_text import from_yaml, to_yaml
 from handloop.controller.cli.cluster_service_version import (
     ProjectTable,
     Release,
@@ -54,22 +54,6 @@ _OPTIONAL: Final = "monitoring.coreos.com"
 """The API group of the Prometheus operator. A cluster without it must take the rest of the bundle."""
 _CHANNEL: Final = re.compile("[A-Za-z0-9][-._A-Za-z0-9]*", re.ASCII)
 _MAX_NAME: Final = 63
-
-_TEXT: Final = "tag:yaml.org,2002:str"
-_TO_BASE_60: Final = re.compile(r"[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?$")
-
-
-class _Loader(yaml.SafeLoader):
-    """Reads times, and numbers such as 12:30, as the texts that they are in Kubernetes."""
-
-
-_Loader.yaml_implicit_resolvers = {
-    first: [
-        (_TEXT, _TO_BASE_60),
-        *((tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"),
-    ]
-    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
 
 
 class _HandloopTable(msgspec.Struct, frozen=True):
@@ -193,7 +177,7 @@ def _fitting(path: Path, document: object, kind: type[T]) -> T:
 
 def _documents(path: Path) -> list[dict[str, Any]]:
     text = path.read_text(encoding="utf-8")
-    return [found for found in yaml.load_all(text, Loader=_Loader) if isinstance(found, dict)]
+    return [found for found in from_yaml(text) if isinstance(found, dict)]
 
 
 def _deployment(path: Path) -> dict[str, Any]:

@@ -9,10 +9,8 @@ import json
 from collections.abc import Iterator
 from typing import Any, Final
 
-import yaml
-
 from handloop.apis.crd import custom_resource_definition
-from handloop.apis.yaml_text import to_yaml
+from handloop.apis.yaml_text import from_yaml, to_yaml
 from handloop.controller.cli.declarations import declared_access, declared_kinds
 from handloop.controller.cli.options import Options
 from handloop.controller.cli.shipped_manifests import shipped_manifest
@@ -58,7 +56,7 @@ def _monitoring(name: str, namespace: str) -> Iterator[dict[str, Any]]:
     usual = f"{name}-system"
     for place in ("default/metrics_service", "prometheus/service_monitor", "prometheus/prometheus_rule"):
         text = shipped_manifest(f"{place}.yaml", name).replace(usual, namespace or usual)
-        document: dict[str, Any] = yaml.safe_load(text)
+        document: dict[str, Any] = from_yaml(text)[0]
         document["metadata"]["namespace"] = namespace or usual
         yield document
     text = shipped_manifest("prometheus/dashboard.json", name).replace(usual, namespace or usual)

@@ -20,10 +20,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
-import yaml
-
 from handloop.apis.declaration import is_built_in
-from handloop.apis.yaml_text import scalar, to_yaml
+from handloop.apis.yaml_text import from_yaml, scalar, to_yaml
 from handloop.controller.cli.own_wheel import neighbour_wheels, own_wheel
 from handloop.controller.cli.shipped_manifests import shipped_manifests
 
@@ -182,7 +180,7 @@ class Project:
         Raises: ProjectError for a kind without a sample in templates/; OSError.
         """
         text = (_TEMPLATES / "objects.yaml").read_text(encoding="utf-8")
-        known = {(each["apiVersion"], each["kind"]): each for each in yaml.safe_load_all(text)}
+        known = {(each["apiVersion"], each["kind"]): each for each in from_yaml(text)}
         if (api_version, kind) not in known:
             raise self._unknown(api_version, kind, ["/".join(each) for each in known])
         module = _module_of_types(api_version)

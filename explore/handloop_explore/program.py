@@ -24,6 +24,7 @@ from typing import Any, Final, NoReturn, TextIO
 
 import yaml
 
+from handloop.apis.yaml_text import from_yaml
 from handloop.client.config import load_config
 from handloop.client.errors import ConfigError, TransportError
 from handloop.controller.cli.dry_set_up import DrySetUp
@@ -339,7 +340,7 @@ def _module_of(file: str) -> str:
 
 def _read(path: Path) -> list[dict[str, Any]]:
     try:
-        documents = list(yaml.safe_load_all(path.read_text(encoding="utf-8")))
+        documents = from_yaml(path.read_text(encoding="utf-8"))
     except (OSError, yaml.YAMLError) as error:
         raise UsageError(f"{path}: {error}") from error
     objects = [one for one in documents if one is not None]

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any, TypeAlias, overload
 
 import msgspec
-import yaml
 
 from handloop.apis.crd import custom_resource_definition
 from handloop.apis.meta import Kind, encode_hook
+from handloop.apis.yaml_text import from_yaml
 from handloop.controller.runtime.sharding.shards import Shards
 from handloop.seams.logs import in_words
 from handloop_explore.cluster import VirtualCluster
@@ -184,7 +184,7 @@ def document_of(manifest: Manifest) -> dict[str, Any]:
         decoded: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(manifest, enc_hook=encode_hook))
         return decoded
     if isinstance(manifest, str | Path):
-        return dict(yaml.safe_load(Path(manifest).read_text(encoding="utf-8")))
+        return dict(from_yaml(Path(manifest).read_text(encoding="utf-8"))[0])
     return copy.deepcopy(dict(manifest))
 
 

@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any, Final, TypeVar, overload
 from urllib.parse import quote
 
-import yaml
-
 from handloop.apis.meta import Kind, format_time
+from handloop.apis.yaml_text import from_yaml
 from handloop.client.config import load_config
 from handloop.client.errors import NotFound
 from handloop.client.resource_client import Client
@@ -286,7 +285,7 @@ def _objects(manifest: Any) -> list[Any]:
         kind = type(manifest).__name__
         raise TypeError(f"a manifest is a dict, a YAML text or a Path, not a {kind}; each is an argument")
     text = manifest.read_text(encoding="utf-8") if isinstance(manifest, Path) else manifest
-    return [obj for obj in yaml.safe_load_all(text) if obj]
+    return [obj for obj in from_yaml(text) if obj]
 
 
 def _check(obj: Any) -> None:

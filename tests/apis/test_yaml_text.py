@@ -14,7 +14,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handloop.apis.yaml_text import is_plain, scalar, to_yaml
+from handloop.apis.yaml_text import from_yaml, is_plain, scalar, to_yaml
 
 Read = Callable[[str], Any]
 
@@ -131,3 +131,13 @@ def test_equal_parts_are_repeated() -> None:
     """A reference is no part of what people expect in a manifest."""
     part = {"a": 1}
     assert to_yaml([part, part]) == "- a: 1\n- a: 1\n"
+
+
+def test_manifests_are_read_as_kubectl_reads_them() -> None:
+    """Times, `=` and a value `<<` are texts; every document is there, and parts can be merged."""
+    text = "a: =\nb: <<\nc: 2020-01-01\nd: 12:30\n---\n---\nx: &x {y: 1}\nz: {<<: *x}\n"
+    assert from_yaml(text) == [
+        {"a": "=", "b": "<<", "c": "2020-01-01", "d": "12:30"},
+        None,
+        {"x": {"y": 1}, "z": {"y": 1}},
+    ]

@@ -67,8 +67,6 @@ def decode(body: bytes, content_type: str, resource: ServedResource, catalog: Ca
         return decode_value(protobuf.decode(body, catalog), [], resource, catalog)
     try:
         value, strict = _parse(body, kind)
-        if resource.custom and kind == YAML:
-            strict = []  # a custom resource is decoded from JSON, in which each member occurs once
         return decode_value(value, strict, resource, catalog, text=body)
     except UnrecognizedError as error:
         summary = _summary(body)

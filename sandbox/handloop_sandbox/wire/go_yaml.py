@@ -72,10 +72,9 @@ _TAG: Final = "tag:yaml.org,2002:"
 INTEGER: Final = re.compile(r"[-+]?(?:0[bB][01_]+|0[xX][0-9a-fA-F_]+|0[oO]?[0-7_]+|0|[1-9][0-9_]*)$")
 FLOAT: Final = re.compile(r"[-+]?(?:\.[0-9_]+|[0-9][0-9_]*(?:\.[0-9_]*)?)(?:[eE][-+]?[0-9]+)?$")
 _NO_NUMBER: Final = re.compile(r"(?:[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$")
-_REPLACED: Final = (f"{_TAG}timestamp", f"{_TAG}int", f"{_TAG}float")
+_REPLACED: Final = (f"{_TAG}timestamp", f"{_TAG}int", f"{_TAG}float", f"{_TAG}value")
 _LONGEST: Final = 400
 _MAX_WHOLE: Final = 1e21
-_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class YAMLError(ValueError):
@@ -121,6 +120,8 @@ def _told(error: yaml.YAMLError, text: str) -> str:
     if not isinstance(error, yaml.MarkedYAMLError) or error.problem_mark is None:
         return str(error)
     mark = error.problem_mark
+    if (error.problem or "").startswith("expected a mapping"):
+        return "map merge requires map or sequence of maps as the value"
     if isinstance(error, yaml.composer.ComposerError):
         alias = re.match(r"\*(\w+)", text.splitlines()[mark.line][mark.column :])
         if alias:
@@ -131,7 +132,7 @@ def _told(error: yaml.YAMLError, text: str) -> str:
     return f"line {line}: {error.problem}" if line else str(error.problem)
 
 
-class _Loader(_LOADER):  # type: ignore[misc]  # the C loader when there is one
+class _Loader(_PARSER):  # type: ignore[misc]  # the C loader when there is one
     """The safe loader with Go's idea of scalars, and texts as keys."""
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[str, Any]:  # noqa: FBT001, FBT002 - PyYAML's
@@ -188,9 +189,9 @@ def _untagged(loader: Any, suffix: str, node: Any) -> Any:
 
 _Loader.yaml_implicit_resolvers = {
     first: [(tag, pattern) for tag, pattern in resolvers if tag not in _REPLACED]
-    for first, resolvers in _LOADER.yaml_implicit_resolvers.items()
+    for first, resolvers in _PARSER.yaml_implicit_resolvers.items()
 }
-_Loader.bool_values = {**_LOADER.bool_values, "y": True, "n": False}
+_Loader.bool_values = {**_PARSER.bool_values, "y": True, "n": False}
 _Loader.add_implicit_resolver(f"{_TAG}bool", re.compile("[yYnN]$"), list("yYnN"))
 _Loader.add_implicit_resolver(f"{_TAG}int", INTEGER, list("-+0123456789"))
 _Loader.add_implicit_resolver(f"{_TAG}float", FLOAT, list("-+0123456789."))
@@ -198,6 +199,7 @@ _Loader.add_implicit_resolver(f"{_TAG}float", _NO_NUMBER, list("-+."))
 _Loader.add_constructor(f"{_TAG}int", _integer)
 _Loader.add_constructor(f"{_TAG}float", _float)
 _Loader.add_constructor(f"{_TAG}binary", _binary)
+_Loader.add_constructor(f"{_TAG}merge", _Loader.construct_yaml_str)
 _Loader.add_multi_constructor("!", _untagged)
 
 

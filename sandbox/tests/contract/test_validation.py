@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from support.builders.widgets import Widgets
-from support.servers.api_server import APIServer
+from support.servers.api_server import Answer, APIServer
 
 _UNRECOGNIZED = "the object provided is unrecognized (must be of type Widget): "
 _NO_META = f"{_UNRECOGNIZED}couldn't get version/kind; json parse error: "
@@ -214,3 +214,23 @@ def test_yaml_bodies(widgets: Widgets) -> None:
     text = f"apiVersion: {widgets.api_version}\nkind: Widget\nmetadata:\n  name: why\nspec:\n  size: 4\n"
     created = widgets.server.create(widgets.path, text.encode(), content_type="application/yaml")
     assert (created.status, created.body["spec"]["size"]) == (201, 4)
+
+
+def test_odd_yaml(widgets: Widgets) -> None:
+    """`=` and `<<` are texts; a key that occurs twice is refused, or warned of and the last counts."""
+    head = f"apiVersion: {widgets.api_version}\nkind: Widget\nmetadata: {{name: odd}}\n"
+    body = f"{head}spec: {{size: 1, size: 2}}\n".encode()
+    twice = 'yaml: unmarshal errors:\n  line 4: key "size" already set in map'
+
+    def sent(path: str, content: bytes = body, validation: str = "") -> Answer:
+        query = f"?dryRun=All&fieldValidation={validation}"
+        return widgets.server.create(f"{path}{query}", content, content_type="application/yaml")
+
+    strict = sent(widgets.path, validation="Strict")
+    assert (strict.status, strict.message.partition("strict decoding error: ")[2]) == (400, twice)
+    assert sent(widgets.path, validation="Warn").warnings == ['line 4: key "size" already set in map']
+    ignored = sent(widgets.path, validation="Ignore")
+    assert (ignored.status, ignored.body["spec"]["size"], ignored.warnings) == (201, 2, [])
+    plain = b"metadata: {name: odd}\ndata: {a: =, b: <<, c: 2020-01-01}\n"
+    found = sent(f"/api/v1/namespaces/{widgets.namespace}/configmaps", plain)
+    assert found.body["data"] == {"a": "=", "b": "<<", "c": "2020-01-01"}

@@ -24,7 +24,7 @@ _LISTED = [resource for resource in builtin_resources() if "list" in resource.ve
 
 @pytest.mark.parametrize("resource", _LISTED, ids=lambda resource: f"{resource.group}/{resource.plural}")
 def test_a_row_has_a_cell_for_every_column(resource: ServedResource) -> None:
-    """For every built-in kind, even for an object that holds nothing but its name; an IPAddress has one more."""
+    """For every built-in kind, even for an object that is a name alone; IPAddresses have one more."""
     cells = cells_of(resource, {"metadata": {"name": "a"}}, _NOW)
     assert len(cells) == len(columns_of(resource)) + (resource.plural == "ipaddresses")
     assert cells[-1 if resource.plural == "events" else 0] == "a"

@@ -26,6 +26,8 @@ from handloop_sandbox.wire.go_yaml import TooMuchError, YAMLError
         ("a: [1, {b: null}]", {"a": [1, {"b": None}]}),
         ("a: !mine {b: 1}\nc: !mine [1]\nd: !mine x", {"a": {"b": 1}, "c": [1], "d": "x"}),
         ("a: &x {b: 1}\nc: {<<: *x}", {"a": {"b": 1}, "c": {"b": 1}}),
+        ("a: =\nb: <<\n=: [=, <<]", {"a": "=", "b": "<<", "=": ["=", "<<"]}),
+        ('"<<": {a: b}', {"<<": {"a": "b"}}),
         ("a: 1\n---\nb: 2\n", {"a": 1}),
         ("", None),
     ],
@@ -45,6 +47,7 @@ def test_texts_are_read_as_go_reads_them(text: str, value: Any) -> None:
         ("a: .nan", "json: unsupported value: NaN"),
         ("~: x", 'unsupported map key of type: %!s(<nil>), key: <nil>, value: "x"'),
         ("a: &x [*x]", "yaml: exceeded max depth"),
+        ("a: {<<: x}", "yaml: map merge requires map or sequence of maps as the value"),
     ],
 )
 def test_what_cannot_be_read(text: str, problem: str) -> None:
