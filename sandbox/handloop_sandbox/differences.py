@@ -61,8 +61,8 @@ DIFFERENCES: Final = (
     ),
     Difference("Without TLS there is no certificate authority: the ConfigMaps kube-root-ca.crt are empty."),
     Difference(
-        "Objects come as JSON or YAML, not as protobuf. OpenAPI describes no fields of built-in kinds "
-        "in words."
+        "Objects come as JSON or YAML, not as protobuf. OpenAPI describes apiVersion, kind and metadata "
+        "alone of built-in kinds, without the defaults that are zero."
     ),
     Difference("Tokens of service accounts are signed with HS256, so there is no /openid/v1/jwks."),
     Difference("More than some hundred nested levels are refused (400). A cluster takes 10,000."),

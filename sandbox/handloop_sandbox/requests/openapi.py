@@ -151,17 +151,23 @@ def _published(schema: Schema, pending: list[str]) -> Document:
         if key in _OURS:
             continue
         if key == "properties":
-            done[key] = {name: _published(child, pending) for name, child in value.items()}
-        elif key in {"items", "additionalProperties"} and isinstance(value, Mapping):
+            done[key] = {name: _held(_published(child, pending)) for name, child in value.items()}
+        elif key == "items":
+            done[key] = _held(_published(value, pending))
+        elif key == "additionalProperties" and isinstance(value, Mapping):
             done[key] = _published(value, pending)
         elif key == "$ref":
             pending.append(value)
             done[key] = f"{COMPONENTS}{_BUILTIN}{value}"
         else:
             done[key] = value
-    if "$ref" in done and len(done) > 1:
-        done["allOf"] = [{"$ref": done.pop("$ref")}]
-    return done
+    return _held(done) if len(done) > 1 else done
+
+
+def _held(schema: Document) -> Document:
+    """A reference as a server has it where it gives the place a description or a default, too."""
+    rest = {key: value for key, value in schema.items() if key != "$ref"}
+    return {**rest, "allOf": [{"$ref": schema["$ref"]}]} if "$ref" in schema else schema
 
 
 def _paths(resource: ServedResource) -> Document:

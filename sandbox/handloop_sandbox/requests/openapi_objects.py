@@ -69,20 +69,23 @@ def custom(resource: ServedResource) -> Document:
 
 def listing(resource: ServedResource, name: str) -> Document:
     """The schema of a kind's list; name is that of the kind's schema."""
-    items: Document = {"type": "array", "items": {"$ref": f"{COMPONENTS}{name}"}}
-    if resource.custom:
-        items = {"description": f"List of {resource.plural}. More info: {_CONVENTIONS}", **items}
+    reference = {"$ref": f"{COMPONENTS}{name}"}
+    items: Document = {"type": "array", "items": reference if resource.custom else {"allOf": [reference]}}
+    found: Document = {"type": "object", "required": ["items"]}
+    if not resource.custom:
+        metadata = {"allOf": _LIST_METADATA["allOf"]}
+        return {**found, "properties": {**_TYPE_META, "metadata": metadata, "items": items}}
+    items["description"] = f"List of {resource.plural}. More info: {_CONVENTIONS}"
     return {
+        **found,
         "description": f"{resource.list_kind} is a list of {resource.kind}",
-        "type": "object",
-        "required": ["items"],
         "properties": {**_TYPE_META, "metadata": _LIST_METADATA, "items": items},
         **_selectable(resource),
     }
 
 
 def _selectable(resource: ServedResource) -> Document:
-    if not resource.custom or not resource.selectable_fields:
+    if not resource.selectable_fields:
         return {}
     return {"x-kubernetes-selectable-fields": [{"fieldPath": path} for path in resource.selectable_fields]}
 

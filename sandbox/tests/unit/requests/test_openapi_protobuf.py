@@ -81,7 +81,7 @@ def test_version_3() -> None:
     port = _entries(_at(schemas["io.k8s.api.core.v1.ContainerPort"], 1)[0], 31, 1)
     assert _at(port["protocol"], 1, 33, 3) == [b"TCP"]
     items = _entries(_at(schemas["io.k8s.api.core.v1.PodList"], 1)[0], 31, 1)["items"]
-    assert _at(items, 1, 30, 1, 2, 1) == [b"#/components/schemas/io.k8s.api.core.v1.Pod"]
+    assert _at(items, 1, 30, 1, 1, 26, 2, 1) == [b"#/components/schemas/io.k8s.api.core.v1.Pod"]
     patch = _at(_entries(found, 4, 1)["/api/v1/namespaces/{name}"], 10)[0]
     assert b"fieldValidation" in _at(patch, 6, 1, 1)
     assert "application/apply-patch+yaml" in _entries(patch, 7, 1, 2, 1)
