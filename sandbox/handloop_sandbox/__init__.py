@@ -27,6 +27,8 @@ The modules beside the parts put them together. The way of a request:
     http          HTTPServer._turn     runs controllers, whose writes take the same way (system_writes), and
                                        sends every open watch (storage.watches, faults.watch_output) its lines
 
+`comparison` sends a folder of files to a sandbox and to another server, and says which answers differ.
+
 `api.handle` is a function of (state, request, context): time, identity and chance come from outside.
 `transport` is the same way without sockets. `server.Sandbox` is the face for programs, and
 handloop.testing.running_sandbox the one for tests.

@@ -19,6 +19,7 @@ from urllib.request import HTTPSHandler, ProxyHandler, Request, build_opener
 
 import yaml
 
+from handloop_sandbox import compare
 from handloop_sandbox.certificate import NoCertificateError
 from handloop_sandbox.differences import bullets
 from handloop_sandbox.server import Sandbox
@@ -28,18 +29,22 @@ __all__ = ("LIMITS", "NoCertificateError", "Sandbox", "bullets", "main")
 LIMITS: Final = """\
 The sandbox keeps everything in memory and runs no containers: pods are simulated.
 """
+_COMPARE: Final = "`compare --help` tells how it compares your files on itself and on another server."
 _ANSWER_SECONDS: Final = 2.0
 """In which a server of this machine answers."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """
-    Serve until SIGINT or SIGTERM.
+    Serve until SIGINT or SIGTERM; or, with `compare` in front, compare files on it with another server.
 
     Args: None = those of the process.
     Returns: the exit code. Raises: SystemExit of argparse, after its help or its words on bad arguments.
     """
-    given = _parser().parse_args(arguments)
+    words = sys.argv[1:] if arguments is None else list(arguments)
+    if words[:1] == ["compare"]:
+        return compare.main(words[1:])
+    given = _parser().parse_args(words)
     path = Path(given.kubeconfig)
     if _leads_to_a_server(path):
         return _failed(f"{path} leads to a server that runs: stop that one, or give another --kubeconfig")
@@ -113,7 +118,7 @@ def _leads_to_a_server(path: Path) -> bool:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m handloop_sandbox",
-        description=f"A Kubernetes API server in memory. {LIMITS}",
+        description=f"A Kubernetes API server in memory. {LIMITS}{_COMPARE}",
         epilog=f"where it is not like a kube-apiserver with its controllers:\n{bullets('  ', 100)}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,

@@ -1,0 +1,150 @@
+"""
+`python -m handloop_sandbox compare FOLDER --with KUBECONFIG`: what does the sandbox take otherwise?
+
+The objects of a folder go to a sandbox and to another server, step by step, and the answers are compared.
+What is made there is in a namespace of its own and is deleted in the end.
+"""
+
+from __future__ import annotations
+
+import argparse
+import http.client
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Final
+
+from handloop_sandbox.comparison import noise
+from handloop_sandbox.comparison.endpoint import Answer, Body, Endpoint, KubeconfigError
+from handloop_sandbox.comparison.requests import Ask, Paths, is_definition, life_of, objects_in
+from handloop_sandbox.server import Sandbox
+
+_DEFINITIONS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+_NAMESPACES: Final = "/api/v1/namespaces"
+_SERVED_SECONDS: Final = 30.0
+_PAUSE_SECONDS: Final = 0.2
+_MADE: Final = 201
+_ATTEMPTS: Final = 3
+
+
+def main(arguments: Sequence[str]) -> int:
+    """
+    Compare, and print what differs.
+
+    Returns: 0 when nothing does, 1 when something does, 2 when it could not be compared.
+    """
+    given = _parser().parse_args(arguments)
+    try:
+        objects = list(objects_in(Path(given.folder)))
+        with ExitStack() as stack:
+            sandbox = stack.enter_context(Sandbox(controllers=() if given.bare else None))
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+            own = stack.enter_context(Endpoint(sandbox.write_kubeconfig(folder / "kubeconfig")))
+            other = stack.enter_context(Endpoint(Path(given.kubeconfig)))
+            return _Comparison(own, other, quiet=given.quiet).run(objects)
+    except (KubeconfigError, OSError, ValueError, http.client.HTTPException) as error:
+        sys.stderr.write(f"error: {error}\n")
+        return 2
+
+
+class _Comparison:
+    """Both servers, and what was found on them."""
+
+    def __init__(self, own: Endpoint, other: Endpoint, *, quiet: bool) -> None:
+        self._own, self._other, self._quiet = own, other, quiet
+        self._namespace = f"compare-{uuid.uuid4().hex[:8]}"
+        self._requests = self._differ = 0
+        self._made: list[str] = []
+
+    def run(self, objects: list[Body]) -> int:
+        """Returns: the exit code."""
+        namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self._namespace}}
+        try:
+            self._ask(Ask("the namespace", "POST", _NAMESPACES, namespace, makes=True))
+            for definition in filter(is_definition, objects):
+                self._define(definition)
+            paths = Paths(self._other)
+            for obj in objects:
+                if not is_definition(obj):
+                    self._live(obj, paths)
+        finally:
+            for path in reversed(self._made):
+                self._other.send("DELETE", path)
+        sys.stdout.write(f"{self._requests} requests, {self._differ} answers differ\n")
+        return 1 if self._differ else 0
+
+    def _define(self, definition: Body) -> None:
+        spec, name = definition["spec"], definition["metadata"]["name"]
+        made = self._ask(Ask(f"the definition {name}", "POST", _DEFINITIONS, definition, makes=True))
+        for version in spec["versions"] if made else ():
+            if version.get("served"):
+                self._wait_for(f"/apis/{spec['group']}/{version['name']}/{spec['names']['plural']}")
+
+    def _wait_for(self, path: str) -> None:
+        deadline = time.monotonic() + _SERVED_SECONDS
+        for server in (self._own, self._other):
+            while server.send("GET", path).status != http.client.OK and time.monotonic() < deadline:
+                time.sleep(_PAUSE_SECONDS)
+
+    def _live(self, obj: Body, paths: Paths) -> None:
+        found = paths.of(obj, self._namespace)
+        if found is None:
+            self._say(f"skipped: {obj['apiVersion']} {obj['kind']} is no kind of the other server")
+            return
+        collection, subresources = found
+        metadata = {key: value for key, value in obj.get("metadata", {}).items() if key != "namespace"}
+        for ask in life_of({**obj, "metadata": metadata}, collection, subresources):
+            if not self._ask(ask):
+                self._say(
+                    f"skipped: the rest of {ask.what.rpartition(':')[0]}, which was not made on both servers"
+                )
+                return
+
+    def _ask(self, ask: Ask) -> bool:
+        """
+        Ask both, and print how the answers differ.
+
+        Returns: whether it goes on. What the other server had before is neither changed nor deleted.
+        """
+        own, other = (self._sent(server, ask) for server in (self._own, self._other))
+        self._requests += 1
+        if lines := noise.compared(own, other):
+            self._differ += 1
+            self._say("\n  ".join([ask.what, *lines]))
+        if ask.makes and other.status == _MADE:
+            self._made.append(f"{ask.path}/{other.body['metadata']['name']}")
+        return not ask.makes or own.status == other.status == _MADE
+
+    def _sent(self, server: Endpoint, ask: Ask) -> Answer:
+        """What is put back is read again when a controller was quicker."""
+        for attempt in range(_ATTEMPTS):
+            body = server.send("GET", ask.path).body if ask.puts_back else ask.body
+            answer = server.send(ask.method, ask.path, body, ask.content_type, ask.accept)
+            if not ask.puts_back or answer.status != http.client.CONFLICT or attempt + 1 == _ATTEMPTS:
+                return answer
+        raise AssertionError
+
+    def _say(self, text: str) -> None:
+        if not self._quiet:
+            sys.stdout.write(f"{text}\n")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m handloop_sandbox compare",
+        description="Send the objects of a folder to a sandbox and to another server: which answers differ?",
+        epilog="It writes to the other server: the definitions of the folder, objects without a namespace, "
+        "and a namespace of its own. In the end it deletes what it made. It leaves alone what was there.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("folder", metavar="FOLDER", help="files of YAML or JSON; or one file")
+    parser.add_argument(
+        "--with", dest="kubeconfig", metavar="KUBECONFIG", required=True, help="the other server"
+    )
+    parser.add_argument("--bare", action="store_true", help="a sandbox without controllers, as in envtest")
+    parser.add_argument("--quiet", action="store_true", help="print the figures alone")
+    return parser

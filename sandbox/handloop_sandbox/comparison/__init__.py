@@ -1,0 +1,1 @@
+"""A folder of files on the sandbox and on another server: which answers differ."""
