@@ -21,6 +21,7 @@ from handloop_sandbox.rules.service_rules import service_notices
 from handloop_sandbox.storage.stored import Object
 from handloop_sandbox.verbs import metadata
 from handloop_sandbox.wire.causes import invalid_value
+from handloop_sandbox.wire.go_format import go_value
 from handloop_sandbox.wire.resource import Schema, ServedResource
 from handloop_sandbox.wire.status import Cause
 
@@ -243,4 +244,4 @@ def nested(obj: Mapping[str, Any], path: str, expected: type, go_type: str) -> t
 def _described(value: Any) -> str:
     names = {str: "string", bool: "bool", float: "float64", int: "int64", list: "[]interface {}"}
     name = names.get(type(value), "map[string]interface {}")
-    return f"{str(value).lower() if isinstance(value, bool) else value} is of the type {name}"
+    return f"{go_value(value)} is of the type {name}"
