@@ -21,7 +21,11 @@ from handloop_sandbox.storage.state import State
 from handloop_sandbox.wire.resource import GroupResource
 from handloop_sandbox.wire.status import StatusError, failure, forbidden_path
 
-_RBAC: Final = "rbac.authorization.k8s.io"
+RBAC: Final = "rbac.authorization.k8s.io"
+ROLES: Final = GroupResource(RBAC, "roles")
+CLUSTER_ROLES: Final = GroupResource(RBAC, "clusterroles")
+ROLE_BINDINGS: Final = GroupResource(RBAC, "rolebindings")
+CLUSTER_ROLE_BINDINGS: Final = GroupResource(RBAC, "clusterrolebindings")
 _MASTERS: Final = "system:masters"
 _AUTHENTICATED: Final = "system:authenticated"
 _ACCOUNT: Final = re.compile("system:serviceaccount:([^:]+):([^:]+)")
@@ -99,7 +103,7 @@ def allowed(state: State, user: User, wanted: Attributes) -> bool:
         return True
     if wanted.verb == "create" and wanted.plural in _SELF_REVIEWS and _AUTHENTICATED in user.groups:
         return True
-    return any(_rule_allows(rule, wanted) for rule in _rules(state, user, wanted.namespace))
+    return any(rule_allows(rule, wanted) for rule in _rules(state, user, wanted.namespace))
 
 
 def path_allowed(state: State, user: User, verb: str, path: str) -> bool:
@@ -110,10 +114,7 @@ def path_allowed(state: State, user: User, verb: str, path: str) -> bool:
         return True
     if verb == "get" and _AUTHENTICATED in user.groups and _is_below(path, _DISCOVERY_PATHS):
         return True
-    return any(
-        {verb, "*"} & set(rule.get("verbs") or ()) and _path_matches(path, rule.get("nonResourceURLs") or ())
-        for rule in _rules(state, user, "")
-    )
+    return any(rule_allows_path(rule, verb, path) for rule in _rules(state, user, ""))
 
 
 def service_account(namespace: str, name: str, uid: str) -> User:
@@ -133,20 +134,26 @@ def rules(state: State, user: User, namespace: str) -> list[Mapping[str, Any]]:
 
 
 def _rules(state: State, user: User, namespace: str) -> Iterator[Mapping[str, Any]]:
-    bindings = [(binding, "") for binding in state.list(GroupResource(_RBAC, "clusterrolebindings"))]
+    for _, found in grants(state, user, namespace):
+        yield from found or ()
+
+
+def grants(state: State, user: User, namespace: str) -> Iterator[tuple[str, list[Mapping[str, Any]] | None]]:
+    """The name and rules of each role that a user has in a namespace; None for a role that is missing."""
+    bindings = [(binding, "") for binding in state.list(CLUSTER_ROLE_BINDINGS)]
     if namespace:
-        local = state.list(GroupResource(_RBAC, "rolebindings"), namespace)
-        bindings += [(binding, namespace) for binding in local]
+        bindings += [(binding, namespace) for binding in state.list(ROLE_BINDINGS, namespace)]
     for binding, where in bindings:
         if any(_is_subject(user, subject, where) for subject in binding.get("subjects") or ()):
-            yield from _role_rules(state, binding["roleRef"], where)
+            reference = binding["roleRef"]
+            yield reference["name"], role_rules(state, reference, where)
 
 
-def _role_rules(state: State, reference: Mapping[str, str], namespace: str) -> list[Mapping[str, Any]]:
+def role_rules(state: State, reference: Mapping[str, str], namespace: str) -> list[Mapping[str, Any]] | None:
+    """The rules of the role that a binding in a namespace names; None when it is missing."""
     clustered = reference["kind"] == "ClusterRole"
-    plural = "clusterroles" if clustered else "roles"
-    role = state.get(GroupResource(_RBAC, plural), "" if clustered else namespace, reference["name"])
-    return (role or {}).get("rules") or []
+    role = state.get(CLUSTER_ROLES if clustered else ROLES, "" if clustered else namespace, reference["name"])
+    return None if role is None else role.get("rules") or []
 
 
 def _is_subject(user: User, subject: Mapping[str, str], namespace: str) -> bool:
@@ -161,7 +168,8 @@ def _is_subject(user: User, subject: Mapping[str, str], namespace: str) -> bool:
     return False
 
 
-def _rule_allows(rule: Mapping[str, Any], wanted: Attributes) -> bool:
+def rule_allows(rule: Mapping[str, Any], wanted: Attributes) -> bool:
+    """Whether a rule allows a request on a resource."""
     names = rule.get("resourceNames") or ()
     resources = rule.get("resources") or ()
     return (
@@ -170,6 +178,12 @@ def _rule_allows(rule: Mapping[str, Any], wanted: Attributes) -> bool:
         and any(_resource_matches(wanted, entry) for entry in resources)
         and (not names or wanted.name in names)
     )
+
+
+def rule_allows_path(rule: Mapping[str, Any], verb: str, path: str) -> bool:
+    """Whether a rule allows a request on a path that is no resource."""
+    patterns = rule.get("nonResourceURLs") or ()
+    return bool({verb, "*"} & set(rule.get("verbs") or ())) and _path_matches(path, patterns)
 
 
 def _resource_matches(wanted: Attributes, entry: str) -> bool:

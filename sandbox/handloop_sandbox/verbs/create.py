@@ -18,7 +18,7 @@ from handloop_sandbox.requests.conversion import to_storage
 from handloop_sandbox.requests.definitions import definition_of
 from handloop_sandbox.requests.request import Response
 from handloop_sandbox.storage.stored import Object, Stored
-from handloop_sandbox.verbs import metadata, object_rules
+from handloop_sandbox.verbs import escalation, metadata, object_rules
 from handloop_sandbox.verbs.strategy import prepare_create
 from handloop_sandbox.wire.go_yaml import DUPLICATES
 from handloop_sandbox.wire.options import WriteOptions, unsigned_error, write_options
@@ -59,6 +59,7 @@ def store_new(call: Call, obj: Object, options: WriteOptions, *, applied: bool =
     """
     check_namespace(call, obj["metadata"].get("name", ""))
     _check_definition(call, obj["metadata"].get("name", ""))
+    escalation.check(call, obj, None)
     requested_version = obj["metadata"].get("resourceVersion", "")
     managed = obj["metadata"].get("managedFields") if applied else _managed(call, obj, options)
     obj = named(call, metadata.for_create(obj, call.context, with_generation=call.resource.has_generation))

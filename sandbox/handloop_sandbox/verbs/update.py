@@ -16,7 +16,7 @@ from handloop_sandbox.requests.conversion import to_storage, with_unseen
 from handloop_sandbox.requests.presentation import served_object
 from handloop_sandbox.requests.request import Response
 from handloop_sandbox.storage.stored import Object, Stored
-from handloop_sandbox.verbs import metadata, object_rules, service_addresses, signing_requests
+from handloop_sandbox.verbs import escalation, metadata, object_rules, service_addresses, signing_requests
 from handloop_sandbox.verbs.create import (
     check_size,
     check_version,
@@ -88,6 +88,7 @@ def replace(call: Call, obj: Object, options: WriteOptions, *, applied: bool = F
     managed = new["metadata"].get("managedFields") if applied else _managed(call, old, new, options)
     new = with_unseen(call.resource, shallow_metadata(new, managedFields=managed or None), old)
     new = _prepared(call, new, old)
+    escalation.check(call, new, old)
     verdict = object_rules.validate_update(call.resource, new, old, subresource)
     for cause in verdict.warnings:
         call.warn(f"{cause.field}: {cause.message}")

@@ -257,9 +257,11 @@ class APIServer:
         else:  # the controller manager asks for the scale of each every few seconds
             self.delete(f"/apis/autoscaling/v2/namespaces/{name}/horizontalpodautoscalers")
 
-    def eventually(self, path: str, done: Callable[[Answer], bool], seconds: float = _SECONDS) -> Answer:
+    def eventually(
+        self, path: str, done: Callable[[Answer], bool], seconds: float = _SECONDS, **options: Any
+    ) -> Answer:
         """GET until done(answer)."""
-        return self.repeat(lambda: self.get(path), done, seconds)
+        return self.repeat(lambda: self.get(path, **options), done, seconds)
 
     def repeat(
         self, send: Callable[[], Answer], done: Callable[[Answer], bool], seconds: float = _SECONDS
