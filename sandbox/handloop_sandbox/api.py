@@ -11,9 +11,10 @@ from collections.abc import Callable
 from typing import Final
 
 from handloop_sandbox.requests import authorization, documents, routes
-from handloop_sandbox.requests.authorization import acting_user
+from handloop_sandbox.requests.authorization import Attributes, PathAttributes
 from handloop_sandbox.requests.call import Call, warning_headers
 from handloop_sandbox.requests.documents import Site
+from handloop_sandbox.requests.impersonation import acting_user
 from handloop_sandbox.requests.request import Context, Outcome, Request, Response, WatchResponse
 from handloop_sandbox.requests.routes import ResourcePath
 from handloop_sandbox.verbs import pods, reviews, scale, token_requests
@@ -114,17 +115,18 @@ def _handle(site: Site, request: Request, context: Context) -> Outcome:
     parts = routes.split(request.path)
     path = routes.resource_path(parts)
     if path is None:
-        context = _acting(request, context, None)
-        authorization.check_path(site.state, context.user, _path_verb(request.method), f"/{'/'.join(parts)}")
+        asked = PathAttributes(_path_verb(request.method), f"/{'/'.join(parts)}")
+        context = _acting(site, request, context, asked)
+        authorization.check_path(site.state, context.user, *asked)
         return Outcome(documents.document(site, request, parts))
     wanted = authorization.attributes(path, _verb(request, path), request.query.get("fieldSelector") or "")
-    context = _acting(request, context, wanted)
+    context = _acting(site, request, context, wanted)
     authorization.check_resource(site.state, context.user, wanted)
     return _on_resource(site, request, context, path)
 
 
-def _acting(request: Request, context: Context, wanted: authorization.Attributes | None) -> Context:
-    user = acting_user(context.user, request.headers, wanted)
+def _acting(site: Site, request: Request, context: Context, wanted: Attributes | PathAttributes) -> Context:
+    user = acting_user(site.state, context.user, request.headers, wanted)
     return context if user is context.user else context._replace(user=user)
 
 

@@ -12,10 +12,10 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterable, Mapping
 
-from handloop_sandbox.requests import tokens
 from handloop_sandbox.requests.authorization import ANONYMOUS
+from handloop_sandbox.requests.credentials import Credentials, InvalidTokenError
 from handloop_sandbox.requests.request import Request, User
-from handloop_sandbox.verbs import reviews
+from handloop_sandbox.storage.state import State
 
 
 class Authenticator:
@@ -33,27 +33,23 @@ class Authenticator:
         self._users = users
         self._everybody = everybody
         self._tokens_in_paths = tokens_in_paths
-        self.signing_key = secrets.token_bytes(32)
+        self.credentials = Credentials(secrets.token_bytes(32), users)
 
     def unveiled(self, request: Request) -> Request:
         """The request with a token in its path moved into the Authorization header, if none is there."""
         return unveil(request, self._users or ()) if self._tokens_in_paths else request
 
-    def user(self, request: Request, now: float) -> User | None:
+    def user(self, state: State, request: Request, now: float) -> User | None:
         """The sender of a request; None for wrong credentials."""
         if self._users is None:
             return self._everybody
         kind, _, token = request.headers.get("authorization", "").partition(" ")
         if kind.lower() != "bearer" or not token.strip():
             return ANONYMOUS
-        token = token.strip()
-        # a header may hold any bytes
-        given = token.encode(errors="surrogateescape")
-        known = [user for text, user in self._users.items() if secrets.compare_digest(text.encode(), given)]
-        if known:
-            return known[0]
-        claims = tokens.verify(self.signing_key, token, now)
-        return None if claims is None else reviews.account_of(claims)
+        try:
+            return self.credentials.identify(state, token.strip(), now).user
+        except InvalidTokenError:
+            return None
 
 
 def unveil(request: Request, tokens: Iterable[str]) -> Request:

@@ -56,10 +56,11 @@ DIFFERENCES: Final = (
         "ReplicationControllers and ControllerRevisions show name and age only."
     ),
     Difference("Autoscalers have no metrics, and do not notice that several of them scale the same pods."),
+    Difference("CertificateSigningRequests are approved and denied, and nothing signs them."),
     Difference(
-        "CertificateSigningRequests are approved and denied, and nothing signs them; spec.extra stays empty."
+        "Without TLS there is no certificate authority: the ConfigMaps kube-root-ca.crt are empty, and so is "
+        "ca.crt in the Secrets of service accounts."
     ),
-    Difference("Without TLS there is no certificate authority: the ConfigMaps kube-root-ca.crt are empty."),
     Difference(
         "Objects come as JSON or YAML, not as protobuf. OpenAPI describes apiVersion, kind and metadata "
         "alone of built-in kinds, without the defaults that are zero."
@@ -81,8 +82,8 @@ DIFFERENCES: Final = (
         "served as they are. There are EndpointSlices, but no Endpoints."
     ),
     Difference(
-        "A cluster's default roles let everybody do some things, discovery above all. The sandbox allows "
-        "them without roles, so auth can-i --list does not name them."
+        "Of the roles that a cluster has by itself there are those for users, not those of its own parts. "
+        "The rights of constrained impersonation (impersonate:user-info, impersonate-on:...) give nothing."
     ),
     Difference(
         "Some rarely used input that a real server rejects is accepted: integers written as 1e18, null in "

@@ -126,7 +126,12 @@ class Engine:
         )
         self._store = Store(history_size=history_size)
         self._catalog = definitions.catalog(self._store, revision=1)
-        self._view = View(self._store, self._catalog, self._controller_random)
+        self._view = View(
+            self._store,
+            self._catalog,
+            self._controller_random,
+            self._authenticator.credentials.signing_key,
+        )
         self._expiry = EventExpiry()
         self._runner = Runner((definitions.DefinitionController(), self._expiry, *controllers))
         self._compact_at = clock.time() + COMPACTION_SECONDS
@@ -159,7 +164,8 @@ class Engine:
         if not self.faults.active:
             return 0.0
         request = self._authenticator.unveiled(request)
-        user = self._authenticator.user(request, self._clock.time())
+        with self._lock:
+            user = self._user(request)
         if user is None or control.concerns(request.path):
             return 0.0
         return self.faults.delay(attributes_of(request, user))
@@ -282,7 +288,8 @@ class Engine:
 
     def _control(self, request: Request) -> Response:
         """Answer a request about the sandbox itself. Locks: none is held; faults take theirs."""
-        user = self._authenticator.user(request, self._clock.time())
+        with self._lock:
+            user = self._user(request)
         try:
             if user is None:
                 raise unauthorized()
@@ -295,7 +302,7 @@ class Engine:
             return api.PAGE_NOT_FOUND
 
     def _handle(self, request: Request) -> _Handled:
-        user = self._authenticator.user(request, self._clock.time())
+        user = self._user(request)
         if user is None:
             return _Handled(refusal(request, unauthorized()))
         verdict = self._verdict(request, user)
@@ -312,6 +319,9 @@ class Engine:
             return _Handled(refusal(request, internal_failure(repr(error))))
         self._commit(outcome.changes, user.name)
         return _Handled(self._answer(request, user, outcome), bool(outcome.changes), failure)
+
+    def _user(self, request: Request) -> User | None:
+        return self._authenticator.user(self._store, request, self._clock.time())
 
     def _verdict(self, request: Request, user: User) -> Verdict:
         if not self.faults.active:
@@ -340,8 +350,9 @@ class Engine:
             user,
             self._random,
             self._new_uid,
-            self._authenticator.signing_key,
+            self._authenticator.credentials.signing_key,
             self._sharded_list_and_watch,
+            self._authenticator.credentials.users,
         )
 
     def _new_uid(self) -> str:

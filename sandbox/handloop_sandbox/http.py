@@ -194,12 +194,7 @@ class HTTPServer:
         path, query = target.path, target.query
         if not is_escaped(path) or incoming.version not in (HttpVersion10, HttpVersion11):
             return _not_understood()
-        # bytes that are no text become U+FFFD, as in Go's answers: an answer may name the value
-        headers = {
-            name.lower(): value.encode(errors="surrogateescape").decode(errors="replace")
-            for name, value in incoming.headers.items()
-        }
-        request = Request(incoming.method, path, Query.parse(query), headers)
+        request = Request(incoming.method, path, Query.parse(query), _headers(incoming))
         if not self._answers_for(target.authority):
             return _whole(
                 refusal(request, StatusError(failure(403, "Forbidden", "only loopback names are served")))
@@ -211,7 +206,7 @@ class HTTPServer:
             return _not_understood()
         except web.HTTPRequestEntityTooLarge:
             return _whole(refusal(request, request_entity_too_large(MAX_BODY_BYTES)))
-        request = Request(incoming.method, path, request.query, headers, body)
+        request = request._replace(body=body)
         if seconds := self._engine.delay(request):
             at = self._clock.time() + seconds
             self._set_timer(at)
@@ -296,6 +291,17 @@ class HTTPServer:
                 return
             self._timer.cancel()
         self._timer = loop.call_at(at, self._turn)
+
+
+def _headers(incoming: web.BaseRequest) -> dict[str, str]:
+    """The headers; of those that say who acts all values count."""
+    headers: dict[str, str] = {}
+    for name, value in incoming.headers.items():
+        # bytes that are no text become U+FFFD, as in Go's answers: an answer may name the value
+        key, text = name.lower(), value.encode(errors="surrogateescape").decode(errors="replace")
+        several = key in headers and key.startswith("impersonate-")
+        headers[key] = f"{headers[key]}\n{text}" if several else text
+    return headers
 
 
 def _not_understood() -> web.Response:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from handloop_sandbox.cluster import default_roles
 from handloop_sandbox.cluster.cluster_controller import Write
 from handloop_sandbox.wire.resource import GroupResource
 
 _NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
-_RBAC: Final = "rbac.authorization.k8s.io"
-_ADMIN: Final = "cluster-admin"
 
 
 def writes() -> Iterator[Write]:
@@ -26,21 +25,7 @@ def writes() -> Iterator[Write]:
         labels={"component": "apiserver", "provider": "kubernetes"},
         spec=_service_spec(),
     )
-    rules: list[dict[str, Any]] = [
-        {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]},
-        {"nonResourceURLs": ["*"], "verbs": ["*"]},
-    ]
-    yield _create(GroupResource(_RBAC, "clusterroles"), f"{_RBAC}/v1", "ClusterRole", _ADMIN, rules=rules)
-    subject = {"kind": "Group", "apiGroup": _RBAC, "name": "system:masters"}
-    role = {"apiGroup": _RBAC, "kind": "ClusterRole", "name": _ADMIN}
-    yield _create(
-        GroupResource(_RBAC, "clusterrolebindings"),
-        f"{_RBAC}/v1",
-        "ClusterRoleBinding",
-        _ADMIN,
-        roleRef=role,
-        subjects=[subject],
-    )
+    yield from default_roles.writes()
 
 
 def _service_spec() -> dict[str, Any]:

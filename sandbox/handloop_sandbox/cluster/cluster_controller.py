@@ -105,11 +105,12 @@ class Step(NamedTuple):
 
 
 class View(NamedTuple):
-    """What a step may read; random is the only source of chance."""
+    """What a step may read; random is the only source of chance. signing_key is that of tokens."""
 
     state: State
     catalog: Catalog
     random: random.Random
+    signing_key: bytes = b""
 
     def new_name(self, generate_name: str) -> str:
         """A name from a prefix, as the server would make it."""

@@ -6,6 +6,7 @@ At speed 1, a Deployment of three is available 2 to 4 s after its creation.
 
 from __future__ import annotations
 
+from handloop_sandbox.cluster.account_tokens import AccountTokenController
 from handloop_sandbox.cluster.autoscalers import AutoscalerController
 from handloop_sandbox.cluster.cluster_controller import ClusterController, Pace
 from handloop_sandbox.cluster.deployments import DeploymentController
@@ -17,6 +18,7 @@ from handloop_sandbox.cluster.nodes import NAME_PREFIX, NodeRegistrar
 from handloop_sandbox.cluster.pod_simulation import PodSimulation
 from handloop_sandbox.cluster.replica_sets import ReplicaSetController
 from handloop_sandbox.cluster.resource_quotas import ResourceQuotaController
+from handloop_sandbox.cluster.role_aggregation import RoleAggregationController
 from handloop_sandbox.cluster.scheduler import Scheduler
 from handloop_sandbox.cluster.storage_protection import StorageProtectionController
 
@@ -44,5 +46,7 @@ def default_controllers(
         EndpointSliceController(pace),
         DisruptionController(pace),
         ResourceQuotaController(pace),
+        RoleAggregationController(pace),
+        AccountTokenController(pace, root_ca=root_ca),
         StorageProtectionController(pace),
     )

@@ -1,15 +1,11 @@
 """
-Who may do what: RBAC over the stored roles and bindings, and who may act as another user.
+Who may do what: RBAC over the stored roles and bindings. Members of system:masters may do everything.
 
-Members of system:masters may do everything, and only they may impersonate. Every user may read discovery,
-versions and health, as the default roles of a real server allow.
-Follows: kubernetes plugin/pkg/auth/authorizer/rbac, apiserver pkg/endpoints/filters/impersonation (with
-constrained impersonation, whose words a refusal has).
+Follows: kubernetes plugin/pkg/auth/authorizer/rbac.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
@@ -27,12 +23,9 @@ CLUSTER_ROLES: Final = GroupResource(RBAC, "clusterroles")
 ROLE_BINDINGS: Final = GroupResource(RBAC, "rolebindings")
 CLUSTER_ROLE_BINDINGS: Final = GroupResource(RBAC, "clusterrolebindings")
 _MASTERS: Final = "system:masters"
-_AUTHENTICATED: Final = "system:authenticated"
-_ACCOUNT: Final = re.compile("system:serviceaccount:([^:]+):([^:]+)")
-ANONYMOUS: Final = User("system:anonymous", ("system:unauthenticated",))
-_OPEN_PATHS: Final = ("/healthz", "/livez", "/readyz", "/version")
-_DISCOVERY_PATHS: Final = ("/api", "/apis", "/openapi")
-_SELF_REVIEWS: Final = ("selfsubjectaccessreviews", "selfsubjectrulesreviews", "selfsubjectreviews")
+AUTHENTICATED: Final = "system:authenticated"
+UNAUTHENTICATED: Final = "system:unauthenticated"
+ANONYMOUS: Final = User("system:anonymous", (UNAUTHENTICATED,))
 
 
 class Attributes(NamedTuple):
@@ -49,6 +42,13 @@ class Attributes(NamedTuple):
     def resource(self) -> str:
         """The resource as rules name it: `pods` or `pods/log`."""
         return f"{self.plural}/{self.subresource}" if self.subresource else self.plural
+
+
+class PathAttributes(NamedTuple):
+    """What a request on a path that is no resource wants to do."""
+
+    verb: str
+    path: str
 
 
 def attributes(path: ResourcePath, verb: str, fields: str = "") -> Attributes:
@@ -101,8 +101,6 @@ def allowed(state: State, user: User, wanted: Attributes) -> bool:
     """Whether some rule allows a request on a resource."""
     if _MASTERS in user.groups:
         return True
-    if wanted.verb == "create" and wanted.plural in _SELF_REVIEWS and _AUTHENTICATED in user.groups:
-        return True
     return any(rule_allows(rule, wanted) for rule in _rules(state, user, wanted.namespace))
 
 
@@ -110,16 +108,12 @@ def path_allowed(state: State, user: User, verb: str, path: str) -> bool:
     """Whether a path that is no resource may be used."""
     if _MASTERS in user.groups:
         return True
-    if verb == "get" and _is_below(path, _OPEN_PATHS):
-        return True
-    if verb == "get" and _AUTHENTICATED in user.groups and _is_below(path, _DISCOVERY_PATHS):
-        return True
     return any(rule_allows_path(rule, verb, path) for rule in _rules(state, user, ""))
 
 
 def service_account(namespace: str, name: str, uid: str) -> User:
     """The user a pod's token stands for."""
-    groups = ("system:serviceaccounts", f"system:serviceaccounts:{namespace}", _AUTHENTICATED)
+    groups = ("system:serviceaccounts", f"system:serviceaccounts:{namespace}", AUTHENTICATED)
     return User(f"system:serviceaccount:{namespace}:{name}", groups, uid)
 
 
@@ -194,32 +188,3 @@ def _resource_matches(wanted: Attributes, entry: str) -> bool:
 
 def _path_matches(path: str, patterns: tuple[str, ...]) -> bool:
     return any(path == entry or (entry.endswith("*") and path.startswith(entry[:-1])) for entry in patterns)
-
-
-def _is_below(path: str, roots: tuple[str, ...]) -> bool:
-    return any(path == root or path.startswith(f"{root}/") for root in roots)
-
-
-def acting_user(user: User, headers: Mapping[str, str], wanted: Attributes | None) -> User:
-    """
-    The user that a request is made as, by its Impersonate headers; a service account is in its groups.
-
-    Args: wanted is what the request wants to do, None for a path that is no resource.
-    Raises: StatusError 403 when user may not act as another one.
-    """
-    name = headers.get("impersonate-user")
-    if not name:
-        return user
-    if not is_master(user):
-        raise _not_impersonated(user, name, wanted)
-    groups = (group.strip() for group in headers.get("impersonate-group", "").split(","))
-    chosen = tuple(group for group in groups if group)
-    if not chosen and (account := _ACCOUNT.fullmatch(name)):
-        return service_account(account[1], account[2], headers.get("impersonate-uid", ""))
-    return User(name, (*chosen, "system:authenticated"), headers.get("impersonate-uid", ""))
-
-
-def _not_impersonated(user: User, name: str, wanted: Attributes | None) -> StatusError:
-    if wanted is None:
-        return forbidden_access(user, Attributes("impersonate", "", "users", name=name))
-    return forbidden_access(user, wanted._replace(verb=f"impersonate-on:user-info:{wanted.verb}"))

@@ -6,7 +6,7 @@ import gzip
 import random
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from handloop_sandbox.storage.stored import Change
 from handloop_sandbox.storage.watches import Subscription
@@ -15,11 +15,16 @@ from handloop_sandbox.wire.query import EMPTY_QUERY, Query
 Headers = tuple[tuple[str, str], ...]
 # defaultGzipThresholdBytes of apiserver pkg/endpoints/handlers/responsewriters/writers.go
 _PLAIN_BYTES: Final = 128 * 1024
+_NO_EXTRA: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType({})
 _NO_FIELDS: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 class Request(NamedTuple):
-    """One HTTP request. path has no query and is still percent-encoded; header names are lower-case."""
+    """
+    One HTTP request. path has no query and is still percent-encoded; header names are lower-case.
+
+    The values of a repeated header stand on a line each where several count.
+    """
 
     method: str
     path: str
@@ -74,11 +79,18 @@ class WatchResponse(NamedTuple):
 
 
 class User(NamedTuple):
-    """The sender of a request."""
+    """The sender of a request. extra has what else a webhook or a rule may want to know, by name."""
 
     name: str
     groups: tuple[str, ...] = ()
     uid: str = ""
+    extra: Mapping[str, tuple[str, ...]] = _NO_EXTRA
+
+    def info(self) -> dict[str, Any]:
+        """The user in an object's form, without what it has not."""
+        extra = {name: list(values) for name, values in self.extra.items()}
+        about = {"username": self.name, "uid": self.uid, "groups": list(self.groups), "extra": extra}
+        return {name: value for name, value in about.items() if value}
 
 
 class Context(NamedTuple):
@@ -86,7 +98,7 @@ class Context(NamedTuple):
     What the core cannot know by itself.
 
     now is unix seconds. random and new_uid are the only sources of chance, so a run is a function of their
-    seed. sharded_list_and_watch is a feature gate.
+    seed. signing_key is that of tokens, sharded_list_and_watch a feature gate; users stand by their tokens.
     """
 
     now: float
@@ -95,6 +107,7 @@ class Context(NamedTuple):
     new_uid: Callable[[], str]
     signing_key: bytes = b""
     sharded_list_and_watch: bool = False
+    users: Mapping[str, User] | None = None
 
 
 class Outcome(NamedTuple):

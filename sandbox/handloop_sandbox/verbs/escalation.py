@@ -10,7 +10,7 @@ pkg/registry/rbac/validation/{rule,policy_compact}.go.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from handloop_sandbox.requests.authorization import (
     CLUSTER_ROLE_BINDINGS,
@@ -19,6 +19,7 @@ from handloop_sandbox.requests.authorization import (
     ROLE_BINDINGS,
     ROLES,
     Attributes,
+    PathAttributes,
     allowed,
     grants,
     is_master,
@@ -107,14 +108,7 @@ def _held(call: Call) -> list[Rule]:
     return [rule for _, rules in found for rule in rules or ()]
 
 
-class _Path(NamedTuple):
-    """A permission on a path that is no resource."""
-
-    verb: str
-    path: str
-
-
-_Permission = Attributes | _Path
+_Permission = Attributes | PathAttributes
 
 
 def _uncovered(held: Sequence[Rule], rules: Iterable[Rule]) -> list[_Permission]:
@@ -132,11 +126,11 @@ def _single(rule: Rule) -> Iterator[_Permission]:
                     yield Attributes(verb, group, plural, "", name, subresource)
     for path in rule.get("nonResourceURLs") or ():
         for verb in verbs:
-            yield _Path(verb, path)
+            yield PathAttributes(verb, path)
 
 
 def _gives(rule: Rule, wanted: _Permission) -> bool:
-    if isinstance(wanted, _Path):
+    if isinstance(wanted, PathAttributes):
         return rule_allows_path(rule, wanted.verb, wanted.path)
     return rule_allows(rule, wanted)
 
@@ -145,7 +139,7 @@ def _compact(permissions: Iterable[_Permission]) -> Iterator[str]:
     """Permissions as Go shows rules: one for each path, and one for all verbs on a resource."""
     verbs: dict[str, list[str]] = {}
     for one in permissions:
-        if isinstance(one, _Path):
+        if isinstance(one, PathAttributes):
             yield f"{{NonResourceURLs:[{quoted(one.path)}], Verbs:[{quoted(one.verb)}]}}"
         else:
             names = f", ResourceNames:[{quoted(one.name)}]" if one.name else ""

@@ -7,16 +7,17 @@ Follows: kubernetes pkg/registry/{authorization,authentication}, pkg/apis/author
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from handloop_sandbox.patches import managed_fields
-from handloop_sandbox.requests import authorization, bodies, tokens
+from handloop_sandbox.requests import authorization, bodies
 from handloop_sandbox.requests.authorization import Attributes
 from handloop_sandbox.requests.call import Call, shallow_metadata
+from handloop_sandbox.requests.credentials import Credentials, InvalidTokenError
 from handloop_sandbox.requests.request import Response, User
 from handloop_sandbox.storage.stored import Object
 from handloop_sandbox.verbs.create import report_strict
-from handloop_sandbox.wire import go_time
+from handloop_sandbox.wire import go_time, tokens
 from handloop_sandbox.wire.causes import invalid_value
 from handloop_sandbox.wire.options import WriteOptions, write_options
 from handloop_sandbox.wire.status import Cause, bad_request, invalid_kind
@@ -41,19 +42,6 @@ def review(call: Call) -> Response:
         raise invalid_kind("authorization.k8s.io", "", "", causes)  # the real server leaves out the kind
     user = call.context.user if call.resource.kind == "SelfSubjectAccessReview" else _subject(obj)
     return _answer(call, obj, _access(call, user, obj))
-
-
-def user_of_token(call: Call, token: str) -> User | None:
-    """The service account of a token, if it is valid."""
-    claims = tokens.verify(call.context.signing_key, token, call.context.now)
-    return None if claims is None else account_of(claims)
-
-
-def account_of(claims: Mapping[str, Any]) -> User:
-    """The user that the claims of a token name."""
-    bound = claims["kubernetes.io"]
-    account = bound["serviceaccount"]
-    return authorization.service_account(bound["namespace"], account["name"], account["uid"])
 
 
 def _decoded(call: Call, options: WriteOptions) -> Object:
@@ -128,16 +116,9 @@ def _subject(obj: Object) -> User:
     return User(spec.get("user", ""), tuple(spec.get("groups") or ()), spec.get("uid", ""))
 
 
-def _user_info(user: User) -> Object:
-    info: Object = {"username": user.name}
-    if user.uid:
-        info["uid"] = user.uid
-    return {**info, "groups": list(user.groups)}
-
-
 def _self(call: Call, obj: Object) -> Response:
     created = go_time.from_unix(call.context.now)
-    status = {"userInfo": _user_info(call.context.user)}
+    status = {"userInfo": call.context.user.info()}
     return call.answer_value({**shallow_metadata(obj, creationTimestamp=created), "status": status}, 201)
 
 
@@ -161,10 +142,16 @@ def _rules(call: Call, obj: Object) -> Object:
 
 
 def _token(call: Call, obj: Object) -> Object:
-    token = (obj.get("spec") or {}).get("token", "")
+    spec = obj.get("spec") or {}
+    token = spec.get("token", "")
     if not token:
         raise bad_request("token is required for TokenReview in authentication")
-    user = user_of_token(call, token)
-    if user is None:
-        return {"user": {}, "error": "invalid bearer token"}
-    return {"authenticated": True, "user": _user_info(user), "audiences": [tokens.ISSUER]}
+    audiences = spec.get("audiences") or (tokens.ISSUER,)
+    try:
+        known = Credentials(call.context.signing_key, call.context.users)
+        found = known.identify(call.state, token, call.context.now, audiences)
+    except InvalidTokenError as error:
+        detail = str(error)
+        text = "invalid bearer token"
+        return {"user": {}, "error": f"[{text}, {detail}]" if detail else text}
+    return {"authenticated": True, "user": found.user.info(), "audiences": list(found.audiences)}

@@ -24,10 +24,8 @@ _ASKING: Final = ("username", "uid", "groups", "extra")
 
 def asked_by(call: Call, request: Object) -> Object:
     """A new request with its real author, in place of a named one."""
-    user = call.context.user
     spec = {key: value for key, value in (request.get("spec") or {}).items() if key not in _ASKING}
-    who = {"username": user.name, "uid": user.uid, "groups": list(user.groups)}
-    return {**request, "spec": {**spec, **{key: value for key, value in who.items() if value}}}
+    return {**request, "spec": {**spec, **call.context.user.info()}}
 
 
 def changed(call: Call, new: Object, old: Object) -> Object:

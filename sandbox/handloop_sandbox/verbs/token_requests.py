@@ -6,19 +6,21 @@ Follows: kubernetes pkg/registry/core/serviceaccount/storage/token.go, pkg/apis/
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from handloop_sandbox.patches import managed_fields
-from handloop_sandbox.requests import bodies, tokens
+from handloop_sandbox.requests import bodies
 from handloop_sandbox.requests.call import Call, shallow_metadata
 from handloop_sandbox.requests.request import Response
 from handloop_sandbox.storage.stored import Object, Stored
 from handloop_sandbox.verbs.create import report_strict
-from handloop_sandbox.wire import go_time
+from handloop_sandbox.wire import go_time, tokens
 from handloop_sandbox.wire.causes import invalid_value
 from handloop_sandbox.wire.options import WriteOptions, write_options
 from handloop_sandbox.wire.resource import GroupResource
 from handloop_sandbox.wire.status import Cause, bad_request, conflict, invalid, not_found
+from handloop_sandbox.wire.tokens import Reference
 
 _SECONDS: Final = 3600
 _LEAST_SECONDS: Final = 600
@@ -26,6 +28,7 @@ _MOST_SECONDS: Final = 2**32
 _KIND: Final = bodies.pseudo_resource(
     "authentication.k8s.io", "v1", "TokenRequest", "api.authentication.v1.TokenRequest"
 )
+_NODES: Final = GroupResource("", "nodes")
 _BOUND: Final = {"Node": "nodes", "Pod": "pods", "Secret": "secrets"}
 
 
@@ -42,9 +45,10 @@ def request_token(call: Call) -> Response:
     if causes := _duration_causes(seconds):
         raise invalid(_KIND, "", causes)
     reference = spec.get("boundObjectRef")
-    _check_bound(call, reference)
-    status = {"token": _token(call, account, seconds), "expirationTimestamp": _time(call, seconds)}
+    bound = _bound(call, reference)
     audiences = spec.get("audiences") or [tokens.ISSUER]
+    token = _token(call, account, seconds, audiences, bound)
+    status = {"token": token, "expirationTimestamp": _time(call, seconds)}
     spec = {"audiences": audiences, "expirationSeconds": seconds, "boundObjectRef": reference}
     answer = {
         **request,
@@ -80,10 +84,14 @@ def _duration_causes(seconds: int) -> list[Cause]:
     return [invalid_value("spec.expirationSeconds", seconds, text)]
 
 
-def _check_bound(call: Call, reference: Any) -> None:
-    """Refuse to bind a token to an object other than an existing pod, node or secret."""
+def _bound(call: Call, reference: Any) -> dict[str, Reference]:
+    """
+    The objects that a token ends with: that of a reference, and the node of a pod.
+
+    Raises: StatusError unless it is an existing pod, node or secret.
+    """
     if reference is None:
-        return
+        return {}
     kind, name = reference.get("kind", ""), reference.get("name", "")
     group, _, version = reference.get("apiVersion", "").rpartition("/")
     if (group, version) != ("", "v1") or kind not in _BOUND:
@@ -104,17 +112,23 @@ def _check_bound(call: Call, reference: Any) -> None:
             f'cannot bind token for serviceaccount "{call.name}" to pod running with different serviceaccount'
         )
         raise bad_request(f"{text} name.")
+    node = call.state.get(_NODES, "", (bound.get("spec") or {}).get("nodeName", ""))
+    return {kind.lower(): Reference.of(bound), **({} if node is None else {"node": Reference.of(node)})}
 
 
-def _token(call: Call, account: Stored, seconds: int) -> str:
-    return tokens.issue(
-        call.context.signing_key,
-        namespace=call.namespace,
-        account=call.name,
-        uid=account.object["metadata"]["uid"],
+def _token(
+    call: Call, account: Stored, seconds: int, audiences: Sequence[str], bound: Mapping[str, Reference]
+) -> str:
+    claims = tokens.bound_claims(
+        call.namespace,
+        Reference.of(account.object),
         now=call.context.now,
         seconds=seconds,
+        token_id=call.context.new_uid(),
+        audiences=audiences,
+        bound=bound,
     )
+    return tokens.sign(call.context.signing_key, claims)
 
 
 def _time(call: Call, seconds: int = 0) -> str:

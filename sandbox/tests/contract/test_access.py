@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from base64 import b64decode
+
 import pytest
 
 from support.builders.widgets import Widgets
@@ -106,3 +108,98 @@ def test_who_acts_as_a_service_account_is_in_its_groups(server: APIServer, names
     about = answer.body["status"]["userInfo"]
     own = [f"system:serviceaccounts{suffix}" for suffix in ("", f":{namespace}")]
     assert (about["username"], about["groups"]) == (name, [*own, "system:authenticated"])
+
+
+def test_a_permission_lets_one_act_as_another(server: APIServer, namespace: str, robot: str) -> None:
+    """Each part of the other user wants its own: the user, groups, the uid, and each extra value."""
+    path = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+    name = f"{namespace}.contract.example.com"
+    rules = [
+        {"apiGroups": [""], "resources": ["users"], "resourceNames": ["bob"], "verbs": ["impersonate"]},
+        {"apiGroups": [""], "resources": ["groups"], "resourceNames": ["dev"], "verbs": ["impersonate"]},
+        {
+            "apiGroups": ["authentication.k8s.io"],
+            "resources": ["userextras/scopes"],
+            "resourceNames": ["a"],
+            "verbs": ["impersonate"],
+        },
+    ]
+    roles, bindings = (f"/apis/{_RBAC}/v1/{plural}" for plural in ("clusterroles", "clusterrolebindings"))
+    server.create(roles, {"metadata": {"name": name}, "rules": rules})
+    reference = {"apiGroup": _RBAC, "kind": "ClusterRole", "name": name}
+    subject = {"kind": "ServiceAccount", "name": "robot", "namespace": namespace}
+    server.create(bindings, {"metadata": {"name": name}, "roleRef": reference, "subjects": [subject]})
+    bob = {"Impersonate-User": "bob"}
+    try:
+        server.eventually(
+            "/version", lambda _: server.create(path, {}, token=robot, headers=bob).status == 201
+        )
+        whole = {**bob, "Impersonate-Group": "dev", "Impersonate-Extra-Scopes": "a"}
+        answer = server.create(path, {}, token=robot, headers=whole)
+        assert answer.body["status"]["userInfo"] == {
+            "username": "bob",
+            "groups": ["dev", "system:authenticated"],
+            "extra": {"scopes": ["a"]},
+        }
+        refused = server.create(path, {}, token=robot, headers={**bob, "Impersonate-Uid": "7"})
+        assert refused.message == (
+            f'uids.authentication.k8s.io "7" is forbidden: User "system:serviceaccount:{namespace}:robot" '
+            'cannot impersonate resource "uids" in API group "authentication.k8s.io" at the cluster scope'
+        )
+        refused = server.create(path, {}, token=robot, headers={**bob, "Impersonate-Extra-Scopes": "b"})
+        assert refused.message.startswith('userextras.authentication.k8s.io "b" is forbidden: ')
+        refused = server.create(path, {}, token=robot, headers={**bob, "Impersonate-Group": "ops"})
+        assert refused.message.startswith('groups "ops" is forbidden: ')
+    finally:
+        server.delete(f"{roles}/{name}")
+        server.delete(f"{bindings}/{name}")
+
+
+def test_a_name_belongs_to_the_other_user(server: APIServer) -> None:
+    """Groups alone are nobody."""
+    refused = server.get("/version", headers={"Impersonate-Group": "dev"})
+    assert refused.status == 400
+    assert refused.message == (
+        'requested &user.DefaultInfo{Name:"", UID:"", Groups:[]string{"dev"}, '
+        "Extra:map[string][]string(nil)} without impersonating a user name"
+    )
+
+
+def test_a_token_has_a_name_of_its_own(server: APIServer, robot: str) -> None:
+    """A review of it and its holder say the same."""
+    reviews = "/apis/authentication.k8s.io/v1"
+    status = server.create(f"{reviews}/tokenreviews", {"spec": {"token": robot}}).body["status"]
+    (found,) = status["user"]["extra"]["authentication.kubernetes.io/credential-id"]
+    assert found.startswith("JTI=")
+    mine = server.create(f"{reviews}/selfsubjectreviews", {}, token=robot).body["status"]["userInfo"]
+    assert mine == status["user"]
+
+
+def test_a_secret_gets_the_token_of_its_account(server: APIServer, namespace: str) -> None:
+    """It lasts as long as the Secret, which goes with the account."""
+    core = f"/api/v1/namespaces/{namespace}"
+    server.create(f"{core}/serviceaccounts", {"metadata": {"name": "robot"}})
+    annotations = {"kubernetes.io/service-account.name": "robot"}
+    metadata = {"name": "s", "annotations": annotations}
+    secret = {"metadata": metadata, "type": "kubernetes.io/service-account-token"}
+    assert server.create(f"{core}/secrets", secret).status == 201
+    made = server.eventually(f"{core}/secrets/s", lambda answer: "token" in (answer.body.get("data") or {}))
+    data = {name: b64decode(value).decode() for name, value in made.body["data"].items()}
+    assert (set(data), data["namespace"]) == ({"ca.crt", "namespace", "token"}, namespace)
+    (found,) = server.get(f"{core}/serviceaccounts?fieldSelector=metadata.name%3Drobot").body["items"]
+    uid = made.body["metadata"]["annotations"]["kubernetes.io/service-account.uid"]
+    assert uid == found["metadata"]["uid"]
+    review = {"spec": {"token": data["token"]}}
+    status = server.create("/apis/authentication.k8s.io/v1/tokenreviews", review).body["status"]
+    assert status["authenticated"] is True
+    assert status["user"] == {
+        "username": f"system:serviceaccount:{namespace}:robot",
+        "uid": uid,
+        "groups": [
+            "system:serviceaccounts",
+            f"system:serviceaccounts:{namespace}",
+            "system:authenticated",
+        ],
+    }
+    server.delete(f"{core}/serviceaccounts/robot")
+    server.eventually(f"{core}/secrets/s", lambda answer: answer.status == 404)

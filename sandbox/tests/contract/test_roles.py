@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+import uuid
+
 import pytest
 
 from support.servers.api_server import Answer, APIServer, Object
@@ -17,6 +21,22 @@ _ROLES_ALONE: Object = {
 _WHO = (
     'user "max" (groups=["system:authenticated"]) is attempting to grant RBAC permissions not currently held:'
 )
+
+
+_DIGESTS: dict[str, str] = {
+    "admin": "963e2c318f38",
+    "cluster-admin": "77139c44a127",
+    "edit": "4a7f2941d279",
+    "system:auth-delegator": "b798eb601f29",
+    "system:basic-user": "fa3644e51017",
+    "system:discovery": "f204e3324e04",
+    "system:kubelet-api-admin": "9ed9f26de902",
+    "system:monitoring": "3c9b4220063c",
+    "system:persistent-volume-provisioner": "9a65bf0c5e97",
+    "system:public-info-viewer": "12e3fb02cc99",
+    "system:service-account-issuer-discovery": "756e19b59d55",
+    "view": "d248afb117b1",
+}
 
 
 class _Author:
@@ -103,3 +123,67 @@ def test_escalate_and_bind_allow_it(author: _Author) -> None:
     )
     assert author.role("r", _READ_PODS, headers=_MAX).status == 201
     assert author.bind("cluster-admin", "ClusterRole", headers=_MAX).status == 201
+
+
+@pytest.mark.parametrize(
+    ("role", "allowed", "refused"),
+    [
+        ("view", "list pods", "get secrets"),
+        ("view", "get configmaps", "create pods"),
+        ("edit", "create pods", "create roles"),
+        ("admin", "create roles", "create resourcequotas"),
+    ],
+)
+def test_the_roles_for_users(
+    server: APIServer, namespace: str, role: str, allowed: str, refused: str
+) -> None:
+    """view, edit and admin give what their names say, in the namespace that they are bound in."""
+
+    def may(what: str) -> bool:
+        verb, _, resource = what.partition(" ")
+        group = _RBAC if resource == "roles" else ""
+        asked = {"namespace": namespace, "verb": verb, "group": group, "resource": resource}
+        review = {"spec": {"user": "eve", "resourceAttributes": asked}}
+        answer = server.create("/apis/authorization.k8s.io/v1/subjectaccessreviews", review)
+        return answer.body["status"]["allowed"] is True
+
+    subject = {"apiGroup": _RBAC, "kind": "User", "name": "eve"}
+    reference = {"apiGroup": _RBAC, "kind": "ClusterRole", "name": role}
+    body = {"metadata": {"name": role}, "roleRef": reference, "subjects": [subject]}
+    server.create(f"/apis/{_RBAC}/v1/namespaces/{namespace}/rolebindings", body)
+    server.eventually("/version", lambda _: may(allowed))
+    assert not may(refused)
+
+
+@pytest.mark.parametrize("role", _DIGESTS)
+def test_a_default_role_in_full(server: APIServer, role: str) -> None:
+    """Its labels, its annotation and a digest of its rules, as they were seen in a cluster of 1.36."""
+    found = server.eventually(
+        f"/apis/{_RBAC}/v1/clusterroles/{role}", lambda answer: bool(answer.body.get("rules"))
+    ).body
+    parts = ("aggregationRule", "rules")
+    about = [found["metadata"]["labels"], found["metadata"]["annotations"], *map(found.get, parts)]
+    digest = hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
+    assert digest[:12] == _DIGESTS[role]
+
+
+def test_a_role_that_aggregates_follows_what_it_selects(server: APIServer) -> None:
+    """Its own rules stay until something is selected; without a selected role they are gone."""
+    roles, label = f"/apis/{_RBAC}/v1/clusterroles", f"{uuid.uuid4().hex[:8]}.contract.example.com"
+    names = [f"{letter}.{label}" for letter in "zab"]
+    selector = {"clusterRoleSelectors": [{"matchLabels": {label: "true"}}]}
+    own = {"apiGroups": [""], "resources": ["nodes"], "verbs": ["get"]}
+    server.create(roles, {"metadata": {"name": names[0]}, "aggregationRule": selector, "rules": [own]})
+    try:
+        for name, rules in ((names[1], [_READ_PODS]), (names[2], [_ROLES_ALONE, _READ_PODS])):
+            metadata = {"name": name, "labels": {label: "true"}}
+            server.create(roles, {"metadata": metadata, "rules": rules})
+        path = f"{roles}/{names[0]}"
+        server.eventually(path, lambda answer: answer.body["rules"] == [_READ_PODS, _ROLES_ALONE])
+        server.delete(f"{roles}/{names[1]}")
+        server.eventually(path, lambda answer: answer.body["rules"] == [_ROLES_ALONE, _READ_PODS])
+        server.delete(f"{roles}/{names[2]}")
+        server.eventually(path, lambda answer: answer.body["rules"] is None)
+    finally:
+        for name in names:
+            server.delete(f"{roles}/{name}")

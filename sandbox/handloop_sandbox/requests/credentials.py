@@ -1,0 +1,102 @@
+"""
+Whom a bearer token stands for: a user that the sandbox was told of, or a service account.
+
+Follows: kubernetes pkg/serviceaccount/{claims,legacy}.go, apiserver pkg/authentication.
+"""
+
+from __future__ import annotations
+
+import base64
+import secrets
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from handloop_sandbox.requests.authorization import service_account
+from handloop_sandbox.requests.request import User
+from handloop_sandbox.storage.state import State
+from handloop_sandbox.storage.stored import Object
+from handloop_sandbox.wire import tokens
+from handloop_sandbox.wire.causes import quoted
+from handloop_sandbox.wire.resource import GroupResource
+
+_ABOUT: Final = "authentication.kubernetes.io/"
+_COLLECTIONS: Final = {kind: GroupResource("", f"{kind}s") for kind in ("node", "pod", "secret")}
+_ACCOUNTS: Final = GroupResource("", "serviceaccounts")
+
+
+class InvalidTokenError(Exception):
+    """A token stands for nobody; its text says what is wrong with it beyond that, if anything."""
+
+
+class Identity(NamedTuple):
+    """A user, and which of the audiences asked for his token is meant for."""
+
+    user: User
+    audiences: tuple[str, ...]
+
+
+class Credentials(NamedTuple):
+    """The tokens of users by themselves, and the key that signs those of service accounts."""
+
+    signing_key: bytes = b""
+    users: Mapping[str, User] | None = None
+
+    def identify(
+        self, state: State, token: str, now: float, audiences: Sequence[str] = (tokens.ISSUER,)
+    ) -> Identity:
+        """
+        The holder of a token.
+
+        Raises: InvalidTokenError.
+        """
+        given = token.encode(errors="surrogateescape")  # a header may hold any bytes
+        for text, user in (self.users or {}).items():
+            if secrets.compare_digest(text.encode(), given):
+                return Identity(user, tuple(audiences))
+        claims = tokens.verify(self.signing_key, token, now)
+        if claims is None:
+            raise InvalidTokenError
+        meant = claims.get("aud", [tokens.ISSUER])
+        common = tuple(name for name in audiences if name in meant)
+        if not common:
+            text = f"token audiences {_shown(meant)} is invalid for the target audiences {_shown(audiences)}"
+            raise InvalidTokenError(text)
+        return Identity(_account(state, claims, token), common)
+
+
+def _shown(values: Sequence[str]) -> str:
+    return f"[{' '.join(map(quoted, values))}]"
+
+
+def _account(state: State, claims: Mapping[str, Any], token: str) -> User:
+    namespace, account = tokens.account_of(claims)
+    found = state.get(_ACCOUNTS, namespace, account.name)
+    if found is None:
+        raise InvalidTokenError(f"serviceaccounts {quoted(account.name)} not found")
+    if found["metadata"]["uid"] != account.uid:
+        actual = found["metadata"]["uid"]
+        raise InvalidTokenError(f"service account UID ({actual}) does not match claim ({account.uid})")
+    user = service_account(namespace, account.name, account.uid)
+    if secret := tokens.lasting_secret(claims):
+        _check_secret(state.get(_COLLECTIONS["secret"], namespace, secret), token)
+        return user
+    return user._replace(extra=_extra(state, namespace, claims))
+
+
+def _check_secret(secret: Object | None, token: str) -> None:
+    kept = ((secret or {}).get("data") or {}).get("token", "")
+    if base64.b64decode(kept) != token.encode():
+        raise InvalidTokenError("Token has been invalidated")
+
+
+def _extra(state: State, namespace: str, claims: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+    """What a short-lived token tells of itself, and of the pod and node that it is bound to."""
+    extra: dict[str, tuple[str, ...]] = {f"{_ABOUT}credential-id": (f"JTI={claims['jti']}",)}
+    for kind, reference in tokens.bound_to(claims).items():
+        found = state.get(_COLLECTIONS[kind], "" if kind == "node" else namespace, reference.name)
+        if found is None or found["metadata"]["uid"] != reference.uid:
+            raise InvalidTokenError("service account token has been invalidated")
+        if kind != "secret":
+            extra[f"{_ABOUT}{kind}-name"] = (reference.name,)
+            extra[f"{_ABOUT}{kind}-uid"] = (reference.uid,)
+    return extra

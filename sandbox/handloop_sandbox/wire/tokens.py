@@ -1,0 +1,129 @@
+"""
+Bearer tokens of service accounts: signed, and either short-lived or as lasting as the Secret that holds one.
+
+Follows: kubernetes pkg/serviceaccount (claims). Differs: signed with HS256, where a real server uses RS256.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+from collections.abc import Mapping, Sequence
+from math import inf
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+ISSUER: Final = "https://kubernetes.default.svc"
+LASTING_ISSUER: Final = "kubernetes/serviceaccount"
+_LASTING: Final = "kubernetes.io/serviceaccount"
+_HEADER: Final = {"alg": "HS256", "typ": "JWT"}
+_PARTS: Final = 3
+
+
+class Reference(NamedTuple):
+    """An object that a token names."""
+
+    name: str
+    uid: str
+
+    @classmethod
+    def of(cls, obj: Mapping[str, Any]) -> Reference:
+        """That of an object in hand."""
+        return cls(obj["metadata"]["name"], obj["metadata"]["uid"])
+
+
+def sign(key: bytes, claims: dict[str, Any]) -> str:
+    """A token with these claims."""
+    signed = f"{_encoded(_HEADER)}.{_encoded(claims)}"
+    return f"{signed}.{_base64(_signature(key, signed))}"
+
+
+def bound_claims(
+    namespace: str,
+    account: Reference,
+    *,
+    now: float,
+    seconds: int,
+    token_id: str,
+    audiences: Sequence[str] = (ISSUER,),
+    bound: Mapping[str, Reference] = MappingProxyType({}),
+) -> dict[str, Any]:
+    """
+    The claims of a token that is valid from now for a number of seconds.
+
+    Args: bound are the objects that it ends with: `pod`, `node`, `secret`.
+    """
+    objects = {kind: reference._asdict() for kind, reference in sorted(bound.items())}
+    return {
+        "aud": list(audiences),
+        "exp": int(now) + seconds,
+        "iat": int(now),
+        "iss": ISSUER,
+        "jti": token_id,
+        "kubernetes.io": {"namespace": namespace, **objects, "serviceaccount": account._asdict()},
+        "nbf": int(now),
+        "sub": f"system:serviceaccount:{namespace}:{account.name}",
+    }
+
+
+def lasting_claims(namespace: str, account: Reference, secret: str) -> dict[str, Any]:
+    """The claims of a token that lasts as long as its Secret."""
+    return {
+        "iss": LASTING_ISSUER,
+        f"{_LASTING}/namespace": namespace,
+        f"{_LASTING}/secret.name": secret,
+        f"{_LASTING}/service-account.name": account.name,
+        f"{_LASTING}/service-account.uid": account.uid,
+        "sub": f"system:serviceaccount:{namespace}:{account.name}",
+    }
+
+
+def lasting_secret(claims: Mapping[str, Any]) -> str:
+    """The Secret that a lasting token is in; "" for another token."""
+    secret: str = claims.get(f"{_LASTING}/secret.name", "")
+    return secret
+
+
+def account_of(claims: Mapping[str, Any]) -> tuple[str, Reference]:
+    """The namespace and the service account of a token."""
+    if lasting_secret(claims):
+        names = ("namespace", "service-account.name", "service-account.uid")
+        namespace, name, uid = (claims[f"{_LASTING}/{entry}"] for entry in names)
+        return namespace, Reference(name, uid)
+    about = claims["kubernetes.io"]
+    return about["namespace"], Reference(**about["serviceaccount"])
+
+
+def bound_to(claims: Mapping[str, Any]) -> dict[str, Reference]:
+    """The objects that a token ends with, by kind: `pod`, `node`, `secret`."""
+    about = claims.get("kubernetes.io") or {}
+    return {kind: Reference(**about[kind]) for kind in ("node", "pod", "secret") if kind in about}
+
+
+def verify(key: bytes, token: str, now: float) -> dict[str, Any] | None:
+    """The claims of a token; None when this sandbox has not signed it or it has expired."""
+    parts = token.split(".")
+    if len(parts) != _PARTS or not token.isascii():
+        return None
+    signed, signature = ".".join(parts[:2]), parts[2]
+    if not hmac.compare_digest(_base64(_signature(key, signed)), signature):
+        return None
+    claims: dict[str, Any] = msgspec.json.decode(
+        base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4))
+    )
+    return claims if claims.get("exp", inf) > now else None
+
+
+def _signature(key: bytes, text: str) -> bytes:
+    return hmac.new(key, text.encode(), hashlib.sha256).digest()
+
+
+def _encoded(value: dict[str, Any]) -> str:
+    return _base64(msgspec.json.encode(value))
+
+
+def _base64(content: bytes) -> str:
+    return base64.urlsafe_b64encode(content).rstrip(b"=").decode()
