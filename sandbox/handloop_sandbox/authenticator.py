@@ -12,7 +12,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterable, Mapping
 
-from handloop_sandbox.requests.authorization import ANONYMOUS
+from handloop_sandbox.requests.authorization import ANONYMOUS, AUTHENTICATED
 from handloop_sandbox.requests.credentials import Credentials, InvalidTokenError
 from handloop_sandbox.requests.request import Request, User
 from handloop_sandbox.storage.state import State
@@ -30,10 +30,10 @@ class Authenticator:
         Args: users None = every request has all rights. tokens_in_paths = a token may be the first part of
         the path.
         """
-        self._users = users
+        self._users = None if users is None else {token: _known(user) for token, user in users.items()}
         self._everybody = everybody
         self._tokens_in_paths = tokens_in_paths
-        self.credentials = Credentials(secrets.token_bytes(32), users)
+        self.credentials = Credentials(secrets.token_bytes(32), self._users)
 
     def unveiled(self, request: Request) -> Request:
         """The request with a token in its path moved into the Authorization header, if none is there."""
@@ -50,6 +50,11 @@ class Authenticator:
             return self.credentials.identify(state, token.strip(), now).user
         except InvalidTokenError:
             return None
+
+
+def _known(user: User) -> User:
+    """A user who is in the group of all who are known."""
+    return user if AUTHENTICATED in user.groups else user._replace(groups=(*user.groups, AUTHENTICATED))
 
 
 def unveil(request: Request, tokens: Iterable[str]) -> Request:

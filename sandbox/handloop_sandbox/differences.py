@@ -40,20 +40,21 @@ DIFFERENCES: Final = (
         "sandbox.finish(job) or sandbox.fail(job).",
         ("wl-job-done",),
     ),
+    Difference("Quotas count objects, not cpu, memory or storage."),
     Difference(
-        "Quotas count objects, not cpu, memory or storage. Limit ranges are stored, and have no effect."
-    ),
-    Difference(
-        "Ingresses, NetworkPolicies, Roles and bindings, PersistentVolumes and their claims, StorageClasses, "
+        "Ingresses, NetworkPolicies, PersistentVolumes and their claims, StorageClasses, "
         "CertificateSigningRequests, Endpoints, EndpointSlices, IngressClasses, "
         "LimitRanges, ControllerRevisions, the sources of volumes and the phase of a Namespace are stored as "
-        "they come: only the types of their fields and their metadata are validated. The role of a binding "
-        "stays."
+        "they come: only the types of their fields and their metadata are validated."
     ),
     Difference(
         "Tables of PersistentVolumes and their claims, StorageClasses, Ingresses and their classes, "
         "NetworkPolicies, bindings of roles, PriorityClasses, Endpoints, DaemonSets, CronJobs, PodTemplates, "
         "ReplicationControllers and ControllerRevisions show name and age only."
+    ),
+    Difference(
+        "PodSecurity checks every version of a level as the latest, and no annotations for AppArmor. The "
+        "overhead and the scheduling of a RuntimeClass do not reach its pods."
     ),
     Difference("Autoscalers have no metrics, and do not notice that several of them scale the same pods."),
     Difference("CertificateSigningRequests are approved and denied, and nothing signs them."),

@@ -27,6 +27,7 @@ from handloop_sandbox.clock import Clock
 from handloop_sandbox.cluster import bootstrap
 from handloop_sandbox.cluster.cluster_controller import ClusterController, Runner, View, Write
 from handloop_sandbox.cluster.events import EventExpiry
+from handloop_sandbox.cluster.namespaces import NamespaceController
 from handloop_sandbox.faults import control
 from handloop_sandbox.faults.faults import UNTOUCHED, Faults, LostAnswerError, NoAnswerError, Verdict
 from handloop_sandbox.faults.injection import Injection
@@ -116,6 +117,8 @@ class Engine:
         self._authenticator = Authenticator(users, everybody=ADMIN, tokens_in_paths=tokens_in_paths)
         self._bookmark_seconds = bookmark_seconds
         self._sharded_list_and_watch = sharded_list_and_watch
+        # where nobody makes the default accounts, nobody can use them: envtest turns this admission off, too
+        self._account_admission = any(isinstance(entry, NamespaceController) for entry in controllers)
         self._lock = threading.Lock()
         self._listeners = Listeners()
         self._recorders: list[Recorder] = []
@@ -353,6 +356,7 @@ class Engine:
             self._authenticator.credentials.signing_key,
             self._sharded_list_and_watch,
             self._authenticator.credentials.users,
+            self._account_admission,
         )
 
     def _new_uid(self) -> str:

@@ -390,8 +390,10 @@ def test_the_older_site_has_the_host(load: Load) -> None:
     """The younger one gets an Event about it, and takes over as soon as the older one is gone."""
     with running(load("indexes", "hosts.py")) as program, captured_logs():
         site = program.module.Site
-        program.make(site, "a", host="example.org")
+        first = program.make(site, "a", host="example.org")
         eventually(lambda: not program.gone(ConfigMap, "a"), "serving")
+        clock = program.cluster.sandbox.clock
+        eventually(lambda: format_time(clock.time()) > first.metadata.creation_timestamp, "a second later")
         program.make(site, "b", host="example.org")
         eventually(lambda: "HostTaken" in [e.reason for e in program.of(Event).list("default").items], "told")
         assert program.gone(ConfigMap, "b")

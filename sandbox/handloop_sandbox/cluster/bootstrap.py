@@ -9,6 +9,16 @@ from handloop_sandbox.cluster import default_roles
 from handloop_sandbox.cluster.cluster_controller import Write
 from handloop_sandbox.wire.resource import GroupResource
 
+PRIORITY_CLASSES: Final = GroupResource("scheduling.k8s.io", "priorityclasses")
+SYSTEM_PRIORITIES: Final = {"system-node-critical": 2_000_001_000, "system-cluster-critical": 2_000_000_000}
+"""The values of the PriorityClasses that a cluster has by itself."""
+_PRIORITY: Final = "Used for system critical pods that must "
+_PRIORITY_DESCRIPTIONS: Final = {
+    "system-node-critical": f"{_PRIORITY}not be moved from their current node.",
+    "system-cluster-critical": (
+        f"{_PRIORITY}run in the cluster, but can be moved to another node if necessary."
+    ),
+}
 _NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
 
 
@@ -26,6 +36,15 @@ def writes() -> Iterator[Write]:
         spec=_service_spec(),
     )
     yield from default_roles.writes()
+    for name, value in SYSTEM_PRIORITIES.items():
+        yield _create(
+            PRIORITY_CLASSES,
+            "scheduling.k8s.io/v1",
+            "PriorityClass",
+            name,
+            value=value,
+            description=_PRIORITY_DESCRIPTIONS[name],
+        )
 
 
 def _service_spec() -> dict[str, Any]:

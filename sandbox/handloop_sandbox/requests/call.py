@@ -16,7 +16,7 @@ from handloop_sandbox.storage.transaction import Transaction
 from handloop_sandbox.wire.negotiate import Form
 from handloop_sandbox.wire.options import WriteOptions
 from handloop_sandbox.wire.resource import GroupResource, ServedResource
-from handloop_sandbox.wire.status import Status, bad_request
+from handloop_sandbox.wire.status import Status, StatusError, bad_request, forbidden
 
 _MAX_MANAGER = 128
 _CACHE = ("Cache-Control", "no-cache, private")
@@ -81,6 +81,11 @@ class Call:
         """Tell the client something in a Warning header, once."""
         if text not in self.warnings:
             self.warnings.append(text)
+
+    def refused(self, obj: Object, text: str) -> StatusError:
+        """403 by admission, which knows an object whose name is made up by its prefix."""
+        name, prefix = (obj["metadata"].get(member) or "" for member in ("name", "generateName"))
+        return forbidden(self.resource, prefix if prefix and name.startswith(prefix) else name, text)
 
     def presentation(self) -> Presentation:
         """The form of this request's answers."""

@@ -99,6 +99,7 @@ class Context(NamedTuple):
 
     now is unix seconds. random and new_uid are the only sources of chance, so a run is a function of their
     seed. signing_key is that of tokens, sharded_list_and_watch a feature gate; users stand by their tokens.
+    With account_admission pods run as service accounts, which must exist.
     """
 
     now: float
@@ -108,6 +109,7 @@ class Context(NamedTuple):
     signing_key: bytes = b""
     sharded_list_and_watch: bool = False
     users: Mapping[str, User] | None = None
+    account_admission: bool = False
 
 
 class Outcome(NamedTuple):

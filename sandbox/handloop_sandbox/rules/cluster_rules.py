@@ -1,8 +1,7 @@
 """
 ConfigMaps, Secrets, Leases, quotas and priorities: what they may look like, and what of them may change.
-Of role bindings they check that the role stays.
 
-Follows: kubernetes pkg/apis/{core,coordination,rbac,scheduling}/validation.
+Follows: kubernetes pkg/apis/{core,coordination,scheduling}/validation.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ import base64
 from typing import Final
 
 from handloop.apis.quantity import parse_quantity
+from handloop_sandbox.cluster.bootstrap import SYSTEM_PRIORITIES
 from handloop_sandbox.rules.environment_rules import config_key_causes
 from handloop_sandbox.wire import go_json
 from handloop_sandbox.wire.causes import forbidden_field, invalid_value, required, too_long
@@ -27,8 +27,7 @@ MAX_PRIORITY: Final = 1_000_000_000
 MAX_DATA: Final = 1024 * 1024
 _FROZEN: Final = "field is immutable when `immutable` is set"
 _SYSTEM_CLASS: Final = (
-    "priority class names with 'system-' prefix are reserved for system use only. "
-    "error: {0} is not a known system priority class"
+    "priority class names with 'system-' prefix are reserved for system use only. error: {0}"
 )
 _NEEDED_KEYS: Final = {
     "kubernetes.io/dockercfg": (".dockercfg",),
@@ -147,19 +146,18 @@ def priority_class(new: Object, old: Object | None, subresource: str) -> list[Ca
         )
     name = part(new, "metadata").get("name", "")
     if name.startswith("system-"):
-        return [forbidden_field("metadata.name", _SYSTEM_CLASS.format(name))]
+        return _system_class(name, value)
     if value > MAX_PRIORITY:
         text = f"maximum allowed value of a user defined priority is {MAX_PRIORITY}"
         return [forbidden_field("value", text)]
     return one_of("preemptionPolicy", new.get("preemptionPolicy"), ("PreemptLowerPriority", "Never"))
 
 
-def role_binding(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """A RoleBinding or ClusterRoleBinding: its role stays."""
-    del subresource
-    reference = part(new, "roleRef")
-    if old is None or part(old, "roleRef") == reference:
+def _system_class(name: str, value: int) -> list[Cause]:
+    known = SYSTEM_PRIORITIES.get(name)
+    if value == known:
         return []
-    members = (("APIGroup", "apiGroup"), ("Kind", "kind"), ("Name", "name"))
-    shown = {go: reference.get(name, "") for go, name in members}
-    return [invalid_value("roleRef", shown, "cannot change roleRef")]
+    text = f"{name} is not a known system priority class"
+    if known is not None:
+        text = f"value of {name} PriorityClass must be {known}"
+    return [forbidden_field("metadata.name", _SYSTEM_CLASS.format(text))]

@@ -16,6 +16,7 @@ from handloop_sandbox.rules import (
     event_rules,
     job_rules,
     pod_rules,
+    role_rules,
     scaling_rules,
     service_rules,
 )
@@ -48,8 +49,10 @@ RULES: Final[Mapping[tuple[str, str], Rules]] = {
     ("coordination.k8s.io", "leases"): cluster.lease,
     ("events.k8s.io", "events"): event_rules.new_event,
     ("policy", "poddisruptionbudgets"): scaling_rules.disruption_budget,
-    ("rbac.authorization.k8s.io", "clusterrolebindings"): cluster.role_binding,
-    ("rbac.authorization.k8s.io", "rolebindings"): cluster.role_binding,
+    ("rbac.authorization.k8s.io", "clusterrolebindings"): role_rules.cluster_role_binding,
+    ("rbac.authorization.k8s.io", "clusterroles"): role_rules.cluster_role,
+    ("rbac.authorization.k8s.io", "rolebindings"): role_rules.role_binding,
+    ("rbac.authorization.k8s.io", "roles"): role_rules.role,
     ("scheduling.k8s.io", "priorityclasses"): cluster.priority_class,
 }
 

@@ -18,7 +18,7 @@ from handloop_sandbox.requests.conversion import to_storage
 from handloop_sandbox.requests.definitions import definition_of
 from handloop_sandbox.requests.request import Response
 from handloop_sandbox.storage.stored import Object, Stored
-from handloop_sandbox.verbs import escalation, metadata, object_rules
+from handloop_sandbox.verbs import escalation, limit_ranges, metadata, object_rules, security_levels
 from handloop_sandbox.verbs.strategy import prepare_create
 from handloop_sandbox.wire.go_yaml import DUPLICATES
 from handloop_sandbox.wire.options import WriteOptions, unsigned_error, write_options
@@ -65,6 +65,8 @@ def store_new(call: Call, obj: Object, options: WriteOptions, *, applied: bool =
     obj = named(call, metadata.for_create(obj, call.context, with_generation=call.resource.has_generation))
     obj = prepare_create(call, shallow_metadata(obj, managedFields=managed or None))
     check(call, obj)
+    limit_ranges.check(call, obj)
+    security_levels.check(call, obj)
     _check_quotas(call, obj)
     if not options.dry_run and not unsigned_error(requested_version) and int(requested_version):
         raise internal_error("resourceVersion should not be set on objects to be created")
@@ -175,7 +177,7 @@ def _check_quotas(call: Call, obj: Object) -> None:
         if found is not None:
             amounts = ", ".join(f"{what}: {amount}" for what, amount in found.items())
             text = f"exceeded quota: {quota['metadata']['name']}, {amounts}"
-            raise forbidden(call.resource, obj["metadata"]["name"], text)
+            raise call.refused(obj, text)
 
 
 def _check_definition(call: Call, name: str) -> None:

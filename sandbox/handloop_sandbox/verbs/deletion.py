@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from handloop_sandbox.cluster.bootstrap import PRIORITY_CLASSES, SYSTEM_PRIORITIES
 from handloop_sandbox.cluster.workloads import PODS
 from handloop_sandbox.requests import bodies
 from handloop_sandbox.requests.call import Call, shallow_metadata
@@ -83,6 +84,9 @@ def remove(call: Call, transaction: Transaction, before: Stored, options: Delete
     _check_preconditions(call, obj, options)
     if call.resource.kind == "Namespace" and not call.resource.custom:
         return _remove_namespace(call, transaction, obj, before)
+    if call.collection == PRIORITY_CLASSES and obj["metadata"]["name"] in SYSTEM_PRIORITIES:
+        text = "this is a system priority class and cannot be deleted"
+        raise forbidden(call.resource, obj["metadata"]["name"], text)
     if call.collection == DEFINITIONS:
         return begin_removal(call, transaction, obj)
     grace = _grace_seconds(call, obj, options)

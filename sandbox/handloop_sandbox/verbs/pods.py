@@ -84,9 +84,16 @@ def logs(call: Call) -> Response:
 
 
 def refuse_stream(call: Call) -> Response:
-    """Answer 501 with a hint that kubectl shows."""
+    """Answer 501 with a hint that kubectl shows; 404 for what is not there, 400 for several containers."""
     words = {"exec": "execute in", "attach": "attach to", "portforward": "forward to", "proxy": "reach"}
-    raise not_implemented(_NO_STREAMS.format(words[call.path.subresource]))
+    subresource, parts = call.path.subresource, call.name.split(":")
+    name = parts[len(parts) // 2] if subresource == "proxy" else call.name  # `NAME:PORT`, `https:NAME:PORT`
+    stored = call.state.stored(call.collection, call.namespace, name)
+    if stored is None:
+        raise not_found(call.resource, name)
+    if subresource in ("exec", "attach"):
+        _container(call, stored.object)
+    raise not_implemented(_NO_STREAMS.format(words[subresource]))
 
 
 def bind(call: Call) -> Response:

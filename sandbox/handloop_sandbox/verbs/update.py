@@ -16,7 +16,15 @@ from handloop_sandbox.requests.conversion import to_storage, with_unseen
 from handloop_sandbox.requests.presentation import served_object
 from handloop_sandbox.requests.request import Response
 from handloop_sandbox.storage.stored import Object, Stored
-from handloop_sandbox.verbs import escalation, metadata, object_rules, service_addresses, signing_requests
+from handloop_sandbox.verbs import (
+    escalation,
+    limit_ranges,
+    metadata,
+    object_rules,
+    security_levels,
+    service_addresses,
+    signing_requests,
+)
 from handloop_sandbox.verbs.create import (
     check_size,
     check_version,
@@ -94,6 +102,8 @@ def replace(call: Call, obj: Object, options: WriteOptions, *, applied: bool = F
         call.warn(f"{cause.field}: {cause.message}")
     if verdict.causes:
         raise invalid(call.resource, call.name, verdict.causes)
+    limit_ranges.check(call, new, old)
+    security_levels.check(call, new, old)
     if call.resource.group_resource == SIGNING_REQUESTS:
         signing_requests.check_signer(call, new, old)
     told = [] if subresource else object_rules.notices(call.resource, new)

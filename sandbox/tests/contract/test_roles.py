@@ -187,3 +187,59 @@ def test_a_role_that_aggregates_follows_what_it_selects(server: APIServer) -> No
     finally:
         for name in names:
             server.delete(f"{roles}/{name}")
+
+
+_PATHS = {"nonResourceURLs": ["/x"], "verbs": ["get"]}
+_LABEL = {"clusterRoleSelectors": [{"matchExpressions": [{"key": "a", "operator": "Near"}]}]}
+
+
+@pytest.mark.parametrize(
+    ("plural", "body", "expected"),
+    [
+        ("roles", {"rules": [{"apiGroups": [""], "resources": ["pods"]}]}, ["rules[0].verbs"]),
+        ("roles", {"rules": [{"verbs": ["get"]}]}, ["rules[0].apiGroups", "rules[0].resources"]),
+        ("roles", {"rules": [_PATHS]}, ["rules[0].nonResourceURLs"]),
+        ("clusterroles", {"rules": [_PATHS, {**_PATHS, "apiGroups": [""]}]}, ["rules[1].nonResourceURLs"]),
+        ("clusterroles", {"aggregationRule": {}}, ["aggregationRule.clusterRoleSelectors"]),
+        (
+            "clusterroles",
+            {"aggregationRule": _LABEL},
+            [
+                "aggregationRule.clusterRoleSelectors[0].matchExpressions[0].operator",
+                "aggregationRule.clusterRoleSelectors[0]",
+            ],
+        ),
+        ("rolebindings", {"roleRef": {"kind": "Rule"}}, ["roleRef.kind", "roleRef.name"]),
+        ("clusterrolebindings", {"roleRef": {"kind": "Role", "name": "a"}}, ["roleRef.kind"]),
+        (
+            "clusterrolebindings",
+            {
+                "roleRef": {"kind": "ClusterRole", "name": "a/b"},
+                "subjects": [
+                    {"kind": "ServiceAccount", "name": "A_", "apiGroup": "x"},
+                    {"kind": "User", "name": ""},
+                    {"kind": "Group", "name": "a", "apiGroup": "x"},
+                    {"kind": "Robot", "name": "a"},
+                ],
+            },
+            [
+                "roleRef.name",
+                "subjects[0].name",
+                "subjects[0].apiGroup",
+                "subjects[0].namespace",
+                "subjects[1].name",
+                "subjects[2].apiGroup",
+                "subjects[3].kind",
+            ],
+        ),
+    ],
+)
+def test_wrong_roles_and_bindings(
+    server: APIServer, namespace: str, plural: str, body: Object, expected: list[str]
+) -> None:
+    """Each field that is wrong is named."""
+    scope = "" if plural.startswith("cluster") else f"/namespaces/{namespace}"
+    path = f"/apis/{_RBAC}/v1{scope}/{plural}?dryRun=All"
+    refused = server.create(path, {"metadata": {"name": "wrong.contract.example.com"}, **body})
+    assert refused.status == 422
+    assert [field for _, field, _ in refused.causes] == expected

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from support.builders.widgets import Widgets
 from support.servers.api_server import APIServer
 
@@ -97,3 +99,23 @@ def test_scale_of_a_deployment(server: APIServer, namespace: str) -> None:
     assert answer.status == 200
     assert answer.body["status"]["selector"] == "app=web"
     assert server.get(f"{path}/gone/scale").message == 'deployments.apps "gone" not found'
+
+
+@pytest.mark.parametrize("what", ["exec?command=ls", "attach", "portforward", "proxy/", "log"])
+def test_what_streams_from_a_pod_needs_one(server: APIServer, namespace: str, what: str) -> None:
+    """A pod that is not there is told before anything else."""
+    missing = server.get(f"/api/v1/namespaces/{namespace}/pods/nobody/{what}")
+    assert (missing.status, missing.message) == (404, 'pods "nobody" not found')
+
+
+@pytest.mark.parametrize("what", ["exec?command=ls", "attach", "log"])
+def test_what_streams_from_a_container_needs_its_name(server: APIServer, namespace: str, what: str) -> None:
+    """Where a pod has several."""
+    pods = f"/api/v1/namespaces/{namespace}/pods"
+    account = f"/api/v1/namespaces/{namespace}/serviceaccounts/default"
+    server.eventually(account, lambda answer: answer.status == 200)
+    containers = [{"name": name, "image": "registry.example.com/c"} for name in ("a", "b")]
+    assert server.create(pods, {"metadata": {"name": "p"}, "spec": {"containers": containers}}).status == 201
+    refused = server.get(f"{pods}/p/{what}")
+    text = "a container name must be specified for pod p, choose one of: [a b]"
+    assert (refused.status, refused.message) == (400, text)

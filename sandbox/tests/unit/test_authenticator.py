@@ -7,12 +7,12 @@ from handloop_sandbox.requests.authorization import ANONYMOUS
 from handloop_sandbox.requests.request import Request, User
 from handloop_sandbox.storage.store import Store
 
-_ALICE, _EVERYBODY = User("alice"), User("everybody")
+_ALICE, _EVERYBODY = User("alice", ("system:authenticated",)), User("everybody")
 _NOW = 1_700_000_000.0
 
 
 def _authenticator(*, tokens_in_paths: bool = True) -> Authenticator:
-    return Authenticator({"a": _ALICE}, everybody=_EVERYBODY, tokens_in_paths=tokens_in_paths)
+    return Authenticator({"a": User("alice")}, everybody=_EVERYBODY, tokens_in_paths=tokens_in_paths)
 
 
 def _user(authorization: str) -> User | None:
@@ -20,7 +20,7 @@ def _user(authorization: str) -> User | None:
 
 
 def test_tokens_are_users() -> None:
-    """A known token is its user, in any case of the scheme."""
+    """A known token is its user, in the group of all who are known, in any case of the scheme."""
     assert _user("Bearer a") == _user("bearer  a ") == _ALICE
 
 
