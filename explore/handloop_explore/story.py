@@ -184,9 +184,9 @@ def _of_another(act: Act) -> Told:
 
 
 def _told(obj: Object) -> Object:
-    """An object without what every change changes."""
+    """An object without what every change changes; what is left of a status may be as good as none."""
     told: Object = _without_counts(obj)
-    return told
+    return told if told.get("status") else {key: one for key, one in told.items() if key != "status"}
 
 
 def _without_counts(value: Any) -> Any:

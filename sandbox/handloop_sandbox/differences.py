@@ -48,11 +48,6 @@ DIFFERENCES: Final = (
         "they come: only the types of their fields and their metadata are validated."
     ),
     Difference(
-        "Tables of PersistentVolumes and their claims, StorageClasses, Ingresses and their classes, "
-        "NetworkPolicies, bindings of roles, PriorityClasses, Endpoints, DaemonSets, CronJobs, PodTemplates, "
-        "ReplicationControllers and ControllerRevisions show name and age only."
-    ),
-    Difference(
         "PodSecurity checks every version of a level as the latest, and no annotations for AppArmor. The "
         "overhead and the scheduling of a RuntimeClass do not reach its pods."
     ),

@@ -46,6 +46,36 @@ def created_cells(obj: Object, now: float) -> list[Any]:
     return [name_of(obj), part(obj, "metadata").get("creationTimestamp")]
 
 
+def role_binding_cells(obj: Object, now: float) -> list[Any]:
+    """Name, role, age, users, groups, service accounts."""
+    role, subjects = part(obj, "roleRef"), obj.get("subjects") or ()
+
+    def named(kind: str) -> list[Object]:
+        return [subject for subject in subjects if subject.get("kind") == kind]
+
+    accounts = [f"{subject.get('namespace', '')}/{subject['name']}" for subject in named("ServiceAccount")]
+    return [
+        name_of(obj),
+        f"{role.get('kind', '')}/{role.get('name', '')}",
+        age_of(obj, now),
+        ", ".join(subject["name"] for subject in named("User")),
+        ", ".join(subject["name"] for subject in named("Group")),
+        ", ".join(accounts),
+    ]
+
+
+def priority_class_cells(obj: Object, now: float) -> list[Any]:
+    """Name, value, whether it is the default, age, preemption policy."""
+    is_default = bool(obj.get("globalDefault"))
+    return [
+        name_of(obj),
+        obj.get("value") or 0,
+        is_default,
+        age_of(obj, now),
+        obj.get("preemptionPolicy", ""),
+    ]
+
+
 def namespace_cells(obj: Object, now: float) -> list[Any]:
     """Name, status, age."""
     return [name_of(obj), part(obj, "status").get("phase", ""), age_of(obj, now)]

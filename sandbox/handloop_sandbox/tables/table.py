@@ -15,6 +15,8 @@ from typing import Any
 
 from handloop_sandbox.kinds.kind_table import Column, builtin_columns
 from handloop_sandbox.tables import cluster_cells as cluster
+from handloop_sandbox.tables import network_cells as network
+from handloop_sandbox.tables import storage_cells as storage
 from handloop_sandbox.tables import stored_cells as stored
 from handloop_sandbox.tables import workload_cells as workload
 from handloop_sandbox.tables.cell import Object, name_of
@@ -120,6 +122,21 @@ CELLS: Mapping[tuple[str, str], Cells] = {
     ("events.k8s.io", "events"): cluster.event_cells,
     ("policy", "poddisruptionbudgets"): workload.disruption_budget_cells,
     ("", "componentstatuses"): stored.component_cells,
+    ("", "endpoints"): network.endpoints_cells,
+    ("", "persistentvolumeclaims"): storage.claim_cells,
+    ("", "persistentvolumes"): storage.volume_cells,
+    ("", "podtemplates"): workload.template_cells,
+    ("", "replicationcontrollers"): workload.controller_cells,
+    ("apps", "controllerrevisions"): workload.revision_cells,
+    ("apps", "daemonsets"): workload.daemon_set_cells,
+    ("batch", "cronjobs"): workload.cron_job_cells,
+    ("networking.k8s.io", "ingressclasses"): network.ingress_class_cells,
+    ("networking.k8s.io", "ingresses"): network.ingress_cells,
+    ("networking.k8s.io", "networkpolicies"): network.network_policy_cells,
+    ("rbac.authorization.k8s.io", "clusterrolebindings"): cluster.role_binding_cells,
+    ("rbac.authorization.k8s.io", "rolebindings"): cluster.role_binding_cells,
+    ("scheduling.k8s.io", "priorityclasses"): cluster.priority_class_cells,
+    ("storage.k8s.io", "storageclasses"): storage.class_cells,
     ("admissionregistration.k8s.io", "mutatingadmissionpolicies"): stored.policy_cells,
     ("admissionregistration.k8s.io", "mutatingadmissionpolicybindings"): stored.policy_binding_cells,
     ("admissionregistration.k8s.io", "mutatingwebhookconfigurations"): stored.webhook_cells,

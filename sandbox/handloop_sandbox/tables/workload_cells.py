@@ -20,6 +20,7 @@ from handloop_sandbox.tables.cell import (
     containers_and_images,
     holds,
     is_deleting,
+    labels_text,
     name_of,
     selector_cell,
 )
@@ -27,6 +28,13 @@ from handloop_sandbox.wire import human, label_selector
 from handloop_sandbox.wire.field_rules import part
 
 MAX_METRICS = 2
+_DAEMON_COUNTS = (
+    "desiredNumberScheduled",
+    "currentNumberScheduled",
+    "numberReady",
+    "updatedNumberScheduled",
+    "numberAvailable",
+)
 
 
 def _template(obj: Object) -> tuple[str, str]:
@@ -57,6 +65,64 @@ def replica_set_cells(obj: Object, now: float) -> list[Any]:
     spec = part(obj, "spec")
     counts = (int(spec.get("replicas") or 0), _count(obj, "replicas"), _count(obj, "readyReplicas"))
     return [name_of(obj), *counts, age_of(obj, now), *_template(obj), selector_cell(spec.get("selector"))]
+
+
+def controller_cells(obj: Object, now: float) -> list[Any]:
+    """Of a ReplicationController: name, desired, current, ready, age, containers, images, selector."""
+    spec = part(obj, "spec")
+    counts = (int(spec.get("replicas") or 0), _count(obj, "replicas"), _count(obj, "readyReplicas"))
+    selector = labels_text(spec.get("selector") or {})
+    return [name_of(obj), *counts, age_of(obj, now), *_template(obj), selector]
+
+
+def daemon_set_cells(obj: Object, now: float) -> list[Any]:
+    """Name, five counts, node selector, age, containers, images, selector."""
+    spec = part(obj, "spec")
+    nodes = part(spec, "template", "spec").get("nodeSelector") or {}
+    return [
+        name_of(obj),
+        *(_count(obj, name) for name in _DAEMON_COUNTS),
+        labels_text(nodes),
+        age_of(obj, now),
+        *_template(obj),
+        selector_cell(spec.get("selector")),
+    ]
+
+
+def cron_job_cells(obj: Object, now: float) -> list[Any]:
+    """Name, schedule, time zone, suspend, active, last schedule, age, containers, images, selector."""
+    spec, status = part(obj, "spec"), part(obj, "status")
+    job, last = part(spec, "jobTemplate", "spec"), status.get("lastScheduleTime")
+    suspend = spec.get("suspend")
+    return [
+        name_of(obj),
+        spec.get("schedule", ""),
+        spec.get("timeZone") or NONE,
+        UNSET if suspend is None else str(suspend),
+        len(status.get("active") or ()),
+        human.age(last, now) if last else NONE,
+        age_of(obj, now),
+        *containers_and_images(part(job, "template", "spec")),
+        selector_cell(job.get("selector")),
+    ]
+
+
+def template_cells(obj: Object, now: float) -> list[Any]:
+    """Of a PodTemplate: name, containers, images, labels of the pods."""
+    del now
+    template = part(obj, "template")
+    labels = labels_text(part(template, "metadata").get("labels") or {})
+    return [name_of(obj), *containers_and_images(part(template, "spec")), labels]
+
+
+def revision_cells(obj: Object, now: float) -> list[Any]:
+    """Of a ControllerRevision: name, controller, revision, age."""
+    owners = part(obj, "metadata").get("ownerReferences") or ()
+    owner: Object = next((entry for entry in owners if entry.get("controller")), {})
+    group = owner.get("apiVersion", "").rpartition("/")[0]
+    kind = f"{owner.get('kind', '').lower()}{'.' if group else ''}{group}"
+    text = f"{kind}/{owner['name']}" if owner else NONE
+    return [name_of(obj), text, obj.get("revision") or 0, age_of(obj, now)]
 
 
 def stateful_set_cells(obj: Object, now: float) -> list[Any]:

@@ -37,7 +37,7 @@ def test_every_entry_is_a_kind_that_is_served() -> None:
 
 def test_kinds_without_columns_of_their_own() -> None:
     """Their tables have a name and the time of creation, as those of many kinds in a cluster."""
-    table = render(builtin("storage.k8s.io", "storageclasses"), [_OBJECT], now=_NOW)
+    table = render(builtin("storage.k8s.io", "csistoragecapacities"), [_OBJECT], now=_NOW)
     assert [column["name"] for column in table["columnDefinitions"]] == ["Name", "Created At"]
     assert table["rows"][0]["cells"] == ["a", "2023-11-14T22:13:20Z"]
 
