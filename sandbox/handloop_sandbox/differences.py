@@ -42,10 +42,9 @@ DIFFERENCES: Final = (
     ),
     Difference("Quotas count objects, not cpu, memory or storage."),
     Difference(
-        "Ingresses, NetworkPolicies, PersistentVolumes and their claims, StorageClasses, "
-        "CertificateSigningRequests, Endpoints, EndpointSlices, IngressClasses, "
-        "LimitRanges, ControllerRevisions, the sources of volumes and the phase of a Namespace are stored as "
-        "they come: only the types of their fields and their metadata are validated."
+        "CertificateSigningRequests, Endpoints, EndpointSlices, LimitRanges, ControllerRevisions and the "
+        "phase of a Namespace are stored as they come: only the types of their fields and their metadata are "
+        "validated. So are the rarer sources of volumes."
     ),
     Difference(
         "PodSecurity checks every version of a level as the latest, and no annotations for AppArmor. The "

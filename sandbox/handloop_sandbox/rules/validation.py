@@ -15,10 +15,12 @@ from handloop_sandbox.rules import cluster_rules as cluster
 from handloop_sandbox.rules import (
     event_rules,
     job_rules,
+    network_rules,
     pod_rules,
     role_rules,
     scaling_rules,
     service_rules,
+    storage_rules,
 )
 from handloop_sandbox.rules import workload_rules as workload
 from handloop_sandbox.wire import names
@@ -32,6 +34,8 @@ NameRule = Callable[[str, bool], list[str]]
 RULES: Final[Mapping[tuple[str, str], Rules]] = {
     ("", "configmaps"): cluster.config_map,
     ("", "events"): event_rules.event,
+    ("", "persistentvolumeclaims"): storage_rules.claim,
+    ("", "persistentvolumes"): storage_rules.volume,
     ("", "pods"): pod_rules.pod,
     ("", "podtemplates"): workload.pod_template,
     ("", "replicationcontrollers"): workload.replication_controller,
@@ -48,12 +52,16 @@ RULES: Final[Mapping[tuple[str, str], Rules]] = {
     ("batch", "jobs"): job_rules.job,
     ("coordination.k8s.io", "leases"): cluster.lease,
     ("events.k8s.io", "events"): event_rules.new_event,
+    ("networking.k8s.io", "ingressclasses"): network_rules.ingress_class,
+    ("networking.k8s.io", "ingresses"): network_rules.ingress,
+    ("networking.k8s.io", "networkpolicies"): network_rules.network_policy,
     ("policy", "poddisruptionbudgets"): scaling_rules.disruption_budget,
     ("rbac.authorization.k8s.io", "clusterrolebindings"): role_rules.cluster_role_binding,
     ("rbac.authorization.k8s.io", "clusterroles"): role_rules.cluster_role,
     ("rbac.authorization.k8s.io", "rolebindings"): role_rules.role_binding,
     ("rbac.authorization.k8s.io", "roles"): role_rules.role,
     ("scheduling.k8s.io", "priorityclasses"): cluster.priority_class,
+    ("storage.k8s.io", "storageclasses"): storage_rules.storage_class,
 }
 
 

@@ -8,7 +8,7 @@ Follows: apiextensions pkg/registry/customresource/validator.go, kubernetes pkg/
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
@@ -17,7 +17,9 @@ from handloop_sandbox.custom.cel_rules import Verdict
 from handloop_sandbox.custom.correlation import ABSENT
 from handloop_sandbox.kinds import defaults, structure
 from handloop_sandbox.rules import validation
+from handloop_sandbox.rules.network_rules import ingress_notices
 from handloop_sandbox.rules.service_rules import service_notices
+from handloop_sandbox.rules.storage_rules import claim_notices
 from handloop_sandbox.storage.stored import Object
 from handloop_sandbox.verbs import metadata
 from handloop_sandbox.wire.causes import invalid_value
@@ -44,6 +46,11 @@ _WITHOUT_EFFECT: Final = {
     (_HOOKS, "validatingadmissionpolicybindings"): _NO_POLICIES,
 }
 _MAX_INT32: Final = 2**31 - 1
+_NOTICES: Final[Mapping[tuple[str, str], Callable[[Object], Iterable[str]]]] = {
+    ("", "persistentvolumeclaims"): claim_notices,
+    ("", "services"): service_notices,
+    ("networking.k8s.io", "ingresses"): ingress_notices,
+}
 _NOT_CHECKED: Final = (
     "some validation rules were not checked because the object was invalid; "
     "correct the existing errors to complete validation"
@@ -94,9 +101,10 @@ def validate_update(resource: ServedResource, obj: Object, old: Object, subresou
 
 
 def notices(resource: ServedResource, obj: Object) -> list[str]:
-    """The warnings about a Service, a kind without effect, or rules that the sandbox does not evaluate."""
-    if resource.kind == "Service" and not resource.custom:
-        return list(service_notices(obj))
+    """The warnings of a kind, or about what the sandbox does not carry out."""
+    about = _NOTICES.get(resource.group_resource)
+    if about is not None:
+        return list(about(obj))
     if resource.kind != "CustomResourceDefinition" or resource.custom:
         return list(_WITHOUT_EFFECT.get(resource.group_resource, ()))
     schemas = [(version.get("schema") or {}).get("openAPIV3Schema") for version in obj["spec"]["versions"]]

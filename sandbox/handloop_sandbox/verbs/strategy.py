@@ -27,6 +27,9 @@ from handloop_sandbox.wire.resource import GroupResource, ServedResource
 _KEEPS_STATUS: Final = (GroupResource("", "nodes"),)
 _CONTROLLER_UID: Final = "batch.kubernetes.io/controller-uid"
 
+_STORAGE_CLASSES: Final = GroupResource("storage.k8s.io", "storageclasses")
+_CLAIMED_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
+
 Prepare = Callable[[Call, Object], Object]
 
 
@@ -81,8 +84,22 @@ def _limit_range(call: Call, obj: Object) -> Object:
 
 
 def _claim(call: Call, obj: Object) -> Object:
-    del call
-    return with_finalizer(with_status(obj, phase="Pending"), PROTECTIONS[CLAIMS])
+    obj = with_finalizer(with_status(obj, phase="Pending"), PROTECTIONS[CLAIMS])
+    notes, spec = obj["metadata"].get("annotations") or {}, obj.get("spec") or {}
+    if _CLAIMED_CLASS in notes or spec.get("storageClassName") is not None:
+        return obj
+    found = [entry for entry in call.state.list(_STORAGE_CLASSES) if _is_default(entry)]
+    if not found:
+        return obj
+    newest = max(found, key=lambda entry: str(entry["metadata"]["creationTimestamp"]))
+    return {**obj, "spec": {**spec, "storageClassName": newest["metadata"]["name"]}}
+
+
+def _is_default(storage_class: Object) -> bool:
+    notes = storage_class["metadata"].get("annotations") or {}
+    return any(
+        notes.get(f"storageclass{part}.kubernetes.io/is-default-class") == "true" for part in ("", ".beta")
+    )
 
 
 def _volume(call: Call, obj: Object) -> Object:
