@@ -18,7 +18,7 @@ from typing import Final
 
 _LIFETIME: Final = timedelta(days=1)
 _SKEW: Final = timedelta(minutes=5)  # a client's clock may be behind
-_MISSING: Final = "TLS needs the cryptography package, which is not installed"
+_MISSING: Final = 'TLS needs the cryptography package: pip install "cryptography>=43"'
 
 
 class NoCertificateError(OSError):
