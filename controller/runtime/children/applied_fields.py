@@ -57,6 +57,10 @@ _CONTAINERS: Final = ("containers", "initContainers", "ephemeralContainers")
 _MERGED: Final[dict[_Way, tuple[str, ...]]] = {
     ("metadata", "ownerReferences"): ("uid",),
     ("metadata", "finalizers"): (),
+    ("built-in", "webhooks"): ("name",),
+    ("webhooks", "matchConditions"): ("name",),
+    ("spec", "matchConditions"): ("name",),
+    ("spec", "validationActions"): (),
     **{("spec", name): ("name",) for name in _CONTAINERS},
     **{
         ("spec", name): ("name",)
@@ -76,7 +80,7 @@ _MERGED: Final[dict[_Way, tuple[str, ...]]] = {
 }
 _KEY_DEFAULTS: Final = {"protocol": "TCP"}
 # maps that an apply replaces as a whole, besides matchLabels: an apply replaces their whole selector
-_REPLACED_MAPS: Final = {("spec", "selector"), ("spec", "nodeSelector")}
+_REPLACED_MAPS: Final = {("spec", "selector"), ("spec", "nodeSelector"), ("scheduling", "nodeSelector")}
 # maps that many managers write into: an empty map here does not demand that foreign entries go
 _SHARED_MAPS: Final = {("metadata", "labels"), ("metadata", "annotations")}
 # fields that hold quantities, which the server stores in its own spelling

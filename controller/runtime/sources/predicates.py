@@ -65,18 +65,30 @@ class _Changed:
 
 _WITHOUT_GENERATION: Final = (
     "",
+    "apiregistration.k8s.io",
     "autoscaling",
     "certificates.k8s.io",
     "coordination.k8s.io",
     "events.k8s.io",
+    "node.k8s.io",
     "rbac.authorization.k8s.io",
+    "storage.k8s.io",
 )
 _WITH_GENERATION: Final = ("pods", "podtemplates", "replicationcontrollers")
+_ALSO_WITHOUT: Final = (
+    ("apps", "controllerrevisions"),
+    ("networking.k8s.io", "ipaddresses"),
+    ("networking.k8s.io", "servicecidrs"),
+    ("resource.k8s.io", "resourceclaims"),
+    ("resource.k8s.io", "resourceclaimtemplates"),
+)
 
 
 def has_generation(resource: Resource) -> bool:
     """Whether a server counts the generation of a kind, as far as it is known: kube-apiserver 1.36."""
-    return resource.group not in _WITHOUT_GENERATION or resource.plural in _WITH_GENERATION
+    if resource.group in _WITHOUT_GENERATION:
+        return resource.plural in _WITH_GENERATION
+    return (resource.group, resource.plural) not in _ALSO_WITHOUT
 
 
 class GenerationChanged(_Changed):

@@ -7,7 +7,7 @@ import uuid
 
 import pytest
 
-from support.builders.rows import AGE, NETWORK_ROWS, OTHER_ROWS, STORAGE_ROWS, Row
+from support.builders.row_samples import AGE, NETWORK_ROWS, OTHER_ROWS, STORAGE_ROWS, Row
 from support.servers.api_server import APIServer
 
 _ROWS = (*NETWORK_ROWS, *STORAGE_ROWS, *OTHER_ROWS)

@@ -4,7 +4,7 @@ import pytest
 
 from handloop_sandbox.kinds.kinds import builtin_resources
 from handloop_sandbox.tables.table import cells_of
-from support.builders.rows import STORAGE_ROWS, Row
+from support.builders.row_samples import STORAGE_ROWS, Row
 
 _NEW = {"creationTimestamp": "2026-01-01T00:00:00Z"}
 _RESOURCES = {(found.api_version, found.plural): found for found in builtin_resources()}

@@ -40,7 +40,17 @@ from handloop_sandbox.kinds.structure import items_of, list_type, map_keys, map_
 from support.rigs.managed_sandbox import ManagedSandbox
 
 # lists of schemas, Endpoints, Nodes and of a claim's status, which are taken for replaced
-SELDOM_APPLIED = {"x-kubernetes-validations", "addresses", "podCIDRs", "conditions"}
+SELDOM_APPLIED = {
+    "x-kubernetes-validations",
+    "addresses",
+    "podCIDRs",
+    "conditions",
+    "drivers",
+    "namespaces",
+    "nonResourceURLs",
+    "verbs",
+    "volumeLifecycleModes",
+}
 META = ObjectMeta(name="s", namespace="default")
 
 
