@@ -7,15 +7,16 @@ Follows: the CEL language definition (evaluation, errors absorbed by && and ||).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import timedelta
 from functools import lru_cache, partial
 from typing import Any, Final
 
 from handloop_sandbox.custom.cel_functions import FUNCTIONS, METHODS
-from handloop_sandbox.custom.cel_syntax import (
+from handloop_sandbox.custom.cel_macros import expand
+from handloop_sandbox.custom.cel_nodes import (
     Call,
-    CelSyntaxError,
+    Comprehension,
     Index,
     ListNode,
     Literal,
@@ -23,8 +24,10 @@ from handloop_sandbox.custom.cel_syntax import (
     Name,
     Node,
     Select,
-    parse,
+    walk,
 )
+from handloop_sandbox.custom.cel_syntax import parse
+from handloop_sandbox.custom.cel_tokens import CelSyntaxError, Problem
 from handloop_sandbox.custom.cel_values import NONE, OPERATORS, CelError, Optional, Type, checked_int
 
 Env = Mapping[str, Any]
@@ -34,8 +37,6 @@ _TYPES: Final = {
     name: Type(name)
     for name in ("bool", "int", "uint", "double", "string", "bytes", "list", "map", "null_type", "type")
 }
-_NAMESPACES: Final = ("optional", "sets")
-_MACROS: Final = ("all", "exists", "exists_one", "existsOne", "filter", "map")
 
 
 @lru_cache(maxsize=2048)
@@ -45,63 +46,57 @@ def compile_rule(text: str) -> Program:
 
     Raises: CelSyntaxError. The function raises CelError.
     """
-    return _compile(parse(text))
+    return _compile(expand(parse(text)))
 
 
 def names_in(text: str) -> frozenset[str]:
     """The variables an expression mentions. Raises: CelSyntaxError."""
-    return frozenset(_names(parse(text)))
-
-
-def _names(node: Node) -> Iterable[str]:
-    if isinstance(node, Name):
-        yield node.name
-    for child in _children(node):
-        yield from _names(child)
-
-
-def _children(node: Node) -> Iterable[Node]:
-    match node:
-        case Select(operand=operand):
-            return (operand,)
-        case Index(operand=operand, key=key):
-            return (operand, key)
-        case Call(args=args, target=target):
-            return args if target is None else (target, *args)
-        case ListNode(items=items):
-            return items
-        case MapNode(entries=entries):
-            return tuple(part for entry in entries for part in entry)
-    return ()
+    return frozenset(node.name for node in walk(parse(text)) if isinstance(node, Name))
 
 
 def _compile(node: Node) -> Program:
-    match node:
-        case Literal(value=value):
-            return lambda _env: value
-        case Name(name=name):
-            return _variable(name)
-        case Select():
-            return _select(node)
-        case Index():
-            return _index(node)
-        case Call():
-            return _call(node)
-    return _collection(node)
+    made: Program = _COMPILERS[type(node)](node)
+    return made
 
 
-def _collection(node: ListNode | MapNode) -> Program:
-    if isinstance(node, ListNode):
-        programs = [_compile(item) for item in node.items]
+def _literal(node: Literal) -> Program:
+    return lambda _env: node.value
+
+
+def _list(node: ListNode) -> Program:
+    programs = [_compile(item) for item in node.items]
+    if not node.optional:
         return lambda env: [program(env) for program in programs]
+
+    def program(env: Env) -> list[Any]:
+        return [value for _, value in _present(enumerate(item(env) for item in programs), node.optional)]
+
+    return program
+
+
+def _map(node: MapNode) -> Program:
     pairs = [(_compile(key), _compile(value)) for key, value in node.entries]
-    return lambda env: {key(env): value(env) for key, value in pairs}
+    return lambda env: dict(_present(((key(env), value(env)) for key, value in pairs), node.optional))
 
 
-def _variable(name: str) -> Program:
+def _present(entries: Iterable[tuple[Any, Any]], optional: frozenset[int]) -> Iterator[tuple[Any, Any]]:
+    """The entries without those that are optional and missing."""
+    for index, (key, value) in enumerate(entries):
+        if index not in optional:
+            yield key, value
+        elif value.present:
+            yield key, value.value
+
+
+def _variable(node: Name) -> Program:
+    name = node.name
+
     def program(env: Env) -> Any:
         if name in env:
-            return env[name]
+            value = env[name]
+            if isinstance(value, CelError):
+                raise value
+            return value
         if name in _TYPES:
             return _TYPES[name]
         raise CelError(f"undeclared reference to '{name}'")
@@ -111,12 +106,25 @@ def _variable(name: str) -> Program:
 
 def _select(node: Select) -> Program:
     operand, field, optional = _compile(node.operand), node.field, node.optional
+    if node.is_test:
+        return _has(operand, field)
 
     def program(env: Env) -> Any:
         value = operand(env)
         if optional or isinstance(value, Optional):
             return _optional_entry(value, field)
         return _entry(value, field)
+
+    return program
+
+
+def _has(operand: Program, field: str) -> Program:
+    def program(env: Env) -> bool:
+        value = operand(env)
+        value = value.value if isinstance(value, Optional) else value
+        if not isinstance(value, dict):
+            raise CelError(f"no such key: {field}")
+        return field in value
 
     return program
 
@@ -158,18 +166,20 @@ def _call(node: Call) -> Program:
     if special is not None and node.target is None:
         return special(node)
     if node.target is None:
-        return _applied(node.function, FUNCTIONS, node.args)
-    if node.function in _MACROS and node.args and isinstance(node.args[0], Name):
-        return _macro(node)
-    if isinstance(node.target, Name) and node.target.name in _NAMESPACES:
-        return _applied(f"{node.target.name}.{node.function}", FUNCTIONS, node.args)
-    return _applied(node.function, METHODS, (node.target, *node.args))
+        return _applied(node, node.function, FUNCTIONS, node.args)
+    namespaced = f"{node.target.name}.{node.function}" if isinstance(node.target, Name) else ""
+    if namespaced in FUNCTIONS:
+        return _applied(node, namespaced, FUNCTIONS, node.args)
+    return _applied(node, node.function, METHODS, (node.target, *node.args))
 
 
-def _applied(name: str, known: Mapping[str, Callable[..., Any]], args: tuple[Node, ...]) -> Program:
+def _applied(
+    node: Call, name: str, known: Mapping[str, Callable[..., Any]], args: tuple[Node, ...]
+) -> Program:
     function = known.get(name)
     if function is None:
-        raise CelSyntaxError(f"function {name!r} is not known here")
+        told = f"undeclared reference to '{node.function}' (in container '')"
+        raise CelSyntaxError(Problem(node.at, told))
     programs = [_compile(arg) for arg in args]
 
     def program(env: Env) -> Any:
@@ -182,62 +192,46 @@ def _applied(name: str, known: Mapping[str, Callable[..., Any]], args: tuple[Nod
     return program
 
 
-def _macro(node: Call) -> Program:
-    assert node.target is not None
-    assert isinstance(node.args[0], Name)
-    name, target = node.args[0].name, _compile(node.target)
-    bodies = [_compile(arg) for arg in node.args[1:]]
-    fold = _FOLDS.get((node.function, len(bodies)))
-    if fold is None:
-        raise CelSyntaxError(f"{node.function} with {len(node.args)} arguments is not known here")
+def _loop(node: Comprehension) -> Program:
+    over, start, condition = _compile(node.over), _compile(node.start), _compile(node.condition)
+    step, result = _compile(node.step), _compile(node.result)
 
     def program(env: Env) -> Any:
-        values = target(env)
-        if not isinstance(values, (list, dict)):
-            raise CelError("expression of this type cannot be range of a comprehension")
-        tests = [_tester(body, env, name) for body in bodies]
-        return fold(values, *tests)
+        inner = dict(env)
+        inner[node.accu] = start(env)
+        for entry in _entries(over(env), len(node.names)):
+            if not condition(inner):
+                break
+            inner.update(zip(node.names, entry, strict=True))
+            try:
+                inner[node.accu] = step(inner)
+            except CelError as error:
+                inner[node.accu] = error
+        return result({**env, node.accu: inner[node.accu]})
 
     return program
 
 
-def _tester(body: Program, env: Env, name: str) -> Callable[[Any], Any]:
-    return lambda value: body({**env, name: value})
+def _entries(values: Any, count: int) -> Iterable[tuple[Any, ...]]:
+    """What a loop gives its variables: elements or keys, or indices and keys with their values."""
+    if isinstance(values, dict):
+        return values.items() if count > 1 else zip(values)
+    if isinstance(values, list):
+        return enumerate(values) if count > 1 else zip(values)
+    raise CelError("expression of this type cannot be range of a comprehension")
 
 
-def _all(values: Iterable[Any], test: Callable[[Any], Any]) -> bool:
-    return _settled((partial(_tested, test, value) for value in values), decisive=False)
+def _going_on(node: Call) -> Program:
+    """Whether a loop goes on: until it is decided, and past errors."""
+    inner = _compile(node.args[0])
 
+    def program(env: Env) -> bool:
+        try:
+            return inner(env) is not False
+        except CelError:
+            return True
 
-def _exists(values: Iterable[Any], test: Callable[[Any], Any]) -> bool:
-    return _settled((partial(_tested, test, value) for value in values), decisive=True)
-
-
-def _exists_one(values: Iterable[Any], test: Callable[[Any], Any]) -> bool:
-    return sum(_truth(test(value)) for value in values) == 1
-
-
-def _filter(values: Iterable[Any], test: Callable[[Any], Any]) -> list[Any]:
-    return [value for value in values if _truth(test(value))]
-
-
-def _map(values: Iterable[Any], make: Callable[[Any], Any]) -> list[Any]:
-    return [make(value) for value in values]
-
-
-def _map_filtered(values: Iterable[Any], test: Callable[[Any], Any], make: Callable[[Any], Any]) -> list[Any]:
-    return [make(value) for value in values if _truth(test(value))]
-
-
-_FOLDS: Final[dict[tuple[str, int], Callable[..., Any]]] = {
-    ("all", 1): _all,
-    ("exists", 1): _exists,
-    ("exists_one", 1): _exists_one,
-    ("existsOne", 1): _exists_one,
-    ("filter", 1): _filter,
-    ("map", 1): _map,
-    ("map", 2): _map_filtered,
-}
+    return program
 
 
 def _settled(tests: Iterable[Callable[[], bool]], *, decisive: bool) -> bool:
@@ -279,22 +273,6 @@ def _conditional(node: Call) -> Program:
     return lambda env: then(env) if _truth(condition(env)) else otherwise(env)
 
 
-def _has(node: Call) -> Program:
-    select = node.args[0] if len(node.args) == 1 else None
-    if not isinstance(select, Select):
-        raise CelSyntaxError("has() needs a member")
-    operand, field = _compile(select.operand), select.field
-
-    def program(env: Env) -> bool:
-        value = operand(env)
-        value = value.value if isinstance(value, Optional) else value
-        if not isinstance(value, dict):
-            raise CelError(f"no such key: {field}")
-        return field in value
-
-    return program
-
-
 def _not(node: Call) -> Program:
     inner = _compile(node.args[0])
     return lambda env: not _truth(inner(env))
@@ -324,6 +302,17 @@ _SPECIAL: Final[dict[str, Callable[[Call], Program]]] = {
     "?:": _conditional,
     "!": _not,
     "negate": _negate,
-    "has": _has,
+    "@not_strictly_false": _going_on,
     **dict.fromkeys(OPERATORS, _binary),
+}
+
+_COMPILERS: Final[dict[type, Callable[[Any], Program]]] = {
+    Literal: _literal,
+    Name: _variable,
+    Select: _select,
+    Index: _index,
+    Call: _call,
+    ListNode: _list,
+    MapNode: _map,
+    Comprehension: _loop,
 }

@@ -6,14 +6,19 @@ Follows: CEL standard definitions; apiserver pkg/cel/library (lists, regex, quan
 
 from __future__ import annotations
 
-import ipaddress
+import operator
+import re
 from collections.abc import Callable, Iterator, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
+from functools import reduce
 from itertools import islice
 from typing import Any, Final
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from handloop.apis.quantity import QuantityError, parse_quantity
-from handloop_sandbox.custom import go_regexp
+from handloop_sandbox.custom import cel_network, cel_texts, go_regexp
+from handloop_sandbox.custom.cel_network import Address, Network, parses
+from handloop_sandbox.custom.cel_tokens import Uint
 from handloop_sandbox.custom.cel_values import (
     NONE,
     CelError,
@@ -28,6 +33,7 @@ from handloop_sandbox.custom.cel_values import (
 from handloop_sandbox.wire import go_time
 
 Function = Callable[..., Any]
+_MICROSECOND: Final = timedelta(microseconds=1)
 
 
 def size(value: Any) -> int:
@@ -40,6 +46,8 @@ def size(value: Any) -> int:
 def _to_int(value: Any) -> int:
     if isinstance(value, datetime):
         return int(value.timestamp())
+    if isinstance(value, timedelta):
+        return value // _MICROSECOND * 1000
     try:
         return checked_int(int(value))
     except (TypeError, ValueError) as error:
@@ -54,16 +62,8 @@ def _to_double(value: Any) -> float:
 
 
 def _to_string(value: Any) -> str:
-    match value:
-        case bool():
-            return "true" if value else "false"
-        case float():
-            return f"{value:g}"
-        case datetime():
-            return go_time.written(value)
-        case timedelta():
-            return f"{value.total_seconds():g}s"
-    return str(value)
+    shown = next((show for kind, show in _SHOWN if isinstance(value, kind)), str)
+    return shown(value)
 
 
 def _to_bool(value: Any) -> bool:
@@ -83,29 +83,23 @@ def _to_quantity(text: str) -> Quantity:
         raise CelError(str(error)) from error
 
 
-def _cidr(text: str) -> object:
-    if "/" not in text:
-        raise ValueError(text)
-    return ipaddress.ip_interface(text)
-
-
-def _parses(parse: Callable[[str], Any]) -> Function:
-    def check(text: str) -> bool:
-        try:
-            parse(text)
-        except (ValueError, CelError):
-            return False
-        return True
-
-    return check
-
-
 def _duration(value: Any) -> timedelta:
+    if isinstance(value, int):
+        return value // 1000 * _MICROSECOND
     return value if isinstance(value, timedelta) else parse_duration(value)
 
 
 def _timestamp(value: Any) -> datetime:
+    if isinstance(value, int):
+        return datetime.fromtimestamp(value, UTC)
     return value if isinstance(value, datetime) else parse_timestamp(value)
+
+
+def _to_uint(value: Any) -> Uint:
+    found = _to_int(value)
+    if found < 0:
+        raise CelError("unsigned integer overflow")
+    return Uint(found)
 
 
 def _substring(text: str, start: int, end: int | None = None) -> str:
@@ -127,9 +121,9 @@ def _index_of(where: str | list[Any], what: Any, start: int = 0) -> int:
     return next((index for index, entry in enumerate(where) if equal(entry, what)), -1)
 
 
-def _last_index_of(where: str | list[Any], what: Any) -> int:
+def _last_index_of(where: str | list[Any], what: Any, end: int | None = None) -> int:
     if isinstance(where, str):
-        return where.rfind(what)
+        return where.rfind(what, 0, None if end is None else end + len(what))
     return next((index for index in reversed(range(len(where))) if equal(where[index], what)), -1)
 
 
@@ -185,6 +179,47 @@ def _distinct(values: Sequence[Any]) -> list[Any]:
     return found
 
 
+def _sum(values: Sequence[Any]) -> Any:
+    return reduce(operator.add, values) if values else 0
+
+
+def _slice(values: list[Any], start: int, end: int) -> list[Any]:
+    if not 0 <= start <= end <= len(values):
+        raise CelError(f"cannot slice({start}, {end}), list is length {len(values)}")
+    return values[start:end]
+
+
+def _flatten(values: list[Any], depth: int = 1) -> list[Any]:
+    if depth == 0:
+        return values
+    return [
+        entry
+        for value in values
+        for entry in (_flatten(value, depth - 1) if isinstance(value, list) else [value])
+    ]
+
+
+def _sorted_by(values: Sequence[Any], keys: Sequence[Any]) -> list[Any]:
+    return [values[index] for index in sorted(range(len(keys)), key=keys.__getitem__)]
+
+
+def _end(index: int) -> Function:
+    return lambda values: Optional(present=True, value=values[index]) if values else NONE
+
+
+def _with_entries(found: dict[Any, Any], *more: Any) -> dict[Any, Any]:
+    """A map with a key and its value, or with the entries of another. Raises: CelError for a key in both."""
+    entries = more[0] if len(more) == 1 else {more[0]: more[1]}
+    for key in entries:
+        if key in found:
+            raise CelError(f"insert failed: key {key} already exists")
+    return {**found, **entries}
+
+
+def _unwrapped(values: Sequence[Optional]) -> list[Any]:
+    return [value.value for value in values if value.present]
+
+
 def _contains(where: Any, what: Any) -> bool:
     if isinstance(where, str):
         return what in where
@@ -217,17 +252,29 @@ def _non_zero(value: Any) -> Optional:
     return Optional(present=True, value=value) if value else NONE
 
 
+def _in_zone(moment: datetime, zone: str) -> datetime:
+    offset = re.fullmatch(r"([+-]?)(\d\d):(\d\d)", zone)
+    if offset is not None:
+        span = timedelta(hours=int(offset[2]), minutes=int(offset[3]))
+        return moment.astimezone(timezone(-span if offset[1] == "-" else span))
+    try:
+        return moment.astimezone(ZoneInfo(zone))
+    except (ZoneInfoNotFoundError, ValueError) as error:
+        raise CelError(f"unknown time zone {zone}") from error
+
+
 def _moment(pick: Callable[[datetime], int]) -> Function:
-    def function(moment: datetime) -> int:
-        return pick(moment)
+    def function(moment: datetime, zone: str = "+00:00") -> int:
+        return pick(_in_zone(moment, zone))
 
     return function
 
 
 def _span(seconds: float) -> Function:
-    def function(value: datetime | timedelta) -> int:
+    def function(value: datetime | timedelta, zone: str = "+00:00") -> int:
         if isinstance(value, timedelta):
             return int(value.total_seconds() / seconds)
+        value = _in_zone(value, zone)
         return {3600: value.hour, 60: value.minute, 1: value.second}.get(
             int(seconds), value.microsecond // 1000
         )
@@ -235,11 +282,20 @@ def _span(seconds: float) -> Function:
     return function
 
 
+_SHOWN: Final[tuple[tuple[Any, Callable[[Any], str]], ...]] = (
+    (bool, lambda value: "true" if value else "false"),
+    (bytes, bytes.decode),
+    (float, lambda value: f"{value:g}"),
+    (datetime, go_time.written),
+    (timedelta, lambda value: f"{value.total_seconds():g}s"),
+    ((Address, Network), lambda value: str(value.value)),
+)
 FUNCTIONS: Final[dict[str, Function]] = {
     "size": size,
     "matches": _matches,
     "int": _to_int,
-    "uint": _to_int,
+    "uint": _to_uint,
+    "bytes": lambda value: value.encode() if isinstance(value, str) else value,
     "double": _to_double,
     "string": _to_string,
     "bool": _to_bool,
@@ -248,15 +304,18 @@ FUNCTIONS: Final[dict[str, Function]] = {
     "duration": _duration,
     "timestamp": _timestamp,
     "quantity": _to_quantity,
-    "isQuantity": _parses(parse_quantity),
-    "isIP": _parses(ipaddress.ip_address),
-    "isCIDR": _parses(_cidr),
+    "isQuantity": parses(parse_quantity),
+    "lists.range": lambda count: list(range(count)),
     "optional.of": lambda value: Optional(present=True, value=value),
     "optional.none": lambda: NONE,
     "optional.ofNonZeroValue": _non_zero,
+    "optional.unwrap": _unwrapped,
+    "cel.@mapInsert": _with_entries,
     "sets.contains": _is_subset,
     "sets.equivalent": lambda a, b: _is_subset(a, b) and _is_subset(b, a),
     "sets.intersects": lambda a, b: any(equal(x, y) for x in a for y in b),
+    **cel_network.FUNCTIONS,
+    **cel_texts.FUNCTIONS,
 }
 
 METHODS: Final[dict[str, Function]] = {
@@ -279,15 +338,18 @@ METHODS: Final[dict[str, Function]] = {
     "lastIndexOf": _last_index_of,
     "reverse": lambda value: value[::-1],
     "isSorted": _is_sorted,
-    "sum": sum,
+    "sum": _sum,
     "min": _extreme(min, "min"),
     "max": _extreme(max, "max"),
     "distinct": _distinct,
     "sort": sorted,
-    "slice": lambda values, start, end: values[start:end],
-    "flatten": lambda values: [
-        entry for value in values for entry in (value if isinstance(value, list) else [value])
-    ],
+    "@sortByAssociatedKeys": _sorted_by,
+    "slice": _slice,
+    "flatten": _flatten,
+    "first": _end(0),
+    "last": _end(-1),
+    "unwrapOpt": _unwrapped,
+    "format": lambda text, values: cel_texts.printf(text, values, _to_string),
     "hasValue": lambda optional: optional.present,
     "value": _optional_value,
     "orValue": lambda optional, other: optional.value if optional.present else other,
@@ -311,4 +373,6 @@ METHODS: Final[dict[str, Function]] = {
     "getMinutes": _span(60),
     "getSeconds": _span(1),
     "getMilliseconds": _span(0.001),
+    **cel_network.METHODS,
+    **cel_texts.METHODS,
 }

@@ -1,18 +1,16 @@
 """
 x-kubernetes-validations: the verdict of the expressions in a schema on an object.
 
-A rule that uses something cel.py does not know is not evaluated. A definition with such a rule is accepted
-with a warning.
 Follows: apiextensions pkg/apiserver/schema/cel/validation.go.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from handloop_sandbox.custom.cel import compile_rule, names_in
-from handloop_sandbox.custom.cel_syntax import CelSyntaxError
+from handloop_sandbox.custom.cel_tokens import CelSyntaxError
 from handloop_sandbox.custom.cel_values import NONE, CelError, Optional, bound
 from handloop_sandbox.custom.correlation import ABSENT, elements, identity, is_unchanged, member
 from handloop_sandbox.kinds import structure
@@ -62,30 +60,19 @@ class Verdict(NamedTuple):
     warnings: list[Cause]
 
 
-def check(schema: Schema, value: Any, old: Any, path: str = "") -> Verdict:
-    """The verdict of the rules on a value; old None = it is new."""
+Judge = Callable[[Schema, Mapping[str, Any]], str]
+"""What is wrong with a rule of a schema, or ""."""
+
+
+def check(schema: Schema, value: Any, old: Any, path: str = "", judge: Judge | None = None) -> Verdict:
+    """The verdict of the rules on a value; old None = it is new; judge: rules that nobody has looked at."""
     before = ABSENT if old is None else old
     verdict = Verdict([], [])
     for place in _places(_Place(schema, value, before, path)):
-        for rule, cause in _causes(place):
-            is_kept = "oldSelf" not in names_in(rule["rule"]) and place.is_unchanged
+        for rule, cause in _causes(place, judge):
+            is_kept = place.is_unchanged and "oldSelf" not in names_in(rule["rule"])
             (verdict.warnings if is_kept else verdict.causes).append(cause)
     return verdict
-
-
-def unknown_rules(schema: Schema) -> list[str]:
-    """The expressions that cannot be evaluated here."""
-    found = [rule["rule"] for rule in schema.get(RULES) or () if not _is_known(rule["rule"])]
-    inner = [*structure.properties(schema).values(), structure.items_of(schema), structure.value_of(schema)]
-    return found + [rule for entry in inner if entry for rule in unknown_rules(entry)]
-
-
-def _is_known(rule: str) -> bool:
-    try:
-        compile_rule(rule)
-    except CelSyntaxError:
-        return False
-    return True
 
 
 def _places(place: _Place) -> Iterator[_Place]:
@@ -111,14 +98,21 @@ def _elements(place: _Place) -> Iterator[_Place]:
         yield from _places(place.below(items, entry, old, f"{place.path}[{index}]"))
 
 
-def _causes(place: _Place) -> Iterator[tuple[Mapping[str, Any], Cause]]:
+def _causes(place: _Place, judge: Judge | None) -> Iterator[tuple[Mapping[str, Any], Cause]]:
     """The rules that are broken, each with its complaint. No rule is evaluated on null."""
     if place.value is None:
         return
     for rule in place.schema.get(RULES) or ():
-        cause = _cause(place, rule)
+        wrong = judge(place.schema, rule) if judge is not None else ""
+        cause = _unusable(place, wrong) if wrong else _cause(place, rule)
         if cause is not None:
             yield rule, cause
+
+
+def _unusable(place: _Place, wrong: str) -> Cause:
+    kind = place.schema.get("type", "")
+    message = f'Invalid value: "{kind}": rule compile error: {wrong}'
+    return Cause("FieldValueInvalid", message, place.path)
 
 
 def _cause(place: _Place, rule: Mapping[str, Any]) -> Cause | None:
@@ -132,8 +126,6 @@ def _cause(place: _Place, rule: Mapping[str, Any]) -> Cause | None:
         env = _environment(place, optional=optional)
         if program(env) is True:
             return None
-    except CelSyntaxError:
-        return None
     except CelError as error:
         kind = _TYPE_NAMES.get(type(place.value), "null")
         message = f'Invalid value: "{kind}": {error} evaluating rule: {_message(rule, {})}'

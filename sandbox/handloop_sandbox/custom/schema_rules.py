@@ -2,19 +2,16 @@
 What the schema of a custom resource may look like: structural, with lists and maps that make sense, defaults
 that it accepts itself, and well-formed rules.
 
-Types and costs of the rules' expressions are not checked.
 Follows: apiextensions-apiserver pkg/apis/apiextensions/validation/validation.go
 (ValidateCustomResourceDefinitionOpenAPISchema), pkg/apiserver/schema/defaulting/validation.go.
 """
 
 from __future__ import annotations
 
-import re
 from typing import Any, Final
 
 from handloop_sandbox.custom import cel_rules, embedded, go_regexp, schema, structural
-from handloop_sandbox.custom.cel import names_in
-from handloop_sandbox.custom.cel_syntax import CelSyntaxError
+from handloop_sandbox.custom.expression_rules import expression_causes, what_is_wrong
 from handloop_sandbox.custom.structural_rules import children, junctors, structural_causes
 from handloop_sandbox.wire.causes import forbidden_field, invalid_value, not_supported, required
 from handloop_sandbox.wire.field_rules import Object, entries, part
@@ -35,9 +32,8 @@ def schema_causes(path: str, schema: Object) -> list[Cause]:
     found = _extensions(path, schema)
     if any(cause.message.startswith("Forbidden") and cause.field.endswith(_NOT_EVEN) for cause in found):
         return found
-    structural = structural_causes(path, schema)
-    causes = structural + found + expression_causes(path, schema)
-    return causes if structural else causes + default_causes(path, schema)
+    wrong = structural_causes(path, schema) or default_causes(path, schema)
+    return wrong + found + expression_causes(path, schema, found, is_compiled=not wrong)
 
 
 def _pattern(path: str, schema: Object) -> list[Cause]:
@@ -196,7 +192,7 @@ def _own(path: str, node: Object) -> list[Cause]:
         wrong = schema.validate(node, value)
         for where, resource in embedded.found(node, value):
             wrong += embedded.type_causes(where, resource)
-        wrong = wrong or cel_rules.check(node, value, None).causes
+        wrong = wrong or cel_rules.check(node, value, None, judge=what_is_wrong).causes
     except go_regexp.PatternError:
         return []  # told of at the pattern
     causes = [cause._replace(field=_field(at, cause.field)) for cause in wrong]
@@ -207,93 +203,3 @@ def _own(path: str, node: Object) -> list[Cause]:
 
 def _field(at: str, field: str) -> str:
     return at if field in ("", "<nil>") else f"{at}.{field.removeprefix('.')}"
-
-
-_ABSENT: Final = ("cel", "math")
-"""Libraries of CEL (cel.bind, math.greatest) that Kubernetes leaves out."""
-
-_RULES: Final = "x-kubernetes-validations"
-_REASONS: Final = (
-    "FieldValueDuplicate",
-    "FieldValueForbidden",
-    "FieldValueInvalid",
-    "FieldValueRequired",
-)
-_LINES: Final = "must not contain line breaks"
-_STEP: Final = re.compile(r"\.([A-Za-z_][A-Za-z0-9_]*)|\['((?:[^'\\]|\\.)*)'\]")
-
-
-def expression_causes(path: str, schema: Object, uncorrelatable: str = "") -> list[Cause]:
-    """The complaints about the rules of a schema; uncorrelatable is the list that hides former values."""
-    causes: list[Cause] = []
-    for index, rule in enumerate(schema.get(_RULES) or ()):
-        causes += _rule(f"{path}.{_RULES}[{index}]", rule, schema, uncorrelatable)
-    for below, child, level in children(path, schema):
-        is_lost = level == "item" and schema.get("x-kubernetes-list-type") != "map"
-        causes += expression_causes(below, child, uncorrelatable or (path if is_lost else ""))
-    return causes
-
-
-def _rule(path: str, rule: Object, schema: Object, uncorrelatable: str) -> list[Cause]:
-    text, expression = rule.get("rule", ""), rule.get("messageExpression")
-    if not text.strip():
-        return [required(f"{path}.rule", "rule is not specified")]
-    causes = _message(path, rule)
-    if expression and not expression.strip():
-        told = "messageExpression must be non-empty if specified"
-        causes.append(required(f"{path}.messageExpression", told))
-    reason = rule.get("reason")
-    if reason is not None and reason not in _REASONS:
-        causes.append(not_supported(f"{path}.reason", reason, _REASONS))
-    causes += _field_path(f"{path}.fieldPath", rule.get("fieldPath", ""), schema)
-    return causes + _transition(path, rule, uncorrelatable)
-
-
-def _message(path: str, rule: Object) -> list[Cause]:
-    message = rule.get("message", "")
-    if message and not message.strip():
-        return [invalid_value(f"{path}.message", message, "must be non-empty if specified")]
-    if "\n" in message.strip():
-        return [invalid_value(f"{path}.message", message, _LINES)]
-    if "\n" in rule["rule"].strip() and not message:
-        told = "message must be specified if rule contains line breaks"
-        return [required(f"{path}.message", told)]
-    return []
-
-
-def _field_path(path: str, text: str, schema: Object) -> list[Cause]:
-    causes = []
-    if text and not _is_field(text, schema):
-        causes.append(invalid_value(path, text, "must be a valid path"))
-    if "\n" in text:
-        causes.append(invalid_value(path, text, _LINES))
-    return causes
-
-
-def _is_field(text: str, schema: Any) -> bool:
-    """Whether a path leads from an object to a field that its schema has."""
-    while text:
-        step = _STEP.match(text)
-        if step is None or not isinstance(schema, dict):
-            return False
-        schema = part(schema, "properties").get(step[1] or step[2]) or schema.get("additionalProperties")
-        text = text[step.end() :]
-    return isinstance(schema, dict)
-
-
-def _transition(path: str, rule: Object, uncorrelatable: str) -> list[Cause]:
-    try:
-        names = names_in(rule["rule"])
-    except CelSyntaxError:
-        return []
-    if absent := names.intersection(_ABSENT):
-        told = f"compilation failed: undeclared reference to '{min(absent)}' (in container '')"
-        return [invalid_value(f"{path}.rule", rule["rule"], told)]
-    is_transition = "oldSelf" in names
-    if not is_transition and rule.get("optionalOldSelf") is not None:
-        told = "may not be set if oldSelf is not used in rule"
-        return [invalid_value(f"{path}.optionalOldSelf", rule["optionalOldSelf"], told)]
-    if is_transition and uncorrelatable:
-        told = f"oldSelf cannot be used on the uncorrelatable portion of the schema within {uncorrelatable}"
-        return [invalid_value(f"{path}.rule", rule["rule"], told)]
-    return []

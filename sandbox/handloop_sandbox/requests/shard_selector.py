@@ -15,9 +15,8 @@ from typing import Any, Final
 
 from handloop.apis.labels import SelectorError
 from handloop.apis.shard_selector import HASHES, ShardField, ShardRange, fnv1a_64
-from handloop_sandbox.custom.cel_syntax import (
+from handloop_sandbox.custom.cel_nodes import (
     Call,
-    CelSyntaxError,
     Index,
     ListNode,
     Literal,
@@ -25,8 +24,9 @@ from handloop_sandbox.custom.cel_syntax import (
     Name,
     Node,
     Select,
-    parse,
 )
+from handloop_sandbox.custom.cel_syntax import parse
+from handloop_sandbox.custom.cel_tokens import CelSyntaxError
 from handloop_sandbox.requests.call import Call as RequestCall
 from handloop_sandbox.storage.stored import Object
 from handloop_sandbox.wire.causes import quoted

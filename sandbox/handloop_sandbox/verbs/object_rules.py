@@ -108,11 +108,8 @@ def notices(resource: ServedResource, obj: Object) -> list[str]:
     if resource.kind != "CustomResourceDefinition" or resource.custom:
         return list(_WITHOUT_EFFECT.get(resource.group_resource, ()))
     schemas = [(version.get("schema") or {}).get("openAPIV3Schema") for version in obj["spec"]["versions"]]
-    unknown = [rule for entry in schemas if entry for rule in cel_rules.unknown_rules(entry)]
     told = [f'unrecognized format "{name}"' for entry in schemas if entry for name in formats.unknown(entry)]
-    return [*dict.fromkeys(told)] + [
-        f"the sandbox does not evaluate the validation rule {rule!r}" for rule in dict.fromkeys(unknown)
-    ]
+    return [*dict.fromkeys(told)]
 
 
 def _finalizers(resource: ServedResource, obj: Object, *, is_update: bool) -> list[Cause]:

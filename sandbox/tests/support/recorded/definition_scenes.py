@@ -28,7 +28,8 @@ def _object(**properties: _Object) -> _Object:
     return {"type": "object", "properties": properties}
 
 
-def _definition(schema: _Object, **version: Any) -> _Object:
+def definition_of(schema: _Object, **version: Any) -> _Object:
+    """A definition with one version."""
     only = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}, **version}
     names = {"plural": "things", "kind": "Thing"}
     return {
@@ -39,23 +40,24 @@ def _definition(schema: _Object, **version: Any) -> _Object:
     }
 
 
-def _try(definition: _Object) -> Step:
+def try_out(definition: _Object) -> Step:
+    """A request that makes nothing."""
     return post(f"{CRDS}?dryRun=All", definition)
 
 
 def _fields(nodes: Iterable[_Object]) -> list[Step]:
     """A definition for each node, which is the schema of a field."""
-    return [_try(_definition(_object(spec=_object(a=node)))) for node in nodes]
+    return [try_out(definition_of(_object(spec=_object(a=node)))) for node in nodes]
 
 
 def _versions(**version: Any) -> Step:
-    return _try(_definition(_object(spec=_object(r=_NUMBER, s=_TEXT)), **version))
+    return try_out(definition_of(_object(spec=_object(r=_NUMBER, s=_TEXT)), **version))
 
 
 def _changed(change: Callable[[_Object], Any]) -> Step:
-    definition = _definition(_object(spec=_object(r=_NUMBER, s=_TEXT)))
+    definition = definition_of(_object(spec=_object(r=_NUMBER, s=_TEXT)))
     change(definition["spec"])
-    return _try(definition)
+    return try_out(definition)
 
 
 def _converting(conversion: _Object) -> Step:
@@ -197,8 +199,8 @@ DEFINITIONS: Final = [
     _versions(deprecationWarning="x"),
     _changed(lambda spec: spec["versions"].append({**spec["versions"][0], "name": "v2"})),
     _changed(lambda spec: spec.update(preserveUnknownFields=True)),
-    _try(_definition({"type": "object", "anyOf": [{"properties": {"metadata": {"minProperties": 1}}}]})),
-    _try(_definition({"type": "object", "properties": {"metadata": {"type": "object", "default": {}}}})),
+    try_out(definition_of({"type": "object", "anyOf": [{"properties": {"metadata": {"minProperties": 1}}}]})),
+    try_out(definition_of({"type": "object", "properties": {"metadata": {"type": "object", "default": {}}}})),
 ]
 
 CONVERSIONS: Final = [

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from support.recorded.custom_scenes import FORMATS, LISTS, METADATA, RATCHETING, SCALES, VERSIONS
 from support.recorded.definition_scenes import CONVERSIONS, DEFINITIONS, EXPRESSIONS, SCHEMAS
+from support.recorded.expression_scenes import EXPRESSION_COSTS, RIGHT, WRONG
 from support.recorded.scene_steps import BASE, WIDGETS, named, patch, post, put, read
 from support.recorded.service_scenes import SERVICE_CHANGES, SERVICE_PORTS, SERVICES
 from support.recorded.stories import GROUP, NAMESPACE, Step
@@ -209,6 +210,9 @@ SCENES: Final[dict[str, list[Step]]] = {
     "custom versions": VERSIONS,
     "definitions": DEFINITIONS,
     "expressions": EXPRESSIONS,
+    "right expressions": RIGHT,
+    "wrong expressions": WRONG,
+    "costs of expressions": EXPRESSION_COSTS,
     "owners of replicas": _OWNERS,
     "pods": _POD_REQUESTS,
     "reviews": _REVIEWS,

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from handloop_sandbox.custom.cel import compile_rule, names_in
-from handloop_sandbox.custom.cel_syntax import CelSyntaxError
+from handloop_sandbox.custom.cel_tokens import CelSyntaxError
 from handloop_sandbox.custom.cel_values import CelError
 
 

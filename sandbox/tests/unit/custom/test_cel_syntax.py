@@ -2,18 +2,18 @@ from __future__ import annotations
 
 import pytest
 
-from handloop_sandbox.custom.cel_syntax import (
+from handloop_sandbox.custom.cel_nodes import (
     Call,
-    CelSyntaxError,
     Index,
     ListNode,
     Literal,
     MapNode,
     Name,
     Select,
-    parse,
     unescape_member,
 )
+from handloop_sandbox.custom.cel_syntax import parse
+from handloop_sandbox.custom.cel_tokens import CelSyntaxError
 
 
 def test_precedence() -> None:

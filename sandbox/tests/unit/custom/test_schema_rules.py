@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from handloop_sandbox.custom.schema_rules import default_causes, expression_causes, schema_causes
+from handloop_sandbox.custom.schema_rules import default_causes, schema_causes
 
 _SPEC = "s.properties[x]"
 
@@ -81,42 +81,3 @@ def _said_of_default(node: dict[str, Any]) -> list[tuple[str, str]]:
 def test_defaults_that_fit(node: dict[str, Any]) -> None:
     """A default is a value of its schema, wherever it is."""
     assert _said_of_default(node) == []
-
-
-_UNDECLARED = "compilation failed: undeclared reference to"
-_OBJECT = {"type": "object", "properties": {"b": {"type": "string"}}}
-
-
-def _said_of_rules(rule: dict[str, Any]) -> list[tuple[str, str]]:
-    schema = {**_OBJECT, "x-kubernetes-validations": [{"rule": "self.b == ''", **rule}]}
-    causes = expression_causes("s", schema)
-    return [(cause.field.removeprefix("s.x-kubernetes-validations[0]"), cause.message) for cause in causes]
-
-
-@pytest.mark.parametrize(
-    "rule",
-    [
-        {},
-        {"message": "m", "messageExpression": "'x'", "reason": "FieldValueForbidden", "fieldPath": ".b"},
-        {"fieldPath": "['b']"},
-        {"rule": "self == oldSelf", "optionalOldSelf": True},
-        {"rule": "self.b ==\n ''", "message": "m"},
-    ],
-)
-def test_rules_that_are_fine(rule: dict[str, Any]) -> None:
-    """Messages, reasons and paths that are there."""
-    assert _said_of_rules(rule) == []
-
-
-@pytest.mark.parametrize("rule", ["math.greatest(1, 2) > 1", "cel.bind(x, 3, x > 2)"])
-def test_rules_of_missing_libraries(rule: str) -> None:
-    """What a library would declare is undeclared."""
-    text = f"Invalid value: \"{rule}\": {_UNDECLARED} '{rule.partition('.')[0]}' (in container '')"
-    assert _said_of_rules({"rule": rule}) == [(".rule", text)]
-
-
-def test_elements_with_keys_have_old_selves() -> None:
-    """A rule of theirs may compare."""
-    node = {"type": "string", "x-kubernetes-validations": [{"rule": "self == oldSelf"}]}
-    keyed = {"type": "array", "items": node, "x-kubernetes-list-type": "map"}
-    assert expression_causes("s", keyed) == []

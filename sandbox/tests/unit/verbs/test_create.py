@@ -29,27 +29,3 @@ def test_refusals_change_nothing(server: LocalServer) -> None:
     ):
         assert server.request("POST", path, body).status == code
     assert server.request("GET", path).body["metadata"]["resourceVersion"] == before
-
-
-def test_definitions_with_rules_that_are_not_evaluated_get_a_warning() -> None:
-    """A definition whose rule uses something unknown here is accepted with a warning."""
-    rules = [{"rule": "self.matches('a') || url(self).getHost() == 'x'"}]
-    schema = {"type": "object", "properties": {"s": {"type": "string", "x-kubernetes-validations": rules}}}
-    crd = {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": "things.example.com"},
-        "spec": {
-            "group": "example.com",
-            "scope": "Cluster",
-            "names": {"plural": "things", "kind": "Thing"},
-            "versions": [
-                {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
-            ],
-        },
-    }
-    path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-    created = LocalServer().request("POST", path, crd)
-    assert created.status == 201
-    warnings = [value for name, value in created.headers if name == "Warning"]
-    assert any("the sandbox does not evaluate the validation rule" in warning for warning in warnings)

@@ -1,0 +1,219 @@
+"""
+The functions that expressions may call in Kubernetes 1.36, with the types that they take and give.
+
+Each line has a name and some of its variants: `(A) -> R` is a function, `T.(A) -> R` a method of T.
+Follows: cel-go 0.26.0 common/stdlib and ext (strings 2, lists 3, sets, optional types, two variables);
+apiserver 0.36 pkg/cel/library, pkg/cel/environment/base.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Final, NamedTuple
+
+from handloop_sandbox.custom.cel_types import Bindings, CelType, read_type, resolved
+
+_SCALARS: Final = ["bool", "bytes", "double", "duration", "int", "string", "timestamp", "uint"]
+_COMPARED: Final = ["int", "uint", "double", "bool", "duration", "timestamp", "string", "bytes"]
+_NUMBERS: Final = ("int", "uint", "double")
+_MOMENTS: Final = [
+    "FullYear",
+    "Month",
+    "DayOfYear",
+    "DayOfMonth",
+    "Date",
+    "DayOfWeek",
+    "Hours",
+    "Minutes",
+    "Seconds",
+    "Milliseconds",
+]
+_FORMATS: Final = [
+    "dns1123Label",
+    "dns1123Subdomain",
+    "dns1035Label",
+    "qualifiedName",
+    "dns1123LabelPrefix",
+    "dns1123SubdomainPrefix",
+    "dns1035LabelPrefix",
+    "labelValue",
+    "uri",
+    "uuid",
+    "byte",
+    "date",
+    "datetime",
+]
+_TEXT: Final = """
+_?_:_ = (bool, A, A) -> A
+!_ = (bool) -> bool
+@not_strictly_false = (bool) -> bool
+_==_ = (A, A) -> bool
+_!=_ = (A, A) -> bool
+_-_ = (double, double) -> double; (duration, duration) -> duration; (int, int) -> int
+_-_ = (timestamp, duration) -> timestamp; (timestamp, timestamp) -> duration; (uint, uint) -> uint
+_+_ = (bytes, bytes) -> bytes; (double, double) -> double; (duration, duration) -> duration
+_+_ = (duration, timestamp) -> timestamp; (timestamp, duration) -> timestamp; (int, int) -> int
+_+_ = (list(A), list(A)) -> list(A); (string, string) -> string; (uint, uint) -> uint
+_*_ = (double, double) -> double; (int, int) -> int; (uint, uint) -> uint
+_/_ = (double, double) -> double; (int, int) -> int; (uint, uint) -> uint
+_%_ = (int, int) -> int; (uint, uint) -> uint
+-_ = (double) -> double; (int) -> int
+_[_] = (list(A), int) -> A; (map(A, B), A) -> B; (optional_type(list(V)), int) -> optional_type(V)
+_[_] = (optional_type(map(K, V)), K) -> optional_type(V)
+_[?_] = (list(V), int) -> optional_type(V); (optional_type(list(V)), int) -> optional_type(V)
+_[?_] = (map(K, V), K) -> optional_type(V); (optional_type(map(K, V)), K) -> optional_type(V)
+@in = (A, list(A)) -> bool; (A, map(A, B)) -> bool
+size = (bytes) -> int; bytes.() -> int; (list(A)) -> int; list(A).() -> int; (map(A, B)) -> int
+size = map(A, B).() -> int; (string) -> int; string.() -> int
+type = (A) -> type(A)
+dyn = (A) -> dyn
+bool = (bool) -> bool; (string) -> bool
+bytes = (bytes) -> bytes; (string) -> bytes
+double = (double) -> double; (int) -> double; (string) -> double; (uint) -> double
+duration = (duration) -> duration; (int) -> duration; (string) -> duration
+int = (int) -> int; (double) -> int; (duration) -> int; (string) -> int; (timestamp) -> int; (uint) -> int
+string = (string) -> string; (bool) -> string; (bytes) -> string; (double) -> string; (duration) -> string
+string = (int) -> string; (timestamp) -> string; (uint) -> string; (net.IP) -> string; (net.CIDR) -> string
+timestamp = (timestamp) -> timestamp; (int) -> timestamp; (string) -> timestamp
+uint = (uint) -> uint; (double) -> uint; (int) -> uint; (string) -> uint
+contains = string.(string) -> bool
+endsWith = string.(string) -> bool
+startsWith = string.(string) -> bool
+matches = (string, string) -> bool; string.(string) -> bool
+charAt = string.(int) -> string
+indexOf = list(A).(A) -> int; string.(string) -> int; string.(string, int) -> int
+lastIndexOf = list(A).(A) -> int; string.(string) -> int; string.(string, int) -> int
+lowerAscii = string.() -> string
+upperAscii = string.() -> string
+trim = string.() -> string
+replace = string.(string, string) -> string; string.(string, string, int) -> string
+split = string.(string) -> list(string); string.(string, int) -> list(string)
+substring = string.(int) -> string; string.(int, int) -> string
+format = string.(list(dyn)) -> string
+strings.quote = (string) -> string
+join = list(string).() -> string; list(string).(string) -> string
+find = string.(string) -> string
+findAll = string.(string) -> list(string); string.(string, int) -> list(string)
+slice = list(T).(int, int) -> list(T)
+flatten = list(list(T)).() -> list(T); list(dyn).(int) -> list(dyn)
+reverse = list(T).() -> list(T)
+distinct = list(T).() -> list(T)
+first = list(V).() -> optional_type(V)
+last = list(V).() -> optional_type(V)
+lists.range = (int) -> list(int)
+sets.contains = (list(T), list(T)) -> bool
+sets.equivalent = (list(T), list(T)) -> bool
+sets.intersects = (list(T), list(T)) -> bool
+cel.@mapInsert = (map(K, V), K, V) -> map(K, V); (map(K, V), map(K, V)) -> map(K, V)
+optional.of = (V) -> optional_type(V)
+optional.ofNonZeroValue = (V) -> optional_type(V)
+optional.none = () -> optional_type(V)
+optional.unwrap = (list(optional_type(V))) -> list(V)
+unwrapOpt = list(optional_type(V)).() -> list(V)
+value = optional_type(V).() -> V
+hasValue = optional_type(V).() -> bool
+or = optional_type(V).(optional_type(V)) -> optional_type(V)
+orValue = optional_type(V).(V) -> V
+url = (string) -> kubernetes.URL
+isURL = (string) -> bool
+getScheme = kubernetes.URL.() -> string
+getHost = kubernetes.URL.() -> string
+getHostname = kubernetes.URL.() -> string
+getPort = kubernetes.URL.() -> string
+getEscapedPath = kubernetes.URL.() -> string
+getQuery = kubernetes.URL.() -> map(string, list(string))
+ip = (string) -> net.IP; net.CIDR.() -> net.IP
+ip.isCanonical = (string) -> bool
+isIP = (string) -> bool
+family = net.IP.() -> int
+isUnspecified = net.IP.() -> bool
+isLoopback = net.IP.() -> bool
+isLinkLocalMulticast = net.IP.() -> bool
+isLinkLocalUnicast = net.IP.() -> bool
+isGlobalUnicast = net.IP.() -> bool
+cidr = (string) -> net.CIDR
+isCIDR = (string) -> bool
+containsIP = net.CIDR.(string) -> bool; net.CIDR.(net.IP) -> bool
+containsCIDR = net.CIDR.(string) -> bool; net.CIDR.(net.CIDR) -> bool
+prefixLength = net.CIDR.() -> int
+masked = net.CIDR.() -> net.CIDR
+validate = kubernetes.NamedFormat.(string) -> optional_type(list(string))
+format.named = (string) -> optional_type(kubernetes.NamedFormat)
+quantity = (string) -> kubernetes.Quantity
+isQuantity = (string) -> bool
+sign = kubernetes.Quantity.() -> int
+isGreaterThan = kubernetes.Quantity.(kubernetes.Quantity) -> bool
+isGreaterThan = kubernetes.Semver.(kubernetes.Semver) -> bool
+isLessThan = kubernetes.Quantity.(kubernetes.Quantity) -> bool
+isLessThan = kubernetes.Semver.(kubernetes.Semver) -> bool
+compareTo = kubernetes.Quantity.(kubernetes.Quantity) -> int; kubernetes.Semver.(kubernetes.Semver) -> int
+asApproximateFloat = kubernetes.Quantity.() -> double
+asInteger = kubernetes.Quantity.() -> int
+isInteger = kubernetes.Quantity.() -> bool
+add = kubernetes.Quantity.(kubernetes.Quantity) -> kubernetes.Quantity
+add = kubernetes.Quantity.(int) -> kubernetes.Quantity
+sub = kubernetes.Quantity.(kubernetes.Quantity) -> kubernetes.Quantity
+sub = kubernetes.Quantity.(int) -> kubernetes.Quantity
+semver = (string) -> kubernetes.Semver; (string, bool) -> kubernetes.Semver
+isSemver = (string) -> bool; (string, bool) -> bool
+major = kubernetes.Semver.() -> int
+minor = kubernetes.Semver.() -> int
+patch = kubernetes.Semver.() -> int
+"""
+
+
+class Overload(NamedTuple):
+    """One variant of a function: the types of its arguments, the target of a method first, and its result."""
+
+    is_method: bool
+    args: tuple[CelType, ...]
+    result: CelType
+    variables: tuple[CelType, ...]
+
+    def instance(self, number: int) -> tuple[tuple[CelType, ...], CelType]:
+        """The types with variables of their own."""
+        own: Bindings = {
+            variable: CelType(f"%_var{number + index}") for index, variable in enumerate(self.variables)
+        }
+        return tuple(resolved(own, arg) for arg in self.args), resolved(own, self.result)
+
+
+@cache
+def functions() -> Mapping[str, tuple[Overload, ...]]:
+    """Every function, by its name; operators are written with a _ for each operand."""
+    lines = [line.partition(" = ") for line in _TEXT.strip().splitlines()]
+    found: dict[str, str] = {}
+    for name, _, variants in lines:
+        found[name] = f"{found[name]}; {variants}" if name in found else variants
+    for operator in ("<", "<=", ">", ">="):
+        pairs = [(one, one) for one in _SCALARS]
+        pairs += [(one, other) for one in _NUMBERS for other in _NUMBERS if one != other]
+        found[f"_{operator}_"] = "; ".join(f"({one}, {other}) -> bool" for one, other in pairs)
+    for moment in _MOMENTS:
+        spans = "; duration.() -> int" if moment in _MOMENTS[6:] else ""
+        found[f"get{moment}"] = f"timestamp.() -> int; timestamp.(string) -> int{spans}"
+    for name in ("isSorted", "min", "max", "sort", "sum"):
+        result = {"isSorted": "bool", "sort": "list({})"}.get(name, "{}")
+        known = _COMPARED if name != "sum" else ["int", "uint", "double", "duration"]
+        found[name] = "; ".join(f"list({one}).() -> {result.format(one)}" for one in known)
+    found["@sortByAssociatedKeys"] = "; ".join(f"list(T).(list({one})) -> list(T)" for one in _COMPARED)
+    found.update((f"format.{name}", "() -> kubernetes.NamedFormat") for name in _FORMATS)
+    return {name: tuple(map(_overload, variants.split("; "))) for name, variants in found.items()}
+
+
+def _overload(text: str) -> Overload:
+    signature, _, result = text.partition(" -> ")
+    target, is_method, args = signature.rpartition(".(")
+    if not is_method:
+        args = signature[1:]
+    types = read_type(f"args({args}") if args != ")" else CelType("args")
+    found = (*((read_type(target),) if is_method else ()), *types.params)
+    variables = dict.fromkeys(part for one in (*found, read_type(result)) for part in _variables(one))
+    return Overload(bool(is_method), found, read_type(result), tuple(variables))
+
+
+def _variables(found: CelType) -> list[CelType]:
+    if found.is_variable:
+        return [found]
+    return [part for param in found.params for part in _variables(param)]

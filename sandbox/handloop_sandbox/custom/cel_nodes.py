@@ -1,0 +1,180 @@
+"""
+The tree of a CEL expression, and the names of members in it.
+
+A node knows its offset in the text as cel-go reports it: that of the operator, dot or opening bracket.
+Follows: cel-go 0.26.0 parser/parser.go; apiserver pkg/cel/escaping.go.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+_MEMBER_ESCAPES: Final = (("__dash__", "-"), ("__dot__", "."), ("__slash__", "/"), ("__underscores__", "__"))
+RESERVED: Final = frozenset(
+    [
+        "as",
+        "break",
+        "const",
+        "continue",
+        "else",
+        "false",
+        "for",
+        "function",
+        "if",
+        "import",
+        "in",
+        "let",
+        "loop",
+        "package",
+        "namespace",
+        "null",
+        "return",
+        "true",
+        "var",
+        "void",
+        "while",
+    ]
+)
+_ESCAPABLE: Final = re.compile(r"[A-Za-z_./-][A-Za-z0-9_./-]*")
+
+
+def _hidden(default: Any) -> Any:
+    """A member in which nodes may differ and be equal."""
+    return field(default=default, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A constant."""
+
+    value: Any
+    at: int = _hidden(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A variable or a type."""
+
+    name: str
+    at: int = _hidden(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Select:
+    """`operand.field`; optional means `.?`, and is_test `has(operand.field)`."""
+
+    operand: Node
+    field: str
+    optional: bool = False
+    is_test: bool = False
+    at: int = _hidden(0)
+    written: str = _hidden("")
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """`operand[key]`; optional means `[?`."""
+
+    operand: Node
+    key: Node
+    optional: bool = False
+    at: int = _hidden(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """`function(args)`, or `target.function(args)`; operators are calls of their symbol."""
+
+    function: str
+    args: tuple[Node, ...]
+    target: Node | None = None
+    at: int = _hidden(0)
+
+
+@dataclass(frozen=True, slots=True)
+class ListNode:
+    """`[a, b]`; optional are the places of those with a `?`."""
+
+    items: tuple[Node, ...]
+    optional: frozenset[int] = frozenset()
+    at: int = _hidden(0)
+
+
+@dataclass(frozen=True, slots=True)
+class MapNode:
+    """`{k: v}`; optional are the places of those with a `?`."""
+
+    entries: tuple[tuple[Node, Node], ...]
+    optional: frozenset[int] = frozenset()
+    at: int = _hidden(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Comprehension:
+    """
+    What a macro stands for: accu begins as start; for each entry, while condition holds, it becomes step.
+
+    names are those of the element, or of the key and the value.
+    """
+
+    over: Node
+    names: tuple[str, ...]
+    accu: str
+    start: Node
+    condition: Node
+    step: Node
+    result: Node
+    at: int = _hidden(0)
+
+
+Node = Literal | Name | Select | Index | Call | ListNode | MapNode | Comprehension
+
+
+def children(node: Node) -> Iterable[Node]:
+    """The nodes right below one."""
+    found: tuple[Node, ...] = ()
+    match node:
+        case Select(operand=operand):
+            found = (operand,)
+        case Index(operand=operand, key=key):
+            found = (operand, key)
+        case Call(args=args, target=target):
+            found = args if target is None else (target, *args)
+        case ListNode(items=items):
+            found = items
+        case MapNode(entries=entries):
+            found = tuple(part for entry in entries for part in entry)
+        case Comprehension():
+            found = (node.over, node.start, node.condition, node.step, node.result)
+    return found
+
+
+def walk(node: Node) -> Iterable[Node]:
+    """A node and all below it."""
+    yield node
+    for child in children(node):
+        yield from walk(child)
+
+
+def unescape_member(name: str) -> str:
+    """A member's real name: `__dash__` and its siblings stand for characters that no identifier may hold."""
+    if name.startswith("__") and name.endswith("__") and len(name) > len("____"):
+        return name[2:-2]
+    for escaped, plain in _MEMBER_ESCAPES:
+        name = name.replace(escaped, plain)
+    return name
+
+
+def escape_member(name: str) -> str | None:
+    """How a property is written in an expression; None = it cannot be."""
+    if name in RESERVED:
+        return f"__{name}__"
+    if not _ESCAPABLE.fullmatch(name):
+        return None
+    name = name.replace("__", "__underscores__")
+    for escaped, plain in _MEMBER_ESCAPES[:3]:
+        name = name.replace(plain, escaped)
+    return name

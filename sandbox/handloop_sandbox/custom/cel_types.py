@@ -1,0 +1,170 @@
+"""
+The types of CEL: how they are written, and which one may stand for another.
+
+Follows: cel-go 0.26.0 checker/types.go, checker/format.go.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final, NamedTuple
+
+_WORD: Final = re.compile(r"[\w.]+|[(),]")
+_NULLABLE: Final = frozenset(("duration", "timestamp", "optional_type"))
+_NEVER_NULL: Final = frozenset(
+    ("bool", "bytes", "double", "dyn", "error", "int", "list", "map", "null", "string", "type", "uint")
+)
+
+
+class CelType(NamedTuple):
+    """A type: its name, and the types of its elements. Names with a % are variables."""
+
+    name: str
+    params: tuple[CelType, ...] = ()
+
+    def __str__(self) -> str:
+        name = self.name.removeprefix("%")
+        return f"{name}({', '.join(map(str, self.params))})" if self.params else name
+
+    @property
+    def is_variable(self) -> bool:
+        """Whether any type may be put in its place."""
+        return self.name.startswith("%")
+
+    @property
+    def is_open(self) -> bool:
+        """Whether nothing is known of it."""
+        return self.name in ("dyn", "!error!")
+
+    @property
+    def is_nullable(self) -> bool:
+        """Whether it may be null."""
+        return self.name in _NULLABLE or self.name not in _NEVER_NULL
+
+
+ERROR: Final = CelType("!error!")
+DYN: Final = CelType("dyn")
+BOOL: Final = CelType("bool")
+BYTES: Final = CelType("bytes")
+DOUBLE: Final = CelType("double")
+DURATION: Final = CelType("duration")
+INT: Final = CelType("int")
+NULL: Final = CelType("null")
+STRING: Final = CelType("string")
+TIMESTAMP: Final = CelType("timestamp")
+UINT: Final = CelType("uint")
+
+Bindings = dict[CelType, CelType]
+"""The types that variables stand for."""
+
+
+def list_of(element: CelType) -> CelType:
+    """The type of lists."""
+    return CelType("list", (element,))
+
+
+def map_of(key: CelType, value: CelType) -> CelType:
+    """The type of maps."""
+    return CelType("map", (key, value))
+
+
+def optional_of(value: CelType) -> CelType:
+    """The type of values that may be missing."""
+    return CelType("optional_type", (value,))
+
+
+def read_type(text: str) -> CelType:
+    """A type from its text; a single capital letter is a variable."""
+    found, rest = _read(_WORD.findall(text))
+    assert not rest, text
+    return found
+
+
+def _read(words: list[str]) -> tuple[CelType, list[str]]:
+    name, *rest = words
+    params: list[CelType] = []
+    if rest[:1] == ["("]:
+        while rest[0] != ")":
+            param, rest = _read(rest[1:])
+            params.append(param)
+        rest = rest[1:]
+    return CelType(f"%{name}" if len(name) == 1 and name.isupper() else name, tuple(params)), rest
+
+
+def resolved(bindings: Bindings, found: CelType, *, open_ends: bool = False) -> CelType:
+    """A type with its variables replaced by what they stand for; open_ends: those left are dyn."""
+    while found.is_variable and found in bindings:
+        found = bindings[found]
+    if found.is_variable:
+        return DYN if open_ends else found
+    if not found.params:
+        return found
+    return found._replace(
+        params=tuple(resolved(bindings, param, open_ends=open_ends) for param in found.params)
+    )
+
+
+def fits(bindings: Bindings, given: CelType, wanted: CelType) -> bool:
+    """Whether one type may stand for another; the bindings learn what their variables then stand for."""
+    if wanted.is_variable:
+        bound, was_bound = _binds(bindings, given, wanted)
+        if bound or was_bound:
+            return bound
+    if given.is_variable:
+        return _binds(bindings, wanted, given)[0]
+    if given.is_open or wanted.is_open:
+        return True
+    if "null" in (given.name, wanted.name):
+        return given.name == wanted.name or (wanted if given.name == "null" else given).is_nullable
+    if given.name != wanted.name:
+        return False
+    return given.name == "type" or all_fit(bindings, given.params, wanted.params)
+
+
+def all_fit(bindings: Bindings, given: tuple[CelType, ...], wanted: tuple[CelType, ...]) -> bool:
+    """Whether each of some types fits the other at its place."""
+    return len(given) == len(wanted) and all(map(fits, [bindings] * len(given), given, wanted))
+
+
+def _binds(bindings: Bindings, found: CelType, variable: CelType) -> tuple[bool, bool]:
+    """Whether a variable may stand for a type, and whether it stood for one before."""
+    if found == variable:
+        return True, True
+    known = bindings.get(variable)
+    if known is None:
+        if not _is_within(bindings, variable, found):
+            bindings[variable] = found
+            return True, False
+        return False, False
+    if found == known:
+        return True, True
+    if not fits(bindings, found, known):
+        return False, True
+    wider = wider_of(found, known)
+    if not _is_within(bindings, variable, wider):
+        bindings[variable] = wider
+    return True, True
+
+
+def _is_within(bindings: Bindings, variable: CelType, found: CelType) -> bool:
+    if found == variable:
+        return True
+    if found.is_variable:
+        known = bindings.get(found)
+        return known is not None and _is_within(bindings, variable, known)
+    return any(_is_within(bindings, variable, param) for param in found.params)
+
+
+def wider_of(one: CelType, other: CelType) -> CelType:
+    """The one of two fitting types of which less is known."""
+    return one if _is_wider(one, other) else other
+
+
+def _is_wider(one: CelType, other: CelType) -> bool:
+    if one.name == "dyn" or one.is_variable:
+        return True
+    if other.name == "dyn" or other.is_variable or one.name != other.name:
+        return False
+    if one.name == "type":
+        return True
+    return len(one.params) == len(other.params) and all(map(_is_wider, one.params, other.params))
