@@ -28,7 +28,7 @@ from handloop_sandbox.custom.cel_nodes import (
 )
 from handloop_sandbox.custom.cel_syntax import parse
 from handloop_sandbox.custom.cel_tokens import CelSyntaxError, Problem
-from handloop_sandbox.custom.cel_values import NONE, OPERATORS, CelError, Optional, Type, checked_int
+from handloop_sandbox.custom.cel_values import NONE, OPERATORS, CelError, Optional, Type, checked_int, type_of
 
 Env = Mapping[str, Any]
 Program = Callable[[Env], Any]
@@ -218,7 +218,7 @@ def _entries(values: Any, count: int) -> Iterable[tuple[Any, ...]]:
         return values.items() if count > 1 else zip(values)
     if isinstance(values, list):
         return enumerate(values) if count > 1 else zip(values)
-    raise CelError("expression of this type cannot be range of a comprehension")
+    raise CelError(f"got 'types.{type_of(values).name.title()}', expected iterable type")
 
 
 def _going_on(node: Call) -> Program:

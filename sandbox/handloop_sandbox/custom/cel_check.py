@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import timedelta
 from typing import Any, Final
 
 from handloop_sandbox.custom import go_regexp
@@ -334,13 +333,20 @@ def _qualified(node: Node) -> str | None:
     return None
 
 
-def _parses_timedelta(text: str) -> timedelta:
-    return parse_duration(text)
+def _check_duration(value: Any) -> None:
+    if not isinstance(value, str):
+        raise CelError("no such overload")
+    parse_duration(value)
+
+
+def _check_timestamp(value: Any) -> None:
+    if isinstance(value, str):
+        parse_timestamp(value)
 
 
 _CHECKED: Final[dict[str, Callable[[Any], Any]]] = {
-    "duration": _parses_timedelta,
-    "timestamp": parse_timestamp,
+    "duration": _check_duration,
+    "timestamp": _check_timestamp,
     "matches": go_regexp.check,
 }
 
@@ -365,7 +371,7 @@ def _literal_problems(checked: Checked) -> Iterable[Problem]:
 
 def _argument_problems(node: Call) -> Iterable[Problem]:
     first = node.args[0] if node.args else None
-    if isinstance(first, Literal) and isinstance(first.value, str):
+    if isinstance(first, Literal):
         try:
             _CHECKED[node.function](first.value)
         except (CelError, go_regexp.PatternError):

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta, timezone
 from functools import reduce
 from itertools import islice
+from string import ascii_lowercase, ascii_uppercase
 from typing import Any, Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -24,6 +25,7 @@ from handloop_sandbox.custom.cel_values import (
     CelError,
     Optional,
     Quantity,
+    Type,
     checked_int,
     equal,
     parse_duration,
@@ -31,8 +33,12 @@ from handloop_sandbox.custom.cel_values import (
     type_of,
 )
 from handloop_sandbox.wire import go_time
+from handloop_sandbox.wire.causes import quoted
+from handloop_sandbox.wire.go_format import go_float
 
 Function = Callable[..., Any]
+_LOWER: Final = str.maketrans(ascii_uppercase, ascii_lowercase)
+_UPPER: Final = str.maketrans(ascii_lowercase, ascii_uppercase)
 _MICROSECOND: Final = timedelta(microseconds=1)
 
 
@@ -51,19 +57,24 @@ def _to_int(value: Any) -> int:
     try:
         return checked_int(int(value))
     except (TypeError, ValueError) as error:
-        raise CelError(f"type conversion error from {type_of(value).name} to int") from error
+        raise CelError(f"type conversion error from '{type_of(value).name}' to 'int'") from error
 
 
 def _to_double(value: Any) -> float:
     try:
         return float(value)
     except (TypeError, ValueError) as error:
-        raise CelError(f"type conversion error from {type_of(value).name} to double") from error
+        raise CelError(f"type conversion error from '{type_of(value).name}' to 'double'") from error
 
 
 def _to_string(value: Any) -> str:
     shown = next((show for kind, show in _SHOWN if isinstance(value, kind)), str)
     return shown(value)
+
+
+def _within(value: Any) -> str:
+    """An element of a list or map, as printf shows it."""
+    return quoted(value) if isinstance(value, str) else _to_string(value)
 
 
 def _to_bool(value: Any) -> bool:
@@ -73,7 +84,7 @@ def _to_bool(value: Any) -> bool:
         return True
     if value in ("false", "False", "FALSE", "f", "0"):
         return False
-    raise CelError("type conversion error from string to bool")
+    raise CelError("type conversion error from 'string' to 'bool'")
 
 
 def _to_quantity(text: str) -> Quantity:
@@ -105,7 +116,7 @@ def _to_uint(value: Any) -> Uint:
 def _substring(text: str, start: int, end: int | None = None) -> str:
     stop = len(text) if end is None else end
     if not 0 <= start <= stop <= len(text):
-        raise CelError(f"index out of range: {start}")
+        raise CelError(f"invalid substring range. start: {start}, end: {stop}")
     return text[start:stop]
 
 
@@ -234,6 +245,12 @@ def _compare(left: Quantity, right: Quantity) -> int:
     return (left.value > right.value) - (left.value < right.value)
 
 
+def _as_integer(quantity: Quantity) -> int:
+    if quantity.value.denominator != 1:
+        raise CelError("cannot convert value to integer")
+    return int(quantity.value)
+
+
 def _plus(sign: int) -> Function:
     def function(left: Quantity, right: Quantity | int) -> Quantity:
         amount = right.value if isinstance(right, Quantity) else right
@@ -285,7 +302,11 @@ def _span(seconds: float) -> Function:
 _SHOWN: Final[tuple[tuple[Any, Callable[[Any], str]], ...]] = (
     (bool, lambda value: "true" if value else "false"),
     (bytes, bytes.decode),
-    (float, lambda value: f"{value:g}"),
+    (float, go_float),
+    (type(None), lambda _value: "null"),
+    (Type, lambda value: value.name),
+    (list, lambda value: f"[{', '.join(map(_within, value))}]"),
+    (dict, lambda value: f"{{{', '.join(sorted(f'{_within(k)}:{_within(v)}' for k, v in value.items()))}}}"),
     (datetime, go_time.written),
     (timedelta, lambda value: f"{value.total_seconds():g}s"),
     ((Address, Network), lambda value: str(value.value)),
@@ -305,6 +326,7 @@ FUNCTIONS: Final[dict[str, Function]] = {
     "timestamp": _timestamp,
     "quantity": _to_quantity,
     "isQuantity": parses(parse_quantity),
+    "sign": lambda a: (a.value > 0) - (a.value < 0),
     "lists.range": lambda count: list(range(count)),
     "optional.of": lambda value: Optional(present=True, value=value),
     "optional.none": lambda: NONE,
@@ -326,8 +348,8 @@ METHODS: Final[dict[str, Function]] = {
     "contains": _contains,
     "find": _find,
     "findAll": _find_all,
-    "lowerAscii": lambda text: text.lower(),
-    "upperAscii": lambda text: text.upper(),
+    "lowerAscii": lambda text: text.translate(_LOWER),
+    "upperAscii": lambda text: text.translate(_UPPER),
     "trim": lambda text: text.strip(),
     "replace": _replace,
     "split": _split,
@@ -358,9 +380,8 @@ METHODS: Final[dict[str, Function]] = {
     "isGreaterThan": lambda a, b: a.value > b.value,
     "isLessThan": lambda a, b: a.value < b.value,
     "isInteger": lambda a: a.value.denominator == 1,
-    "asInteger": lambda a: int(a.value),
+    "asInteger": _as_integer,
     "asApproximateFloat": lambda a: float(a.value),
-    "sign": lambda a: (a.value > 0) - (a.value < 0),
     "add": _plus(1),
     "sub": _plus(-1),
     "getFullYear": _moment(lambda moment: moment.year),

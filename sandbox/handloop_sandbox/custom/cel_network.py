@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, quote
 
 from handloop_sandbox.custom.cel_values import CelError
 from handloop_sandbox.wire.causes import quoted
@@ -71,10 +71,12 @@ def url(text: str) -> Url:
     found = _URL.fullmatch(text)
     assert found is not None
     scheme, host, path, query = (part or "" for part in found.groups())
-    if not text or not (scheme or path.startswith("/") or found[2] is not None):
+    if not text or not (scheme or path.startswith("/") or path == "*" or found[2] is not None):
         raise _no_url(text, "invalid URI for request" if text else "empty url")
     if bad := _BAD_ESCAPE.search(path):
         raise _no_url(text, f"invalid URL escape {quoted(path[bad.start() : bad.start() + 3])}")
+    if port := re.search(r":[^:\]]*[^:\]\d][^:\]]*$", host):
+        raise _no_url(text, f"invalid port {quoted(port[0])} after host")
     if not _HOST.fullmatch(host.rpartition("@")[2]):
         raise _no_url(text, "invalid character in host name")
     if any(ord(char) < ord(" ") for char in text):
@@ -135,7 +137,13 @@ def _is_global_unicast(found: Address) -> bool:
 
 
 def _within(parse: Callable[[str], Any]) -> Callable[[Network, Any], bool]:
-    return lambda outer, inner: outer.contains(parse(inner) if isinstance(inner, str) else inner)
+    def check(outer: Network, inner: Any) -> bool:
+        try:
+            return outer.contains(parse(inner) if isinstance(inner, str) else inner)
+        except CelError as error:
+            raise CelError("no such overload") from error
+
+    return check
 
 
 def parses(parse: Callable[[str], Any]) -> Callable[..., bool]:
@@ -165,7 +173,7 @@ METHODS: Final[dict[str, Callable[..., Any]]] = {
     "getHost": lambda found: found.host,
     "getHostname": lambda found: found.hostname,
     "getPort": lambda found: found.port,
-    "getEscapedPath": lambda found: found.path,
+    "getEscapedPath": lambda found: quote(found.path, safe="/%!$&'()*+,;:=@"),
     "getQuery": _query,
     "family": lambda found: found.value.version,
     "isUnspecified": lambda found: found.value.is_unspecified,

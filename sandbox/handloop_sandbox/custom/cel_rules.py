@@ -19,6 +19,10 @@ from handloop_sandbox.wire.resource import Schema
 from handloop_sandbox.wire.status import Cause
 
 RULES: Final = "x-kubernetes-validations"
+_NO_OVERLOAD: Final = (
+    "'no such overload': call arguments did not match a supported operator, function or macro signature"
+    " for rule"
+)
 _TYPE_NAMES: Final = {
     bool: "boolean",
     int: "integer",
@@ -128,7 +132,8 @@ def _cause(place: _Place, rule: Mapping[str, Any]) -> Cause | None:
             return None
     except CelError as error:
         kind = _TYPE_NAMES.get(type(place.value), "null")
-        message = f'Invalid value: "{kind}": {error} evaluating rule: {_message(rule, {})}'
+        told = _NO_OVERLOAD if str(error).startswith("no such overload") else f"{error} evaluating rule"
+        message = f'Invalid value: "{kind}": {told}: {_message(rule, {})}'
         return Cause("FieldValueInvalid", message, place.path)
     return _failed(place, rule, env)
 

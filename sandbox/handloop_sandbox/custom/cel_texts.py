@@ -20,6 +20,9 @@ _VERSION: Final = re.compile(
     r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(?:-([0-9A-Za-z.-]+))?(?:\+([0-9A-Za-z.-]+))?"
 )
 _VERB: Final = re.compile(r"%(?:%|(?:\.(\d+))?([a-zA-Z]))")
+_SUPERSCRIPTS: Final = str.maketrans(
+    "-0123456789", "\u207b\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079"
+)
 _QUOTES: Final = str.maketrans(
     {
         "\a": r"\a",
@@ -61,7 +64,7 @@ def version(text: str, normalized: bool = False) -> Version:  # noqa: FBT001, FB
     written = _normalized(text) if normalized else text
     found = _VERSION.fullmatch(written)
     if found is None:
-        raise CelError(f"semver: {text} is no version")
+        raise CelError("No Major.Minor.Patch elements found")
     return Version(tuple(map(int, found.groups()[:3])), found[4] or "")
 
 
@@ -138,8 +141,11 @@ def printf(text: str, values: list[Any], shown: Callable[[Any], str]) -> str:
 def _formatted(verb: str, precision: str | None, value: Any, shown: Callable[[Any], str]) -> str:
     if verb == "s":
         return shown(value)
-    if verb in "fe":
-        return format(value, f".{precision or 6}{verb}")
+    if verb == "f":
+        return format(value, f".{precision or 6}f")
+    if verb == "e":
+        digits, _, exponent = format(value, f".{precision or 6}e").partition("e")
+        return f"{digits}\u00d710{exponent.removeprefix('+').translate(_SUPERSCRIPTS)}"
     if verb in "xX" and isinstance(value, (str, bytes)):
         digits = (value.encode() if isinstance(value, str) else value).hex()
         return digits.upper() if verb == "X" else digits

@@ -7,6 +7,7 @@ Follows: the CEL language definition: no conversion between types, integers of 6
 
 from __future__ import annotations
 
+import base64
 import math
 import operator
 from collections.abc import Callable, Hashable
@@ -16,6 +17,7 @@ from fractions import Fraction
 from typing import Any, Final
 
 from handloop.apis import duration
+from handloop_sandbox.custom.cel_tokens import Uint
 from handloop_sandbox.kinds import structure
 from handloop_sandbox.wire import go_time
 from handloop_sandbox.wire.resource import Schema
@@ -61,6 +63,7 @@ def type_of(value: Any) -> Type:
 
 _NAMES: Final[dict[type, str]] = {
     bool: "bool",
+    Uint: "uint",
     int: "int",
     float: "double",
     str: "string",
@@ -91,6 +94,15 @@ def checked_int(value: int) -> int:
     if not -_INT64 <= value < _INT64:
         raise CelError("integer overflow")
     return value
+
+
+def _whole(like: Any, value: Any) -> Any:
+    """The result of an operator: a whole number stays one of 64 bits, without a sign where like has none."""
+    if isinstance(like, Uint):
+        if not 0 <= value < 2 * _INT64:
+            raise CelError("unsigned integer overflow")
+        return Uint(value)
+    return checked_int(value) if isinstance(value, int) else value
 
 
 def parse_duration(text: str) -> timedelta:
@@ -124,6 +136,13 @@ def bound(schema: Schema, value: Any) -> Any:
     return value
 
 
+def _decoded(text: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except ValueError as error:
+        raise CelError(str(error)) from error
+
+
 def _formatted(name: str, text: str) -> Any:
     match name:
         case "date-time":
@@ -132,6 +151,8 @@ def _formatted(name: str, text: str) -> Any:
             return parse_timestamp(f"{text}T00:00:00Z")
         case "duration":
             return parse_duration(text)
+        case "byte":
+            return _decoded(text)
     return text
 
 
@@ -162,22 +183,19 @@ def _add(left: Any, right: Any) -> Any:
     same = type(left) is type(right) and isinstance(left, (str, list))
     if not (timed or same or (_is_number(left) and type(left) is type(right))):
         raise CelError("no such overload")
-    total = left + right
-    return checked_int(total) if isinstance(total, int) else total
+    return _whole(left, left + right)
 
 
 def _subtract(left: Any, right: Any) -> Any:
     timed = isinstance(left, (datetime, timedelta)) and isinstance(right, (datetime, timedelta))
     if not (timed or (_is_number(left) and type(left) is type(right))):
         raise CelError("no such overload")
-    rest = left - right
-    return checked_int(rest) if isinstance(rest, int) else rest
+    return _whole(left, left - right)
 
 
 def _multiply(left: Any, right: Any) -> Any:
     _check_numbers(left, right)
-    product = left * right
-    return checked_int(product) if isinstance(product, int) else product
+    return _whole(left, left * right)
 
 
 def _divide(left: Any, right: Any) -> Any:
@@ -189,7 +207,7 @@ def _divide(left: Any, right: Any) -> Any:
     if right == 0:
         raise CelError("division by zero")
     quotient = abs(left) // abs(right)
-    return checked_int(quotient if (left < 0) == (right < 0) else -quotient)
+    return _whole(left, quotient if (left < 0) == (right < 0) else -quotient)
 
 
 def _remainder(left: Any, right: Any) -> Any:
@@ -198,7 +216,7 @@ def _remainder(left: Any, right: Any) -> Any:
         raise CelError("no such overload")
     if right == 0:
         raise CelError("modulus by zero")
-    return abs(left) % abs(right) * (-1 if left < 0 else 1)
+    return _whole(left, abs(left) % abs(right) * (-1 if left < 0 else 1))
 
 
 def _check_numbers(left: Any, right: Any) -> None:

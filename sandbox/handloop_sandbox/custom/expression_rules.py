@@ -16,9 +16,12 @@ from typing import Any, Final, NamedTuple
 
 from handloop_sandbox.custom.cel_check import Checked, check
 from handloop_sandbox.custom.cel_cost import cost_of
+from handloop_sandbox.custom.cel_functions import FUNCTIONS
+from handloop_sandbox.custom.cel_nodes import Call, Literal, walk
 from handloop_sandbox.custom.cel_schema import REQUEST_BYTES, Declared, declared
 from handloop_sandbox.custom.cel_tokens import CelSyntaxError, told
 from handloop_sandbox.custom.cel_types import BOOL, STRING, optional_of
+from handloop_sandbox.custom.cel_values import CelError
 from handloop_sandbox.custom.structural_rules import children
 from handloop_sandbox.wire.causes import forbidden_field, invalid_value, not_supported, required
 from handloop_sandbox.wire.field_rules import Object, part
@@ -28,6 +31,7 @@ _UNSEEN: Final = (
     "internal error: failed to construct type information for x-kubernetes-validations rules: unable to"
     " convert structural schema to CEL declarations"
 )
+_CONVERSIONS: Final = ("bool", "bytes", "double", "int", "string", "uint")
 _ONE_RULE: Final = 10_000_000
 _ALL_RULES: Final = 100_000_000
 _NAMED: Final = 4
@@ -232,7 +236,21 @@ def _wrong(rule: Object, root: Declared) -> tuple[str, Checked | None]:
         checked = _checked(rule["rule"], rule, root)
     except CelSyntaxError as error:
         return f"compilation failed: {told(rule['rule'], error.problems)}", None
-    return ("", checked) if checked.result == BOOL else ("cel expression must evaluate to a bool", None)
+    if checked.result != BOOL:
+        return "cel expression must evaluate to a bool", None
+    failure = _failed_conversion(checked)
+    return (f"program instantiation failed: {failure}", None) if failure else ("", checked)
+
+
+def _failed_conversion(checked: Checked) -> str:
+    """The error of a conversion of a constant, which is made beforehand."""
+    for node in walk(checked.root):
+        if isinstance(node, Call) and node.function in _CONVERSIONS and isinstance(node.args[0], Literal):
+            try:
+                FUNCTIONS[node.function](node.args[0].value)
+            except CelError as error:
+                return str(error)
+    return ""
 
 
 def _checked(text: str, rule: Object, root: Declared) -> Checked:
@@ -249,6 +267,8 @@ def _told(path: str, rule: Object, root: Declared, budget: _Budget) -> list[Caus
         return [_invalid(path, rule, f"messageExpression compilation failed: {told(text, error.problems)}")]
     if checked.result != STRING:
         return [_invalid(path, rule, "messageExpression must evaluate to a string")]
+    if failure := _failed_conversion(checked):
+        return [_invalid(path, rule, f"messageExpression instantiation failed: {failure}")]
     return budget.spend("estimated messageExpression cost", path, cost_of(checked, root))
 
 

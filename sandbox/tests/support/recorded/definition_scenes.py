@@ -12,6 +12,7 @@ from support.recorded.stories import GROUP, Step
 _Object = dict[str, Any]
 
 _GROUP: Final = f"x.{GROUP}"
+NAME: Final = f"things.{_GROUP}"
 _TEXT: Final[_Object] = {"type": "string"}
 _NUMBER: Final[_Object] = {"type": "integer"}
 _TEXTS: Final[_Object] = {"type": "array", "items": _TEXT}
@@ -35,7 +36,7 @@ def definition_of(schema: _Object, **version: Any) -> _Object:
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
-        **named(f"things.{_GROUP}"),
+        **named(NAME),
         "spec": {"group": _GROUP, "scope": "Namespaced", "names": names, "versions": [only]},
     }
 

@@ -12,6 +12,7 @@ from typing import Any, Final
 from support.recorded.custom_scenes import FORMATS, LISTS, METADATA, RATCHETING, SCALES, VERSIONS
 from support.recorded.definition_scenes import CONVERSIONS, DEFINITIONS, EXPRESSIONS, SCHEMAS
 from support.recorded.expression_scenes import EXPRESSION_COSTS, RIGHT, WRONG
+from support.recorded.expression_values import EXPRESSION_VALUES
 from support.recorded.scene_steps import BASE, WIDGETS, named, patch, post, put, read
 from support.recorded.service_scenes import SERVICE_CHANGES, SERVICE_PORTS, SERVICES
 from support.recorded.stories import GROUP, NAMESPACE, Step
@@ -213,6 +214,7 @@ SCENES: Final[dict[str, list[Step]]] = {
     "right expressions": RIGHT,
     "wrong expressions": WRONG,
     "costs of expressions": EXPRESSION_COSTS,
+    "values of expressions": EXPRESSION_VALUES,
     "owners of replicas": _OWNERS,
     "pods": _POD_REQUESTS,
     "reviews": _REVIEWS,

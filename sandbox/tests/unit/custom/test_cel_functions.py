@@ -63,14 +63,14 @@ def test_functions(text: str, value: Any) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("int('x')", "type conversion error from string to int"),
-        ("double('x')", "type conversion error from string to double"),
-        ("bool('x')", "type conversion error from string to bool"),
+        ("int('x')", "type conversion error from 'string' to 'int'"),
+        ("double('x')", "type conversion error from 'string' to 'double'"),
+        ("bool('x')", "type conversion error from 'string' to 'bool'"),
         ("duration('x')", 'invalid duration "x"'),
         ("timestamp('x')", 'cannot parse "x" as "2006"'),
         ("quantity('x')", "quantities must match"),
         ("'a'.matches('(')", "error parsing regexp"),
-        ("'abc'.substring(2, 1)", "index out of range: 2"),
+        ("'abc'.substring(2, 1)", "invalid substring range. start: 2, end: 1"),
         ("[].max()", "max called on empty list"),
         ("optional.none().value()", "dereference"),
         ("size(5)", "no such overload: size"),
