@@ -12,7 +12,6 @@ from support.recorded.stories import GROUP, Step
 _Object = dict[str, Any]
 
 _GROUP: Final = f"x.{GROUP}"
-NAME: Final = f"things.{_GROUP}"
 _TEXT: Final[_Object] = {"type": "string"}
 _NUMBER: Final[_Object] = {"type": "integer"}
 _TEXTS: Final[_Object] = {"type": "array", "items": _TEXT}
@@ -29,15 +28,15 @@ def _object(**properties: _Object) -> _Object:
     return {"type": "object", "properties": properties}
 
 
-def definition_of(schema: _Object, **version: Any) -> _Object:
+def definition_of(schema: _Object, group: str = _GROUP, **version: Any) -> _Object:
     """A definition with one version."""
     only = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}, **version}
     names = {"plural": "things", "kind": "Thing"}
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
-        **named(NAME),
-        "spec": {"group": _GROUP, "scope": "Namespaced", "names": names, "versions": [only]},
+        **named(f"things.{group}"),
+        "spec": {"group": group, "scope": "Namespaced", "names": names, "versions": [only]},
     }
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any, Final
 
 from support.builders.widgets import CRDS
-from support.recorded.definition_scenes import NAME, definition_of
+from support.recorded.definition_scenes import definition_of
 from support.recorded.scene_steps import define, named, post, remove
 from support.recorded.stories import GROUP, NAMESPACE
 
+_GROUP: Final = f"values.{GROUP}"
 _RULES: Final = r"""
 url('https://u@a.b:80/c%20d?x=1&x=2&y=#f').getScheme() == 'https'
 url('https://a.b:80/c%20d?x=1&x=2').getHost() == 'a.b:80'
@@ -183,7 +184,7 @@ _VALUE: Final = {
 def _judged(value: dict[str, Any]) -> dict[str, Any]:
     """An object with a value for each rule."""
     spec = {f"r{index}": value for index in range(len(_RULES))}
-    return {"apiVersion": f"x.{GROUP}/v1", "kind": "Thing", **named("a"), "spec": spec}
+    return {"apiVersion": f"{_GROUP}/v1", "kind": "Thing", **named("a"), "spec": spec}
 
 
 _PLACES: Final = {
@@ -193,13 +194,13 @@ _PLACES: Final = {
 _SCHEMA: Final = {"type": "object", "properties": {"spec": {"type": "object", "properties": _PLACES}}}
 
 EXPRESSION_VALUES: Final = [
-    define(CRDS, definition_of(_SCHEMA), [f"/apis/x.{GROUP}/v1/things"]),
+    define(CRDS, definition_of(_SCHEMA, _GROUP), [f"/apis/{_GROUP}/v1/things"]),
     *(
-        post(f"/apis/x.{GROUP}/v1/namespaces/{NAMESPACE}/things", _judged(value))
+        post(f"/apis/{_GROUP}/v1/namespaces/{NAMESPACE}/things", _judged(value))
         for value in (
             {"s": "abc", "i": 5, "dt": "2020-01-31T23:30:00Z", "du": "90m", "by": "YWI="},
             {"s": "1.2.3.4", "i": -5},
         )
     ),
-    remove(f"{CRDS}/{NAME}"),
+    remove(f"{CRDS}/things.{_GROUP}"),
 ]
