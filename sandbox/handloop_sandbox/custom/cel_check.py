@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from handloop_sandbox.custom import go_regexp
-from handloop_sandbox.custom.cel_declarations import Overload, functions
+from handloop_sandbox.custom import cel_types, go_regexp
+from handloop_sandbox.custom.cel_declarations import TYPES, Overload, functions
 from handloop_sandbox.custom.cel_macros import expand
 from handloop_sandbox.custom.cel_nodes import (
     Call,
@@ -27,27 +27,7 @@ from handloop_sandbox.custom.cel_nodes import (
 )
 from handloop_sandbox.custom.cel_syntax import parse
 from handloop_sandbox.custom.cel_tokens import CelSyntaxError, Problem, Uint
-from handloop_sandbox.custom.cel_types import (
-    BOOL,
-    BYTES,
-    DOUBLE,
-    DYN,
-    ERROR,
-    INT,
-    NULL,
-    STRING,
-    UINT,
-    Bindings,
-    CelType,
-    all_fit,
-    fits,
-    list_of,
-    map_of,
-    optional_of,
-    read_type,
-    resolved,
-    wider_of,
-)
+from handloop_sandbox.custom.cel_types import BOOL, DYN, ERROR, INT, CelType, fits, resolved
 from handloop_sandbox.custom.cel_values import CelError, parse_duration, parse_timestamp
 
 Fields = Mapping[str, Mapping[str, CelType]]
@@ -55,26 +35,12 @@ Fields = Mapping[str, Mapping[str, CelType]]
 _OPERATORS: Final = {"!": "!_", "negate": "-_", "?:": "_?_:_", "in": "@in"}
 _LITERALS: Final[dict[type, CelType]] = {
     bool: BOOL,
-    bytes: BYTES,
-    float: DOUBLE,
+    bytes: cel_types.BYTES,
+    float: cel_types.DOUBLE,
     int: INT,
-    type(None): NULL,
-    str: STRING,
-    Uint: UINT,
-}
-_TYPES: Final = {
-    name: read_type(f"type({meant or name})")
-    for name, meant in {
-        **dict.fromkeys(
-            ["bool", "bytes", "double", "int", "string", "type", "uint", "net.IP", "net.CIDR"], ""
-        ),
-        "list": "list(A)",
-        "map": "map(A, B)",
-        "null_type": "null",
-        "optional_type": "optional_type(V)",
-        "google.protobuf.Duration": "duration",
-        "google.protobuf.Timestamp": "timestamp",
-    }.items()
+    type(None): cel_types.NULL,
+    str: cel_types.STRING,
+    Uint: cel_types.UINT,
 }
 
 
@@ -94,11 +60,6 @@ class Checked:
     def result(self) -> CelType:
         """The type of the whole."""
         return self.type_of(self.root)
-
-    @property
-    def names(self) -> frozenset[str]:
-        """The variables that it mentions."""
-        return frozenset(node.name for node in walk(self.root) if isinstance(node, Name))
 
 
 def check(text: str, variables: Mapping[str, CelType], fields: Fields) -> Checked:
@@ -121,7 +82,7 @@ class _Checker:
         self._checked = Checked(root)
         self._scope = dict(variables)
         self._fields = fields
-        self._bindings: Bindings = {}
+        self._bindings: cel_types.Bindings = {}
         self._number = 0
 
     def run(self) -> Checked:
@@ -142,7 +103,7 @@ class _Checker:
             case Literal(value=value):
                 found = _LITERALS[type(value)]
             case Name(name=name):
-                found = self._scope.get(name) or _TYPES.get(name) or self._undeclared(node, name)
+                found = self._scope.get(name) or TYPES.get(name) or self._undeclared(node, name)
             case Select():
                 found = self._select(node)
             case Index():
@@ -168,14 +129,14 @@ class _Checker:
 
     def _select(self, node: Select) -> CelType:
         qualified = None if node.is_test or node.optional else _qualified(node)
-        if qualified in _TYPES:
-            return _TYPES[qualified]
+        if qualified in TYPES:
+            return TYPES[qualified]
         whole = self._resolved(self._check(node.operand))
         is_optional = whole.name == "optional_type"
         found = self._field(node, whole.params[0] if is_optional else whole)
         if node.is_test:
             return BOOL
-        return optional_of(found) if is_optional or node.optional else found
+        return cel_types.optional_of(found) if is_optional or node.optional else found
 
     def _field(self, node: Select, found: CelType) -> CelType:
         if found.name == "map":
@@ -229,7 +190,7 @@ class _Checker:
                 wanted, given = overload.instance(self._number)
                 self._number += len(overload.variables)
             bindings = dict(self._bindings)
-            if not all_fit(bindings, types, wanted):
+            if not cel_types.all_fit(bindings, types, wanted):
                 continue
             self._bindings = bindings
             matching.append(overload)
@@ -251,7 +212,7 @@ class _Checker:
         for index, item in enumerate(node.items):
             found = self._unwrapped(item, self._check(item), is_optional=index in node.optional)
             element = self._joined(element, found)
-        return list_of(element or self._variable())
+        return cel_types.list_of(element or self._variable())
 
     def _map(self, node: MapNode) -> CelType:
         key_type: CelType | None = None
@@ -260,21 +221,21 @@ class _Checker:
             key_type = self._joined(key_type, self._check(key))
             found = self._unwrapped(value, self._check(value), is_optional=index in node.optional)
             value_type = self._joined(value_type, found)
-        return map_of(key_type or self._variable(), value_type or self._variable())
+        return cel_types.map_of(key_type or self._variable(), value_type or self._variable())
 
     def _unwrapped(self, node: Node, found: CelType, *, is_optional: bool) -> CelType:
         if not is_optional or found == DYN:
             return found
         if found.name == "optional_type":
             return found.params[0]
-        self._wrong(node, f"expected type '{optional_of(found)}' but found '{found}'")
+        self._wrong(node, f"expected type '{cel_types.optional_of(found)}' but found '{found}'")
         return found
 
     def _joined(self, before: CelType | None, found: CelType) -> CelType:
         if before is None:
             return found
         if self._fits(before, found):
-            return wider_of(before, found)
+            return cel_types.wider_of(before, found)
         return DYN
 
     def _comprehension(self, node: Comprehension) -> CelType:
@@ -339,14 +300,9 @@ def _check_duration(value: Any) -> None:
     parse_duration(value)
 
 
-def _check_timestamp(value: Any) -> None:
-    if isinstance(value, str):
-        parse_timestamp(value)
-
-
 _CHECKED: Final[dict[str, Callable[[Any], Any]]] = {
     "duration": _check_duration,
-    "timestamp": _check_timestamp,
+    "timestamp": lambda value: parse_timestamp(value) if isinstance(value, str) else None,
     "matches": go_regexp.check,
 }
 

@@ -1,7 +1,7 @@
 """
 The functions that expressions may call in Kubernetes 1.36, with the types that they take and give.
 
-Each line has a name and some of its variants: `(A) -> R` is a function, `T.(A) -> R` a method of T.
+Each line has names and some of their variants: `(A) -> R` is a function, `T.(A) -> R` a method of T.
 Follows: cel-go 0.26.0 common/stdlib and ext (strings 2, lists 3, sets, optional types, two variables);
 apiserver 0.36 pkg/cel/library, pkg/cel/environment/base.go.
 """
@@ -45,27 +45,34 @@ _FORMATS: Final = [
     "datetime",
 ]
 _TEXT: Final = """
-_?_:_ = (bool, A, A) -> A
-!_ = (bool) -> bool
-@not_strictly_false = (bool) -> bool
-_==_ = (A, A) -> bool
-_!=_ = (A, A) -> bool
 _-_ = (double, double) -> double; (duration, duration) -> duration; (int, int) -> int
 _-_ = (timestamp, duration) -> timestamp; (timestamp, timestamp) -> duration; (uint, uint) -> uint
 _+_ = (bytes, bytes) -> bytes; (double, double) -> double; (duration, duration) -> duration
 _+_ = (duration, timestamp) -> timestamp; (timestamp, duration) -> timestamp; (int, int) -> int
 _+_ = (list(A), list(A)) -> list(A); (string, string) -> string; (uint, uint) -> uint
-_*_ = (double, double) -> double; (int, int) -> int; (uint, uint) -> uint
-_/_ = (double, double) -> double; (int, int) -> int; (uint, uint) -> uint
-_%_ = (int, int) -> int; (uint, uint) -> uint
--_ = (double) -> double; (int) -> int
 _[_] = (list(A), int) -> A; (map(A, B), A) -> B; (optional_type(list(V)), int) -> optional_type(V)
 _[_] = (optional_type(map(K, V)), K) -> optional_type(V)
 _[?_] = (list(V), int) -> optional_type(V); (optional_type(list(V)), int) -> optional_type(V)
 _[?_] = (map(K, V), K) -> optional_type(V); (optional_type(map(K, V)), K) -> optional_type(V)
-@in = (A, list(A)) -> bool; (A, map(A, B)) -> bool
 size = (bytes) -> int; bytes.() -> int; (list(A)) -> int; list(A).() -> int; (map(A, B)) -> int
 size = map(A, B).() -> int; (string) -> int; string.() -> int
+string = (string) -> string; (bool) -> string; (bytes) -> string; (double) -> string; (duration) -> string
+string = (int) -> string; (timestamp) -> string; (uint) -> string; (net.IP) -> string; (net.CIDR) -> string
+isGreaterThan = kubernetes.Quantity.(kubernetes.Quantity) -> bool
+isGreaterThan = kubernetes.Semver.(kubernetes.Semver) -> bool
+isLessThan = kubernetes.Quantity.(kubernetes.Quantity) -> bool
+isLessThan = kubernetes.Semver.(kubernetes.Semver) -> bool
+add = kubernetes.Quantity.(kubernetes.Quantity) -> kubernetes.Quantity
+add = kubernetes.Quantity.(int) -> kubernetes.Quantity
+sub = kubernetes.Quantity.(kubernetes.Quantity) -> kubernetes.Quantity
+sub = kubernetes.Quantity.(int) -> kubernetes.Quantity
+_?_:_ = (bool, A, A) -> A
+!_ @not_strictly_false = (bool) -> bool
+_==_ _!=_ = (A, A) -> bool
+_*_ _/_ = (double, double) -> double; (int, int) -> int; (uint, uint) -> uint
+_%_ = (int, int) -> int; (uint, uint) -> uint
+-_ = (double) -> double; (int) -> int
+@in = (A, list(A)) -> bool; (A, map(A, B)) -> bool
 type = (A) -> type(A)
 dyn = (A) -> dyn
 bool = (bool) -> bool; (string) -> bool
@@ -73,41 +80,28 @@ bytes = (bytes) -> bytes; (string) -> bytes
 double = (double) -> double; (int) -> double; (string) -> double; (uint) -> double
 duration = (duration) -> duration; (int) -> duration; (string) -> duration
 int = (int) -> int; (double) -> int; (duration) -> int; (string) -> int; (timestamp) -> int; (uint) -> int
-string = (string) -> string; (bool) -> string; (bytes) -> string; (double) -> string; (duration) -> string
-string = (int) -> string; (timestamp) -> string; (uint) -> string; (net.IP) -> string; (net.CIDR) -> string
 timestamp = (timestamp) -> timestamp; (int) -> timestamp; (string) -> timestamp
 uint = (uint) -> uint; (double) -> uint; (int) -> uint; (string) -> uint
-contains = string.(string) -> bool
-endsWith = string.(string) -> bool
-startsWith = string.(string) -> bool
+contains endsWith startsWith = string.(string) -> bool
 matches = (string, string) -> bool; string.(string) -> bool
 charAt = string.(int) -> string
-indexOf = list(A).(A) -> int; string.(string) -> int; string.(string, int) -> int
-lastIndexOf = list(A).(A) -> int; string.(string) -> int; string.(string, int) -> int
-lowerAscii = string.() -> string
-upperAscii = string.() -> string
-trim = string.() -> string
+indexOf lastIndexOf = list(A).(A) -> int; string.(string) -> int; string.(string, int) -> int
+lowerAscii upperAscii trim = string.() -> string
 replace = string.(string, string) -> string; string.(string, string, int) -> string
-split = string.(string) -> list(string); string.(string, int) -> list(string)
+split findAll = string.(string) -> list(string); string.(string, int) -> list(string)
 substring = string.(int) -> string; string.(int, int) -> string
 format = string.(list(dyn)) -> string
 strings.quote = (string) -> string
 join = list(string).() -> string; list(string).(string) -> string
 find = string.(string) -> string
-findAll = string.(string) -> list(string); string.(string, int) -> list(string)
 slice = list(T).(int, int) -> list(T)
 flatten = list(list(T)).() -> list(T); list(dyn).(int) -> list(dyn)
-reverse = list(T).() -> list(T)
-distinct = list(T).() -> list(T)
-first = list(V).() -> optional_type(V)
-last = list(V).() -> optional_type(V)
+reverse distinct = list(T).() -> list(T)
+first last = list(V).() -> optional_type(V)
 lists.range = (int) -> list(int)
-sets.contains = (list(T), list(T)) -> bool
-sets.equivalent = (list(T), list(T)) -> bool
-sets.intersects = (list(T), list(T)) -> bool
+sets.contains sets.equivalent sets.intersects = (list(T), list(T)) -> bool
 cel.@mapInsert = (map(K, V), K, V) -> map(K, V); (map(K, V), map(K, V)) -> map(K, V)
-optional.of = (V) -> optional_type(V)
-optional.ofNonZeroValue = (V) -> optional_type(V)
+optional.of optional.ofNonZeroValue = (V) -> optional_type(V)
 optional.none = () -> optional_type(V)
 optional.unwrap = (list(optional_type(V))) -> list(V)
 unwrapOpt = list(optional_type(V)).() -> list(V)
@@ -116,24 +110,13 @@ hasValue = optional_type(V).() -> bool
 or = optional_type(V).(optional_type(V)) -> optional_type(V)
 orValue = optional_type(V).(V) -> V
 url = (string) -> kubernetes.URL
-isURL = (string) -> bool
-getScheme = kubernetes.URL.() -> string
-getHost = kubernetes.URL.() -> string
-getHostname = kubernetes.URL.() -> string
-getPort = kubernetes.URL.() -> string
-getEscapedPath = kubernetes.URL.() -> string
+isURL ip.isCanonical isIP isCIDR isQuantity = (string) -> bool
+getScheme getHost getHostname getPort getEscapedPath = kubernetes.URL.() -> string
 getQuery = kubernetes.URL.() -> map(string, list(string))
 ip = (string) -> net.IP; net.CIDR.() -> net.IP
-ip.isCanonical = (string) -> bool
-isIP = (string) -> bool
 family = net.IP.() -> int
-isUnspecified = net.IP.() -> bool
-isLoopback = net.IP.() -> bool
-isLinkLocalMulticast = net.IP.() -> bool
-isLinkLocalUnicast = net.IP.() -> bool
-isGlobalUnicast = net.IP.() -> bool
+isUnspecified isLoopback isLinkLocalMulticast isLinkLocalUnicast isGlobalUnicast = net.IP.() -> bool
 cidr = (string) -> net.CIDR
-isCIDR = (string) -> bool
 containsIP = net.CIDR.(string) -> bool; net.CIDR.(net.IP) -> bool
 containsCIDR = net.CIDR.(string) -> bool; net.CIDR.(net.CIDR) -> bool
 prefixLength = net.CIDR.() -> int
@@ -141,26 +124,31 @@ masked = net.CIDR.() -> net.CIDR
 validate = kubernetes.NamedFormat.(string) -> optional_type(list(string))
 format.named = (string) -> optional_type(kubernetes.NamedFormat)
 quantity = (string) -> kubernetes.Quantity
-isQuantity = (string) -> bool
 sign = (kubernetes.Quantity) -> int
-isGreaterThan = kubernetes.Quantity.(kubernetes.Quantity) -> bool
-isGreaterThan = kubernetes.Semver.(kubernetes.Semver) -> bool
-isLessThan = kubernetes.Quantity.(kubernetes.Quantity) -> bool
-isLessThan = kubernetes.Semver.(kubernetes.Semver) -> bool
 compareTo = kubernetes.Quantity.(kubernetes.Quantity) -> int; kubernetes.Semver.(kubernetes.Semver) -> int
 asApproximateFloat = kubernetes.Quantity.() -> double
 asInteger = kubernetes.Quantity.() -> int
 isInteger = kubernetes.Quantity.() -> bool
-add = kubernetes.Quantity.(kubernetes.Quantity) -> kubernetes.Quantity
-add = kubernetes.Quantity.(int) -> kubernetes.Quantity
-sub = kubernetes.Quantity.(kubernetes.Quantity) -> kubernetes.Quantity
-sub = kubernetes.Quantity.(int) -> kubernetes.Quantity
 semver = (string) -> kubernetes.Semver; (string, bool) -> kubernetes.Semver
 isSemver = (string) -> bool; (string, bool) -> bool
-major = kubernetes.Semver.() -> int
-minor = kubernetes.Semver.() -> int
-patch = kubernetes.Semver.() -> int
+major minor patch = kubernetes.Semver.() -> int
 """
+
+TYPES: Final = {
+    name: read_type(f"type({meant or name})")
+    for name, meant in {
+        **dict.fromkeys(
+            ["bool", "bytes", "double", "int", "string", "type", "uint", "net.IP", "net.CIDR"], ""
+        ),
+        "list": "list(A)",
+        "map": "map(A, B)",
+        "null_type": "null",
+        "optional_type": "optional_type(V)",
+        "google.protobuf.Duration": "duration",
+        "google.protobuf.Timestamp": "timestamp",
+    }.items()
+}
+"""What the names of types stand for."""
 
 
 class Overload(NamedTuple):
@@ -182,10 +170,10 @@ class Overload(NamedTuple):
 @cache
 def functions() -> Mapping[str, tuple[Overload, ...]]:
     """Every function, by its name; operators are written with a _ for each operand."""
-    lines = [line.partition(" = ") for line in _TEXT.strip().splitlines()]
     found: dict[str, str] = {}
-    for name, _, variants in lines:
-        found[name] = f"{found[name]}; {variants}" if name in found else variants
+    for names, _, variants in (line.partition(" = ") for line in _TEXT.strip().splitlines()):
+        for name in names.split():
+            found[name] = f"{found[name]}; {variants}" if name in found else variants
     for operator in ("<", "<=", ">", ">="):
         pairs = [(one, one) for one in _SCALARS]
         pairs += [(one, other) for one in _NUMBERS for other in _NUMBERS if one != other]

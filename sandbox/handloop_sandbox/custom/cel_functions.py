@@ -7,17 +7,15 @@ Follows: CEL standard definitions; apiserver pkg/cel/library (lists, regex, quan
 from __future__ import annotations
 
 import operator
-import re
 from collections.abc import Callable, Iterator, Sequence
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from functools import reduce
 from itertools import islice
 from string import ascii_lowercase, ascii_uppercase
 from typing import Any, Final
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from handloop.apis.quantity import QuantityError, parse_quantity
-from handloop_sandbox.custom import cel_network, cel_texts, go_regexp
+from handloop_sandbox.custom import cel_moments, cel_network, cel_texts, go_regexp
 from handloop_sandbox.custom.cel_network import Address, Network, parses
 from handloop_sandbox.custom.cel_tokens import Uint
 from handloop_sandbox.custom.cel_values import (
@@ -150,14 +148,6 @@ def _split(text: str, separator: str, limit: int = -1) -> list[str]:
     return text.split(separator, limit - 1) if limit > 0 else text.split(separator)
 
 
-def _matches(text: str, pattern: str) -> bool:
-    return next(_found(text, pattern), None) is not None
-
-
-def _find(text: str, pattern: str) -> str:
-    return next(_found(text, pattern), "")
-
-
 def _find_all(text: str, pattern: str, limit: int = -1) -> list[str]:
     return list(islice(_found(text, pattern), None if limit < 0 else limit))
 
@@ -208,10 +198,6 @@ def _flatten(values: list[Any], depth: int = 1) -> list[Any]:
         for value in values
         for entry in (_flatten(value, depth - 1) if isinstance(value, list) else [value])
     ]
-
-
-def _sorted_by(values: Sequence[Any], keys: Sequence[Any]) -> list[Any]:
-    return [values[index] for index in sorted(range(len(keys)), key=keys.__getitem__)]
 
 
 def _end(index: int) -> Function:
@@ -269,36 +255,6 @@ def _non_zero(value: Any) -> Optional:
     return Optional(present=True, value=value) if value else NONE
 
 
-def _in_zone(moment: datetime, zone: str) -> datetime:
-    offset = re.fullmatch(r"([+-]?)(\d\d):(\d\d)", zone)
-    if offset is not None:
-        span = timedelta(hours=int(offset[2]), minutes=int(offset[3]))
-        return moment.astimezone(timezone(-span if offset[1] == "-" else span))
-    try:
-        return moment.astimezone(ZoneInfo(zone))
-    except (ZoneInfoNotFoundError, ValueError) as error:
-        raise CelError(f"unknown time zone {zone}") from error
-
-
-def _moment(pick: Callable[[datetime], int]) -> Function:
-    def function(moment: datetime, zone: str = "+00:00") -> int:
-        return pick(_in_zone(moment, zone))
-
-    return function
-
-
-def _span(seconds: float) -> Function:
-    def function(value: datetime | timedelta, zone: str = "+00:00") -> int:
-        if isinstance(value, timedelta):
-            return int(value.total_seconds() / seconds)
-        value = _in_zone(value, zone)
-        return {3600: value.hour, 60: value.minute, 1: value.second}.get(
-            int(seconds), value.microsecond // 1000
-        )
-
-    return function
-
-
 _SHOWN: Final[tuple[tuple[Any, Callable[[Any], str]], ...]] = (
     (bool, lambda value: "true" if value else "false"),
     (bytes, bytes.decode),
@@ -313,7 +269,7 @@ _SHOWN: Final[tuple[tuple[Any, Callable[[Any], str]], ...]] = (
 )
 FUNCTIONS: Final[dict[str, Function]] = {
     "size": size,
-    "matches": _matches,
+    "matches": lambda text, pattern: next(_found(text, pattern), None) is not None,
     "int": _to_int,
     "uint": _to_uint,
     "bytes": lambda value: value.encode() if isinstance(value, str) else value,
@@ -342,11 +298,11 @@ FUNCTIONS: Final[dict[str, Function]] = {
 
 METHODS: Final[dict[str, Function]] = {
     "size": size,
-    "matches": _matches,
+    "matches": lambda text, pattern: next(_found(text, pattern), None) is not None,
     "startsWith": lambda text, start: text.startswith(start),
     "endsWith": lambda text, end: text.endswith(end),
     "contains": _contains,
-    "find": _find,
+    "find": lambda text, pattern: next(_found(text, pattern), ""),
     "findAll": _find_all,
     "lowerAscii": lambda text: text.translate(_LOWER),
     "upperAscii": lambda text: text.translate(_UPPER),
@@ -365,7 +321,9 @@ METHODS: Final[dict[str, Function]] = {
     "max": _extreme(max, "max"),
     "distinct": _distinct,
     "sort": sorted,
-    "@sortByAssociatedKeys": _sorted_by,
+    "@sortByAssociatedKeys": lambda values, keys: [
+        values[index] for index in sorted(range(len(keys)), key=keys.__getitem__)
+    ],
     "slice": _slice,
     "flatten": _flatten,
     "first": _end(0),
@@ -384,16 +342,7 @@ METHODS: Final[dict[str, Function]] = {
     "asApproximateFloat": lambda a: float(a.value),
     "add": _plus(1),
     "sub": _plus(-1),
-    "getFullYear": _moment(lambda moment: moment.year),
-    "getMonth": _moment(lambda moment: moment.month - 1),
-    "getDate": _moment(lambda moment: moment.day),
-    "getDayOfMonth": _moment(lambda moment: moment.day - 1),
-    "getDayOfWeek": _moment(lambda moment: (moment.weekday() + 1) % 7),
-    "getDayOfYear": _moment(lambda moment: moment.timetuple().tm_yday - 1),
-    "getHours": _span(3600),
-    "getMinutes": _span(60),
-    "getSeconds": _span(1),
-    "getMilliseconds": _span(0.001),
+    **cel_moments.METHODS,
     **cel_network.METHODS,
     **cel_texts.METHODS,
 }

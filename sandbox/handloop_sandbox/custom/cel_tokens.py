@@ -11,8 +11,7 @@ from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
 
 _ESCAPE: Final = r"\\(?:[abfnrtv\"'\\?`]|[0-3][0-7][0-7]|[xX][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8})"
-_TOKEN: Final = re.compile(
-    rf"""
+_TOKEN: Final = rf"""
     (?P<space>\s+|//[^\n]*)
   | (?P<float>\d+\.\d+(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+)
   | (?P<int>(?:0x[0-9a-fA-F]+|\d+)[uU]?)
@@ -22,15 +21,9 @@ _TOKEN: Final = re.compile(
   | (?P<name>[A-Za-z_]\w*)
   | (?P<escaped>`[\w. /-]+`)
   | (?P<symbol>\|\||&&|==|!=|<=|>=|[-+*/%!<>?:.,()\[\]{{}}])
-    """,
-    re.VERBOSE | re.DOTALL | re.ASCII,
-)
-_NO_TOKEN: Final = re.compile(
-    rf"[bB]?(?:\"(?:{_ESCAPE}|[^\\\"\n\r])*\\?.?|'(?:{_ESCAPE}|[^\\'\n\r])*\\?.?)|[=&|].?|.", re.DOTALL
-)
-_UNESCAPED: Final = re.compile(
-    r"\\(?:[xX]([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-7]{3})|(.))", re.DOTALL
-)
+"""
+_NO_TOKEN: Final = rf"[bB]?(?:\"(?:{_ESCAPE}|[^\\\"\n\r])*\\?.?|'(?:{_ESCAPE}|[^\\'\n\r])*\\?.?)|[=&|].?|."
+_UNESCAPED: Final = r"\\(?:[xX]([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-7]{3})|(.))"
 _ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
 
 
@@ -64,10 +57,11 @@ class Uint(int):
 def tokens_of(text: str, problems: list[Problem]) -> list[Token]:
     """The words of a text; what is none of them goes to the problems and is skipped."""
     found, position = [], 0
+    word, other = re.compile(_TOKEN, re.VERBOSE | re.DOTALL | re.ASCII), re.compile(_NO_TOKEN, re.DOTALL)
     while position < len(text):
-        match = _TOKEN.match(text, position)
+        match = word.match(text, position)
         if match is None:
-            match = _NO_TOKEN.match(text, position)
+            match = other.match(text, position)
             assert match is not None
             told = f"Syntax error: token recognition error at: '{match[0]}'"
             problems.append(Problem(position, told))
@@ -89,15 +83,15 @@ def string_of(token: str) -> str | bytes:
     quote = 3 if body[:3] in ('"""', "'''") else 1
     body = body[quote:-quote]
     if "b" not in marks:
-        return body if "r" in marks else _UNESCAPED.sub(_char, body)
+        return body if "r" in marks else re.sub(_UNESCAPED, _char, body, flags=re.DOTALL)
     if "r" in marks:
         return body.encode()
     if re.search(r"(?<!\\)(?:\\\\)*\\[uU]", body):
         raise ValueError(token)
     return b"".join(
         bytes([int(code[1] or code[4], 16 if code[1] else 8)])
-        if (code := _UNESCAPED.fullmatch(part)) and (code[1] or code[4])
-        else _UNESCAPED.sub(_char, part).encode()
+        if (code := re.fullmatch(_UNESCAPED, part, re.DOTALL)) and (code[1] or code[4])
+        else re.sub(_UNESCAPED, _char, part, flags=re.DOTALL).encode()
         for part in re.findall(r"\\[xX]..|\\[0-7]{3}|\\.|[^\\]", body, re.DOTALL)
     )
 

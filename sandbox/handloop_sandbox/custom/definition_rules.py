@@ -12,7 +12,6 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from handloop_sandbox.custom.conversion_rules import conversion_causes
-from handloop_sandbox.custom.schema_rules import schema_causes
 from handloop_sandbox.wire import names
 from handloop_sandbox.wire.causes import duplicate, invalid_value, not_supported, required, too_many
 from handloop_sandbox.wire.field_rules import Object, all_invalid, entries, immutable, part
@@ -182,6 +181,8 @@ def _shared(spec: Object) -> list[Cause]:
 
 
 def _schema(path: str, version: Object) -> list[Cause]:
+    from handloop_sandbox.custom.schema_rules import schema_causes  # noqa: PLC0415 - no start waits for it
+
     schema = part(version, "schema").get("openAPIV3Schema")
     return [] if schema is None else schema_causes(path, schema)
 

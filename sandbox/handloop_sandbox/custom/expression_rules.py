@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 from handloop_sandbox.custom.cel_check import Checked, check
 from handloop_sandbox.custom.cel_cost import cost_of
 from handloop_sandbox.custom.cel_functions import FUNCTIONS
-from handloop_sandbox.custom.cel_nodes import Call, Literal, walk
+from handloop_sandbox.custom.cel_nodes import Call, Literal, Name, walk
 from handloop_sandbox.custom.cel_schema import REQUEST_BYTES, Declared, declared
 from handloop_sandbox.custom.cel_tokens import CelSyntaxError, told
 from handloop_sandbox.custom.cel_types import BOOL, STRING, optional_of
@@ -216,7 +216,7 @@ def _compiled_rule(path: str, rule: Object, scope: _Scope, budget: _Budget) -> l
     wrong, checked = _wrong(rule, scope.root)
     if checked is None:
         return [_invalid(at, rule, wrong), *_transition(path, rule, scope.place, uses_old=False)]
-    uses_old = "oldSelf" in checked.names
+    uses_old = any(isinstance(node, Name) and node.name == "oldSelf" for node in walk(checked.root))
     cost = min(cost_of(checked, scope.root) * scope.most, _MOST)
     causes = budget.spend("estimated rule cost", at, cost)
     if expression:
