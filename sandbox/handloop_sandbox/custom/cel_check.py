@@ -1,17 +1,17 @@
 """
 The types of an expression, and what is wrong with them.
 
-Follows: cel-go 0.26.0 checker/checker.go, cel/validator.go.
+Follows: cel-go 0.26.0 checker/checker.go.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Final
+from collections.abc import Iterable, Mapping
+from typing import Final
 
-from handloop_sandbox.custom import cel_types, go_regexp
-from handloop_sandbox.custom.cel_declarations import TYPES, Overload, functions
+from handloop_sandbox.custom import cel_types
+from handloop_sandbox.custom.cel_declarations import TYPES, functions
+from handloop_sandbox.custom.cel_literals import Checked, literal_problems
 from handloop_sandbox.custom.cel_macros import expand
 from handloop_sandbox.custom.cel_nodes import (
     Call,
@@ -23,12 +23,10 @@ from handloop_sandbox.custom.cel_nodes import (
     Name,
     Node,
     Select,
-    walk,
 )
 from handloop_sandbox.custom.cel_syntax import parse
 from handloop_sandbox.custom.cel_tokens import CelSyntaxError, Problem, Uint
 from handloop_sandbox.custom.cel_types import BOOL, DYN, ERROR, INT, CelType, fits, resolved
-from handloop_sandbox.custom.cel_values import CelError, parse_duration, parse_timestamp
 
 Fields = Mapping[str, Mapping[str, CelType]]
 """The fields of objects, by the names of their types."""
@@ -44,24 +42,6 @@ _LITERALS: Final[dict[type, CelType]] = {
 }
 
 
-@dataclass(slots=True)
-class Checked:
-    """An expression without macros, with the types of its nodes and the variants of the called functions."""
-
-    root: Node
-    types: dict[int, CelType] = field(default_factory=dict)
-    overloads: dict[int, list[Overload]] = field(default_factory=dict)
-
-    def type_of(self, node: Node) -> CelType:
-        """The type of a node."""
-        return self.types[id(node)]
-
-    @property
-    def result(self) -> CelType:
-        """The type of the whole."""
-        return self.type_of(self.root)
-
-
 def check(text: str, variables: Mapping[str, CelType], fields: Fields) -> Checked:
     """
     An expression with the types of its parts.
@@ -70,7 +50,7 @@ def check(text: str, variables: Mapping[str, CelType], fields: Fields) -> Checke
     """
     checker = _Checker(expand(parse(text)), variables, fields)
     checked = checker.run()
-    problems = checker.problems or list(_literal_problems(checked))
+    problems = checker.problems or list(literal_problems(checked))
     if problems:
         raise CelSyntaxError(*problems)
     return checked
@@ -292,56 +272,3 @@ def _qualified(node: Node) -> str | None:
         prefix = _qualified(node.operand)
         return prefix and f"{prefix}.{node.field}"
     return None
-
-
-def _check_duration(value: Any) -> None:
-    if not isinstance(value, str):
-        raise CelError("no such overload")
-    parse_duration(value)
-
-
-_CHECKED: Final[dict[str, Callable[[Any], Any]]] = {
-    "duration": _check_duration,
-    "timestamp": lambda value: parse_timestamp(value) if isinstance(value, str) else None,
-    "matches": go_regexp.check,
-}
-
-
-def _literal_problems(checked: Checked) -> Iterable[Problem]:
-    """Constants that their functions do not take, and lists and maps of mixed types."""
-    exempt = {
-        id(inner)
-        for node in walk(checked.root)
-        if isinstance(node, Call) and node.function == "format"
-        for inner in walk(node)
-    }
-    for node in walk(checked.root):
-        if isinstance(node, Call) and node.function in _CHECKED:
-            yield from _argument_problems(node)
-        elif isinstance(node, ListNode) and id(node) not in exempt:
-            yield from _mixed(checked, node.items, node.optional)
-        elif isinstance(node, MapNode) and id(node) not in exempt:
-            yield from _mixed(checked, [key for key, _ in node.entries], frozenset())
-            yield from _mixed(checked, [value for _, value in node.entries], node.optional)
-
-
-def _argument_problems(node: Call) -> Iterable[Problem]:
-    first = node.args[0] if node.args else None
-    if isinstance(first, Literal):
-        try:
-            _CHECKED[node.function](first.value)
-        except (CelError, go_regexp.PatternError):
-            yield Problem(first.at, f"invalid {node.function} argument")
-
-
-def _mixed(checked: Checked, nodes: Iterable[Node], optional: frozenset[int]) -> Iterable[Problem]:
-    expected: CelType | None = None
-    for index, node in enumerate(nodes):
-        found = checked.type_of(node)
-        if index in optional:
-            found = found.params[0] if found.params else DYN
-        if expected is None:
-            expected = found
-        elif found != expected:
-            yield Problem(node.at, f"expected type '{expected}' but found '{found}'")
-            return

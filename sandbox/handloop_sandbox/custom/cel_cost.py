@@ -21,8 +21,8 @@ from handloop_sandbox.custom.cel_call_cost import (
 from handloop_sandbox.custom.cel_call_cost import (
     Call as Operation,
 )
-from handloop_sandbox.custom.cel_check import Checked
 from handloop_sandbox.custom.cel_declarations import Overload
+from handloop_sandbox.custom.cel_literals import Checked
 from handloop_sandbox.custom.cel_nodes import (
     Call,
     Comprehension,

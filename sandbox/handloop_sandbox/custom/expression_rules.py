@@ -14,9 +14,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-from handloop_sandbox.custom.cel_check import Checked, check
+from handloop_sandbox.custom.cel_check import check
 from handloop_sandbox.custom.cel_cost import cost_of
 from handloop_sandbox.custom.cel_functions import FUNCTIONS
+from handloop_sandbox.custom.cel_literals import Checked
 from handloop_sandbox.custom.cel_nodes import Call, Literal, Name, walk
 from handloop_sandbox.custom.cel_schema import REQUEST_BYTES, Declared, declared
 from handloop_sandbox.custom.cel_tokens import CelSyntaxError, told

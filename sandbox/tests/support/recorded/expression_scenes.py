@@ -175,6 +175,9 @@ self.i = 1
 self.i & 1
 self.s == '\\q'
 self.i == 9223372036854775808
+'%d'.format([1.5]) == '' || '%s %s'.format([self.s]) == '%q'.format([1])
+'%s'.format([1, 2]) == '%x'.format([true])
+int('x') == 1
 self.`i` == 1
 for == 1
 Thing{} == 1
