@@ -259,29 +259,26 @@ def _constant(argument: Argument, otherwise: int) -> Size:
     return value, value
 
 
-_COSTS: Final[dict[str, Callable[[Call], Estimate]]] = {
-    **dict.fromkeys(("url", "lowerAscii", "upperAscii", "substring", "trim"), _read),
-    **dict.fromkeys(
-        ["cidr", "isIP", "isCIDR", "ip", "quantity", "isQuantity", "semver", "isSemver", "format"], _parsed
-    ),
+_NAMED: Final[dict[str, Callable[[Call], Estimate]]] = {
+    "url lowerAscii upperAscii substring trim": _read,
+    "cidr isIP isCIDR ip quantity isQuantity semver isSemver format": _parsed,
     "ip.isCanonical": _canonical,
-    **dict.fromkeys(("_==_", "_!=_"), _equality),
-    **dict.fromkeys(("_<_", "_<=_", "_>_", "_>=_"), _order),
+    "_==_ _!=_": _equality,
+    "_<_ _<=_ _>_ _>=_": _order,
     "_+_": _added,
     "@in": _in,
-    **dict.fromkeys(("startsWith", "endsWith"), _begins),
-    **dict.fromkeys(("bytes", "string"), _converted),
+    "startsWith endsWith": _begins,
+    "bytes string": _converted,
     "strings.quote": _quoted,
     "contains": _contains,
-    **dict.fromkeys(("matches", "find", "findAll"), _found),
+    "matches find findAll": _found,
     "replace": _replace,
     "split": _split,
     "join": _join,
-    **dict.fromkeys(("containsIP", "containsCIDR"), _within),
+    "containsIP containsCIDR": _within,
     "validate": _validated,
-    **dict.fromkeys(_SETS, _sets),
-    **dict.fromkeys(("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf"), _traversed),
-    **dict.fromkeys(
-        ("lists.range", "slice", "flatten", "reverse", "distinct", "sort", "@sortByAssociatedKeys"), _new_list
-    ),
+    "sets.contains sets.intersects sets.equivalent": _sets,
+    "isSorted sum max min indexOf lastIndexOf": _traversed,
+    "lists.range slice flatten reverse distinct sort @sortByAssociatedKeys": _new_list,
 }
+_COSTS: Final = {name: cost for names, cost in _NAMED.items() for name in names.split()}

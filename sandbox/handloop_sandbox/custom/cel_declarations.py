@@ -14,36 +14,8 @@ from typing import Final, NamedTuple
 
 from handloop_sandbox.custom.cel_types import Bindings, CelType, read_type, resolved
 
-_SCALARS: Final = ["bool", "bytes", "double", "duration", "int", "string", "timestamp", "uint"]
-_COMPARED: Final = ["int", "uint", "double", "bool", "duration", "timestamp", "string", "bytes"]
+_COMPARED: Final = ("int", "uint", "double", "bool", "duration", "timestamp", "string", "bytes")
 _NUMBERS: Final = ("int", "uint", "double")
-_MOMENTS: Final = [
-    "FullYear",
-    "Month",
-    "DayOfYear",
-    "DayOfMonth",
-    "Date",
-    "DayOfWeek",
-    "Hours",
-    "Minutes",
-    "Seconds",
-    "Milliseconds",
-]
-_FORMATS: Final = [
-    "dns1123Label",
-    "dns1123Subdomain",
-    "dns1035Label",
-    "qualifiedName",
-    "dns1123LabelPrefix",
-    "dns1123SubdomainPrefix",
-    "dns1035LabelPrefix",
-    "labelValue",
-    "uri",
-    "uuid",
-    "byte",
-    "date",
-    "datetime",
-]
 _TEXT: Final = """
 _-_ = (double, double) -> double; (duration, duration) -> duration; (int, int) -> int
 _-_ = (timestamp, duration) -> timestamp; (timestamp, timestamp) -> duration; (uint, uint) -> uint
@@ -132,6 +104,14 @@ isInteger = kubernetes.Quantity.() -> bool
 semver = (string) -> kubernetes.Semver; (string, bool) -> kubernetes.Semver
 isSemver = (string) -> bool; (string, bool) -> bool
 major minor patch = kubernetes.Semver.() -> int
+getFullYear getMonth getDayOfYear getDayOfMonth getDate getDayOfWeek = timestamp.() -> int
+getFullYear getMonth getDayOfYear getDayOfMonth getDate getDayOfWeek = timestamp.(string) -> int
+getHours getMinutes getSeconds getMilliseconds = timestamp.() -> int; timestamp.(string) -> int
+getHours getMinutes getSeconds getMilliseconds = duration.() -> int
+format.dns1123Label format.dns1123Subdomain format.dns1035Label format.uri = () -> kubernetes.NamedFormat
+format.dns1123LabelPrefix format.dns1123SubdomainPrefix format.uuid = () -> kubernetes.NamedFormat
+format.dns1035LabelPrefix format.qualifiedName format.labelValue = () -> kubernetes.NamedFormat
+format.byte format.date format.datetime = () -> kubernetes.NamedFormat
 """
 
 TYPES: Final = {
@@ -175,18 +155,14 @@ def functions() -> Mapping[str, tuple[Overload, ...]]:
         for name in names.split():
             found[name] = f"{found[name]}; {variants}" if name in found else variants
     for operator in ("<", "<=", ">", ">="):
-        pairs = [(one, one) for one in _SCALARS]
+        pairs = [(one, one) for one in _COMPARED]
         pairs += [(one, other) for one in _NUMBERS for other in _NUMBERS if one != other]
         found[f"_{operator}_"] = "; ".join(f"({one}, {other}) -> bool" for one, other in pairs)
-    for moment in _MOMENTS:
-        spans = "; duration.() -> int" if moment in _MOMENTS[6:] else ""
-        found[f"get{moment}"] = f"timestamp.() -> int; timestamp.(string) -> int{spans}"
     for name in ("isSorted", "min", "max", "sort", "sum"):
         result = {"isSorted": "bool", "sort": "list({})"}.get(name, "{}")
         known = _COMPARED if name != "sum" else ["int", "uint", "double", "duration"]
         found[name] = "; ".join(f"list({one}).() -> {result.format(one)}" for one in known)
     found["@sortByAssociatedKeys"] = "; ".join(f"list(T).(list({one})) -> list(T)" for one in _COMPARED)
-    found.update((f"format.{name}", "() -> kubernetes.NamedFormat") for name in _FORMATS)
     return {name: tuple(map(_overload, variants.split("; "))) for name, variants in found.items()}
 
 
