@@ -7,8 +7,8 @@ Follows: kubernetes pkg/controller/controller_ref_manager.go.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from handloop_sandbox.cluster.cluster_controller import Write
 from handloop_sandbox.cluster.workloads import is_deleting
@@ -33,12 +33,17 @@ class Claim(NamedTuple):
     writes: list[Write]
 
 
-def claim(owner: Object, collection: GroupResource, candidates: Iterable[Object]) -> Claim:
+def claim(
+    owner: Object,
+    collection: GroupResource,
+    candidates: Iterable[Object],
+    selector: Mapping[str, Any] | None,
+) -> Claim:
     """Decide which candidates belong to owner; a candidate is owned, or has no controller."""
     claimed: list[Object] = []
     writes: list[Write] = []
     for candidate in candidates:
-        matching = matches(owner["spec"].get("selector"), candidate["metadata"].get("labels"))
+        matching = matches(selector, candidate["metadata"].get("labels"))
         if is_controlled_by(candidate, owner["metadata"]["uid"]):
             if matching:
                 claimed.append(candidate)

@@ -78,7 +78,7 @@ class DeploymentController(KeyedController[_Key]):
             *controlled(view.state, deployment, REPLICA_SETS),
             *self._orphans.among(view.state, key[0]),
         ]
-        claimed = claim(deployment, REPLICA_SETS, candidates)
+        claimed = claim(deployment, REPLICA_SETS, candidates, deployment["spec"]["selector"])
         deadline = self._deadline(deployment)
         rollout = Rollout(
             deployment,

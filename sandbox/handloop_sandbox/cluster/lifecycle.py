@@ -13,10 +13,11 @@ from handloop_sandbox.cluster.deployments import DeploymentController
 from handloop_sandbox.cluster.disruption_budgets import DisruptionController
 from handloop_sandbox.cluster.endpoint_slices import EndpointSliceController
 from handloop_sandbox.cluster.garbage_collector import GarbageCollector
+from handloop_sandbox.cluster.jobs import JobController
 from handloop_sandbox.cluster.namespaces import NamespaceController
 from handloop_sandbox.cluster.nodes import NAME_PREFIX, NodeRegistrar
 from handloop_sandbox.cluster.pod_simulation import PodSimulation
-from handloop_sandbox.cluster.replica_sets import ReplicaSetController
+from handloop_sandbox.cluster.replica_sets import ReplicaSetController, ReplicationControllerController
 from handloop_sandbox.cluster.resource_quotas import ResourceQuotaController
 from handloop_sandbox.cluster.role_aggregation import RoleAggregationController
 from handloop_sandbox.cluster.scheduler import Scheduler
@@ -24,13 +25,18 @@ from handloop_sandbox.cluster.storage_protection import StorageProtectionControl
 
 
 def default_controllers(
-    *, speed: float = 1.0, nodes: int = 2, node_prefix: str = NAME_PREFIX, root_ca: str = ""
+    *,
+    speed: float = 1.0,
+    nodes: int = 2,
+    node_prefix: str = NAME_PREFIX,
+    root_ca: str = "",
+    hold_jobs: bool = False,
 ) -> tuple[ClusterController, ...]:
     """
     A cluster's controllers, scheduler and kubelets.
 
     Args: speed = how many times faster than nominal. nodes = how many, named node_prefix-0 and so on. root_ca
-    = PEM to publish in every namespace.
+    = PEM to publish in every namespace. hold_jobs = pods of Jobs end only where an annotation says so.
     Raises: ValueError when speed is not above 0.
     """
     pace = Pace(speed)
@@ -40,9 +46,11 @@ def default_controllers(
         GarbageCollector(pace),
         DeploymentController(pace),
         ReplicaSetController(pace),
+        ReplicationControllerController(pace),
+        JobController(pace),
         AutoscalerController(pace),
         Scheduler(pace),
-        PodSimulation(pace),
+        PodSimulation(pace, hold_jobs=hold_jobs),
         EndpointSliceController(pace),
         DisruptionController(pace),
         ResourceQuotaController(pace),

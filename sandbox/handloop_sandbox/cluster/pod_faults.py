@@ -2,7 +2,8 @@
 The faults of simulated pods, and where a user asks for them.
 
 The annotation `sandbox.controller.dev/fault` counts on the pod and on its controllers (Deployment, custom
-object: owner references are followed). Without it, the tag of an image counts.
+object: owner references are followed). Without it, the tag of an image counts. The annotation
+`sandbox.handloop.dev/job` says the same in the words of a Job: succeed, fail, or hold (run on).
 """
 
 from __future__ import annotations
@@ -12,11 +13,13 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from handloop_sandbox.cluster.workloads import MAX_GENERATIONS, PODS, lineage
+from handloop_sandbox.storage.owner_references import controller_of
 from handloop_sandbox.storage.state import State
 from handloop_sandbox.storage.stored import Change, Object
 from handloop_sandbox.wire.resource import GroupResource
 
 FAULT_ANNOTATION = "sandbox.controller.dev/fault"
+JOB_ANNOTATION = "sandbox.handloop.dev/job"
 
 
 class PodFault(StrEnum):
@@ -29,9 +32,11 @@ class PodFault(StrEnum):
     OOM = "oom"
     FLAKY = "flaky"
     UNSCHEDULABLE = "unschedulable"
+    HOLD = "hold"
 
 
 _FAULTS = {fault.value: fault for fault in PodFault}
+_JOB_WORDS = {"fail": PodFault.CRASH.value, "hold": PodFault.HOLD.value, "succeed": "none"}
 
 
 class FaultOfPod(NamedTuple):
@@ -41,11 +46,11 @@ class FaultOfPod(NamedTuple):
     containers: frozenset[str]
 
 
-def fault_of_pod(state: State, pod: Object) -> FaultOfPod | None:
+def fault_of_pod(state: State, pod: Object, *, hold_jobs: bool = False) -> FaultOfPod | None:
     """
     The fault of a pod. The nearest annotation wins, and any annotation wins over the images.
 
-    A value that names no fault means that the pod has none.
+    A value that names no fault means that the pod has none. hold_jobs = pods of Jobs run on by themselves.
     """
     containers = pod["spec"]["containers"]
     for obj in lineage(state, pod):
@@ -53,6 +58,9 @@ def fault_of_pod(state: State, pod: Object) -> FaultOfPod | None:
         if text:
             fault = _FAULTS.get(text)
             return FaultOfPod(fault, frozenset(c["name"] for c in containers)) if fault else None
+    owner = controller_of(pod)
+    if hold_jobs and owner is not None and owner["kind"] == "Job":
+        return FaultOfPod(PodFault.HOLD, frozenset())
     return _by_image(containers)
 
 
@@ -71,9 +79,10 @@ def tag_of(image: str) -> str:
 
 
 def annotated(obj: Object) -> str:
-    """The value of an object's fault annotation; "" without one."""
-    text: str = (obj["metadata"].get("annotations") or {}).get(FAULT_ANNOTATION, "")
-    return text
+    """The fault that an object's annotations ask for; "" without one."""
+    annotations = obj["metadata"].get("annotations") or {}
+    text: str = annotations.get(FAULT_ANNOTATION, "")
+    return text or _JOB_WORDS.get(annotations.get(JOB_ANNOTATION, ""), "")
 
 
 def concerned(state: State, change: Change) -> Iterator[Object]:

@@ -60,8 +60,9 @@ class PodSimulation:
     name = "kubelet"
     interests: frozenset[GroupResource] | None = None  # any owner may carry a fault
 
-    def __init__(self, pace: Pace) -> None:
+    def __init__(self, pace: Pace, *, hold_jobs: bool = False) -> None:
         self._pace = pace
+        self._hold_jobs = hold_jobs
         self._dirty: DirtyKeys[str] = DirtyKeys()
         self._runs: dict[str, PodRun] = {}
         self._addresses = PodAddresses()
@@ -153,7 +154,8 @@ class PodSimulation:
 
     def _situation(self, view: View, pod: Object, now: float) -> Situation:
         node = self._node(view, pod)
-        return Situation(pod, fault_of_pod(view.state, pod), address_of(node) if node else "", now)
+        fault = fault_of_pod(view.state, pod, hold_jobs=self._hold_jobs)
+        return Situation(pod, fault, address_of(node) if node else "", now)
 
     @staticmethod
     def _node(view: View, pod: Object) -> Object | None:

@@ -175,9 +175,14 @@ def _probe(run: PodRun, at: Situation) -> Transition:
 
 
 def _ready_seconds(at: Situation) -> float | None:
-    if at.pod["spec"].get("restartPolicy", "Always") != "Always":
+    if _ends(at):
         return RUN_SECONDS
     return FLAKY_SECONDS if at.has(PodFault.FLAKY) else None
+
+
+def _ends(at: Situation) -> bool:
+    """Whether the containers end by themselves."""
+    return at.pod["spec"].get("restartPolicy", "Always") != "Always" and not at.has(PodFault.HOLD)
 
 
 def _after_ready(run: PodRun, at: Situation) -> Transition:
@@ -188,7 +193,7 @@ def _after_ready(run: PodRun, at: Situation) -> Transition:
         run.stage = Stage.RUNNING
         wait = FLAKY_SECONDS if at.has(PodFault.FLAKY) else PROBE_SECONDS
         return Transition(_with_readiness(at), _unhealthy(at), seconds=wait)
-    if at.pod["spec"].get("restartPolicy", "Always") != "Always":
+    if _ends(at):
         return _complete(run, at, exit_code=0, reason="Completed", phase="Succeeded")
     return Transition(_with_readiness(at, with_fault=True))
 

@@ -15,6 +15,11 @@ from handloop_sandbox.wire.resource import GroupResource
 
 DEPLOYMENTS = GroupResource("apps", "deployments")
 REPLICA_SETS = GroupResource("apps", "replicasets")
+STATEFUL_SETS = GroupResource("apps", "statefulsets")
+DAEMON_SETS = GroupResource("apps", "daemonsets")
+REPLICATION_CONTROLLERS = GroupResource("", "replicationcontrollers")
+JOBS = GroupResource("batch", "jobs")
+CRON_JOBS = GroupResource("batch", "cronjobs")
 PODS = GroupResource("", "pods")
 
 

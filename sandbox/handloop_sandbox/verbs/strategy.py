@@ -130,8 +130,14 @@ def _job(call: Call, obj: Object) -> Object:
     inner = template.get("metadata") or {}
     template = {**template, "metadata": {**inner, "labels": {**(inner.get("labels") or {}), **labels}}}
     spec = {**spec, "selector": {"matchLabels": {_CONTROLLER_UID: uid}}, "template": template}
+    # in Go the labels of the Job and of its template are one map, unless the Job has labels of its own
+    own = obj["metadata"].get("labels")
     obj = {**obj, "spec": spec}
-    return shallow_metadata(obj, labels={**(obj["metadata"].get("labels") or {}), **labels})
+    return (
+        obj
+        if own and own != inner.get("labels")
+        else shallow_metadata(obj, labels=template["metadata"]["labels"])
+    )
 
 
 def _node(call: Call, obj: Object) -> Object:

@@ -47,7 +47,7 @@ def test_claim_sorts_candidates() -> None:
         _pod("other", app="db"),
         _pod("theirs", controller="someone"),
     ]
-    claimed = claim(_OWNER, PODS, candidates)
+    claimed = claim(_OWNER, PODS, candidates, _OWNER["spec"]["selector"])
     assert _names(claimed.objects) == ["own", "free"]
     written = {write.name: controller_of(write.object) if write.object else None for write in claimed.writes}
     assert list(written) == ["lost", "free"]
@@ -60,8 +60,10 @@ def test_nothing_is_adopted_on_the_way_out() -> None:
     """An owner that is being deleted adopts and releases nothing; a pod in deletion is not adopted."""
     gone = {"deletionTimestamp": "2023-01-01T00:00:00Z"}
     leaving = {**_OWNER, "metadata": {**_OWNER["metadata"], **gone}}
-    assert claim(leaving, PODS, [_pod("free"), _pod("lost", controller="owner", app="db")]) == ([], [])
-    assert claim(_OWNER, PODS, [_pod("free", **gone)]) == ([], [])
+    assert claim(
+        leaving, PODS, [_pod("free"), _pod("lost", controller="owner", app="db")], leaving["spec"]["selector"]
+    ) == ([], [])
+    assert claim(_OWNER, PODS, [_pod("free", **gone)], _OWNER["spec"]["selector"]) == ([], [])
 
 
 def test_orphans_follow_every_change() -> None:

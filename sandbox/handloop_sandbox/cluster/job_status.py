@@ -1,0 +1,129 @@
+"""The status of a Job: what its pods count as, its conditions and counters. Every function is pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+from handloop.apis.meta import format_time
+from handloop_sandbox.cluster.completion_indexes import index_of, parsed, shown
+from handloop_sandbox.cluster.workloads import (
+    condition,
+    finalizers_of,
+    is_deleting,
+    is_pod_active,
+    is_pod_finished,
+    is_pod_ready,
+    status_count,
+)
+from handloop_sandbox.storage.stored import Object
+
+TRACKING: Final = "batch.kubernetes.io/job-tracking"
+
+
+class Tally(NamedTuple):
+    """The pods of a Job: those that run, the finished ones that are not counted yet, and all so far."""
+
+    active: list[Object]
+    succeeded: list[Object]
+    failed: list[Object]
+    terminating: int
+    total_succeeded: int
+    total_failed: int
+    indexes: list[int]
+
+
+def tally_of(job: Object, pods: Sequence[Object]) -> Tally:
+    """The pods of a Job, sorted by what they count as."""
+    status = job.get("status") or {}
+    after_end_only = job["spec"].get("podReplacementPolicy") == "Failed"
+    tracked = [pod for pod in pods if TRACKING in finalizers_of(pod)]
+    succeeded = [pod for pod in tracked if (pod.get("status") or {}).get("phase") == "Succeeded"]
+    failed = [
+        pod
+        for pod in tracked
+        if (pod.get("status") or {}).get("phase") == "Failed"
+        or (is_deleting(pod) and not is_pod_finished(pod) and not after_end_only)
+    ]
+    indexes: list[int] = []
+    total = status_count(job, "succeeded") + len(succeeded)
+    if job["spec"].get("completionMode") == "Indexed":
+        reached = {index_of(pod) for pod in succeeded} - {None}
+        indexes = sorted(
+            {*parsed(status.get("completedIndexes", "")), *(i for i in reached if i is not None)}
+        )
+        total = len(indexes)
+    return Tally(
+        active=[pod for pod in pods if is_pod_active(pod)],
+        succeeded=succeeded,
+        failed=failed,
+        terminating=sum(is_deleting(pod) and not is_pod_finished(pod) for pod in pods),
+        total_succeeded=total,
+        total_failed=status_count(job, "failed") + len(failed),
+        indexes=indexes,
+    )
+
+
+def restarts_exceed(job: Object, active: Sequence[Object], limit: int) -> bool:
+    """Whether restarts in place have used the limit up."""
+    if job["spec"]["template"]["spec"].get("restartPolicy") != "OnFailure":
+        return False
+    statuses = [entry for pod in active for entry in (pod.get("status") or {}).get("containerStatuses") or ()]
+    count = sum(entry["restartCount"] for entry in statuses)
+    return count > 0 if limit == 0 else bool(count >= limit)
+
+
+def uncounted(job: Object, tally: Tally, failed: Sequence[Object]) -> dict[str, Any]:
+    """The member uncountedTerminatedPods."""
+    succeeded = [] if job["spec"].get("completionMode") == "Indexed" else tally.succeeded
+    groups = {"succeeded": succeeded, "failed": failed}
+    return {name: [pod["metadata"]["uid"] for pod in pods] for name, pods in groups.items() if pods}
+
+
+def counts_of(active: Sequence[Object], terminating: int) -> dict[str, int]:
+    """The counters of pods that are there."""
+    return {"active": len(active), "terminating": terminating, "ready": sum(map(is_pod_ready, active))}
+
+
+def new_status(
+    before: dict[str, Any],
+    conditions: list[dict[str, Any]],
+    counts: dict[str, int],
+    pending: dict[str, Any],
+    indexes: list[int],
+) -> dict[str, Any]:
+    """A status with everything but the end."""
+    return {
+        **before,
+        "conditions": conditions,
+        **counts,
+        "uncountedTerminatedPods": pending,
+        **({"completedIndexes": shown(indexes), "succeeded": len(indexes)} if indexes else {}),
+    }
+
+
+def stripped(status: dict[str, Any]) -> dict[str, Any]:
+    """Without the members that Go leaves out when they are empty."""
+    empty = ("active", "succeeded", "failed", "conditions")
+    return {name: value for name, value in status.items() if value or name not in empty}
+
+
+def held(job: Object, kind: str) -> dict[str, Any] | None:
+    """A condition that is True; None otherwise."""
+    found = condition(job, kind)
+    return found if found is not None and found["status"] == "True" else None
+
+
+def with_condition(
+    conditions: list[dict[str, Any]], kind: str, status: str, why: tuple[str, str], now: float
+) -> list[dict[str, Any]]:
+    """The conditions with one of them set; as they are if it holds already."""
+    before = next((entry for entry in conditions if entry["type"] == kind), None)
+    if before is not None and before["status"] == status:
+        return conditions
+    stamp = format_time(now)
+    entry = {"type": kind, "status": status, "lastProbeTime": stamp, "lastTransitionTime": stamp}
+    entry |= {"reason": why[0], "message": why[1]}
+    if before is None:
+        return [*conditions, entry]
+    return [entry if found is before else found for found in conditions]
