@@ -21,6 +21,7 @@ from handloop_sandbox.cluster.replica_sets import ReplicaSetController, Replicat
 from handloop_sandbox.cluster.resource_quotas import ResourceQuotaController
 from handloop_sandbox.cluster.role_aggregation import RoleAggregationController
 from handloop_sandbox.cluster.scheduler import Scheduler
+from handloop_sandbox.cluster.stateful_sets import StatefulSetController
 from handloop_sandbox.cluster.storage_protection import StorageProtectionController
 
 
@@ -47,6 +48,7 @@ def default_controllers(
         DeploymentController(pace),
         ReplicaSetController(pace),
         ReplicationControllerController(pace),
+        StatefulSetController(pace),
         JobController(pace),
         AutoscalerController(pace),
         Scheduler(pace),

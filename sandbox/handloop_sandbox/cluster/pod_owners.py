@@ -148,6 +148,10 @@ class PodOwnerController(KeyedController[Key]):
         del owner
         return f"Created pod: {pod}"
 
+    def _deleted_text(self, owner: Object, pod: str) -> str:
+        del owner
+        return f"Deleted pod: {pod}"
+
     def _claimed(self, view: View, owner: Object) -> Claim:
         candidates = [
             *controlled(view.state, owner, PODS),
@@ -176,7 +180,7 @@ class PodOwnerController(KeyedController[Key]):
         return Write.of("create", PODS, pod)
 
     def _delete(self, view: View, owner: Object, pod: Object, now: float) -> list[Write]:
-        message = f"Deleted pod: {pod['metadata']['name']}"
+        message = self._deleted_text(owner, pod["metadata"]["name"])
         return [
             Write.of("delete", PODS, pod, propagation="Background"),
             self._tell(view, owner, "SuccessfulDelete", message, now),

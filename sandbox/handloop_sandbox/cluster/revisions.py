@@ -150,6 +150,11 @@ def template_hash(template: Mapping[str, Any], collisions: int | None = None) ->
     digest = _FNV_OFFSET
     for byte in dump(template).encode() + counted:
         digest = ((digest ^ byte) * _FNV_PRIME) & 0xFFFFFFFF
+    return safe_hash(digest)
+
+
+def safe_hash(digest: int) -> str:
+    """A number in characters that are safe in names (apimachinery util/rand.SafeEncodeString)."""
     return "".join(NAME_SUFFIX_ALPHABET[ord(digit) % len(NAME_SUFFIX_ALPHABET)] for digit in str(digest))
 
 
