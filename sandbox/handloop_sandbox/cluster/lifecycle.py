@@ -10,6 +10,7 @@ from handloop_sandbox.cluster.account_tokens import AccountTokenController
 from handloop_sandbox.cluster.autoscalers import AutoscalerController
 from handloop_sandbox.cluster.cluster_controller import ClusterController, Pace
 from handloop_sandbox.cluster.cron_jobs import CronJobController
+from handloop_sandbox.cluster.daemon_sets import DaemonSetController
 from handloop_sandbox.cluster.deployments import DeploymentController
 from handloop_sandbox.cluster.disruption_budgets import DisruptionController
 from handloop_sandbox.cluster.endpoint_slices import EndpointSliceController
@@ -50,6 +51,7 @@ def default_controllers(
         ReplicaSetController(pace),
         ReplicationControllerController(pace),
         StatefulSetController(pace),
+        DaemonSetController(pace),
         CronJobController(pace),
         JobController(pace),
         AutoscalerController(pace),

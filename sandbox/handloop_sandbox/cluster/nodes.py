@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from handloop.apis.meta import format_time
 from handloop_sandbox.cluster.cluster_controller import Step, View, Write
@@ -114,3 +115,32 @@ def address_of(node: Object) -> str:
 def is_schedulable(node: Object) -> bool:
     """Whether new pods may be bound to a node."""
     return not node["spec"].get("unschedulable")
+
+
+def daemon_node(pod: Object) -> str:
+    """The node that a pod is on, or that its affinity names; "" for neither."""
+    affinity = (pod["spec"].get("affinity") or {}).get("nodeAffinity") or {}
+    required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}
+    fields = (term.get("matchFields") or () for term in required.get("nodeSelectorTerms") or ())
+    names = (field["values"][0] for each in fields for field in each if field["key"] == "metadata.name")
+    return pod["spec"].get("nodeName") or next(names, "")
+
+
+def has_room_for(node: Object, spec: Mapping[str, Any]) -> bool:
+    """Whether a pod that is meant for a node may run there: by its selector and the taints."""
+    labels: dict[str, str] = node["metadata"].get("labels") or {}
+    if any(labels.get(key) != value for key, value in (spec.get("nodeSelector") or {}).items()):
+        return False
+    if spec.get("nodeName", node["metadata"]["name"]) != node["metadata"]["name"]:
+        return False
+    repelling = [t for t in node["spec"].get("taints") or () if t["effect"] in {"NoSchedule", "NoExecute"}]
+    return all(any(_tolerates(each, taint) for each in spec["tolerations"]) for taint in repelling)
+
+
+def _tolerates(toleration: Mapping[str, str], taint: Mapping[str, str]) -> bool:
+    if toleration.get("effect", taint["effect"]) != taint["effect"]:
+        return False
+    if toleration.get("key", taint["key"]) != taint["key"]:
+        return False
+    exists = toleration.get("operator") == "Exists"
+    return exists or toleration.get("value", "") == taint.get("value", "")

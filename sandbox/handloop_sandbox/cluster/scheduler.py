@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from handloop.apis.meta import format_time
 from handloop_sandbox.cluster.cluster_controller import KeyedController, Pace, View, Write
 from handloop_sandbox.cluster.events import ComponentEventRecorder
-from handloop_sandbox.cluster.nodes import NODES, is_schedulable
+from handloop_sandbox.cluster.nodes import NODES, daemon_node, is_schedulable
 from handloop_sandbox.cluster.pod_faults import PodFault, concerned, fault_of_pod
 from handloop_sandbox.cluster.workloads import PODS, condition, is_deleting
 from handloop_sandbox.storage.stored import Change, ChangeType, Object
@@ -126,6 +126,8 @@ def _reopened(change: Change) -> bool:
 
 
 def _fits(pod: Object, node: Object) -> bool:
+    if target := daemon_node(pod):
+        return bool(node["metadata"]["name"] == target)  # its controller has looked at the node
     labels: dict[str, str] = node["metadata"].get("labels") or {}
     wanted: dict[str, str] = pod["spec"].get("nodeSelector") or {}
     return is_schedulable(node) and all(labels.get(key) == value for key, value in wanted.items())

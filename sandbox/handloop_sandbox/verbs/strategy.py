@@ -15,7 +15,9 @@ from collections.abc import Callable
 from typing import Final
 
 from handloop_sandbox.cluster.bootstrap import PRIORITY_CLASSES
+from handloop_sandbox.cluster.daemon_sets import GENERATION as TEMPLATE_GENERATION
 from handloop_sandbox.cluster.storage_protection import CLAIMS, PROTECTIONS, VOLUMES
+from handloop_sandbox.cluster.workloads import DAEMON_SETS
 from handloop_sandbox.kinds import typed
 from handloop_sandbox.requests.call import Call, shallow_metadata
 from handloop_sandbox.storage.stored import Object
@@ -111,7 +113,7 @@ def _volume(call: Call, obj: Object) -> Object:
 def _daemon_set(call: Call, obj: Object) -> Object:
     del call
     annotations = obj["metadata"].get("annotations") or {}
-    return shallow_metadata(obj, annotations={**annotations, "deprecated.daemonset.template.generation": "1"})
+    return shallow_metadata(obj, annotations={**annotations, TEMPLATE_GENERATION: "1"})
 
 
 def _job(call: Call, obj: Object) -> Object:
@@ -176,7 +178,7 @@ _BY_KIND: Final[dict[GroupResource, Prepare]] = {
     GroupResource("", "services"): service_addresses.allocated,
     GroupResource("apiextensions.k8s.io", "customresourcedefinitions"): _definition,
     GroupResource("apiregistration.k8s.io", "apiservices"): _api_service,
-    GroupResource("apps", "daemonsets"): _daemon_set,
+    DAEMON_SETS: _daemon_set,
     GroupResource("batch", "jobs"): _job,
     PRIORITY_CLASSES: only_default,
     signing_requests.SIGNING_REQUESTS: signing_requests.asked_by,
@@ -204,12 +206,22 @@ def _main(resource: ServedResource, new: Object, old: Object) -> Object:
         new = service_addresses.without_what_the_type_lost(new, old)
     if resource.kind == "Namespace" and not resource.custom:
         new = _with(new, "spec", old)
+    if resource.group_resource == DAEMON_SETS:
+        new = _with_template_generation(new, old)
     if resource.kind == "CustomResourceDefinition" and not resource.custom:
         new = _with_stored_version(new)
     if resource.has_generation and _counts(resource, new, old):
         generation = old["metadata"].get("generation", 0) + 1
         return shallow_metadata(new, generation=generation)
     return new
+
+
+def _with_template_generation(new: Object, old: Object) -> Object:
+    """A DaemonSet with the annotation that counts the changes of its template, whatever the client says."""
+    number = int((old["metadata"].get("annotations") or {}).get(TEMPLATE_GENERATION, "0"))
+    number += new["spec"].get("template") != old["spec"].get("template")
+    annotations = {**(new["metadata"].get("annotations") or {}), TEMPLATE_GENERATION: str(number)}
+    return shallow_metadata(new, annotations=annotations)
 
 
 def _with_stored_version(definition: Object) -> Object:
