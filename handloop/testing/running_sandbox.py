@@ -158,7 +158,7 @@ class RunningSandbox:
 
     def finish(self, job: Kind) -> None:
         """
-        End a Job as its controller ends one whose pods have succeeded: nothing else runs Jobs here.
+        End a Job as its controller ends one whose pods have succeeded: by themselves they run on here.
 
         Raises: RefusedError, also for a Job that has ended; it has the server's words, if there are any.
         """
@@ -249,11 +249,12 @@ class RunningSandbox:
 @contextmanager
 def running_sandbox(folder: Path, **arguments: Any) -> Iterator[RunningSandbox]:
     """
-    A sandbox with its kubeconfig in a folder, for the length of the context.
+    A sandbox with its kubeconfig in a folder, for the length of the context. Its Jobs wait for finish or fail.
 
     Args: arguments are those of Sandbox; a clock must be a SettableClock.
     """
     clock = arguments.setdefault("clock", SettableClock())
+    arguments.setdefault("hold_jobs", True)
     with ExitStack() as stack:
         server = stack.enter_context(Sandbox(**arguments))
         kubeconfig = server.write_kubeconfig(folder / "kubeconfig")

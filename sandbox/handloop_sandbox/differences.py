@@ -36,9 +36,10 @@ DIFFERENCES: Final = (
         ("wl-pod-immutable-422",),
     ),
     Difference(
-        "Jobs, CronJobs, StatefulSets and DaemonSets are stored, but nothing runs them. A test ends a Job by "
-        "sandbox.finish(job) or sandbox.fail(job).",
-        ("wl-job-done",),
+        "Jobs have no pod failure and success policies, and no back-off limit per index. StatefulSets keep "
+        "their claims whatever the retention policy says, and update one pod at a time. DaemonSets look at "
+        "node selectors and taints, not at affinities, and know no maxSurge. CronJobs do not tell of missed "
+        "times."
     ),
     Difference("Quotas count objects, not cpu, memory or storage."),
     Difference(

@@ -58,6 +58,7 @@ class Sandbox:
         address: str = LOOPBACK,
         tls: bool = False,
         sharded_list_and_watch: bool = False,
+        hold_jobs: bool = False,
     ) -> None:
         """
         Build a cluster; nothing listens yet.
@@ -67,7 +68,7 @@ class Sandbox:
         different every time. controllers None = the default ones. address is the IP address to listen on. tls
         makes a certificate, which the kubeconfig carries; the token then counts in the Authorization header
         only. sharded_list_and_watch is the feature gate ShardedListAndWatch: without it shardSelector has no
-        effect.
+        effect. hold_jobs = pods of Jobs end only where an annotation says so.
         Raises: ValueError for an invalid address, or one without a token that other machines can reach.
         NoCertificateError.
         """
@@ -80,7 +81,7 @@ class Sandbox:
         self._clock = clock or RealClock()
         tokens = {self.token: ADMIN, **(users or {})} if self.token else None
         root_ca = self.certificate.decode()
-        own = lifecycle.default_controllers(speed=speed, root_ca=root_ca)
+        own = lifecycle.default_controllers(speed=speed, root_ca=root_ca, hold_jobs=hold_jobs)
         chosen = own if controllers is None else controllers
         self.engine = Engine(
             clock=self._clock,

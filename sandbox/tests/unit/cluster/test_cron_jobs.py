@@ -4,13 +4,11 @@ from typing import Any
 
 import pytest
 
-from handloop_sandbox.cluster.lifecycle import default_controllers
-from support.servers.local_server import LocalServer
+from support.servers.living_server import LivingServer
 
 _CRON_JOBS = "/apis/batch/v1/namespaces/default/cronjobs"
 _JOBS = "/apis/batch/v1/namespaces/default/jobs"
-_START = 1_700_000_000.0  # 2023-11-14T22:13:20Z
-_MINUTE = 28_333_334  # the next one, counted from 1970
+_MINUTE = 28_333_334  # the one after the start, counted from 1970
 
 
 def _template(**annotations: str) -> dict[str, Any]:
@@ -23,20 +21,12 @@ class _Cron:
     """A sandbox whose clock the test moves, with the CronJob `c`."""
 
     def __init__(self, *, does: str = "succeed", **spec: Any) -> None:
-        self.server = LocalServer(controllers=default_controllers(speed=100.0))
-        self.server.request("POST", "/api/v1/namespaces", {"metadata": {"name": "default"}})
+        self.server = LivingServer()
+        self.wait = self.server.wait
         template = _template(**{"sandbox.handloop.dev/job": does})
         whole = {"schedule": "* * * * *", "jobTemplate": template, **spec}
         body = {"metadata": {"name": "c"}, "spec": whole}
         assert self.server.request("POST", _CRON_JOBS, body).status == 201
-
-    def wait(self, seconds: float) -> None:
-        """Let time pass, step by step."""
-        end = self.server.clock.now + seconds
-        while self.server.clock.now < end:
-            wake = self.server.engine.tick()
-            self.server.clock.now = min(end, max(self.server.clock.now, wake or end))
-        self.server.engine.tick()
 
     @property
     def jobs(self) -> list[str]:
@@ -52,10 +42,7 @@ class _Cron:
 
     def told(self, reason: str) -> list[str]:
         """What Events about the CronJob say."""
-        items = self.server.request("GET", "/api/v1/namespaces/default/events").body["items"]
-        return [
-            e["message"] for e in items if (e["involvedObject"]["kind"], e["reason"]) == ("CronJob", reason)
-        ]
+        return self.server.told("CronJob", reason)
 
 
 def test_a_job_each_minute() -> None:
