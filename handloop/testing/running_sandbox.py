@@ -249,7 +249,7 @@ class RunningSandbox:
 @contextmanager
 def running_sandbox(folder: Path, **arguments: Any) -> Iterator[RunningSandbox]:
     """
-    A sandbox with its kubeconfig in a folder, for the length of the context. Its Jobs wait for finish or fail.
+    A sandbox with its kubeconfig in a folder, for as long as the context. Its Jobs wait for finish or fail.
 
     Args: arguments are those of Sandbox; a clock must be a SettableClock.
     """

@@ -45,7 +45,8 @@ class Jobs:
         body = {"metadata": {"name": "j", "labels": labels}, "spec": {**spec, "template": template}}
         answer = self.server.create(self.collection, body)
         assert answer.status == 201, answer
-        return answer.body
+        made: Object = answer.body
+        return made
 
     def until(self, *conditions: Said) -> Object:
         """Wait until these conditions are all that it has; returns the status."""

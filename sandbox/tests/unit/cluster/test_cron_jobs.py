@@ -29,7 +29,7 @@ class _Cron:
         assert self.server.request("POST", _CRON_JOBS, body).status == 201
 
     @property
-    def jobs(self) -> list[str]:
+    def jobs(self) -> list[int]:
         """The names of the Jobs, as minutes after the start."""
         names = [job["metadata"]["name"] for job in self.server.request("GET", _JOBS).body["items"]]
         assert all(name.startswith("c-") for name in names)
@@ -106,8 +106,9 @@ def test_suspension_and_history(spec: dict[str, Any], jobs: list[int]) -> None:
 
 def test_a_missed_time() -> None:
     """After a gap the last time counts, unless it is longer ago than startingDeadlineSeconds."""
-    for deadline, jobs in ((None, [59]), (5, [])):
-        cron = _Cron(**({} if deadline is None else {"startingDeadlineSeconds": deadline}))
+    given: tuple[tuple[dict[str, Any], list[int]], ...] = (({}, [59]), ({"startingDeadlineSeconds": 5}, []))
+    for spec, jobs in given:
+        cron = _Cron(**spec)
         cron.server.clock.now += 3600 - 10
         cron.server.engine.tick()
         cron.wait(0.5)
