@@ -50,6 +50,7 @@ PARTS_OF_THE_SANDBOX: Final = (
     "storage",
     "kinds",
     "cluster",
+    "cel",
     "custom",
     "patches",
     "tables",

@@ -8,7 +8,8 @@ The parts, in their order. A part imports only parts above it:
     storage   versions of objects, one counter, histories, transactions, watches
     kinds     the built-in kinds from generated tables, and objects as Go would decode and encode them
     cluster   the life in a cluster: namespaces, Deployments, pods, nodes, scheduler, garbage collector
-    custom    custom resources: definitions, structural schemas, CEL
+    cel       CEL as a kube-apiserver has it: syntax, types, costs, values
+    custom    custom resources: definitions, structural schemas, their rules
     patches   merge, JSON and strategic patches, server-side apply, managed fields
     tables    objects as rows, for kubectl get
     rules     validation of objects of built-in kinds, and of their changes

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from handloop_sandbox.custom.cel import compile_rule, names_in
-from handloop_sandbox.custom.cel_tokens import CelSyntaxError
-from handloop_sandbox.custom.cel_values import NONE, CelError, Optional, bound
+from handloop_sandbox.cel.rule import compile_rule, names_in
+from handloop_sandbox.cel.tokens import CelSyntaxError
+from handloop_sandbox.cel.values import NONE, CelError, Optional, bound
 from handloop_sandbox.custom.correlation import ABSENT, elements, identity, is_unchanged, member
 from handloop_sandbox.kinds import structure
 from handloop_sandbox.wire.causes import shown

@@ -14,15 +14,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-from handloop_sandbox.custom.cel_check import check
-from handloop_sandbox.custom.cel_cost import cost_of
-from handloop_sandbox.custom.cel_functions import FUNCTIONS
-from handloop_sandbox.custom.cel_literals import Checked
-from handloop_sandbox.custom.cel_nodes import Call, Literal, Name, walk
-from handloop_sandbox.custom.cel_schema import REQUEST_BYTES, Declared, declared
-from handloop_sandbox.custom.cel_tokens import CelSyntaxError, told
-from handloop_sandbox.custom.cel_types import BOOL, STRING, optional_of
-from handloop_sandbox.custom.cel_values import CelError
+from handloop_sandbox.cel.check import check
+from handloop_sandbox.cel.cost import cost_of
+from handloop_sandbox.cel.declared import REQUEST_BYTES, Declared, declared
+from handloop_sandbox.cel.functions import FUNCTIONS
+from handloop_sandbox.cel.literals import Checked
+from handloop_sandbox.cel.nodes import Call, Literal, Name, walk
+from handloop_sandbox.cel.tokens import CelSyntaxError, told
+from handloop_sandbox.cel.types import BOOL, STRING, optional_of
+from handloop_sandbox.cel.values import CelError
 from handloop_sandbox.custom.structural_rules import children
 from handloop_sandbox.wire.causes import forbidden_field, invalid_value, not_supported, required
 from handloop_sandbox.wire.field_rules import Object, part

@@ -11,9 +11,9 @@ import math
 from collections.abc import Mapping
 from typing import Any, Final
 
-from handloop_sandbox.custom import formats, go_regexp
 from handloop_sandbox.custom.correlation import ABSENT, elements, identity, is_unchanged, member
-from handloop_sandbox.kinds import structure
+from handloop_sandbox.kinds import formats, structure
+from handloop_sandbox.wire import go_regexp
 from handloop_sandbox.wire.causes import (
     duplicate,
     invalid_type,

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from handloop_sandbox.custom import cel_rules, embedded, go_regexp, schema, structural
+from handloop_sandbox.custom import cel_rules, embedded, schema, structural
 from handloop_sandbox.custom.expression_rules import expression_causes, what_is_wrong
 from handloop_sandbox.custom.structural_rules import children, junctors, structural_causes
+from handloop_sandbox.wire import go_regexp
 from handloop_sandbox.wire.causes import forbidden_field, invalid_value, not_supported, required
 from handloop_sandbox.wire.field_rules import Object, entries, part
 from handloop_sandbox.wire.status import Cause

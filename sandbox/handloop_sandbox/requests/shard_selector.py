@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from handloop.apis.labels import SelectorError
 from handloop.apis.shard_selector import HASHES, ShardField, ShardRange, fnv1a_64
-from handloop_sandbox.custom.cel_nodes import (
+from handloop_sandbox.cel.nodes import (
     Call,
     Index,
     ListNode,
@@ -25,8 +25,8 @@ from handloop_sandbox.custom.cel_nodes import (
     Node,
     Select,
 )
-from handloop_sandbox.custom.cel_syntax import parse
-from handloop_sandbox.custom.cel_tokens import CelSyntaxError
+from handloop_sandbox.cel.syntax import parse
+from handloop_sandbox.cel.tokens import CelSyntaxError
 from handloop_sandbox.requests.call import Call as RequestCall
 from handloop_sandbox.storage.stored import Object
 from handloop_sandbox.wire.causes import quoted

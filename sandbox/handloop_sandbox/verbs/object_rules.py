@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
-from handloop_sandbox.custom import cel_rules, embedded, formats, schema, structural
+from handloop_sandbox.custom import cel_rules, embedded, schema, structural
 from handloop_sandbox.custom.cel_rules import Verdict
 from handloop_sandbox.custom.correlation import ABSENT
-from handloop_sandbox.kinds import defaults, structure
+from handloop_sandbox.kinds import defaults, formats, structure
 from handloop_sandbox.rules import validation
 from handloop_sandbox.rules.network_rules import ingress_notices
 from handloop_sandbox.rules.service_rules import service_notices

@@ -1,0 +1,1 @@
+"""CEL as a kube-apiserver has it: syntax, types, costs, values."""

@@ -1,0 +1,189 @@
+"""
+URLs, addresses and networks in expressions.
+
+Follows: apiserver 0.36 pkg/cel/library/urls.go, ip.go, cidr.go; Go net/url and net/netip.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import parse_qsl, quote
+
+from handloop_sandbox.cel.values import CelError
+from handloop_sandbox.wire.causes import quoted
+
+_URL: Final = re.compile(
+    r"(?:([A-Za-z][A-Za-z0-9+.-]*):)?(?://([^/?#]*))?([^?#]*)(?:\?([^#]*))?(?:#.*)?", re.DOTALL
+)
+_HOST: Final = re.compile(r"(?:\[[^\]]*\]|[^:\s<>\"\\^`{|}]*)(?::\d*)?")
+_BAD_ESCAPE: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
+_ALL_ONES: Final = ipaddress.IPv4Address("255.255.255.255")
+_MULTICAST: Final = ipaddress.ip_network("224.0.0.0/24")
+_LOCAL: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Url:
+    """A URL: `url(text)`."""
+
+    scheme: str
+    host: str
+    path: str
+    query: str
+
+    @property
+    def port(self) -> str:
+        """The digits after the host."""
+        return self.host.rpartition(":")[2] if re.search(r":\d*$", self.host) else ""
+
+    @property
+    def hostname(self) -> str:
+        """The host without its port and brackets."""
+        return re.sub(r":\d*$", "", self.host).strip("[]")
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """An IP address: `ip(text)`."""
+
+    value: ipaddress.IPv4Address | ipaddress.IPv6Address
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """An address with the length of its prefix: `cidr(text)`."""
+
+    value: ipaddress.IPv4Interface | ipaddress.IPv6Interface
+
+    def contains(self, other: Address | Network) -> bool:
+        """Whether an address, or each of a network's, is in it."""
+        inner = other.value.network if isinstance(other, Network) else ipaddress.ip_network(other.value)
+        outer: Any = self.value.network
+        return outer.version == inner.version and bool(inner.subnet_of(outer))
+
+
+def url(text: str) -> Url:
+    """A URL that is absolute, or a path. Raises: CelError."""
+    found = _URL.fullmatch(text)
+    assert found is not None
+    scheme, host, path, query = (part or "" for part in found.groups())
+    if not text or not (scheme or path.startswith("/") or path == "*" or found[2] is not None):
+        raise _no_url(text, "invalid URI for request" if text else "empty url")
+    if bad := _BAD_ESCAPE.search(path):
+        raise _no_url(text, f"invalid URL escape {quoted(path[bad.start() : bad.start() + 3])}")
+    if port := re.search(r":[^:\]]*[^:\]\d][^:\]]*$", host):
+        raise _no_url(text, f"invalid port {quoted(port[0])} after host")
+    if not _HOST.fullmatch(host.rpartition("@")[2]):
+        raise _no_url(text, "invalid character in host name")
+    if any(ord(char) < ord(" ") for char in text):
+        raise _no_url(text, "net/url: invalid control character in URL")
+    return Url(scheme.lower(), host.rpartition("@")[2], path, query)
+
+
+def _no_url(text: str, why: str) -> CelError:
+    return CelError(f"URL parse error during conversion from string: parse {quoted(text)}: {why}")
+
+
+def _query(found: Url) -> dict[str, list[str]]:
+    values: dict[str, list[str]] = {}
+    for key, value in parse_qsl(found.query, keep_blank_values=True):
+        values.setdefault(key, []).append(value)
+    return values
+
+
+def address(text: str) -> Address:
+    """An address that is neither one with a zone nor an IPv4 address in IPv6. Raises: CelError."""
+    try:
+        value = ipaddress.ip_address(text)
+    except ValueError as error:
+        why = f"ParseAddr({quoted(text)}): unable to parse IP"
+        told = f"IP Address {quoted(text)} parse error during conversion from string: {why}"
+        raise CelError(told) from error
+    if "%" in text:
+        raise CelError(f"IP address {quoted(text)} with zone value is not allowed")
+    if getattr(value, "ipv4_mapped", None) is not None:
+        raise CelError(f"IPv4-mapped IPv6 address {quoted(text)} is not allowed")
+    return Address(value)
+
+
+def network(text: str) -> Network:
+    """A network in the notation of CIDR. Raises: CelError."""
+    host, _, length = text.rpartition("/")
+    told = "network address parse error during conversion from string: "
+    if not re.fullmatch("0|[1-9][0-9]*", length) or not host:
+        why = "bad bits after slash" if "/" in text else "no '/'"
+        raise CelError(f"{told}{told}netip.ParsePrefix({quoted(text)}): {why}")
+    try:
+        address(host)
+        return Network(ipaddress.ip_interface(text))
+    except (ValueError, CelError) as error:
+        raise CelError(f"{told}{told}{error}") from error
+
+
+def _is_link_local_multicast(found: Address) -> bool:
+    if isinstance(found.value, ipaddress.IPv4Address):
+        return found.value in _MULTICAST
+    return found.value.is_multicast and found.value.packed[1] & 0x0F == _LOCAL
+
+
+def _is_global_unicast(found: Address) -> bool:
+    value = found.value
+    is_special = value.is_unspecified or value.is_loopback or value.is_multicast or value.is_link_local
+    return not is_special and value != _ALL_ONES
+
+
+def _within(parse: Callable[[str], Any]) -> Callable[[Network, Any], bool]:
+    def check(outer: Network, inner: Any) -> bool:
+        try:
+            return outer.contains(parse(inner) if isinstance(inner, str) else inner)
+        except CelError as error:
+            raise CelError("no such overload") from error
+
+    return check
+
+
+def parses(parse: Callable[[str], Any]) -> Callable[..., bool]:
+    """Whether a text can be read."""
+
+    def check(*args: Any) -> bool:
+        try:
+            parse(*args)
+        except (ValueError, CelError):
+            return False
+        return True
+
+    return check
+
+
+FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
+    "url": url,
+    "isURL": parses(url),
+    "ip": address,
+    "isIP": parses(address),
+    "ip.isCanonical": lambda text: str(address(text).value) == text,
+    "cidr": network,
+    "isCIDR": parses(network),
+}
+METHODS: Final[dict[str, Callable[..., Any]]] = {
+    "getScheme": lambda found: found.scheme,
+    "getHost": lambda found: found.host,
+    "getHostname": lambda found: found.hostname,
+    "getPort": lambda found: found.port,
+    "getEscapedPath": lambda found: quote(found.path, safe="/%!$&'()*+,;:=@"),
+    "getQuery": _query,
+    "family": lambda found: found.value.version,
+    "isUnspecified": lambda found: found.value.is_unspecified,
+    "isLoopback": lambda found: found.value.is_loopback,
+    "isLinkLocalMulticast": _is_link_local_multicast,
+    "isLinkLocalUnicast": lambda found: found.value.is_link_local,
+    "isGlobalUnicast": _is_global_unicast,
+    "ip": lambda found: Address(found.value.ip),
+    "prefixLength": lambda found: found.value.network.prefixlen,
+    "masked": lambda found: Network(ipaddress.ip_interface(found.value.network)),
+    "containsIP": _within(address),
+    "containsCIDR": _within(network),
+}
