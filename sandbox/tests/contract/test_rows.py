@@ -17,6 +17,8 @@ _TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 @pytest.mark.parametrize("row", _ROWS, ids=[f"{row.plural}{index}" for index, row in enumerate(_ROWS)])
 def test_the_row_of_a_new_object(server: APIServer, namespace: str, row: Row) -> None:
     """Every cell, the wide ones too."""
+    if server.real and row.shown_as != "{}":
+        pytest.skip("the claims of all other tests would get this class")
     name = f"row-{uuid.uuid4().hex[:8]}"
     path = row.path(namespace)
     created = server.create(path, row.made(name))

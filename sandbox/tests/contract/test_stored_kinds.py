@@ -37,9 +37,11 @@ _REPLACED_BY_ANY = (
 
 
 @pytest.fixture(params=STORED_KINDS, ids=[kind.plural for kind in STORED_KINDS])
-def kind(request: pytest.FixtureRequest) -> StoredKind:
+def kind(request: pytest.FixtureRequest, server: APIServer) -> StoredKind:
     """Each kind."""
     found: StoredKind = request.param
+    if server.real and found.plural == "servicecidrs":
+        pytest.skip("the Services of all other tests would get addresses of that range, too")
     return found
 
 
