@@ -78,7 +78,7 @@ class _Comparison:
         return 1 if self._differ else 0
 
     def _define(self, definition: Body) -> None:
-        spec, name = definition["spec"], definition["metadata"]["name"]
+        spec, name = definition.get("spec") or {}, definition.get("metadata", {}).get("name", "")
         made = self._ask(Ask(f"the definition {name}", "POST", _DEFINITIONS, definition, makes=True))
         for version in spec["versions"] if made else ():
             if version.get("served"):
@@ -114,7 +114,7 @@ class _Comparison:
         self._requests += 1
         if lines := noise.compared(own, other):
             self._differ += 1
-            self._say("\n  ".join([ask.what, *lines]))
+            self._say(ask.what, *lines)
         if ask.makes and other.status == _MADE:
             self._made.append(f"{ask.path}/{other.body['metadata']['name']}")
         return not ask.makes or own.status == other.status == _MADE
@@ -128,9 +128,14 @@ class _Comparison:
                 return answer
         raise AssertionError
 
-    def _say(self, text: str) -> None:
+    def _say(self, *lines: str) -> None:
+        """Print lines, whose texts are those of files and of servers: without what a terminal would obey."""
         if not self._quiet:
-            sys.stdout.write(f"{text}\n")
+            sys.stdout.write("\n  ".join(map(_printable, lines)) + "\n")
+
+
+def _printable(text: str) -> str:
+    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -44,6 +44,8 @@ class Endpoint:
             cluster, user = _current(document)
             url = urlsplit(cluster["server"])
             self._tls = _context(cluster, user, kubeconfig.parent) if url.scheme == "https" else None
+        except KubeconfigError:
+            raise
         except (OSError, LookupError, TypeError, AttributeError, ValueError) as error:
             raise KubeconfigError(f"{kubeconfig} does not lead to a server: {error!r}") from error
         self._address = (url.hostname or "", url.port or (443 if self._tls else 80))

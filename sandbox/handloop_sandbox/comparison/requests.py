@@ -47,7 +47,9 @@ def objects_in(folder: Path) -> Iterator[Body]:
 
 
 def _objects(document: Any) -> Iterator[Body]:
-    if not isinstance(document, dict) or "kind" not in document or "apiVersion" not in document:
+    if not isinstance(document, dict) or not isinstance(document.get("metadata", {}), dict):
+        return
+    if not all(isinstance(document.get(name), str) for name in ("kind", "apiVersion")):
         return
     if document["kind"] == "List":
         for item in document.get("items") or ():

@@ -78,3 +78,17 @@ def test_a_kubeconfig_that_leads_nowhere(
     (tmp_path / "kubeconfig").write_text(text, encoding="utf-8")
     assert _compare(tmp_path, tmp_path / "kubeconfig") == 2
     assert "kubeconfig does not lead to a server" in capsys.readouterr().err
+
+
+def test_what_a_terminal_would_obey_is_escaped(
+    tmp_path: Path, other: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A file may hold any text, and documents of any shape."""
+    hostile = 'apiVersion: v1\nkind: "\\e[2Jx\\ny"\n---\napiVersion: 5\nkind: A\n---\n'
+    hostile += "{kind: A, apiVersion: v1, metadata: 5}\n"
+    broken = "---\napiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\n"
+    (tmp_path / "c.yaml").write_text(hostile + broken, encoding="utf-8")
+    assert _compare(tmp_path / "c.yaml", other) == 0
+    shown = capsys.readouterr().out
+    assert "skipped: v1 \\x1b[2Jx\\ny is no kind" in shown
+    assert "\x1b" not in shown

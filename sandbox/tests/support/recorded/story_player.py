@@ -72,8 +72,10 @@ class StoryServer:
         group = f"s{uuid.uuid4().hex[:8]}.stories.example.com"
         assert api.create(CRDS, widget_definition(group)).status == 201
         wait_until_served(api, group, "widgets")
-        yield cls(api, group)
-        api.delete(f"{CRDS}/widgets.{group}")
+        try:
+            yield cls(api, group)
+        finally:
+            api.delete(f"{CRDS}/widgets.{group}")
 
     @contextmanager
     def namespace(self) -> Iterator[str]:
@@ -86,8 +88,10 @@ class StoryServer:
         deployments = f"/apis/apps/v1/namespaces/{name}/deployments"
         assert self.api.create(deployments, _SETTLED).status == 201
         self.api.eventually(f"{deployments}/a", lambda answer: _is_settled(answer.body["status"]))
-        yield name
-        self.api.remove_namespace(name)
+        try:
+            yield name
+        finally:
+            self.api.remove_namespace(name)
 
 
 def _is_settled(status: dict[str, Any]) -> bool:
