@@ -15,7 +15,8 @@ from typing import Annotated, ClassVar, Final, Literal
 import msgspec
 from msgspec import Meta
 
-from handloop.apis.meta import APIStruct, format_time
+from handloop.apis.grammar.times import format_time
+from handloop.apis.meta import APIStruct
 
 ConditionStatus = Literal["True", "False", "Unknown"]
 

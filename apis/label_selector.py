@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from handloop.apis.labels import Operator, Requirement, Selector, SelectorError
+from handloop.apis.grammar.labels import Operator, Requirement, Selector, SelectorError
 from handloop.apis.meta import APIStruct
 
 _OPERATORS: Final = {

@@ -1,21 +1,16 @@
 """
-Parts of every object: metadata, owner references, times; and the two base classes of our typed views.
+Parts of every object: metadata and owner references; and the two base classes of our typed views.
 
 A typed view holds the fields we own or read; unknown fields are skipped at decode time. Views are frozen all
 the way down: structs reject assignment, lists are tuples, maps are `FrozenMap` and `MapOf`.
-Times are RFC 3339 in UTC, in seconds (`metav1.Time`) or microseconds (`metav1.MicroTime`); instants are
-seconds since the Unix epoch, as `Clock.time()` gives them.
-Follows: apimachinery pkg/apis/meta/v1 (types.go, controller_ref.go, time.go, micro_time.go).
+Follows: apimachinery pkg/apis/meta/v1 (types.go, controller_ref.go).
 Decision: ARCHITECTURE, Typed views instead of dicts or generated models.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
 from functools import cache
-from math import floor
 from typing import Annotated, Any, ClassVar, Final, NoReturn, Protocol, Self, TypeVar, dataclass_transform
 
 import msgspec
@@ -358,45 +353,3 @@ def _entries_of(kind: type[MapOf[Any]]) -> msgspec.json.Decoder[dict[str, Any]]:
     bounds = msgspec.Meta(min_length=kind.min_length, max_length=kind.max_length)
     values: Any = kind.values_type
     return decoder_of(Annotated[dict[str, values], bounds], decode_hook)
-
-
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND: Final = timedelta(microseconds=1)
-_RFC3339: Final = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d)", re.ASCII)
-
-
-def format_time(unix: float) -> str:
-    """
-    `2023-11-14T22:13:20Z`: cut to the second.
-
-    Raises: OverflowError outside the years 1 to 9999.
-    """
-    return _spell(timedelta(seconds=floor(unix)), "seconds")
-
-
-def format_micro_time(unix: float) -> str:
-    """
-    `2023-11-14T22:13:20.000000Z`: the nearest microsecond.
-
-    Raises: OverflowError outside the years 1 to 9999.
-    """
-    return _spell(timedelta(microseconds=round(unix * 1e6)), "microseconds")
-
-
-def parse_time(text: str) -> float:
-    """
-    Seconds since the epoch, to the microsecond; digits beyond are cut.
-
-    Raises: ValueError for anything but RFC 3339.
-    """
-    match = _RFC3339.fullmatch(text)
-    if match is None:
-        raise ValueError(f"not an RFC 3339 time: {text!r}")
-    date, clock, fraction, offset = match.groups()
-    micros = (fraction or "")[:6].ljust(6, "0")
-    instant = datetime.fromisoformat(f"{date}T{clock}.{micros}{offset}")
-    return (instant - _EPOCH) // _MICROSECOND / 1e6
-
-
-def _spell(since_epoch: timedelta, precision: str) -> str:
-    return (_EPOCH + since_epoch).isoformat(timespec=precision).removesuffix("+00:00") + "Z"

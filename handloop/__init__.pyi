@@ -17,8 +17,11 @@ from handloop.apis.crd import list_map as list_map
 from handloop.apis.duration_field import Duration as Duration
 from handloop.apis.duration_field import timedelta_of as timedelta_of
 from handloop.apis.evolve import evolve as evolve
+from handloop.apis.grammar.labels import SelectorError as SelectorError
+from handloop.apis.grammar.quantity import Amount as Amount
+from handloop.apis.grammar.times import format_time as format_time
+from handloop.apis.grammar.times import parse_time as parse_time
 from handloop.apis.json_value import JSON as JSON
-from handloop.apis.labels import SelectorError as SelectorError
 from handloop.apis.meta import EMPTY_MAP as EMPTY_MAP
 from handloop.apis.meta import APIStruct as APIStruct
 from handloop.apis.meta import FrozenMap as FrozenMap
@@ -26,11 +29,8 @@ from handloop.apis.meta import Kind as Kind
 from handloop.apis.meta import MapOf as MapOf
 from handloop.apis.meta import ObjectMeta as ObjectMeta
 from handloop.apis.meta import controller_of as controller_of
-from handloop.apis.meta import format_time as format_time
 from handloop.apis.meta import is_controlled_by as is_controlled_by
 from handloop.apis.meta import new_controller_ref as new_controller_ref
-from handloop.apis.meta import parse_time as parse_time
-from handloop.apis.quantity import Amount as Amount
 from handloop.apis.resource import Resource as Resource
 from handloop.apis.secret_data import secret_data as secret_data
 from handloop.apis.unstructured import Unstructured as Unstructured

@@ -14,8 +14,8 @@ import builtins
 from collections.abc import Iterator, Mapping
 from typing import Generic, Protocol, TypeVar
 
+from handloop.apis.grammar.labels import Selector, everything, parse_selector
 from handloop.apis.label_selector import SelectingStruct
-from handloop.apis.labels import Selector, everything, parse_selector
 from handloop.apis.meta import Object
 from handloop.apis.resource import Resource
 from handloop.informers.indexer import NAMESPACE_INDEX, IndexNotFound

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
-from handloop.apis.fields import NAME, FieldTerm
+from handloop.apis.grammar.fields import NAME, FieldTerm
 from handloop.apis.meta import Kind
 from handloop.informers.delta_fifo import DeltaType, Listed
 from handloop.informers.event_intake import EventIntake

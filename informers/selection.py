@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol, TypeAlias
 from msgspec.structs import replace
 
 from handloop.apis.declaration import is_built_in
-from handloop.apis.fields import (
+from handloop.apis.grammar.fields import (
     NAME,
     NAMESPACE,
     FieldTerm,
@@ -25,8 +25,8 @@ from handloop.apis.fields import (
     offered_fields,
     parse_fields,
 )
+from handloop.apis.grammar.labels import Operator, Requirement, Selector, SelectorError, parse_selector
 from handloop.apis.label_selector import SelectingStruct
-from handloop.apis.labels import Operator, Requirement, Selector, SelectorError, parse_selector
 from handloop.apis.meta import Kind
 from handloop.apis.unstructured import Unstructured
 from handloop.client.options import ListOptions

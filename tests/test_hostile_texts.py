@@ -26,9 +26,9 @@ from prometheus_client.exposition import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 from structlog import get_logger
 
-from handloop.apis.fields import FieldTerm, parse_fields
-from handloop.apis.labels import Operator, Requirement, Selector, SelectorError, parse_selector
-from handloop.apis.yaml_text import scalar, to_yaml
+from handloop.apis.grammar.fields import FieldTerm, parse_fields
+from handloop.apis.grammar.labels import Operator, Requirement, Selector, SelectorError, parse_selector
+from handloop.apis.grammar.yaml_text import scalar, to_yaml
 from handloop.client import transport
 from handloop.client.auth.kubeconfig import User
 from handloop.client.auth.user import impersonation_headers

@@ -93,7 +93,8 @@ def build(source: Path, out: Path, package: str, folders: Sequence[str] = ()) ->
         shutil.copy(project / name, source / name)
     for name in (package, *folders):
         ignored = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(project / name, source / name, symlinks=True, ignore=ignored)
+        # handloop's links lead to folders that are copied, too
+        shutil.copytree(project / name, source / name, symlinks=bool(folders), ignore=ignored)
     renamed_since = source / "build/lib" / package / "renamed_since.py"
     renamed_since.parent.mkdir(parents=True)
     renamed_since.touch()
@@ -249,6 +250,16 @@ def test_the_projects_work_in_any_combination(bare: Path, present: tuple[str, ..
     told = f"ImportError: handloop.testing.explore: explore is not installed: {install_command('explore')}"
     assert last == ([] if {"sandbox", "explore"} <= set(present) else [told])
     assert (tmp_path / "page/index.html").exists() == ({"sandbox", "explore"} <= set(present))
+
+
+def test_the_sandbox_needs_no_handloop(bare: Path, tmp_path: Path) -> None:
+    """Who tests an operator in Go installs neither the framework nor the Kubernetes client of Python."""
+    alone = "import sys, handloop_sandbox.program; print(*{name.partition('.')[0] for name in sys.modules})"
+    environment = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(bare.parents[2] / "sandbox")}
+    command = [str(bare), "-c", alone]
+    ended = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+    assert "handloop_sandbox" in ended.stdout.split()
+    assert not {"handloop", "kubernetes", "structlog", "prometheus_client"} & {*ended.stdout.split()}
 
 
 def test_the_face_is_lazy() -> None:

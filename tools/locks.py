@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -48,15 +48,16 @@ def main() -> None:
         _pin(ROOT / name, needs(extras), lower, lower)
         lower.append(ROOT / name)
     _pin(ROOT / "benchmarks/requirements.lock", ["lightkube", "kopf", "matplotlib"], lower[:1], lower[:1])
+    _pin(ROOT / "sandbox/alone.lock", needs(("tls",), folders=("sandbox",)), lower, [])
     _pin(ROOT / "tools/uv.lock", ["uv"], [], [])
     _pin(ROOT / "tools/setuptools.lock", ["setuptools"], lower, [])
 
 
-def needs(extras: tuple[str, ...]) -> list[str]:
-    """What our projects need of others: the program, and those extras."""
+def needs(extras: tuple[str, ...], *, folders: Sequence[str] | None = None) -> list[str]:
+    """What our projects need of others: the program, and those extras; or projects in those folders alone."""
     found = []
-    for folder in (ROOT, *(ROOT / name for name in NEIGHBOURS if name in extras)):
-        project = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    for folder in folders or (".", *(name for name in NEIGHBOURS if name in extras)):
+        project = tomllib.loads((ROOT / folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
         found += project["dependencies"]
         optional = project.get("optional-dependencies", {})
         found += [each for extra in extras for each in optional.get(extra, ())]

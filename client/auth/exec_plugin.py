@@ -28,7 +28,7 @@ from typing import Any, Final
 import msgspec
 
 from handloop.apis.decoders import converted, decoder_of
-from handloop.apis.meta import parse_time
+from handloop.apis.grammar.times import parse_time
 from handloop.client.auth.credentials import FETCH_SECONDS, Fetched
 from handloop.client.auth.tls import KeyPair
 from handloop.client.errors import ConfigError, ConfigProblem

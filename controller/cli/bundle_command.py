@@ -24,8 +24,8 @@ import yaml
 
 from handloop.apis.crd import custom_resource_definition
 from handloop.apis.decoders import converted
+from handloop.apis.grammar.yaml_text import from_yaml, to_yaml
 from handloop.apis.meta import decode_hook
-from handloop.apis.yaml_text import from_yaml, to_yaml
 from handloop.controller.cli.cluster_service_version import (
     ProjectTable,
     Release,

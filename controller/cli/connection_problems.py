@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 
 from handloop.apis.decoders import decoder_of
-from handloop.apis.meta import parse_time
+from handloop.apis.grammar.times import parse_time
 from handloop.client.auth.bounded_file import read_file
 from handloop.client.auth.tls import KeyPair
 from handloop.client.config import ClientConfig

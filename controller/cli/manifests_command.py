@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from handloop.apis.crd import custom_resource_definition
-from handloop.apis.yaml_text import from_yaml, to_yaml
+from handloop.apis.grammar.yaml_text import from_yaml, to_yaml
 from handloop.controller.cli.declarations import declared_access, declared_kinds
 from handloop.controller.cli.options import Options
 from handloop.controller.cli.shipped_manifests import shipped_manifest

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from handloop.apis.declaration import is_built_in
-from handloop.apis.yaml_text import from_yaml, scalar, to_yaml
+from handloop.apis.grammar.yaml_text import from_yaml, scalar, to_yaml
 from handloop.controller.cli.own_wheel import neighbour_wheels, own_wheel
 from handloop.controller.cli.shipped_manifests import shipped_manifests
 

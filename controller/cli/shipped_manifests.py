@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from handloop.apis.yaml_text import scalar
+from handloop.apis.grammar.yaml_text import scalar
 
 _FOLDER: Final = Path(__file__).parent / "templates/manifests"
 """A link in a checkout."""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Sequence
 from ipaddress import ip_address
 from typing import Final, TypeVar
 
-from handloop.apis.duration import DurationError, parse_duration
+from handloop.apis.grammar.duration import DurationError, parse_duration
 from handloop.controller.runtime.serving.bind_address import MAX_PORT, BindAddress
 
 N = TypeVar("N", int, float)
@@ -80,7 +80,7 @@ def namespaces(text: str) -> str:
     An empty place in a list is no name: a variable may not be set.
     """
     if is_label_selector(text):
-        from handloop.apis.labels import Operator, parse_selector  # noqa: PLC0415 - a version needs no library
+        from handloop.apis.grammar.labels import Operator, parse_selector  # noqa: PLC0415 - a version needs no library
 
         selector = parse_selector(text)
         names = [str(each) for each in selector.requirements if each.operator == Operator.EXISTS]

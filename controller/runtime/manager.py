@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from prometheus_client import CollectorRegistry
 
 from handloop.apis.coordination_v1 import Lease
-from handloop.apis.labels import Selector
+from handloop.apis.grammar.labels import Selector
 from handloop.apis.meta import Kind
 from handloop.client.auth.in_cluster import SERVICE_ACCOUNT, in_cluster_possible
 from handloop.client.config import ClientConfig, load_config

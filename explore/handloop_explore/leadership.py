@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final, Protocol
 
-from handloop.apis.shard_selector import slot_of_namespace
+from handloop.apis.grammar.shard_selector import slot_of_namespace
 from handloop.client.config import ClientConfig
 from handloop.client.errors import ConnectionBroken, ConnectionRefused
 from handloop.client.http.response import Response

@@ -24,7 +24,7 @@ from typing import Any, Final, NoReturn, TextIO
 
 import yaml
 
-from handloop.apis.yaml_text import from_yaml
+from handloop.apis.grammar.yaml_text import from_yaml
 from handloop.client.config import load_config
 from handloop.client.errors import ConfigError, TransportError
 from handloop.controller.cli.dry_set_up import DrySetUp

@@ -13,8 +13,8 @@ from typing import Any, TypeAlias, overload
 import msgspec
 
 from handloop.apis.crd import custom_resource_definition
+from handloop.apis.grammar.yaml_text import from_yaml
 from handloop.apis.meta import Kind, encode_hook
-from handloop.apis.yaml_text import from_yaml
 from handloop.controller.runtime.sharding.shards import Shards
 from handloop.seams.logs import in_words
 from handloop_explore.cluster import VirtualCluster

@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
 from typing import Any, Final, Literal, NamedTuple
 
-from handloop.apis.meta import Kind, parse_time
+from handloop.apis.grammar.times import parse_time
+from handloop.apis.meta import Kind
 from handloop.client.resource_client import codec_of
 
 State = Literal["InProgress", "Failed", "Current", "Terminating"]

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any, Final, TypeVar, overload
 from urllib.parse import quote
 
-from handloop.apis.meta import Kind, format_time
-from handloop.apis.yaml_text import from_yaml
+from handloop.apis.grammar.times import format_time
+from handloop.apis.grammar.yaml_text import from_yaml
+from handloop.apis.meta import Kind
 from handloop.client.config import load_config
 from handloop.client.errors import NotFound
 from handloop.client.resource_client import Client

@@ -20,7 +20,7 @@ from typing import Any, Final, NamedTuple
 
 from prometheus_client import CollectorRegistry
 
-from handloop.apis.shard_selector import slot_of, slot_of_namespace
+from handloop.apis.grammar.shard_selector import slot_of, slot_of_namespace
 from handloop.client.http.response import Response
 from handloop.client.resource_client import Client
 from handloop.client.transport import ForwardingTransport, Transport

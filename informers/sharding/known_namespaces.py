@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Container, Iterable
 from typing import Final
 
-from handloop.apis.fields import NAMESPACE, FieldTerm
-from handloop.apis.shard_selector import slot_of_namespace
+from handloop.apis.grammar.fields import NAMESPACE, FieldTerm
+from handloop.apis.grammar.shard_selector import slot_of_namespace
 from handloop.seams.locks import new_lock
 
 SELECTOR_BYTES: Final = 4096

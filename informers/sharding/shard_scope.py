@@ -9,8 +9,8 @@ from typing import Final, Literal, Protocol, TypeAlias
 
 from msgspec.structs import replace
 
+from handloop.apis.grammar.shard_selector import ShardField, format_shard_selector, slot_of, slot_range
 from handloop.apis.meta import Kind
-from handloop.apis.shard_selector import ShardField, format_shard_selector, slot_of, slot_range
 from handloop.client.options import ListOptions
 from handloop.informers.sharding.held_slots import HeldSlots
 

@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 from typing import Any, Final
 
-from handloop.apis.yaml_text import to_yaml
+from handloop_sandbox.grammar.yaml_text import to_yaml
 
 CONTEXT: Final = "sandbox"
 DEFAULT_PATH: Final = Path(".sandbox") / "kubeconfig"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from handloop.apis.labels import SelectorError, parse_selector
+from handloop.apis.grammar.labels import SelectorError, parse_selector
 from handloop.apis.meta import FrozenMap
 from handloop.kinds.meta_v1 import LabelSelector, LabelSelectorRequirement
 

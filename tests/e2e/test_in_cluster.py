@@ -23,7 +23,7 @@ from typing import Any, Final, NamedTuple
 import pytest
 import yaml
 
-from handloop.apis.meta import parse_time
+from handloop.apis.grammar.times import parse_time
 from handloop.seams.clock import REAL_CLOCK
 from handloop.testing.eventually import eventually as until
 from support.rigs.foo_story import tell_story

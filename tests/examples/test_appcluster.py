@@ -8,7 +8,8 @@ import pytest
 
 from examples.appcluster.reconciler import last_to_go_first, set_up
 from examples.appcluster.types import AppCluster, AppClusterSpec
-from handloop.apis.meta import FrozenMap, ObjectMeta, controller_of, format_time
+from handloop.apis.grammar.times import format_time
+from handloop.apis.meta import FrozenMap, ObjectMeta, controller_of
 from handloop.kinds.core_v1 import Container, Pod, PodCondition, PodSpec, PodStatus
 from support.rigs.example_cluster import OURS, ExampleCluster
 

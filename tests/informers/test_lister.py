@@ -5,7 +5,7 @@ import builtins
 import pytest
 
 from handloop.apis.apps_v1 import Deployment
-from handloop.apis.labels import Selector, everything, nothing, parse_selector
+from handloop.apis.grammar.labels import Selector, everything, nothing, parse_selector
 from handloop.apis.meta import FrozenMap
 from handloop.client.errors import NotFound
 from handloop.informers.indexer import NAMESPACE_INDEX, Indexer, IndexNotFound, namespace_index_func

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from handloop.apis.labels import SelectorError, nothing, parse_selector
+from handloop.apis.grammar.labels import SelectorError, nothing, parse_selector
 from handloop.apis.meta import FrozenMap, Kind
 from handloop.apis.unstructured import Unstructured
 from handloop.client.options import ListOptions

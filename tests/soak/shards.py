@@ -19,7 +19,7 @@ from random import Random
 from statistics import median
 from typing import Final
 
-from handloop.apis.shard_selector import slot_of_namespace
+from handloop.apis.grammar.shard_selector import slot_of_namespace
 from soak.judge import Finding, without_lease
 from soak.plan import REPLICAS, Fault
 from soak.record import Life, Record

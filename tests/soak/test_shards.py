@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from handloop.apis.shard_selector import slot_of_namespace
+from handloop.apis.grammar.shard_selector import slot_of_namespace
 from soak import shards
 from soak.record import Life, Record
 from soak.server_log import Entry

@@ -12,7 +12,8 @@ import pytest
 
 from handloop.apis.conditions import Condition, Conditions
 from handloop.apis.crd import custom_resource_definition
-from handloop.apis.meta import APIStruct, Kind, parse_time
+from handloop.apis.grammar.times import parse_time
+from handloop.apis.meta import APIStruct, Kind
 from handloop.apis.unstructured import Unstructured
 from handloop.controller.runtime.builder import controller_for
 from handloop.controller.runtime.manager import Manager

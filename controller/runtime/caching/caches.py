@@ -15,8 +15,8 @@ from typing import Any, Final, Protocol, TypeVar
 from msgspec.structs import replace
 
 from handloop.apis.core_v1 import Namespace
-from handloop.apis.label_syntax import label_value_errors
-from handloop.apis.labels import Operator, Selector, parse_selector
+from handloop.apis.grammar.label_syntax import label_value_errors
+from handloop.apis.grammar.labels import Operator, Selector, parse_selector
 from handloop.apis.meta import Kind
 from handloop.apis.partial_metadata import PartialObjectMetadata
 from handloop.controller.runtime.caching.multi_namespace_informer import (

@@ -25,8 +25,8 @@ import msgspec
 from cachetools import LRUCache
 
 from handloop.apis.declaration import fields_of, is_built_in
+from handloop.apis.grammar.quantity import same_quantity
 from handloop.apis.meta import Kind, encode_hook
-from handloop.apis.quantity import same_quantity
 from handloop.apis.resource import Resource
 from handloop.apis.unstructured import Unstructured, json_of
 from handloop.client.errors import Forbidden, NotFound

@@ -21,7 +21,7 @@ from typing import Any, Final, NamedTuple
 from msgspec.structs import replace
 
 from handloop.apis.coordination_v1 import Lease, LeaseSpec
-from handloop.apis.meta import format_micro_time
+from handloop.apis.grammar.times import format_micro_time
 from handloop.client.errors import AlreadyExists, ClientError, Conflict, DeadlineExceeded, NotFound
 from handloop.controller.runtime.election.config import LeaderElectionConfig
 from handloop.controller.runtime.election.durations import LOOKS_PER_RETRY

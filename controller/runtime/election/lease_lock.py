@@ -15,7 +15,7 @@ import msgspec
 
 from handloop.apis.coordination_v1 import Lease, LeaseSpec
 from handloop.apis.core_v1 import ObjectReference
-from handloop.apis.fields import NAME, FieldTerm
+from handloop.apis.grammar.fields import NAME, FieldTerm
 from handloop.apis.meta import EMPTY_MAP, FrozenMap, ObjectMeta
 from handloop.client.decoding.watch_stream import WatchStream
 from handloop.client.options import ListOptions

@@ -21,7 +21,8 @@ from cachetools import LRUCache
 from msgspec.structs import replace
 
 from handloop.apis.core_v1 import Event
-from handloop.apis.meta import ObjectMeta, format_time
+from handloop.apis.grammar.times import format_time
+from handloop.apis.meta import ObjectMeta
 from handloop.controller.runtime.events.recorder import event_name
 from handloop.seams.clock import REAL_CLOCK, Clock
 from handloop.workqueue.rate_limiters import TokenBucket

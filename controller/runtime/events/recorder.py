@@ -19,7 +19,8 @@ import msgspec
 
 from handloop.apis.core_v1 import Event, EventSource, ObjectReference
 from handloop.apis.decoders import decoder_of
-from handloop.apis.meta import FrozenMap, Kind, ObjectMeta, format_time
+from handloop.apis.grammar.times import format_time
+from handloop.apis.meta import FrozenMap, Kind, ObjectMeta
 from handloop.apis.resource import Resource
 from handloop.client.decoding.pages import Undecodable
 from handloop.seams.clock import REAL_CLOCK, Clock

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from handloop.apis.meta import Kind, parse_time
+from handloop.apis.grammar.times import parse_time
+from handloop.apis.meta import Kind
 from handloop.controller.runtime.guards.name_table import NameTable
 from handloop.controller.runtime.reconcile import Result
 from handloop.informers.keys import ObjectName

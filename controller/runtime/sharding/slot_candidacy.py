@@ -36,7 +36,7 @@ from typing import Any, Final, NamedTuple
 from msgspec.structs import replace
 
 from handloop.apis.coordination_v1 import Lease, LeaseSpec
-from handloop.apis.meta import format_micro_time
+from handloop.apis.grammar.times import format_micro_time
 from handloop.controller.runtime.election.candidacy import Candidacy
 from handloop.controller.runtime.election.config import LeaderElectionConfig
 

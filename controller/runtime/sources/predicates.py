@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, Protocol
 
-from handloop.apis.labels import parse_selector
+from handloop.apis.grammar.labels import parse_selector
 from handloop.apis.meta import Object
 from handloop.apis.resource import Resource
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from handloop.apis.shard_selector import slot_of_namespace
+from handloop.apis.grammar.shard_selector import slot_of_namespace
 from handloop.controller.runtime.election.durations import RENEW_DEADLINE_SECONDS
 from handloop.controller.runtime.election.election import LeaseTerms
 from handloop.controller.runtime.sharding.shards import Shards

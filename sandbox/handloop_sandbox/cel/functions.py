@@ -14,7 +14,6 @@ from itertools import islice
 from string import ascii_lowercase, ascii_uppercase
 from typing import Any, Final
 
-from handloop.apis.quantity import QuantityError, parse_quantity
 from handloop_sandbox.cel import moments, network, texts
 from handloop_sandbox.cel.network import Address, Network, parses
 from handloop_sandbox.cel.tokens import Uint
@@ -30,6 +29,7 @@ from handloop_sandbox.cel.values import (
     parse_timestamp,
     type_of,
 )
+from handloop_sandbox.grammar.quantity import QuantityError, parse_quantity
 from handloop_sandbox.wire import go_regexp, go_time
 from handloop_sandbox.wire.causes import quoted
 from handloop_sandbox.wire.go_format import go_float

@@ -16,8 +16,8 @@ from datetime import datetime, timedelta
 from fractions import Fraction
 from typing import Any, Final
 
-from handloop.apis import duration
 from handloop_sandbox.cel.tokens import Uint
+from handloop_sandbox.grammar import duration
 from handloop_sandbox.kinds import structure
 from handloop_sandbox.wire import go_time
 from handloop_sandbox.wire.resource import Schema

@@ -13,11 +13,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from handloop.apis.meta import format_time
 from handloop_sandbox.cluster import autoscaler_metrics, scale_target
 from handloop_sandbox.cluster.cluster_controller import KeyedController, Pace, View, Write
 from handloop_sandbox.cluster.events import ComponentEventRecorder
 from handloop_sandbox.cluster.scale_target import NoScaleError, ScaleTarget
+from handloop_sandbox.grammar.times import format_time
 from handloop_sandbox.storage.stored import Change, ChangeType, Object
 from handloop_sandbox.wire import label_selector
 from handloop_sandbox.wire.resource import GroupResource

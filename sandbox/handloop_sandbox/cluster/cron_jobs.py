@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from handloop.apis.meta import format_time, parse_time
 from handloop_sandbox.cluster.adoption import controlled
 from handloop_sandbox.cluster.cluster_controller import KeyedController, Pace, View, Write
 from handloop_sandbox.cluster.cron_schedule import Interval, Schedule, parsed
 from handloop_sandbox.cluster.events import ComponentEventRecorder
 from handloop_sandbox.cluster.workloads import CRON_JOBS, JOBS, condition, is_deleting
+from handloop_sandbox.grammar.times import format_time, parse_time
 from handloop_sandbox.storage.owner_references import controller_of, controller_reference
 from handloop_sandbox.storage.stored import Change, Object
 from handloop_sandbox.wire.resource import GroupResource

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from handloop.apis.meta import format_time, parse_time
 from handloop_sandbox.cluster.cluster_controller import Pace
 from handloop_sandbox.cluster.rolling_update import bounds_of, total_replicas, total_status
 from handloop_sandbox.cluster.workloads import condition, spec_replicas
+from handloop_sandbox.grammar.times import format_time, parse_time
 from handloop_sandbox.storage.stored import Object
 
 Status = dict[str, Any]

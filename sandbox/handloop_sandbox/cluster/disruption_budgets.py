@@ -11,9 +11,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from handloop.apis.meta import format_time
 from handloop_sandbox.cluster.cluster_controller import KeyedController, View, Write
 from handloop_sandbox.cluster.workloads import PODS, condition, is_pod_active, is_pod_ready
+from handloop_sandbox.grammar.times import format_time
 from handloop_sandbox.storage.stored import Change, Object
 from handloop_sandbox.wire.label_selector import matches
 from handloop_sandbox.wire.resource import GroupResource

@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from itertools import takewhile
 from typing import Any, Final, NamedTuple
 
-from handloop.apis.meta import format_micro_time, format_time
 from handloop_sandbox.cluster.cluster_controller import Step, View, Write
+from handloop_sandbox.grammar.times import format_micro_time, format_time
 from handloop_sandbox.storage.stored import Change, ChangeType, Object
 from handloop_sandbox.wire.resource import GroupResource
 from handloop_sandbox.wire.status import Status

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
-from handloop.apis.meta import format_time
 from handloop_sandbox.cluster.completion_indexes import index_of, parsed, shown
 from handloop_sandbox.cluster.workloads import (
     condition,
@@ -16,6 +15,7 @@ from handloop_sandbox.cluster.workloads import (
     is_pod_ready,
     status_count,
 )
+from handloop_sandbox.grammar.times import format_time
 from handloop_sandbox.storage.stored import Object
 
 TRACKING: Final = "batch.kubernetes.io/job-tracking"

@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
-from handloop.apis.meta import format_time, parse_time
 from handloop_sandbox.cluster.cluster_controller import Pace, View, Write
 from handloop_sandbox.cluster.completion_indexes import index_of, indexed_pod
 from handloop_sandbox.cluster.job_status import (
@@ -37,6 +36,7 @@ from handloop_sandbox.cluster.workloads import (
     is_pod_active,
     without_finalizer,
 )
+from handloop_sandbox.grammar.times import format_time, parse_time
 from handloop_sandbox.storage.owner_references import controller_of
 from handloop_sandbox.storage.stored import Object
 from handloop_sandbox.wire.resource import GroupResource

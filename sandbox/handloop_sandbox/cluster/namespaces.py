@@ -13,9 +13,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from handloop.apis.meta import format_time
 from handloop_sandbox.cluster.cluster_controller import KeyedController, Pace, View, Write
 from handloop_sandbox.cluster.workloads import PODS, is_deleting
+from handloop_sandbox.grammar.times import format_time
 from handloop_sandbox.storage.stored import Change, ChangeType, Object
 from handloop_sandbox.wire.resource import GroupResource, ServedResource
 from handloop_sandbox.wire.status import Status

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from handloop.apis.meta import format_time
 from handloop_sandbox.cluster.cluster_controller import Step, View, Write
+from handloop_sandbox.grammar.times import format_time
 from handloop_sandbox.storage.stored import Change, Object
 from handloop_sandbox.wire.resource import GroupResource
 from handloop_sandbox.wire.status import Status

@@ -12,11 +12,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from handloop.apis.meta import parse_time
 from handloop_sandbox.cluster.adoption import Claim, Orphans, claim, controlled
 from handloop_sandbox.cluster.cluster_controller import KeyedController, Pace, Step, View, Write
 from handloop_sandbox.cluster.events import ComponentEventRecorder
 from handloop_sandbox.cluster.workloads import PODS, condition, is_pod_ready
+from handloop_sandbox.grammar.times import parse_time
 from handloop_sandbox.storage.owner_references import controller_of, controller_reference
 from handloop_sandbox.storage.stored import Change, ChangeType, Object
 from handloop_sandbox.wire.label_selector import matches

@@ -17,11 +17,11 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from handloop.apis.meta import format_time
 from handloop_sandbox.cluster import pod_status
 from handloop_sandbox.cluster.pod_faults import PodFault
 from handloop_sandbox.cluster.pod_run import Message, PodRun, Situation, Stage, Transition
 from handloop_sandbox.cluster.workloads import is_pod_finished
+from handloop_sandbox.grammar.times import format_time
 from handloop_sandbox.storage.stored import Object
 
 BOUND_SECONDS = 0.02

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from handloop.apis.meta import format_time
 from handloop_sandbox.cluster.workloads import condition
+from handloop_sandbox.grammar.times import format_time
 from handloop_sandbox.storage.stored import Object
 
 Status = dict[str, Any]

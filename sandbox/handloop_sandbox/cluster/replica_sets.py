@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from handloop.apis.meta import format_time
 from handloop_sandbox.cluster.adoption import controlled
 from handloop_sandbox.cluster.cluster_controller import View, Write
 from handloop_sandbox.cluster.pod_owners import Failure, Key, PodOwnerController, new_pod
@@ -28,6 +27,7 @@ from handloop_sandbox.cluster.workloads import (
     is_pod_ready,
     spec_replicas,
 )
+from handloop_sandbox.grammar.times import format_time
 from handloop_sandbox.storage.owner_references import controller_of
 from handloop_sandbox.storage.stored import Object
 from handloop_sandbox.wire.label_selector import matches

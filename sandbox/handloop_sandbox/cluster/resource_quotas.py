@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from handloop.apis.quantity import parse_quantity
 from handloop_sandbox.cluster.cluster_controller import KeyedController, Pace, View, Write
 from handloop_sandbox.cluster.workloads import PODS, is_pod_finished
+from handloop_sandbox.grammar.quantity import parse_quantity
 from handloop_sandbox.storage.state import State
 from handloop_sandbox.storage.stored import Change, ChangeType, Object
 from handloop_sandbox.wire.resource import GroupResource

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from handloop.apis.meta import format_time
 from handloop_sandbox.cluster.cluster_controller import KeyedController, Pace, View, Write
 from handloop_sandbox.cluster.events import ComponentEventRecorder
 from handloop_sandbox.cluster.nodes import NODES, daemon_node, is_schedulable
 from handloop_sandbox.cluster.pod_faults import PodFault, concerned, fault_of_pod
 from handloop_sandbox.cluster.workloads import PODS, condition, is_deleting
+from handloop_sandbox.grammar.times import format_time
 from handloop_sandbox.storage.stored import Change, ChangeType, Object
 from handloop_sandbox.wire.resource import GroupResource
 from handloop_sandbox.wire.status import Status

@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Any, Final, NamedTuple, Self
 from urllib.parse import urlsplit
 
-from handloop.apis.yaml_text import from_yaml
+from handloop_sandbox.grammar.yaml_text import from_yaml
 
 MANAGER: Final = "compare"
 """The field manager of all writes."""

@@ -10,8 +10,8 @@ from typing import Any, Final, NamedTuple
 
 import yaml
 
-from handloop.apis.yaml_text import from_yaml
 from handloop_sandbox.comparison.endpoint import MANAGER, Body, Endpoint
+from handloop_sandbox.grammar.yaml_text import from_yaml
 
 _MERGE: Final = "application/merge-patch+json"
 _APPLY: Final = "application/apply-patch+yaml"

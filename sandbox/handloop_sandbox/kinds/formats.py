@@ -16,7 +16,7 @@ from string import digits
 from typing import Final
 from urllib.parse import urlsplit
 
-from handloop.apis.duration import DurationError, parse_duration
+from handloop_sandbox.grammar.duration import DurationError, parse_duration
 from handloop_sandbox.kinds import structure
 from handloop_sandbox.wire import go_regexp, go_time
 from handloop_sandbox.wire.resource import Schema

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from handloop.apis.fields import built_in_fields
+from handloop_sandbox.grammar.fields import built_in_fields
 from handloop_sandbox.kinds.kind_table import ResourceEntry, SubresourceEntry, resource_entries
 from handloop_sandbox.wire.resource import ScalePaths, ServedResource, Subresource
 

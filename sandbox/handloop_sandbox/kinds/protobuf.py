@@ -16,7 +16,7 @@ import struct
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from handloop.apis.meta import format_micro_time, format_time
+from handloop_sandbox.grammar.times import format_micro_time, format_time
 from handloop_sandbox.kinds import typed
 from handloop_sandbox.kinds.kind_table import MessageField, message, named_schema
 from handloop_sandbox.kinds.structure import named

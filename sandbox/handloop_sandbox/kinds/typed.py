@@ -20,7 +20,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from handloop.apis.quantity import FORMAT_ERROR, QuantityError
+from handloop_sandbox.grammar.quantity import FORMAT_ERROR, QuantityError
 from handloop_sandbox.kinds import structure
 from handloop_sandbox.kinds.structure import Omission, Shape
 from handloop_sandbox.wire import go_time, quantity

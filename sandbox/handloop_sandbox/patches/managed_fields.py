@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from handloop.apis.meta import format_time
+from handloop_sandbox.grammar.times import format_time
 from handloop_sandbox.kinds.structure import Omission, is_struct, omission, properties, zero_of
 from handloop_sandbox.patches.field_set import FieldSet, difference, field_element, insert, union, without
 from handloop_sandbox.patches.merge_type import ElementError, type_of_resource

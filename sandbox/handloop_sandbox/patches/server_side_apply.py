@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from typing import Any, NamedTuple
 
-from handloop.apis.meta import format_time
+from handloop_sandbox.grammar.times import format_time
 from handloop_sandbox.patches.field_set import (
     FieldSet,
     Path,

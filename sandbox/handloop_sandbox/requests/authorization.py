@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from handloop.apis.fields import NAME, exact, parse_fields
-from handloop.apis.labels import SelectorError
+from handloop_sandbox.grammar.fields import NAME, exact, parse_fields
+from handloop_sandbox.grammar.labels import SelectorError
 from handloop_sandbox.requests.request import User
 from handloop_sandbox.requests.routes import ResourcePath
 from handloop_sandbox.storage.state import State

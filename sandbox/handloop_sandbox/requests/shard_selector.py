@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
-from handloop.apis.labels import SelectorError
-from handloop.apis.shard_selector import HASHES, ShardField, ShardRange, fnv1a_64
 from handloop_sandbox.cel.nodes import (
     Call,
     Index,
@@ -27,6 +25,8 @@ from handloop_sandbox.cel.nodes import (
 )
 from handloop_sandbox.cel.syntax import parse
 from handloop_sandbox.cel.tokens import CelSyntaxError
+from handloop_sandbox.grammar.labels import SelectorError
+from handloop_sandbox.grammar.shard_selector import HASHES, ShardField, ShardRange, fnv1a_64
 from handloop_sandbox.requests.call import Call as RequestCall
 from handloop_sandbox.storage.stored import Object
 from handloop_sandbox.wire.causes import quoted

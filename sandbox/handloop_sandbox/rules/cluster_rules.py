@@ -9,8 +9,8 @@ from __future__ import annotations
 import base64
 from typing import Final
 
-from handloop.apis.quantity import parse_quantity
 from handloop_sandbox.cluster.bootstrap import SYSTEM_PRIORITIES
+from handloop_sandbox.grammar.quantity import parse_quantity
 from handloop_sandbox.rules.environment_rules import config_key_causes
 from handloop_sandbox.wire import go_json
 from handloop_sandbox.wire.causes import forbidden_field, invalid_value, required, too_long

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any, Final
 
-from handloop.apis.quantity import parse_quantity
+from handloop_sandbox.grammar.quantity import parse_quantity
 from handloop_sandbox.rules.environment_rules import environment, environment_from
 from handloop_sandbox.wire import names
 from handloop_sandbox.wire.causes import duplicate, forbidden_field, invalid_value, not_supported, required

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from handloop.apis.quantity import parse_quantity
+from handloop_sandbox.grammar.quantity import parse_quantity
 from handloop_sandbox.wire import names
 from handloop_sandbox.wire.causes import forbidden_field, invalid_value, not_supported, required
 from handloop_sandbox.wire.field_rules import Object, all_invalid, entries, immutable, label_selector, part

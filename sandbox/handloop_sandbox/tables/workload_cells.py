@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from handloop.apis.meta import parse_time
+from handloop_sandbox.grammar.times import parse_time
 from handloop_sandbox.kinds.autoscaler_versions import METRIC_MEMBERS
 from handloop_sandbox.tables.cell import (
     NONE,

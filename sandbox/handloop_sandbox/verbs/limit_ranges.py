@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 from typing import Final, NamedTuple
 
-from handloop.apis.quantity import parse_quantity
 from handloop_sandbox.cluster.storage_protection import CLAIMS
 from handloop_sandbox.cluster.workloads import PODS
+from handloop_sandbox.grammar.quantity import parse_quantity
 from handloop_sandbox.requests.call import Call, shallow_metadata
 from handloop_sandbox.storage.stored import Object
 from handloop_sandbox.wire.quantity import canonical

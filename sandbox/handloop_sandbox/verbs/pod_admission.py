@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from handloop.apis.quantity import parse_quantity
 from handloop_sandbox.cluster.bootstrap import PRIORITY_CLASSES
 from handloop_sandbox.cluster.cluster_controller import new_name
+from handloop_sandbox.grammar.quantity import parse_quantity
 from handloop_sandbox.requests.call import Call
 from handloop_sandbox.storage.stored import Object
 from handloop_sandbox.verbs import limit_ranges

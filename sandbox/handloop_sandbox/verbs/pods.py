@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from handloop.apis.meta import parse_time
 from handloop_sandbox.cluster.workloads import is_pod_ready
+from handloop_sandbox.grammar.times import parse_time
 from handloop_sandbox.requests import bodies
 from handloop_sandbox.requests.call import Call, shallow_metadata
 from handloop_sandbox.requests.request import Response

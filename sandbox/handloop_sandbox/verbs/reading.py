@@ -13,8 +13,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
-from handloop.apis.fields import NAME, FieldTerm, exact, matcher
 from handloop_sandbox.cluster.events import EVENTS
+from handloop_sandbox.grammar.fields import NAME, FieldTerm, exact, matcher
 from handloop_sandbox.kinds import typed
 from handloop_sandbox.requests.call import Call
 from handloop_sandbox.requests.conversion import stored_field

@@ -1,9 +1,9 @@
-"""The field selectors of queries: the grammar of `handloop.apis.fields`, refused with a 400."""
+"""The field selectors of queries: the grammar of `grammar.fields`, refused with a 400."""
 
 from __future__ import annotations
 
-from handloop.apis import fields
-from handloop.apis.labels import SelectorError
+from handloop_sandbox.grammar import fields
+from handloop_sandbox.grammar.labels import SelectorError
 from handloop_sandbox.wire.resource import ServedResource
 from handloop_sandbox.wire.status import bad_request
 

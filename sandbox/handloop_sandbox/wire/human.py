@@ -6,7 +6,7 @@ Follows: apimachinery pkg/util/duration/duration.go (HumanDuration), cli-runtime
 
 from __future__ import annotations
 
-from handloop.apis.meta import parse_time
+from handloop_sandbox.grammar.times import parse_time
 
 UNKNOWN = "<unknown>"
 _MINUTE, _HOUR, _DAY, _YEAR = 60, 3600, 86400, 86400 * 365

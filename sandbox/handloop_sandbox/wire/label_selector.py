@@ -1,7 +1,7 @@
 """
 Label selectors: those of queries, and LabelSelectors in objects.
 
-A query's selector has the grammar of `handloop.apis.labels` and is refused in the server's words. A
+A query's selector has the grammar of `grammar.labels` and is refused in the server's words. A
 LabelSelector has matchLabels and matchExpressions.
 Follows: apimachinery pkg/labels, pkg/apis/meta/v1/helpers.go.
 """
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from handloop.apis.labels import Requirement, SelectorError, parse_selector
+from handloop_sandbox.grammar.labels import Requirement, SelectorError, parse_selector
 from handloop_sandbox.wire.status import bad_request
 
 LabelPredicate = Callable[[Mapping[str, str]], bool]

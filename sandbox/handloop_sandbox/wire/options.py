@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from handloop.apis.fields import FieldTerm
-from handloop.apis.labels import Requirement
+from handloop_sandbox.grammar.fields import FieldTerm
+from handloop_sandbox.grammar.labels import Requirement
 from handloop_sandbox.wire import field_selector, label_selector
 from handloop_sandbox.wire.causes import (
     forbidden_field,

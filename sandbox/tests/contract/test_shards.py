@@ -16,7 +16,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from handloop.apis.shard_selector import (
+from handloop_sandbox.grammar.shard_selector import (
     HASHES,
     ShardField,
     ShardRange,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from handloop.apis.meta import parse_time
+from handloop.apis.grammar.times import parse_time
 from handloop.client.auth.credentials import FetchedCredentials, StaticCredentials
 from handloop.client.auth.tls import KeyPair, TLSOptions
 from handloop.client.config import ClientConfig

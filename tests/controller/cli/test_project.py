@@ -18,7 +18,7 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from handloop.apis.yaml_text import is_plain
+from handloop.apis.grammar.yaml_text import is_plain
 from handloop.client.config import load_config
 from handloop.client.errors import NotFound
 from handloop.client.resource_client import Client

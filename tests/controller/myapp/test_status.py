@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from handloop.apis.apps_v1 import Deployment, DeploymentCondition
 from handloop.apis.conditions import Condition, find_condition
-from handloop.apis.meta import format_time
+from handloop.apis.grammar.times import format_time
 from handloop.controller.myapp import status as of
 from handloop.controller.myapp.status import DEGRADED, PROGRESSING, READY, troubles
 from handloop.controller.myapp.types import MyApp, MyAppStatus

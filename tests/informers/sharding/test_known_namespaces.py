@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from handloop.apis.fields import parse_fields
-from handloop.apis.shard_selector import slot_of_namespace
+from handloop.apis.grammar.fields import parse_fields
+from handloop.apis.grammar.shard_selector import slot_of_namespace
 from handloop.informers.sharding import known_namespaces
 from handloop.informers.sharding.known_namespaces import SELECTOR_BYTES, KnownNamespaces
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from handloop.apis.apps_v1 import Deployment
-from handloop.apis.shard_selector import slot_of_namespace
+from handloop.apis.grammar.shard_selector import slot_of_namespace
 from handloop.informers.indexer import NAMESPACE_INDEX, Indexer, namespace_index_func
 from handloop.informers.keys import meta_namespace_key_func
 from handloop.informers.sharding.held_slots import HeldSlots

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from handloop.apis.apps_v1 import Deployment
-from handloop.apis.shard_selector import slot_of, slot_of_namespace
+from handloop.apis.grammar.shard_selector import slot_of, slot_of_namespace
 from handloop.client.options import ListOptions
 from handloop.informers.sharding.held_slots import HeldSlots
 from handloop.informers.sharding.shard_scope import SLOT_LABEL, ShardScope

@@ -8,7 +8,7 @@ from typing import Literal
 import pytest
 
 from handloop.apis.apps_v1 import Deployment
-from handloop.apis.shard_selector import slot_of, slot_of_namespace
+from handloop.apis.grammar.shard_selector import slot_of, slot_of_namespace
 from handloop.client.decoding.pages import ListPage
 from handloop.client.decoding.sieve import Foreign
 from handloop.client.decoding.watch_stream import WatchEvent

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from handloop.apis.apps_v1 import Deployment
-from handloop.apis.shard_selector import slot_of_namespace
+from handloop.apis.grammar.shard_selector import slot_of_namespace
 from handloop.client.decoding.pages import ListPage, Undecodable
 from handloop.informers.indexer import NAMESPACE_INDEX, namespace_index_func
 from handloop.informers.lister import Lister, NamespaceNotWatched

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from examples.appcluster import reconciler as appcluster
 from examples.memcached import reconciler as memcached
-from handloop.apis.shard_selector import slot_of_namespace
+from handloop.apis.grammar.shard_selector import slot_of_namespace
 from handloop.controller.foo.runnable import add_foo
 from handloop.controller.foo.types import Foo
 from handloop.controller.myapp.reconciler import add_myapp

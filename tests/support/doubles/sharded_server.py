@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from handloop.apis.apps_v1 import Deployment
-from handloop.apis.shard_selector import fnv1a_64
+from handloop.apis.grammar.shard_selector import fnv1a_64
 from handloop.client.decoding.pages import ListPage
 from handloop.client.decoding.watch_stream import EventType, WatchEvent
 from handloop.client.errors import StreamClosed

@@ -14,7 +14,7 @@ from typing import Any, Final
 from prometheus_client import CollectorRegistry
 
 from handloop.apis.coordination_v1 import Lease
-from handloop.apis.meta import format_time
+from handloop.apis.grammar.times import format_time
 from handloop.client.errors import DeadlineExceeded, StreamClosed
 from handloop.client.http.response import Response, Stream
 from handloop.client.resource_client import Client, ResourceClient

@@ -20,7 +20,7 @@ from prometheus_client import CollectorRegistry
 
 from handloop.apis.apps_v1 import Deployment
 from handloop.apis.coordination_v1 import Lease
-from handloop.apis.shard_selector import slot_of_namespace
+from handloop.apis.grammar.shard_selector import slot_of_namespace
 from handloop.client.errors import DeadlineExceeded
 from handloop.client.http.response import Response
 from handloop.client.resource_client import Client

@@ -11,10 +11,10 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from handloop.apis.meta import format_time
 from handloop_sandbox.cluster.cluster_controller import ClusterController, Runner, View, Write, new_name
 from handloop_sandbox.cluster.lifecycle import default_controllers
 from handloop_sandbox.cluster.workloads import DEPLOYMENTS, PODS, REPLICA_SETS
+from handloop_sandbox.grammar.times import format_time
 from handloop_sandbox.kinds.kinds import builtin_resources
 from handloop_sandbox.storage.catalog import Catalog
 from handloop_sandbox.storage.store import Store

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from handloop.apis.meta import format_time
 from handloop_sandbox.cluster.autoscalers import ABLE, ACTIVE, AUTOSCALERS, AutoscalerStatus
 from handloop_sandbox.cluster.workloads import DEPLOYMENTS, condition
+from handloop_sandbox.grammar.times import format_time
 from handloop_sandbox.storage.stored import Object
 from support.servers.simulated_cluster import SimulatedCluster, new_deployment
 

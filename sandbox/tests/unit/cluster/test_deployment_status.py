@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from handloop.apis.meta import format_time
 from handloop_sandbox.cluster import deployment_status as statuses
 from handloop_sandbox.cluster.cluster_controller import Pace
 from handloop_sandbox.cluster.deployment_status import AVAILABLE, PROGRESSING, Finding
+from handloop_sandbox.grammar.times import format_time
 from support.servers.simulated_cluster import START, new_deployment
 
 _NOW = START

@@ -4,10 +4,10 @@ import json
 import random
 from pathlib import Path
 
-from handloop.apis.meta import format_micro_time, format_time
 from handloop.testing.running_sandbox import running_sandbox
 from handloop_sandbox.cluster.cluster_controller import View, Write
 from handloop_sandbox.cluster.events import EVENTS, TTL_SECONDS, ComponentEventRecorder, EventExpiry
+from handloop_sandbox.grammar.times import format_micro_time, format_time
 from handloop_sandbox.requests.request import Request
 from handloop_sandbox.storage.catalog import Catalog
 from handloop_sandbox.storage.store import Store

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from handloop.apis.meta import format_time
 from handloop_sandbox.cluster import pod_status
 from handloop_sandbox.cluster.workloads import condition
+from handloop_sandbox.grammar.times import format_time
 from handloop_sandbox.storage.stored import Object
 
 _NOW = 1_700_000_000.0

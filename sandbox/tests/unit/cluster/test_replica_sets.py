@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from handloop.apis.meta import format_time
 from handloop_sandbox.cluster.cluster_controller import Pace
 from handloop_sandbox.cluster.lifecycle import default_controllers
 from handloop_sandbox.cluster.replica_sets import DELETION_COST, ReplicaSetController, _counted, doomed
 from handloop_sandbox.cluster.workloads import PODS, REPLICA_SETS, condition, is_pod_active
+from handloop_sandbox.grammar.times import format_time
 from handloop_sandbox.storage.owner_references import controller_of, controller_reference
 from handloop_sandbox.storage.stored import Object
 from handloop_sandbox.wire.resource import GroupResource

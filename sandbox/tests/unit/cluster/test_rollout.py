@@ -3,13 +3,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from handloop.apis.meta import format_time
 from handloop_sandbox.cluster import revisions
 from handloop_sandbox.cluster.cluster_controller import Write
 from handloop_sandbox.cluster.events import EVENTS
 from handloop_sandbox.cluster.rolling_update import bounds_of
 from handloop_sandbox.cluster.rollout import Rollout
 from handloop_sandbox.cluster.workloads import DEPLOYMENTS, REPLICA_SETS
+from handloop_sandbox.grammar.times import format_time
 from handloop_sandbox.storage.stored import Object
 from support.servers.simulated_cluster import START, new_deployment, with_image
 

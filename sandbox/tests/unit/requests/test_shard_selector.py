@@ -7,7 +7,7 @@ import uuid
 
 import pytest
 
-from handloop.apis.shard_selector import ShardField, format_shard_selector, slot_of, slot_range
+from handloop_sandbox.grammar.shard_selector import ShardField, format_shard_selector, slot_of, slot_range
 from handloop_sandbox.kinds.kinds import builtin_resources
 from handloop_sandbox.requests.call import Call
 from handloop_sandbox.requests.request import Context, Request, User

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from handloop.apis.meta import format_time
+from handloop_sandbox.grammar.times import format_time
 from handloop_sandbox.verbs.pods import _log_lines
 from support.servers.local_server import LocalServer, Reply
 

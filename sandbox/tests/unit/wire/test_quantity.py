@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handloop.apis.quantity import QuantityError, parse_quantity
+from handloop_sandbox.grammar.quantity import QuantityError, parse_quantity
 from handloop_sandbox.wire import quantity
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from handloop.apis.core_v1 import Event
-from handloop.apis.labels import SelectorError
+from handloop.apis.grammar.labels import SelectorError
 from handloop.apis.meta import APIStruct, Kind
 from handloop.client.http.response import Stream
 from handloop.client.resource_client import Client

@@ -11,8 +11,8 @@ from prometheus_client import CollectorRegistry
 
 from handloop import Context, Manager, Shards, controller_for, is_controlled_by, with_controller
 from handloop.apis.coordination_v1 import Lease
+from handloop.apis.grammar.shard_selector import slot_of_namespace
 from handloop.apis.meta import ObjectMeta
-from handloop.apis.shard_selector import slot_of_namespace
 from handloop.client.errors import ConnectionRefused
 from handloop.client.resource_client import Client
 from handloop.controller.runtime.caching.takeover import PATIENCE_SECONDS, SMALL, CatchUp, catch_up

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handloop.apis.core_v1 import Event
-from handloop.apis.meta import format_time
+from handloop.apis.grammar.times import format_time
 from handloop.controller.runtime.events.correlator import (
     AGGREGATE_PREFIX,
     Correlation,

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from handloop import Client, Context, Manager, ObjectName, Result, TerminalError, WaitError, controller_for
+from handloop.apis.grammar.shard_selector import slot_of_namespace
 from handloop.apis.meta import FrozenMap, ObjectMeta
-from handloop.apis.shard_selector import slot_of_namespace
 from handloop.controller.foo.runnable import add_foo
 from handloop.controller.foo.types import Foo, FooSpec
 from handloop.controller.runtime.caching.multi_namespace_informer import MultiNamespaceInformer

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from handloop.apis.evolve import evolve
-from handloop.apis.meta import Kind, ObjectMeta, format_time
+from handloop.apis.grammar.times import format_time
+from handloop.apis.meta import Kind, ObjectMeta
 from handloop.controller.runtime.builder import controller_for
 from handloop.controller.runtime.children.finalizers import is_being_deleted, remove_finalizer
 from handloop.controller.runtime.guards.quiet_faults import (

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from prometheus_client import CollectorRegistry
 
 from handloop.apis.apps_v1 import Deployment
-from handloop.apis.shard_selector import slot_of_namespace
+from handloop.apis.grammar.shard_selector import slot_of_namespace
 from handloop.controller.runtime.metrics.slot_objects import SlotObjects
 from handloop.informers.informer_metrics import InformerMetrics
 from handloop.informers.sharding.held_slots import HeldSlots

@@ -8,8 +8,8 @@ import pytest
 
 from handloop.apis.apps_v1 import Deployment
 from handloop.apis.core_v1 import Service, ServicePort, ServiceSpec
+from handloop.apis.grammar.shard_selector import slot_of, slot_of_namespace
 from handloop.apis.meta import ObjectMeta
-from handloop.apis.shard_selector import slot_of, slot_of_namespace
 from handloop.client.errors import Cancelled
 from handloop.controller.foo.runnable import add_foo
 from handloop.controller.foo.types import Foo, FooSpec

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from handloop.apis.shard_selector import slot_of_namespace
+from handloop.apis.grammar.shard_selector import slot_of_namespace
 from handloop.controller.runtime.election.leader_election import StopTimeoutError
 from handloop.controller.runtime.guards.name_memory import Chosen, NameMemory
 from handloop.controller.runtime.sharding.slot_work import (

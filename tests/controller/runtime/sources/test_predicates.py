@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from handloop.apis.apps_v1 import Deployment
-from handloop.apis.labels import SelectorError
+from handloop.apis.grammar.labels import SelectorError
 from handloop.apis.meta import FrozenMap
 from handloop.apis.resource import Resource
 from handloop.controller.runtime.sources.predicates import (

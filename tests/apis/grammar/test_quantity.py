@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import pytest
 
-from handloop.apis.quantity import PATTERN, QuantityError, parse_quantity, same_quantity
+from handloop.apis.grammar.quantity import PATTERN, QuantityError, parse_quantity, same_quantity
 
 
 @pytest.mark.parametrize(

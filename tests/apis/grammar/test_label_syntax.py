@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from handloop.apis.label_syntax import label_key_errors, label_value_errors
+from handloop.apis.grammar.label_syntax import label_key_errors, label_value_errors
 
 
 @pytest.mark.parametrize("key", ["a", "A-b_c.9", "x" * 63, "example.com/a", f"{'x' * 253}/a", "1.2/3"])

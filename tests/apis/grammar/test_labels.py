@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handloop.apis.labels import (
+from handloop.apis.grammar.labels import (
     Operator,
     Requirement,
     Selector,

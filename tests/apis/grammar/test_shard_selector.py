@@ -7,7 +7,7 @@ import uuid
 
 import pytest
 
-from handloop.apis.shard_selector import (
+from handloop.apis.grammar.shard_selector import (
     HASHES,
     ShardField,
     ShardRange,

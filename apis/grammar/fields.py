@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from handloop.apis.labels import SelectorError
+from .labels import SelectorError
 
 NAME: Final = "metadata.name"
 NAMESPACE: Final = "metadata.namespace"

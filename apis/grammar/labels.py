@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from handloop.apis.label_syntax import label_key_errors, label_value_errors
+from .label_syntax import label_key_errors, label_value_errors
 
 _INT64: Final = range(-(2**63), 2**63)
 _INTEGER: Final = re.compile(r"[+-]?[0-9]+")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from handloop.apis.duration import DurationError, parse_duration
+from handloop.apis.grammar.duration import DurationError, parse_duration
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from handloop.apis import fields
-from handloop.apis.labels import SelectorError
+from handloop.apis.grammar import fields
+from handloop.apis.grammar.labels import SelectorError
 
 _POD = {"metadata": {"name": "p"}, "spec": {"nodeName": "n1", "count": 3, "on": True}}
 

@@ -14,7 +14,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handloop.apis.yaml_text import from_yaml, is_plain, scalar, to_yaml
+from handloop.apis.grammar.yaml_text import from_yaml, is_plain, scalar, to_yaml
 
 Read = Callable[[str], Any]
 
@@ -51,7 +51,7 @@ TEXTS: Final = [
     *("a\n  b\n", "\n", "a\r\nb", "a\x00b", "a\x7fb", "\x85", "\u2028", "\ufeff", "\xfc", "\U0001f600"),
     *("a" * 300, "x " * 200, "2001-12-14 21:59:43"),
 ]
-GO_PROGRAM: Final = Path(__file__).parents[1] / "support" / "go_yaml"
+GO_PROGRAM: Final = Path(__file__).parents[2] / "support" / "go_yaml"
 
 
 @pytest.fixture(scope="session")

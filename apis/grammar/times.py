@@ -1,0 +1,54 @@
+"""
+Times of the API: RFC 3339 in UTC, in seconds (`metav1.Time`) or microseconds (`metav1.MicroTime`).
+
+Instants are seconds since the Unix epoch, as `Clock.time()` gives them.
+Follows: apimachinery pkg/apis/meta/v1 (time.go, micro_time.go).
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+from math import floor
+from typing import Final
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND: Final = timedelta(microseconds=1)
+_RFC3339: Final = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d)", re.ASCII)
+
+
+def format_time(unix: float) -> str:
+    """
+    `2023-11-14T22:13:20Z`: cut to the second.
+
+    Raises: OverflowError outside the years 1 to 9999.
+    """
+    return _spell(timedelta(seconds=floor(unix)), "seconds")
+
+
+def format_micro_time(unix: float) -> str:
+    """
+    `2023-11-14T22:13:20.000000Z`: the nearest microsecond.
+
+    Raises: OverflowError outside the years 1 to 9999.
+    """
+    return _spell(timedelta(microseconds=round(unix * 1e6)), "microseconds")
+
+
+def parse_time(text: str) -> float:
+    """
+    Seconds since the epoch, to the microsecond; digits beyond are cut.
+
+    Raises: ValueError for anything but RFC 3339.
+    """
+    match = _RFC3339.fullmatch(text)
+    if match is None:
+        raise ValueError(f"not an RFC 3339 time: {text!r}")
+    date, clock, fraction, offset = match.groups()
+    micros = (fraction or "")[:6].ljust(6, "0")
+    instant = datetime.fromisoformat(f"{date}T{clock}.{micros}{offset}")
+    return (instant - _EPOCH) // _MICROSECOND / 1e6
+
+
+def _spell(since_epoch: timedelta, precision: str) -> str:
+    return (_EPOCH + since_epoch).isoformat(timespec=precision).removesuffix("+00:00") + "Z"
