@@ -45,7 +45,7 @@ PAGES = {
     "errors": "controller/cli/errors.md",
     **{
         name: f"sandbox/docs/{name}.md"
-        for name in ("sandbox", "testing-with-the-sandbox", "envtest-without-binaries")
+        for name in ("sandbox", "testing-with-the-sandbox", "controls", "envtest-without-binaries")
     },
     "how-to/exploring": "explore/docs/exploring.md",
     "live": "learn/docs/live.md",

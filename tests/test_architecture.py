@@ -60,6 +60,7 @@ PARTS_OF_THE_SANDBOX: Final = (
     "requests",
     "verbs",
     "faults",
+    "controls",
 )
 NOT_A_NOUN: Final = {"utils", "util", "common", "helpers", "helper", "misc", "base", "core", "lib"}
 NO_TESTS_OF_THEIR_OWN: Final = {

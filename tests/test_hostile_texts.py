@@ -2,7 +2,7 @@
 Every place where a text of a user becomes a part of something else, and texts that try to be more.
 
 Each place either refuses a text, or gives it back from the whole. Printed YAML is also read by kubectl's own
-reader, in tests/apis/test_yaml_text.py.
+reader, in tests/apis/grammar/test_yaml_text.py.
 """
 
 from __future__ import annotations

@@ -65,6 +65,7 @@ def running_sandbox(options: Options) -> Iterator[Path]:
         tls = TLSOptions(ca=sandbox.certificate)
         if not options.bare:
             _install(ClientConfig(host=sandbox.url, credentials=credentials, tls=tls), options)
+            sandbox.engine.keep_as_start()
         path = _written(sandbox.write_kubeconfig, options.sandbox_kubeconfig)
         try:
             yield path

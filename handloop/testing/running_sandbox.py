@@ -5,19 +5,17 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, TypeVar, overload
 from urllib.parse import quote
 
-from handloop.apis.grammar.times import format_time
 from handloop.apis.grammar.yaml_text import from_yaml
 from handloop.apis.meta import Kind
 from handloop.client.config import load_config
 from handloop.client.errors import NotFound
 from handloop.client.resource_client import Client
 from handloop.client.transport import HTTPTransport
-from handloop.testing.ended_job import FAILED, FINISHED, End, statuses
 from handloop.testing.eventually import SECONDS, eventually
 from handloop.testing.request_attributes import RequestAttributes
 from handloop.testing.request_trace import RequestTrace
@@ -28,8 +26,6 @@ from handloop_sandbox.server import Sandbox
 K = TypeVar("K", bound=Kind)
 Object = dict[str, Any]
 
-_APPLY = "application/apply-patch+yaml"
-_MERGE = "application/merge-patch+json"
 _USER_AGENT: Final = "sandbox-fixture"
 _SUCCESS = 300
 _PAUSE_SECONDS = 0.01
@@ -94,7 +90,7 @@ class RunningSandbox:
         objects = [obj for manifest in manifests for obj in _objects(manifest)]
         for obj in objects:
             _check(obj)
-        return [self._apply(obj) for obj in objects]
+        return [self._applied(obj) for obj in objects]
 
     @overload
     def get(self, what: str) -> Object: ...
@@ -163,11 +159,11 @@ class RunningSandbox:
 
         Raises: RefusedError, also for a Job that has ended; it has the server's words, if there are any.
         """
-        self._end(job, FINISHED)
+        self._end(job, "finish")
 
     def fail(self, job: Kind) -> None:
         """End a Job as its controller ends one whose pods have failed too often. Raises: as finish."""
-        self._end(job, FAILED)
+        self._end(job, "fail")
 
     def asked(self, user_agent: str = "") -> list[RequestAttributes]:
         """
@@ -186,15 +182,9 @@ class RunningSandbox:
         """Those of them that may have changed something."""
         return [one for one in self.asked(user_agent) if one.writes]
 
-    def _end(self, job: Kind, end: End) -> None:
-        path = self._path("batch/v1", "Job", job.metadata.namespace) + f"/{quote(job.metadata.name)}"
-        found = self._request("GET", path)
-        if any(
-            each["type"] in ("Complete", "Failed") for each in found.get("status", {}).get("conditions", ())
-        ):
-            raise RefusedError(f"Job {job.metadata.namespace}/{job.metadata.name} has ended already")
-        for status in statuses(found, end, format_time(self.clock.time())):
-            self._request("PATCH", f"{path}/status", {"status": status}, _MERGE)
+    def _end(self, job: Kind, end: str) -> None:
+        namespace, name = job.metadata.namespace, job.metadata.name
+        self._request("POST", f"/sandbox/jobs/{quote(namespace)}/{quote(name)}/{end}")
 
     def _find(self, kind: type[K], name: str, namespace: str) -> K | None:
         try:
@@ -202,47 +192,31 @@ class RunningSandbox:
         except NotFound:
             return None
 
-    def _apply(self, obj: Object) -> Object:
-        metadata = obj["metadata"]
-        path = self._path(obj["apiVersion"], obj["kind"], metadata.get("namespace", "default"))
-        query = f"?fieldManager={_USER_AGENT}&force=true"
-        applied = self._request("PATCH", f"{path}/{quote(metadata['name'])}{query}", obj)
-        if obj["kind"] == "CustomResourceDefinition":
-            self._wait_until_served(f"{path}/{quote(metadata['name'])}")
-        return applied
-
-    def _wait_until_served(self, path: str) -> None:
+    def _applied(self, obj: Object) -> Object:
         """
-        Wait for a definition: the next manifest may be of its kind.
+        Apply an object, a definition until it is served: the next manifest may be of its kind.
 
         A name that is taken may become free: the definition that has it may be on its way out.
-        Raises: RefusedError, with the text of the conditions. Blocks: for 2 s at most.
+        Raises: RefusedError. Blocks: for 2 s at most.
         """
         pause, tries = threading.Event(), _ESTABLISHED_TRIES
-        while waits_for := _unmet(self._request("GET", path)):
-            if not tries:
-                raise RefusedError(f"{path} is not served: {waits_for}")
+        while True:
+            try:
+                (applied,) = self._request("POST", "/sandbox/load", obj)["items"]
+                return dict(applied)
+            except RefusedError as error:
+                if not tries or "is not served" not in str(error):
+                    raise
             self.server.tick()
             pause.wait(_PAUSE_SECONDS)
             tries -= 1
 
-    def _path(self, api_version: str, kind: str, namespace: str) -> str:
-        """The path of a kind's collection, from discovery."""
-        root = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
-        for resource in self._request("GET", root)["resources"]:
-            if resource["kind"] == kind and "/" not in resource["name"]:
-                where = f"/namespaces/{quote(namespace)}" if resource["namespaced"] else ""
-                return f"{root}{where}/{resource['name']}"
-        raise RefusedError(f"there is no kind {kind} in {api_version}")
-
-    def _request(
-        self, method: str, path: str, body: Object | None = None, content_type: str = _APPLY
-    ) -> Object:
+    def _request(self, method: str, path: str, body: Object | None = None) -> Object:
         content = None if body is None else json.dumps(body).encode()
-        headers = {"Content-Type": content_type, "User-Agent": _USER_AGENT}
+        headers = {"Content-Type": "application/json", "User-Agent": _USER_AGENT}
         answer = self._transport.request(method, path, headers=headers, body=content)
         if answer.status >= _SUCCESS:
-            raise RefusedError(f"{method} {path}: {answer.body.decode(errors='replace')}")
+            raise RefusedError(f"{method} {path}: {_message(answer.body)}")
         document: Object = json.loads(answer.body)
         return document
 
@@ -271,12 +245,12 @@ def _named(kind: type[Kind], name: str, namespace: str) -> str:
     return f"{kind.resource.kind} {where}/{name}" if where else f"{kind.resource.kind} {name}"
 
 
-def _unmet(definition: Object) -> str:
-    """Why a definition is not served, in the server's words; "" when it is."""
-    conditions = definition.get("status", {}).get("conditions") or ()
-    if any(c["type"] == "Established" and c["status"] == "True" for c in conditions):
-        return ""
-    return "; ".join(c["message"] for c in conditions if c["status"] != "True") or "nobody has looked at it"
+def _message(body: bytes) -> str:
+    """What a refusal says: the message of a Status, else all of it."""
+    text = body.decode(errors="replace")
+    with suppress(ValueError, LookupError, TypeError):
+        return str(json.loads(text)["message"])
+    return text
 
 
 def _objects(manifest: Any) -> list[Any]:

@@ -4,6 +4,7 @@ around.
 
 The parts, in their order. A part imports only parts above it:
 
+    grammar   the texts of the API: quantities, times, selectors, YAML; shared with handloop by a link
     wire      words of the API: resources, names, queries, selectors, refusals, JSON, YAML and times as in Go
     storage   versions of objects, one counter, histories, transactions, watches
     kinds     the built-in kinds from generated tables, and objects as Go would decode and encode them
@@ -16,6 +17,7 @@ The parts, in their order. A part imports only parts above it:
     requests  the stages of every request: routes, authorization, bodies, presentation, discovery
     verbs     create, update, patch, delete, read, watch, and the subresources
     faults    failures on command, around a core that does not know of them
+    controls  requests about the sandbox itself: fixtures, ends of Jobs, the clock, faults, a reset
 
 The modules beside the parts put them together. The way of a request:
 

@@ -1,4 +1,4 @@
-"""Time as the sandbox sees it, in unix seconds: the real clock, and one that a test sets."""
+"""Time as the sandbox sees it, in unix seconds: a clock that runs, and that a test may set."""
 
 from __future__ import annotations
 
@@ -15,20 +15,11 @@ class Clock(Protocol):
         """Unix seconds; never goes back."""
 
 
-class RealClock:
-    """The wall clock at the start, moved on by the monotonic one: it never jumps."""
-
-    def __init__(self) -> None:
-        self._offset = time.time() - time.monotonic()
-
-    def time(self) -> float:
-        """Unix seconds."""
-        return self._offset + time.monotonic()
-
-
 class SettableClock:
     """
-    A clock that a test sets. It runs like a real one until it is frozen, and only goes forward.
+    A clock that a test may set. It runs until it is frozen, and only goes forward.
+
+    By itself it follows the monotonic clock: it never jumps with the machine's.
 
     State: _now is the time at _since (monotonic); _since None = frozen. Both under _lock, a leaf.
     Threads: any. Listeners are called after the clock was moved, by the thread that moved it, without the
@@ -58,7 +49,7 @@ class SettableClock:
         return now
 
     def set(self, now: float) -> None:
-        """Go to a unix time. Raises: ValueError when it has passed."""
+        """Go to a unix time. Raises: ValueError when that has passed."""
         with self._lock:
             if now < self._time_locked():
                 raise ValueError("time does not go back")
@@ -75,6 +66,12 @@ class SettableClock:
         with self._lock:
             self._now, self._since = self._time_locked(), time.monotonic()
         self._tell()
+
+    @property
+    def is_running(self) -> bool:
+        """Whether time passes by itself."""
+        with self._lock:
+            return self._since is not None
 
     def listen(self, listener: Callable[[], None]) -> None:
         """Have listener called, by the moving thread, each time the clock was moved."""

@@ -28,7 +28,7 @@ from handloop_sandbox.cluster import bootstrap
 from handloop_sandbox.cluster.cluster_controller import ClusterController, Runner, View, Write
 from handloop_sandbox.cluster.events import EventExpiry
 from handloop_sandbox.cluster.namespaces import NamespaceController
-from handloop_sandbox.faults import control
+from handloop_sandbox.controls import controls
 from handloop_sandbox.faults.faults import UNTOUCHED, Faults, LostAnswerError, NoAnswerError, Verdict
 from handloop_sandbox.faults.injection import Injection
 from handloop_sandbox.faults.request_attributes import attributes_of
@@ -140,6 +140,7 @@ class Engine:
         self._compact_at = clock.time() + COMPACTION_SECONDS
         self._compact_to = self._store.resource_version
         self._bootstrap()
+        self._start = self._store.snapshot()
         self._runner.start(self._store)
 
     def listen(self, listener: Callable[[], None]) -> None:
@@ -169,7 +170,7 @@ class Engine:
         request = self._authenticator.unveiled(request)
         with self._lock:
             user = self._user(request)
-        if user is None or control.concerns(request.path):
+        if user is None or controls.concerns(request.path):
             return 0.0
         return self.faults.delay(attributes_of(request, user))
 
@@ -180,7 +181,7 @@ class Engine:
         Raises: LostAnswerError, NoAnswerError when a fault takes the answer away.
         """
         request = self._authenticator.unveiled(request)
-        if control.concerns(request.path):
+        if controls.concerns(request.path):
             return self._control(request)
         with self._lock:
             handled = self._handle(request)
@@ -245,6 +246,34 @@ class Engine:
             watcher.close()
             self._watchers.pop(watcher, None)
 
+    @property
+    def clock(self) -> Clock:
+        """The clock that it lives by."""
+        return self._clock
+
+    def answer(self, request: Request) -> Response:
+        """handle() for a request that is no watch. Raises: as handle()."""
+        found = self.handle(request)
+        assert isinstance(found, Response), f"{request.path} is a watch"
+        return found
+
+    def keep_as_start(self) -> None:
+        """Have reset() come back to the objects that there are now."""
+        with self._lock:
+            self._start = self._store.snapshot()
+
+    def reset(self) -> int:
+        """
+        Make the objects those of the start: others are deleted at once, whatever finalizers they have.
+
+        Versions go on, and watches see every change. Returns: the number of changes.
+        """
+        with self._lock:
+            changes = self._store.changes_to(self._start)
+            self._commit(changes, "sandbox")
+        self.tell_listeners()
+        return len(changes)
+
     def now(self) -> float:
         """Unix time."""
         return self._clock.time()
@@ -290,7 +319,7 @@ class Engine:
         return version
 
     def _control(self, request: Request) -> Response:
-        """Answer a request about the sandbox itself. Locks: none is held; faults take theirs."""
+        """Answer a request about the sandbox itself. Locks: none is held; what it calls takes its own."""
         with self._lock:
             user = self._user(request)
         try:
@@ -298,7 +327,7 @@ class Engine:
                 raise unauthorized()
             if not is_master(user):
                 raise forbidden_path(user.name, request.method.lower(), request.path)
-            return control.answer(self.faults, request)
+            return controls.answer(self, request)
         except StatusError as error:
             return refusal(request, error)
         except PageNotFoundError:

@@ -18,7 +18,7 @@ from typing import Any, Self
 from handloop_sandbox import kubeconfig
 from handloop_sandbox.bind_address import LOOPBACK, BindAddress
 from handloop_sandbox.certificate import self_signed
-from handloop_sandbox.clock import Clock, RealClock, SettableClock
+from handloop_sandbox.clock import Clock, SettableClock
 from handloop_sandbox.cluster import lifecycle
 from handloop_sandbox.cluster.cluster_controller import ClusterController
 from handloop_sandbox.engine import ADMIN, DEFAULT_BOOKMARK_SECONDS, Engine
@@ -78,7 +78,7 @@ class Sandbox:
         if not self._address.is_loopback and not self.token:
             raise ValueError(f"a sandbox on {address} needs a token: other machines can reach it")
         self._certificate = self_signed(self._address.certified_names()) if tls else None
-        self._clock = clock or RealClock()
+        self._clock = clock or SettableClock()
         tokens = {self.token: ADMIN, **(users or {})} if self.token else None
         root_ca = self.certificate.decode()
         own = lifecycle.default_controllers(speed=speed, root_ca=root_ca, hold_jobs=hold_jobs)
@@ -99,6 +99,7 @@ class Sandbox:
         if isinstance(self._clock, SettableClock):
             self._clock.listen(self.engine.tell_listeners)
         self.tick()
+        self.engine.keep_as_start()
 
     @property
     def certificate(self) -> bytes:

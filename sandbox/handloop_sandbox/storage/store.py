@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Collection as AnyCollection
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from handloop_sandbox.storage.collection import Collection
 from handloop_sandbox.storage.state import State
 from handloop_sandbox.storage.stored import Change, ChangeType, Object, Stored, object_key
+from handloop_sandbox.storage.transaction import Transaction
 from handloop_sandbox.wire.resource import GroupResource
 
 FIRST_RESOURCE_VERSION = 100
 DEFAULT_HISTORY_SIZE = 10_000
 
 _Place = tuple[GroupResource, str]
+Snapshot = Mapping[GroupResource, Mapping[str, Stored]]
 
 
 class Store(State):
@@ -115,6 +117,25 @@ class Store(State):
             del self._collections[group_resource]
             self._floor = self._resource_version
 
+    def snapshot(self) -> Snapshot:
+        """Every object as it is."""
+        return {name: dict(collection.objects) for name, collection in self._collections.items()}
+
+    def changes_to(self, start: Snapshot) -> builtins.list[Change]:
+        """The changes, to be committed, after which every object is as in a snapshot but for its version."""
+        transaction = Transaction(self)
+        for group_resource, collection in self._collections.items():
+            for stored in collection.objects.values():
+                metadata = stored.object["metadata"]
+                namespace, name = metadata.get("namespace", ""), metadata["name"]
+                if object_key(namespace, name) not in start.get(group_resource, {}):
+                    transaction.delete(group_resource, namespace, name)
+        for group_resource, objects in start.items():
+            for key, stored in objects.items():
+                if not _is_same(self.collection(group_resource).objects.get(key), stored):
+                    transaction.put(group_resource, stored.object)
+        return transaction.changes
+
     def rewind(self, rv: int) -> builtins.list[Change]:
         """
         Go back to a version, as after the restore of a backup. Every watch ends; later versions are given out
@@ -165,6 +186,15 @@ class Store(State):
         self._by_uid[metadata.get("uid", "")] = place
         for owner in metadata.get("ownerReferences") or ():
             self._by_owner.setdefault(owner.get("uid", ""), {})[place] = None
+
+
+def _is_same(now: Stored | None, start: Stored) -> bool:
+    """Whether an object is as it was, but for its version."""
+    return now is start or (now is not None and _unversioned(now.object) == _unversioned(start.object))
+
+
+def _unversioned(obj: Object) -> Object:
+    return {**obj, "metadata": {**obj["metadata"], "resourceVersion": ""}}
 
 
 def _differences(group_resource: GroupResource, before: Collection, after: Collection) -> list[Change]:

@@ -4,7 +4,7 @@ import base64
 
 import pytest
 
-from handloop.testing.ended_job import FAILED, FINISHED, End, statuses
+from handloop_sandbox.controls.ended_job import FAILED, FINISHED, End, statuses
 from support.servers.api_server import MERGE, APIServer, Object
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from handloop_sandbox.clock import RealClock
+from handloop_sandbox.clock import SettableClock
 from handloop_sandbox.engine import Engine
 from handloop_sandbox.http import HTTPServer
 from handloop_sandbox.requests.request import Request, Response
@@ -22,7 +22,7 @@ _PATH = "/api/v1/namespaces/default/configmaps"
 
 class _Running:
     def __init__(self) -> None:
-        clock = RealClock()
+        clock = SettableClock()
         self.engine = Engine(clock=clock)
         self.server = HTTPServer(self.engine, clock)
         self.engine.listen(self.server.schedule)
@@ -247,7 +247,7 @@ def test_long_answers_arrive_whole(running: _Running) -> None:
 
 def test_a_port_that_is_taken(running: _Running) -> None:
     """Starting on a port in use raises in the thread that starts."""
-    clock = RealClock()
+    clock = SettableClock()
     second = HTTPServer(Engine(clock=clock), clock)
     with pytest.raises(OSError, match="Address already in use"):
         second.start(running.port)

@@ -1,15 +1,18 @@
 """
 How a Job ends: the statuses that its controller writes, without the pods that lead to them.
 
+A Job is ended so where its pods run on: because they were told to, or in a sandbox without controllers.
+
 Follows: kubernetes 1.36 pkg/controller/job (first the condition that decides, in a later write the end).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
-Object = dict[str, Any]
+from handloop_sandbox.controls.client import MERGE, Client, Object
+from handloop_sandbox.wire.status import StatusError, failure
 
 
 class End(NamedTuple):
@@ -26,6 +29,22 @@ FINISHED: Final = End(
 FAILED: Final = End(
     ("FailureTarget", "Failed"), "BackoffLimitExceeded", "Job has reached the specified backoff limit"
 )
+
+
+def end_job(client: Client, namespace: str, name: str, end: End, now: str) -> Object:
+    """
+    End a Job; now is a time of the API.
+
+    Returns: the Job as stored. Raises: StatusError, 409 for a Job that has ended.
+    """
+    path = client.place("batch/v1", "Job", namespace, name).path
+    job = client.get(path)
+    conditions = job.get("status", {}).get("conditions", ())
+    if any(each["type"] in ("Complete", "Failed") and each["status"] == "True" for each in conditions):
+        raise StatusError(failure(409, "Conflict", f"Job {namespace}/{name} has ended already"))
+    for status in statuses(job, end, now):
+        job = client.patch(f"{path}/status", {"status": status}, MERGE)
+    return job
 
 
 def statuses(job: Object, end: End, now: str) -> Iterator[Object]:

@@ -1,0 +1,74 @@
+"""The sandbox's clock over HTTP: what it shows, that it stands still or runs, and that time passes."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final
+
+import msgspec
+from msgspec import Meta
+
+from handloop_sandbox.controls.machine import Machine, MovableClock
+from handloop_sandbox.grammar.times import format_micro_time, parse_time
+from handloop_sandbox.wire.status import StatusError, bad_request, failure
+
+_STEPS: Final = 1000
+"""At most so many steps are made while time passes: a year is not gone through second by second."""
+
+
+class Move(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
+    """What to do: first running, then one of the others."""
+
+    running: bool | None = None
+    advance_seconds: Annotated[float, Meta(ge=0, le=1e9)] | None = None
+    time: str | None = None
+
+
+def shown(machine: Machine) -> dict[str, Any]:
+    """The time, and whether it passes by itself."""
+    clock = machine.clock
+    running = clock.is_running if isinstance(clock, MovableClock) else True
+    return {"time": format_micro_time(clock.time()), "running": running}
+
+
+def move(machine: Machine, wanted: Move) -> None:
+    """
+    Move the clock, and let the cluster live through the time between.
+
+    Raises: StatusError, 409 where the sandbox lives by a clock that nobody can set, 400 for the past.
+    """
+    clock = machine.clock
+    if not isinstance(clock, MovableClock):
+        raise StatusError(failure(409, "Conflict", "this sandbox has a clock that cannot be set"))
+    running = clock.is_running if wanted.running is None else wanted.running
+    clock.freeze()
+    try:
+        _pass(machine, clock, _end(clock.time(), wanted))
+    finally:
+        if running:
+            clock.run()
+
+
+def _end(now: float, wanted: Move) -> float:
+    """When the move ends. Raises: StatusError for the past."""
+    if wanted.time is not None and wanted.advance_seconds is not None:
+        raise bad_request("either advanceSeconds or a time")
+    if wanted.time is None:
+        return now + (wanted.advance_seconds or 0)
+    try:
+        end = parse_time(wanted.time)
+    except ValueError as error:
+        raise bad_request(str(error)) from error
+    if end < now:
+        raise bad_request(f"time does not go back: it is {format_micro_time(now)}")
+    return end
+
+
+def _pass(machine: Machine, clock: MovableClock, end: float) -> None:
+    """Go from tick to tick: what a controller does at one moment decides when the next one is due."""
+    least = (end - clock.time()) / _STEPS
+    due = machine.tick()
+    while due is not None and due < end:
+        clock.set(min(max(due, clock.time() + least), end))
+        due = machine.tick()
+    clock.set(end)
+    machine.tick()
