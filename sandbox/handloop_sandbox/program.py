@@ -44,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = sys.argv[1:] if arguments is None else list(arguments)
     if words[:1] == ["compare"]:
         return compare.main(words[1:])
-    given = _parser().parse_args(words)
+    given = parser().parse_args(words)
     path = Path(given.kubeconfig)
     if _leads_to_a_server(path):
         return _failed(f"{path} leads to a server that runs: stop that one, or give another --kubeconfig")
@@ -115,7 +115,8 @@ def _leads_to_a_server(path: Path) -> bool:
         return False
 
 
-def _parser() -> argparse.ArgumentParser:
+def parser() -> argparse.ArgumentParser:
+    """The parser of the program's flags."""
     parser = argparse.ArgumentParser(
         prog="python -m handloop_sandbox",
         description=f"A Kubernetes API server in memory. {LIMITS}{_COMPARE}",
