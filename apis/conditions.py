@@ -10,13 +10,14 @@ type (a hand-edited status) is dropped.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, ClassVar, Final, Literal
+from typing import Annotated, ClassVar, Final, Literal, TypeVar
 
 import msgspec
 from msgspec import Meta
 
 from handloop.apis.grammar.times import format_time
 from handloop.apis.meta import APIStruct
+from handloop.apis.schema_annotations import DateTime
 
 ConditionStatus = Literal["True", "False", "Unknown"]
 
@@ -45,7 +46,7 @@ class Condition(APIStruct, omit_defaults=False):
     observed_generation: Annotated[int, Meta(ge=0)] = 0
     """The generation of the object that it is about."""
 
-    last_transition_time: Annotated[str, Meta(extra_json_schema={"format": "date-time"})] = ""
+    last_transition_time: DateTime = ""
     """RFC 3339; "" only until `set_condition` fills it."""
 
     reason: Annotated[str, Meta(min_length=1, max_length=1024, pattern=_REASON_PATTERN)]
@@ -55,10 +56,26 @@ class Condition(APIStruct, omit_defaults=False):
     """For people."""
 
 
+class ForeignCondition(APIStruct):
+    """
+    A condition in a view of another program's kind: every field may be absent, and any text may be in it.
+
+    With Condition, an object whose condition has no reason does not decode, and is kept out of the cache.
+    """
+
+    type: str = ""
+    status: str = ""
+    observed_generation: int = 0
+    last_transition_time: str = ""
+    reason: str = ""
+    message: str = ""
+
+
 Conditions = tuple[Condition, ...]
+_C = TypeVar("_C", Condition, ForeignCondition)
 
 
-def find_condition(conditions: Sequence[Condition], condition_type: str) -> Condition | None:
+def find_condition(conditions: Sequence[_C], condition_type: str) -> _C | None:
     """The first condition of the type, or None."""
     for condition in conditions:
         if condition.type == condition_type:
@@ -66,17 +83,17 @@ def find_condition(conditions: Sequence[Condition], condition_type: str) -> Cond
     return None
 
 
-def is_condition_true(conditions: Sequence[Condition], condition_type: str) -> bool:
+def is_condition_true(conditions: Sequence[_C], condition_type: str) -> bool:
     """Whether the condition is there and True."""
     return is_condition(conditions, condition_type, TRUE)
 
 
-def is_condition_false(conditions: Sequence[Condition], condition_type: str) -> bool:
+def is_condition_false(conditions: Sequence[_C], condition_type: str) -> bool:
     """Whether the condition is there and False; an absent one is neither true nor false."""
     return is_condition(conditions, condition_type, FALSE)
 
 
-def is_condition(conditions: Sequence[Condition], condition_type: str, status: ConditionStatus) -> bool:
+def is_condition(conditions: Sequence[_C], condition_type: str, status: ConditionStatus) -> bool:
     """Whether the condition is there and has this status."""
     condition = find_condition(conditions, condition_type)
     return condition is not None and condition.status == status

@@ -4,43 +4,44 @@ the field.
 
 Follows: apiextensions.k8s.io/v1. A kind may add `printer_columns`, `scale`, `categories`, `crd_annotations`,
 `selectable_fields` (names for field selectors, such as `spec.color`) and `deprecation_warning` (the server
-sends the text with each answer); short names come from its resource; a field `status` makes the status
-subresource. Any struct may add `crd_rules` and `crd_required` (fields that our own code can do without, as
-the server spells them). crd_schema.py makes the schema.
+sends the text with each answer); short names come from its resource. A field `status` makes the status
+subresource, unless `status_subresource = False`. Any struct may add `crd_rules` and `crd_required` (fields
+that our own code can do without, as the server spells them). crd_schema.py makes the schema.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from difflib import get_close_matches
-from typing import Any, Final
+from typing import Any
 
-import msgspec
-
-from handloop.apis.crd_schema import MARK_OF_ANY_FIELDS, object_schema
+from handloop.apis.class_attributes import has_status_subresource
+from handloop.apis.crd_schema import object_schema
 from handloop.apis.meta import Kind
 
 INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
-_ADDITIONS: Final = (
-    "printer_columns",
-    "scale",
-    "categories",
-    "crd_annotations",
-    "selectable_fields",
-    "deprecation_warning",
-)
-_NEAR: Final = 0.8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrinterColumn:
-    """A column of `kubectl get`; priority above 0 shows with `-o wide` only."""
+    """A column of `kubectl get`."""
 
     name: str
+    """Its head, in any letters: kubectl shows capitals."""
+
     type: str
+    """integer, number, string, boolean or date; a date is shown as an age."""
+
     json_path: str
+    """Such as `.spec.replicas`, or `.status.conditions[?(@.type=="Ready")].status`."""
+
     description: str = ""
+    """For `kubectl explain` and the like."""
+
     priority: int = 0
+    """Above 0 it shows with `-o wide` only."""
+
+    format: str = ""
+    """A hint for those who show it: int32, int64, float, double, byte, date, date-time or password."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,42 +53,13 @@ class Scale:
     label_selector_path: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
-    """A CEL expression that an object must make true; the message is for the object's author."""
-
-    expression: str
-    message: str
-
-
-LIST_SET: Final = msgspec.Meta(extra_json_schema={"x-kubernetes-list-type": "set"})
-"""The annotation of a list of numbers or texts without duplicates, merged item by item."""
-
-LIST_ATOMIC: Final = msgspec.Meta(extra_json_schema={"x-kubernetes-list-type": "atomic"})
-"""The annotation of a list that an apply replaces as a whole, as it does without any annotation."""
-
-ANY_FIELDS: Final = msgspec.Meta(extra_json_schema={MARK_OF_ANY_FIELDS: True})
-"""
-The annotation of a struct whose fields are not in the CRD, such as a PodTemplateSpec, which is long there.
-
-The server keeps all fields in it; the controller finds an object that does not fit the struct.
-"""
-
-
-def list_map(*keys: str) -> msgspec.Meta:
-    """The annotation of a list whose entries have these fields as their key, also in merges."""
-    schema = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": list(keys)}
-    return msgspec.Meta(extra_json_schema=schema)
-
-
 def custom_resource_definition(kind: type[Kind]) -> dict[str, Any]:
     """
     The CRD of one type, as apiextensions.k8s.io/v1 has it.
 
     Raises: TypeError with the path of the part that no schema can express, and the fix; TypeError for a
-    class attribute whose name is nearly that of an addition.
+    class attribute of which no use is made.
     """
-    _check_spelling(kind)
     resource = kind.resource
     names: dict[str, Any] = {
         "kind": resource.kind,
@@ -110,14 +82,6 @@ def custom_resource_definition(kind: type[Kind]) -> dict[str, Any]:
             "versions": [_version(kind)],
         },
     }
-
-
-def _check_spelling(kind: type[Kind]) -> None:
-    """A misspelt addition would be left out without a word."""
-    own = {name for name in vars(kind) if not name.startswith("_")}
-    for name in own - {*kind.__struct_fields__, *_ADDITIONS}:
-        if near := get_close_matches(name, _ADDITIONS, 1, _NEAR):
-            raise TypeError(f"no use is made of {kind.__name__}.{name}: did you mean {near[0]}?")
 
 
 def _metadata(kind: type[Kind]) -> dict[str, Any]:
@@ -150,7 +114,7 @@ def _version(kind: type[Kind]) -> dict[str, Any]:
 
 def _subresources(kind: type[Kind]) -> dict[str, Any]:
     subresources: dict[str, Any] = {}
-    if "status" in kind.__struct_fields__:
+    if has_status_subresource(kind):
         subresources["status"] = {}
     scale: Scale | None = getattr(kind, "scale", None)
     if scale is not None:
@@ -165,6 +129,8 @@ def _subresources(kind: type[Kind]) -> dict[str, Any]:
 
 def _column(column: PrinterColumn) -> dict[str, Any]:
     out: dict[str, Any] = {"name": column.name, "type": column.type, "jsonPath": column.json_path}
+    if column.format:
+        out["format"] = column.format
     if column.description:
         out["description"] = column.description
     if column.priority:

@@ -19,13 +19,20 @@ from typing import Any, Final, get_origin
 import msgspec
 from msgspec import inspect
 
+from handloop.apis.class_attributes import check_attributes
 from handloop.apis.decoders import decoder_of
 from handloop.apis.go_pattern import go_pattern
 from handloop.apis.json_value import JSON
 from handloop.apis.meta import FrozenMap, Kind, MapOf, ObjectMeta, decode_hook, encode_hook
+from handloop.apis.schema_annotations import (
+    MARK_OF_ANY_FIELDS,
+    MARK_OF_DEFAULT,
+    NUMBER_FORMATS,
+    TEXT_FORMATS,
+    VALIDATIONS,
+    Rule,
+)
 
-MARK_OF_ANY_FIELDS: Final = "x-handloop-any-fields"
-"""In a Meta's extra_json_schema: the CRD leaves out the fields of the struct. In no CRD."""
 _INT32: Final = (-(2**31), 2**31 - 1)
 _EXACT: Final = 2**53
 """Bounds are float64 in a schema: below this, whole numbers are exact."""
@@ -99,6 +106,7 @@ def _struct(info: inspect.StructType, place: _Place) -> dict[str, Any]:
         raise place.refusal(
             f"{cls.__name__} can be changed, or is no object in JSON: derive it from APIStruct"
         )
+    check_attributes(cls)
     schema: dict[str, Any] = {"type": "object"}
     if cls.__doc__:
         schema["description"] = " ".join(cls.__doc__.strip().split("\n\n")[0].split())
@@ -113,12 +121,8 @@ def _struct(info: inspect.StructType, place: _Place) -> dict[str, Any]:
     if required:
         schema["required"] = required
     if rules := getattr(cls, "crd_rules", ()):
-        schema["x-kubernetes-validations"] = [_rule(rule.expression, rule.message) for rule in rules]
+        schema[VALIDATIONS] = [rule.schema() for rule in rules]
     return schema
-
-
-def _rule(expression: str, message: str) -> dict[str, str]:
-    return {"rule": expression, "message": message}
 
 
 def _tag(info: inspect.StructType) -> dict[str, Any]:
@@ -142,7 +146,11 @@ def _field(field: inspect.Field, annotation: Any, struct: _Place, *, demanded: b
     schema = _schema(field.type, place)
     if _takes_null(field.type) and (field.required or not (default is None or _is_map(field.type))):
         schema = _nullable(schema, place)
-    if place.told and not demanded and _says_something(default):
+    if _is_marked(field.type, MARK_OF_DEFAULT):
+        _check_has_default(default, place, demanded=demanded)
+        if place.told:
+            schema["default"] = _without_inner(_told(default, annotation, place), schema)
+    elif place.told and not demanded and _says_something(default):
         schema["default"] = _told(default, annotation, place)
     if is_top and field.encode_name == "status" and "observedGeneration" in schema.get("properties", ()):
         if set(schema.get("required", ())) - {"observedGeneration"}:
@@ -163,6 +171,35 @@ def _says_something(default: Any) -> bool:
     if isinstance(default, (bool, str, tuple, Mapping)) and not isinstance(default, Enum):
         return bool(default)
     return isinstance(default, (int, float, Enum, JSON))
+
+
+def _is_marked(info: inspect.Type, mark: str) -> bool:
+    match info:
+        case inspect.Metadata():
+            return mark in (info.extra_json_schema or {}) or _is_marked(info.type, mark)
+        case inspect.UnionType(types=types):
+            return any(_is_marked(part, mark) for part in types)
+        case _:
+            return False
+
+
+def _check_has_default(default: Any, place: _Place, *, demanded: bool) -> None:
+    if demanded:
+        raise place.refusal("SERVER_DEFAULT, and crd_required: the author gives it, or the server does")
+    if default in (None, msgspec.NODEFAULT, msgspec.UNSET):
+        raise place.refusal("SERVER_DEFAULT is for a default that the server can fill in: there is none")
+
+
+def _without_inner(default: Any, schema: Mapping[str, Any]) -> Any:
+    """A struct's default without what the server fills in by the defaults inside it."""
+    parts = schema.get("properties")
+    if not isinstance(default, dict) or parts is None:
+        return default
+    inner = {name: _without_inner(value, parts.get(name, {})) for name, value in default.items()}
+    absent = object()
+    return {
+        name: value for name, value in inner.items() if value != parts.get(name, {}).get("default", absent)
+    }
 
 
 def _told(default: Any, annotation: Any, place: _Place) -> Any:
@@ -251,7 +288,10 @@ def _annotated(info: inspect.Metadata, place: _Place) -> dict[str, Any]:
         if not isinstance(_bare(info), inspect.StructType):
             raise place.refusal("ANY_FIELDS is for a struct: write Annotated[PodTemplateSpec, ANY_FIELDS]")
         return {"type": "object", "x-kubernetes-preserve-unknown-fields": True} | extra
-    schema = _schema(info.type, place) | extra
+    told = extra.pop(MARK_OF_DEFAULT, False)
+    if told and place.path.endswith(("[]", "{}")):
+        raise place.refusal("SERVER_DEFAULT is for a field: an item has no default")
+    schema = _with_extra(_schema(info.type, place), extra, _bare(info), place)
     items = schema.get("items", {})
     is_plain = items.get("type") in _NAMES.values() and not items.get("nullable")
     if schema.get("x-kubernetes-list-type") == "set" and not is_plain:
@@ -259,6 +299,27 @@ def _annotated(info: inspect.Metadata, place: _Place) -> dict[str, Any]:
     for key in schema.get("x-kubernetes-list-map-keys", ()):
         _check_key(key, items, place)
     return schema
+
+
+def _with_extra(
+    schema: dict[str, Any], extra: dict[str, Any], bare: inspect.Type, place: _Place
+) -> dict[str, Any]:
+    """A schema and what an annotation adds: rules come to rules; a format fits the type, "" takes it away."""
+    kind = schema.get("type")
+    if "x-kubernetes-map-type" in extra and kind != "object":
+        raise place.refusal("MAP_ATOMIC is for a map or a struct: write LIST_ATOMIC for a list")
+    if not extra.keys().isdisjoint(("minProperties", "maxProperties")) and kind != "object":
+        raise place.refusal("property_counts is for a struct: write min_length and max_length for others")
+    name = extra.get("format", "")
+    if name in TEXT_FORMATS and kind != "string":
+        raise place.refusal(f"the format {name} is for texts")
+    if name in NUMBER_FORMATS and kind not in ("integer", "number"):
+        raise place.refusal(f"the format {name} is for numbers")
+    if "format" in extra and isinstance(bare, inspect.IntType):
+        schema |= _bounds(bare)  # the format that goes may have stood for bounds
+    rules = [*schema.get(VALIDATIONS, ()), *extra.get(VALIDATIONS, ())]
+    whole = schema | extra | ({VALIDATIONS: rules} if rules else {})
+    return {key: value for key, value in whole.items() if (key, value) != ("format", "")}
 
 
 def _check_key(key: str, items: Mapping[str, Any], place: _Place) -> None:
@@ -292,7 +353,7 @@ def _bare(info: inspect.Type) -> inspect.Type:
 
 def _int_or_string(number: Any, text: Any, place: _Place) -> dict[str, Any]:
     schema = {"x-kubernetes-int-or-string": True} | _bounds(number) | _text(text, place)
-    if "x-kubernetes-validations" in schema:
+    if VALIDATIONS in schema:
         raise place.refusal(f"a bound beyond {_EXACT} of int | str: write a Rule")
     return schema
 
@@ -333,10 +394,10 @@ def _bounds(info: inspect.IntType | inspect.FloatType) -> dict[str, Any]:
         if bound == int(bound) and abs(bound) < _EXACT:
             schema |= {name: int(bound)} | ({f"exclusive{name.capitalize()}": True} if sign in "<>" else {})
         else:
-            rules.append(_rule(f"self {sign} {bound!r}", f"should be {sign} {bound!r}"))
-    if info.multiple_of is not None:
-        rules.append(_rule(f"self % {info.multiple_of} == 0", f"should be a multiple of {info.multiple_of}"))
-    return schema | ({"x-kubernetes-validations": rules} if rules else {})
+            rules.append(Rule(expression=f"self {sign} {bound!r}", message=f"should be {sign} {bound!r}"))
+    if (step := info.multiple_of) is not None:
+        rules.append(Rule(expression=f"self % {step} == 0", message=f"should be a multiple of {step}"))
+    return schema | ({VALIDATIONS: [rule.schema() for rule in rules]} if rules else {})
 
 
 def _signed(info: inspect.IntType | inspect.FloatType) -> Iterator[tuple[str, str, float]]:

@@ -1,19 +1,15 @@
 # The face of handloop, a name a line: for type checkers, and for __init__.py, which reads the homes from it.
 
 from handloop.apis.conditions import Condition as Condition
+from handloop.apis.conditions import ForeignCondition as ForeignCondition
 from handloop.apis.conditions import find_condition as find_condition
 from handloop.apis.conditions import is_condition_false as is_condition_false
 from handloop.apis.conditions import is_condition_true as is_condition_true
 from handloop.apis.conditions import remove_condition as remove_condition
 from handloop.apis.conditions import set_condition as set_condition
-from handloop.apis.crd import ANY_FIELDS as ANY_FIELDS
-from handloop.apis.crd import LIST_ATOMIC as LIST_ATOMIC
-from handloop.apis.crd import LIST_SET as LIST_SET
 from handloop.apis.crd import PrinterColumn as PrinterColumn
-from handloop.apis.crd import Rule as Rule
 from handloop.apis.crd import Scale as Scale
 from handloop.apis.crd import custom_resource_definition as custom_resource_definition
-from handloop.apis.crd import list_map as list_map
 from handloop.apis.duration_field import Duration as Duration
 from handloop.apis.duration_field import timedelta_of as timedelta_of
 from handloop.apis.evolve import evolve as evolve
@@ -32,6 +28,18 @@ from handloop.apis.meta import controller_of as controller_of
 from handloop.apis.meta import is_controlled_by as is_controlled_by
 from handloop.apis.meta import new_controller_ref as new_controller_ref
 from handloop.apis.resource import Resource as Resource
+from handloop.apis.schema_annotations import ANY_FIELDS as ANY_FIELDS
+from handloop.apis.schema_annotations import LIST_ATOMIC as LIST_ATOMIC
+from handloop.apis.schema_annotations import LIST_SET as LIST_SET
+from handloop.apis.schema_annotations import MAP_ATOMIC as MAP_ATOMIC
+from handloop.apis.schema_annotations import NO_FORMAT as NO_FORMAT
+from handloop.apis.schema_annotations import SERVER_DEFAULT as SERVER_DEFAULT
+from handloop.apis.schema_annotations import DateTime as DateTime
+from handloop.apis.schema_annotations import Rule as Rule
+from handloop.apis.schema_annotations import list_map as list_map
+from handloop.apis.schema_annotations import property_counts as property_counts
+from handloop.apis.schema_annotations import rules as rules
+from handloop.apis.schema_annotations import schema_format as schema_format
 from handloop.apis.secret_data import secret_data as secret_data
 from handloop.apis.unstructured import Unstructured as Unstructured
 from handloop.apis.without import Abridged as Abridged

@@ -11,6 +11,7 @@ from handloop.apis.conditions import (
     UNKNOWN,
     Condition,
     ConditionStatus,
+    ForeignCondition,
     find_condition,
     is_condition,
     is_condition_false,
@@ -150,3 +151,15 @@ def test_set_condition_is_idempotent_and_leaves_others_alone(
         assert remove_condition(after, condition.type) == remove_condition(conditions, condition.type)
         assert [c.type for c in after].count(condition.type) == 1
         conditions = after
+
+
+def test_a_foreign_condition_takes_what_others_leave_out() -> None:
+    """A view with it decodes, and is asked as one of ours; with Condition the object would be kept out."""
+    text = b'[{"type": "Ready", "status": "True"}, {"type": "Odd", "status": "maybe", "reason": "no reason!"}, {}]'
+    found = msgspec.json.decode(text, type=tuple[ForeignCondition, ...])
+    assert is_condition_true(found, "Ready")
+    odd = find_condition(found, "Odd")
+    assert odd is not None
+    assert (odd.reason, is_condition_false(found, "Odd")) == ("no reason!", False)
+    with pytest.raises(msgspec.ValidationError):
+        msgspec.json.decode(text, type=tuple[Condition, ...])

@@ -12,10 +12,10 @@ import msgspec
 import pytest
 from msgspec import UNSET, Meta, UnsetType
 
-from handloop.apis.crd import ANY_FIELDS, LIST_ATOMIC, LIST_SET, list_map
 from handloop.apis.crd_schema import default_of, object_schema
 from handloop.apis.json_value import JSON
 from handloop.apis.meta import EMPTY_MAP, APIStruct, FrozenMap, Kind, MapOf, ObjectMeta
+from handloop.apis.schema_annotations import ANY_FIELDS, LIST_ATOMIC, LIST_SET, list_map
 
 T = TypeVar("T")
 

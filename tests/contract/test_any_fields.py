@@ -8,8 +8,9 @@ from typing import Annotated, Any
 
 import pytest
 
-from handloop.apis.crd import ANY_FIELDS, custom_resource_definition
+from handloop.apis.crd import custom_resource_definition
 from handloop.apis.meta import APIStruct, Kind
+from handloop.apis.schema_annotations import ANY_FIELDS
 from handloop.client.errors import DecodeError
 from handloop.client.resource_client import codec_of
 from handloop.kinds.core_v1 import PodTemplateSpec

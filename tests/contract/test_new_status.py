@@ -9,8 +9,9 @@ from typing import Annotated, Any
 import pytest
 
 from handloop.apis.conditions import Condition
-from handloop.apis.crd import custom_resource_definition, list_map
+from handloop.apis.crd import custom_resource_definition
 from handloop.apis.meta import APIStruct, Kind
+from handloop.apis.schema_annotations import list_map
 from support.builders.widgets import defined
 from support.servers.api_server import APPLY, APIServer
 

@@ -17,8 +17,8 @@ from examples.memcached.reconciler import set_up as set_up_memcached
 from examples.memcached.types import Memcached, MemcachedSpec
 from handloop.apis.apps_v1 import Deployment
 from handloop.apis.conditions import Conditions
-from handloop.apis.crd import list_map
 from handloop.apis.meta import APIStruct, Kind
+from handloop.apis.schema_annotations import list_map
 from handloop.controller.cli.project import Project
 from handloop.controller.myapp.reconciler import add_myapp
 from handloop.controller.myapp.types import MyApp, MyAppSpec

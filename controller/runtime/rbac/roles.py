@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
+from handloop.apis.class_attributes import has_status_subresource
 from handloop.apis.meta import Kind
 from handloop.controller.runtime.rbac.access import Access, merged
 
@@ -55,7 +56,7 @@ def user_roles(kind: type[Kind], *, name: str = ROLE_NAME) -> list[dict[str, Any
     They join the cluster's own roles view, edit and admin, so that who has one of these has ours, too.
     """
     resource = kind.resource
-    read = [resource.plural, *([f"{resource.plural}/status"] if "status" in kind.__struct_fields__ else [])]
+    read = [resource.plural, *([f"{resource.plural}/status"] if has_status_subresource(kind) else [])]
     return [
         {
             "apiVersion": API_VERSION,

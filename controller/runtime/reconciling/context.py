@@ -10,6 +10,7 @@ from typing import Any, Final, Protocol, TypeVar
 
 from msgspec.structs import replace
 
+from handloop.apis.class_attributes import has_status_subresource
 from handloop.apis.conditions import Condition, Conditions, set_condition
 from handloop.apis.meta import APIStruct, Kind, ObjectMeta
 from handloop.client.http.response import Response
@@ -265,10 +266,16 @@ class Context:
         The parts: evolve(obj, "status", status), StatusWrites, and a merge patch by client.resource for the
         version of obj, with the controller's name as field manager.
 
-        Returns: the stored object, or obj. Raises: TypeError for a status of another type; Conflict when the
-        object has changed since it was read; NotFound when it is gone; ReconcileError when the server keeps
-        no status of this kind, which is a NotFound for ResourceClient; as ResourceClient.patch.
+        Returns: the stored object, or obj. Raises: TypeError for a status of another type, or of a kind
+        without its subresource; Conflict when the object has changed since it was read; NotFound when it is
+        gone; ReconcileError when the server keeps no status of this kind, which is a NotFound for
+        ResourceClient; as ResourceClient.patch.
         """
+        if not has_status_subresource(type(obj)):
+            kind = type(obj).__name__
+            raise TypeError(
+                f"{kind} has status_subresource = False: patch the object itself, by client.resource"
+            )
         changed = with_status(obj, status)
         if changed == obj:
             return obj

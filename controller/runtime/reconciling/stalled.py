@@ -13,6 +13,7 @@ from typing import Annotated, Any, Final, get_args, get_origin
 
 from msgspec.structs import replace
 
+from handloop.apis.class_attributes import has_status_subresource
 from handloop.apis.conditions import Condition, Conditions, find_condition
 from handloop.apis.declaration import StructType, fields_of, is_built_in
 from handloop.apis.meta import Kind, encodable
@@ -34,7 +35,7 @@ _LONGEST: Final = 32_768
 def can_stall(kind: type[Kind]) -> bool:
     """Whether the status of a kind has conditions, and is its controller's: none of a partial view."""
     status = fields_of(kind).get("status")
-    if status is None or kind.partial or is_built_in(kind.resource.group):
+    if status is None or not has_status_subresource(kind) or kind.partial or is_built_in(kind.resource.group):
         return False
     structs = [each for each in (status.type, *get_args(status.type)) if isinstance(each, StructType)]
     found = [fields_of(struct)["conditions"].type for struct in structs if "conditions" in fields_of(struct)]

@@ -13,8 +13,8 @@ import pytest
 import yaml
 from msgspec import Meta
 
-from handloop.apis.crd import ANY_FIELDS
 from handloop.apis.meta import APIStruct, Kind
+from handloop.apis.schema_annotations import ANY_FIELDS
 from handloop.controller.cli.main import execute
 from handloop.controller.cli.manifests_command import manifests
 from handloop.controller.cli.operator import Setup

@@ -17,6 +17,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from handloop.apis.json_value import JSON
 from handloop.apis.meta import APIStruct, FrozenMap, MapOf, ObjectMeta, decode_hook
+from handloop.apis.schema_annotations import MAP_ATOMIC, NO_FORMAT, SERVER_DEFAULT
 
 JUNK: Final[tuple[Any, ...]] = (
     *(None, True, False, 0, 1, -1, 1.0, 1.5, 2**31, 2**63 - 1, -(2**63), 1e17, 1e300),
@@ -98,7 +99,10 @@ def _integer(chance: random.Random, _depth: int) -> Sample:
         given["multiple_of"] = chance.choice([2, 5])
     near = {each + step for each in bounds for step in (-1, 0, 1, 5)} | {0, 10, 7}
     kept = tuple(sorted(each for each in near if -(2**63) <= each < 2**63))
-    return _fitting(Annotated[int, Meta(**given)] if given else int, (*kept, *map(float, kept)))
+    annotation = Annotated[int, Meta(**given)] if given else int
+    if chance.random() < 0.3:
+        annotation = Annotated[annotation, NO_FORMAT]
+    return _fitting(annotation, (*kept, *map(float, kept)))
 
 
 def _float(chance: random.Random, _depth: int) -> Sample:
@@ -165,6 +169,8 @@ def _map(chance: random.Random, depth: int) -> Sample:
     annotation = _subscripted(MapOf, value.annotation)
     if chance.random() < 0.5:
         annotation = types.new_class("Bounded", (annotation,), {"min_length": 1, "max_length": 2})
+    if chance.random() < 0.3:
+        annotation = Annotated[annotation, MAP_ATOMIC]
     good = {"a": value.good}
     near: tuple[Any, ...] = ({}, {**good, "b": value.good}, {**good, "b": value.good, "": value.good})
     return Sample(annotation, good, (*near, *({"a": each} for each in (*value.near, *JUNK))))
@@ -191,6 +197,8 @@ def _struct(chance: random.Random, depth: int) -> Sample:
         way = chance.choice(ways)
         has_null = way in ("none", "null", "null or unset") and part.annotation is not JSON
         kind = part.annotation | None if has_null else part.annotation
+        if way == "default" and chance.random() < 0.5:
+            kind = Annotated[kind, SERVER_DEFAULT]
         fields[name] = kind | UnsetType if "unset" in way else kind
         if way == "default":
             defaults[name] = msgspec.json.decode(

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from handloop.apis.apps_v1 import Deployment
 from handloop.apis.conditions import Condition, Conditions, find_condition
-from handloop.apis.crd import list_map
 from handloop.apis.meta import APIStruct, Kind
+from handloop.apis.schema_annotations import list_map
 from handloop.client.errors import Conflict
 from handloop.controller.runtime.builder import controller_for
 from handloop.controller.runtime.reconcile import DONE, ReconcileError, TerminalError, WaitError

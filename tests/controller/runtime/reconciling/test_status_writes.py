@@ -10,10 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handloop.apis.conditions import Condition, Conditions
-from handloop.apis.crd import custom_resource_definition, list_map
+from handloop.apis.crd import custom_resource_definition
 from handloop.apis.evolve import evolve
 from handloop.apis.meta import APIStruct, Kind
 from handloop.apis.resource import Resource
+from handloop.apis.schema_annotations import list_map
 from handloop.client.errors import Conflict
 from handloop.controller.runtime.reconciling.context import Context
 from handloop.controller.runtime.reconciling.status_writes import TRY_AGAIN_SECONDS, StatusWrites, merge_patch

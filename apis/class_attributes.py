@@ -1,0 +1,78 @@
+"""
+The class attributes by which a type adds to its definition: a name that means nothing is refused.
+
+Otherwise it would be left out of the definition without a word.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
+from typing import Any, Final
+
+import msgspec
+
+if sys.version_info >= (3, 14):
+    import annotationlib
+
+OF_STRUCTS: Final = ("crd_rules", "crd_required")
+OF_KINDS: Final = (
+    *OF_STRUCTS,
+    "printer_columns",
+    "scale",
+    "categories",
+    "crd_annotations",
+    "selectable_fields",
+    "deprecation_warning",
+    "status_subresource",
+)
+_MADE: Final = ("resource", "partial", "api_version", "keeps_last_applied")
+"""What the class keywords make, and what a view may say."""
+_NEAR: Final = 0.8
+_OUR_OWN: Final = ("handloop.apis.", "handloop.kinds.", "msgspec")
+"""The modules whose classes have what they need."""
+_ONE_VERSION: Final = "a kind has one version, which is served and stored"
+_WHY: Final = dict.fromkeys(("versions", "conversion", "served", "storage"), _ONE_VERSION)
+_OR_YOURS: Final = "a constant of your own is in capitals, or a ClassVar"
+
+
+def has_status_subresource(cls: type[msgspec.Struct]) -> bool:
+    """Whether a kind's status is written apart from the rest: it has one, and does not say otherwise."""
+    return "status" in cls.__struct_fields__ and bool(getattr(cls, "status_subresource", True))
+
+
+def check_attributes(cls: type[msgspec.Struct]) -> None:
+    """
+    Look at the attributes of a struct or a kind, and of its bases but for ours.
+
+    Raises: TypeError for one that has no meaning.
+    """
+    known = OF_KINDS if hasattr(cls, "resource") else OF_STRUCTS
+    for base in cls.__mro__:
+        if issubclass(base, msgspec.Struct) and not base.__module__.startswith(_OUR_OWN):
+            for name in _unused(base, known):
+                raise TypeError(f"no use is made of {base.__name__}.{name}: {_hint(name, known)}")
+
+
+def _unused(cls: type[msgspec.Struct], known: Sequence[str]) -> Iterator[str]:
+    declared = _class_variables(cls)
+    for name, value in vars(cls).items():
+        if name.startswith("_") or name in known or name in _MADE or name in cls.__struct_fields__:
+            continue
+        is_meant = name in declared or name.isupper() or callable(value) or hasattr(value, "__get__")
+        if not is_meant or get_close_matches(name, known, 1, _NEAR):
+            yield name
+
+
+def _class_variables(cls: type) -> set[str]:
+    if sys.version_info >= (3, 14):
+        found: dict[str, Any] = annotationlib.get_annotations(cls, format=annotationlib.Format.FORWARDREF)
+    else:
+        found = vars(cls).get("__annotations__", {})
+    return {name for name, annotation in found.items() if "ClassVar" in str(annotation)}
+
+
+def _hint(name: str, known: Sequence[str]) -> str:
+    near = get_close_matches(name, known, 1, _NEAR)
+    return f"did you mean {near[0]}?" if near else _WHY.get(name, _OR_YOURS)

@@ -1,0 +1,153 @@
+"""
+What a field's annotation says to the API server, beside its type: `Annotated[tuple[str, ...], LIST_SET]`.
+
+Several may stand in one annotation. But for a default, the decoder knows nothing of them: only the server
+checks. crd_schema.py puts them into the schema; docs/types.md has the table.
+Follows: apiextensions.k8s.io/v1 JSONSchemaProps and ValidationRule; kube-openapi pkg/validation/strfmt.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Annotated, Any, Final, Literal
+
+import msgspec
+
+MARK_OF_ANY_FIELDS: Final = "x-handloop-any-fields"
+"""In a Meta's extra_json_schema: the CRD leaves out the fields of the struct. In no CRD."""
+
+MARK_OF_DEFAULT: Final = "x-handloop-server-default"
+"""There: the CRD has the default, whatever it is. In no CRD."""
+
+VALIDATIONS: Final = "x-kubernetes-validations"
+
+TEXT_FORMATS: Final = (
+    *("bsonobjectid", "byte", "cidr", "creditcard", "date", "date-time", "duration", "email", "hexcolor"),
+    *("hostname", "ipv4", "ipv6", "isbn", "isbn10", "isbn13", "mac", "password", "rgbcolor", "ssn", "uri"),
+    *("uuid", "uuid3", "uuid4", "uuid5", "k8s-short-name", "k8s-long-name"),
+)
+"""The formats of texts that a server checks, all but password."""
+NUMBER_FORMATS: Final = ("int32", "int64", "float", "double")
+"""Those of numbers, which nobody checks."""
+
+Reason = Literal["FieldValueInvalid", "FieldValueForbidden", "FieldValueRequired", "FieldValueDuplicate"]
+_REASONS: Final = ("FieldValueInvalid", "FieldValueForbidden", "FieldValueRequired", "FieldValueDuplicate")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """
+    A CEL expression that must be true: in `crd_rules` of a struct or kind, or by `rules` on a field.
+
+    Raises: TypeError for a rule without a message, or with a reason or a path that no server takes.
+    """
+
+    expression: str
+    """`self` is what has the rule, `oldSelf` what it was before an update."""
+
+    message: str = ""
+    """For the object's author. With message_expression: what is said when that fails."""
+
+    message_expression: str = ""
+    """CEL that makes the message: `self.limit > 9 ? 'too many' : 'at most ten'`. It may not cost much."""
+
+    reason: Reason | None = None
+    """The machine's word in the refusal; FieldValueInvalid where none is given."""
+
+    field_path: str = ""
+    """The field below that is to blame, such as `.replicas`."""
+
+    optional_old_self: bool | None = None
+    """True evaluates a rule with oldSelf for new objects, too: there oldSelf is an optional."""
+
+    def __post_init__(self) -> None:
+        if not self.message and not self.message_expression:
+            raise TypeError(f"the rule {self.expression!r} has no message for the object's author")
+        if self.reason is not None and self.reason not in _REASONS:
+            raise TypeError(f"reason={self.reason!r} is none of {', '.join(_REASONS)}")
+        if self.field_path and not self.field_path.startswith((".", "[")):
+            raise TypeError(f'field_path={self.field_path!r} begins with a dot: ".{self.field_path}"')
+
+    def schema(self) -> dict[str, Any]:
+        """The rule as the server has it."""
+        said = {
+            "rule": self.expression,
+            "message": self.message,
+            "messageExpression": self.message_expression,
+            "reason": self.reason,
+            "fieldPath": self.field_path,
+            "optionalOldSelf": self.optional_old_self,
+        }
+        return {name: value for name, value in said.items() if value not in ("", None)}
+
+
+def _says(**schema: Any) -> msgspec.Meta:
+    return msgspec.Meta(extra_json_schema={name.replace("_", "-"): value for name, value in schema.items()})
+
+
+LIST_SET: Final = _says(x_kubernetes_list_type="set")
+"""The annotation of a list of numbers or texts without duplicates, merged item by item."""
+
+LIST_ATOMIC: Final = _says(x_kubernetes_list_type="atomic")
+"""The annotation of a list that an apply replaces as a whole, as it does without any annotation."""
+
+MAP_ATOMIC: Final = _says(x_kubernetes_map_type="atomic")
+"""The annotation of a map or a struct that an apply replaces as a whole: one manager owns all of it."""
+
+ANY_FIELDS: Final = msgspec.Meta(extra_json_schema={MARK_OF_ANY_FIELDS: True})
+"""
+The annotation of a struct whose fields are not in the CRD, such as a PodTemplateSpec, which is long there.
+
+The server keeps all fields in it; the controller finds an object that does not fit the struct.
+"""
+
+SERVER_DEFAULT: Final = msgspec.Meta(extra_json_schema={MARK_OF_DEFAULT: True})
+"""
+The annotation of a field whose default the server fills in although it says nothing: false, "", an empty list
+or map, a struct. With a struct the defaults inside it are filled in, too, where an author leaves it out.
+"""
+
+NO_FORMAT: Final = _says(format="")
+"""The annotation of an int of any size: without it the schema says int64, or int32 where the bounds do."""
+
+
+def list_map(*keys: str) -> msgspec.Meta:
+    """The annotation of a list whose entries have these fields as their key, also in merges."""
+    schema = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": list(keys)}
+    return msgspec.Meta(extra_json_schema=schema)
+
+
+def rules(*given: Rule) -> msgspec.Meta:
+    """The annotation of a field of any type with rules of its own: `self` is the field's value."""
+    return msgspec.Meta(extra_json_schema={VALIDATIONS: [rule.schema() for rule in given]})
+
+
+def property_counts(*, least: int | None = None, most: int | None = None) -> msgspec.Meta:
+    """The annotation of a struct of which so many fields must be given. A map has its bounds in its class."""
+    bounds = {"minProperties": least, "maxProperties": most}
+    said = {name: bound for name, bound in bounds.items() if bound is not None}
+    return msgspec.Meta(extra_json_schema=said)
+
+
+def schema_format(name: str) -> msgspec.Meta:
+    """
+    The annotation of a text or number with a format of the API: "cidr", "hostname", "uuid", "double".
+
+    Raises: TypeError for a format that the server does not know: it would take everything.
+    """
+    known = (*TEXT_FORMATS, *NUMBER_FORMATS)
+    if name not in known:
+        near = get_close_matches(name, known, 1)
+        raise TypeError(
+            f"no server checks the format {name!r}" + (f": did you mean {near[0]!r}?" if near else "")
+        )
+    return _says(format=name)
+
+
+DateTime = Annotated[str, schema_format("date-time")]
+"""
+The type of a field with an RFC 3339 time, as `metav1.Time`: `parse_time` reads it, `format_time` writes it.
+
+As with Go, the server also takes a lower-case t and an offset such as +99:99, which a reader refuses.
+"""
