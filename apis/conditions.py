@@ -64,11 +64,22 @@ class ForeignCondition(APIStruct):
     """
 
     type: str = ""
+    """Such as `Ready`."""
+
     status: str = ""
+    """`True`, `False` or `Unknown`, as a rule."""
+
     observed_generation: int = 0
+    """The generation of the object that it is about; 0 where nobody says."""
+
     last_transition_time: str = ""
+    """RFC 3339, as a rule."""
+
     reason: str = ""
+    """For programs."""
+
     message: str = ""
+    """For people."""
 
 
 Conditions = tuple[Condition, ...]

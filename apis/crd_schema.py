@@ -46,8 +46,8 @@ _WAYS_OUT: Final[Mapping[type[inspect.Type], str]] = {
     inspect.TupleType: "the items of a list have one type: write tuple[T, ...] with bounds, or a struct",
     inspect.AnyType: "Any has no shape: write JSON",
     inspect.RawType: "Raw keeps the whole answer alive: write JSON",
-    inspect.DateTimeType: "date-times are not the same to the server: write str, and read it with parse_time",
-    inspect.BytesType: "base64 is not the same to the server: write str",
+    inspect.DateTimeType: "date-times are not the same to the server: write DateTime, and read it with parse_time",
+    inspect.BytesType: 'base64 is not the same to the server: write str, with schema_format("byte")',
     inspect.DecimalType: "write str with a pattern, or an int in a smaller unit",
 }
 UNOBSERVED: Final = {"observedGeneration": -1}

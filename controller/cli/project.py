@@ -196,6 +196,12 @@ class Project:
         }
         yield from self._add("controller", kind, namespaced=namespaced, names=names)
 
+    def add_view(self, kind: str, text: str) -> Iterator[str]:
+        """Add the module with a view of another program's kind: views/certificate.py. Raises: OSError."""
+        folder = self.folder / self.package / "views"
+        yield from _write(folder / "__init__.py", b'"""Views of other programs\' kinds."""\n')
+        yield from _write(folder / f"{module_of(kind).replace('-', '_')}.py", text.encode())
+
     def _unknown(self, api_version: str, kind: str, known: Sequence[str]) -> ProjectError:
         """What to do for a kind of which no controller can be made. Args: known = those of which one can."""
         group, _, version = api_version.rpartition("/")
@@ -215,9 +221,9 @@ class Project:
         if not is_others and find_spec(module) and hasattr(import_module(module), kind):
             fix = f"take what {made} makes, with {kind} from {module}, and a sample of yours: {by_hand}"
             return ProjectError(f"{text}: handloop has its type, and no sample", fix)
-        views = (
-            f'a class with group="{group}", version="{version}", partial=True and the fields that you read'
-        )
+        views = f'a class with group="{group}", version="{version}", partial=True and the fields you read'
+        if is_others:
+            views = f"what `handloop create view --for PLURAL.{group}` writes"
         fix = (
             f'take what {made} makes, with Unstructured.of("{api_version}", "{kind}"), or {views}: {by_hand}'
         )

@@ -1,23 +1,40 @@
-"""`init` and `create`: make the project of an operator, and add a kind or a controller to it."""
+"""`init` and `create`: make the project of an operator, and add a kind, a controller or a view to it."""
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
-from typing import TextIO
+from typing import Any, Final, TextIO
+from urllib.parse import quote
 
+from yaml import YAMLError
+
+from handloop.apis.grammar.yaml_text import from_yaml
+from handloop.client.config import load_config
+from handloop.client.errors import ClientError, ConfigError, NotFound
+from handloop.client.resource_client import Client
+from handloop.client.transport import HTTPTransport
 from handloop.controller.cli.extensions import NotInstalledError
 from handloop.controller.cli.problems import EXIT_FATAL, EXIT_OK, EXIT_USAGE
 from handloop.controller.cli.project import Project, ProjectError, module_of
 from handloop.controller.cli.terminal import printable, show
+from handloop.controller.cli.view import ViewError, class_of, view_of
 
 _NEXT_OF_INIT = """\
 next:
   cd {folder}
   handloop create api --group web --version v1 --kind Site
 """
+_NEXT_OF_VIEW = """\
+next:
+  from {package}.views.{module} import {kind}
+  read it in a reconcile: context.lister_for({kind}), with .watches({kind}, ...) at the controller
+"""
+_DEFINITIONS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _NEXT_OF_API = """\
 next:
   make run
@@ -38,6 +55,11 @@ def run_scaffold(command: str, arguments: Sequence[str]) -> int:
             _say(Project.new(folder, given.domain).write(), _NEXT_OF_INIT.format(folder=folder), sys.stdout)
         else:
             project = Project.at(Path())
+            if given.what == "view":
+                kind = _add_view(project, given)
+                names = {"package": project.package, "module": module_of(kind), "kind": kind}
+                show(_NEXT_OF_VIEW.format(**names), sys.stdout)
+                return EXIT_OK
             if given.what == "api":
                 names = {"group": given.group, "version": given.version, "kind": given.kind}
                 added, kind = project.add_api(**names, scope=given.scope), given.kind
@@ -48,7 +70,10 @@ def run_scaffold(command: str, arguments: Sequence[str]) -> int:
     except NotInstalledError as error:
         show(f"error: {error}\n", sys.stderr)
         return EXIT_USAGE
-    except ProjectError as error:
+    except (ConfigError, ClientError) as error:
+        show(f"error: {printable(str(error))}\n", sys.stderr)
+        return EXIT_FATAL
+    except (ProjectError, ViewError) as error:
         fix = f"  fix: {error.fix}\n" if error.fix else ""
         show(f"error: {printable(str(error))}\n{fix}", sys.stderr)
         return EXIT_USAGE
@@ -56,6 +81,45 @@ def run_scaffold(command: str, arguments: Sequence[str]) -> int:
         show(f"error: {printable(str(error))}\n", sys.stderr)
         return EXIT_FATAL
     return EXIT_OK
+
+
+def _add_view(project: Project, given: argparse.Namespace) -> str:
+    """
+    Write the view of an installed kind, or of one in a file.
+
+    Returns: the name of its class. Raises: ViewError, OSError; ConfigError, ClientError.
+    """
+    definition = _from_file(given.crd, given.of) if given.crd else _installed(given)
+    fields = [path for path in given.fields.split(",") if path.strip()]
+    text = view_of(definition, fields, version=given.version)
+    kind = class_of(definition)
+    for line in project.add_view(kind, text):
+        again = "\n  fix: to write it anew, delete it first" if line.startswith("kept: ") else ""
+        show(f"{line}{again}\n", sys.stdout)
+    return kind
+
+
+def _from_file(path: str, name: str) -> Mapping[str, Any]:
+    try:
+        documents = from_yaml(Path(path).read_text(encoding="utf-8"))
+    except (YAMLError, UnicodeDecodeError) as error:
+        raise ViewError(f"{path} cannot be read: {error}") from error
+    for each in documents:
+        if isinstance(each, dict) and (each.get("metadata") or {}).get("name") == name:
+            return each
+    raise ViewError(f"{path} holds no CustomResourceDefinition {name}")
+
+
+def _installed(given: argparse.Namespace) -> Mapping[str, Any]:
+    config = load_config(kubeconfig=given.kubeconfig, context=given.context)
+    with closing(HTTPTransport(config)) as transport:
+        try:
+            body = Client(transport).get_raw(f"{_DEFINITIONS}/{quote(given.of, safe='')}")
+        except NotFound:
+            fix = "kubectl get crds, or --crd FILE where it is not installed"
+            raise ViewError(f"the cluster has no CustomResourceDefinition {given.of}", fix) from None
+    found: Mapping[str, Any] = json.loads(body)
+    return found
 
 
 def _say(lines: Iterator[str], after: str, stream: TextIO) -> None:
@@ -84,4 +148,13 @@ def _parser(command: str) -> argparse.ArgumentParser:
     controller.add_argument(
         "--for", dest="of", metavar="KIND", required=True, help="such as apps/v1/Deployment, or v1/Pod"
     )
+    view = what.add_parser("view", help="the type of another program's kind, to read it", allow_abbrev=False)
+    add = view.add_argument
+    add("--for", dest="of", metavar="NAME", required=True, help="its CRD: certificates.cert-manager.io")
+    told = "those that you read, spec.secretName,status.conditions; all of spec and status if not given"
+    add("--fields", default="", metavar="PATH,PATH", help=told)
+    add("--version", default="", help="the stored one if not given")
+    add("--crd", default="", metavar="FILE", help="the CRD in a file, in place of the cluster's")
+    add("--kubeconfig", help="as for kubectl, where it is not given")
+    add("--context", help="of the kubeconfig")
     return parser

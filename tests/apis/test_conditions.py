@@ -155,7 +155,8 @@ def test_set_condition_is_idempotent_and_leaves_others_alone(
 
 def test_a_foreign_condition_takes_what_others_leave_out() -> None:
     """A view with it decodes, and is asked as one of ours; with Condition the object would be kept out."""
-    text = b'[{"type": "Ready", "status": "True"}, {"type": "Odd", "status": "maybe", "reason": "no reason!"}, {}]'
+    odd_one = {"type": "Odd", "status": "maybe", "reason": "no reason!"}
+    text = msgspec.json.encode([{"type": "Ready", "status": "True"}, odd_one, {}])
     found = msgspec.json.decode(text, type=tuple[ForeignCondition, ...])
     assert is_condition_true(found, "Ready")
     odd = find_condition(found, "Odd")

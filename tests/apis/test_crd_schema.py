@@ -316,7 +316,7 @@ def test_structs_of_structs() -> None:
         (tuple[int, str], "x: the items of a list have one type: write tuple"),
         (Any, "x: Any has no shape: write JSON"),
         (msgspec.Raw, "x: Raw keeps the whole answer alive: write JSON"),
-        (datetime, "x: date-times are not the same to the server: write str"),
+        (datetime, "x: date-times are not the same to the server: write DateTime"),
         (bytes, "x: base64 is not the same to the server: write str"),
         (Decimal, "x: write str"),
         (complex, "x: there is no schema for Custom: write an APIStruct"),

@@ -453,7 +453,7 @@ def test_a_kind_that_kubectl_takes_for_another_value_is_quoted(project: Project,
         (
             "serving.knative.dev/v1/Service",
             ": another program defines it",
-            'makes, with Unstructured.of("serving.knative.dev/v1", "Service"), or a class with group=',
+            'makes, with Unstructured.of("serving.knative.dev/v1", "Service"), or what `handloop create view',
         ),
     ],
 )

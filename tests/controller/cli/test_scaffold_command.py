@@ -6,8 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from handloop.apis.crd import custom_resource_definition
+from handloop.apis.grammar.yaml_text import to_yaml
 from handloop.controller.cli.main import run_command
+from handloop.controller.foo.types import Foo
 from handloop.controller.program import PROGRAM
+from handloop.testing.running_sandbox import running_sandbox
 
 INIT = ["init", "my-operator", "--domain", "example.com"]
 CREATE = ["create", "api", "--group", "web", "--version", "v1", "--kind", "Site"]
@@ -51,3 +55,34 @@ def test_mistakes_are_reported_with_their_fix(
     (tmp_path / "my-operator").write_text("", encoding="utf-8")
     assert run_command(PROGRAM, INIT) == 1
     assert capsys.readouterr().err.startswith("error: [Errno")
+
+
+def test_a_view_comes_of_an_installed_definition_or_of_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is kept once it exists; mistakes are told with their fix; no word of the credentials is shown."""
+    monkeypatch.chdir(tmp_path)
+    assert run_command(PROGRAM, INIT) == 0
+    monkeypatch.chdir("my-operator")
+    view = ["create", "view", "--for", "foos.samplecontroller.k8s.io"]
+    Path("foo.yaml").write_text(to_yaml(custom_resource_definition(Foo)), encoding="utf-8")
+    assert run_command(PROGRAM, [*view, "--crd", "foo.yaml", "--fields", "spec.replicas"]) == 0
+    said = capsys.readouterr().out
+    assert "wrote: my_operator/views/foo.py\nnext:\n  from my_operator.views.foo import Foo\n" in said
+    with running_sandbox(tmp_path) as sandbox:
+        assert run_command(PROGRAM, [*view, "--kubeconfig", str(sandbox.kubeconfig)]) == 2
+        told = capsys.readouterr().err
+        assert told.startswith(f"error: the cluster has no CustomResourceDefinition {view[-1]}\n")
+        assert sandbox.token not in told
+        sandbox.apply(custom_resource_definition(Foo))
+        assert run_command(PROGRAM, [*view, "--kubeconfig", str(sandbox.kubeconfig)]) == 0
+    kept = "kept: my_operator/views/foo.py\n  fix: to write it anew, delete it first\n"
+    assert kept in capsys.readouterr().out
+    for wrong, code, says in (
+        (["--crd", "nothing.yaml"], 1, "No such file"),
+        (["--crd", "pyproject.toml"], 2, "error: pyproject.toml cannot be read: "),
+        (["--crd", "foo.yaml", "--fields", "spec.x"], 2, "fix: such as spec."),
+        (["--kubeconfig", "nothing"], 1, "no such file"),
+    ):
+        assert run_command(PROGRAM, [*view, *wrong]) == code
+        assert says in capsys.readouterr().err
