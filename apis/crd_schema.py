@@ -46,7 +46,7 @@ _WAYS_OUT: Final[Mapping[type[inspect.Type], str]] = {
     inspect.TupleType: "the items of a list have one type: write tuple[T, ...] with bounds, or a struct",
     inspect.AnyType: "Any has no shape: write JSON",
     inspect.RawType: "Raw keeps the whole answer alive: write JSON",
-    inspect.DateTimeType: "date-times are not the same to the server: write DateTime, and read it with parse_time",
+    inspect.DateTimeType: "date-times are not the same to the server: write DateTime",
     inspect.BytesType: 'base64 is not the same to the server: write str, with schema_format("byte")',
     inspect.DecimalType: "write str with a pattern, or an int in a smaller unit",
 }

@@ -20,7 +20,7 @@ OWN_COMMANDS: Final = {
     "explore": "play an operator with a crash, a refusal, a rival at each of its writes",
     "errors": "explain an error of any operator: handloop errors E12",
     "init": "make the project of an operator of your own: handloop init my-operator --domain example.com",
-    "create": "add to it: handloop create api --group web --version v1 --kind Site; create controller, create view",
+    "create": "add to it: a kind, a controller, a view of a foreign kind: handloop create --help",
 }
 
 
