@@ -16,7 +16,7 @@ from handloop_sandbox.custom import cel_rules, embedded, schema, structural
 from handloop_sandbox.custom.cel_rules import Verdict
 from handloop_sandbox.custom.correlation import ABSENT
 from handloop_sandbox.kinds import defaults, formats, structure
-from handloop_sandbox.rules import validation
+from handloop_sandbox.rules import pod_warnings, validation
 from handloop_sandbox.rules.network_rules import ingress_notices
 from handloop_sandbox.rules.service_rules import service_notices
 from handloop_sandbox.rules.storage_rules import claim_notices
@@ -100,8 +100,10 @@ def validate_update(resource: ServedResource, obj: Object, old: Object, subresou
     return verdict._replace(causes=[*_immutable(about_metadata), *verdict.causes])
 
 
-def notices(resource: ServedResource, obj: Object) -> list[str]:
-    """The warnings of a kind, or about what the sandbox does not carry out."""
+def notices(resource: ServedResource, obj: Object, old: Object | None = None) -> list[str]:
+    """The warnings of a kind, or about what the sandbox does not carry out; old None = the object is new."""
+    if resource.group_resource in pod_warnings.KINDS:
+        return list(pod_warnings.pod_notices(resource.group_resource, obj, old))
     about = _NOTICES.get(resource.group_resource)
     if about is not None:
         return list(about(obj))

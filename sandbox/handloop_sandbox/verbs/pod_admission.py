@@ -43,6 +43,8 @@ def admitted(call: Call, pod: Object) -> Object:
         spec = _with_service_account(call, pod, spec)
     spec = _with_priority(call, pod, spec)
     spec = _with_tolerations(spec)
+    if spec.get("terminationGracePeriodSeconds", 0) < 0:
+        spec = {**spec, "terminationGracePeriodSeconds": 1}
     _check_runtime_class(call, pod, spec)
     status: Object = {"phase": "Pending", "qosClass": qos_class(spec)}
     if spec.get("schedulingGates"):

@@ -106,7 +106,7 @@ def replace(call: Call, obj: Object, options: WriteOptions, *, applied: bool = F
     security_levels.check(call, new, old)
     if call.resource.group_resource == SIGNING_REQUESTS:
         signing_requests.check_signer(call, new, old)
-    told = [] if subresource else object_rules.notices(call.resource, new)
+    told = [] if subresource else object_rules.notices(call.resource, new, old)
     for text in (*metadata.finalizer_warnings(new["metadata"], old["metadata"]), *told):
         call.warn(text)
     return Replaced(_store(call, new, before, options))
