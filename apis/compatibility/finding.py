@@ -1,0 +1,43 @@
+"""One thing that a change of a definition does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+Severity = Literal["breaks", "warns"]
+
+BREAKS: Final = "breaks"
+"""A client that was right is refused, or an object that is stored loses something or may not be written."""
+WARNS: Final = "warns"
+"""Somebody may have counted on it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """
+    A rule that a change breaks, or that one should think of.
+
+    Fields: path is that of a field, `spec.tags[].x`, "" for the definition itself; version "" = of all; old
+    and new are parts of the definitions as JSON has them, None for what is absent.
+    """
+
+    rule: str
+    severity: Severity
+    path: str
+    old: Any
+    new: Any
+    message: str
+    version: str = ""
+
+    def document(self) -> dict[str, Any]:
+        """The finding for a program."""
+        return {
+            "rule": self.rule,
+            "severity": self.severity,
+            "version": self.version,
+            "path": self.path,
+            "old": self.old,
+            "new": self.new,
+            "message": self.message,
+        }
