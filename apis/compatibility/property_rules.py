@@ -23,7 +23,6 @@ _BRANCHES: Final = ("allOf", "anyOf", "oneOf", "not")
 _WORDS: Final = ("description", "title", "example", "externalDocs")
 _HANDLED_BELOW: Final = ("properties", "items", "additionalProperties", "$schema", "id")
 _ABSENT: Final = object()
-_ABSENT: Final = object()
 _CHECKED_FORMATS: Final = {"int32": ("int64",), "float": ("double",)}
 """What a format may become without refusing anything."""
 
@@ -97,7 +96,7 @@ def _bound(name: str, *, is_least: bool) -> Callable[[str, Schema, Schema], Iter
                 if is_least
                 else "at most"
             )
-            yield Finding(name, BREAKS, path, before, after, f"{name}: only {sign} {after} is taken now")
+            yield Finding(name, BREAKS, path, before, after, f"only {sign} {after} is taken now")
 
     return rule
 

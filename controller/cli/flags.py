@@ -47,7 +47,7 @@ COMMANDS: Final = {
     "run": "run the controllers (the default)",
     "sandbox": "run the built-in API server alone",
     "doctor": "check configuration, server, CRDs and permissions, and say what is missing",
-    "crd": "print the CustomResourceDefinitions of the controllers' kinds",
+    "crd": "print the CustomResourceDefinitions of the controllers' kinds; crd diff OLD says what they break",
     "rbac": "print the roles that the controllers need",
     "user-roles": "print roles for people, to read and to edit the objects of the controllers' kinds",
     "monitoring": "print what Prometheus and Grafana need: Service, ServiceMonitor, alerts, dashboard",

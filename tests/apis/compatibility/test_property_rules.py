@@ -120,21 +120,6 @@ def test_the_verdict_on_a_change(
     assert _found(old, new) == found
 
 
-def test_a_finding_says_what_was_and_what_is() -> None:
-    """In a sentence, and for programs."""
-    (found,) = changes("spec.x", {"enum": ["a", 1]}, {"enum": [1]})
-    assert found.message == "no longer taken: 'a'"
-    assert found.document() == {
-        "rule": "enum",
-        "severity": "breaks",
-        "version": "",
-        "path": "spec.x",
-        "old": ["a", 1],
-        "new": [1],
-        "message": "no longer taken: 'a'",
-    }
-
-
 def test_a_type_in_one_word() -> None:
     """A map is an object whose entries have any name."""
     assert kind_of({"type": "object", "additionalProperties": {"type": "string"}}) == "map"

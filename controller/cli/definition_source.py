@@ -1,0 +1,112 @@
+"""Where definitions to compare come from: a file, a folder, a revision of git, a cluster, or the program."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote
+
+import yaml
+
+from handloop.apis.grammar.yaml_text import from_yaml
+from handloop.client.config import ClientConfig
+from handloop.client.transport import HTTPTransport
+
+Definitions = dict[str, Mapping[str, Any]]
+"""By their names: `sites.example.org`."""
+
+CLUSTER: Final = "cluster"
+_GIT: Final = "git:"
+_FOLDER: Final = "manifests/crd"
+"""Where a project has its definitions."""
+_DEFINITIONS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+_NOT_FOUND: Final = 404
+_OK: Final = 200
+
+
+class SourceError(Exception):
+    """A source cannot be read, or has no definition. The message has the reason."""
+
+
+def of_files(place: str) -> Definitions:
+    """
+    The definitions of a file, a folder (its YAML and JSON), or `git:REV` with `:PATH` after it.
+
+    Raises: SourceError.
+    """
+    try:
+        texts = _of_git(place.removeprefix(_GIT)) if place.startswith(_GIT) else _of_path(Path(place))
+        found = {name: each for text in texts for name, each in _in(text)}
+    except (OSError, ValueError, yaml.YAMLError) as error:
+        raise SourceError(f"{place}: {error}") from error
+    except subprocess.CalledProcessError as error:
+        raise SourceError(f"{place}: {error.stderr.strip() or error}") from error
+    if not found:
+        raise SourceError(f"{place} has no CustomResourceDefinition")
+    return found
+
+
+def of_cluster(config: ClientConfig, names: Iterable[str]) -> Definitions:
+    """
+    Those of the named definitions that a cluster has.
+
+    Raises: SourceError, TransportError. Blocks: for a request each.
+    """
+    found: Definitions = {}
+    with closing(HTTPTransport(config)) as transport:
+        for name in names:
+            answer = transport.request("GET", f"{_DEFINITIONS}/{quote(name, safe='')}")
+            if answer.status == _OK:
+                found[name] = json.loads(answer.body)
+            elif answer.status != _NOT_FOUND:
+                raise SourceError(f"{name}: the cluster answers {answer.status}: {_message(answer.body)}")
+    return found
+
+
+def _message(body: bytes) -> str:
+    try:
+        return str(json.loads(body)["message"])
+    except (ValueError, KeyError, TypeError):
+        return body.decode(errors="replace")[:200]
+
+
+def _of_path(path: Path) -> Iterator[str]:
+    if not path.is_dir():
+        yield path.read_text(encoding="utf-8")
+        return
+    for each in sorted(path.rglob("*")):
+        if each.suffix in (".yaml", ".yml", ".json") and each.is_file():
+            yield each.read_text(encoding="utf-8")
+
+
+def _of_git(place: str) -> Iterator[str]:
+    """Raises: CalledProcessError, with git's words."""
+    revision, _, path = place.partition(":")
+    if not revision or revision.startswith("-"):
+        raise ValueError("write git:REV, or git:REV:PATH, such as git:v1.0.0")
+    names = _git("ls-tree", "-r", "--name-only", "-z", revision, "--", path or _FOLDER).split("\0")
+    for name in names:
+        if name.endswith((".yaml", ".yml", ".json")):
+            yield _git("show", f"{revision}:./{name}")
+
+
+def _git(*words: str) -> str:
+    command = ["git", *words]
+    ended = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)  # noqa: S603 - git
+    return ended.stdout
+
+
+def _in(text: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The definitions among the documents of a text; a List's items count."""
+    documents: Sequence[Any] = from_yaml(text)
+    for document in documents:
+        items = document.get("items") if isinstance(document, dict) else None
+        for each in items if isinstance(items, list) else [document]:
+            if isinstance(each, dict) and each.get("kind") == "CustomResourceDefinition":
+                name = (each.get("metadata") or {}).get("name")
+                if isinstance(name, str):
+                    yield name, each
