@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -24,6 +25,7 @@ from handloop.client.resource_client import ResourceClient
 from handloop.client.transport import HTTPTransport
 from handloop.controller.cli.dry_set_up import has_own_definition
 from handloop.controller.cli.flags import parse_options
+from handloop.controller.cli.main import run_command
 from handloop.controller.cli.options import FLAGS, spelling
 from handloop.controller.program import PROGRAM
 from handloop.controller.runtime.manager import Manager
@@ -712,6 +714,37 @@ def test_the_page_on_operating_names_what_there_is() -> None:
     alerts = set(re.findall(r"`(Handloop\w+)`", page))
     assert alerts
     assert alerts <= {rule["alert"] for rule in group["rules"]}
+
+
+def test_the_page_on_changing_a_kind_shows_what_is_printed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its first example, line by line."""
+    old = {
+        "tier": {"type": "string", "enum": ["free", "gold"]},
+        "title": {"type": "string"},
+        "replicas": {"type": "integer", "default": 1},
+    }
+    new = {
+        "tier": {"type": "string", "enum": ["free"]},
+        "heading": {"type": "string"},
+        "replicas": {"type": "integer", "default": 2},
+    }
+    for name, fields in (("old", old), ("new", new)):
+        schema = {"type": "object", "properties": {"spec": {"type": "object", "properties": fields}}}
+        version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+        names = {"kind": "Site", "plural": "sites"}
+        spec = {"group": "web.example.com", "scope": "Namespaced", "names": names, "versions": [version]}
+        metadata = {"name": "sites.web.example.com"}
+        definition = {"kind": "CustomResourceDefinition", "metadata": metadata, "spec": spec}
+        (tmp_path / f"{name}.json").write_text(json.dumps(definition), encoding="utf-8")
+    assert (
+        run_command(PROGRAM, ["crd", "diff", *(str(tmp_path / f"{name}.json") for name in ("old", "new"))])
+        == 1
+    )
+    page = (DOCS / "how-to/crd-diff.md").read_text(encoding="utf-8")
+    block = re.findall(r"^```text\n\$.*\n((?:.*\n)*?)```", page, re.MULTILINE)[0]
+    assert capsys.readouterr().out == block
 
 
 def test_every_page_has_its_test() -> None:

@@ -160,7 +160,7 @@ def test_a_version_needs_no_library() -> None:
     assert {name.partition(".")[0] for name in loaded} - sys.stdlib_module_names == {"handloop"}
     folders = {".".join(name.split(".")[:3]) for name in loaded if name.count(".") > 1}
     assert {name for name in folders if name.startswith("handloop")} == {
-        "handloop.apis.grammar.duration",
+        "handloop.apis.grammar",
         "handloop.controller.cli",
         "handloop.controller.program",
         "handloop.controller.runtime",
