@@ -134,7 +134,7 @@ def _about_version(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[F
     if "status" in after and "status" not in before:
         text = "a subresource status: a status in other writes is left out without a word"
         yield Finding("status", BREAKS, "status", None, {}, text)
-    if "scale" in before and before.get("scale") != after.get("scale"):
+    if "scale" in before and not _is_part(before["scale"] or {}, after.get("scale") or {}):
         text = "scale changed: kubectl scale and autoscalers use it"
         yield Finding("scale", BREAKS, "", before["scale"], after.get("scale"), text)
     fields, others = (
@@ -150,6 +150,10 @@ def _about_version(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[F
         yield Finding("columns", WARNS, "", columns, others, f"gone from kubectl get: {', '.join(gone)}")
     if new.get("deprecated") and not old.get("deprecated"):
         yield Finding("deprecated", WARNS, "", False, True, "each answer carries a warning now")
+
+
+def _is_part(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    return all(other.get(key) == value for key, value in one.items())
 
 
 def _between(spec: Mapping[str, Any]) -> Iterator[Finding]:

@@ -8,6 +8,7 @@ Follows: the rules of crdify, and the API conventions (changing the API).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
@@ -23,6 +24,8 @@ _BRANCHES: Final = ("allOf", "anyOf", "oneOf", "not")
 _WORDS: Final = ("description", "title", "example", "externalDocs")
 _HANDLED_BELOW: Final = ("properties", "items", "additionalProperties", "$schema", "id")
 _ABSENT: Final = object()
+_READ: Final = re.compile(r"\bself\.(\w+)")
+"""The fields that a rule reads."""
 _CHECKED_FORMATS: Final = {"int32": ("int64",), "float": ("double",)}
 """What a format may become without refusing anything."""
 
@@ -191,9 +194,13 @@ def _map_type(path: str, old: Schema, new: Schema) -> Iterator[Finding]:
 
 def _rules(path: str, old: Schema, new: Schema) -> Iterator[Finding]:
     known = {rule.get("rule") for rule in old.get(_VALIDATIONS) or ()}
-    for rule in new.get(_VALIDATIONS) or ():
-        if rule.get("rule") not in known:
-            yield Finding("rule", BREAKS, path, None, rule.get("rule"), f"a new rule: {rule.get('rule')}")
+    fields = old.get("properties") or {}
+    for text in (rule.get("rule", "") for rule in new.get(_VALIDATIONS) or ()):
+        if text not in known:
+            read = _READ.findall(text)
+            is_new = bool(read) and not any(name in fields for name in read)
+            about = "about new fields alone" if is_new else "a new rule"
+            yield Finding("rule", WARNS if is_new else BREAKS, path, None, text, f"{about}: {text}")
 
 
 def _branches(path: str, old: Schema, new: Schema) -> Iterator[Finding]:

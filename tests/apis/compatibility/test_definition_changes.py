@@ -58,6 +58,7 @@ def _named(**names: Any) -> dict[str, Any]:
         (_with(subresources={"status": {}}), _BASE, [("status", "breaks", "v1", "status")]),
         (_with(subresources={"scale": {"a": 1}}), _BASE, [("scale", "breaks", "v1", "")]),
         (_BASE, _with(subresources={"scale": {"a": 1}}), []),
+        (_with(subresources={"scale": {"a": 1}}), _with(subresources={"scale": {"a": 1, "b": 2}}), []),
         (
             _with(selectableFields=[{"jsonPath": ".spec.a"}]),
             _BASE,

@@ -90,7 +90,9 @@ def _found(old: dict[str, Any], new: dict[str, Any]) -> list[tuple[str, str]]:
             [("list-type", "breaks")],
         ),
         # rules, branches, embedded objects
-        ({}, {"x-kubernetes-validations": [_RULE]}, [("rule", "breaks")]),
+        ({"properties": {"b": {}}}, {"x-kubernetes-validations": [_RULE]}, [("rule", "warns")]),
+        ({"properties": {"a": {}}}, {"x-kubernetes-validations": [_RULE]}, [("rule", "breaks")]),
+        ({}, {"x-kubernetes-validations": [{"rule": "self < 5"}]}, [("rule", "breaks")]),
         ({"x-kubernetes-validations": [_RULE]}, {}, []),
         (
             {"x-kubernetes-validations": [_RULE]},
