@@ -27,12 +27,12 @@ OF_KINDS: Final = (
     "deprecation_warning",
     "status_subresource",
 )
-_MADE: Final = ("resource", "partial", "api_version", "keeps_last_applied")
+_MADE: Final = ("resource", "partial", "previous", "api_version", "keeps_last_applied")
 """What the class keywords make, and what a view may say."""
 _NEAR: Final = 0.8
 _OUR_OWN: Final = ("handloop.apis.", "handloop.kinds.", "msgspec")
 """The modules whose classes have what they need."""
-_ONE_VERSION: Final = "a kind has one version, which is served and stored"
+_ONE_VERSION: Final = "a class is one version, and previous=... in its class line names the one before"
 _WHY: Final = dict.fromkeys(("versions", "conversion", "served", "storage"), _ONE_VERSION)
 _OR_YOURS: Final = "a constant of your own is in capitals, or a ClassVar"
 

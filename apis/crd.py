@@ -12,12 +12,16 @@ that our own code can do without, as the server spells them). crd_schema.py make
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from handloop.apis.class_attributes import has_status_subresource
+from handloop.apis.compatibility.finding import BREAKS
+from handloop.apis.compatibility.schema_changes import schema_changes
 from handloop.apis.crd_schema import object_schema
 from handloop.apis.meta import Kind
 
+_NOT_DECODED: Final = ("rule", "list-type", "format", "allOf", "anyOf", "oneOf", "not")
+"""Rules that only the server checks, in the version of a request."""
 INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
 
 
@@ -79,9 +83,38 @@ def custom_resource_definition(kind: type[Kind]) -> dict[str, Any]:
             "group": resource.group,
             "names": names,
             "scope": "Namespaced" if resource.namespaced else "Cluster",
-            "versions": [_version(kind)],
+            "versions": _versions(kind),
         },
     }
+
+
+def _versions(kind: type[Kind]) -> list[dict[str, Any]]:
+    """
+    The newest version, which is stored, and those before it, which are served with a warning.
+
+    Raises: TypeError for one whose objects the newest cannot hold or read: the server copies no field over.
+    """
+    newest = _version(kind)
+    versions, older = [newest], kind.previous
+    while older is not None:
+        _check_holds(kind, newest, older)
+        resource = kind.resource
+        told = f"{older.resource.api_version} {resource.kind} is deprecated; use {resource.api_version}"
+        deprecated = {"deprecated": True, "deprecationWarning": getattr(older, "deprecation_warning", told)}
+        versions.append({**_version(older), "storage": False, **deprecated})
+        older = older.previous
+    return versions
+
+
+def _check_holds(kind: type[Kind], newest: dict[str, Any], older: type[Kind]) -> None:
+    name, version = kind.__name__, older.resource.version
+    for change in schema_changes(object_schema(older), newest["schema"]["openAPIV3Schema"]):
+        if change.severity == BREAKS and change.rule not in _NOT_DECODED:
+            if change.rule == "field":
+                what = f"{name} has no such field: what is written there as {version} is erased"
+            else:
+                what = f"{name} may not read what is written as {version}: {change.message}"
+            raise TypeError(f"{older.__name__}.{change.path}: {what}; keep it as it was, beside what is new")
 
 
 def _metadata(kind: type[Kind]) -> dict[str, Any]:

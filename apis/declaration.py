@@ -117,6 +117,7 @@ class KindType(StructType):
         partial: bool | None = None,
         abstract: bool = False,
         wire: tuple[str, str] | None = None,
+        previous: type[Any] | None = None,
         **keywords: Any,
     ) -> StructType:
         """
@@ -124,7 +125,8 @@ class KindType(StructType):
         plural, singular its lower case. partial means that objects have fields which the type does not hold,
         so that an update would erase them: on for the groups of Kubernetes itself, off for others. abstract
         makes a base of several kinds, with no names of its own. wire = apiVersion and kind of the objects
-        themselves, where these are not the names of the kind.
+        themselves, where these are not the names of the kind. previous is the same kind in its version before
+        this one, which stays in the definition.
 
         Raises: TypeError for names that are missing, given twice, or that no server takes.
         """
@@ -138,7 +140,8 @@ class KindType(StructType):
                     singular or kind.lower(), tuple(short_names),
                 )  # fmt: skip
                 _check_names(name, resource, scope, namespace, keywords)
-                namespace["resource"] = resource
+                _check_previous(name, resource, previous)
+                namespace["resource"], namespace["previous"] = resource, previous
                 namespace["partial"] = is_built_in(group) if partial is None else partial
                 api_version, keywords["tag"] = wire or (resource.api_version, kind)
                 _declare_api_version(namespace, api_version)
@@ -264,6 +267,28 @@ def _has_content(default: Any) -> bool:
     if isinstance(default, msgspec.Struct):
         return msgspec.json.encode(default) != b"{}"
     return isinstance(default, int | float) or (isinstance(default, str | tuple | Mapping) and bool(default))
+
+
+def _check_previous(name: str, resource: Resource, previous: Any) -> None:
+    """Raises: TypeError for a version before this one that is of another kind, or none at all."""
+    if previous is None:
+        return
+    if not hasattr(previous, "resource"):
+        raise TypeError(f"{name}: previous={previous!r} is no kind")
+    there: Resource = previous.resource
+    for what in ("group", "kind", "plural", "namespaced"):
+        mine, its = getattr(resource, what), getattr(there, what)
+        if mine != its:
+            raise TypeError(f"{name}: {what} is {mine}, and {its} in {previous.__name__}: versions share it")
+    if is_built_in(resource.group):
+        raise TypeError(
+            f"{name}: the versions of a kind of {resource.group or 'the core group'} are Kubernetes' own"
+        )
+    older = previous
+    while older is not None:
+        if older.resource.version == resource.version:
+            raise TypeError(f"{name}: {older.__name__} has the version {resource.version}, too")
+        older = older.previous
 
 
 def _declare_api_version(namespace: dict[str, Any], api_version: str) -> None:

@@ -173,13 +173,14 @@ class Kind(
     A top-level object. The class keywords of KindType name its kind, once.
 
     List items of built-in kinds come without `kind` and `apiVersion`; an object of another kind or version
-    does not decode. The keywords make two class attributes: resource, the names on the wire, and partial,
-    whether objects have fields that this type does not hold. A partial view has no annotation LAST_APPLIED,
-    unless it sets `keeps_last_applied = True`.
+    does not decode. The keywords make three class attributes: resource, the names on the wire; partial,
+    whether objects have fields that this type does not hold; and previous, the kind in its version before.
+    A partial view has no annotation LAST_APPLIED, unless it sets `keeps_last_applied = True`.
     """
 
     resource: ClassVar[Resource]
     partial: ClassVar[bool]
+    previous: ClassVar[type[Kind] | None] = None
     keeps_last_applied: ClassVar[bool] = False
 
     api_version: str = ""

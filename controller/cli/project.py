@@ -81,7 +81,8 @@ class Project:
     The folder of one operator.
 
     Invariant: it writes new files only. A file that exists stays, but for the lines that add_api adds to
-    controllers.py. Each method yields a line for people per file that it wrote, or kept with other content.
+    controllers.py, and the class line that add_version changes. Each method yields a line for people per file
+    that it wrote, or kept with other content.
     """
 
     folder: Path
@@ -195,6 +196,43 @@ class Project:
             "fields": to_yaml(fields) if fields else "",
         }
         yield from self._add("controller", kind, namespaced=namespaced, names=names)
+
+    def add_version(self, kind: str, version: str) -> Iterator[str]:
+        """
+        Give a kind of the project a new version: the class of now becomes a module of its own.
+
+        Raises: ProjectError for a kind that is not there, a version that it has, or a class that is written
+        another way; OSError.
+        """
+        _check("a kind", kind, _KIND, "Site")
+        _check("a version", version, _VERSION, "v1, or v1alpha1")
+        module = module_of(kind)
+        types = self.folder / self.package / module / "types.py"
+        text = types.read_text(encoding="utf-8") if types.exists() else ""
+        line = re.search(
+            rf'^class {kind}\(Kind, group="[^"]+", version="([^"]+)"(.*)\):$', text, re.MULTILINE
+        )
+        if line is None:
+            raise ProjectError(f'{types} has no line `class {kind}(Kind, group="...", version="..."):`')
+        old, rest = line.groups()
+        before = types.with_name(f"types_{old}.py")
+        if version == old or before.with_name(f"types_{version}.py").exists():
+            raise ProjectError(f"{kind} has the version {version}")
+        name = f"{kind}{''.join(part.capitalize() for part in re.findall('v[0-9]+|[a-z]+[0-9]+', old))}"
+        head = line[0].removesuffix(f"{rest}):")
+        renamed = head.replace(f"class {kind}(", f"class {name}(")
+        yield from _write(before, text.replace(line[0], f'{renamed}, kind="{kind}"{rest}):').encode())
+        now = head.replace(f'version="{old}"', f'version="{version}", previous={name}')
+        kept = re.sub(r", previous=(\w+)", "", rest)
+        for gone in re.findall(r"previous=(\w+)", rest):
+            text = re.sub(rf"^from .* import {gone}\n", "", text, flags=re.MULTILINE)
+        added = f"from {self.package}.{module}.types_{old} import {name}\n"
+        imports = [*re.finditer(r"^(?:from|import) .*\n", text, re.MULTILINE)]
+        at = imports[-1].end()
+        text = f"{text[:at]}\n{added}{text[at:]}" if imports else f"{added}{text}"
+        text = re.sub(r"\n{4,}", "\n\n\n", text.replace(line[0], f"{now}{kept}):"))
+        types.write_text(text, encoding="utf-8")
+        yield f"changed: {types}"
 
     def add_view(self, kind: str, text: str) -> Iterator[str]:
         """Add the module with a view of another program's kind: views/certificate.py. Raises: OSError."""

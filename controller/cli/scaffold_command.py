@@ -34,6 +34,11 @@ next:
   from {package}.views.{module} import {kind}
   read it in a reconcile: context.lister_for({kind}), with .watches({kind}, ...) at the controller
 """
+_NEXT_OF_VERSION = """\
+next:
+  add fields in {package}/{module}/types.py; those of the version before stay in it, as they were
+  make manifests && make crd-diff OLD=git:HEAD
+"""
 _DEFINITIONS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _NEXT_OF_API = """\
 next:
@@ -54,19 +59,7 @@ def run_scaffold(command: str, arguments: Sequence[str]) -> int:
             folder = Path(given.name)
             _say(Project.new(folder, given.domain).write(), _NEXT_OF_INIT.format(folder=folder), sys.stdout)
         else:
-            project = Project.at(Path())
-            if given.what == "view":
-                kind = _add_view(project, given)
-                names = {"package": project.package, "module": module_of(kind), "kind": kind}
-                show(_NEXT_OF_VIEW.format(**names), sys.stdout)
-                return EXIT_OK
-            if given.what == "api":
-                names = {"group": given.group, "version": given.version, "kind": given.kind}
-                added, kind = project.add_api(**names, scope=given.scope), given.kind
-            else:
-                api_version, _, kind = given.of.rpartition("/")
-                added = project.add_controller(api_version, kind)
-            _say(added, _NEXT_OF_API.format(module=module_of(kind)), sys.stdout)
+            _create(Project.at(Path()), given)
     except NotInstalledError as error:
         show(f"error: {error}\n", sys.stderr)
         return EXIT_USAGE
@@ -81,6 +74,26 @@ def run_scaffold(command: str, arguments: Sequence[str]) -> int:
         show(f"error: {printable(str(error))}\n", sys.stderr)
         return EXIT_FATAL
     return EXIT_OK
+
+
+def _create(project: Project, given: argparse.Namespace) -> None:
+    """Add what was asked for, and say what to type next. Raises: as run_scaffold handles."""
+    if given.what == "view":
+        kind = _add_view(project, given)
+        names = {"package": project.package, "module": module_of(kind), "kind": kind}
+        show(_NEXT_OF_VIEW.format(**names), sys.stdout)
+    elif given.what == "version":
+        added = project.add_version(given.kind, given.version)
+        names = {"package": project.package, "module": module_of(given.kind)}
+        _say(added, _NEXT_OF_VERSION.format(**names), sys.stdout)
+    elif given.what == "api":
+        names = {"group": given.group, "version": given.version, "kind": given.kind}
+        added = project.add_api(**names, scope=given.scope)
+        _say(added, _NEXT_OF_API.format(module=module_of(given.kind)), sys.stdout)
+    else:
+        api_version, _, kind = given.of.rpartition("/")
+        added = project.add_controller(api_version, kind)
+        _say(added, _NEXT_OF_API.format(module=module_of(kind)), sys.stdout)
 
 
 def _add_view(project: Project, given: argparse.Namespace) -> str:
@@ -148,6 +161,9 @@ def _parser(command: str) -> argparse.ArgumentParser:
     controller.add_argument(
         "--for", dest="of", metavar="KIND", required=True, help="such as apps/v1/Deployment, or v1/Pod"
     )
+    version = what.add_parser("version", help="a new version of a kind of your own", allow_abbrev=False)
+    version.add_argument("--kind", required=True, help="such as Site")
+    version.add_argument("--version", required=True, help="such as v1, or v1beta1")
     view = what.add_parser("view", help="the type of another program's kind, to read it", allow_abbrev=False)
     add = view.add_argument
     add("--for", dest="of", metavar="NAME", required=True, help="its CRD: certificates.cert-manager.io")

@@ -60,7 +60,7 @@ class _Author:
         random: Random,
         leave: Collection[str],
     ) -> None:
-        (version,) = custom_resource_definition(kind)["spec"]["versions"]
+        version = custom_resource_definition(kind)["spec"]["versions"][0]
         self._schema = version["schema"]["openAPIV3Schema"]
         self._cluster = cluster
         self._random = random

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 from handloop.apis.crd import custom_resource_definition
 from handloop.apis.grammar.yaml_text import to_yaml
@@ -85,4 +89,39 @@ def test_a_view_comes_of_an_installed_definition_or_of_a_file(
         (["--kubeconfig", "nothing"], 1, "no such file"),
     ):
         assert run_command(PROGRAM, [*view, *wrong]) == code
+        assert says in capsys.readouterr().err
+
+
+def test_a_kind_gets_versions_one_after_the_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The class of now becomes a module of its own, and the sources stay as a formatter wants them."""
+    monkeypatch.chdir(tmp_path)
+    create = ["create", "version", "--kind", "Site", "--version"]
+    assert run_command(PROGRAM, INIT) == 0
+    monkeypatch.chdir("my-operator")
+    assert run_command(PROGRAM, [*CREATE[:5], "v1alpha1", *CREATE[6:]]) == 0
+    for version in ("v1beta1", "v1"):
+        assert run_command(PROGRAM, [*create, version]) == 0
+    assert "changed: my_operator/site/types.py\nnext:\n  add fields in my_operator/site/types.py" in (
+        capsys.readouterr().out
+    )
+    checked = [sys.executable, "-m", "ruff", "format", "--check", "my_operator"]
+    assert subprocess.run(checked, capture_output=True, check=False).returncode == 0
+    here = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
+    crd = [sys.executable, "-m", "my_operator", "crd"]
+    made = subprocess.run(crd, env=here, capture_output=True, check=True)
+    versions = yaml.safe_load(made.stdout)["spec"]["versions"]
+    assert [(each["name"], each["storage"]) for each in versions] == [
+        ("v1", True),
+        ("v1beta1", False),
+        ("v1alpha1", False),
+    ]
+    for wrong, says in (
+        ([*create, "v1"], "Site has the version v1"),
+        ([*create, "v1alpha1"], "Site has the version v1alpha1"),
+        ([*create[:3], "Page", "--version", "v1"], "types.py has no line `class Page(Kind, group="),
+        ([*create, "one"], '"one" is no name of a version'),
+    ):
+        assert run_command(PROGRAM, wrong) == 2
         assert says in capsys.readouterr().err

@@ -61,7 +61,8 @@ def defined(server: APIServer, document: Object) -> Iterator[None]:
     created = server.create(CRDS, document)
     assert (created.status, created.warnings) == (201, []), created
     try:
-        wait_until_served(server, document["spec"]["group"], document["spec"]["names"]["plural"])
+        spec = document["spec"]
+        wait_until_served(server, spec["group"], spec["names"]["plural"], spec["versions"][0]["name"])
         yield
     finally:
         server.delete(f"{CRDS}/{document['metadata']['name']}")
