@@ -48,6 +48,7 @@ from handloop.kinds.meta_v1 import LabelSelector
 from handloop.kinds.networking_v1 import NetworkPolicy, NetworkPolicySpec
 from handloop.testing import FakeClock, RecordedWrites, caches
 from handloop.testing.eventually import eventually
+from handloop.testing.running_sandbox import running_sandbox
 from handloop_sandbox.server import Sandbox
 from support.checks.captured_logs import captured_logs
 from support.checks.docs_page import DOCS, assert_tests_pass, blocks_of, module_of
@@ -745,6 +746,27 @@ def test_the_page_on_changing_a_kind_shows_what_is_printed(
     page = (DOCS / "how-to/crd-diff.md").read_text(encoding="utf-8")
     block = re.findall(r"^```text\n\$.*\n((?:.*\n)*?)```", page, re.MULTILINE)[0]
     assert capsys.readouterr().out == block
+
+
+def test_a_kind_has_a_second_version(load: Load, tmp_path: Path) -> None:
+    """An author of the older one is served, and warned; the controller reads the newest."""
+    module = load("versions", "versions.py")
+    with running_sandbox(tmp_path) as sandbox:
+        sandbox.apply(custom_resource_definition(module.Site))
+        old = {"apiVersion": "web.example.com/v1beta1", "kind": "Site", "metadata": {"name": "a"}}
+        sandbox.apply({**old, "spec": {"message": "m", "replicas": 2}})
+        found = sandbox.get(module.Site, "a")
+        assert (found.spec.message, found.spec.replicas, found.spec.hosts) == ("m", 2, ())
+        version = custom_resource_definition(module.Site)["spec"]["versions"][1]
+        page = (DOCS / "how-to/versions.md").read_text(encoding="utf-8")
+        assert f"`{version['deprecationWarning']}`" in page
+    source = (tmp_path / "versions.py").read_text(encoding="utf-8")
+    changed = ModuleType(module.__name__)
+    source = source.replace("    replicas: int = 1\n    hosts", "    hosts")
+    exec(compile(source, "page", "exec", dont_inherit=True), vars(changed))  # noqa: S102 - the page's
+    with pytest.raises(TypeError) as refused:
+        custom_resource_definition(changed.Site)
+    assert f"TypeError: {refused.value}" in page
 
 
 def test_every_page_has_its_test() -> None:
