@@ -23,7 +23,7 @@ CLUSTER: Final = "cluster"
 _GIT: Final = "git:"
 _FOLDER: Final = "manifests/crd"
 """Where a project has its definitions."""
-_DEFINITIONS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+DEFINITIONS_PATH: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _NOT_FOUND: Final = 404
 _OK: Final = 200
 
@@ -59,15 +59,16 @@ def of_cluster(config: ClientConfig, names: Iterable[str]) -> Definitions:
     found: Definitions = {}
     with closing(HTTPTransport(config)) as transport:
         for name in names:
-            answer = transport.request("GET", f"{_DEFINITIONS}/{quote(name, safe='')}")
+            answer = transport.request("GET", f"{DEFINITIONS_PATH}/{quote(name, safe='')}")
             if answer.status == _OK:
                 found[name] = json.loads(answer.body)
             elif answer.status != _NOT_FOUND:
-                raise SourceError(f"{name}: the cluster answers {answer.status}: {_message(answer.body)}")
+                raise SourceError(f"{name}: the cluster answers {answer.status}: {message_of(answer.body)}")
     return found
 
 
-def _message(body: bytes) -> str:
+def message_of(body: bytes) -> str:
+    """What a Status says, or the text."""
     try:
         return str(json.loads(body)["message"])
     except (ValueError, KeyError, TypeError):

@@ -53,6 +53,7 @@ COMMANDS: Final = {
     "monitoring": "print what Prometheus and Grafana need: Service, ServiceMonitor, alerts, dashboard",
     "manifests": "the same, as `manifests crd` and so on",
     "bundle": "write what the Operator Lifecycle Manager (OLM) installs, to be made an image",
+    "migrate-storage": "store all objects of the controllers' kinds in their newest versions",
     "version": "print the version",
 }
 

@@ -89,6 +89,10 @@ def run_command(operator: Operator, argv: Sequence[str] | None = None) -> int:
         from handloop.controller.cli.bundle_command import run_bundle  # noqa: PLC0415 - tomllib, argparse
 
         return run_bundle(operator, words[1:])
+    if words and words[0] == "migrate-storage":
+        from handloop.controller.cli.migrate_storage_command import run_migrate_storage  # noqa: PLC0415 - as above
+
+        return run_migrate_storage(operator, words[1:])
     if list(words[:2]) == ["crd", "diff"]:
         from handloop.controller.cli.crd_diff_command import run_crd_diff  # noqa: PLC0415 - as above
 

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any, Final, TextIO
+from typing import Any, TextIO
 from urllib.parse import quote
 
 from yaml import YAMLError
@@ -18,6 +18,7 @@ from handloop.client.config import load_config
 from handloop.client.errors import ClientError, ConfigError, NotFound
 from handloop.client.resource_client import Client
 from handloop.client.transport import HTTPTransport
+from handloop.controller.cli.definition_source import DEFINITIONS_PATH
 from handloop.controller.cli.extensions import NotInstalledError
 from handloop.controller.cli.problems import EXIT_FATAL, EXIT_OK, EXIT_USAGE
 from handloop.controller.cli.project import Project, ProjectError, module_of
@@ -39,7 +40,6 @@ next:
   add fields in {package}/{module}/types.py; those of the version before stay in it, as they were
   make manifests && make crd-diff OLD=git:HEAD
 """
-_DEFINITIONS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _NEXT_OF_API = """\
 next:
   make run
@@ -127,7 +127,7 @@ def _installed(given: argparse.Namespace) -> Mapping[str, Any]:
     config = load_config(kubeconfig=given.kubeconfig, context=given.context)
     with closing(HTTPTransport(config)) as transport:
         try:
-            body = Client(transport).get_raw(f"{_DEFINITIONS}/{quote(given.of, safe='')}")
+            body = Client(transport).get_raw(f"{DEFINITIONS_PATH}/{quote(given.of, safe='')}")
         except NotFound:
             fix = "kubectl get crds, or --crd FILE where it is not installed"
             raise ViewError(f"the cluster has no CustomResourceDefinition {given.of}", fix) from None

@@ -18,7 +18,7 @@ from urllib.parse import quote
 from handloop.apis.compatibility.finding import BREAKS, Finding
 from handloop.client.config import ClientConfig
 from handloop.client.transport import HTTPTransport
-from handloop.controller.cli.definition_source import SourceError
+from handloop.controller.cli.definition_source import DEFINITIONS_PATH, SourceError
 from handloop.controller.cli.extensions import extension
 
 Object = dict[str, Any]
@@ -26,7 +26,6 @@ Object = dict[str, Any]
 _PAGE: Final = 500
 _OK, _CREATED = 200, 201
 _EXPIRED: Final = 410
-_DEFINITIONS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _KEPT: Final = ("labels", "annotations")
 
 
@@ -139,7 +138,7 @@ class _Bench:
     def __enter__(self) -> _Bench:
         sandbox = extension("sandbox").Sandbox(controllers=())
         self._transport = sandbox.transport()
-        answer = self._asked("POST", _DEFINITIONS, self._definition)
+        answer = self._asked("POST", DEFINITIONS_PATH, self._definition)
         if answer.status != _CREATED:
             raise SourceError(f"no server takes the new definition: {json.loads(answer.body)['message']}")
         sandbox.tick()

@@ -1,0 +1,116 @@
+"""`migrate-storage`: store all objects of the program's kinds in their newest versions."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from typing import Final
+
+from handloop.client.config import load_config
+from handloop.client.errors import ClientError, ConfigError
+from handloop.client.transport import HTTPTransport, Transport
+from handloop.controller.cli.definition_source import SourceError
+from handloop.controller.cli.flags import COMMANDS
+from handloop.controller.cli.operator import Operator
+from handloop.controller.cli.problems import EXIT_FATAL, EXIT_OK, EXIT_USAGE
+from handloop.controller.cli.storage_migration import Progress, StorageMigration
+from handloop.controller.cli.terminal import printable, show
+
+_EVERY_SECONDS: Final = 2.0
+_SHOWN: Final = 5
+"""So many of the objects that are refused are named."""
+
+
+def run_migrate_storage(operator: Operator, arguments: Sequence[str]) -> int:
+    """
+    Migrate the kinds of an operator, or those that are named.
+
+    Returns: the exit code, 1 if something old is left. Raises: SystemExit of argparse; SetUpError.
+    """
+    given = _parser(operator).parse_args(arguments)
+    own = [kind.resource.group_resource for setup in operator.setups() for kind in setup.kinds]
+    names = given.names or list(dict.fromkeys(own))
+    if not names:
+        return _failed("this program has no kinds of its own: name a definition")
+    try:
+        config = load_config(kubeconfig=given.kubeconfig, context=given.context)
+        with closing(HTTPTransport(config)) as transport:
+            done = [_migrate(transport, name, given.rate) for name in names]
+    except (SourceError, ConfigError, ClientError) as error:
+        return _failed(str(error))
+    except KeyboardInterrupt:
+        return _failed("stopped: type the same again to go on")
+    return EXIT_OK if all(done) else EXIT_FATAL
+
+
+def _failed(text: str) -> int:
+    show(f"error: {printable(text)}\n", sys.stderr)
+    return EXIT_USAGE
+
+
+def _parser(operator: Operator) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog=f"{operator.command} migrate-storage",
+        description=f"{COMMANDS['migrate-storage'].capitalize()}. It may be stopped, and started again.",
+        allow_abbrev=False,
+    )
+    told = "such as sites.example.org; by default the program's own kinds"
+    parser.add_argument("names", metavar="DEFINITION", nargs="*", help=told)
+    parser.add_argument("--rate", type=_rate, default=50.0, metavar="N", help="writes a second at most (50)")
+    parser.add_argument("--kubeconfig", metavar="PATH", help="as for kubectl, where it is not given")
+    parser.add_argument("--context", help="of the kubeconfig")
+    return parser
+
+
+def _rate(word: str) -> float:
+    rate = float(word)
+    if not 0 < rate < float("inf"):
+        raise argparse.ArgumentTypeError(f"{word} is not above 0")
+    return rate
+
+
+def _migrate(transport: Transport, name: str, rate: float) -> bool:
+    migration = StorageMigration(transport, name, rate=rate, tell=_teller(time.monotonic))
+    old = migration.old_versions()
+    if not old:
+        show(f"{name}: nothing to do, all objects are stored in the newest version\n", sys.stdout)
+        return True
+    show(f"{name}: objects may be stored as {', '.join(old)}\n", sys.stdout)
+    done, progress = migration.run(), migration.progress
+    for place, why in list(progress.refused.items())[:_SHOWN]:
+        show(f"{name}: {printable(place)} cannot be written: {printable(why)}\n", sys.stdout)
+    counts = f"{progress.done} objects, {progress.moved} of them stored anew"
+    if done:
+        show(f"{name}: {counts}; status.storedVersions is shortened\n", sys.stdout)
+    elif progress.refused:
+        show(
+            f"{name}: {counts}; {len(progress.refused)} cannot be written: mend them, and try again\n",
+            sys.stdout,
+        )
+    else:
+        show(f"{name}: {counts}; something changed meanwhile: try again\n", sys.stdout)
+    return done
+
+
+def _teller(clock: Callable[[], float]) -> Callable[[Progress], None]:
+    """Tells every two seconds how far it is, and how long it will take."""
+    began = last = clock()
+
+    def tell(progress: Progress) -> None:
+        nonlocal last
+        now = clock()
+        if now - last < _EVERY_SECONDS:
+            return
+        last = now
+        rate = progress.done / max(now - began, 1e-9)
+        left = (progress.total - progress.done) / max(rate, 1e-9)
+        part = 100 * progress.done // max(progress.total, 1)
+        show(
+            f"{progress.name}: {progress.done} of {progress.total} ({part} %), {left:.0f} s left\n",
+            sys.stderr,
+        )
+
+    return tell

@@ -1,0 +1,187 @@
+"""
+Writes each object of a kind once more, so that the newest version is stored; then says so.
+
+An empty patch changes nothing. The server writes what it has in the version of now if it was stored in an
+older one, and does not write at all otherwise. So a run that was killed goes on where it was, at the price of
+requests.
+Follows: kube-storage-version-migrator, and Kubernetes' page on versions of CustomResourceDefinitions.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+from urllib.parse import quote
+
+from handloop.client.transport import Transport
+from handloop.controller.cli.definition_source import DEFINITIONS_PATH, SourceError, message_of
+
+Object = dict[str, Any]
+
+_PAGE: Final = 500
+_TRIES: Final = 5
+_ROUNDS: Final = 10
+"""Lists, of which the last has nothing new; new objects may come all the time."""
+_OK, _NOT_FOUND, _CONFLICT, _TOO_MANY, _EXPIRED, _FAILURES = 200, 404, 409, 429, 410, 500
+_MERGE: Final = {"Content-Type": "application/merge-patch+json", "Accept": "application/json"}
+_METADATA: Final = {"Accept": "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"}
+
+
+@dataclass
+class Progress:
+    """
+    How far the writes of a kind are.
+
+    Fields: total is what the server said last; refused are the objects that it would not write, and why.
+    """
+
+    name: str
+    total: int = 0
+    done: int = 0
+    moved: int = 0
+    refused: dict[str, str] = field(default_factory=dict)
+
+
+class StorageMigration:
+    """
+    The migration of one kind.
+
+    Threads: one. Raises from its methods: SourceError for an answer that ends it, TransportError.
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        name: str,
+        *,
+        rate: float,
+        tell: Callable[[Progress], None] = lambda _progress: None,
+        pause: Callable[[float], None] = time.sleep,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Args: name is the definition's; rate = writes a second at most; tell is called after each write."""
+        self._transport = transport
+        self._name = name
+        self._tell, self._pause, self._clock = tell, pause, clock
+        self._seconds = 1 / rate
+        self._next = clock()
+        self.progress = Progress(name)
+
+    def old_versions(self) -> list[str]:
+        """The versions, but for the newest, in which the server says that objects may be stored."""
+        definition = self._definition()
+        return [each for each in definition["status"]["storedVersions"] if each != _stored(definition)]
+
+    def run(self) -> bool:
+        """
+        Write every object, until a list has none that was not written, and shorten storedVersions.
+
+        Returns: whether it is done; False where the server refused objects, or too much changed meanwhile.
+        Blocks: for as long as the rate and the objects want.
+        """
+        before = self._definition()
+        written: set[str] = set()
+        for _ in range(_ROUNDS):
+            came = self._round(before, written)
+            if self.progress.refused:
+                return False
+            if not came:
+                break
+        else:
+            return False
+        after = self._definition()
+        if _stored(after) != _stored(before):
+            return False
+        self._shorten(after)
+        return True
+
+    def _round(self, definition: Object, written: set[str]) -> int:
+        """List, and write what was not written. Returns: how many those were."""
+        came = 0
+        for items, left in self._pages(definition):
+            new = [item["metadata"] for item in items if item["metadata"]["uid"] not in written]
+            self.progress.total = self.progress.done + len(new) + left
+            for metadata in new:
+                if self._write(definition, metadata):
+                    written.add(metadata["uid"])
+                self.progress.done += 1
+                self._tell(self.progress)
+            came += len(new)
+        return came
+
+    def _write(self, definition: Object, metadata: Mapping[str, Any]) -> bool:
+        namespace, name = metadata.get("namespace"), metadata["name"]
+        where = f"/namespaces/{quote(namespace, safe='')}" if namespace else ""
+        path = f"{self._root(definition)}{where}/{self._plural(definition)}/{quote(name, safe='')}"
+        said = ""
+        for _ in range(_TRIES):
+            self._wait()
+            answer = self._transport.request("PATCH", path, headers=_MERGE, body=b"{}")
+            if answer.status == _OK:
+                version = json.loads(answer.body)["metadata"]["resourceVersion"]
+                self.progress.moved += version != metadata["resourceVersion"]
+                return True
+            if answer.status == _NOT_FOUND:
+                return True
+            said = message_of(answer.body)
+            if answer.status not in (_CONFLICT, _TOO_MANY) and answer.status < _FAILURES:
+                break
+        self.progress.refused[f"{namespace}/{name}" if namespace else name] = said
+        return False
+
+    def _wait(self) -> None:
+        """Keep the rate."""
+        now = self._clock()
+        if self._next > now:
+            self._pause(self._next - now)
+        self._next = max(self._next, now) + self._seconds
+
+    def _pages(self, definition: Object) -> Iterator[tuple[list[Object], int]]:
+        """The metadata of all objects, page by page, with how many are left."""
+        path = f"{self._root(definition)}/{self._plural(definition)}"
+        query = {"limit": str(_PAGE)}
+        while True:
+            answer = self._transport.request("GET", path, query=query, headers=_METADATA)
+            document = json.loads(answer.body)
+            token = document.get("metadata", {}).get("continue")
+            if answer.status == _EXPIRED and token:
+                # the rest as it is now: no object is left out that was there all the time
+                query = {"limit": str(_PAGE), "continue": token}
+                continue
+            if answer.status != _OK:
+                raise SourceError(f"{self._name}: {message_of(answer.body)}")
+            yield document.get("items") or [], document["metadata"].get("remainingItemCount") or 0
+            if not token:
+                return
+            query = {"limit": str(_PAGE), "continue": token}
+
+    def _shorten(self, definition: Object) -> None:
+        """With the version that was read: somebody may have stored in another one since."""
+        stored = _stored(definition)
+        metadata = {"resourceVersion": definition["metadata"]["resourceVersion"]}
+        body = json.dumps({"metadata": metadata, "status": {"storedVersions": [stored]}}).encode()
+        path = f"{DEFINITIONS_PATH}/{quote(self._name, safe='')}/status"
+        answer = self._transport.request("PATCH", path, headers=_MERGE, body=body)
+        if answer.status != _OK:
+            raise SourceError(f"{self._name}: {message_of(answer.body)}")
+
+    def _definition(self) -> Object:
+        answer = self._transport.request("GET", f"{DEFINITIONS_PATH}/{quote(self._name, safe='')}")
+        if answer.status != _OK:
+            raise SourceError(f"{self._name}: {message_of(answer.body)}")
+        document: Object = json.loads(answer.body)
+        return document
+
+    def _root(self, definition: Object) -> str:
+        return f"/apis/{quote(definition['spec']['group'])}/{quote(_stored(definition))}"
+
+    def _plural(self, definition: Object) -> str:
+        return quote(definition["spec"]["names"]["plural"])
+
+
+def _stored(definition: Object) -> str:
+    version: str = next(each["name"] for each in definition["spec"]["versions"] if each["storage"])
+    return version
