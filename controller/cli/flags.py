@@ -134,7 +134,7 @@ def _commands_text(command: str, operator: Operator) -> str:
         return f"{limits}where it is not like a kube-apiserver with its controllers:\n{differences}"
     if command != "run":
         return ""
-    rows = [f"  {name:12} {text}" for name, text in {**COMMANDS, **operator.own_commands}.items()]
+    rows = [f"  {name:16} {text}" for name, text in {**COMMANDS, **operator.own_commands}.items()]
     return "\ncommands:\n" + "\n".join(rows) + "\n"
 
 

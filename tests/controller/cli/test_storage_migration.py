@@ -122,7 +122,7 @@ def test_an_object_that_cannot_be_written_keeps_the_old_version(
 
 
 def test_what_passes_is_tried_again(sandbox: RunningSandbox, migration: StorageMigration) -> None:
-    """A conflict, too many requests, an error of the server, an object that is gone; a list that has expired."""
+    """A conflict, too many requests, an error of the server, an object that is gone."""
     for code in (409, 429, 503, 404):
         sandbox.faults.error(code, verbs=["patch"], resources=["foos"], count=1)
     assert migration.run()
