@@ -14,7 +14,9 @@ from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
 from typing import Any, Final, TextIO, TypeVar
 
+from handloop.apis.class_attributes import has_status_subresource
 from handloop.apis.declaration import is_built_in
+from handloop.apis.meta import Kind
 from handloop.apis.resource import Resource
 from handloop.client.access_review import check_access, who_am_i
 from handloop.client.config import ClientConfig, load_config
@@ -239,6 +241,9 @@ class Preflight:
                 ),
                 *(_need_finding(need, ok=is_allowed) for need, is_allowed in allowed.items()),
                 *self._unchecked(),
+                *self._stored_in_older(
+                    kind for resource, kind in self._custom.items() if not kinds[resource]
+                ),
                 *shards,
             ),
             server_version=version,
@@ -250,6 +255,15 @@ class Preflight:
         if labels := self._options.namespace_labels:
             subject = f"in the namespaces with {labels}: not checked here"
             yield Finding(check="permissions", subject=subject, ok=True)
+
+    def _stored_in_older(self, kinds: Iterable[type[Kind]]) -> Iterator[Finding]:
+        """Those of several versions, whose older ones the server cannot do without."""
+        for kind in kinds:
+            stored = self._client.discovery().stored_versions(kind.resource) if kind.previous else ()
+            if older := [version for version in stored if version != kind.resource.version]:
+                how = f"{self._operator.command} migrate-storage"
+                subject = f"{kind.resource.group_resource}: some may be stored as {', '.join(older)}; {how}"
+                yield Finding(check="storage", subject=subject, ok=True)
 
     def _sharded(self, allowed: Iterable[Need]) -> Iterator[Finding]:
         if not self._slots:
@@ -288,7 +302,7 @@ class Preflight:
                     name, differs, [delete, f"{self._operator.crd_command} | kubectl apply -f -"]
                 )
             ]
-        has_status = "status" in self._custom[resource].__struct_fields__
+        has_status = has_status_subresource(self._custom[resource])
         if has_status and "status" not in served.subresources(resource.plural):
             return [no_status_subresource(name, self._install_fixes(resource))]
         return []

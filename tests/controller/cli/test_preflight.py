@@ -199,6 +199,33 @@ def test_e08_looks_at_what_is_stored_whatever_is_wrong(sandbox: Sandbox, stored:
         transport.request("DELETE", path)
 
 
+class Older(Kind, group="samplecontroller.k8s.io", version="v1alpha0", kind="Foo"):
+    """A version before Foo's."""
+
+
+def test_what_may_be_stored_in_an_older_version_is_told(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the command that stores it anew; who may not read CRDs hears nothing of it."""
+    monkeypatch.setattr(Foo, "previous", Older)
+    install(sandbox)
+    told = [each.subject for each in check(sandbox).findings if each.check == "storage"]
+    assert told == []
+    transport: Any = sandbox.transport(token="admin")
+    path = f"{CRDS}/foos.samplecontroller.k8s.io"
+    definition = json.loads(transport.request("GET", path).body)
+    first = definition["spec"]["versions"][0]
+    definition["spec"]["versions"].append({**first, "name": "v1alpha0", "storage": False})
+    definition = json.loads(put(transport, path, definition).body)
+    definition["status"]["storedVersions"] = ["v1alpha0", "v1alpha1"]
+    assert put(transport, f"{path}/status", definition).status == 200
+    report = check(sandbox)
+    (told_now,) = [each.subject for each in report.findings if each.check == "storage"]
+    assert told_now.startswith("foos.samplecontroller.k8s.io: some may be stored as v1alpha0; ")
+    assert told_now.endswith(" migrate-storage")
+    assert report.problems == ()
+
+
 def put(transport: Any, path: str, body: Any) -> Any:
     """Replace an object."""
     sent = json.dumps(body).encode()
