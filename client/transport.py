@@ -173,7 +173,7 @@ class HTTPTransport:
         self._request_seconds = request_seconds
         self._read_seconds = read_seconds
         self._clock = seams.clock
-        if config.tls.insecure_skip_verify:
+        if contexts and config.tls.insecure_skip_verify:
             log.warning("TLS verification is off: insecure-skip-tls-verify is set", host=self.host)
 
     def within(self, request_seconds: float) -> HTTPTransport:

@@ -1,8 +1,9 @@
 """
-The certificate of one sandbox. It signs itself, lasts a day, and is the only one that its kubeconfig trusts.
+The certificate of one sandbox. It lasts a day, and its authority is the only one that the kubeconfig trusts.
 
-The `cryptography` package makes it. It belongs to the extra `handloop[tls]` and is imported only when one is
-made: a sandbox without TLS does not need it. The key never outlives the call on disk.
+The authority signs this one and nothing else: its key is forgotten at once. There are two of them, because
+rustls refuses a server that shows an authority's. The `cryptography` package makes both, and is imported only
+then: a sandbox without TLS does not need it. The server's key never outlives the call on disk.
 """
 
 from __future__ import annotations
@@ -18,6 +19,10 @@ from typing import Final
 
 _LIFETIME: Final = timedelta(days=1)
 _SKEW: Final = timedelta(minutes=5)  # a client's clock may be behind
+_USAGES: Final = (
+    *("digital_signature", "content_commitment", "key_encipherment", "data_encipherment", "key_agreement"),
+    *("key_cert_sign", "crl_sign", "encipher_only", "decipher_only"),
+)
 _MISSING: Final = 'TLS needs the cryptography package: pip install "cryptography>=43"'
 
 
@@ -27,30 +32,30 @@ class NoCertificateError(OSError):
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """A certificate as PEM, and what a server needs to show it."""
+    """What a server needs to show a certificate. authority is the one to trust, as PEM."""
 
-    pem: bytes
+    authority: bytes
     context: ssl.SSLContext = field(repr=False)
 
 
-def self_signed(hosts: Sequence[str]) -> Certificate:
+def certify(hosts: Sequence[str]) -> Certificate:
     """
     Make a certificate for some names and addresses.
 
     Raises: NoCertificateError. Blocks: some milliseconds; a tenth of a second for the import.
     """
-    certificate, key = _pair(hosts)
+    authority, shown = _pair(hosts)
     with TemporaryDirectory(prefix="sandbox-tls-") as folder:
         file = Path(folder) / "pem"
         file.touch(mode=0o600)
-        file.write_bytes(certificate + key)
+        file.write_bytes(shown)
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(file)
-    return Certificate(certificate, context)
+    return Certificate(authority, context)
 
 
 def _pair(hosts: Sequence[str]) -> tuple[bytes, bytes]:
-    """The certificate and its key, as PEM."""
+    """The authority, and the certificate with its key, as PEM."""
     try:
         from cryptography import x509  # noqa: PLC0415 - an extra
         from cryptography.hazmat.primitives import hashes, serialization  # noqa: PLC0415
@@ -65,27 +70,36 @@ def _pair(hosts: Sequence[str]) -> tuple[bytes, bytes]:
         except ValueError:
             return x509.DNSName(host)
 
-    key, now = ec.generate_private_key(ec.SECP256R1()), datetime.now(UTC)
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "sandbox")])
-    others = ("content_commitment", "key_encipherment", "data_encipherment", "key_agreement", "crl_sign")
-    usage = x509.KeyUsage(
-        digital_signature=True,
-        key_cert_sign=True,
-        encipher_only=False,
-        decipher_only=False,
-        **dict.fromkeys(others, False),
-    )
-    certificate = (
-        x509.CertificateBuilder(
-            name, name, key.public_key(), x509.random_serial_number(), now - _SKEW, now + _LIFETIME
+    def name(text: str) -> x509.Name:
+        return x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, text)])
+
+    def begun(subject: str, key: ec.EllipticCurvePublicKey, *, authority: bool) -> x509.CertificateBuilder:
+        usage = dict.fromkeys(_USAGES, False)
+        usage["key_cert_sign" if authority else "digital_signature"] = True
+        return (
+            x509.CertificateBuilder(
+                name("sandbox-ca"),
+                name(subject),
+                key,
+                x509.random_serial_number(),
+                now - _SKEW,
+                now + _LIFETIME,
+            )
+            .add_extension(x509.BasicConstraints(authority, 0 if authority else None), critical=True)
+            .add_extension(x509.KeyUsage(**usage), critical=True)
+            .add_extension(x509.SubjectKeyIdentifier.from_public_key(key), critical=False)
+            .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(signer), critical=False)
         )
-        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .add_extension(usage, critical=True)
-        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
-        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
-        .add_extension(x509.SubjectAlternativeName(map(alternative, hosts)), critical=False)
-        .sign(key, hashes.SHA256())
-    )
+
+    signing, key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
+    signer, now = signing.public_key(), datetime.now(UTC)
     encoding = serialization.Encoding.PEM
+    authority = begun("sandbox-ca", signer, authority=True).sign(signing, hashes.SHA256())
+    certificate = (
+        begun("sandbox", key.public_key(), authority=False)
+        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
+        .add_extension(x509.SubjectAlternativeName(map(alternative, hosts)), critical=False)
+        .sign(signing, hashes.SHA256())
+    )
     private = key.private_bytes(encoding, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    return certificate.public_bytes(encoding), private
+    return authority.public_bytes(encoding), certificate.public_bytes(encoding) + private

@@ -17,7 +17,7 @@ from typing import Any, Self
 
 from handloop_sandbox import kubeconfig
 from handloop_sandbox.bind_address import LOOPBACK, BindAddress
-from handloop_sandbox.certificate import self_signed
+from handloop_sandbox.certificate import certify
 from handloop_sandbox.clock import Clock, SettableClock
 from handloop_sandbox.cluster import lifecycle
 from handloop_sandbox.cluster.cluster_controller import ClusterController
@@ -77,7 +77,7 @@ class Sandbox:
         self._address = BindAddress(address)
         if not self._address.is_loopback and not self.token:
             raise ValueError(f"a sandbox on {address} needs a token: other machines can reach it")
-        self._certificate = self_signed(self._address.certified_names()) if tls else None
+        self._certificate = certify(self._address.certified_names()) if tls else None
         self._clock = clock or SettableClock()
         tokens = {self.token: ADMIN, **(users or {})} if self.token else None
         root_ca = self.certificate.decode()
@@ -103,8 +103,8 @@ class Sandbox:
 
     @property
     def certificate(self) -> bytes:
-        """The certificate to trust, as PEM; b"" without TLS."""
-        return self._certificate.pem if self._certificate else b""
+        """The authority to trust, as PEM; b"" without TLS."""
+        return self._certificate.authority if self._certificate else b""
 
     @property
     def clock(self) -> Clock:

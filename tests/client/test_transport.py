@@ -433,6 +433,14 @@ def test_verification_is_skipped_only_on_request(authority: CertificateAuthority
         assert [entry["log_level"] for entry in entries] == ["warning"]
 
 
+def test_without_tls_nothing_is_said_of_its_verification() -> None:
+    """Over plain HTTP there is none that could be off."""
+    config = ClientConfig(host="http://127.0.0.1:1", tls=TLSOptions(insecure_skip_verify=True))
+    with captured_logs() as entries:
+        HTTPTransport(config).close()
+    assert entries == []
+
+
 def test_https_to_a_plain_server() -> None:
     """The errors for a server without TLS and for a bad certificate differ."""
 

@@ -13,7 +13,10 @@ def test_one_context_called_sandbox() -> None:
     """One cluster with the token in its URL, one user with the token, one context, which is current."""
     document = yaml.safe_load(kubeconfig.kubeconfig("http://127.0.0.1:1", "secret"))
     assert document["current-context"] == "sandbox"
-    assert document["clusters"][0]["cluster"] == {"server": "http://127.0.0.1:1/secret"}
+    assert document["clusters"][0]["cluster"] == {
+        "server": "http://127.0.0.1:1/secret",
+        "insecure-skip-tls-verify": True,
+    }
     assert document["users"][0]["user"] == {"token": "secret"}
     assert document["contexts"][0]["context"]["namespace"] == "default"
 
@@ -21,8 +24,17 @@ def test_one_context_called_sandbox() -> None:
 def test_without_a_token_there_are_no_credentials() -> None:
     """Neither in the URL nor as a user."""
     document = yaml.safe_load(kubeconfig.kubeconfig("http://x", ""))
-    assert document["clusters"][0]["cluster"] == {"server": "http://x"}
+    assert document["clusters"][0]["cluster"] == {"server": "http://x", "insecure-skip-tls-verify": True}
     assert document["users"][0]["user"] == {}
+
+
+def test_over_tls_the_certificate_is_verified() -> None:
+    """The token goes in a header then, and nothing tells the client to trust blindly."""
+    document = yaml.safe_load(kubeconfig.kubeconfig("https://x", "secret", certificate=b"pem"))
+    assert document["clusters"][0]["cluster"] == {
+        "server": "https://x",
+        "certificate-authority-data": "cGVt",
+    }
 
 
 def test_the_file_is_private_and_replaced_at_once(tmp_path: Path) -> None:
