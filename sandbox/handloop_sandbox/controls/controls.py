@@ -39,6 +39,7 @@ POST   /sandbox/clock                         {"running": false}, {"advanceSecon
 POST   /sandbox/load                          apply the objects of a YAML or JSON text, with their status
 POST   /sandbox/jobs/NAMESPACE/NAME/finish    end a Job well; with fail in place of finish, badly
 POST   /sandbox/reset                         the objects of the start, no faults
+POST   /sandbox/keep                          the objects of now are those of the start
 GET    /sandbox/faults                        the faults
 POST   /sandbox/faults                        add one: {"fault": "error", "code": 503, "verbs": ["list"]}
 DELETE /sandbox/faults                        clear all; with /NAME after it, one
@@ -112,6 +113,11 @@ def _reset(machine: Machine, _: Request) -> Any:
     return success({"changed": machine.reset()})
 
 
+def _keep(machine: Machine, _: Request) -> Any:
+    machine.keep_as_start()
+    return success()
+
+
 def _compact(machine: Machine, request: Request) -> Any:
     machine.faults.compact(_decoded(_COMPACT, request).resource_version)
     return success()
@@ -130,6 +136,7 @@ _ACTIONS: Final[Mapping[str, Callable[[Machine, Request], Any]]] = {
     "clock": _clock,
     "load": _load,
     "reset": _reset,
+    "keep": _keep,
     "compact": _compact,
     "rewind": _rewind,
 }

@@ -50,3 +50,6 @@ class Machine(Protocol):
 
     def reset(self) -> int:
         """Make the objects those of the start. Returns: how many were deleted, changed back or made again."""
+
+    def keep_as_start(self) -> None:
+        """Have reset() come back to the objects that there are now."""

@@ -99,7 +99,7 @@ def test_other_paths_and_methods(server: LocalServer) -> None:
     """404 for a missing one, 405 for a method that it does not have."""
     assert server.request("GET", "/sandbox/nonsense").status == 404
     assert server.request("POST", "/sandbox/jobs/default/a/explode").status == 404
-    for path in ("/sandbox/load", "/sandbox/reset", "/sandbox/jobs/default/a/finish"):
+    for path in ("/sandbox/load", "/sandbox/reset", "/sandbox/keep", "/sandbox/jobs/default/a/finish"):
         assert server.request("GET", path).status == 405
     assert server.request("DELETE", f"{_FAULTS}/f9").status == 404
     assert server.request("PUT", _FAULTS, {}).status == 405
@@ -113,7 +113,7 @@ def test_the_prefix_alone_says_what_there_is(server: LocalServer) -> None:
     told = answer.content().decode()
     for method, path in re.findall(r"^(GET|POST|DELETE) +(/sandbox/\S+)", told, re.MULTILINE):
         assert server.request(method, path, {} if method == "POST" else None).status != 405, path
-    assert told.count("/sandbox/") == 10
+    assert told.count("/sandbox/") == 11
 
 
 def test_a_reset_brings_back_the_start(server: LocalServer) -> None:
@@ -141,6 +141,15 @@ def test_a_reset_brings_back_the_start(server: LocalServer) -> None:
     ]
     assert server.request("POST", "/sandbox/reset").body["details"] == {"changed": 0}
     assert server.request("POST", _MAPS, {"metadata": {"name": "a"}}).status == 201
+
+
+def test_a_reset_comes_back_to_what_was_kept(server: LocalServer) -> None:
+    """A suite installs its definitions once: they stay, served, and their objects go."""
+    widgets = with_widgets(server)
+    assert server.request("POST", "/sandbox/keep").status == 200
+    server.request("POST", widgets, widget("w"))
+    assert server.request("POST", "/sandbox/reset").body["details"] == {"changed": 1}
+    assert server.request("GET", widgets).body["items"] == []
 
 
 def _unversioned(obj: dict[str, Any]) -> dict[str, Any]:
