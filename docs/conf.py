@@ -35,6 +35,7 @@ html_title = f"handloop {release}"
 html_copy_source = False
 html_show_copyright = False
 
+_LANGUAGES = ("with-go", "with-rust", "with-java", "with-javascript", "with-python")
 # pages from elsewhere that are pages of the site, too
 PAGES = {
     "readme": "README.md",
@@ -45,7 +46,7 @@ PAGES = {
     "errors": "controller/cli/errors.md",
     **{
         name: f"sandbox/docs/{name}.md"
-        for name in ("sandbox", "testing-with-the-sandbox", "controls", "envtest-without-binaries")
+        for name in ("sandbox", "testing-with-the-sandbox", "controls", *_LANGUAGES)
     },
     "how-to/exploring": "explore/docs/exploring.md",
     "live": "learn/docs/live.md",

@@ -18,8 +18,12 @@ from support.checks.docs_page import DOCS
 
 ROOT: Final = DOCS.parent
 # mypy reads kopf for some ten seconds
-_OF_OTHERS: Final = DOCS / "envtest-without-binaries.md"
-PAGES: Final = {*DOCS.rglob("*.md"), *ROOT.glob("examples/*/README.md"), *ROOT.glob("explore/docs/*.md")}
+_OF_OTHERS: Final = ROOT / "sandbox/docs/with-python.md"
+PAGES: Final = {
+    *DOCS.rglob("*.md"),
+    *ROOT.glob("examples/*/README.md"),
+    *(page for project in ("explore", "sandbox") for page in ROOT.glob(f"{project}/docs/*.md")),
+}
 
 
 def blocks_of(pages: Collection[Path]) -> dict[str, str]:
@@ -83,8 +87,9 @@ def test_pyright_is_content_with_every_block_and_a_new_project(folder: Path, tmp
     project = Project.new(tmp_path / "my-operator", "example.com")
     list(project.write())
     list(project.add_api(group="web", version="v1", kind="Site"))
-    folders = [str(folder), str(project.folder)]
-    settings = {"include": folders, "extraPaths": [*folders, str(ROOT)], "typeCheckingMode": "standard"}
+    shutil.copytree(folder, tmp_path / "blocks")  # what it includes is below its own folder
+    paths = ["blocks", project.folder.name, str(ROOT)]
+    settings = {"extraPaths": paths, "typeCheckingMode": "standard"}
     (tmp_path / "pyrightconfig.json").write_text(json.dumps(settings), encoding="utf-8")
     said = checked(tmp_path, pyright, "--pythonpath", sys.executable, "--outputjson", "-p", str(tmp_path))
     report, _ = json.JSONDecoder().raw_decode(said[said.index("{") :])

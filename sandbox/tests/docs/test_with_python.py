@@ -1,4 +1,4 @@
-"""sandbox/docs/envtest-without-binaries.md: its command runs, and other people's tests pass on the server."""
+"""sandbox/docs/with-python.md: other people's tests pass on the server that sandbox/README.md starts."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ import pytest
 from handloop.testing.eventually import eventually as until
 
 ROOT = Path(__file__).parents[3]
-PAGE = (ROOT / "sandbox/docs/envtest-without-binaries.md").read_text(encoding="utf-8")
-BLOCKS = dict(re.findall(r"^```\w+ (\S+)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL))
+TEXT = "".join((ROOT / "sandbox" / page).read_text("utf-8") for page in ("README.md", "docs/with-python.md"))
+BLOCKS = dict(re.findall(r"^```\w+ (\S+)\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL))
 PATHS = {"PYTHONPATH": str(ROOT), "PATH": os.environ["PATH"]}
 
 
 @pytest.fixture
 def kubeconfig(tmp_path: Path) -> Iterator[Path]:
-    """That of the page's server, which runs in this folder; Ctrl-C ends it in order."""
+    """That of the server, which runs in this folder; Ctrl-C ends it in order."""
     _pip, command = BLOCKS["start"].splitlines()
     _python, *words = command.split()
     path = tmp_path / ".sandbox" / "kubeconfig"
@@ -41,7 +41,7 @@ def kubeconfig(tmp_path: Path) -> Iterator[Path]:
 
 
 def test_the_tests_of_the_page_pass(kubeconfig: Path, tmp_path: Path) -> None:
-    """Those of kopf, lightkube and kr8s, with no more than the two variables."""
+    """Those of lightkube, kopf and kr8s, with no more than the two variables."""
     files = {name: text for name, text in BLOCKS.items() if name.endswith(".py")}
     for name, text in files.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
