@@ -10,8 +10,8 @@ generated.proto of the public Go modules k8s.io/api, apimachinery, apiextensions
 left out; those of Table columns are part of every Table.
 
 kinds.json: `resources` (discovery order), `schemas` (OpenAPI by name without `io.k8s.`; `$ref` is such a
-name and may have siblings; `x-omit` and `x-shape` see structure.py), `columns` (per plural.group),
-`texts` (their descriptions).
+name and may have siblings; `x-omit`, `x-shape`, `x-go` and `x-in` see structure.py), `columns` (per
+plural.group), `texts` (their descriptions).
 messages.json: `messages`, of each protobuf message field number -> JSON name; where its schema does not tell
 the rest, [JSON name ("" = inlined), type, label].
 """
@@ -28,7 +28,17 @@ from typing import Any
 
 from handloop_sandbox.kinds.kind_table import type_and_label
 from tools.api_reader import APIReader
-from tools.go_source import Messages, ProtoField, Structs, flat_members, qualify, read_messages, read_structs
+from tools.go_source import (
+    Messages,
+    ProtoField,
+    Structs,
+    embedded_members,
+    qualify,
+    read_messages,
+    read_named_types,
+    read_structs,
+)
+from tools.named_types import NamedTypes
 
 TABLES = Path(__file__).parents[1] / "handloop_sandbox" / "kinds"
 
@@ -85,7 +95,7 @@ def main() -> None:
     root = arguments.proto or go_modules()
     structs, messages = read_structs(root), read_messages(root)
     with APIReader(arguments.kubeconfig) as server:
-        kinds, roots = build_kinds(server, structs)
+        kinds, roots = build_kinds(server, structs, NamedTypes(read_named_types(root)))
     write(TABLES / "kinds.json", kinds)
     found = build_messages(roots, structs, messages, kinds["schemas"])
     write(TABLES / "messages.json", {"messages": found})
@@ -116,7 +126,7 @@ def compact(value: Any) -> str:
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
-def build_kinds(server: APIReader, structs: Structs) -> tuple[dict[str, Any], set[str]]:
+def build_kinds(server: APIReader, structs: Structs, named: NamedTypes) -> tuple[dict[str, Any], set[str]]:
     """The kinds table, and the names of the schemas that requests and answers start at."""
     schemas: dict[str, Any] = {}
     roots: set[str] = set(ALWAYS_WANTED)
@@ -127,7 +137,7 @@ def build_kinds(server: APIReader, structs: Structs) -> tuple[dict[str, Any], se
         wanted = [entry for entry in resources if (entry["group"], entry["version"]) == (group, version)]
         for entry in wanted:
             roots |= attach_schemas(entry, by_kind)
-        collect(schemas, document, roots, structs)
+        collect(schemas, document, roots, structs, named)
     columns, texts = build_columns(server, resources)
     ordered = dict(sorted(schemas.items()))
     return {"resources": resources, "columns": columns, "texts": texts, "schemas": ordered}, roots
@@ -194,7 +204,13 @@ def attach_schemas(entry: dict[str, Any], by_kind: Mapping[tuple[str, str, str],
     return names
 
 
-def collect(schemas: dict[str, Any], document: Mapping[str, Any], roots: set[str], structs: Structs) -> None:
+def collect(
+    schemas: dict[str, Any],
+    document: Mapping[str, Any],
+    roots: set[str],
+    structs: Structs,
+    named: NamedTypes,
+) -> None:
     """Add the roots found in this document, and everything they refer to, to the schemas."""
     pending = [name for name in roots if f"io.k8s.{name}" in document]
     while pending:
@@ -204,7 +220,7 @@ def collect(schemas: dict[str, Any], document: Mapping[str, Any], roots: set[str
         schemas[name] = strip(document[f"io.k8s.{name}"])
         if name in SHAPES:
             schemas[name]["x-shape"] = SHAPES[name]
-        mark_omissions(schemas[name], name, structs)
+        mark_members(schemas[name], name, structs, named)
         pending += references(schemas[name])
 
 
@@ -240,17 +256,25 @@ def references(schema: Any) -> Iterable[str]:
                 yield from references(value)
 
 
-def mark_omissions(schema: dict[str, Any], name: str, structs: Structs) -> None:
-    """Say for each property what Go's encoder does with its zero value, where it is not simply left out."""
-    members = {member.json: member for member in flat_members(structs, name)}
+def mark_members(schema: dict[str, Any], name: str, structs: Structs, named: NamedTypes) -> None:
+    """
+    Say for each property what OpenAPI leaves out.
+
+    That is what Go's encoder does with its zero value, where it is not simply left out, the name of its type
+    and that of the inlined struct which it is in.
+    """
+    members = {member.json: (names, member) for names, member in embedded_members(structs, name)}
     for key, child in schema.get("properties", {}).items():
-        member = members.get(key)
-        if member is None:
+        if key not in members:
             continue
+        names, member = members[key]
         if member.pointer:
             child["x-omit"] = "pointer"
         elif not member.options & {"omitempty", "omitzero"} or struct_by_value(child, member.options):
             child["x-omit"] = "never"
+        named.mark(child, member.go_type, name)
+        if names and names != ("TypeMeta",):
+            child["x-in"] = ".".join(names)
 
 
 def struct_by_value(child: Mapping[str, Any], options: frozenset[str]) -> bool:

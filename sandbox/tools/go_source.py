@@ -158,11 +158,18 @@ def _with_hyphens(name: str) -> str:
 
 def flat_members(structs: Structs, name: str) -> Iterator[Member]:
     """The members of a struct as JSON shows them: inlined structs are replaced by their members."""
+    for _, member in embedded_members(structs, name):
+        yield member
+
+
+def embedded_members(structs: Structs, name: str) -> Iterator[tuple[tuple[str, ...], Member]]:
+    """Those members, each with the names of the inlined structs that it is in."""
     for member in structs.get(name, ()):
         if member.inline:
-            yield from flat_members(structs, qualify(member.go_type, name))
+            for names, inner in embedded_members(structs, qualify(member.go_type, name)):
+                yield (member.name, *names), inner
         else:
-            yield member
+            yield (), member
 
 
 def qualify(go_type: str, owner: str) -> str:

@@ -1,8 +1,9 @@
 """
 A way through OpenAPI schemas: those of built-in kinds (with references) and of custom resources (without).
 
-The generator writes two keys of ours on built-in schemas: `x-omit` on a property ("pointer", "never"; see
-`Omission`), and `x-shape` on a few types that OpenAPI cannot describe (see `Shape`).
+The generator writes keys of ours on built-in schemas: `x-omit` on a property ("pointer", "never"; see
+`Omission`), `x-shape` on a few types that OpenAPI cannot describe (see `Shape`), `x-go` where Go names a type
+that is not a struct (`v1.ServiceType`), and `x-in` on a property of an inlined struct (`VolumeSource`).
 Follows: k8s.io/kube-openapi pkg/schemaconv/proto_models.go and apiextensions schema/structural.go.
 """
 

@@ -138,7 +138,7 @@ def _compile(schema: Schema, reference: str) -> Decoder:
 def _scalar(schema: Schema) -> Decoder:
     match structure.type_of(schema):
         case "string":
-            return _bytes if structure.resolve(schema).get("format") == "byte" else _string
+            return _bytes if structure.resolve(schema).get("format") == "byte" else _text(_type_name(schema))
         case "number":
             return _number
         case "boolean":
@@ -149,7 +149,7 @@ def _scalar(schema: Schema) -> Decoder:
 def _object(schema: Schema, reference: str) -> Decoder:
     value_schema = structure.value_of(schema)
     if value_schema is not None:
-        return _map(value_schema)
+        return _map(_type_name(schema), value_schema)
     if not structure.properties(schema):
         return _raw if structure.is_preserving(schema) else _struct({}, reference)
     return _struct(structure.properties(schema), reference)
@@ -158,7 +158,7 @@ def _object(schema: Schema, reference: str) -> Decoder:
 def _struct(properties: Mapping[str, Schema], reference: str) -> Decoder:
     go_type = _go_name(reference)
     struct = go_type.rpartition(".")[2]
-    members = {name: _member(schema) for name, schema in properties.items()}
+    members = {name: _member(name, schema) for name, schema in properties.items()}
     zeros = {
         name: _zero_maker(schema)
         for name, schema in properties.items()
@@ -177,12 +177,12 @@ def _struct(properties: Mapping[str, Schema], reference: str) -> Decoder:
                 continue
             if given is None:
                 continue
-            decoder, fits, omits_zero = member
+            decoder, where, fits, omits_zero = member
             if type(given) is fits:
                 decoded = given
             else:
                 report.path.append(name)
-                report.fields.append(name)
+                report.fields.append(where)
                 decoded = decoder(given, report)
                 report.path.pop()
                 report.fields.pop()
@@ -198,17 +198,23 @@ def _struct(properties: Mapping[str, Schema], reference: str) -> Decoder:
     return decode_struct
 
 
-def _member(schema: Schema) -> tuple[Decoder, type | None, bool]:
-    """A member's decoder, the type of values that stay as they are, and whether zero is left out."""
-    decoder = _decoder(schema)
-    fits = str if decoder is _string else bool if decoder is _boolean else None
-    return decoder, fits, structure.omission(schema) is Omission.OMITEMPTY
+def _member(name: str, schema: Schema) -> tuple[Decoder, str, type | None, bool]:
+    """
+    What decodes a member.
+
+    Returns: its decoder, its name in messages, the type of values that stay as they are, and whether zero is
+    left out.
+    """
+    found = structure.resolve(schema)
+    is_plain = structure.shape_of(found) is Shape.PLAIN and found.get("format") != "byte"
+    fits = {"string": str, "boolean": bool}.get(structure.type_of(found)) if is_plain else None
+    where = f"{schema['x-in']}.{name}" if "x-in" in schema else name
+    return _decoder(schema), where, fits, structure.omission(schema) is Omission.OMITEMPTY
 
 
-def _map(value_schema: Schema) -> Decoder:
+def _map(go_type: str, value_schema: Schema) -> Decoder:
     inner = _decoder(value_schema)
     is_bytes = value_schema.get("format") == "byte"
-    go_type = f"map[string]{'[]uint8' if is_bytes else _type_name(value_schema)}"
     zero = "" if is_bytes else structure.zero_of(value_schema)  # in protobuf, no bytes are an empty text
 
     def decode_map(value: Any, report: Report) -> dict[str, Any]:
@@ -227,7 +233,7 @@ def _map(value_schema: Schema) -> Decoder:
 def _array(schema: Schema) -> Decoder:
     item_schema = structure.items_of(schema) or _ANY
     inner = _decoder(item_schema)
-    go_type = f"[]{_type_name(item_schema)}"
+    go_type = _type_name(schema)
     zero = structure.zero_of(item_schema)
 
     def decode_array(value: Any, report: Report) -> list[Any]:
@@ -248,16 +254,24 @@ def _integer(format_: str) -> Decoder:
     go_type = format_ if format_ in _INT_RANGES else "int64"
 
     def decode_integer(value: Any, report: Report) -> int:
-        if isinstance(value, bool) or not isinstance(value, int):
-            raise report.mismatch(value, go_type)
-        if not -bound <= value < bound:
-            where = f"{report.struct}.{'.'.join(report.fields)}"
-            raise DecodeError(
-                f"json: cannot unmarshal number {value} into Go struct field {where} of type {go_type}"
-            )
-        return value
+        return _whole(value, report, go_type, range(-bound, bound))
 
     return decode_integer
+
+
+def _whole(value: Any, report: Report, go_type: str, bounds: range) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise report.mismatch(value, go_type)
+    if value not in bounds:
+        where = f"{report.struct}.{'.'.join(report.fields)}"
+        raise DecodeError(
+            f"json: cannot unmarshal number {value} into Go struct field {where} of type {go_type}"
+        )
+    return value
+
+
+def _byte(value: Any, report: Report) -> int:
+    return 0 if value is None else _whole(value, report, "uint8", range(256))
 
 
 def _number(value: Any, report: Report) -> float:
@@ -272,14 +286,18 @@ def _boolean(value: Any, report: Report) -> bool:
     return value
 
 
-def _string(value: Any, report: Report) -> str:
-    if not isinstance(value, str):
-        is_uid = bool(report.fields) and report.fields[-1] == "uid"
-        raise report.mismatch(value, "types.UID" if is_uid else "string")
-    return value
+def _text(go_type: str) -> Decoder:
+    def decode_text(value: Any, report: Report) -> str:
+        if not isinstance(value, str):
+            raise report.mismatch(value, go_type)
+        return value
+
+    return decode_text
 
 
 def _bytes(value: Any, report: Report) -> str:
+    if isinstance(value, list):
+        return base64.b64encode(bytes(_byte(one, report) for one in value)).decode()
     if not isinstance(value, str):
         raise report.mismatch(value, "[]uint8")
     text = value.replace("\n", "").replace("\r", "")
@@ -367,9 +385,18 @@ def _type_name(schema: Schema) -> str:
     reference = schema.get("$ref")
     if isinstance(reference, str):
         return _go_name(reference)
-    kind = structure.type_of(schema)
-    if kind == "array":
-        return f"[]{_type_name(structure.items_of(schema) or _ANY)}"
-    return {"integer": str(schema.get("format", "int64")), "boolean": "bool"}.get(
-        kind, kind or "interface {}"
-    )
+    value, item = structure.value_of(schema), structure.items_of(schema)
+    match structure.type_of(schema):
+        case "array":
+            unnamed = f"[]{_type_name(item or _ANY)}"
+        case "object" if value is not None:
+            unnamed = f"map[string]{_type_name(value)}"
+        case "string" if schema.get("format") == "byte":
+            unnamed = "[]uint8"
+        case "integer":
+            unnamed = str(schema.get("format", "int64"))
+        case "boolean":
+            unnamed = "bool"
+        case kind:
+            unnamed = kind or "interface {}"
+    return str(schema.get("x-go", unnamed))

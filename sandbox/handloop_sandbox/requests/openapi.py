@@ -27,7 +27,7 @@ from handloop_sandbox.wire.resource import Schema, ServedResource, Subresource
 
 _BUILTIN = "io.k8s."
 _META = "apimachinery.pkg.apis.meta.v1"
-_OURS = frozenset({"x-omit", "x-shape"})
+_OURS = frozenset({"x-go", "x-in", "x-omit", "x-shape"})
 _PATCH = f"{_BUILTIN}{_META}.Patch"
 _JSON_PATCHES = (
     "application/apply-patch+yaml",

@@ -7,7 +7,7 @@ import uuid
 import pytest
 
 from support.builders.misfits import NETWORK_MISFITS, STORAGE_MISFITS, Misfit
-from support.servers.api_server import APIServer
+from support.servers.api_server import APIServer, Object
 
 _MISFITS = (*NETWORK_MISFITS, *STORAGE_MISFITS)
 
@@ -23,6 +23,57 @@ def test_a_misfit_is_refused(server: APIServer, namespace: str, misfit: Misfit) 
     assert len(told) == len(misfit.complaints), told
     for cause, complaint in zip(told, sorted(misfit.complaints), strict=True):
         assert cause.startswith(complaint), told
+
+
+@pytest.mark.parametrize(
+    ("spec", "where", "go_type"),
+    [
+        ({"restartPolicy": 5}, "PodSpec.spec.restartPolicy", "v1.RestartPolicy"),
+        ({"overhead": 5}, "PodSpec.spec.overhead", "v1.ResourceList"),
+        (
+            {"volumes": [{"hostPath": {"type": 5}}]},
+            "HostPathVolumeSource.spec.volumes.VolumeSource.hostPath.type",
+            "v1.HostPathType",
+        ),
+        (
+            {"ephemeralContainers": [{"securityContext": {"capabilities": {"add": 5}}}]},
+            "Capabilities.spec.ephemeralContainers.EphemeralContainerCommon.securityContext.capabilities.add",
+            "[]v1.Capability",
+        ),
+    ],
+)
+def test_go_names_its_types(
+    server: APIServer, namespace: str, spec: Object, where: str, go_type: str
+) -> None:
+    """Those of texts, lists and maps, and the struct that is inlined."""
+    answer = server.create(f"/api/v1/namespaces/{namespace}/pods", {"metadata": {"name": "a"}, "spec": spec})
+    assert answer.status == 400
+    complaint = f"json: cannot unmarshal number into Go struct field {where} of type {go_type}"
+    assert answer.message.endswith(complaint), answer
+
+
+@pytest.mark.parametrize(
+    ("given", "stored"), [([], ""), ([1, 2, 255], "AQL/"), ([None, 65], "AEE="), (None, ""), ("YQ==", "YQ==")]
+)
+def test_bytes_are_a_list_as_well(server: APIServer, namespace: str, given: object, stored: str) -> None:
+    """A list of numbers is stored as base64."""
+    secret = {"metadata": {"name": "a"}, "data": {"k": given}}
+    answer = server.create(f"/api/v1/namespaces/{namespace}/secrets?dryRun=All", secret)
+    assert (answer.status, answer.body.get("data")) == (201, {"k": stored})
+
+
+@pytest.mark.parametrize(
+    ("given", "complaint"),
+    [([256], "number 256"), ([-1], "number -1"), (["a"], "string"), ([True], "bool"), ([[1]], "array")],
+)
+def test_what_is_no_byte_is_refused(server: APIServer, namespace: str, given: object, complaint: str) -> None:
+    """With the type of the entry."""
+    secret = {"metadata": {"name": "a"}, "data": {"k": given}}
+    answer = server.create(f"/api/v1/namespaces/{namespace}/secrets?dryRun=All", secret)
+    assert answer.status == 400
+    assert answer.message.endswith(
+        f"cannot unmarshal {complaint} into Go struct field Secret.data of type uint8"
+    )
 
 
 def test_what_is_deprecated_warns(server: APIServer, namespace: str) -> None:

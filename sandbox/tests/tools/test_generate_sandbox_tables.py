@@ -6,6 +6,7 @@ from typing import Any
 
 from tools import generate_sandbox_tables as generate
 from tools.go_source import Member, ProtoField
+from tools.named_types import NamedTypes
 
 _REF = "#/components/schemas/io.k8s.api.core.v1.Inner"
 
@@ -61,9 +62,46 @@ def test_go_decides_which_zero_values_are_written() -> None:
             Member("T", "Inner", "struct", "", frozenset({"omitempty"})),
         ]
     }
-    generate.mark_omissions(schema, "x.Outer", structs)
+    generate.mark_members(schema, "x.Outer", structs, NamedTypes({}))
     omissions = {name: child.get("x-omit") for name, child in schema["properties"].items()}
     assert omissions == {"pointer": "pointer", "always": "never", "sometimes": None, "struct": "never"}
+
+
+def test_schemas_name_the_types_of_go() -> None:
+    """Of named texts and maps, of the entries of lists, and the struct that is inlined."""
+    schema: dict[str, Any] = {
+        "properties": {
+            "text": {"type": "string"},
+            "named": {"type": "string"},
+            "list": {"type": "array", "items": {"type": "string"}},
+            "map": {"type": "object", "additionalProperties": {"type": "string"}},
+            "keyed": {"type": "object", "additionalProperties": {"type": "integer"}},
+        }
+    }
+    none: frozenset[str] = frozenset({"omitempty"})
+    structs = {
+        "a.v1.Outer": [Member("Inner", "Inner", "", "", frozenset({"inline"}))],
+        "a.v1.Inner": [
+            Member("T", "string", "text", "", none),
+            Member("N", "*Phase", "named", "", none),
+            Member("L", "[]metav1.Verb", "list", "", none),
+            Member("M", "Phases", "map", "", none),
+            Member("K", "map[Phase]int32", "keyed", "", none),
+        ],
+    }
+    named = {"a.v1.Phase": "string", "a.v1.Phases": "map[string]Phase", "b.v1.Verb": "string"}
+    generate.mark_members(schema, "a.v1.Outer", structs, NamedTypes(named))
+    properties = schema["properties"]
+    assert {child.get("x-in") for child in properties.values()} == {"Inner"}
+    assert "x-go" not in properties["text"]
+    assert properties["named"]["x-go"] == "v1.Phase"
+    assert properties["list"]["items"]["x-go"] == "v1.Verb"
+    assert "x-go" not in properties["list"]
+    assert (properties["map"]["x-go"], properties["map"]["additionalProperties"]["x-go"]) == (
+        "v1.Phases",
+        "v1.Phase",
+    )
+    assert properties["keyed"]["x-go"] == "map[v1.Phase]int32"
 
 
 def test_entries_of_discovery() -> None:
