@@ -86,7 +86,7 @@ def _places(place: _Place) -> Iterator[_Place]:
         for name, entry in place.value.items():
             schema = structure.property_of(place.schema, name)
             if schema:
-                where = f"{place.path}.{name}" if place.path else name
+                where = structure.member_path(place.schema, place.path, name)
                 yield from _places(place.below(schema, entry, member(place.old, name), where))
     elif isinstance(place.value, list):
         yield from _elements(place)

@@ -59,7 +59,7 @@ def found(schema: Schema, value: Any, path: str = "") -> Iterator[tuple[str, dic
         for name, entry in value.items():
             declared = structure.property_of(schema, name)
             if declared:
-                yield from found(declared, entry, f"{path}.{name}" if path else name)
+                yield from found(declared, entry, structure.member_path(schema, path, name))
 
 
 def type_causes(path: str, resource: dict[str, Any]) -> list[Cause]:
@@ -87,7 +87,7 @@ def _decoded(schema: Schema, value: Any, path: str, unknown: list[str]) -> Any:
         return value
     result = {}
     for name, entry in value.items():
-        where = f"{path}.{name}" if path else name
+        where = structure.member_path(schema, path, name)
         result[name] = _decoded(structure.property_of(schema, name) or _NONE, entry, where, unknown)
     if schema.get(_EMBEDDED):
         for name in ("apiVersion", "kind"):

@@ -69,7 +69,7 @@ def validate_lists(schema: Schema, value: Any, path: str = "") -> list[Cause]:
         for name, entry in value.items():
             declared = structure.property_of(schema, name)
             if declared:
-                causes += validate_lists(declared, entry, _join(path, name))
+                causes += validate_lists(declared, entry, structure.member_path(schema, path, name))
     return causes
 
 
@@ -80,9 +80,11 @@ def _validate(schema: Schema, value: Any, path: str, old: Any) -> list[Cause]:
 
 def _all_causes(schema: Schema, value: Any, path: str, old: Any) -> list[Cause]:
     causes = _type_causes(schema, value, path)
+    if value is None:
+        return causes + _enum_causes(schema, value, path)
     causes += _combined(schema, value, path, old)
     match value:
-        case bool() | None:
+        case bool():
             pass
         case str():
             causes += _string_causes(schema, value, path)
@@ -263,19 +265,20 @@ def _list_causes(schema: Schema, value: list[Any], path: str, old: Any) -> list[
 
 
 def _object_causes(schema: Schema, value: Mapping[str, Any], path: str, old: Any) -> list[Cause]:
+    causes: list[Cause] = []
     fewest, most = schema.get("minProperties"), schema.get("maxProperties")
     if fewest is not None and len(value) < fewest:
         text = f"{path} in body should have at least {fewest} properties"
-        return [invalid_value(path, len(value), text)]
+        causes.append(invalid_value(path, len(value), text))
     if most is not None and len(value) > most:
-        return [too_many(path, len(value), most)]
-    causes = [required(_join(path, name)) for name in schema.get("required") or () if name not in value]
+        causes.append(too_many(path, len(value), most))
     for name, entry in value.items():
         declared = structure.property_of(schema, name)
         if declared:
             where = _join(path, name) if name in structure.properties(schema) else f"{path}.{name}"
             causes += _validate(declared, entry, where, member(old, name))
-    return causes
+    missing = (name for name in schema.get("required") or () if name not in value)
+    return causes + [required(_join(path, name)) for name in missing]
 
 
 def _combined(schema: Schema, value: Any, path: str, old: Any) -> list[Cause]:

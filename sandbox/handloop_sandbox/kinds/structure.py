@@ -99,6 +99,13 @@ def property_of(schema: Schema, name: str) -> Schema | None:
     return properties(schema).get(name) or value_of(schema)
 
 
+def member_path(schema: Schema, path: str, name: str) -> str:
+    """The field path of a member: `spec.a`, and for a key of a map `spec.map[a]`."""
+    if value_of(schema) is not None and name not in properties(schema):
+        return f"{path}[{name}]"
+    return f"{path}.{name}" if path else name
+
+
 def items_of(schema: Schema) -> Schema | None:
     """The schema of a list's elements."""
     found = resolve(schema).get("items")

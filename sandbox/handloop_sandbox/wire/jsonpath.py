@@ -22,7 +22,7 @@ _TOKEN = re.compile(
   | \[\s*"(?P<double>(?:[^"\\]|\\.)*)"\s*\]
   | \[\s*(?P<index>-?\d+)\s*\]
   | \[\s*(?P<start>-?\d*)\s*:\s*(?P<stop>-?\d*)\s*(?::\s*(?P<step>-?\d*)\s*)?\]
-  | \[\s*(?P<star>\*)\s*\]
+  | \[(?P<star>\s*\*\s*|)\]
   | \[\?\((?P<filter>(?:[^)'"]|'[^']*'|"[^"]*")*)\)\s*\]
   | (?P<bare>^(?:\\.|[^.\[\]'"()?@=<>!\s\\])+)
     """,
@@ -81,7 +81,7 @@ def _step(found: re.Match[str]) -> Step:
         return _descent(found["descent"])
     if found["index"]:
         return _index(int(found["index"]))
-    if found["star"]:
+    if found["star"] is not None:
         return _every
     if found["filter"] is not None:
         return _filter(found["filter"])

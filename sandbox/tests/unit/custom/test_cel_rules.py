@@ -52,6 +52,13 @@ _SPEC: dict[str, Any] = {
                 "!oldSelf.hasValue() || oldSelf.value() == self", optionalOldSelf=True, message="set once"
             ),
         },
+        "map": {
+            "type": "object",
+            "additionalProperties": {
+                "type": "integer",
+                "x-kubernetes-validations": _rule("self != 7", message="not seven"),
+            },
+        },
         "me": {
             "type": "integer",
             "x-kubernetes-validations": _rule(
@@ -85,6 +92,7 @@ _OLD = {"spec": {"objs": [{"n": "a", "v": 5}, {"n": "b", "v": 5}], "opt": "a"}}
             {"objs": [{"n": "a", "v": 4}]},
             ("FieldValueInvalid", "spec.objs[0].v", "Invalid value: 4: may not shrink"),
         ),
+        ({"map": {"a/b": 7}}, ("FieldValueInvalid", "spec.map[a/b]", "Invalid value: 7: not seven")),
         ({"opt": "b"}, ("FieldValueInvalid", "spec.opt", 'Invalid value: "b": set once')),
     ],
 )

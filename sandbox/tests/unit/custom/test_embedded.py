@@ -17,7 +17,11 @@ _SCHEMA = {
     "properties": {
         "spec": {
             "type": "object",
-            "properties": {"emb": _EMBEDDED, "list": {"type": "array", "items": _EMBEDDED}},
+            "properties": {
+                "emb": _EMBEDDED,
+                "list": {"type": "array", "items": _EMBEDDED},
+                "map": {"type": "object", "additionalProperties": _EMBEDDED},
+            },
         }
     },
 }
@@ -29,7 +33,8 @@ def test_embedded_metadata_is_decoded_too() -> None:
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"namex": 5}, "any": 1}
     obj = embedded.decode(_SCHEMA, {"spec": {"emb": pod}}, unknown)
     assert obj["spec"]["emb"] == {"apiVersion": "v1", "kind": "Pod", "metadata": {}, "any": 1}
-    assert unknown == ["spec.emb.metadata.namex"]
+    embedded.decode(_SCHEMA, {"spec": {"map": {"k": pod}}}, unknown)
+    assert unknown == ["spec.emb.metadata.namex", "spec.map[k].metadata.namex"]
     with pytest.raises(
         typed.DecodeError, match=r'spec\.emb\.metadata: Invalid value: {"name":5}: json: cannot'
     ):

@@ -124,12 +124,20 @@ def _missing(field: str) -> tuple[str, str, str]:
         ({"a": [1, 2, 3]}, [("FieldValueTooMany", "Too many: 3: must have at most 2 items", "spec.a")]),
         ({"a": ["x"]}, [_misfit("spec.a[0]", "integer", "string")]),
         ({"m": {}}, [_said("spec.m", "0", "should have at least 1 properties")]),
+        (
+            {"m": {"a": 1, "b": 2, "c": "x"}},
+            [
+                ("FieldValueTooMany", "Too many: 3: must have at most 2 items", "spec.m"),
+                _misfit("spec.m.c", "integer", "string"),
+            ],
+        ),
         ({"m": {"a": "x"}}, [_misfit("spec.m.a", "integer", "string")]),
         ({"dt": "x"}, [_misfit("spec.dt", "date-time", "x")]),
         ({"ios": 5}, []),
         ({"ios": "x"}, []),
         ({"ios": True}, [_misfit("spec.ios", "integer,string", "boolean")]),
         ({"one": {"p": "a"}}, []),
+        ({"one": None}, [_misfit("spec.one", "object", "null")]),
         (
             {"one": {"p": "a", "q": "b"}},
             [
@@ -181,6 +189,8 @@ def test_duplicates_in_sets_and_maps() -> None:
     entries = [{"k": "a", "l": 1}, {"k": "a", "l": 2}, {"k": "a", "l": 1, "v": 3}]
     (cause,) = schema.validate_lists({"type": "object", "properties": {"x": maps}}, {"x": entries})
     assert (cause.field, cause.message) == ("x[2]", 'Duplicate value: {"k":"a","l":1}')
+    keyed = {"type": "object", "additionalProperties": sets}
+    assert [cause.field for cause in schema.validate_lists(keyed, {"k": ["a", "a"]}, "x")] == ["x[k][1]"]
     atomic = {"type": "array", "items": {"type": "string"}}
     assert schema.validate_lists(atomic, ["a", "a"]) == []
 
