@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
@@ -39,13 +39,16 @@ def main(arguments: Sequence[str]) -> int:
     """
     given = _parser().parse_args(arguments)
     try:
-        objects = list(objects_in(Path(given.folder)))
+        broken: list[str] = []
+        objects = list(objects_in(Path(given.folder), broken))
         with ExitStack() as stack:
             sandbox = stack.enter_context(Sandbox(controllers=() if given.bare else None))
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
             own = stack.enter_context(Endpoint(sandbox.write_kubeconfig(folder / "kubeconfig")))
             other = stack.enter_context(Endpoint(Path(given.kubeconfig)))
-            return _Comparison(own, other, quiet=given.quiet).run(objects)
+            comparison = _Comparison(own, other, depth=given.depth, quiet=given.quiet)
+            comparison.skip(broken)
+            return comparison.run(objects)
     except (KubeconfigError, OSError, ValueError, http.client.HTTPException) as error:
         sys.stderr.write(f"error: {error}\n")
         return 2
@@ -54,11 +57,16 @@ def main(arguments: Sequence[str]) -> int:
 class _Comparison:
     """Both servers, and what was found on them."""
 
-    def __init__(self, own: Endpoint, other: Endpoint, *, quiet: bool) -> None:
-        self._own, self._other, self._quiet = own, other, quiet
+    def __init__(self, own: Endpoint, other: Endpoint, *, depth: int, quiet: bool) -> None:
+        self._own, self._other, self._depth, self._quiet = own, other, depth, quiet
         self._namespace = f"compare-{uuid.uuid4().hex[:8]}"
         self._requests = self._differ = 0
         self._made: list[str] = []
+
+    def skip(self, reasons: Iterable[str]) -> None:
+        """Print what is left out."""
+        for reason in reasons:
+            self._say(f"skipped: {reason}")
 
     def run(self, objects: list[Body]) -> int:
         """Returns: the exit code."""
@@ -93,15 +101,13 @@ class _Comparison:
     def _live(self, obj: Body, paths: Paths) -> None:
         found = paths.of(obj, self._namespace)
         if found is None:
-            self._say(f"skipped: {obj['apiVersion']} {obj['kind']} is no kind of the other server")
+            self.skip([f"{obj['apiVersion']} {obj['kind']} is no kind of the other server"])
             return
         collection, subresources = found
         metadata = {key: value for key, value in obj.get("metadata", {}).items() if key != "namespace"}
-        for ask in life_of({**obj, "metadata": metadata}, collection, subresources):
+        for ask in life_of({**obj, "metadata": metadata}, collection, subresources, self._depth):
             if not self._ask(ask):
-                self._say(
-                    f"skipped: the rest of {ask.what.rpartition(':')[0]}, which was not made on both servers"
-                )
+                self.skip([f"the rest of {ask.what.rpartition(':')[0]}, which was not made on both servers"])
                 return
 
     def _ask(self, ask: Ask) -> bool:
@@ -151,5 +157,6 @@ def _parser() -> argparse.ArgumentParser:
         "--with", dest="kubeconfig", metavar="KUBECONFIG", required=True, help="the other server"
     )
     parser.add_argument("--bare", action="store_true", help="a sandbox without controllers, as in envtest")
+    parser.add_argument("--depth", type=int, default=1, help="levels of an object that get mistakes (1)")
     parser.add_argument("--quiet", action="store_true", help="print the figures alone")
     return parser

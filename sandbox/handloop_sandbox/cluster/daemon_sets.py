@@ -23,10 +23,9 @@ from handloop_sandbox.cluster.workloads import (
     is_pod_finished,
     is_pod_ready,
 )
+from handloop_sandbox.kinds.default_rules import TEMPLATE_GENERATION
 from handloop_sandbox.storage.stored import Change, Object
 from handloop_sandbox.wire.resource import GroupResource
-
-GENERATION: Final = "deprecated.daemonset.template.generation"
 
 _GENERATION_LABEL: Final = "pod-template-generation"
 _PRESSURES: Final = ("disk-pressure", "memory-pressure", "pid-pressure", "unschedulable")
@@ -145,7 +144,7 @@ def _outdated(daemon_set: Object, spread: _Spread) -> Iterator[Object]:
 
 def _pod(view: View, daemon_set: Object, node: str, hashed: str) -> Object:
     pod = new_pod(view, daemon_set, daemon_set["spec"]["template"])
-    generation = (daemon_set["metadata"].get("annotations") or {}).get(GENERATION)
+    generation = (daemon_set["metadata"].get("annotations") or {}).get(TEMPLATE_GENERATION)
     added = {REVISION_LABEL: hashed, **({_GENERATION_LABEL: generation} if generation else {})}
     labels = {**(pod["metadata"].get("labels") or {}), **added}
     return {

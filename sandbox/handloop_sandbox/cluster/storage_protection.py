@@ -1,5 +1,6 @@
 """
-The protection of storage in use: a deleted claim stays while a pod has it, a deleted volume while bound.
+The protection of storage in use: a deleted claim stays while a pod has it, a deleted volume while bound,
+a deleted class of attributes while a claim or a volume names it.
 
 A pod has its claims from the time it is bound to a node until it is gone, also when it has finished.
 Follows: kubernetes pkg/controller/volume/pvcprotection and pvprotection. Differs: a finalizer that a client
@@ -18,7 +19,12 @@ from handloop_sandbox.wire.resource import GroupResource
 
 CLAIMS: Final = GroupResource("", "persistentvolumeclaims")
 VOLUMES: Final = GroupResource("", "persistentvolumes")
-PROTECTIONS: Final = {CLAIMS: "kubernetes.io/pvc-protection", VOLUMES: "kubernetes.io/pv-protection"}
+ATTRIBUTES_CLASSES: Final = GroupResource("storage.k8s.io", "volumeattributesclasses")
+PROTECTIONS: Final = {
+    CLAIMS: "kubernetes.io/pvc-protection",
+    VOLUMES: "kubernetes.io/pv-protection",
+    ATTRIBUTES_CLASSES: "kubernetes.io/vac-protection",
+}
 """The finalizer of each collection."""
 
 _REACTION_SECONDS = 0.05
@@ -28,14 +34,17 @@ _Key = tuple[GroupResource, str, str]
 class StorageProtectionController(KeyedController[_Key]):
     """Looks at what is being deleted, and at the claims of pods that are gone."""
 
-    interests: frozenset[GroupResource] | None = frozenset({CLAIMS, VOLUMES, PODS})
+    interests: frozenset[GroupResource] | None = frozenset({*PROTECTIONS, PODS})
 
     def _observe(self, view: View, change: Change, now: float) -> None:
         del view
         due = now + self._pace.seconds(_REACTION_SECONDS)
         if change.group_resource != PODS:
             self._dirty.mark((change.group_resource, change.namespace, change.name), due)
-        elif change.type is ChangeType.DELETED:
+        if change.group_resource in {CLAIMS, VOLUMES} and change.type is ChangeType.DELETED:
+            attributes = (change.new.object.get("spec") or {}).get("volumeAttributesClassName")
+            self._dirty.mark((ATTRIBUTES_CLASSES, "", attributes or ""), due)
+        elif change.group_resource == PODS and change.type is ChangeType.DELETED:
             for claim in _claims_of(change.new.object):
                 self._dirty.mark((CLAIMS, change.namespace, claim), due)
 
@@ -53,6 +62,9 @@ def _is_used(view: View, key: _Key, obj: Object) -> bool:
     group_resource, namespace, name = key
     if group_resource == VOLUMES:
         return bool((obj.get("status") or {}).get("phase") == "Bound")
+    if group_resource == ATTRIBUTES_CLASSES:
+        users = (*view.state.list(CLAIMS), *view.state.list(VOLUMES))
+        return any((user.get("spec") or {}).get("volumeAttributesClassName") == name for user in users)
     pods = view.state.list(PODS, namespace)
     return any(pod["spec"].get("nodeName") and name in _claims_of(pod) for pod in pods)
 

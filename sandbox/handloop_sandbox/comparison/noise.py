@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from handloop_sandbox.comparison.endpoint import MANAGER, Answer
+from handloop_sandbox.comparison.endpoint import MANAGER, Answer, Body
 
 _NOISE: Final = frozenset(
     {
@@ -18,6 +18,7 @@ _NOISE: Final = frozenset(
         "healthCheckNodePort",
         "lastTransitionTime",
         "lastUpdateTime",
+        "nodeName",
         "nodePort",
         "resourceVersion",
         "selfLink",
@@ -55,13 +56,16 @@ def compared(own: Answer, other: Answer) -> list[str]:
     return found + list(_differing(_plain(_settled(own.body)), _plain(_settled(other.body)), ""))[:_MOST]
 
 
+def is_built_in(obj: Body) -> bool:
+    """Whether the kind of an object looks like one of Kubernetes itself."""
+    group = str(obj.get("apiVersion", "")).rpartition("/")[0]
+    return "." not in group or group.endswith(".k8s.io")
+
+
 def _settled(body: Any) -> Any:
     """An object without what the controllers of built-in kinds write."""
     is_object = isinstance(body, dict) and body.get("kind") != "Status"
-    if not is_object or not isinstance(body.get("metadata"), dict):
-        return body
-    group = str(body.get("apiVersion", "")).rpartition("/")[0]
-    if "." in group and not group.endswith(".k8s.io"):
+    if not is_object or not isinstance(body.get("metadata"), dict) or not is_built_in(body):
         return body
     metadata = body["metadata"]
     managed = [entry for entry in metadata.get("managedFields") or () if entry.get("manager") == MANAGER]

@@ -11,12 +11,16 @@ from typing import Any, Final, NamedTuple
 import yaml
 
 from handloop_sandbox.comparison.endpoint import MANAGER, Body, Endpoint
+from handloop_sandbox.comparison.noise import is_built_in
 from handloop_sandbox.grammar.yaml_text import from_yaml
 
 _MERGE: Final = "application/merge-patch+json"
 _APPLY: Final = "application/apply-patch+yaml"
 _TABLE: Final = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
 _DEFINITION: Final = "CustomResourceDefinition"
+
+
+_Place = tuple[str | int, ...]
 
 
 class Ask(NamedTuple):
@@ -32,16 +36,17 @@ class Ask(NamedTuple):
     puts_back: bool = False
 
 
-def objects_in(folder: Path) -> Iterator[Body]:
-    """The objects of all files in a folder, lists taken apart. Raises: ValueError naming the file."""
+def objects_in(folder: Path, broken: list[str]) -> Iterator[Body]:
+    """The objects of all files in a folder, lists taken apart; broken gets what is said of other files."""
     files = sorted(folder.rglob("*")) if folder.is_dir() else [folder]
     for file in files:
         if file.suffix not in {".yaml", ".yml", ".json"}:
             continue
         try:
             documents = from_yaml(file.read_text(encoding="utf-8"))
-        except (yaml.YAMLError, UnicodeDecodeError) as error:
-            raise ValueError(f"{file}: {error}") from error
+        except (yaml.YAMLError, ValueError) as error:
+            broken.append(f"{file} is no YAML: {str(error).partition(chr(10))[0]}")
+            continue
         for document in documents:
             yield from _objects(document)
 
@@ -97,17 +102,26 @@ class Paths:
         return kinds
 
 
-def life_of(obj: Body, collection: str, subresources: list[str]) -> Iterator[Ask]:
-    """An object is checked, made, read, changed in each way, and put back."""
+def life_of(obj: Body, collection: str, subresources: list[str], depth: int = 1) -> Iterator[Ask]:
+    """
+    An object is checked, made, read, changed in each way, and put back.
+
+    Args: depth = how many levels of it get mistakes.
+    """
     name = obj.get("metadata", {}).get("name", "")
     one, what = f"{collection}/{name}", f"{obj['kind']} {name}"
     for how in ("Strict", "Warn"):
         path = f"{collection}?dryRun=All&fieldValidation={how}"
         yield Ask(f"{what}: create, dry run, {how.lower()}", "POST", path, obj)
-    yield from _mistakes(obj, collection, what)
+    yield from _mistakes(obj, collection, what, depth)
+    row, only = f"{what}: as a row", "includeObject=None"
+    if is_built_in(obj):  # later its controllers have written the cells
+        yield Ask(row, "POST", f"{collection}?dryRun=All&{only}", obj, accept=_TABLE)
     yield Ask(f"{what}: create", "POST", collection, obj, makes=True)
     yield Ask(f"{what}: read", "GET", one)
-    yield Ask(f"{what}: as a row", "GET", f"{one}?includeObject=None", accept=_TABLE)
+    if not is_built_in(obj):
+        yield Ask(row, "GET", f"{one}?{only}", accept=_TABLE)
+    yield from _changes(obj, one, what)
     yield Ask(f"{what}: label", "PATCH", one, {"metadata": {"labels": {"compared": "yes"}}}, _MERGE)
     yield Ask(f"{what}: put back", "PUT", one, puts_back=True)
     applied = f"{one}?fieldManager={MANAGER}&force=true"
@@ -118,27 +132,61 @@ def life_of(obj: Body, collection: str, subresources: list[str]) -> Iterator[Ask
             yield Ask(f"{what}: put {subresource} back", "PUT", f"{one}/{subresource}", puts_back=True)
 
 
-def _mistakes(obj: Body, collection: str, what: str) -> Iterator[Ask]:
+def _mistakes(obj: Body, collection: str, what: str, depth: int) -> Iterator[Ask]:
     """Each member of the object's parts as null, of a wrong type and not at all; and one that is unknown."""
     path = f"{collection}?dryRun=All&fieldValidation=Strict"
-    for part in sorted(obj.keys() - {"apiVersion", "kind", "metadata", "status"}):
-        if not isinstance(obj[part], dict):
-            continue
-        for name in sorted(obj[part]):
-            for wrong in (None, 5, "x", [None], {"unknown": "x"}):
-                yield Ask(
-                    f"{what}: {part}.{name} = {json.dumps(wrong)}",
-                    "POST",
-                    path,
-                    _with(obj, part, name, wrong),
-                )
-            without = copy.deepcopy(obj)
-            del without[part][name]
-            yield Ask(f"{what}: without {part}.{name}", "POST", path, without)
-        yield Ask(f"{what}: {part}.unknown", "POST", path, _with(obj, part, "unknown", 1))
+    for name in sorted(obj.keys() - {"apiVersion", "kind", "metadata", "status"}):
+        for place, part in _parts((name,), obj[name], depth):
+            where = ".".join(map(str, place))
+            for member in sorted(part):
+                for wrong in (None, 5, "x", [None], {"unknown": "x"}):
+                    told = f"{what}: {where}.{member} = {json.dumps(wrong)}"
+                    yield Ask(told, "POST", path, _with(obj, place, {**part, member: wrong}))
+                without = {other: value for other, value in part.items() if other != member}
+                yield Ask(f"{what}: without {where}.{member}", "POST", path, _with(obj, place, without))
+            unknown = {**part, "unknown": 1}
+            yield Ask(f"{what}: {where}.unknown", "POST", path, _with(obj, place, unknown))
 
 
-def _with(obj: Body, part: str, name: str, value: Any) -> Body:
-    changed = copy.deepcopy(obj)
-    changed[part][name] = value
+def _changes(obj: Body, one: str, what: str) -> Iterator[Ask]:
+    """Each member of the object's parts taken away, and with other values."""
+    for name in sorted(obj.keys() - {"apiVersion", "kind", "metadata", "status"}):
+        part = obj[name]
+        members = {f"{name}.{member}": member for member in part} if isinstance(part, dict) else {name: ""}
+        for where, member in sorted(members.items()):
+            value = part[member] if member else part
+            for other, how in ((None, "taken away"), (_other(value), "changed")):
+                if other != value:
+                    body = {name: {member: other} if member else other}
+                    yield Ask(f"{what}: {where} {how}", "PATCH", f"{one}?dryRun=All", body, _MERGE)
+
+
+def _other(value: Any) -> Any:
+    """A value with another text, number or truth in each place."""
+    if isinstance(value, dict):
+        return {name: _other(entry) for name, entry in value.items()}
+    if isinstance(value, list):
+        return [_other(entry) for entry in value]
+    if isinstance(value, bool):
+        return not value
+    return value + 1 if isinstance(value, int) else f"{value}x" if isinstance(value, str) else value
+
+
+def _parts(place: _Place, value: Any, depth: int) -> Iterator[tuple[_Place, Body]]:
+    """The objects in a value, down to a depth; of a list the first."""
+    if isinstance(value, list) and value:
+        place, value = (*place, 0), value[0]
+    if not isinstance(value, dict) or not depth:
+        return
+    yield place, value
+    for name in sorted(value):
+        yield from _parts((*place, name), value[name], depth - 1)
+
+
+def _with(value: Any, place: _Place, part: Body) -> Any:
+    """A value with another part at a place."""
+    if not place:
+        return part
+    changed = copy.copy(value)
+    changed[place[0]] = _with(value[place[0]], place[1:], part)
     return changed

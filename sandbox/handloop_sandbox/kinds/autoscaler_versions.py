@@ -126,7 +126,12 @@ def as_v2(obj: Object) -> Object:
 
 def normal_v1(obj: Object) -> Object:
     """A v1 autoscaler with its defaults, and with the annotations that its conversion makes."""
-    return as_v1(as_v2(_without(obj, _OF_STATUS)))
+    return as_v1(as_v2(obj))
+
+
+def without_status(obj: Object) -> Object:
+    """An autoscaler without the annotations that belong to the status."""
+    return _without(obj, _OF_STATUS)
 
 
 def with_status_of(new: Object, old: Object) -> Object:

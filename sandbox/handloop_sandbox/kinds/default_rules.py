@@ -14,6 +14,9 @@ from typing import Any
 
 from handloop_sandbox.kinds.autoscaler_versions import DEFAULT_UTILIZATION, SCALE_DOWN, SCALE_UP, normal_v1
 
+TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
+"""The annotation of a DaemonSet that counts the changes of its template."""
+
 _COMPONENT = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
 _HOST_PART = r"[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?"
 _HOST = rf"(?:{_HOST_PART}(?:\.{_HOST_PART})*|\[[a-fA-F0-9:]+\])"
@@ -64,6 +67,15 @@ def _rule(kind: str) -> Callable[[Rule], Rule]:
 @_rule(f"{_APPS}.DeploymentSpec")
 def _deployment_spec(spec: Object) -> Object:
     return _with_rolling_update(spec, "strategy", {"maxUnavailable": "25%", "maxSurge": "25%"})
+
+
+@_rule(f"{_APPS}.DaemonSet")
+def _daemon_set(daemon_set: Object) -> Object:
+    metadata = daemon_set.get("metadata") or {}
+    notes = metadata.get("annotations") or {}
+    if TEMPLATE_GENERATION in notes:
+        return daemon_set
+    return {**daemon_set, "metadata": {**metadata, "annotations": {**notes, TEMPLATE_GENERATION: "0"}}}
 
 
 @_rule(f"{_APPS}.DaemonSetSpec")

@@ -40,6 +40,7 @@ class Call:
     verb: str
     form: Form
     trusted: bool = False
+    makes_name: bool = False
     warnings: list[str] = field(default_factory=list)
     changes: list[Change] = field(default_factory=list)
 
@@ -85,7 +86,7 @@ class Call:
     def refused(self, obj: Object, text: str) -> StatusError:
         """403 by admission, which knows an object whose name is made up by its prefix."""
         name, prefix = (obj["metadata"].get(member) or "" for member in ("name", "generateName"))
-        return forbidden(self.resource, prefix if prefix and name.startswith(prefix) else name, text)
+        return forbidden(self.resource, prefix if prefix and self.makes_name else name, text)
 
     def presentation(self) -> Presentation:
         """The form of this request's answers."""

@@ -1,7 +1,9 @@
 """
-ConfigMaps, Secrets, Leases, quotas and priorities: what they may look like, and what of them may change.
+ConfigMaps, Secrets, Leases, APIServices, quotas and priorities: what they may look like, and what of them
+may change.
 
-Follows: kubernetes pkg/apis/{core,coordination,scheduling}/validation.
+Follows: kubernetes pkg/apis/{core,coordination,scheduling}/validation, kube-aggregator
+pkg/apis/apiregistration/validation.
 """
 
 from __future__ import annotations
@@ -12,11 +14,12 @@ from typing import Final
 from handloop_sandbox.cluster.bootstrap import SYSTEM_PRIORITIES
 from handloop_sandbox.grammar.quantity import parse_quantity
 from handloop_sandbox.rules.environment_rules import config_key_causes
-from handloop_sandbox.wire import go_json
-from handloop_sandbox.wire.causes import forbidden_field, invalid_value, required, too_long
+from handloop_sandbox.wire import go_json, names, webhook_client
+from handloop_sandbox.wire.causes import forbidden_field, invalid_value, quoted, required, too_long
 from handloop_sandbox.wire.field_rules import (
     NEGATIVE,
     Object,
+    all_invalid,
     immutable,
     one_of,
     part,
@@ -29,6 +32,7 @@ _FROZEN: Final = "field is immutable when `immutable` is set"
 _SYSTEM_CLASS: Final = (
     "priority class names with 'system-' prefix are reserved for system use only. error: {0}"
 )
+_PRIORITIES: Final = {"groupPriorityMinimum": 20000, "versionPriority": 1000}
 _NEEDED_KEYS: Final = {
     "kubernetes.io/dockercfg": (".dockercfg",),
     "kubernetes.io/dockerconfigjson": (".dockerconfigjson",),
@@ -116,6 +120,43 @@ def lease(new: Object, old: Object | None, subresource: str) -> list[Cause]:
     if spec.get("preferredHolder") and not spec.get("strategy"):
         text = "may only be specified if `strategy` is defined"
         causes.append(forbidden_field("spec.preferredHolder", text))
+    return causes
+
+
+def api_service(new: Object, old: Object | None, subresource: str) -> list[Cause]:
+    """An APIService: its name tells version and group."""
+    del old
+    if subresource == "status":
+        return []
+    spec = part(new, "spec")
+    group, version, service = spec.get("group", ""), spec.get("version", ""), spec.get("service")
+    name, wanted = part(new, "metadata").get("name", ""), f"{version}.{group}"
+    causes: list[Cause] = []
+    if name != wanted and not names.path_segment(name):
+        text = f'must be `spec.version+"."+spec.group`: {quoted(wanted)}'
+        causes.append(invalid_value("metadata.name", name, text))
+    if not group and version != "v1":
+        causes.append(required("spec.group", "only v1 may have an empty group and it better be legacy kube"))
+    causes += all_invalid("spec.group", group, names.dns_1123_subdomain(group)) if group else []
+    causes += all_invalid("spec.version", version, names.dns_1035_label(version))
+    for member, most in _PRIORITIES.items():
+        if not 0 < spec.get(member, 0) <= most:
+            text = f"must be positive and less than {most}"
+            causes.append(invalid_value(f"spec.{member}", spec.get(member, 0), text))
+    bundle, is_lax = spec.get("caBundle", ""), spec.get("insecureSkipTLSVerify", False)
+    if service is None:
+        if bundle:
+            text = f"{_decoded_size(bundle)} bytes"
+            causes.append(invalid_value("spec.caBundle", text, "local APIServices may not have a caBundle"))
+        if is_lax:
+            text = "local APIServices may not have insecureSkipTLSVerify"
+            causes.append(invalid_value("spec.insecureSkipTLSVerify", is_lax, text))
+        return causes
+    causes += [required(f"spec.service.{part_}") for part_ in ("namespace", "name") if not service.get(part_)]
+    causes += webhook_client.port_causes("spec.service.port", service.get("port", 443))
+    if is_lax and bundle:
+        text = "may not be true if caBundle is present"
+        causes.append(invalid_value("spec.insecureSkipTLSVerify", is_lax, text))
     return causes
 
 

@@ -20,6 +20,7 @@ from handloop_sandbox.wire.field_rules import (
     nonnegative,
     one_of,
     part,
+    sorted_map,
 )
 from handloop_sandbox.wire.label_selector import matches
 from handloop_sandbox.wire.status import Cause
@@ -56,7 +57,7 @@ def _selecting_spec(spec: Object) -> list[Cause]:
         causes += label_selector("spec.selector", selector)
     found_labels = part(spec, "template", "metadata", "labels")
     if is_valid_selector(selector) and not matches(selector, found_labels):
-        causes.append(invalid_value("spec.template.metadata.labels", dict(found_labels) or None, MISMATCH))
+        causes.append(invalid_value("spec.template.metadata.labels", sorted_map(found_labels), MISMATCH))
     return causes
 
 
@@ -78,7 +79,7 @@ def _generated(job: Object) -> list[Cause]:
         if key not in found:
             causes.append(required(path, text))
         elif found[key] != value:
-            causes.append(invalid_value(path, dict(found), text))
+            causes.append(invalid_value(path, sorted_map(found), text))
     if is_valid_selector(spec["selector"]) and not matches(spec["selector"], wanted):
         causes.append(invalid_value("spec.selector", spec["selector"], "`selector` not auto-generated"))
     return causes

@@ -69,9 +69,10 @@ def ingress(new: Object, old: Object | None, subresource: str) -> list[Cause]:
     return causes
 
 
-def ingress_notices(obj: Object) -> list[str]:
-    """The warnings about an Ingress."""
-    return [_DEPRECATED] if _CLASS in part(obj, "metadata", "annotations") else []
+def ingress_notices(obj: Object, old: Object | None) -> list[str]:
+    """The warnings about a new Ingress."""
+    is_new = old is None and part(obj, "spec").get("ingressClassName") is None
+    return [_DEPRECATED] if is_new and _CLASS in part(obj, "metadata", "annotations") else []
 
 
 def _ingress_rule(path: str, rule: Object) -> list[Cause]:

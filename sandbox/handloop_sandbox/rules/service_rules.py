@@ -288,7 +288,7 @@ _HINTS = "service.kubernetes.io/topology-aware-hints"
 _MODE = "service.kubernetes.io/topology-mode"
 
 
-def service_notices(service: Object) -> Iterator[str]:
+def service_notices(service: Object, _old: Object | None) -> Iterator[str]:
     """The warnings, in order."""
     spec, kind = service["spec"], service["spec"].get("type")
     if _HINTS in (service["metadata"].get("annotations") or {}):

@@ -114,7 +114,7 @@ def storage_class(new: Object, old: Object | None, subresource: str) -> list[Cau
 _BINDING: Final = ("Immediate", "WaitForFirstConsumer")
 
 
-def claim_notices(obj: Object) -> list[str]:
+def claim_notices(obj: Object, _old: Object | None) -> list[str]:
     """The warnings about a claim."""
     return [_DEPRECATED] if _CLASS in part(obj, "metadata", "annotations") else []
 

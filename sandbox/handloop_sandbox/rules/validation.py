@@ -11,8 +11,9 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from handloop_sandbox.custom import definition_rules
-from handloop_sandbox.rules import cluster_rules as cluster
 from handloop_sandbox.rules import (
+    admission_policy_rules,
+    endpoint_rules,
     event_rules,
     job_rules,
     network_rules,
@@ -21,7 +22,9 @@ from handloop_sandbox.rules import (
     scaling_rules,
     service_rules,
     storage_rules,
+    webhook_rules,
 )
+from handloop_sandbox.rules import cluster_rules as cluster
 from handloop_sandbox.rules import workload_rules as workload
 from handloop_sandbox.wire import names
 from handloop_sandbox.wire.field_rules import Object
@@ -31,8 +34,10 @@ from handloop_sandbox.wire.status import Cause
 Rules = Callable[[Object, Object | None, str], list[Cause]]
 NameRule = Callable[[str, bool], list[str]]
 
+_ADMISSION: Final = "admissionregistration.k8s.io"
 RULES: Final[Mapping[tuple[str, str], Rules]] = {
     ("", "configmaps"): cluster.config_map,
+    ("", "endpoints"): endpoint_rules.endpoints,
     ("", "events"): event_rules.event,
     ("", "persistentvolumeclaims"): storage_rules.claim,
     ("", "persistentvolumes"): storage_rules.volume,
@@ -42,7 +47,14 @@ RULES: Final[Mapping[tuple[str, str], Rules]] = {
     ("", "resourcequotas"): cluster.quota,
     ("", "secrets"): cluster.secret,
     ("", "services"): service_rules.service,
+    (_ADMISSION, "mutatingadmissionpolicies"): admission_policy_rules.mutating_policy,
+    (_ADMISSION, "mutatingadmissionpolicybindings"): admission_policy_rules.mutating_binding,
+    (_ADMISSION, "mutatingwebhookconfigurations"): webhook_rules.configuration,
+    (_ADMISSION, "validatingadmissionpolicies"): admission_policy_rules.validating_policy,
+    (_ADMISSION, "validatingadmissionpolicybindings"): admission_policy_rules.validating_binding,
+    (_ADMISSION, "validatingwebhookconfigurations"): webhook_rules.configuration,
     ("apiextensions.k8s.io", "customresourcedefinitions"): definition_rules.definition,
+    ("apiregistration.k8s.io", "apiservices"): cluster.api_service,
     ("apps", "daemonsets"): workload.daemon_set,
     ("apps", "deployments"): workload.deployment,
     ("apps", "replicasets"): workload.replica_set,
@@ -51,6 +63,7 @@ RULES: Final[Mapping[tuple[str, str], Rules]] = {
     ("batch", "cronjobs"): job_rules.cron_job,
     ("batch", "jobs"): job_rules.job,
     ("coordination.k8s.io", "leases"): cluster.lease,
+    ("discovery.k8s.io", "endpointslices"): endpoint_rules.endpoint_slice,
     ("events.k8s.io", "events"): event_rules.new_event,
     ("networking.k8s.io", "ingressclasses"): network_rules.ingress_class,
     ("networking.k8s.io", "ingresses"): network_rules.ingress,
@@ -89,6 +102,7 @@ _NAME_RULES: Final[Mapping[tuple[str, str], NameRule]] = {
     ("", "replicationcontrollers"): lambda name, prefix: [] if prefix else names.dns_1123_subdomain(name),
     ("", "services"): _rule(names.dns_1123_label),
     ("", "events"): lambda _name, _prefix: [],
+    ("apiregistration.k8s.io", "apiservices"): lambda name, _prefix: names.path_segment(name),
     ("certificates.k8s.io", "certificatesigningrequests"): lambda name, _prefix: names.path_segment(name),
     ("policy", "poddisruptionbudgets"): lambda _name, _prefix: [],
     ("apps", "statefulsets"): _rule(names.dns_1123_label),

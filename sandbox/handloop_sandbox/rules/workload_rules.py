@@ -25,6 +25,7 @@ from handloop_sandbox.wire.field_rules import (
     labels,
     nonnegative,
     part,
+    sorted_map,
 )
 from handloop_sandbox.wire.label_selector import matches
 from handloop_sandbox.wire.status import Cause
@@ -95,7 +96,7 @@ def _template_of(spec: Object, owner: str) -> list[Cause]:
     found_labels = part(found, "metadata", "labels")
     selector = spec.get("selector")
     if selector != {} and not matches(selector, found_labels):
-        causes.append(invalid_value(f"{path}.metadata.labels", dict(found_labels) or None, MISMATCH))
+        causes.append(invalid_value(f"{path}.metadata.labels", sorted_map(found_labels), MISMATCH))
     causes += template(path, found)
     return causes + _restarts(path, found, owner)
 
@@ -183,7 +184,7 @@ def replication_controller(new: Object, old: Object | None, subresource: str) ->
         return [*causes, required("spec.template")]
     found_labels = part(found, "metadata", "labels")
     if selector and any(found_labels.get(key) != value for key, value in selector.items()):
-        causes.append(invalid_value("spec.template.metadata.labels", dict(found_labels) or None, MISMATCH))
+        causes.append(invalid_value("spec.template.metadata.labels", sorted_map(found_labels), MISMATCH))
     return (
         causes + template("spec.template", found) + _restarts("spec.template", found, "ReplicationController")
     )
@@ -199,7 +200,7 @@ def daemon_set(new: Object, old: Object | None, subresource: str) -> list[Cause]
     found_labels = part(spec, "template", "metadata", "labels")
     causes = _same_selector(new, old) + label_selector("spec.selector", selector)
     if is_valid_selector(selector) and not matches(selector, found_labels):
-        causes.append(invalid_value("spec.template.metadata.labels", dict(found_labels) or None, MISMATCH))
+        causes.append(invalid_value("spec.template.metadata.labels", sorted_map(found_labels), MISMATCH))
     if selector is not None and not selector.get("matchLabels") and not selector.get("matchExpressions"):
         causes.append(invalid_value("spec.selector", selector, "empty selector is invalid for daemonset"))
     causes += template("spec.template", part(spec, "template"))

@@ -143,6 +143,7 @@ def named(call: Call, obj: Object) -> Object:
     if given.get("name") or not given.get("generateName"):
         return obj
     name = new_name(given["generateName"], call.context.random)
+    call.makes_name = True
     return {**obj, "metadata": {**given, "name": name}}
 
 

@@ -17,6 +17,8 @@ from handloop_sandbox.custom.cel_rules import Verdict
 from handloop_sandbox.custom.correlation import ABSENT
 from handloop_sandbox.kinds import defaults, formats, structure
 from handloop_sandbox.rules import pod_warnings, validation
+from handloop_sandbox.rules.endpoint_rules import slice_notices
+from handloop_sandbox.rules.key_pairs import secret_notices
 from handloop_sandbox.rules.network_rules import ingress_notices
 from handloop_sandbox.rules.service_rules import service_notices
 from handloop_sandbox.rules.storage_rules import claim_notices
@@ -46,9 +48,11 @@ _WITHOUT_EFFECT: Final = {
     (_HOOKS, "validatingadmissionpolicybindings"): _NO_POLICIES,
 }
 _MAX_INT32: Final = 2**31 - 1
-_NOTICES: Final[Mapping[tuple[str, str], Callable[[Object], Iterable[str]]]] = {
+_NOTICES: Final[Mapping[tuple[str, str], Callable[[Object, Object | None], Iterable[str]]]] = {
     ("", "persistentvolumeclaims"): claim_notices,
+    ("", "secrets"): secret_notices,
     ("", "services"): service_notices,
+    ("discovery.k8s.io", "endpointslices"): slice_notices,
     ("networking.k8s.io", "ingresses"): ingress_notices,
 }
 _NOT_CHECKED: Final = (
@@ -106,7 +110,7 @@ def notices(resource: ServedResource, obj: Object, old: Object | None = None) ->
         return list(pod_warnings.pod_notices(resource.group_resource, obj, old))
     about = _NOTICES.get(resource.group_resource)
     if about is not None:
-        return list(about(obj))
+        return list(about(obj, old))
     if resource.kind != "CustomResourceDefinition" or resource.custom:
         return list(_WITHOUT_EFFECT.get(resource.group_resource, ()))
     schemas = [(version.get("schema") or {}).get("openAPIV3Schema") for version in obj["spec"]["versions"]]

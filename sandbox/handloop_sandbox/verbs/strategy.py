@@ -15,10 +15,10 @@ from collections.abc import Callable
 from typing import Final
 
 from handloop_sandbox.cluster.bootstrap import PRIORITY_CLASSES
-from handloop_sandbox.cluster.daemon_sets import GENERATION as TEMPLATE_GENERATION
-from handloop_sandbox.cluster.storage_protection import CLAIMS, PROTECTIONS, VOLUMES
+from handloop_sandbox.cluster.storage_protection import ATTRIBUTES_CLASSES, CLAIMS, PROTECTIONS, VOLUMES
 from handloop_sandbox.cluster.workloads import DAEMON_SETS
-from handloop_sandbox.kinds import typed
+from handloop_sandbox.kinds import autoscaler_versions, typed
+from handloop_sandbox.kinds.default_rules import TEMPLATE_GENERATION
 from handloop_sandbox.requests.call import Call, shallow_metadata
 from handloop_sandbox.storage.stored import Object
 from handloop_sandbox.verbs import service_addresses, signing_requests
@@ -30,6 +30,8 @@ _KEEPS_STATUS: Final = (GroupResource("", "nodes"),)
 _CONTROLLER_UID: Final = "batch.kubernetes.io/controller-uid"
 
 _STORAGE_CLASSES: Final = GroupResource("storage.k8s.io", "storageclasses")
+_SOURCES: Final = (("", "PersistentVolumeClaim"), ("snapshot.storage.k8s.io", "VolumeSnapshot"))
+"""Group and kind of what dataSource may name; anything else is dropped."""
 _CLAIMED_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
 
 Prepare = Callable[[Call, Object], Object]
@@ -87,7 +89,8 @@ def _limit_range(call: Call, obj: Object) -> Object:
 
 def _claim(call: Call, obj: Object) -> Object:
     obj = with_finalizer(with_status(obj, phase="Pending"), PROTECTIONS[CLAIMS])
-    notes, spec = obj["metadata"].get("annotations") or {}, obj.get("spec") or {}
+    notes, spec = obj["metadata"].get("annotations") or {}, with_data_source(obj.get("spec") or {})
+    obj = {**obj, "spec": spec}
     if _CLAIMED_CLASS in notes or spec.get("storageClassName") is not None:
         return obj
     found = [entry for entry in call.state.list(_STORAGE_CLASSES) if _is_default(entry)]
@@ -95,6 +98,20 @@ def _claim(call: Call, obj: Object) -> Object:
         return obj
     newest = max(found, key=lambda entry: str(entry["metadata"]["creationTimestamp"]))
     return {**obj, "spec": {**spec, "storageClassName": newest["metadata"]["name"]}}
+
+
+def with_data_source(spec: Object) -> Object:
+    """The spec of a claim, whose two members for a source tell the same."""
+    source, wider = spec.get("dataSource"), spec.get("dataSourceRef")
+    if wider is not None and wider.get("namespace"):
+        # needs the feature CrossNamespaceVolumeDataSource
+        spec = {name: value for name, value in spec.items() if name != "dataSourceRef"}
+        wider = None
+    if wider is not None:
+        return spec if source is not None else {**spec, "dataSource": wider}
+    if source is not None and (source.get("apiGroup") or "", source.get("kind")) not in _SOURCES:
+        return {name: value for name, value in spec.items() if name != "dataSource"}
+    return spec if source is None else {**spec, "dataSourceRef": source}
 
 
 def _is_default(storage_class: Object) -> bool:
@@ -108,6 +125,16 @@ def _volume(call: Call, obj: Object) -> Object:
     changed_at = go_time.from_unix(call.context.now)
     obj = with_status(obj, phase="Pending", lastPhaseTransitionTime=changed_at)
     return with_finalizer(obj, PROTECTIONS[VOLUMES])
+
+
+def _attributes_class(call: Call, obj: Object) -> Object:
+    del call
+    return with_finalizer(obj, PROTECTIONS[ATTRIBUTES_CLASSES])
+
+
+def _autoscaler(call: Call, obj: Object) -> Object:
+    del call
+    return autoscaler_versions.without_status(obj)
 
 
 def _daemon_set(call: Call, obj: Object) -> Object:
@@ -130,14 +157,16 @@ def _job(call: Call, obj: Object) -> Object:
     }
     template = spec.get("template") or {}
     inner = template.get("metadata") or {}
-    template = {**template, "metadata": {**inner, "labels": {**(inner.get("labels") or {}), **labels}}}
-    spec = {**spec, "selector": {"matchLabels": {_CONTROLLER_UID: uid}}, "template": template}
-    # in Go the labels of the Job and of its template are one map, unless the Job has labels of its own
+    template = {**template, "metadata": {**inner, "labels": {**labels, **(inner.get("labels") or {})}}}
+    selector = spec.get("selector") or {}
+    found = {_CONTROLLER_UID: uid, **(selector.get("matchLabels") or {})}
+    spec = {**spec, "selector": {**selector, "matchLabels": found}, "template": template}
+    # as in Go, the labels of the Job and of its template are one map, unless the Job has labels of its own
     own = obj["metadata"].get("labels")
     obj = {**obj, "spec": spec}
     return (
         obj
-        if own and own != inner.get("labels")
+        if own and own is not inner.get("labels")
         else shallow_metadata(obj, labels=template["metadata"]["labels"])
     )
 
@@ -174,6 +203,8 @@ _BY_KIND: Final[dict[GroupResource, Prepare]] = {
     GroupResource("", "nodes"): _node,
     CLAIMS: _claim,
     VOLUMES: _volume,
+    ATTRIBUTES_CLASSES: _attributes_class,
+    GroupResource("autoscaling", "horizontalpodautoscalers"): _autoscaler,
     GroupResource("", "pods"): admitted,
     GroupResource("", "services"): service_addresses.allocated,
     GroupResource("apiextensions.k8s.io", "customresourcedefinitions"): _definition,
@@ -185,7 +216,8 @@ _BY_KIND: Final[dict[GroupResource, Prepare]] = {
 }
 
 
-_ANNOTATIONS_COUNT: Final = ("Deployment",)
+_META_COUNTS: Final = {"Deployment": "annotations", "EndpointSlice": "labels"}
+"""The part of the metadata whose change raises the generation, too."""
 _LABELS_STAY: Final = ("apps",)
 
 
@@ -234,13 +266,12 @@ def _with_stored_version(definition: Object) -> Object:
 
 def _counts(resource: ServedResource, new: Object, old: Object) -> bool:
     """Whether the generation rises."""
+    counted = None if resource.custom else _META_COUNTS.get(resource.kind)
+    if counted and new["metadata"].get(counted) != old["metadata"].get(counted):
+        return True
     if resource.custom or "spec" not in old:
         names = {*new, *old} - {"metadata", "apiVersion", "kind"}
         return any(new.get(name) != old.get(name) for name in names)
-    if resource.kind in _ANNOTATIONS_COUNT:
-        before, after = (obj["metadata"].get("annotations") for obj in (old, new))
-        if before != after:
-            return True
     return bool(new.get("spec") != old.get("spec"))
 
 

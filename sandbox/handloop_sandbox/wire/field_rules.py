@@ -43,6 +43,11 @@ def entries(obj: Object, name: str) -> Sequence[Any]:
     return found if isinstance(found, list) else ()
 
 
+def sorted_map(found: Object) -> Object | None:
+    """A map as Go writes it; None for an empty one."""
+    return dict(sorted(found.items())) or None
+
+
 def not_found_value(path: str, value: Any) -> Cause:
     """The value names nothing."""
     return Cause("FieldValueNotFound", f"Not found: {quoted(str(value))}", path)

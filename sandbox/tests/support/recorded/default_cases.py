@@ -25,7 +25,7 @@ _ADMITTED: Final = re.compile(
     r"|PersistentVolume(Claim)? /metadata/finalizers"
     r"|Namespace /spec(/finalizers)?"
     r"|Node /spec(/taints)?"
-    r"|DaemonSet /metadata/annotations"
+    r"|DaemonSet /metadata/annotations(/.*)?"
     r"|Job /(metadata/labels(/.*)?|spec/selector|spec/template/metadata(/labels.*)?)"
 )
 """Fields that are no defaults: admission, allocation, and the strategy of a kind add them."""

@@ -2,8 +2,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from handloop_sandbox.comparison.requests import life_of, objects_in
 
 _MAP = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"x": "1"}}
@@ -16,14 +14,17 @@ def test_the_objects_of_a_folder(tmp_path: Path) -> None:
     listed = '{"apiVersion": "v1", "kind": "List", "items": [{"apiVersion": "v1", "kind": "Pod"}]}'
     (tmp_path / "a" / "c.json").write_text(listed, encoding="utf-8")
     (tmp_path / "notes.txt").write_text("kind: Nothing", encoding="utf-8")
-    assert [obj["kind"] for obj in objects_in(tmp_path)] == ["Pod", "Secret"]
+    assert [obj["kind"] for obj in objects_in(tmp_path, [])] == ["Pod", "Secret"]
 
 
 def test_a_broken_file_is_named(tmp_path: Path) -> None:
-    """Nothing is compared then."""
-    (tmp_path / "b.yaml").write_text("a: [", encoding="utf-8")
-    with pytest.raises(ValueError, match=r"b\.yaml: "):
-        list(objects_in(tmp_path))
+    """And left out, as the template of a chart is."""
+    (tmp_path / "b.yaml").write_text("a: {{ .Values.a }}: b", encoding="utf-8")
+    (tmp_path / "c.yaml").write_text("apiVersion: v1\nkind: Pod\n", encoding="utf-8")
+    broken: list[str] = []
+    assert [obj["kind"] for obj in objects_in(tmp_path, broken)] == ["Pod"]
+    (told,) = broken
+    assert told.startswith(f"{tmp_path}/b.yaml is no YAML: ")
 
 
 def test_the_life_of_an_object() -> None:
@@ -34,3 +35,18 @@ def test_the_life_of_an_object() -> None:
     assert {ask.path.partition("?")[0] for ask in asks[made + 1 :]} == {"/maps/a", "/maps/a/status"}
     assert "ConfigMap a: without data.x" in [ask.what for ask in asks]
     assert _MAP["data"] == {"x": "1"}
+
+
+def test_mistakes_go_deeper() -> None:
+    """Into the objects below, and into the first one of a list."""
+    pod = {**_MAP, "kind": "Pod", "spec": {"a": {"b": 1}, "c": [{"d": 1}, {"e": 1}]}}
+    for depth, where in ((1, set()), (2, {"spec.a.b", "spec.c.0.d"})):
+        told = [ask.what.partition("Pod a: without ")[2] for ask in life_of(pod, "/pods", [], depth)]
+        assert {name for name in told if name.count(".") > 1} == where
+
+
+def test_a_row_before_controllers_have_written() -> None:
+    """Of a kind of Kubernetes itself it is asked for in a dry run, of another when it is there."""
+    for version, method in (("apps/v1", "POST"), ("example.com/v1", "GET")):
+        asks = life_of({**_MAP, "apiVersion": version}, "/maps", [])
+        assert [ask.method for ask in asks if "as=Table" in ask.accept] == [method]

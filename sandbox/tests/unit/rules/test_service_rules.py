@@ -91,4 +91,4 @@ def test_one_address() -> None:
 )
 def test_its_reports(spec: dict[str, Any], told: list[str]) -> None:
     """A Service with ignored or deprecated fields is accepted with warnings."""
-    assert list(service_notices({"metadata": {}, "spec": spec})) == told
+    assert list(service_notices({"metadata": {}, "spec": spec}, None)) == told
