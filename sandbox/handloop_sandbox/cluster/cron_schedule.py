@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
-from typing import Final
+from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo
 
 _MACROS: Final = {
@@ -23,15 +23,27 @@ _MACROS: Final = {
     "@midnight": "0 0 * * *",
     "@hourly": "0 * * * *",
 }
-_BOUNDS: Final = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 6))
-_MONTHS: Final = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
-_DAYS: Final = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"]
-_NAMES: Final = {name: number for number, name in enumerate(_DAYS)} | {
-    name: number for number, name in enumerate(_MONTHS, start=1)
-}
+_WHOLE: Final = re.compile(r"[+-]?\d+", re.ASCII)
 _EVERY: Final = "@every "
 _UNITS: Final = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 _HORIZON_DAYS: Final = 5 * 366
+
+
+class _Bounds(NamedTuple):
+    """The numbers of a field, and the names of the first ones."""
+
+    lowest: int
+    highest: int
+    names: tuple[str, ...] = ()
+
+
+_BOUNDS: Final = (
+    _Bounds(0, 59),
+    _Bounds(0, 23),
+    _Bounds(1, 31),
+    _Bounds(1, 12, ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")),
+    _Bounds(0, 6, ("sun", "mon", "tue", "wed", "thu", "fri", "sat")),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,41 +105,84 @@ class Interval:
 
 
 def parsed(text: str, zone: str | None) -> Schedule | Interval:
-    """The schedule of a text. Raises: ValueError for a text or a zone that is none."""
+    """
+    The schedule of a text.
+
+    Raises: ValueError for a text or a zone that is none, with cron's words about the text.
+    """
+    if text.startswith(("TZ=", "CRON_TZ=")):
+        prefix, _, text = text.partition(" ")
+        zone = prefix.partition("=")[2]
+        if not is_zone(zone):
+            raise ValueError(f"provided bad location {zone}: unknown time zone {zone}")
+    text = text.strip()
     if text.startswith(_EVERY):
-        return Interval(max(1.0, float(int(_seconds(text.removeprefix(_EVERY).strip())))))
+        return Interval(max(1.0, float(int(_seconds(text.removeprefix(_EVERY))))))
+    if text.startswith("@") and text not in _MACROS:
+        raise ValueError(f"unrecognized descriptor: {text}")
     fields = _MACROS.get(text, text).split()
     if len(fields) != len(_BOUNDS):
-        raise ValueError(f"expected exactly 5 fields, found {len(fields)}: {fields}")
+        raise ValueError(f"expected exactly 5 fields, found {len(fields)}: [{' '.join(fields)}]")
     numbers = tuple(_numbers(field, bounds) for field, bounds in zip(fields, _BOUNDS, strict=True))
     stars = any(field.startswith(("*", "?")) for field in (fields[2], fields[4]))
     return Schedule(numbers, not stars, ZoneInfo(zone) if zone else UTC)
 
 
+def is_zone(name: str) -> bool:
+    """Whether a time zone is known."""
+    try:
+        ZoneInfo(name)
+    except (ValueError, OSError):
+        return False
+    return True
+
+
 def _seconds(text: str) -> float:
     parts = re.findall(r"([\d.]+)(ms|h|m|s)", text)
     if not parts or "".join(number + unit for number, unit in parts) != text:
-        raise ValueError(f"failed to parse duration {text}")
+        raise ValueError(f'failed to parse duration {_EVERY}{text}: time: invalid duration "{text}"')
     return sum(float(number) * _UNITS[unit] for number, unit in parts)
 
 
-def _numbers(field: str, bounds: tuple[int, int]) -> frozenset[int]:
-    return frozenset(number for part in field.split(",") for number in _range(part, bounds))
+def _numbers(field: str, bounds: _Bounds) -> frozenset[int]:
+    return frozenset(number for part in field.split(",") if part for number in _range(part, bounds))
 
 
-def _range(part: str, bounds: tuple[int, int]) -> Sequence[int]:
-    span, _, step = part.partition("/")
-    first, dash, last = span.partition("-")
+def _range(part: str, bounds: _Bounds) -> Sequence[int]:
+    span, *steps = part.split("/")
+    first, *lasts = span.split("-")
     if first in {"*", "?"}:
-        low, high = bounds
+        low, high = bounds.lowest, bounds.highest
     else:
-        low = _number(first)
-        high = _number(last) if dash else bounds[1] if step else low
-    found = range(low, high + 1, int(step or 1))
-    if not bounds[0] <= low <= high <= bounds[1]:
-        raise ValueError(f"{part} is not within {bounds[0]} and {bounds[1]}")
-    return found
+        low = _number(first, bounds)
+        if len(lasts) > 1:
+            raise ValueError(f"too many hyphens: {part}")
+        high = _number(lasts[0], bounds) if lasts else low
+    if len(steps) > 1:
+        raise ValueError(f"too many slashes: {part}")
+    step = _whole(steps[0]) if steps else 1
+    if steps and not lasts:
+        high = bounds.highest
+    if low < bounds.lowest:
+        raise ValueError(f"beginning of range ({low}) below minimum ({bounds.lowest}): {part}")
+    if high > bounds.highest:
+        raise ValueError(f"end of range ({high}) above maximum ({bounds.highest}): {part}")
+    if low > high:
+        raise ValueError(f"beginning of range ({low}) beyond end of range ({high}): {part}")
+    if not step:
+        raise ValueError(f"step of range should be a positive number: {part}")
+    return range(low, high + 1, step)
 
 
-def _number(text: str) -> int:
-    return _NAMES[text.lower()] if text.lower() in _NAMES else int(text)
+def _number(text: str, bounds: _Bounds) -> int:
+    low = text.lower()
+    return bounds.lowest + bounds.names.index(low) if low in bounds.names else _whole(text)
+
+
+def _whole(text: str) -> int:
+    if not _WHOLE.fullmatch(text):
+        raise ValueError(f'failed to parse int from {text}: strconv.Atoi: parsing "{text}": invalid syntax')
+    number = int(text)
+    if number < 0:
+        raise ValueError(f"negative number ({number}) not allowed: {text}")
+    return number

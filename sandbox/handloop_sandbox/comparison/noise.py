@@ -32,6 +32,7 @@ _WORDS: Final = re.compile(
     r"|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z"
     r"|\b10(?:\.\d+){3}\b|kube-api-access-\w{5}|:3\d{4}/"
 )
+_QUOTED: Final = re.compile(r'"\{(?:[^"\\]|\\.)*\}"')
 _WRITTEN_LATER: Final = ("deployment.kubernetes.io/revision",)
 _AGE: Final = re.compile(r"\d+[smhd](\d+[smh])?")
 _OWN_WORDS: Final = "the sandbox does not "
@@ -95,7 +96,15 @@ def _plain(value: Any, key: str = "") -> Any:
     if not isinstance(value, str):
         return value
     text = "*" if _AGE.fullmatch(value) else _WORDS.sub("*", value)
-    return _with_sorted_causes(text) if key == "message" else text
+    return _with_sorted_causes(_QUOTED.sub(_with_sorted_members, text)) if key == "message" else text
+
+
+def _with_sorted_members(found: re.Match[str]) -> str:
+    """An object that a message quotes, without what means nothing."""
+    try:
+        return json.dumps(_plain(_settled(json.loads(json.loads(found[0])))), sort_keys=True)
+    except ValueError:
+        return found[0]
 
 
 def _with_sorted_causes(text: str) -> str:

@@ -86,7 +86,9 @@ class Call:
     def refused(self, obj: Object, text: str) -> StatusError:
         """403 by admission, which knows an object whose name is made up by its prefix."""
         name, prefix = (obj["metadata"].get(member) or "" for member in ("name", "generateName"))
-        return forbidden(self.resource, prefix if prefix and self.makes_name else name, text)
+        return forbidden(
+            self.resource, prefix if prefix and (self.makes_name or self.trusted) else name, text
+        )
 
     def presentation(self) -> Presentation:
         """The form of this request's answers."""

@@ -1,5 +1,5 @@
 """
-ConfigMaps, Secrets, Leases, APIServices, quotas and priorities: what they may look like, and what of them
+ConfigMaps, Secrets, Leases, APIServices and priorities: what they may look like, and what of them
 may change.
 
 Follows: kubernetes pkg/apis/{core,coordination,scheduling}/validation, kube-aggregator
@@ -12,7 +12,6 @@ import base64
 from typing import Final
 
 from handloop_sandbox.cluster.bootstrap import SYSTEM_PRIORITIES
-from handloop_sandbox.grammar.quantity import parse_quantity
 from handloop_sandbox.rules.environment_rules import config_key_causes
 from handloop_sandbox.wire import go_json, names, webhook_client
 from handloop_sandbox.wire.causes import forbidden_field, invalid_value, quoted, required, too_long
@@ -158,18 +157,6 @@ def api_service(new: Object, old: Object | None, subresource: str) -> list[Cause
         text = "may not be true if caBundle is present"
         causes.append(invalid_value("spec.insecureSkipTLSVerify", is_lax, text))
     return causes
-
-
-def quota(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """A ResourceQuota: amounts that are not negative."""
-    del old
-    member = "status" if subresource == "status" else "spec"
-    hard = part(new, member, "hard")
-    return [
-        invalid_value(f"{member}.hard[{name}]", str(value), NEGATIVE)
-        for name, value in hard.items()
-        if parse_quantity(str(value)) < 0
-    ]
 
 
 def priority_class(new: Object, old: Object | None, subresource: str) -> list[Cause]:

@@ -11,6 +11,8 @@ from typing import Any, Final
 
 from handloop_sandbox.grammar.quantity import parse_quantity
 from handloop_sandbox.rules.environment_rules import environment, environment_from
+from handloop_sandbox.rules.quota_rules import resource_name
+from handloop_sandbox.rules.security_context_rules import container_context
 from handloop_sandbox.wire import names
 from handloop_sandbox.wire.causes import duplicate, forbidden_field, invalid_value, not_supported, required
 from handloop_sandbox.wire.field_rules import (
@@ -38,6 +40,10 @@ _PROBE_NUMBERS: Final = (
     "successThreshold",
     "failureThreshold",
 )
+_RESIZED: Final = {
+    "resourceName": ("cpu", "memory"),
+    "restartPolicy": ("NotRequired", "RestartContainer"),
+}
 _STANDARD_RESOURCES: Final = ("cpu", "memory", "ephemeral-storage")
 _CONTAINER_POLICIES: Final = ("Always", "Never", "OnFailure")
 
@@ -105,10 +111,18 @@ def common(at: str, container: Object, volumes: Collection[str]) -> list[Cause]:
     causes += environment(f"{at}.env", entries(container, "env"))
     causes += environment_from(f"{at}.envFrom", entries(container, "envFrom"))
     causes += _mounts(f"{at}.volumeMounts", entries(container, "volumeMounts"), volumes)
+    causes += [
+        not_found_value(f"{at}.volumeDevices[{index}].name", device.get("name", ""))
+        for index, device in enumerate(entries(container, "volumeDevices"))
+        if device.get("name") and device["name"] not in volumes
+    ]
+    for policy in entries(container, "resizePolicy"):
+        for name, supported in _RESIZED.items():
+            causes += one_of(f"{at}.resizePolicy", policy.get(name), supported)
     pull = ("Always", "IfNotPresent", "Never")
     causes += one_of(f"{at}.imagePullPolicy", container.get("imagePullPolicy"), pull)
     causes += resources(f"{at}.resources", part(container, "resources"))
-    return causes + _security(f"{at}.securityContext", part(container, "securityContext"))
+    return causes + container_context(f"{at}.securityContext", part(container, "securityContext"))
 
 
 def _ports(path: str, ports: Any) -> list[Cause]:
@@ -178,26 +192,15 @@ def resources(path: str, found: Object) -> list[Cause]:
 
 
 def _resource(path: str, name: str, value: Any) -> list[Cause]:
-    causes = all_invalid(path, name, [f"{text}" for text in names.qualified_name(name)])
+    at = f"{path}[{name}]"
+    causes = resource_name(at, name)
     if "/" not in name and name not in _STANDARD_RESOURCES and not name.startswith("hugepages-"):
-        causes.append(invalid_value(path, name, "must be a standard resource for containers"))
+        causes.append(invalid_value(at, name, "must be a standard resource for containers"))
     number = parse_quantity(str(value))
     if number < 0:
         causes.append(invalid_value(f"{path}[{name}]", str(value), NEGATIVE))
     elif "/" in name and number.denominator != 1:
         causes.append(invalid_value(f"{path}[{name}]", str(value), "must be an integer"))
-    return causes
-
-
-def _security(path: str, context: Object) -> list[Cause]:
-    causes = [
-        invalid_value(f"{path}.{name}", context[name], "must be between 0 and 2147483647, inclusive")
-        for name in ("runAsUser", "runAsGroup")
-        if isinstance(context.get(name), int) and not 0 <= context[name] < 2**31
-    ]
-    if context.get("allowPrivilegeEscalation") is False and context.get("privileged"):
-        text = "cannot set `allowPrivilegeEscalation` to false and `privileged` to true"
-        causes.append(invalid_value(path, dict(context), text))
     return causes
 
 

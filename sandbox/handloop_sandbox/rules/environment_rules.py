@@ -34,6 +34,7 @@ _FIELD_PATHS: Final = (
 _ENV_FIELD_PATHS: Final = tuple(
     path for path in _FIELD_PATHS if path not in {"metadata.annotations", "metadata.labels"}
 )
+_FILE_FIELD_PATHS: Final = tuple(path for path in _FIELD_PATHS if path.startswith("metadata."))
 _RESOURCE_FIELDS: Final = tuple(
     f"{kind}.{name}" for kind in ("limits", "requests") for name in ("cpu", "ephemeral-storage", "memory")
 )
@@ -66,9 +67,9 @@ def _value_from(path: str, variable: Object) -> list[Cause]:
     given = [name for name in _SOURCES if source.get(name) is not None]
     causes: list[Cause] = []
     if "fieldRef" in given:
-        causes += _field_reference(f"{path}.fieldRef", source["fieldRef"])
+        causes += field_causes(f"{path}.fieldRef", source["fieldRef"])
     if "resourceFieldRef" in given:
-        causes += _resource_reference(f"{path}.resourceFieldRef", source["resourceFieldRef"])
+        causes += resource_causes(f"{path}.resourceFieldRef", source["resourceFieldRef"])
     for name in ("configMapKeyRef", "secretKeyRef"):
         if name in given:
             causes += _key_reference(f"{path}.{name}", source[name])
@@ -81,7 +82,9 @@ def _value_from(path: str, variable: Object) -> list[Cause]:
     return causes
 
 
-def _field_reference(path: str, reference: Object) -> list[Cause]:
+def field_causes(path: str, reference: Object, *, files: bool = False) -> list[Cause]:
+    """A field of the pod; files: for a file and not for a variable."""
+    allowed = _FILE_FIELD_PATHS if files else _ENV_FIELD_PATHS
     field = reference.get("fieldPath", "")
     if not field:
         return [required(f"{path}.fieldPath")]
@@ -98,13 +101,16 @@ def _field_reference(path: str, reference: Object) -> list[Cause]:
                 f"{path}.fieldPath", field, f"error converting fieldPath: field label not supported: {field}"
             )
         ]
-    if field in _ENV_FIELD_PATHS:
+    if field in allowed:
         return []
-    return [not_supported(f"{path}.fieldPath", field, sorted(_ENV_FIELD_PATHS))]
+    return [not_supported(f"{path}.fieldPath", field, sorted(allowed))]
 
 
-def _resource_reference(path: str, reference: Object) -> list[Cause]:
+def resource_causes(path: str, reference: Object, *, files: bool = False) -> list[Cause]:
+    """An amount of a container; files: for a file and not for a variable."""
     resource = reference.get("resource", "")
+    if files and not reference.get("containerName"):
+        return [required(f"{path}.containerName")]
     if not resource:
         return [required(f"{path}.resource")]
     if resource in _RESOURCE_FIELDS or resource.partition(".")[2].startswith("hugepages-"):

@@ -6,9 +6,9 @@ Follows: kubernetes pkg/apis/batch/validation/validation.go.
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
+from handloop_sandbox.cluster.cron_schedule import is_zone, parsed
 from handloop_sandbox.rules.pod_rules import template
 from handloop_sandbox.wire.causes import invalid_value, not_supported, required
 from handloop_sandbox.wire.field_rules import (
@@ -35,6 +35,7 @@ _JOB_IMMUTABLE: Final = (
 
 
 MAX_CRON_JOB_NAME: Final = 52
+_EXPLICIT: Final = "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones"
 
 
 def job(new: Object, old: Object | None, subresource: str) -> list[Cause]:
@@ -139,22 +140,14 @@ def _replacement(path: str, spec: Object) -> list[Cause]:
     return [] if policy is None or policy in allowed else [not_supported(path, policy, allowed)]
 
 
-_CRON_FIELDS: Final = 5
-
-
-_CRON_FIELD: Final = re.compile(r"[\d*/,\-?A-Za-z#L]+")
-
-
-_MACROS: Final = ("@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly")
-
-
 def cron_job(new: Object, old: Object | None, subresource: str) -> list[Cause]:
     """A CronJob."""
     del old
     if subresource == "status":
         return []
     spec = part(new, "spec")
-    causes = _schedule(spec.get("schedule", "")) + nonnegative("spec", spec, "startingDeadlineSeconds")
+    causes = _schedule(spec.get("schedule", "")) + _zone(spec.get("timeZone"))
+    causes += nonnegative("spec", spec, "startingDeadlineSeconds")
     policies = ("Allow", "Forbid", "Replace")
     causes += one_of("spec.concurrencyPolicy", spec.get("concurrencyPolicy"), policies)
     causes += job_spec("spec.jobTemplate.spec", part(spec, "jobTemplate", "spec"))
@@ -164,21 +157,22 @@ def cron_job(new: Object, old: Object | None, subresource: str) -> list[Cause]:
 def _schedule(schedule: str) -> list[Cause]:
     if not schedule:
         return [required("spec.schedule")]
-    if schedule in _MACROS or schedule.startswith("@every "):
+    causes: list[Cause] = []
+    try:
+        parsed(schedule, None)
+    except ValueError as error:
+        causes.append(invalid_value("spec.schedule", schedule, str(error)))
+    if "TZ" in schedule:
+        text = "cannot use TZ or CRON_TZ in schedule, use timeZone field instead"
+        causes.append(invalid_value("spec.schedule", schedule, text))
+    return causes
+
+
+def _zone(zone: str | None) -> list[Cause]:
+    if zone is None:
         return []
-    if schedule.startswith("@"):
-        return [invalid_value("spec.schedule", schedule, f"unrecognized descriptor: {schedule}")]
-    fields = schedule.split()
-    if len(fields) != _CRON_FIELDS:
-        shown = "[" + " ".join(fields) + "]"
-        return [
-            invalid_value(
-                "spec.schedule", schedule, f"expected exactly 5 fields, found {len(fields)}: {shown}"
-            )
-        ]
-    wrong = next((field for field in fields if not _CRON_FIELD.fullmatch(field)), None)
-    return (
-        []
-        if wrong is None
-        else [invalid_value("spec.schedule", schedule, f"failed to parse int from {wrong}")]
-    )
+    if not zone:
+        return [invalid_value("spec.timeZone", zone, "timeZone must be nil or non-empty string")]
+    if zone.lower() == "local":
+        return [invalid_value("spec.timeZone", zone, _EXPLICIT)]
+    return [] if is_zone(zone) else [invalid_value("spec.timeZone", zone, f"unknown time zone {zone}")]

@@ -111,7 +111,8 @@ def _path(path: str, entry: Object) -> list[Cause]:
     if kind is None:
         return [required(f"{path}.pathType", "pathType must be specified")]
     if kind not in _PATH_TYPES:
-        return [not_supported(f"{path}.pathType", kind, _PATH_TYPES)]
+        wrong = not_supported(f"{path}.pathType", kind, _PATH_TYPES)
+        return [wrong, *_backend(f"{path}.backend", entry.get("backend") or {})]
     causes: list[Cause] = []
     if not where.startswith("/") and (where or kind != "ImplementationSpecific"):
         causes.append(invalid_value(f"{path}.path", where, "must be an absolute path"))

@@ -7,9 +7,7 @@ ValidatePodUpdate).
 
 from __future__ import annotations
 
-import difflib
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 from handloop_sandbox.rules.container_rules import (
@@ -17,6 +15,10 @@ from handloop_sandbox.rules.container_rules import (
     containers,
     init_containers,
 )
+from handloop_sandbox.rules.node_affinity_rules import node_affinity
+from handloop_sandbox.rules.pod_setting_rules import settings, sharing
+from handloop_sandbox.rules.security_context_rules import pod_context
+from handloop_sandbox.rules.volume_rules import volumes
 from handloop_sandbox.wire import names
 from handloop_sandbox.wire.causes import duplicate, forbidden_field, invalid_value, not_supported, required
 from handloop_sandbox.wire.field_rules import (
@@ -24,10 +26,10 @@ from handloop_sandbox.wire.field_rules import (
     NEGATIVE,
     Object,
     all_invalid,
+    difference,
     entries,
     label_selector,
     labels,
-    named_by,
     one_of,
     part,
 )
@@ -36,6 +38,8 @@ from handloop_sandbox.wire.status import Cause
 _DNS_POLICIES: Final = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
 PREEMPTION: Final = ("PreemptLowerPriority", "Never")
 _RESTART_POLICIES: Final = ("Always", "OnFailure", "Never")
+_OPERATORS: Final = ("Equal", "Exists", "Lt", "Gt")
+"""Of these the last two need a feature."""
 _EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _UPDATABLE: Final = (
     "`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,"
@@ -47,7 +51,7 @@ _UPDATABLE: Final = (
 def pod_spec(path: str, spec: Object) -> list[Cause]:
     """Everything a pod's spec must keep."""
     regular = list(entries(spec, "containers"))
-    mountable, causes = _volumes(f"{path}.volumes", entries(spec, "volumes"))
+    mountable, causes = volumes(f"{path}.volumes", entries(spec, "volumes"))
     causes += containers(f"{path}.containers", regular, mountable)
     taken = {container.get("name", "") for container in regular}
     causes += init_containers(
@@ -59,32 +63,11 @@ def pod_spec(path: str, spec: Object) -> list[Cause]:
     causes += one_of(f"{path}.restartPolicy", spec.get("restartPolicy"), _RESTART_POLICIES)
     causes += one_of(f"{path}.dnsPolicy", spec.get("dnsPolicy"), _DNS_POLICIES)
     causes += labels(f"{path}.nodeSelector", part(spec, "nodeSelector"))
-    causes += _security(f"{path}.securityContext", part(spec, "securityContext"))
+    causes += pod_context(f"{path}.securityContext", part(spec, "securityContext"), spec)
+    causes += settings(path, spec) + sharing(path, spec)
     causes += _affinity(f"{path}.affinity", part(spec, "affinity"))
     causes += _spread(f"{path}.topologySpreadConstraints", entries(spec, "topologySpreadConstraints"))
     return causes + _names(path, spec) + _tolerations(f"{path}.tolerations", entries(spec, "tolerations"))
-
-
-_NEEDED: Final = {"persistentVolumeClaim": "claimName", "secret": "secretName", "configMap": "name"}
-
-
-def _volumes(path: str, found: Sequence[Object]) -> tuple[set[str], list[Cause]]:
-    """The names of the volumes that can be mounted, and the complaints about the others."""
-    causes: list[Cause] = []
-    seen: set[str] = set()
-    for index, volume in enumerate(found):
-        at, name = f"{path}[{index}]", volume.get("name", "")
-        wrong = [
-            required(f"{at}.{kind}.{member}")
-            for kind, member in _NEEDED.items()
-            if volume.get(kind) is not None and not volume[kind].get(member)
-        ]
-        misnamed = named_by(f"{at}.name", name, names.dns_1123_label)
-        wrong += misnamed or ([duplicate(f"{at}.name", name)] if name in seen else [])
-        causes += wrong
-        if not wrong:
-            seen.add(name)
-    return seen, causes
 
 
 def _names(path: str, spec: Object) -> list[Cause]:
@@ -121,16 +104,8 @@ def _host_network_ports(path: str, spec: Object) -> list[Cause]:
     ]
 
 
-def _security(path: str, context: Object) -> list[Cause]:
-    return [
-        invalid_value(f"{path}.{name}", context[name], "must be between 0 and 2147483647, inclusive")
-        for name in ("fsGroup", "runAsUser", "runAsGroup")
-        if isinstance(context.get(name), int) and not 0 <= context[name] < 2**31
-    ]
-
-
 def _affinity(path: str, found: Object) -> list[Cause]:
-    causes: list[Cause] = []
+    causes = node_affinity(f"{path}.nodeAffinity", part(found, "nodeAffinity"))
     for kind in ("podAffinity", "podAntiAffinity"):
         rules = part(found, kind)
         for index, term in enumerate(entries(rules, "requiredDuringSchedulingIgnoredDuringExecution")):
@@ -169,10 +144,26 @@ def _spread(path: str, found: Sequence[Object]) -> list[Cause]:
             causes.append(
                 not_supported(f"{at}.whenUnsatisfiable", constraint.get("whenUnsatisfiable", ""), actions)
             )
+        causes += _spread_settings(at, constraint)
         pair = _spread_pair(constraint)
         if pair in map(_spread_pair, found[index + 1 :]):
             causes.append(duplicate(f"{at}.{{topologyKey, whenUnsatisfiable}}", pair))
         causes += label_selector(f"{at}.labelSelector", constraint.get("labelSelector"))
+    return causes
+
+
+def _spread_settings(at: str, constraint: Object) -> list[Cause]:
+    causes: list[Cause] = []
+    domains, keys = constraint.get("minDomains"), entries(constraint, "matchLabelKeys")
+    if domains is not None and domains <= 0:
+        causes.append(invalid_value(f"{at}.minDomains", domains, "must be greater than zero"))
+    for name in ("nodeAffinityPolicy", "nodeTaintsPolicy"):
+        policy = constraint.get(name)
+        if policy is not None and policy not in {"Honor", "Ignore"}:
+            causes.append(not_supported(f"{at}.{name}", policy, ("Honor", "Ignore")))
+    if keys and constraint.get("labelSelector") is None:
+        text = "must not be specified when labelSelector is not set"
+        causes.append(forbidden_field(f"{at}.matchLabelKeys", text))
     return causes
 
 
@@ -199,12 +190,14 @@ def _toleration(at: str, toleration: Object) -> list[Cause]:
         causes.append(invalid_value(f"{at}.effect", effect, text))
     if operator == "Exists" and toleration.get("value"):
         text = "value must be empty when `operator` is 'Exists'"
-        causes.append(invalid_value(f"{at}.operator", dict(toleration), text))
+        causes.append(invalid_value(f"{at}.operator", toleration["value"], text))
     elif operator in {"", "Equal"}:
         value = toleration.get("value", "")
         causes += all_invalid(f"{at}.operator", value, names.label_value(value))
     elif operator != "Exists":
-        causes.append(not_supported(f"{at}.operator", operator, ("Equal", "Exists")))
+        causes.append(
+            not_supported(f"{at}.operator", operator, _OPERATORS[: 4 if operator in {"Lt", "Gt"} else 2])
+        )
     if effect:
         causes += one_of(f"{at}.effect", effect, _EFFECTS)
     return causes
@@ -261,7 +254,7 @@ def _ephemeral(new: Object, old: Object) -> list[Cause]:
         if now is None:
             causes.append(forbidden_field(path, f"{told} removed\n"))
         elif now != entry:
-            causes.append(forbidden_field(path, f"{told} changed\n{_difference(entry, now)}"))
+            causes.append(forbidden_field(path, f"{told} changed\n{difference(entry, now)}"))
     return causes
 
 
@@ -272,7 +265,7 @@ def _update(new: Object, old: Object) -> list[Cause]:
     causes = _images(new) + _deadline(new, old) + _added_tolerations(new, old)
     munged = _munged(new, old)
     if munged != dict(old):
-        text = f"pod updates may not change fields other than {_UPDATABLE}\n{_difference(old, munged)}"
+        text = f"pod updates may not change fields other than {_UPDATABLE}\n{difference(old, munged)}"
         causes.append(forbidden_field("spec", text))
     return causes
 
@@ -337,9 +330,3 @@ def _munged(new: Object, old: Object) -> dict[str, Any]:
     if (old.get("terminationGracePeriodSeconds") or 0) < 0 and new.get("terminationGracePeriodSeconds") == 1:
         munged["terminationGracePeriodSeconds"] = old["terminationGracePeriodSeconds"]
     return munged
-
-
-def _difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
-    before, after = (json.dumps(spec, indent=1, sort_keys=True).splitlines() for spec in (old, new))
-    lines = list(difflib.unified_diff(before, after, n=3, lineterm=""))[2:]
-    return "\n".join(lines) + "\n"

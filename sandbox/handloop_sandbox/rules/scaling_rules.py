@@ -114,7 +114,13 @@ def _metric(path: str, metric: Object) -> list[Cause]:
     if kind not in METRIC_MEMBERS:
         unknown = not_supported(f"{path}.type", kind, sorted(METRIC_MEMBERS))
         missing = [] if kind else [required(f"{path}.type", "must specify a metric source type")]
-        return [*missing, unknown, unknown]
+        given = [
+            cause
+            for member in METRIC_MEMBERS.values()
+            if metric.get(member) is not None
+            for cause in _metric_target(f"{path}.{member}", member, metric[member])
+        ]
+        return [*missing, unknown, *given, unknown]
     member = METRIC_MEMBERS[kind]
     source = metric.get(member)
     if source is None:

@@ -18,6 +18,7 @@ from handloop_sandbox.rules import (
     job_rules,
     network_rules,
     pod_rules,
+    quota_rules,
     role_rules,
     scaling_rules,
     service_rules,
@@ -44,7 +45,7 @@ RULES: Final[Mapping[tuple[str, str], Rules]] = {
     ("", "pods"): pod_rules.pod,
     ("", "podtemplates"): workload.pod_template,
     ("", "replicationcontrollers"): workload.replication_controller,
-    ("", "resourcequotas"): cluster.quota,
+    ("", "resourcequotas"): quota_rules.quota,
     ("", "secrets"): cluster.secret,
     ("", "services"): service_rules.service,
     (_ADMISSION, "mutatingadmissionpolicies"): admission_policy_rules.mutating_policy,
@@ -75,6 +76,7 @@ RULES: Final[Mapping[tuple[str, str], Rules]] = {
     ("rbac.authorization.k8s.io", "roles"): role_rules.role,
     ("scheduling.k8s.io", "priorityclasses"): cluster.priority_class,
     ("storage.k8s.io", "storageclasses"): storage_rules.storage_class,
+    ("storage.k8s.io", "volumeattributesclasses"): storage_rules.attributes_class,
 }
 
 

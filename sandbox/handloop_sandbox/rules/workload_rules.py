@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from handloop_sandbox.rules.pod_rules import template
+from handloop_sandbox.rules.storage_rules import claim_spec
 from handloop_sandbox.wire import names
 from handloop_sandbox.wire.causes import forbidden_field, invalid_value, not_supported, required, shown
 from handloop_sandbox.wire.field_rules import (
@@ -241,6 +242,9 @@ def stateful_set(new: Object, old: Object | None, subresource: str) -> list[Caus
         return _replica_status(new, *members, over="readyReplicas")
     spec = part(new, "spec")
     causes = _stateful_policies(spec)
+    claims = entries(spec, "volumeClaimTemplates") if old is None else ()
+    for index, claim in enumerate(claims):
+        causes += claim_spec(f"spec.volumeClaimTemplates[{index}].spec", part(claim, "spec"))
     causes += nonnegative("spec", spec, "replicas", "minReadySeconds")
     service = spec.get("serviceName", "")
     if service and old is None:

@@ -42,7 +42,7 @@ def admitted(call: Call, pod: Object) -> Object:
     if call.context.account_admission:
         spec = _with_service_account(call, pod, spec)
     spec = _with_priority(call, pod, spec)
-    spec = _with_tolerations(spec)
+    spec = with_tolerations(spec)
     if spec.get("terminationGracePeriodSeconds", 0) < 0:
         spec = {**spec, "terminationGracePeriodSeconds": 1}
     _check_runtime_class(call, pod, spec)
@@ -119,7 +119,8 @@ def _token_volume(name: str) -> Object:
     return {"name": name, "projected": {"sources": sources, "defaultMode": 420}}
 
 
-def _with_tolerations(spec: Object) -> Object:
+def with_tolerations(spec: Object) -> Object:
+    """A spec that tolerates nodes in trouble for a while, unless it says otherwise."""
     tolerations = list(spec.get("tolerations") or [])
     for key in ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"):
         if not any(_tolerates(entry, key) for entry in tolerations):

@@ -100,8 +100,8 @@ def _claim(call: Call, obj: Object) -> Object:
     return {**obj, "spec": {**spec, "storageClassName": newest["metadata"]["name"]}}
 
 
-def with_data_source(spec: Object) -> Object:
-    """The spec of a claim, whose two members for a source tell the same."""
+def with_data_source(spec: Object, *, old: Object | None = None) -> Object:
+    """The spec of a claim, whose two members for a source tell the same; what an old one has stays."""
     source, wider = spec.get("dataSource"), spec.get("dataSourceRef")
     if wider is not None and wider.get("namespace"):
         # needs the feature CrossNamespaceVolumeDataSource
@@ -109,7 +109,9 @@ def with_data_source(spec: Object) -> Object:
         wider = None
     if wider is not None:
         return spec if source is not None else {**spec, "dataSource": wider}
-    if source is not None and (source.get("apiGroup") or "", source.get("kind")) not in _SOURCES:
+    had_one = bool(old and (old.get("dataSource") or old.get("dataSourceRef")))
+    is_odd = source is not None and (source.get("apiGroup") or "", source.get("kind")) not in _SOURCES
+    if is_odd and not had_one:
         return {name: value for name, value in spec.items() if name != "dataSource"}
     return spec if source is None else {**spec, "dataSourceRef": source}
 
@@ -238,6 +240,8 @@ def _main(resource: ServedResource, new: Object, old: Object) -> Object:
         new = service_addresses.without_what_the_type_lost(new, old)
     if resource.kind == "Namespace" and not resource.custom:
         new = _with(new, "spec", old)
+    if resource.group_resource == CLAIMS:
+        new = {**new, "spec": with_data_source(new.get("spec") or {}, old=old.get("spec"))}
     if resource.group_resource == DAEMON_SETS:
         new = _with_template_generation(new, old)
     if resource.kind == "CustomResourceDefinition" and not resource.custom:
@@ -266,6 +270,8 @@ def _with_stored_version(definition: Object) -> Object:
 
 def _counts(resource: ServedResource, new: Object, old: Object) -> bool:
     """Whether the generation rises."""
+    if resource.group_resource == PRIORITY_CLASSES:
+        return False
     counted = None if resource.custom else _META_COUNTS.get(resource.kind)
     if counted and new["metadata"].get(counted) != old["metadata"].get(counted):
         return True

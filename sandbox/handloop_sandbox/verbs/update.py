@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+from handloop_sandbox.cluster.workloads import PODS
 from handloop_sandbox.patches import managed_fields
 from handloop_sandbox.requests import bodies
 from handloop_sandbox.requests.call import Call, shallow_metadata
@@ -33,6 +34,7 @@ from handloop_sandbox.verbs.create import (
     store_new,
     wrong_kind,
 )
+from handloop_sandbox.verbs.pod_admission import with_tolerations
 from handloop_sandbox.verbs.signing_requests import SIGNING_REQUESTS
 from handloop_sandbox.verbs.strategy import prepare_update
 from handloop_sandbox.wire.causes import invalid_value
@@ -117,6 +119,8 @@ def _prepared(call: Call, new: Object, old: Object) -> Object:
     resource, subresource = call.resource, call.path.subresource
     if resource.group_resource == SIGNING_REQUESTS:
         return signing_requests.changed(call, new, old)
+    if resource.group_resource == PODS and not subresource:
+        new = {**new, "spec": with_tolerations(new["spec"])}
     if resource.kind == "Service" and not resource.custom and not subresource:
         new = service_addresses.changed(call, new, old)
     return prepare_update(resource, new, old, subresource)

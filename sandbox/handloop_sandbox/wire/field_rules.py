@@ -8,6 +8,8 @@ pkg/apis/core/validation.
 
 from __future__ import annotations
 
+import difflib
+import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
@@ -175,6 +177,13 @@ def _expression(path: str, term: Object) -> list[Cause]:
     for index, value in enumerate(values):
         causes += all_invalid(f"{path}.values[{index}]", value, names.label_value(value))
     return causes
+
+
+def difference(old: Object, new: Object) -> str:
+    """How two objects differ, as a diff of their JSON."""
+    before, after = (json.dumps(value, indent=1, sort_keys=True).splitlines() for value in (old, new))
+    lines = list(difflib.unified_diff(before, after, n=3, lineterm=""))[2:]
+    return "\n".join(lines) + "\n"
 
 
 def is_valid_selector(selector: Object | None) -> bool:

@@ -27,6 +27,10 @@ def _thing(**members: Any) -> dict[str, Any]:
         ),
         ({"message": f"uid {_UID}1"}, {"message": f"uid {_UID}2"}),
         ({"message": "A is invalid: [b, a]"}, {"message": "A is invalid: [a, b]"}),
+        (
+            {"message": r'patch: Invalid value: "{\"a\":1,\"uid\":\"b\"}": no'},
+            {"message": r'patch: Invalid value: "{\"uid\":\"c\",\"a\":1}": no'},
+        ),
         ({"managedFields": [1, 2]}, {"managedFields": [2, 1]}),
         ({"rows": [{"cells": ["a", "1s"]}]}, {"rows": [{"cells": ["a", "2m3s"]}]}),
         (

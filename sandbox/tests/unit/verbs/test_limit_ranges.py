@@ -101,6 +101,10 @@ def test_claims(server: LocalServer) -> None:
         f"{told}minimum storage usage per PersistentVolumeClaim is 1Gi, but request is 1Mi"
     )
     assert server.request("POST", claims, claim("1Gi")).status == 201
-    assert server.request("PUT", f"{claims}/c", claim("3Gi")).message == (
-        f"{told}maximum storage usage per PersistentVolumeClaim is 2Gi, but request is 3Gi"
-    )
+    bound = {"status": {"phase": "Bound"}, "spec": {"volumeName": "v"}}
+    for path in (f"{claims}/c", f"{claims}/c/status"):
+        assert server.request("PATCH", path, bound, content_type="application/merge-patch+json").status == 200
+    grown = {"spec": {"resources": {"requests": {"storage": "3Gi"}}}}
+    assert server.request(
+        "PATCH", f"{claims}/c", grown, content_type="application/merge-patch+json"
+    ).message == (f"{told}maximum storage usage per PersistentVolumeClaim is 2Gi, but request is 3Gi")
