@@ -132,7 +132,7 @@ def is_zone(name: str) -> bool:
     """Whether a time zone is known."""
     try:
         ZoneInfo(name)
-    except (ValueError, OSError):
+    except (ValueError, OSError, KeyError):
         return False
     return True
 

@@ -6,10 +6,12 @@ import uuid
 
 import pytest
 
+from support.builders.admission_misfits import ADMISSION_MISFITS
 from support.builders.misfits import NETWORK_MISFITS, STORAGE_MISFITS, Misfit
+from support.builders.pod_misfits import POD_MISFITS
 from support.servers.api_server import APIServer, Object
 
-_MISFITS = (*NETWORK_MISFITS, *STORAGE_MISFITS)
+_MISFITS = (*NETWORK_MISFITS, *STORAGE_MISFITS, *POD_MISFITS, *ADMISSION_MISFITS)
 
 
 @pytest.mark.parametrize(
@@ -23,6 +25,50 @@ def test_a_misfit_is_refused(server: APIServer, namespace: str, misfit: Misfit) 
     assert len(told) == len(misfit.complaints), told
     for cause, complaint in zip(told, sorted(misfit.complaints), strict=True):
         assert cause.startswith(complaint), told
+
+
+_CLAIM: Object = {
+    "accessModes": ["ReadWriteOnce"],
+    "resources": {"requests": {"storage": "1Gi"}},
+    "storageClassName": "one",
+}
+_VOLUME: Object = {
+    "accessModes": ["ReadWriteOnce"],
+    "capacity": {"storage": "1Gi"},
+    "hostPath": {"path": "/a"},
+}
+_ATTRIBUTES: Object = {"driverName": "a.b", "parameters": {"a": "b"}}
+
+
+@pytest.mark.parametrize(
+    ("made", "change", "field"),
+    [
+        (("persistentvolumeclaims", {"spec": _CLAIM}), {"spec": {"storageClassName": "other"}}, "spec"),
+        (
+            ("persistentvolumes", {"spec": _VOLUME}),
+            {"spec": {"hostPath": {"path": "/b"}}},
+            "spec.persistentvolumesource",
+        ),
+        (("storageclasses", {"provisioner": "a/b"}), {"provisioner": "a/c"}, "provisioner"),
+        (("storageclasses", {"provisioner": "a/b"}), {"parameters": {"a": "b"}}, "parameters"),
+        (("volumeattributesclasses", _ATTRIBUTES), {"parameters": {"a": "c"}}, "parameters"),
+    ],
+)
+def test_what_stays(
+    server: APIServer, namespace: str, made: tuple[str, Object], change: Object, field: str
+) -> None:
+    """Storage is not changed once it is made."""
+    kind, content = made
+    root = "/apis/storage.k8s.io/v1" if kind.endswith("classes") else "/api/v1"
+    where = f"/namespaces/{namespace}" if kind == "persistentvolumeclaims" else ""
+    path, name = f"{root}{where}/{kind}", f"stays-{uuid.uuid4().hex[:8]}"
+    assert server.create(path, {"metadata": {"name": name}, **content}).status == 201
+    try:
+        refused = server.patch(f"{path}/{name}?dryRun=All", change)
+        assert refused.status == 422, refused
+        assert {cause["field"] for cause in refused.body["details"]["causes"]} == {field}
+    finally:
+        server.delete(f"{path}/{name}")
 
 
 @pytest.mark.parametrize(
