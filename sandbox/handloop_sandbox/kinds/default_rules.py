@@ -121,8 +121,9 @@ def _replication_controller(controller: Object) -> Object:
 
 
 def _with_labels(obj: Object, labels: Object) -> Object:
+    """An object that has these labels themselves, if it has none (see strategy.py about Jobs)."""
     metadata = obj.get("metadata") or {}
-    return obj if metadata.get("labels") else {**obj, "metadata": {**metadata, "labels": dict(labels)}}
+    return obj if metadata.get("labels") else {**obj, "metadata": {**metadata, "labels": labels}}
 
 
 @_rule(f"{_CORE}.Container")

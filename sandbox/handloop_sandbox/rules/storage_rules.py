@@ -99,6 +99,7 @@ def _data_source(path: str, source: Object) -> list[Cause]:
 def _claim_update(new: Object, old: Object, status: Object) -> list[Cause]:
     """Almost nothing of a claim changes: it is bound once, and may grow then."""
     free = {"volumeName"} if not old.get("volumeName") else set()
+    free |= {"storageClassName"} if old.get("storageClassName") is None else set()
     is_bound = status.get("phase") == "Bound"
     free |= {"volumeAttributesClassName"} if is_bound else set()
     before, after = (_kept(spec, free, grows=is_bound) for spec in (old, new))
