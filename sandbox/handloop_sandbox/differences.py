@@ -19,11 +19,11 @@ class Difference(NamedTuple):
 
 DIFFERENCES: Final = (
     Difference(
-        "Webhooks are not called, admission policies not evaluated, aggregated servers not asked. These "
-        "kinds and those of flow control, of devices (resource.k8s.io), of storage drivers, of runtimes and "
-        "of the addresses of Services are stored as they come: nothing validates them or writes their "
-        "status, and those that a cluster makes itself (APIServices, ComponentStatuses, FlowSchemas, "
-        "IPAddresses) are not there."
+        "Webhooks are not called, admission policies not evaluated (nor are their expressions compiled), "
+        "aggregated servers not asked. The kinds of flow control, of devices (resource.k8s.io), of storage "
+        "drivers, of runtimes and of the addresses of Services are stored as they come: nothing validates "
+        "them. Nothing writes the status of all these, and those that a cluster makes itself (APIServices, "
+        "ComponentStatuses, FlowSchemas, IPAddresses) are not there."
     ),
     Difference("/readyz?verbose lists the checks of the sandbox, which has no etcd.", ("readyz-verbose",)),
     Difference(
@@ -32,7 +32,8 @@ DIFFERENCES: Final = (
         ("wl-pod-ready", "wl-pod-delete", "wl-pdb-pod-ready"),
     ),
     Difference(
-        "A forbidden change of a pod's spec is refused with a diff in JSON, not of Go's structures.",
+        "A forbidden change of the spec of a pod, a claim or a volume is refused with a diff in JSON, not of "
+        "Go's structures; so is that of a Job's template, which is quoted.",
         ("wl-pod-immutable-422",),
     ),
     Difference(
@@ -43,9 +44,10 @@ DIFFERENCES: Final = (
     ),
     Difference("Quotas count objects, not cpu, memory or storage."),
     Difference(
-        "CertificateSigningRequests, Endpoints, EndpointSlices, LimitRanges, ControllerRevisions and the "
-        "phase of a Namespace are stored as they come: only the types of their fields and their metadata are "
-        "validated. So are the rarer sources of volumes."
+        "CertificateSigningRequests, LimitRanges, ControllerRevisions and the phase of a Namespace are "
+        "stored as they come: only the types of their fields and their metadata are validated. Of the rarer "
+        "sources of volumes only what they need is looked at, of Windows' options nothing, of the "
+        "certificate in a Secret only that it is PEM."
     ),
     Difference(
         "PodSecurity checks every version of a level as the latest, and no annotations for AppArmor. The "
@@ -83,7 +85,8 @@ DIFFERENCES: Final = (
     ),
     Difference(
         "Some rarely used input that a real server rejects is accepted: integers written as 1e18, null in "
-        "fields without a type, unknown methods, and %2f in paths."
+        "fields without a type, unknown methods, and %2f in paths. A few pointers that Go writes as null "
+        "(apiGroup of a reference) are left out."
     ),
     Difference("Nodes have fewer labels and no annotations."),
     Difference("The scheduler ignores resources, taints and affinities."),
