@@ -20,7 +20,7 @@ from typing import Final
 
 from handloop_sandbox.comparison import noise
 from handloop_sandbox.comparison.endpoint import Answer, Body, Endpoint, KubeconfigError
-from handloop_sandbox.comparison.requests import Ask, Paths, is_definition, life_of, objects_in
+from handloop_sandbox.comparison.requests import MERGE, Ask, Paths, is_definition, life_of, objects_in
 from handloop_sandbox.server import Sandbox
 
 _DEFINITIONS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -81,9 +81,16 @@ class _Comparison:
                     self._live(obj, paths)
         finally:
             for path in reversed(self._made):
-                self._other.send("DELETE", path)
+                self._delete(path)
         sys.stdout.write(f"{self._requests} requests, {self._differ} answers differ\n")
         return 1 if self._differ else 0
+
+    def _delete(self, path: str) -> None:
+        """Delete what was made, and do not wait for anybody whose finalizers it has."""
+        answer = self._other.send("DELETE", path)
+        body = answer.body if isinstance(answer.body, dict) else {}
+        if (body.get("metadata") or {}).get("finalizers") and not path.startswith(_DEFINITIONS):
+            self._other.send("PATCH", path, {"metadata": {"finalizers": None}}, MERGE)
 
     def _define(self, definition: Body) -> None:
         spec, name = definition.get("spec") or {}, definition.get("metadata", {}).get("name", "")

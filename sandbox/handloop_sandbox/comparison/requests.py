@@ -14,7 +14,7 @@ from handloop_sandbox.comparison.endpoint import MANAGER, Body, Endpoint
 from handloop_sandbox.comparison.noise import is_built_in
 from handloop_sandbox.grammar.yaml_text import from_yaml
 
-_MERGE: Final = "application/merge-patch+json"
+MERGE: Final = "application/merge-patch+json"
 _APPLY: Final = "application/apply-patch+yaml"
 _TABLE: Final = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
 _DEFINITION: Final = "CustomResourceDefinition"
@@ -122,7 +122,7 @@ def life_of(obj: Body, collection: str, subresources: list[str], depth: int = 1)
     if not is_built_in(obj):
         yield Ask(row, "GET", f"{one}?{only}", accept=_TABLE)
     yield from _changes(obj, one, what)
-    yield Ask(f"{what}: label", "PATCH", one, {"metadata": {"labels": {"compared": "yes"}}}, _MERGE)
+    yield Ask(f"{what}: label", "PATCH", one, {"metadata": {"labels": {"compared": "yes"}}}, MERGE)
     yield Ask(f"{what}: put back", "PUT", one, puts_back=True)
     applied = f"{one}?fieldManager={MANAGER}&force=true"
     yield Ask(f"{what}: apply", "PATCH", applied, obj, _APPLY)
@@ -158,7 +158,7 @@ def _changes(obj: Body, one: str, what: str) -> Iterator[Ask]:
             for other, how in ((None, "taken away"), (_other(value), "changed")):
                 if other != value:
                     body = {name: {member: other} if member else other}
-                    yield Ask(f"{what}: {where} {how}", "PATCH", f"{one}?dryRun=All", body, _MERGE)
+                    yield Ask(f"{what}: {where} {how}", "PATCH", f"{one}?dryRun=All", body, MERGE)
 
 
 def _other(value: Any) -> Any:

@@ -58,6 +58,15 @@ def test_what_was_there_is_left_alone(
     assert "status 201 here, 409 there: StorageClass / storageclasses" in capsys.readouterr().out
 
 
+def test_nobody_else_is_waited_for(tmp_path: Path, other: Path) -> None:
+    """An object whose finalizer nobody takes off goes, too."""
+    held = _CLASS.replace("name: c", "name: held, finalizers: [a.example.com/held]")
+    (tmp_path / "c.yaml").write_text(held, encoding="utf-8")
+    assert _compare(tmp_path / "c.yaml", other) == 0
+    with APIServer(endpoint_of(other), real=False) as server:
+        assert server.get("/apis/storage.k8s.io/v1/storageclasses/held").status == 404
+
+
 def test_definitions_are_made_first(tmp_path: Path, other: Path) -> None:
     """Wherever they stand."""
     definition = widget_definition("compare.example.com")
