@@ -68,7 +68,10 @@ def deployment(new: Object, old: Object | None, subresource: str) -> list[Cause]
 def _same_selector(new: Object, old: Object | None) -> list[Cause]:
     if old is None:
         return []
-    return immutable("spec.selector", part(new, "spec").get("selector"), part(old, "spec").get("selector"))
+    after, before = (part(obj, "spec").get("selector") for obj in (new, old))
+    if after and "matchLabels" in after:
+        after = {**after, "matchLabels": sorted_map(after["matchLabels"])}
+    return immutable("spec.selector", after, before)
 
 
 def _selector(spec: Object, kind: str) -> list[Cause]:
