@@ -20,7 +20,8 @@ NOT_OURS: Final = {"build", "CHANGELOG.md"}
 OF_USERS: Final = {
     *("as-greeter.yaml", "crd.yaml", "foo.py", "k.yaml", "rbac.yaml", "monitoring.yaml"),
     *("manifests/GROUP_PLURAL.yaml", "manifests/NAME_KIND.yaml", "metadata/properties.yaml"),
-    *("report.html", "runs/index.html"),
+    *("report.html", "runs/index.html", "fixtures.yaml", "types_v1beta1.py"),
+    *("views/certificate.py", "my_operator/views/certificate.py"),
     *("controllers.py", "my_operator/controllers.py", "memcached_operator/controllers.py"),
     *("my_operator/site/types.py", "my_operator/site/reconciler.py", "/app/greeter.py"),
     *(

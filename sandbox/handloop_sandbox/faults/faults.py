@@ -1,7 +1,7 @@
 """
 The faults of a sandbox: asked for, listed, cleared, and met by requests.
 
-Each kind of fault has a method that asks for it (error ... lag); control.py does the same over HTTP. An
+Each kind of fault has a method that asks for it (error ... lag); the controls do the same over HTTP. An
 asked-for fault is an Injection, which stays in `_active` until its count, its time or clear() ends it. Three
 questions find it:
 
