@@ -67,8 +67,8 @@ DIFFERENCES: Final = (
     Difference("More than some hundred nested levels are refused (400). A cluster takes 10,000."),
     Difference("Exec, attach and port-forward are refused (501): there are no containers."),
     Difference(
-        "CEL rules may use the usual functions, not all. Types and costs are not checked (1 == 1.0 is "
-        "accepted). A rule that the sandbox does not understand gets a warning."
+        "CEL in definitions is checked with its types and costs. Some messages about wrong durations have "
+        "other words."
     ),
     Difference(
         "Regular expressions are RE2's. It takes a few more (`\\C`, letters other than ASCII in names of "
