@@ -76,9 +76,9 @@ def test_what_a_class_is_for_may_stand_in_it() -> None:
 @pytest.mark.parametrize(
     ("name", "says"),
     [
-        ("versions", "a kind has one version"),
-        ("conversion", "a kind has one version"),
-        ("served", "a kind has one version"),
+        ("versions", "a class is one version"),
+        ("conversion", "a class is one version"),
+        ("served", "a class is one version"),
         ("crd_labels", "a constant of your own is in capitals, or a ClassVar"),
         ("printer_column", "did you mean printer_columns?"),
         ("crd_rule", "did you mean crd_rules?"),
