@@ -26,6 +26,7 @@ OF_KINDS: Final = (
     "selectable_fields",
     "deprecation_warning",
     "status_subresource",
+    "kept_fields",
 )
 _MADE: Final = ("resource", "partial", "previous", "api_version", "keeps_last_applied")
 """What the class keywords make, and what a view may say."""

@@ -3,10 +3,11 @@ CustomResourceDefinitions generated from the types: bounds, formats, defaults an
 the field.
 
 Follows: apiextensions.k8s.io/v1. A kind may add `printer_columns`, `scale`, `categories`, `crd_annotations`,
-`selectable_fields` (names for field selectors, such as `spec.color`) and `deprecation_warning` (the server
-sends the text with each answer); short names come from its resource. A field `status` makes the status
-subresource, unless `status_subresource = False`. Any struct may add `crd_rules` and `crd_required` (fields
-that our own code can do without, as the server spells them). crd_schema.py makes the schema.
+`selectable_fields` (names for field selectors, such as `spec.color`), `kept_fields` (see kept_fields.py), and
+`deprecation_warning` (the server sends the text with each answer); short names come from its resource. A
+field `status` makes the status subresource, unless `status_subresource = False`. Any struct may add
+`crd_rules` and `crd_required` (fields that our own code can do without, as the server spells them).
+crd_schema.py makes the schema.
 """
 
 from __future__ import annotations
@@ -18,10 +19,13 @@ from handloop.apis.class_attributes import has_status_subresource
 from handloop.apis.compatibility.finding import BREAKS
 from handloop.apis.compatibility.schema_changes import schema_changes
 from handloop.apis.crd_schema import object_schema
+from handloop.apis.kept_fields import kept_fields
 from handloop.apis.meta import Kind
+from handloop.apis.versions import has_functions, is_converted, versions_of
 
 _NOT_DECODED: Final = ("rule", "list-type", "format", "allOf", "anyOf", "oneOf", "not")
 """Rules that only the server checks, in the version of a request."""
+CONVERT_PATH: Final = "/convert"
 INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
 
 
@@ -57,10 +61,29 @@ class Scale:
     label_selector_path: str = ""
 
 
-def custom_resource_definition(kind: type[Kind]) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebhookService:
+    """Where the server finds the program that converts between versions."""
+
+    name: str = "webhook"
+    namespace: str = "default"
+    url: str = ""
+    """For a program outside of the cluster: `https://HOST:PORT`."""
+
+    def client_config(self) -> dict[str, Any]:
+        """As a definition has it, without an authority."""
+        if self.url:
+            return {"url": f"{self.url.rstrip('/')}{CONVERT_PATH}"}
+        return {
+            "service": {"name": self.name, "namespace": self.namespace, "path": CONVERT_PATH, "port": 443}
+        }
+
+
+def custom_resource_definition(kind: type[Kind], webhook: WebhookService | None = None) -> dict[str, Any]:
     """
     The CRD of one type, as apiextensions.k8s.io/v1 has it.
 
+    Args: webhook is where versions are converted, if functions join any.
     Raises: TypeError with the path of the part that no schema can express, and the fix; TypeError for a
     class attribute of which no use is made.
     """
@@ -84,6 +107,7 @@ def custom_resource_definition(kind: type[Kind]) -> dict[str, Any]:
             "names": names,
             "scope": "Namespaced" if resource.namespaced else "Cluster",
             "versions": _versions(kind),
+            **(_conversion(webhook or WebhookService()) if is_converted(kind) else {}),
         },
     }
 
@@ -92,29 +116,50 @@ def _versions(kind: type[Kind]) -> list[dict[str, Any]]:
     """
     The newest version, which is stored, and those before it, which are served with a warning.
 
-    Raises: TypeError for one whose objects the newest cannot hold or read: the server copies no field over.
+    Raises: TypeError for one whose objects its successor cannot hold or read, where no function joins them:
+    the server copies no field over.
     """
     newest = _version(kind)
-    versions, older = [newest], kind.previous
-    while older is not None:
-        _check_holds(kind, newest, older)
+    versions, newer, schema = [newest], kind, newest["schema"]["openAPIV3Schema"]
+    _check_kept(kind, schema)
+    for older in versions_of(kind)[1:]:
+        if not has_functions(newer):
+            _check_holds(newer, schema, older)
         resource = kind.resource
         told = f"{older.resource.api_version} {resource.kind} is deprecated; use {resource.api_version}"
         deprecated = {"deprecated": True, "deprecationWarning": getattr(older, "deprecation_warning", told)}
-        versions.append({**_version(older), "storage": False, **deprecated})
-        older = older.previous
+        made = _version(older)
+        _check_kept(older, made["schema"]["openAPIV3Schema"])
+        versions.append({**made, "storage": False, **deprecated})
+        newer, schema = older, made["schema"]["openAPIV3Schema"]
     return versions
 
 
-def _check_holds(kind: type[Kind], newest: dict[str, Any], older: type[Kind]) -> None:
-    name, version = kind.__name__, older.resource.version
-    for change in schema_changes(object_schema(older), newest["schema"]["openAPIV3Schema"]):
+def _check_kept(kind: type[Kind], schema: dict[str, Any]) -> None:
+    """Raises: TypeError for a path that leads to no field, or through a list."""
+    for path in kept_fields(kind):
+        inner: Any = schema
+        for name in path.split("."):
+            inner = (inner.get("properties") or {}).get(name)
+            if inner is None or path.partition(".")[0] not in ("spec", "status"):
+                raise TypeError(f"{kind.__name__}.kept_fields: {path} is no field, such as spec.hosts")
+
+
+def _conversion(webhook: WebhookService) -> dict[str, Any]:
+    client = {"clientConfig": webhook.client_config(), "conversionReviewVersions": ["v1"]}
+    return {"conversion": {"strategy": "Webhook", "webhook": client}}
+
+
+def _check_holds(newer: type[Kind], schema: dict[str, Any], older: type[Kind]) -> None:
+    name, version = newer.__name__, older.resource.version
+    for change in schema_changes(object_schema(older), schema):
         if change.severity == BREAKS and change.rule not in _NOT_DECODED:
             if change.rule == "field":
                 what = f"{name} has no such field: what is written there as {version} is erased"
             else:
                 what = f"{name} may not read what is written as {version}: {change.message}"
-            raise TypeError(f"{older.__name__}.{change.path}: {what}; keep it as it was, beside what is new")
+            way = "keep it as it was, beside what is new, or write from_previous and to_previous"
+            raise TypeError(f"{older.__name__}.{change.path}: {what}; {way}")
 
 
 def _metadata(kind: type[Kind]) -> dict[str, Any]:

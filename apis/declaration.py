@@ -141,6 +141,7 @@ class KindType(StructType):
                 )  # fmt: skip
                 _check_names(name, resource, scope, namespace, keywords)
                 _check_previous(name, resource, previous)
+                _check_functions(name, namespace, previous)
                 namespace["resource"], namespace["previous"] = resource, previous
                 namespace["partial"] = is_built_in(group) if partial is None else partial
                 api_version, keywords["tag"] = wire or (resource.api_version, kind)
@@ -289,6 +290,16 @@ def _check_previous(name: str, resource: Resource, previous: Any) -> None:
         if older.resource.version == resource.version:
             raise TypeError(f"{name}: {older.__name__} has the version {resource.version}, too")
         older = older.previous
+
+
+def _check_functions(name: str, namespace: Mapping[str, Any], previous: Any) -> None:
+    """Raises: TypeError for one of the two functions without the other, or without a version before."""
+    both = ("from_previous", "to_previous")
+    if given := [function for function in both if function in namespace]:
+        if previous is None:
+            raise TypeError(f"{name}.{given[0]}: which version is before it? Write previous=... in its line")
+        for missing in set(both) - set(given):
+            raise TypeError(f"{name} has {given[0]} and no {missing}: objects go both ways")
 
 
 def _declare_api_version(namespace: dict[str, Any], api_version: str) -> None:

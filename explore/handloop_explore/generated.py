@@ -18,9 +18,9 @@ from typing import Any, Final
 
 from handloop.apis.crd import custom_resource_definition
 from handloop.apis.meta import Kind
+from handloop.testing.schema_values import other_values
 from handloop_explore.administrator import RefusedError
 from handloop_explore.cluster import VirtualCluster
-from handloop_explore.schema_values import other_values
 from handloop_explore.virtual_threads import VirtualThreads
 from handloop_explore.workload import Manifest, Step, applied, changed, deleted, document_of, settled
 

@@ -5,6 +5,7 @@ A kit for testing controllers, beside the pytest fixtures `sandbox` and `operato
     assert_quiet        nothing is written any more
     assert_kstatus      what kstatus takes an object for; kstatus(obj) is its word
     assert_rbac_exact   declared access equals the used one
+    assert_converts     no version of a kind loses what another has
     FakeClock           time that the test moves
     caches, FakeRecorder, RecordedWrites    parts of a Context, for a reconciler without a server
 
@@ -14,6 +15,7 @@ above do not.
 """
 
 from handloop.controller.runtime.events.fake_recorder import FakeRecorder
+from handloop.testing.conversion_proof import assert_converts
 from handloop.testing.eventually import eventually
 from handloop.testing.fake_clock import FakeClock
 from handloop.testing.filled_caches import FilledCaches, caches
@@ -29,6 +31,7 @@ __all__ = [
     "FilledCaches",
     "RecordedWrites",
     "RequestAttributes",
+    "assert_converts",
     "assert_kstatus",
     "assert_quiet",
     "assert_rbac_exact",

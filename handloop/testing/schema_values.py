@@ -5,8 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import cache
 from random import Random
 from typing import Any, Final
+
+from handloop.testing.pattern_words import pattern_words
 
 Schema = Mapping[str, Any]
 
@@ -20,19 +23,24 @@ _FEW: Final = 10
 _HALF: Final = 0.5
 
 
-class _NoValueError(Exception):
+class NoValueError(Exception):
     """A schema allows no value that this module knows."""
 
 
 def other_values(schema: Schema, present: Any, random: Random) -> list[Any]:
     """Values that are not the present one; none where this module knows no other."""
     try:
-        return [value for value in _values(schema, random) if value != present]
-    except _NoValueError:
+        return [value for value in values_of(schema, random) if value != present]
+    except NoValueError:
         return []
 
 
-def _values(schema: Schema, random: Random) -> Sequence[Any]:
+def values_of(schema: Schema, random: Random) -> Sequence[Any]:
+    """
+    Values of a schema, of which no two are equal.
+
+    Raises: NoValueError.
+    """
     if "enum" in schema:
         return tuple(schema["enum"])
     if schema.get("x-kubernetes-int-or-string"):
@@ -44,13 +52,13 @@ def _values(schema: Schema, random: Random) -> Sequence[Any]:
         case "integer" | "number":
             made = _numbers(schema)
         case "string":
-            made = [word for word in _WORDS if _fits(word, schema)]
+            made = _words(schema)
         case "array":
             made = _lists(schema, random)
         case _:
             made = [_fields(schema, random) for _ in range(2)]
     if not made:
-        raise _NoValueError(f"nothing is known that fits {dict(schema)}")
+        raise NoValueError(f"nothing is known that fits {dict(schema)}")
     return made
 
 
@@ -62,11 +70,21 @@ def _numbers(schema: Schema) -> list[int]:
     return sorted(one for one in wanted if least <= one <= most and one % multiple == 0)
 
 
-def _fits(word: str, schema: Schema) -> bool:
-    if not schema.get("minLength", 0) <= len(word) <= schema.get("maxLength", len(word)):
+def _words(schema: Schema) -> Sequence[str]:
+    return _fitting(schema.get("pattern", ""), schema.get("minLength", 0), schema.get("maxLength"))
+
+
+@cache
+def _fitting(pattern: str, least: int, most: int | None) -> Sequence[str]:
+    fitting = [word for word in _WORDS if _fits(word, pattern, least, most)]
+    return fitting or [word for word in pattern_words(pattern) if _fits(word, pattern, least, most)]
+
+
+def _fits(word: str, pattern: str, least: int, most: int | None) -> bool:
+    if len(word) < least or (most is not None and len(word) > most):
         return False
     try:
-        return re.search(schema.get("pattern", "").replace(r"\z", r"\Z"), word) is not None
+        return re.search(pattern.replace(r"\z", r"\Z"), word) is not None
     except re.error:  # Go's; the server is asked
         return True
 
@@ -77,7 +95,7 @@ def _lists(schema: Schema, random: Random) -> list[list[Any]]:
     keys = schema.get("x-kubernetes-list-map-keys", ())
     made: dict[str, Any] = {}
     for _ in range(_FEW):
-        entry = _some_value(schema["items"], random)
+        entry = some_value(schema["items"], random)
         made.setdefault(str([entry.get(key) for key in keys] if keys else entry), entry)
     entries = list(made.values())
     return [entries[:count] for count in range(least, max(least, min(most, 2)) + 1) if count <= len(entries)]
@@ -88,15 +106,24 @@ def _fields(schema: Schema, random: Random) -> dict[str, Any]:
     made, required = {}, schema.get("required", ())
     for name, inner in schema.get("properties", {}).items():
         if name in required:
-            made[name] = _some_value(inner, random)
+            made[name] = some_value(inner, random)
         elif random.random() < _HALF:
-            with suppress(_NoValueError):
-                made[name] = _some_value(inner, random)
+            with suppress(NoValueError):
+                made[name] = some_value(inner, random)
     inner = schema.get("additionalProperties")
     if isinstance(inner, Mapping) and random.random() < _HALF:
-        made["a"] = _some_value(inner, random)
+        made["a"] = some_value(inner, random)
     return made
 
 
-def _some_value(schema: Schema, random: Random) -> Any:
-    return random.choice(_values(schema, random))
+def some_value(schema: Schema, random: Random) -> Any:
+    """
+    One value by chance; of a struct or a list only this one is made.
+
+    Raises: NoValueError.
+    """
+    if schema.get("type") == "array":
+        return random.choice(_lists(schema, random))
+    if "properties" in schema or isinstance(schema.get("additionalProperties"), Mapping):
+        return _fields(schema, random)
+    return random.choice(values_of(schema, random))

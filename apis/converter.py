@@ -1,0 +1,170 @@
+"""
+Converts objects of a kind between its versions.
+
+    class Site(Kind, group="example.org", version="v1", previous=SiteV1Beta1):
+        @classmethod
+        def from_previous(cls, old: SiteV1Beta1) -> Site: ...
+        def to_previous(self) -> SiteV1Beta1: ...
+
+Two pure functions join a version and the one before it. A version without them has every field of the one
+before, and objects pass as they are. From one version to a distant one the way leads through all between.
+Follows: controller-runtime pkg/conversion, differs: neighbours are joined, not all with one hub, so a version
+that leaves takes its functions along and no other changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import msgspec
+
+from handloop.apis.decoders import decoder_of
+from handloop.apis.kept_fields import (
+    Document,
+    annotation_of,
+    brought_back,
+    kept_fields,
+    kept_values,
+    put_away,
+)
+from handloop.apis.meta import Kind, ObjectMeta, decode_hook, encode_hook
+from handloop.apis.versions import has_functions, versions_of
+
+_MAY_CHANGE: Final = ("labels", "annotations")
+"""The server takes no other change of metadata from a conversion."""
+
+
+class ConversionError(ValueError):
+    """An object is not converted. The message names it, and the place of what does not fit."""
+
+
+class Converter:
+    """The versions of a kind, and the ways between them. Threads: any."""
+
+    def __init__(self, kind: type[Kind]) -> None:
+        self.kind = kind
+        self._versions = versions_of(kind)
+        self._places = {each.resource.api_version: at for at, each in enumerate(self._versions)}
+
+    def convert(self, obj: Document, api_version: str) -> Document:
+        """
+        An object as another version has it; obj stays as it is.
+
+        Raises: ConversionError.
+        """
+        at = self._place(obj.get("apiVersion"))
+        wanted = self._place(api_version)
+        try:
+            while at != wanted:
+                step = 1 if wanted > at else -1
+                obj = _converted(obj, self._versions[at], self._versions[at + step])
+                at += step
+        except ConversionError as error:
+            raise ConversionError(f"{self.kind.resource.kind} {_name(obj)}: {error}") from error.__cause__
+        return obj
+
+    def _place(self, api_version: Any) -> int:
+        if not isinstance(api_version, str) or api_version not in self._places:
+            known = ", ".join(self._places)
+            raise ConversionError(
+                f"{self.kind.resource.kind} has no version {api_version}: there are {known}"
+            )
+        return self._places[api_version]
+
+
+def _name(obj: Document) -> str:
+    metadata = obj.get("metadata")
+    found = metadata if isinstance(metadata, dict) else {}
+    return "/".join(str(found[part]) for part in ("namespace", "name") if found.get(part))
+
+
+def _converted(obj: Document, source: type[Kind], target: type[Kind]) -> Document:
+    """An object as a neighbour has it."""
+    newer = target if target.previous is source else source
+    if not has_functions(newer):
+        return {**obj, "apiVersion": target.resource.api_version}
+    before = _decoded(source, obj)
+    after = _called(before, newer, target)
+    document = _document(after)
+    metadata = _metadata(obj["metadata"], before.metadata, after.metadata, (source, target))
+    annotations = metadata["annotations"]
+    text = annotations.pop(annotation_of(target), "")
+    if text:
+        document = _with_kept(target, document, text)
+    annotations.pop(annotation_of(source), None)
+    if kept_fields(source):
+        returned = _called(after, newer, source)
+        if kept := put_away(source, _document(before), _document(returned)):
+            annotations[annotation_of(source)] = kept
+    document["metadata"] = {key: value for key, value in metadata.items() if value != {}}
+    return document
+
+
+def _document(obj: Kind) -> Document:
+    document: Document = msgspec.json.decode(msgspec.json.encode(obj, enc_hook=encode_hook))
+    return {"apiVersion": obj.resource.api_version, "kind": obj.resource.kind, **document}
+
+
+def _decoded(kind: type[Kind], obj: Document) -> Kind:
+    try:
+        return decoder_of(kind, decode_hook).decode(msgspec.json.encode(obj))
+    except (msgspec.ValidationError, ValueError) as error:
+        raise ConversionError(f"is no {kind.resource.version}: {error}") from error
+
+
+def _called(before: Kind, newer: type[Kind], target: type[Kind]) -> Kind:
+    """
+    What the function gives.
+
+    Raises: ConversionError if it fails, gives something else, or changes what the server holds for itself.
+    """
+    name = "from_previous" if target is newer else "to_previous"
+    try:
+        after = newer.from_previous(before) if target is newer else newer.to_previous(before)  # type: ignore[attr-defined]
+    except Exception as error:
+        raise ConversionError(f"{newer.__name__}.{name} raised {type(error).__name__}: {error}") from error
+    if not isinstance(after, target):
+        what = f"returned a {type(after).__name__}, not a {target.__name__}"
+        raise ConversionError(f"{newer.__name__}.{name} {what}")
+    if after.metadata is not before.metadata:
+        for field in _changed(before.metadata, after.metadata):
+            hint = "hand its metadata on: metadata=old.metadata"
+            raise ConversionError(f"{newer.__name__}.{name} changes metadata.{field}: {hint}")
+    return after
+
+
+def _changed(before: ObjectMeta, after: ObjectMeta) -> Iterator[str]:
+    for field in msgspec.structs.fields(ObjectMeta):
+        if field.name not in _MAY_CHANGE and getattr(before, field.name) != getattr(after, field.name):
+            yield field.encode_name
+
+
+def _metadata(
+    given: Document, before: ObjectMeta, after: ObjectMeta, versions: tuple[type[Kind], type[Kind]]
+) -> dict[str, Any]:
+    """Metadata as it was given, with the labels and annotations of the result; annotations are a copy."""
+    metadata = dict(given)
+    if after.labels != before.labels:
+        metadata["labels"] = dict(after.labels)
+    # the functions need not hand our own annotations on
+    own = {key for version in versions if (key := annotation_of(version)) in before.annotations}
+    metadata["annotations"] = {**after.annotations, **{key: before.annotations[key] for key in own}}
+    return metadata
+
+
+def _with_kept(kind: type[Kind], document: Document, text: str) -> Document:
+    """With every field that is kept for a version, but for those that do not fit."""
+    for path, entry in kept_values(kind, text):
+        fuller = brought_back(document, path, entry)
+        if fuller is not None and _fits(kind, fuller):
+            document = fuller
+    return document
+
+
+def _fits(kind: type[Kind], document: Document) -> bool:
+    try:
+        _decoded(kind, {**document, "metadata": {}})
+    except ConversionError:
+        return False
+    return True

@@ -1,0 +1,93 @@
+"""
+Fields that do not survive the way through another version: an annotation keeps them there.
+
+A class names them: `kept_fields: ClassVar = ("spec.hosts",)`, spelled as on the wire. On the way out, a value
+that the functions would not bring back goes into the annotation `GROUP/kept-VERSION`; on the way back it
+returns, unless what the functions make is not what it was: then somebody has changed, in the other version,
+the field from which it is made, and that change counts. A client may write the annotation, too: what does not
+fit is left out, as if it was not there.
+Follows: cluster-api util/conversion (MarshalData), differs: a change that was made meanwhile wins.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from handloop.apis.meta import Kind
+
+Document = dict[str, Any]
+"""An object as JSON has it."""
+
+_ABSENT: Final = object()
+_MADE, _IS = "made", "is"
+
+
+def annotation_of(kind: type[Kind]) -> str:
+    """The key of the annotation that keeps the fields of a version."""
+    return f"{kind.resource.group}/kept-{kind.resource.version}"
+
+
+def kept_fields(kind: type[Kind]) -> tuple[str, ...]:
+    """The paths that a version names."""
+    return tuple(getattr(kind, "kept_fields", ()))
+
+
+def put_away(kind: type[Kind], obj: Document, returned: Document) -> str:
+    """
+    What the annotation holds for an object of a version; "" if nothing has to be kept.
+
+    Args: returned = the object after the way to the other version and back, without help.
+    """
+    kept: dict[str, Any] = {}
+    for path in kept_fields(kind):
+        value, made = _at(obj, path), _at(returned, path)
+        if value != made:
+            kept[path] = {_MADE: _digest(made)} | ({} if value is _ABSENT else {_IS: value})
+    return json.dumps(kept, separators=(",", ":"), ensure_ascii=False) if kept else ""
+
+
+def kept_values(kind: type[Kind], text: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The paths that an annotation has something for, and what it has."""
+    try:
+        kept = json.loads(text)
+    except (ValueError, RecursionError):
+        return
+    for path in kept_fields(kind):
+        entry = kept.get(path) if isinstance(kept, dict) else None
+        if isinstance(entry, dict):
+            yield path, entry
+
+
+def brought_back(obj: Document, path: str, entry: dict[str, Any]) -> Document | None:
+    """An object with what is kept for a path; None if what the functions make there is not what it was."""
+    if entry.get(_MADE) != _digest(_at(obj, path)):
+        return None
+    return _with(obj, path.split("."), entry.get(_IS, _ABSENT))
+
+
+def _digest(value: Any) -> str:
+    if value is _ABSENT:
+        return ""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"))
+    return hashlib.blake2s(text.encode(), digest_size=6).hexdigest()
+
+
+def _at(obj: Mapping[str, Any], path: str) -> Any:
+    value: Any = obj
+    for name in path.split("."):
+        if not isinstance(value, dict) or name not in value:
+            return _ABSENT
+        value = value[name]
+    return value
+
+
+def _with(obj: Document, path: list[str], value: Any) -> Document:
+    first, *rest = path
+    if not rest:
+        others = {name: each for name, each in obj.items() if name != first}
+        return others if value is _ABSENT else others | {first: value}
+    inner = obj.get(first)
+    return {**obj, first: _with(inner if isinstance(inner, dict) else {}, rest, value)}
