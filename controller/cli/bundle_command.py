@@ -22,7 +22,6 @@ from typing import Any, Final, TypeVar
 import msgspec
 import yaml
 
-from handloop.apis.crd import custom_resource_definition
 from handloop.apis.decoders import converted
 from handloop.apis.grammar.yaml_text import from_yaml, to_yaml
 from handloop.apis.meta import decode_hook
@@ -38,6 +37,7 @@ from handloop.controller.cli.operator import Operator
 from handloop.controller.cli.options import Options
 from handloop.controller.cli.problems import EXIT_FATAL, EXIT_OK, EXIT_USAGE
 from handloop.controller.cli.terminal import printable, show
+from handloop.controller.cli.webhook import definition_of
 from handloop.kinds.apps_v1 import Deployment
 
 T = TypeVar("T")
@@ -263,12 +263,12 @@ def _files(release: Release, given: argparse.Namespace) -> dict[str, str]:
         "channel.default.v1": channel,
     }
     labels = {_LABELS + name: value for name, value in annotations.items()}
-    beside = list(_beside(release, Path(given.objects)))
+    beside, options = list(_beside(release, Path(given.objects))), release.options
     documents = {
         f"manifests/{release.name}.clusterserviceversion.yaml": manifest,
         **{
-            f"manifests/{kind.resource.group}_{kind.resource.plural}.yaml": custom_resource_definition(kind)
-            for kind in declared_kinds(release.options)
+            f"manifests/{kind.resource.group}_{kind.resource.plural}.yaml": definition_of(kind, options)
+            for kind in declared_kinds(options)
         },
         **{f"manifests/{one['metadata']['name']}_{one['kind'].lower()}.yaml": one for one in beside},
         "metadata/annotations.yaml": {"annotations": labels},

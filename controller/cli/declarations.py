@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from handloop.controller.cli.options import Options
+from handloop.controller.cli.webhook import conversion_access
 from handloop.controller.runtime.election.lease_access import leader_election_access
 from handloop.controller.runtime.rbac.access import FOLLOWING_NAMESPACES, LISTING_NAMESPACES, Access, merged
 from handloop.controller.runtime.serving.access import METRICS_AUTH_ACCESS
@@ -23,7 +24,12 @@ def declared_access(options: Options) -> tuple[Access, ...]:
     # it leaves out the namespaces of other replicas, which it must know by name
     others = (LISTING_NAMESPACES,) if options.shards_by == "namespace" else ()
     return (
-        *merged(entry for setup in options.setups() for entry in setup.access),
+        *merged(
+            [
+                *(entry for setup in options.setups() for entry in setup.access),
+                *conversion_access(declared_kinds(options), options),
+            ]
+        ),
         *((FOLLOWING_NAMESPACES,) if options.namespace_labels else ()),
         *(lease if options.leader_elect else ()),
         *((*others, *shards_access(namespace)) if options.shards else ()),

@@ -229,7 +229,11 @@ def _options_here(given: Mapping[str, Any], environment: Mapping[str, str], serv
     Raises: ValueError for options that do not go together, or a lease without a namespace.
     """
     # the client knows whether this is a pod; other commands do not load it
-    from handloop.client.auth.in_cluster import SERVICE_ACCOUNT, in_cluster_possible  # noqa: PLC0415
+    from handloop.client.auth.in_cluster import (  # noqa: PLC0415
+        SERVICE_ACCOUNT,
+        in_cluster_namespace,
+        in_cluster_possible,
+    )
 
     account = service_account or SERVICE_ACCOUNT
     in_cluster = in_cluster_possible(environment, account)
@@ -240,6 +244,7 @@ def _options_here(given: Mapping[str, Any], environment: Mapping[str, str], serv
         defaults |= _live_page_defaults(given)
     elif in_cluster:
         # probes and scrapes come from other addresses
+        defaults["own_namespace"] = in_cluster_namespace(environment, account)
         defaults["metrics_bind_address"] = replace(METRICS_ADDRESS, host="")
         defaults["health_probe_bind_address"] = replace(HEALTH_ADDRESS, host="")
     options = Options(**defaults | dict(given))

@@ -9,11 +9,11 @@ import json
 from collections.abc import Iterator
 from typing import Any, Final
 
-from handloop.apis.crd import custom_resource_definition
 from handloop.apis.grammar.yaml_text import from_yaml, to_yaml
 from handloop.controller.cli.declarations import declared_access, declared_kinds
 from handloop.controller.cli.options import Options
 from handloop.controller.cli.shipped_manifests import shipped_manifest
+from handloop.controller.cli.webhook import definition_of
 from handloop.controller.runtime.rbac.roles import roles, user_roles
 
 HEADER: Final = "# made by `{generator} {what}`; do not edit\n"
@@ -23,7 +23,7 @@ _LARGE: Final = 200_000
 def large_definitions(options: Options) -> Iterator[str]:
     """A warning for each CRD that `kubectl apply`, which keeps its JSON in an annotation, soon refuses."""
     for kind in declared_kinds(options) if options.what == "crd" else ():
-        size = len(json.dumps(custom_resource_definition(kind), separators=(",", ":")))
+        size = len(json.dumps(definition_of(kind, options), separators=(",", ":")))
         if size >= _LARGE:
             what = f"the CRD of {kind.__name__} has {size // 1000} kB as JSON, and kubectl apply takes 262 kB"
             fix = "Annotated[..., ANY_FIELDS] at its largest struct, or kubectl apply --server-side"
@@ -40,7 +40,7 @@ def manifests(options: Options) -> str:
     name, kinds = options.operator.name, declared_kinds(options)
     match options.what:
         case "crd":
-            documents = [custom_resource_definition(kind) for kind in kinds]
+            documents = [definition_of(kind, options) for kind in kinds]
         case "rbac":
             documents = roles(declared_access(options), namespaces=options.namespaces, name=name)
         case "user-roles":

@@ -12,6 +12,7 @@ from handloop.controller.cli.values import (
     METRICS_ADDRESS,
     boolean,
     duration,
+    https_url,
     ip_address_text,
     is_label_selector,
     lease_name,
@@ -84,8 +85,8 @@ class Options:
     """
     One command line, read and checked, for one operator.
 
-    in_cluster is not a flag: it is true in a pod. Controllers, workers and the name of the lease are
-    the operator's where none are given.
+    in_cluster and own_namespace are no flags: they are those of a pod. Controllers, workers and the name of
+    the lease are the operator's where none are given.
     """
 
     operator: Operator
@@ -93,6 +94,7 @@ class Options:
     what: str = ""
     sandbox: bool = False
     in_cluster: bool = False
+    own_namespace: str = ""
     kubeconfig: str = _option("", str, "PATH", "path of a kubeconfig file", ASKING, env="KUBECONFIG")
     master: str = _option(
         "", str, "URL", "address of the API server, in place of the kubeconfig's", ASKING, env=""
@@ -210,6 +212,23 @@ class Options:
         "serve /metrics over TLS, and ask the API server who may read it; without --metrics-cert-dir with a "
         "certificate that the program makes",
         _DECLARING,
+    )
+    webhook_bind_address: BindAddress | None = _option(  # noqa: RUF009 - a field, as the others
+        None,
+        parse_bind_address,
+        "ADDR",
+        "where versions are converted, for a kind with functions (in a cluster :9443, all interfaces)",
+    )
+    webhook_cert_dir: str = _option(
+        "",
+        str,
+        "PATH",
+        "folder with tls.crt and tls.key, and ca.crt for the definitions, to convert with; without it the "
+        "program makes its own, in a Secret",
+        _DECLARING,
+    )
+    webhook_url: str = _option(
+        "", https_url, "URL", "where the API server finds a program outside of the cluster that converts"
     )
     debug_listen: BindAddress | None = _option(  # noqa: RUF009 - a field, as the others
         None,

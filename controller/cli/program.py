@@ -18,6 +18,7 @@ from handloop.client.resource_client import Client, ResourceClient
 from handloop.controller.cli.operator import Setup
 from handloop.controller.cli.options import Options
 from handloop.controller.cli.problems import EXIT_OK, Problem
+from handloop.controller.cli.webhook import convert
 from handloop.controller.runtime.caching.multi_namespace_informer import MultiNamespaceInformer
 from handloop.controller.runtime.life.runnable import Runnable
 from handloop.controller.runtime.manager import Manager
@@ -88,6 +89,7 @@ class Program:
             seams=seams,
         )
         operator.set_up(self.manager, options.controllers)
+        convert(self.manager, client, options)
         watched = self.manager.cached_kinds()
         mirrored = {
             setup: [self.manager.informer_for(kind) for kind in setup.kinds if kind in watched]

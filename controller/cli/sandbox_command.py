@@ -11,7 +11,6 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Final, TextIO
 
-from handloop.apis.crd import custom_resource_definition
 from handloop.client.auth.credentials import StaticCredentials
 from handloop.client.auth.tls import TLSOptions
 from handloop.client.config import ClientConfig, load_config
@@ -26,6 +25,7 @@ from handloop.controller.cli.operator import Setup, shown_path
 from handloop.controller.cli.options import Options
 from handloop.controller.cli.problems import EXIT_OK, port_in_use
 from handloop.controller.cli.terminal import show
+from handloop.controller.cli.webhook import definition_of
 from handloop.controller.runtime.serving.listening import ListenError, listen_error
 
 CRDS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -97,7 +97,7 @@ def _install(server: ClientConfig, options: Options) -> None:
     everything = replace(options, controllers=())
     with closing(HTTPTransport(server)) as transport:
         for kind in declared_kinds(everything):
-            body = json.dumps(custom_resource_definition(kind)).encode()
+            body = json.dumps(definition_of(kind, options)).encode()
             answer = transport.request("POST", CRDS, headers={"Content-Type": "application/json"}, body=body)
             if answer.status != HTTPStatus.CREATED:
                 raise OSError(f"the sandbox refused the CRD: {answer.body.decode(errors='replace')}")

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Collection, Sequence
 from ipaddress import ip_address
 from typing import Final, TypeVar
+from urllib.parse import urlsplit
 
 from handloop.apis.grammar.duration import DurationError, parse_duration
 from handloop.controller.runtime.serving.bind_address import MAX_PORT, BindAddress
@@ -171,3 +172,11 @@ def controller_names(text: str, names: Sequence[str]) -> tuple[str, ...]:
     if not wanted:
         raise ValueError(f"at least 1 controller is needed{have}")
     return tuple(name for name in names if name in wanted or ALL in wanted)
+
+
+def https_url(text: str) -> str:
+    """`https://HOST:PORT`. Raises: ValueError."""
+    parts = urlsplit(text)
+    if parts.scheme != "https" or not parts.hostname or parts.path.rstrip("/") or parts.query:
+        raise ValueError(f"{text!r} is not https://HOST:PORT")
+    return text

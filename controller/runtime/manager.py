@@ -400,6 +400,7 @@ class Manager(Roster):
             "informers-synced": self._caches.synced_check,
             "informers-fresh": self._caches.fresh_check,
             "workers": self._workers_check,
+            "runnables": self._ready_check,
             "shutdown": self._lifetime.stopped_check,
         }
         if self.elector is not None:

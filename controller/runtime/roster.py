@@ -101,7 +101,14 @@ class Roster:
             return list(self._runnables)
 
     def _workers_check(self) -> str | None:
+        return self._reasons("workers_check")
+
+    def _ready_check(self) -> str | None:
+        return self._reasons("ready_check")
+
+    def _reasons(self, member: str) -> str | None:
+        """What the health checks of the runnables say, of those that have one."""
         with self._lock:
-            checks = [getattr(runnable, "workers_check", None) for runnable in self._runnables]
+            checks = [getattr(runnable, member, None) for runnable in self._runnables]
         reasons = [reason for check in checks if check is not None and (reason := check())]
         return "; ".join(reasons) or None

@@ -24,6 +24,7 @@ from handloop.controller.runtime.caching.multi_namespace_informer import (
     MultiNamespaceInformer,
     failing,
     is_refused,
+    waits_for_conversion,
 )
 from handloop.controller.runtime.caching.takeover import catch_up
 from handloop.controller.runtime.metrics.informer_metrics import lag_seconds
@@ -386,8 +387,16 @@ class Caches:
         progress.finished()
 
     def synced_check(self) -> str | None:
-        """A health check: every cache is filled."""
-        waiting = [view.kind.resource.plural for view in self._unfilled()]
+        """
+        A health check: every cache is filled.
+
+        One that waits for a conversion is none: a Service leads to ready pods, and ours may be what converts.
+        """
+        waiting = [
+            view.kind.resource.plural
+            for view in self._unfilled()
+            if not all(each.has_synced() or waits_for_conversion(each) for each in view.informers)
+        ]
         return f"no complete list yet of {', '.join(dict.fromkeys(waiting))}" if waiting else None
 
     def _any_is_being_filled(self) -> bool:
@@ -426,6 +435,8 @@ class Caches:
             informers = [each for each in informers if each.has_synced() or not is_refused(each)]
         if self._namespaces is not None:
             informers = [*self._namespaces.informers(), *self._cluster.informers()]
+        # see synced_check: with every replica unready, nothing would ever be converted again
+        informers = [each for each in informers if not waits_for_conversion(each)]
         lags = {each.name: lag_seconds(each, now) for each in (one.statistics() for one in informers)}
         old = [f"{name} for {lag:.0f}s" for name, lag in lags.items() if lag > FRESH_SECONDS]
         return f"nothing heard of {', '.join(old)}" if old else self._blocked(BLOCKED_SECONDS)

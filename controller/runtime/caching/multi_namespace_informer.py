@@ -29,6 +29,7 @@ from handloop.seams.locks import new_lock
 
 T = TypeVar("T", bound=Kind)
 
+_NOT_CONVERTED: Final = "conversion webhook for "
 _REFUSALS: Final = (HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND)
 
 _MOST_FILLED: Final = 1000
@@ -433,6 +434,12 @@ def is_refused(informer: SharedIndexInformer[Any]) -> bool:
     """Whether the server refused the last list or watch: a role is missing, or what is asked for."""
     reflector = failing(informer)
     return reflector is not None and reflector.last_code in _REFUSALS
+
+
+def waits_for_conversion(informer: SharedIndexInformer[Any]) -> bool:
+    """Whether the server could not convert what it has stored."""
+    reflector = failing(informer)
+    return reflector is not None and _NOT_CONVERTED in reflector.last_error
 
 
 def failing(informer: SharedIndexInformer[Any]) -> ReflectorStatistics | None:

@@ -2,7 +2,6 @@
 The certificate of a server that was given none. It signs itself, and is made anew long before its end.
 
 No client can check it. Still it keeps the tokens of clients from those who only listen.
-The `cryptography` package makes it, and is imported only for that. It belongs to the extra `tls`.
 
 Follows: controller-runtime pkg/metrics/server, which makes one at the start, differs: this one is renewed.
 """
@@ -10,12 +9,10 @@ Follows: controller-runtime pkg/metrics/server, which makes one at the start, di
 from __future__ import annotations
 
 import ssl
-from datetime import UTC, datetime, timedelta
-from ipaddress import ip_address
-from pathlib import Path
-from tempfile import TemporaryDirectory
+from datetime import timedelta
 from typing import Final
 
+from handloop.controller.runtime.serving.key_pairs import new_pair
 from handloop.seams.clock import Clock
 from handloop.seams.locks import new_lock
 from handloop.seams.logs import get_logger
@@ -61,40 +58,4 @@ class OwnCertificate:
 
 
 def _self_signed(now: float) -> ssl.SSLContext:
-    certificate, key = _pair(datetime.fromtimestamp(now, UTC))
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    # the library loads key pairs from files only; the folder is ours alone and gone when this returns
-    with TemporaryDirectory(prefix="handloop-") as folder:
-        file = Path(folder, "pem")
-        file.touch(mode=0o600)
-        file.write_bytes(certificate + key)
-        context.load_cert_chain(file)
-    return context
-
-
-def _pair(now: datetime) -> tuple[bytes, bytes]:
-    """The certificate and its key, as PEM."""
-    from cryptography import x509  # noqa: PLC0415 - an extra, and a tenth of a second
-    from cryptography.hazmat.primitives import hashes, serialization  # noqa: PLC0415
-    from cryptography.hazmat.primitives.asymmetric import ec  # noqa: PLC0415
-    from cryptography.x509.oid import ExtendedKeyUsageOID  # noqa: PLC0415
-
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "metrics")])
-    hosts = [x509.DNSName("localhost"), *(x509.IPAddress(ip_address(each)) for each in _LOOPBACK)]
-    own = x509.SubjectKeyIdentifier.from_public_key(key.public_key())
-    certificate = (
-        x509.CertificateBuilder(
-            name, name, key.public_key(), x509.random_serial_number(), now - _SKEW, now + LIFETIME
-        )
-        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
-        .add_extension(own, critical=False)
-        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(own), critical=False)
-        .add_extension(x509.SubjectAlternativeName(hosts), critical=False)
-        .sign(key, hashes.SHA256())
-    )
-    encoding = serialization.Encoding.PEM
-    private = key.private_bytes(encoding, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    return certificate.public_bytes(encoding), private
+    return new_pair("metrics", now, LIFETIME, hosts=("localhost", *_LOOPBACK), skew=_SKEW).context()

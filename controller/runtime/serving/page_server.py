@@ -1,5 +1,5 @@
 """
-Serves a few read-only pages: health and metrics.
+Serves a few pages: health and metrics, and what is posted to the conversion webhook.
 
 Connections cannot exhaust the process: a silent connection is cut off, and of too many the oldest is closed.
 A web page in a browser of this machine can reach loopback, too, under a name of its own that points here (DNS
@@ -35,12 +35,19 @@ A page: query -> (status, content type, body). The page of a path that ends in `
 request's path as `*` in its query.
 """
 
+Post = Callable[[bytes], tuple[int, str, bytes]]
+"""What answers to a body that is sent, as JSON is."""
+
 Guard = Callable[[str, str], int]
 """Decides about a request: (path, Authorization header or "") -> 200, or the status of the refusal."""
 
 TEXT: Final = "text/plain; charset=utf-8"
 MAX_CONNECTIONS: Final = 64
 _REQUEST_TIMEOUT_SECONDS: Final = 10.0
+_IDLE_SECONDS: Final = 120.0
+"""How long a connection for posts may wait for the next one: Go's clients give it up after 90 s."""
+_LARGEST_POST: Final = 256 * 1024 * 1024
+"""A list of 500 objects, each as large as etcd takes, is larger; the server then fails as without memory."""
 _EXHAUSTED: Final = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 _EXHAUSTED_PAUSE_SECONDS: Final = 0.05
 
@@ -63,17 +70,26 @@ class PageServer:
         tls: Callable[[], ssl.SSLContext] | None = None,
         guard: Guard | None = None,
         names: Collection[str] | None = None,
+        posts: Mapping[str, Post] | None = None,
     ) -> None:
         """
         Bind, without serving yet.
 
-        Args: tls returns the context of each new connection, None = plain HTTP; guard None = no check; names
-        are the hosts that requests may name, in lower case, None = any.
+        Args: posts are the paths that take a body; with them, a connection is for several requests. tls
+        returns the context of each new connection, None = plain HTTP; guard None = no check; names are the
+        hosts that requests may name, in lower case, None = any.
         Raises: PortInUseError; ListenError for an address that is not this machine's, or not allowed.
         """
         self._purpose = purpose
         self._thread: Joinable | None = None
-        serves = {"pages": dict(pages), "guard": guard and staticmethod(guard), "names": names}
+        serves: dict[str, Any] = {
+            "pages": dict(pages),
+            "guard": guard and staticmethod(guard),
+            "names": names,
+            "posts": posts or {},
+        }
+        if posts:
+            serves |= {"protocol_version": "HTTP/1.1", "timeout": _IDLE_SECONDS}
         handler = type("Handler", (_Handler,), serves)
         settings = {
             "tls": tls and staticmethod(tls),
@@ -171,6 +187,10 @@ class _Handler(BaseHTTPRequestHandler):
     pages: Mapping[str, Page] = {}
     guard: Guard | None = None
     names: Collection[str] | None = None
+    posts: Mapping[str, Post] = {}
+    # an answer is one packet: of two, the second would wait until the first is acknowledged
+    wbufsize = -1
+    disable_nagle_algorithm = True
     timeout = _REQUEST_TIMEOUT_SECONDS
     server_version = "handloop"
     sys_version = ""
@@ -204,6 +224,27 @@ class _Handler(BaseHTTPRequestHandler):
 
     do_HEAD = do_GET  # noqa: N815 - the name the library calls
 
+    def do_POST(self) -> None:
+        """Answer to a body; 411 without a length, 413 if it is too long. The connection ends at a stop."""
+        post = self.posts.get(urlsplit(self.path).path)
+        length = self.headers.get("Content-Length", "")
+        if post is None or not length.isdecimal() or int(length) > _LARGEST_POST:
+            self.close_connection = True  # the body is not read
+            status = 404 if post is None else 413 if length.isdecimal() else 411
+            self._answer(status, TEXT, f"{HTTPStatus(status).phrase}\n".encode())
+            return
+        body = self.rfile.read(int(length))
+        if len(body) < int(length):
+            self.close_connection = True
+            return
+        try:
+            answer = post(body)
+        except BaseException as error:
+            log.exception("A post failed", page=self.path, err=in_words(error, repr))
+            answer = 500, TEXT, b"the post failed: see the log\n"
+        self.close_connection = self.close_connection or self.server.stopping.is_set()  # type: ignore[attr-defined]
+        self._answer(*answer)
+
     def _answers_for(self, authority: str) -> bool:
         host, _, port = authority.lower().rpartition(":")
         name = host if port.isdigit() else authority.lower()
@@ -214,6 +255,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Type", content_type)
         self.send_header("Content-Length", str(len(body)))
         self.send_header("X-Content-Type-Options", "nosniff")
+        if self.close_connection:
+            self.send_header("Connection", "close")
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(body)

@@ -1,0 +1,142 @@
+"""
+Conversion, put together: the webhook on every replica, and a keeper of each definition with the leader.
+
+    manager --reconciles--> kinds with functions --> Webhook, and a controller `conversion-PLURAL` for each
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+from handloop.apis.crd import WebhookService
+from handloop.apis.meta import Kind
+from handloop.apis.versions import is_converted
+from handloop.client.resource_client import Client
+from handloop.controller.runtime.builder import controller_for
+from handloop.controller.runtime.conversion.keeper import Definition, FileKeeper, Keeper, Place
+from handloop.controller.runtime.conversion.material import Secret, read_pair
+from handloop.controller.runtime.conversion.trust import Lifetimes, Trust
+from handloop.controller.runtime.conversion.webhook import ServedPair, Webhook
+from handloop.controller.runtime.manager import Manager
+from handloop.controller.runtime.rbac.access import Access
+from handloop.controller.runtime.reconciling.reconciler import Reconciler
+from handloop.controller.runtime.serving.bind_address import BindAddress
+from handloop.controller.runtime.serving.certificate_watcher import CertificateMetrics, CertificateWatcher
+from handloop.informers.keys import ObjectName
+
+_AUTHORITY: Final = "ca.crt"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConversionOptions:
+    """
+    How a program converts.
+
+    address is where it listens; webhook is where the API server finds it, with a url that ends in `:0` at the
+    port that it has got. folder has tls.crt, tls.key and perhaps ca.crt, "" = certificates of our own, which
+    the Secret `NAME` of the webhook's namespace holds.
+    """
+
+    address: BindAddress
+    webhook: WebhookService
+    folder: str = ""
+    lifetimes: Lifetimes = field(default_factory=Lifetimes)
+
+
+def add_conversion(manager: Manager, client: Client, options: ConversionOptions) -> Webhook | None:
+    """
+    Have a manager convert the kinds that it reconciles, if functions join their versions.
+
+    Args: client reads the Secret, leader or not.
+    Returns: the webhook, None without such kinds. Raises: ListenError; OSError for files that do not load.
+    """
+    kinds = converted_kinds(manager)
+    if not kinds:
+        return None
+    webhook = _webhook(kinds, manager, client, options)
+    manager.add(webhook)
+    _keep(kinds, manager, _at_port(options, webhook.port))
+    return webhook
+
+
+def converted_kinds(manager: Manager) -> list[type[Kind]]:
+    """The kinds of a manager whose versions are joined by functions."""
+    return [kind for kind in manager.reconciled_kinds() if is_converted(kind)]
+
+
+def _webhook(
+    kinds: Sequence[type[Kind]], manager: Manager, client: Client, options: ConversionOptions
+) -> Webhook:
+    made = partial(Webhook, kinds, options.address, registry=manager.registry, clock=manager.seams.clock)
+    if options.folder:
+        folder = Path(options.folder)
+        watcher = CertificateWatcher(folder, CertificateMetrics(manager.registry), manager.seams.clock)
+        return made(watcher.context, refresh=lambda: True, check=lambda: None)
+    served = ServedPair(partial(read_pair, client, _secret(options)))
+    return made(served.context, refresh=served.refresh, check=served.check)
+
+
+def _keep(kinds: Sequence[type[Kind]], manager: Manager, options: ConversionOptions) -> None:
+    names = [kind.resource.group_resource for kind in kinds]
+    place = Place(webhook=options.webhook, secret=_secret(options))
+    keeper: Reconciler[Definition]
+    if options.folder:
+        keeper = FileKeeper(place, partial(_authority, Path(options.folder)))
+    else:
+        trust = Trust(place.secret.name, _hosts(options.webhook), options.lifetimes)
+        keeper = Keeper(place, trust, names, manager.seams.clock)
+    for kind, name in zip(kinds, names, strict=True):
+        builder = controller_for(manager, f"conversion-{kind.resource.plural}")
+        access = _own_access(names, None if options.folder else place.secret)
+        builder.for_(Definition, fields=f"metadata.name={name}").declares(*access).complete(keeper)
+
+
+def access_for(kinds: Sequence[type[Kind]], webhook: WebhookService, *, secret: bool) -> tuple[Access, ...]:
+    """What the keepers of kinds need; secret says whether their certificates are our own."""
+    names = [kind.resource.group_resource for kind in kinds if is_converted(kind)]
+    watched = (Access(resource=Definition.resource, verbs=("list", "watch"), names=(name,)) for name in names)
+    place = ObjectName(webhook.namespace, webhook.name) if secret else None
+    return (*watched, *_own_access(names, place))
+
+
+def _own_access(definitions: Sequence[str], secret: ObjectName | None) -> tuple[Access, ...]:
+    own = Access(resource=Definition.resource, verbs=("get", "patch"), names=tuple(definitions))
+    if secret is None:
+        return (own,)
+    return (
+        own,
+        Access(resource=Secret.resource, verbs=("get", "patch"), names=(secret.name,), namespace=""),
+        # no name: a role cannot name what is to be created
+        Access(resource=Secret.resource, verbs=("create",), namespace=""),
+    )
+
+
+def _at_port(options: ConversionOptions, port: int) -> ConversionOptions:
+    url = options.webhook.url
+    if urlsplit(url).port != 0:
+        return options
+    return replace(options, webhook=replace(options.webhook, url=f"{url.rpartition(':')[0]}:{port}"))
+
+
+def _secret(options: ConversionOptions) -> ObjectName:
+    return ObjectName(options.webhook.namespace, options.webhook.name)
+
+
+def _hosts(webhook: WebhookService) -> tuple[str, ...]:
+    if webhook.url:
+        return (urlsplit(webhook.url).hostname or "",)
+    service = f"{webhook.name}.{webhook.namespace}.svc"
+    return (service, f"{service}.cluster.local")
+
+
+def _authority(folder: Path) -> bytes | None:
+    """Raises: OSError, other than that it is missing."""
+    try:
+        return (folder / _AUTHORITY).read_bytes()
+    except FileNotFoundError:
+        return None

@@ -1,0 +1,169 @@
+"""
+Keeps a definition's conversion as it has to be: the webhook's place, and the authorities that are trusted.
+
+A controller of its own for each definition, which the leader runs. It writes the Secret first and the
+definition then, and a new certificate only when every definition trusts what has signed it.
+"""
+
+from __future__ import annotations
+
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from msgspec import to_builtins
+from msgspec.structs import replace
+
+from handloop.apis.crd import WebhookService
+from handloop.apis.decoders import converted
+from handloop.apis.meta import APIStruct, Kind
+from handloop.client.errors import AlreadyExists, Conflict, NotFound
+from handloop.client.resource_client import Client
+from handloop.controller.runtime.conversion.material import material_of, read_secret, write_material
+from handloop.controller.runtime.conversion.trust import Trust
+from handloop.controller.runtime.reconcile import DONE, Result
+from handloop.controller.runtime.reconciling.context import Context
+from handloop.informers.keys import ObjectName
+from handloop.seams.clock import Clock
+
+_WEBHOOK: Final = "Webhook"
+_SOON_SECONDS: Final = 1.0
+
+
+class _Service(APIStruct):
+    namespace: str
+    name: str
+    path: str | None = None
+    port: int = 443
+
+
+class _ClientConfig(APIStruct):
+    ca_bundle: str = ""
+    url: str | None = None
+    service: _Service | None = None
+
+
+class _Webhook(APIStruct):
+    client_config: _ClientConfig = _ClientConfig()
+
+
+class _Conversion(APIStruct):
+    strategy: str = "None"
+    webhook: _Webhook | None = None
+
+
+class _Version(APIStruct):
+    name: str
+
+
+class _Spec(APIStruct):
+    conversion: _Conversion = _Conversion()
+    versions: tuple[_Version, ...] = ()
+
+
+class Definition(
+    Kind,
+    group="apiextensions.k8s.io",
+    version="v1",
+    kind="CustomResourceDefinition",
+    scope="Cluster",
+):
+    """What a definition says of conversion."""
+
+    spec: _Spec = _Spec()
+
+    @property
+    def bundle(self) -> bytes:
+        """The authorities that it trusts, as PEM."""
+        webhook = self.spec.conversion.webhook
+        text = "" if webhook is None else webhook.client_config.ca_bundle
+        return b64decode(text)  # the server takes nothing else
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where the webhook is, and where its Secret."""
+
+    webhook: WebhookService
+    secret: ObjectName
+
+    def client_config(self, bundle: bytes) -> _ClientConfig:
+        """As a definition has to have it."""
+        config: _ClientConfig = converted(self.webhook.client_config(), _ClientConfig)
+        return replace(config, ca_bundle=b64encode(bundle).decode())
+
+
+class Keeper:
+    """Implements Reconciler[Definition]. names are those of all definitions that it has to think of."""
+
+    def __init__(self, place: Place, trust: Trust, names: Sequence[str], clock: Clock) -> None:
+        self._place = place
+        self._trust = trust
+        self._names = tuple(names)
+        self._clock = clock
+
+    def reconcile(self, definition: Definition, context: Context) -> Result:
+        """Raises: ClientError; ImportError without the cryptography package."""
+        if len(definition.spec.versions) < 2:  # noqa: PLR2004 - nothing to convert between yet
+            return DONE
+        secret = read_secret(context.client, self._place.secret)
+        given = material_of(secret)
+        trusted = [definition.bundle, *self._other_bundles(context.client, definition)]
+        step = self._trust.step(given, trusted, self._clock.time())
+        if step.material != given:
+            try:
+                write_material(context.client, self._place.secret, secret, step.material)
+            except (AlreadyExists, Conflict):
+                return Result(requeue_after=_SOON_SECONDS)
+            context.log.info("Wrote the certificates of the webhook", secret=str(self._place.secret))
+        put_right(definition, context, self._place, step.material.authorities)
+        return Result(requeue_after=step.wait_seconds)
+
+    def _other_bundles(self, client: Client, definition: Definition) -> list[bytes]:
+        """What the other definitions trust; one that is missing trusts nobody, and is asked for nothing."""
+        found = []
+        for name in self._names:
+            if name != definition.metadata.name:
+                try:
+                    other = client.resource(Definition).get(name)
+                except NotFound:
+                    continue
+                if other.spec.conversion.strategy == _WEBHOOK:
+                    found.append(other.bundle)
+        return found
+
+
+class FileKeeper:
+    """The same with certificates of somebody else. read gives the authorities, None = leave them alone."""
+
+    def __init__(self, place: Place, read: Callable[[], bytes | None]) -> None:
+        self._place = place
+        self._read = read
+
+    def reconcile(self, definition: Definition, context: Context) -> Result:
+        """Raises: ClientError, OSError."""
+        if len(definition.spec.versions) > 1:
+            put_right(definition, context, self._place, self._read())
+        return Result(requeue_after=60.0)
+
+
+def put_right(definition: Definition, context: Context, place: Place, bundle: bytes | None) -> None:
+    """Write what is not as it has to be; bundle None = the authorities stay. Raises: ClientError."""
+    conversion = definition.spec.conversion
+    wanted = place.client_config(definition.bundle if bundle is None else bundle)
+    if conversion.strategy == _WEBHOOK and conversion.webhook == _Webhook(client_config=wanted):
+        return
+    # null takes away the other of the two ways to name the place
+    client = {"url": None, "service": None, **to_builtins(wanted)}
+    patch = {
+        "metadata": {"resourceVersion": definition.metadata.resource_version},
+        "spec": {
+            "conversion": {
+                "strategy": _WEBHOOK,
+                "webhook": {"clientConfig": client, "conversionReviewVersions": ["v1"]},
+            }
+        },
+    }
+    context.client.resource(Definition).patch(definition.metadata.name, patch)
+    context.log.info("Put the conversion of the definition right", definition=definition.metadata.name)

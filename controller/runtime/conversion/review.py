@@ -1,0 +1,86 @@
+"""
+A ConversionReview: what the API server asks, and the answer.
+
+All objects of a review are converted, or none: the server has no other answer. A failure names the objects.
+Follows: apiextensions.k8s.io/v1 ConversionReview; apiextensions-apiserver pkg/apiserver/conversion
+(webhook_converter.go), which checks the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from handloop.apis.converter import ConversionError, Converter
+from handloop.apis.meta import Kind
+from handloop.seams.logs import get_logger
+
+log = get_logger("conversion")
+
+_NAMED: Final = 5
+_LONGEST: Final = 500
+"""How many objects of a failure are named, and how much is said of each."""
+
+Converters = Mapping[tuple[str, str], Converter]
+"""By group and kind."""
+
+
+class ReviewError(ValueError):
+    """A body is no review."""
+
+
+class _Request(msgspec.Struct, frozen=True):
+    uid: str
+    desiredAPIVersion: str  # noqa: N815 - as on the wire
+    objects: list[dict[str, Any]]
+
+
+class _Review(msgspec.Struct, frozen=True):
+    request: _Request
+
+
+_REVIEW: Final = msgspec.json.Decoder(_Review)
+
+
+def converters_of(kinds: Sequence[type[Kind]]) -> Converters:
+    """The converters of these kinds."""
+    return {(kind.resource.group, kind.resource.kind): Converter(kind) for kind in kinds}
+
+
+def reviewed(body: bytes, converters: Converters) -> bytes:
+    """
+    The answer to a review, as JSON.
+
+    Raises: ReviewError for a body that is none.
+    """
+    try:
+        request = _REVIEW.decode(body).request
+    except (msgspec.MsgspecError, RecursionError, ValueError) as error:
+        raise ReviewError(f"no ConversionReview of apiextensions.k8s.io/v1: {error}") from error
+    answer = {"uid": request.uid, **_result(request, converters)}
+    review = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview", "response": answer}
+    return msgspec.json.encode(review)
+
+
+def _result(request: _Request, converters: Converters) -> dict[str, Any]:
+    wanted, converted, failures = request.desiredAPIVersion, [], []
+    group = wanted.rpartition("/")[0]
+    for obj in request.objects:
+        converter = converters.get((group, str(obj.get("kind"))))
+        try:
+            if converter is None:
+                raise ConversionError(f"{obj.get('kind')} of {group} is not converted here")  # noqa: TRY301
+            converted.append(converter.convert(obj, wanted))
+        except ConversionError as error:
+            failures.append(str(error)[:_LONGEST])
+        except Exception as error:
+            log.exception("A conversion failed", kind=str(obj.get("kind")), to=wanted)
+            failures.append(f"{obj.get('kind')}: {type(error).__name__}"[:_LONGEST])
+    if not failures:
+        return {"result": {"status": "Success"}, "convertedObjects": converted}
+    more = len(failures) - _NAMED
+    text = "; ".join(failures[:_NAMED]) + (f"; and {more} more" if more > 0 else "")
+    log.warning("Could not convert", to=wanted, failed=len(failures), of=len(request.objects), err=text)
+    return {"result": {"status": "Failure", "message": text}, "convertedObjects": []}

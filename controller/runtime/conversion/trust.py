@@ -1,0 +1,180 @@
+"""
+Which authorities the API server trusts, and which one has signed the certificate of the webhook.
+
+A new authority is trusted before it signs, and an old one stays trusted until what it has signed is over. So
+a replica that still has the old certificate is as good as one that has the new one.
+
+    new authority --(in every definition, grace)--> signs the next certificate --(its lifetime)--> old goes
+
+Follows: cert-manager's ca-injector and the rotator of open-policy-agent/cert-controller, differs: these trust
+one authority at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from handloop.controller.runtime.serving.key_pairs import SKEW, KeyPair, certificates_in, new_pair
+
+if TYPE_CHECKING:
+    from cryptography.x509 import Certificate
+
+_RENEWED: Final = 2 / 3
+"""So much of a lifetime is over when a successor is made."""
+NO_PAIR: Final = KeyPair(b"", b"")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lifetimes:
+    """How long things last; grace is what API servers may take to see a definition."""
+
+    authority: timedelta = timedelta(days=90)
+    certificate: timedelta = timedelta(days=1)
+    grace: timedelta = timedelta(minutes=1)
+
+
+class Material(NamedTuple):
+    """
+    What the Secret holds.
+
+    authorities are the certificates to trust, as PEM, the newest first; key is that of the newest; pair is
+    what the webhook serves with, NO_PAIR while there is none.
+    """
+
+    authorities: bytes = b""
+    key: bytes = b""
+    pair: KeyPair = NO_PAIR
+
+
+class Step(NamedTuple):
+    """What the Secret has to hold, and after how many seconds to look again."""
+
+    material: Material
+    wait_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """Decides by the time, the Secret, and what the definitions trust. name is that of its authorities."""
+
+    name: str
+    hosts: Sequence[str]
+    lifetimes: Lifetimes = field(default_factory=Lifetimes)
+
+    def step(self, given: Material, trusted: Sequence[bytes], now: float) -> Step:
+        """
+        The next state.
+
+        Args: given may be empty, or anything that somebody has written; trusted are the bundles of all
+        definitions; now in seconds since the Unix epoch.
+        Raises: ImportError without the cryptography package.
+        """
+        key, ours = given.key, self._ours([given.authorities], now)
+        if not ours or not _signs(given.key, ours[0]) or not self._is_fresh(ours[0], now):
+            made = new_pair(self.name, now, self.lifetimes.authority)
+            key, ours = made.key, [*certificates_in(made.certificate), *ours]
+        # after the loss of the Secret, replicas still serve with what a lost authority has signed
+        known = [*ours, *(each for each in self._ours(trusted, now) if each not in ours)]
+        newest = known[0]
+        pair, seconds = self._pair(given.pair, KeyPair(_pem(newest), key), known, trusted, now)
+        kept = [newest, *(each for each in known[1:] if self._may_be_in_use(each, newest, now))]
+        ends = (_created(newest) + self._usage() - now) if kept[1:] else seconds
+        bundle = b"".join(_pem(each) for each in kept)
+        wait = max(1.0, min(seconds, ends, self._seconds_fresh(newest, now)))
+        return Step(Material(bundle, key, pair), wait)
+
+    def _pair(
+        self,
+        given: KeyPair,
+        newest: KeyPair,
+        known: Sequence[Certificate],
+        trusted: Sequence[bytes],
+        now: float,
+    ) -> tuple[KeyPair, float]:
+        """The pair to serve with, and for how many seconds."""
+        authority = known[0]
+        is_valid = any(self._is_pair_of(given, each) for each in known)
+        lasts = _created(certificates_in(given.certificate)[0]) if is_valid else 0.0
+        lasts += self.lifetimes.certificate.total_seconds() * _RENEWED - now
+        if is_valid and lasts > 0 and self._is_pair_of(given, authority):
+            return given, lasts
+        waits = _created(authority) + self.lifetimes.grace.total_seconds() - now if is_valid else 0.0
+        is_trusted = all(authority in certificates_in(bundle) for bundle in trusted)
+        if not is_trusted or waits > 0:
+            return (given if is_valid else NO_PAIR), max(waits, 1.0)
+        lifetime = self.lifetimes.certificate
+        made = new_pair("webhook", now, lifetime, hosts=tuple(self.hosts), issuer=newest)
+        return made, lifetime.total_seconds() * _RENEWED
+
+    def _ours(self, bundles: Sequence[bytes], now: float) -> list[Certificate]:
+        """Our authorities that are not over, the newest first, each once."""
+        found = [each for bundle in bundles for each in certificates_in(bundle) if self._is_ours(each, now)]
+        return sorted(dict.fromkeys(found), key=_created, reverse=True)
+
+    def _is_ours(self, certificate: Certificate, now: float) -> bool:
+        return certificate.subject.rfc4514_string() == f"CN={self.name}" and now < _ends(certificate)
+
+    def _is_fresh(self, certificate: Certificate, now: float) -> bool:
+        # also when a clock that was wrong has been set back
+        return (
+            self._seconds_fresh(certificate, now) > 0 and now > _created(certificate) - SKEW.total_seconds()
+        )
+
+    def _seconds_fresh(self, certificate: Certificate, now: float) -> float:
+        return _created(certificate) + self.lifetimes.authority.total_seconds() * _RENEWED - now
+
+    def _is_pair_of(self, pair: KeyPair, authority: Certificate) -> bool:
+        """Whether an authority has signed a pair, for our hosts."""
+        found = certificates_in(pair.certificate)
+        if not found or not _signs(pair.key, found[0]) or set(_hosts(found[0])) != set(self.hosts):
+            return False
+        try:
+            found[0].verify_directly_issued_by(authority)
+        except Exception:  # noqa: BLE001 - of several types, by the key's
+            return False
+        return True
+
+    def _may_be_in_use(self, authority: Certificate, newest: Certificate, now: float) -> bool:
+        """Whether something that it has signed may still be served with."""
+        return now < min(_ends(authority), _created(newest) + self._usage())
+
+    def _usage(self) -> float:
+        return (self.lifetimes.grace + self.lifetimes.certificate).total_seconds()
+
+
+def _created(certificate: Certificate) -> float:
+    return (certificate.not_valid_before_utc + SKEW).timestamp()
+
+
+def _ends(certificate: Certificate) -> float:
+    return certificate.not_valid_after_utc.timestamp()
+
+
+def _hosts(certificate: Certificate) -> Iterator[str]:
+    from cryptography import x509  # noqa: PLC0415 - an extra
+
+    try:
+        names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except x509.ExtensionNotFound:
+        return
+    for name in names:
+        yield str(name.value)
+
+
+def _pem(certificate: Certificate) -> bytes:
+    from cryptography.hazmat.primitives.serialization import Encoding  # noqa: PLC0415 - an extra
+
+    return certificate.public_bytes(Encoding.PEM)
+
+
+def _signs(key: bytes, certificate: Certificate) -> bool:
+    """Whether a private key is that of a certificate."""
+    from cryptography.hazmat.primitives import serialization  # noqa: PLC0415 - an extra
+
+    try:
+        return serialization.load_pem_private_key(key, None).public_key() == certificate.public_key()
+    except (ValueError, TypeError):
+        return False

@@ -1,0 +1,153 @@
+"""
+The webhook that converts, on every replica: it serves as soon as it has a certificate, leader or not.
+
+It goes on until the reconciles have ended at a stop: they may write in any version until then.
+"""
+
+from __future__ import annotations
+
+import ssl
+import threading
+from collections.abc import Callable, Sequence
+from time import perf_counter
+from typing import Final
+
+from prometheus_client import CollectorRegistry, Counter, Histogram
+
+from handloop.apis.crd import CONVERT_PATH
+from handloop.apis.meta import Kind
+from handloop.client.errors import ClientError
+from handloop.controller.runtime.conversion.review import ReviewError, converters_of, reviewed
+from handloop.controller.runtime.conversion.trust import NO_PAIR
+from handloop.controller.runtime.serving.bind_address import BindAddress
+from handloop.controller.runtime.serving.health import Check
+from handloop.controller.runtime.serving.key_pairs import KeyPair
+from handloop.controller.runtime.serving.page_server import TEXT, PageServer
+from handloop.seams.clock import Clock
+from handloop.seams.locks import new_lock
+from handloop.seams.logs import get_logger
+
+log = get_logger("conversion")
+
+JSON: Final = "application/json"
+_UNTIL_THERE_SECONDS: Final = 0.5
+_AGAIN_SECONDS: Final = 15.0
+_OK, _BAD_REQUEST = 200, 400
+
+
+class NoPairError(OSError):
+    """There is no certificate yet."""
+
+
+class ServedPair:
+    """
+    The certificate of the webhook: read from the Secret, and kept when that is gone or broken.
+
+    State, under _lock: _pair, and _context made of it. Threads: the server's ask, refresh is the webhook's.
+    """
+
+    def __init__(self, read: Callable[[], KeyPair]) -> None:
+        """Args: read asks the server for the pair, NO_PAIR = there is none; it may raise ClientError."""
+        self._read = read
+        self._lock = new_lock("ServedPair._lock", 94)
+        self._pair = NO_PAIR
+        self._context: ssl.SSLContext | None = None
+
+    def refresh(self) -> bool:
+        """Look again. Returns: whether there is a pair. Blocks: for a request."""
+        try:
+            pair = self._read()
+            if pair not in (NO_PAIR, self._pair):
+                context = pair.context()
+                with self._lock:
+                    self._pair, self._context = pair, context
+                log.info("The webhook has a new certificate")
+        except (ClientError, OSError) as error:  # ssl.SSLError is one
+            log.warning("Could not read the certificate of the webhook", err=str(error))
+        return self._context is not None
+
+    def context(self) -> ssl.SSLContext:
+        """The context for a new connection. Raises: NoPairError."""
+        with self._lock:
+            if self._context is None:
+                raise NoPairError("the webhook has no certificate yet")
+            return self._context
+
+    def check(self) -> str | None:
+        """A health check: there is a certificate."""
+        with self._lock:
+            return "no certificate yet" if self._context is None else None
+
+
+class Webhook:
+    """
+    Implements handloop.controller.runtime.life.runnable.Runnable.
+
+    Threads: `run-conversion-webhook` looks after the certificate, `conversion-server` serves, with one more
+    for each connection.
+    """
+
+    name = "conversion-webhook"
+    needs_leader_election = False
+    shards_by = ("namespace", "uid")
+
+    def __init__(
+        self,
+        kinds: Sequence[type[Kind]],
+        address: BindAddress,
+        tls: Callable[[], ssl.SSLContext],
+        *,
+        refresh: Callable[[], bool],
+        check: Check,
+        registry: CollectorRegistry,
+        clock: Clock,
+    ) -> None:
+        """
+        Bind.
+
+        Args: refresh looks for a new certificate, and says whether there is one; check is for /readyz.
+        Raises: as PageServer.
+        """
+        self.ready_check = check
+        self._refresh = refresh
+        self._clock = clock
+        self._converters = converters_of(kinds)
+        self._requests = Counter(
+            "controller_runtime_webhook_requests_total",
+            "Total number of admission requests by HTTP status code.",
+            ["webhook", "code"],
+            registry=registry,
+        )
+        self._seconds = Histogram(
+            "controller_runtime_webhook_latency_seconds",
+            "Histogram of the latency of processing admission requests",
+            ["webhook"],
+            registry=registry,
+        )
+        self._server = PageServer(
+            address.host, address.port, {}, purpose="conversion", tls=tls, posts={CONVERT_PATH: self._convert}
+        )
+
+    @property
+    def port(self) -> int:
+        """The port it listens on."""
+        return self._server.port
+
+    def run(self, stop: threading.Event) -> None:
+        """Serve until stop is set."""
+        self._server.start()
+        try:
+            while not self._clock.sleep(_AGAIN_SECONDS if self._refresh() else _UNTIL_THERE_SECONDS, stop):
+                pass
+        finally:
+            self._server.stop()
+
+    def _convert(self, body: bytes) -> tuple[int, str, bytes]:
+        began = perf_counter()
+        try:
+            answer = _OK, JSON, reviewed(body, self._converters)
+        except ReviewError as error:
+            answer = _BAD_REQUEST, TEXT, f"{error}\n".encode(errors="replace")
+        self._requests.labels(CONVERT_PATH, answer[0]).inc()
+        self._seconds.labels(CONVERT_PATH).observe(perf_counter() - began)
+        return answer
