@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from handloop.apis.meta import Kind
+from typing import Any, TypeVar
+
+import msgspec
+
+from handloop.apis.declaration import fields_of
+from handloop.apis.decoders import converted
+from handloop.apis.meta import Kind, decode_hook, encode_hook
+
+S = TypeVar("S", bound=msgspec.Struct)
 
 
 def versions_of(kind: type[Kind]) -> list[type[Kind]]:
@@ -23,3 +31,20 @@ def has_functions(kind: type[Kind]) -> bool:
 def is_converted(kind: type[Kind]) -> bool:
     """Whether functions join any versions of a kind: then a webhook has to convert its objects."""
     return any(has_functions(version) for version in versions_of(kind))
+
+
+def same_fields(obj: msgspec.Struct, of: type[S], /, **changes: Any) -> S:
+    """
+    A struct of another type, with the fields that both have, by their names on the wire.
+
+    Args: changes are the fields that have to be given otherwise.
+    Raises: msgspec.ValidationError for a value that does not fit its field there; TypeError for a field that
+    is required and missing.
+    """
+    given = msgspec.json.decode(msgspec.json.encode(obj, enc_hook=encode_hook))
+    same = {
+        name: converted(given[field.encode_name], field.type, decode_hook)
+        for name, field in fields_of(of).items()
+        if name not in changes and field.encode_name in given
+    }
+    return of(**same, **changes)

@@ -5,7 +5,7 @@ client-go's controller machinery, written by hand in Python: what the author of 
 
 | to | names |
 |---|---|
-| describe a kind | Kind, APIStruct, FrozenMap, EMPTY_MAP, MapOf, JSON, ObjectMeta, Resource, Unstructured, PartialObjectMetadata, Rule, rules, Amount, DateTime, PrinterColumn, Scale, list_map, LIST_SET, LIST_ATOMIC, MAP_ATOMIC, ANY_FIELDS, SERVER_DEFAULT, NO_FORMAT, schema_format, property_counts, custom_resource_definition |
+| describe a kind | Kind, APIStruct, FrozenMap, EMPTY_MAP, MapOf, JSON, ObjectMeta, Resource, Unstructured, PartialObjectMetadata, Rule, rules, Amount, DateTime, PrinterColumn, Scale, list_map, LIST_SET, LIST_ATOMIC, MAP_ATOMIC, ANY_FIELDS, SERVER_DEFAULT, NO_FORMAT, schema_format, property_counts, custom_resource_definition, same_fields |
 | change an object | evolve |
 | read and write times | parse_time, format_time, Duration, timedelta_of |
 | reach a server | load_config, HTTPTransport, Client, ListOptions, PatchType |

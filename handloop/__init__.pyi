@@ -42,6 +42,7 @@ from handloop.apis.schema_annotations import rules as rules
 from handloop.apis.schema_annotations import schema_format as schema_format
 from handloop.apis.secret_data import secret_data as secret_data
 from handloop.apis.unstructured import Unstructured as Unstructured
+from handloop.apis.versions import same_fields as same_fields
 from handloop.apis.without import Abridged as Abridged
 from handloop.apis.without import without as without
 from handloop.client.config import load_config as load_config

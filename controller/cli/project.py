@@ -63,6 +63,30 @@ IMPORT_MARK: Final = "# handloop:import"
 SET_UP_MARK: Final = "    # handloop:set-up"
 
 
+_FUNCTIONS: Final = '''\
+    @classmethod
+    def from_previous(cls, old: {name}) -> "{kind}":
+        """An object of the version before, as this one has it: tests/test_{module}_versions.py proves it."""
+{forth}        return cls(metadata=old.metadata{parts})
+
+    def to_previous(self) -> {name}:
+        """The other way round."""
+{back}        return {name}(metadata=self.metadata{parts})
+'''
+_PROOF: Final = '''\
+"""The versions of {kind}: what one has, no other loses."""
+
+from {package}.{module}.types import {kind}
+
+from handloop.testing import assert_converts
+
+
+def test_no_version_loses_anything() -> None:
+    """Objects of each go to the others and back; the smallest that does not come back is shown."""
+    assert_converts({kind})
+'''
+
+
 class ProjectError(Exception):
     """A project cannot be made or extended. The message has the reason, fix the line to type, "" = none."""
 
@@ -197,10 +221,11 @@ class Project:
         }
         yield from self._add("controller", kind, namespaced=namespaced, names=names)
 
-    def add_version(self, kind: str, version: str) -> Iterator[str]:
+    def add_version(self, kind: str, version: str, *, functions: bool = False) -> Iterator[str]:
         """
         Give a kind of the project a new version: the class of now becomes a module of its own.
 
+        Args: functions = with the two that join the versions, and a test that proves them.
         Raises: ProjectError for a kind that is not there, a version that it has, or a class that is written
         another way; OSError.
         """
@@ -231,8 +256,34 @@ class Project:
         at = imports[-1].end()
         text = f"{text[:at]}\n{added}{text[at:]}" if imports else f"{added}{text}"
         text = re.sub(r"\n{4,}", "\n\n\n", text.replace(line[0], f"{now}{kept}):"))
+        if functions:
+            text = self._joined(text, added, kind, module, old)
         types.write_text(text, encoding="utf-8")
         yield f"changed: {types}"
+        if functions:
+            test = _PROOF.format(package=self.package, module=module, kind=kind)
+            yield from _write(self.folder / "tests" / f"test_{module}_versions.py", test.encode())
+
+    def _joined(self, text: str, added: str, kind: str, module: str, old: str) -> str:
+        """The module of types with the two functions at the end of the class. Args: added is an import."""
+        begin = text.index("\n", text.index(f"class {kind}(Kind, "))
+        end = re.search(r"^\S", text[begin:], re.MULTILINE)
+        at = len(text) if end is None else begin + end.start()
+        parts = re.findall(r"^    (spec|status): (\w+)", text[begin:at], re.MULTILINE)
+        before, name = f"types_{old}", added.rpartition(" ")[2].strip()
+        line = "        {part} = same_fields({of}.{part}, {to})\n"
+        functions = _FUNCTIONS.format(
+            kind=kind,
+            name=name,
+            module=module,
+            forth="".join(line.format(part=part, of="old", to=its) for part, its in parts),
+            back="".join(line.format(part=part, of="self", to=f"{before}.{its}") for part, its in parts),
+            parts="".join(f", {part}={part}" for part, _ in parts),
+        )
+        rest = text[at:] and f"\n\n{text[at:]}"
+        text = f"{text[:at].rstrip()}\n\n{functions}{rest}"
+        text = text.replace(added, f"from {self.package}.{module} import {before}\n{added}")
+        return re.sub(r"^(from handloop import .*)$", r"\1, same_fields", text, count=1, flags=re.MULTILINE)
 
     def add_view(self, kind: str, text: str) -> Iterator[str]:
         """Add the module with a view of another program's kind: views/certificate.py. Raises: OSError."""

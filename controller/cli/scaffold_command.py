@@ -40,6 +40,12 @@ next:
   add fields in {package}/{module}/types.py; those of the version before stay in it, as they were
   make manifests && make crd-diff OLD=git:HEAD
 """
+_NEXT_OF_FUNCTIONS = """\
+next:
+  change fields in {package}/{module}/types.py, and from_previous and to_previous with them
+  add cryptography to requirements.in, for the certificate of the webhook
+  make test && make manifests
+"""
 _NEXT_OF_API = """\
 next:
   make run
@@ -83,9 +89,10 @@ def _create(project: Project, given: argparse.Namespace) -> None:
         names = {"package": project.package, "module": module_of(kind), "kind": kind}
         show(_NEXT_OF_VIEW.format(**names), sys.stdout)
     elif given.what == "version":
-        added = project.add_version(given.kind, given.version)
+        added = project.add_version(given.kind, given.version, functions=given.functions)
         names = {"package": project.package, "module": module_of(given.kind)}
-        _say(added, _NEXT_OF_VERSION.format(**names), sys.stdout)
+        told = _NEXT_OF_FUNCTIONS if given.functions else _NEXT_OF_VERSION
+        _say(added, told.format(**names), sys.stdout)
     elif given.what == "api":
         names = {"group": given.group, "version": given.version, "kind": given.kind}
         added = project.add_api(**names, scope=given.scope)
@@ -164,6 +171,8 @@ def _parser(command: str) -> argparse.ArgumentParser:
     version = what.add_parser("version", help="a new version of a kind of your own", allow_abbrev=False)
     version.add_argument("--kind", required=True, help="such as Site")
     version.add_argument("--version", required=True, help="such as v1, or v1beta1")
+    told = "also the two functions that join it with the version before, for fields that move, and their test"
+    version.add_argument("--functions", action="store_true", help=told)
     view = what.add_parser("view", help="the type of another program's kind, to read it", allow_abbrev=False)
     add = view.add_argument
     add("--for", dest="of", metavar="NAME", required=True, help="its CRD: certificates.cert-manager.io")

@@ -89,7 +89,8 @@ class _Version:
     def __init__(self, kind: type[Kind], samples: Sequence[Kind], seed: int) -> None:
         self.kind = kind
         self.name = kind.resource.version
-        self.schema = fields_schema(object_schema(kind))
+        self._whole_schema = object_schema(kind)
+        self.schema = fields_schema(self._whole_schema)
         given = [_document(sample) for sample in samples if isinstance(sample, kind)]
         random = Random(seed)
         for path in unknown_fields(self.schema, random):
@@ -115,7 +116,8 @@ class _Version:
 
     def takes(self, fields: Document) -> bool:
         """Whether the server would take it, and we could read it."""
-        return _judge()(self.schema, fields) and _read(self.kind, self.whole(fields)) is not None
+        whole = self.whole(fields)
+        return _judge()(self._whole_schema, whole) and _read(self.kind, whole) is not None
 
 
 class _Pair:
@@ -232,13 +234,13 @@ def _has(obj: Any, path: str) -> bool:
 
 @cache
 def _judge() -> Callable[[Schema, Document], bool]:
-    """Says whether a server takes fields. Without the sandbox, CEL rules are not looked at."""
+    """Says whether a server takes an object. Without the sandbox, CEL rules are not looked at."""
     try:
         from handloop_sandbox.custom import cel_rules, correlation, schema  # noqa: PLC0415 - an extra
     except ImportError:
-        return lambda _schema, _fields: True
-    return lambda rules, fields: (
-        not (schema.validate(rules, fields) or cel_rules.check(rules, fields, correlation.ABSENT).causes)
+        return lambda _schema, _obj: True
+    return lambda rules, obj: (
+        not (schema.validate(rules, obj) or cel_rules.check(rules, obj, correlation.ABSENT).causes)
     )
 
 

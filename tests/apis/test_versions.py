@@ -6,10 +6,11 @@ import types
 from typing import Annotated, Any, ClassVar, Literal
 
 import pytest
-from msgspec import Meta
+from msgspec import Meta, ValidationError
 
 from handloop.apis.crd import custom_resource_definition
 from handloop.apis.meta import APIStruct, Kind
+from handloop.apis.versions import same_fields
 
 
 class SpecV1Alpha1(APIStruct):
@@ -173,3 +174,22 @@ def test_what_is_no_earlier_version_is_refused(names: dict[str, Any], says: str)
     """When the class is made."""
     with pytest.raises(TypeError, match=says):
         _made(**names)
+
+
+class Wide(APIStruct):
+    """The size is a text, and the note another one."""
+
+    size: str
+    note: str = "n"
+    hosts: tuple[str, ...] = ()
+
+
+def test_a_struct_takes_over_the_fields_that_another_has() -> None:
+    """By their names on the wire; what does not fit has to be given."""
+    old = SpecV1Beta1(size=4, mode="b", note="m")
+    assert same_fields(old, SpecV1Alpha1) == SpecV1Alpha1(size=4, mode="b")
+    assert same_fields(old, Wide, size="4") == Wide(size="4", note="m")
+    with pytest.raises(ValidationError, match="Expected `str`, got `int`"):
+        same_fields(old, Wide)
+    with pytest.raises(TypeError, match="size"):
+        same_fields(Spec(), Wide, hosts=("h",), size=None)

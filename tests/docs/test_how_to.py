@@ -51,7 +51,7 @@ from handloop.testing.eventually import eventually
 from handloop.testing.running_sandbox import running_sandbox
 from handloop_sandbox.server import Sandbox
 from support.checks.captured_logs import captured_logs
-from support.checks.docs_page import DOCS, assert_tests_pass, blocks_of, module_of
+from support.checks.docs_page import DOCS, assert_tests_pass, blocks_of, module_of, run_tests
 from support.checks.metric_table import TABLE
 from support.checks.signals import terminate
 from support.checks.threads import Background
@@ -60,7 +60,7 @@ from support.servers.cluster import CRDS
 
 Load = Callable[[str, str], ModuleType]
 # the last is a page of explore/
-NO_PROGRAMS = ("index", "testing", "exploring")
+NO_PROGRAMS = ("index", "testing", "exploring", "conversions")
 PAGES = sorted(path.stem for path in (DOCS / "how-to").glob("*.md") if path.stem not in NO_PROGRAMS)
 
 OUR_LEASES = f"{GROUP_LABEL}=greeter"
@@ -773,3 +773,21 @@ def test_every_page_has_its_test() -> None:
     """A new page of docs/how-to comes with one."""
     source = Path(__file__).read_text(encoding="utf-8")
     assert [page for page in PAGES if f'"{page}"' not in source and f"how-to/{page}.md" not in source] == []
+
+
+def test_the_proof_of_the_page_on_versions_holds(tmp_path: Path) -> None:
+    """For an older version of our own MyApp: another name, a field that is split, another default."""
+    for name, text in blocks_of("how-to/versions.md").items():
+        if "conversion" in name:
+            (tmp_path / name).write_text(text, encoding="utf-8")
+    assert_tests_pass(tmp_path, 1)
+    # and with a pattern that has no room for each port, it finds what the page says
+    module = tmp_path / "conversion.py"
+    source = module.read_text(encoding="utf-8")
+    module.write_text(
+        re.sub(r"PORT: Final = .*", 'PORT: Final = "[1-9][0-9]{0,3}"', source), encoding="utf-8"
+    )
+    page = (DOCS / "how-to/versions.md").read_text(encoding="utf-8")
+    (found,) = re.findall(r"^AssertionError: .*\n  object: .*\n", page, re.MULTILINE)
+    said = [line.removeprefix("E").strip() for line in run_tests(tmp_path).stdout.splitlines()]
+    assert [line for line in map(str.strip, found.splitlines()) if line not in said] == []

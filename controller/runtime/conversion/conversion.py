@@ -21,7 +21,7 @@ from handloop.controller.runtime.builder import controller_for
 from handloop.controller.runtime.conversion.keeper import Definition, FileKeeper, Keeper, Place
 from handloop.controller.runtime.conversion.material import Secret, read_pair
 from handloop.controller.runtime.conversion.trust import Lifetimes, Trust
-from handloop.controller.runtime.conversion.webhook import ServedPair, Webhook
+from handloop.controller.runtime.conversion.webhook import AGAIN_SECONDS, ServedPair, Webhook
 from handloop.controller.runtime.manager import Manager
 from handloop.controller.runtime.rbac.access import Access
 from handloop.controller.runtime.reconciling.reconciler import Reconciler
@@ -78,7 +78,9 @@ def _webhook(
         watcher = CertificateWatcher(folder, CertificateMetrics(manager.registry), manager.seams.clock)
         return made(watcher.context, refresh=lambda: True, check=lambda: None)
     served = ServedPair(partial(read_pair, client, _secret(options)))
-    return made(served.context, refresh=served.refresh, check=served.check)
+    # often enough for one that lasts some seconds only, as in a test
+    again = min(AGAIN_SECONDS, options.lifetimes.certificate.total_seconds() / 20)
+    return made(served.context, refresh=served.refresh, check=served.check, again_seconds=again)
 
 
 def _keep(kinds: Sequence[type[Kind]], manager: Manager, options: ConversionOptions) -> None:

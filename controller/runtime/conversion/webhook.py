@@ -31,7 +31,7 @@ log = get_logger("conversion")
 
 JSON: Final = "application/json"
 _UNTIL_THERE_SECONDS: Final = 0.5
-_AGAIN_SECONDS: Final = 15.0
+AGAIN_SECONDS: Final = 15.0
 _OK, _BAD_REQUEST = 200, 400
 
 
@@ -101,14 +101,17 @@ class Webhook:
         check: Check,
         registry: CollectorRegistry,
         clock: Clock,
+        again_seconds: float = AGAIN_SECONDS,
     ) -> None:
         """
         Bind.
 
-        Args: refresh looks for a new certificate, and says whether there is one; check is for /readyz.
+        Args: refresh looks for a new certificate, and says whether there is one, each again_seconds; check is
+        for /readyz.
         Raises: as PageServer.
         """
         self.ready_check = check
+        self._again_seconds = again_seconds
         self._refresh = refresh
         self._clock = clock
         self._converters = converters_of(kinds)
@@ -137,8 +140,10 @@ class Webhook:
         """Serve until stop is set."""
         self._server.start()
         try:
-            while not self._clock.sleep(_AGAIN_SECONDS if self._refresh() else _UNTIL_THERE_SECONDS, stop):
-                pass
+            while True:
+                seconds = self._again_seconds if self._refresh() else _UNTIL_THERE_SECONDS
+                if self._clock.sleep(seconds, stop):
+                    break
         finally:
             self._server.stop()
 

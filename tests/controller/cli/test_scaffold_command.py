@@ -117,6 +117,14 @@ def test_a_kind_gets_versions_one_after_the_other(
         ("v1beta1", False),
         ("v1alpha1", False),
     ]
+    assert run_command(PROGRAM, [*create, "v2", "--functions"]) == 0
+    assert "change fields in my_operator/site/types.py, and from_previous" in capsys.readouterr().out
+    assert subprocess.run(checked, capture_output=True, check=False).returncode == 0
+    conversion = yaml.safe_load(subprocess.run(crd, env=here, capture_output=True, check=True).stdout)["spec"]
+    service = conversion["conversion"]["webhook"]["clientConfig"]["service"]
+    assert (service["name"], service["namespace"]) == ("my-operator-webhook", "my-operator-system")
+    proof = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/test_site_versions.py"]
+    assert "1 passed" in subprocess.run(proof, env=here, capture_output=True, check=False, text=True).stdout
     for wrong, says in (
         ([*create, "v1"], "Site has the version v1"),
         ([*create, "v1alpha1"], "Site has the version v1alpha1"),
