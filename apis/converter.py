@@ -53,15 +53,17 @@ class Converter:
 
         Raises: ConversionError.
         """
-        at = self._place(obj.get("apiVersion"))
-        wanted = self._place(api_version)
         try:
+            at, wanted = self._place(obj.get("apiVersion")), self._place(api_version)
             while at != wanted:
                 step = 1 if wanted > at else -1
                 obj = _converted(obj, self._versions[at], self._versions[at + step])
                 at += step
         except ConversionError as error:
             raise ConversionError(f"{self.kind.resource.kind} {_name(obj)}: {error}") from error.__cause__
+        except Exception as error:
+            # of a result that is no object of its class
+            raise ConversionError(f"{self.kind.resource.kind} {_name(obj)}: {_words(error)}") from error
         return obj
 
     def _place(self, api_version: Any) -> int:
@@ -71,6 +73,14 @@ class Converter:
                 f"{self.kind.resource.kind} has no version {api_version}: there are {known}"
             )
         return self._places[api_version]
+
+
+def _words(error: BaseException) -> str:
+    """What an author's error says, if it does."""
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:  # noqa: BLE001 - of a class that we do not know
+        return type(error).__name__
 
 
 def _name(obj: Document) -> str:
@@ -87,7 +97,7 @@ def _converted(obj: Document, source: type[Kind], target: type[Kind]) -> Documen
     before = _decoded(source, obj)
     after = _called(before, newer, target)
     document = _document(after)
-    metadata = _metadata(obj["metadata"], before.metadata, after.metadata, (source, target))
+    metadata = _metadata(obj.get("metadata") or {}, before.metadata, after.metadata, (source, target))
     annotations = metadata["annotations"]
     text = annotations.pop(annotation_of(target), "")
     if text:
@@ -122,8 +132,8 @@ def _called(before: Kind, newer: type[Kind], target: type[Kind]) -> Kind:
     name = "from_previous" if target is newer else "to_previous"
     try:
         after = newer.from_previous(before) if target is newer else newer.to_previous(before)  # type: ignore[attr-defined]
-    except Exception as error:
-        raise ConversionError(f"{newer.__name__}.{name} raised {type(error).__name__}: {error}") from error
+    except (Exception, SystemExit, GeneratorExit) as error:
+        raise ConversionError(f"{newer.__name__}.{name} raised {_words(error)}") from error
     if not isinstance(after, target):
         what = f"returned a {type(after).__name__}, not a {target.__name__}"
         raise ConversionError(f"{newer.__name__}.{name} {what}")

@@ -18,7 +18,7 @@ from handloop.client.resource_client import Client, ResourceClient
 from handloop.controller.cli.operator import Setup
 from handloop.controller.cli.options import Options
 from handloop.controller.cli.problems import EXIT_OK, Problem
-from handloop.controller.cli.webhook import convert
+from handloop.controller.cli.webhook import any_is_converted, webhook_address, webhook_service
 from handloop.controller.runtime.caching.multi_namespace_informer import MultiNamespaceInformer
 from handloop.controller.runtime.life.runnable import Runnable
 from handloop.controller.runtime.manager import Manager
@@ -89,7 +89,7 @@ class Program:
             seams=seams,
         )
         operator.set_up(self.manager, options.controllers)
-        convert(self.manager, client, options)
+        _convert(self.manager, client, options)
         watched = self.manager.cached_kinds()
         mirrored = {
             setup: [self.manager.informer_for(kind) for kind in setup.kinds if kind in watched]
@@ -149,6 +149,30 @@ class Program:
         except ClientError:
             return None
         return sum(len(page.items) + (page.remaining_item_count or 0) for page in pages)
+
+
+def _convert(manager: Manager, client: Client, options: Options) -> None:
+    """
+    Have a manager convert, if functions join versions of a kind that it reconciles.
+
+    Raises: ListenError; OSError for files that do not load.
+    """
+    if not any_is_converted(manager.reconciled_kinds()):
+        return
+    service = webhook_service(options)
+    if not (options.in_cluster or service.url):
+        what = "Nothing is converted here, outside of the cluster: --webhook-url=https://HOST:PORT does"
+        log.warning(what, kinds=[kind.__name__ for kind in manager.reconciled_kinds()])
+        return
+    # loaded here: most programs convert nothing
+    from handloop.controller.runtime.conversion.conversion import (  # noqa: PLC0415
+        ConversionOptions,
+        add_conversion,
+    )
+
+    address = webhook_address(options)
+    given = ConversionOptions(address=address, webhook=service, folder=options.webhook_cert_dir)
+    add_conversion(manager, client, given)
 
 
 def _holds_any(informer: MultiNamespaceInformer[Any]) -> bool:

@@ -15,7 +15,7 @@ import msgspec
 
 from handloop.apis.converter import ConversionError, Converter
 from handloop.apis.meta import Kind
-from handloop.seams.logs import get_logger
+from handloop.seams.logs import get_logger, in_words
 
 log = get_logger("conversion")
 
@@ -74,13 +74,18 @@ def _result(request: _Request, converters: Converters) -> dict[str, Any]:
                 raise ConversionError(f"{obj.get('kind')} of {group} is not converted here")  # noqa: TRY301
             converted.append(converter.convert(obj, wanted))
         except ConversionError as error:
-            failures.append(str(error)[:_LONGEST])
-        except Exception as error:
-            log.exception("A conversion failed", kind=str(obj.get("kind")), to=wanted)
-            failures.append(f"{obj.get('kind')}: {type(error).__name__}"[:_LONGEST])
+            failures.append(_plain(str(error)[:_LONGEST]))
+        except BaseException as error:
+            log.exception("A conversion failed", kind=str(obj.get("kind")), to=wanted, err=in_words(error))
+            failures.append(_plain(f"{obj.get('kind')}: {type(error).__name__}"[:_LONGEST]))
     if not failures:
         return {"result": {"status": "Success"}, "convertedObjects": converted}
     more = len(failures) - _NAMED
     text = "; ".join(failures[:_NAMED]) + (f"; and {more} more" if more > 0 else "")
     log.warning("Could not convert", to=wanted, failed=len(failures), of=len(request.objects), err=text)
     return {"result": {"status": "Failure", "message": text}, "convertedObjects": []}
+
+
+def _plain(text: str) -> str:
+    """As a terminal may show it, and JSON can have it: no control characters, no half of a pair."""
+    return "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in text)

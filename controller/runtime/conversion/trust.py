@@ -15,12 +15,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
-from handloop.controller.runtime.serving.key_pairs import SKEW, KeyPair, certificates_in, new_pair
-
-if TYPE_CHECKING:
-    from cryptography.x509 import Certificate
+from handloop.controller.runtime.serving.key_pairs import (
+    SKEW,
+    Certificate,
+    KeyPair,
+    certificates_in,
+    new_pair,
+)
 
 _RENEWED: Final = 2 / 3
 """So much of a lifetime is over when a successor is made."""
@@ -146,11 +149,11 @@ class Trust:
 
 
 def _created(certificate: Certificate) -> float:
-    return (certificate.not_valid_before_utc + SKEW).timestamp()
+    return float((certificate.not_valid_before_utc + SKEW).timestamp())
 
 
 def _ends(certificate: Certificate) -> float:
-    return certificate.not_valid_after_utc.timestamp()
+    return float(certificate.not_valid_after_utc.timestamp())
 
 
 def _hosts(certificate: Certificate) -> Iterator[str]:
@@ -167,7 +170,7 @@ def _hosts(certificate: Certificate) -> Iterator[str]:
 def _pem(certificate: Certificate) -> bytes:
     from cryptography.hazmat.primitives.serialization import Encoding  # noqa: PLC0415 - an extra
 
-    return certificate.public_bytes(Encoding.PEM)
+    return bytes(certificate.public_bytes(Encoding.PEM))
 
 
 def _signs(key: bytes, certificate: Certificate) -> bool:
@@ -175,6 +178,6 @@ def _signs(key: bytes, certificate: Certificate) -> bool:
     from cryptography.hazmat.primitives import serialization  # noqa: PLC0415 - an extra
 
     try:
-        return serialization.load_pem_private_key(key, None).public_key() == certificate.public_key()
+        return bool(serialization.load_pem_private_key(key, None).public_key() == certificate.public_key())
     except (ValueError, TypeError):
         return False

@@ -12,11 +12,10 @@ from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
-if TYPE_CHECKING:
-    from cryptography.x509 import Certificate, CertificateBuilder, GeneralName
-
+Certificate: TypeAlias = Any
+"""That of cryptography.x509, which is imported only where it is used."""
 SKEW: Final = timedelta(hours=25)
 """The clock of another machine may be off by a day, either way."""
 
@@ -83,7 +82,8 @@ def new_pair(
     return KeyPair(certificate.public_bytes(encoding), private)
 
 
-def _for_use(builder: CertificateBuilder, hosts: Sequence[str]) -> CertificateBuilder:
+def _for_use(builder: Any, hosts: Sequence[str]) -> Any:
+    """A builder with what the certificate is for."""
     from cryptography import x509  # noqa: PLC0415
     from cryptography.x509.oid import ExtendedKeyUsageOID  # noqa: PLC0415
 
@@ -105,7 +105,7 @@ def _for_use(builder: CertificateBuilder, hosts: Sequence[str]) -> CertificateBu
     return builder.add_extension(server, critical=False).add_extension(names, critical=False)
 
 
-def _host(host: str) -> GeneralName:
+def _host(host: str) -> Any:
     from cryptography import x509  # noqa: PLC0415
 
     try:
