@@ -1,7 +1,7 @@
 """
 Serves a few pages: health and metrics, and what is posted to the conversion webhook.
 
-Connections cannot exhaust the process: a silent connection is cut off, and of too many the oldest is closed.
+Connections cannot exhaust the process: a silent one is cut off, and of too many the most silent.
 A web page in a browser of this machine can reach loopback, too, under a name of its own that points here (DNS
 rebinding): so the server can check the Host of a request.
 """
@@ -9,6 +9,7 @@ rebinding): so the server can check the Host of a request.
 from __future__ import annotations
 
 import errno
+import math
 import selectors
 import socket
 import ssl
@@ -21,9 +22,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final
 from urllib.parse import parse_qs, urlsplit
 
+from handloop.controller.runtime.serving.connection_limit import ConnectionLimit
 from handloop.controller.runtime.serving.listening import listen_error
 from handloop.controller.runtime.serving.open_files import SpareDescriptor
-from handloop.seams.locks import new_lock
 from handloop.seams.logs import get_logger, in_words
 from handloop.seams.threads import Joinable, spawn_thread
 
@@ -43,11 +44,14 @@ Guard = Callable[[str, str], int]
 
 TEXT: Final = "text/plain; charset=utf-8"
 MAX_CONNECTIONS: Final = 64
+MAX_POSTING: Final = 1024
+"""An API server works on 600 requests at a time, and fails those whose connection is closed."""
 _REQUEST_TIMEOUT_SECONDS: Final = 10.0
 _IDLE_SECONDS: Final = 120.0
 """How long a connection for posts may wait for the next one: Go's clients give it up after 90 s."""
 _LARGEST_POST: Final = 256 * 1024 * 1024
 """A list of 500 objects, each as large as etcd takes, is larger; the server then fails as without memory."""
+_MOST_DIGITS: Final = 12
 _EXHAUSTED: Final = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 _EXHAUSTED_PAUSE_SECONDS: Final = 0.05
 
@@ -89,11 +93,18 @@ class PageServer:
             "posts": posts or {},
         }
         if posts:
-            serves |= {"protocol_version": "HTTP/1.1", "timeout": _IDLE_SECONDS}
+            serves |= {
+                "do_POST": _Handler.take_post,
+                "protocol_version": "HTTP/1.1",
+                "timeout": _IDLE_SECONDS,
+            }
+        most = MAX_POSTING if posts else MAX_CONNECTIONS
         handler = type("Handler", (_Handler,), serves)
         settings = {
             "tls": tls and staticmethod(tls),
-            "connections": ConnectionLimit(MAX_CONNECTIONS),
+            "connections": ConnectionLimit(most),
+            # with the default of 5 a burst would wait for its retransmissions
+            "request_queue_size": most,
             "stopping": threading.Event(),
             "spare": SpareDescriptor(),
             "address_family": socket.AF_INET6 if ":" in host else socket.AF_INET,
@@ -114,19 +125,19 @@ class PageServer:
         self._thread = spawn_thread(f"{self._purpose}-server", lambda: self._server.serve(woken))
 
     def stop(self) -> None:
-        """End the thread and close the socket. Blocks until the thread has ended."""
+        """End the thread and close the socket. Blocks until posts are answered, for ten seconds at most."""
         if self._thread is not None:
             self._server.stopping.set()
             self._wake.close()
             self._thread.join()
         self._server.server_close()
+        self._server.connections.wait_until_idle(_REQUEST_TIMEOUT_SECONDS)
         self._server.spare.give_up()
 
 
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
     block_on_close = False
-    request_queue_size = MAX_CONNECTIONS  # with the default of 5 a burst would wait for its retransmissions
     timeout = 0  # handle_request takes the connection that is there, and waits for none
     tls: Callable[[], ssl.SSLContext] | None = None
     connections: ConnectionLimit
@@ -137,7 +148,13 @@ class _Server(ThreadingHTTPServer):
         """Accept a connection; its own thread does the handshake, which may take long."""
         connection, address = self._accept()
         if self.tls is not None:
-            connection = self.tls().wrap_socket(connection, server_side=True, do_handshake_on_connect=False)
+            try:
+                connection = self.tls().wrap_socket(
+                    connection, server_side=True, do_handshake_on_connect=False
+                )
+            except BaseException:
+                connection.close()
+                raise
         return connection, address
 
     def _accept(self) -> tuple[socket.socket, object]:
@@ -184,6 +201,7 @@ class _Server(ThreadingHTTPServer):
 class _Handler(BaseHTTPRequestHandler):
     """One request. A timeout cuts off slow or silent clients; request lines stay out of the log."""
 
+    server: _Server
     pages: Mapping[str, Page] = {}
     guard: Guard | None = None
     names: Collection[str] | None = None
@@ -224,26 +242,37 @@ class _Handler(BaseHTTPRequestHandler):
 
     do_HEAD = do_GET  # noqa: N815 - the name the library calls
 
-    def do_POST(self) -> None:
+    def handle_expect_100(self) -> bool:
+        """Let the client send its body now: it waits."""
+        goes_on = super().handle_expect_100()
+        self.wfile.flush()
+        return goes_on
+
+    def take_post(self) -> None:
         """Answer to a body; 411 without a length, 413 if it is too long. The connection ends at a stop."""
         post = self.posts.get(urlsplit(self.path).path)
-        length = self.headers.get("Content-Length", "")
-        if post is None or not length.isdecimal() or int(length) > _LARGEST_POST:
+        text = self.headers.get("Content-Length", "")
+        # more digits than that are slow to read, or refused
+        length = int(text) if text.isdecimal() and len(text) < _MOST_DIGITS else math.inf
+        if post is None or length > _LARGEST_POST:
             self.close_connection = True  # the body is not read
-            status = 404 if post is None else 413 if length.isdecimal() else 411
+            status = 404 if post is None else 413 if text.isdecimal() else 411
             self._answer(status, TEXT, f"{HTTPStatus(status).phrase}\n".encode())
             return
+        self.server.connections.heard(self.connection)
         body = self.rfile.read(int(length))
-        if len(body) < int(length):
+        if len(body) < length:
             self.close_connection = True
             return
-        try:
-            answer = post(body)
-        except BaseException as error:
-            log.exception("A post failed", page=self.path, err=in_words(error, repr))
-            answer = 500, TEXT, b"the post failed: see the log\n"
-        self.close_connection = self.close_connection or self.server.stopping.is_set()  # type: ignore[attr-defined]
-        self._answer(*answer)
+        with self.server.connections.at_work():
+            try:
+                answer = post(body)
+            except BaseException as error:
+                log.exception("A post failed", page=self.path, err=in_words(error, repr))
+                answer = 500, TEXT, b"the post failed: see the log\n"
+            self.close_connection = self.close_connection or self.server.stopping.is_set()
+            self._answer(*answer)
+            self.wfile.flush()
 
     def _answers_for(self, authority: str) -> bool:
         host, _, port = authority.lower().rpartition(":")
@@ -263,35 +292,3 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, *_: object) -> None:
         """Log nothing: probes come every few seconds."""
-
-
-class ConnectionLimit:
-    """
-    Admits every new connection; of too many it cuts off the oldest.
-
-    So a client that holds connections open keeps no probe and no scrape out.
-
-    State, under _lock: _open, oldest first. Threads: the server's admits, those of the connections leave.
-    """
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._lock = new_lock("ConnectionLimit._lock", 95)
-        self._open: dict[socket.socket, None] = {}
-
-    def admit(self, connection: socket.socket) -> None:
-        """A connection has been accepted."""
-        with self._lock:
-            self._open[connection] = None
-            oldest = next(iter(self._open)) if len(self._open) > self._most else None
-            if oldest is not None:
-                del self._open[oldest]
-        if oldest is not None:
-            # its thread wakes up, reads the end, and closes it; without a TLS goodbye
-            with suppress(OSError):
-                socket.socket.shutdown(oldest, socket.SHUT_RDWR)
-
-    def leave(self, connection: socket.socket) -> None:
-        """A connection is done, whether or not it was cut off."""
-        with self._lock:
-            self._open.pop(connection, None)

@@ -6,11 +6,14 @@ import errno
 import itertools
 import math
 import socket
+import ssl
 import threading
 import time
 import urllib.request
 from collections.abc import Iterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
+from datetime import timedelta
+from http.client import HTTPConnection, HTTPSConnection
 from socketserver import TCPServer
 from typing import NoReturn
 
@@ -18,10 +21,12 @@ import pytest
 
 from handloop.controller.runtime.serving import page_server
 from handloop.controller.runtime.serving.health import health_page
+from handloop.controller.runtime.serving.key_pairs import new_pair
 from handloop.controller.runtime.serving.listening import ListenError, PortInUseError
-from handloop.controller.runtime.serving.page_server import MAX_CONNECTIONS, TEXT, ConnectionLimit, PageServer
+from handloop.controller.runtime.serving.page_server import MAX_CONNECTIONS, TEXT, PageServer, Post
+from handloop.testing.eventually import eventually as until
 from support.checks.captured_logs import captured_logs
-from support.checks.threads import Background
+from support.checks.threads import Background, Gate
 from support.doubles.unspeakable import UNSPEAKABLE
 from support.servers.served_pages import fetch, serving
 
@@ -211,57 +216,198 @@ def test_a_server_without_descriptors_can_be_stopped(monkeypatch: pytest.MonkeyP
         Background(server.stop).result()
 
 
-# -- the limit of connections
+# -- posts
 
 
-Pair = tuple[socket.socket, socket.socket]
-
-
-@pytest.fixture
-def pairs() -> Iterator[list[Pair]]:
-    """Four connections, each as the server and as the client has it."""
-    with ExitStack() as stack:
-        made = [socket.socketpair() for _ in range(4)]
-        for end in (end for pair in made for end in pair):
-            stack.enter_context(end)
-            end.settimeout(10)
-        yield made
-
-
-def is_open(pair: Pair) -> bool:
-    """Whether the server's answer still arrives."""
-    ours, theirs = pair
+@contextmanager
+def taking(post: Post) -> Iterator[PageServer]:
+    """A server for posts to /p."""
+    server = PageServer("127.0.0.1", 0, {}, purpose="conversion", posts={"/p": post})
+    server.start()
     try:
-        ours.sendall(b"x")
-    except BrokenPipeError:
-        assert theirs.recv(1) == b""
-        return False
-    return theirs.recv(1) == b"x"
+        yield server
+    finally:
+        server.stop()
 
 
-def test_the_oldest_goes_for_the_newest(pairs: list[Pair]) -> None:
-    """Each new one is let in."""
-    limit = ConnectionLimit(2)
-    for ours, _ in pairs:
-        limit.admit(ours)
-    assert [is_open(pair) for pair in pairs] == [False, False, True, True]
+def echo(body: bytes) -> tuple[int, str, bytes]:
+    """What was sent."""
+    return 200, TEXT, body
 
 
-def test_one_that_is_done_makes_room(pairs: list[Pair]) -> None:
-    """Whether or not it was cut off before, and with a repeated close."""
-    limit = ConnectionLimit(2)
-    for ours, _ in pairs[:2]:
-        limit.admit(ours)
-    for _ in range(2):
-        limit.leave(pairs[0][0])
-    limit.admit(pairs[2][0])
-    assert [is_open(pair) for pair in pairs] == [True] * 4
+def test_a_connection_is_for_several_posts() -> None:
+    """A large body, an empty one, and one for which the client waits until it may send it."""
+    with taking(echo) as server, closing(HTTPConnection("127.0.0.1", server.port, timeout=20)) as client:
+        for body in (b"x" * 10_000_000, b"", b"y"):
+            client.request("POST", "/p?timeout=30s", body)
+            with client.getresponse() as answer:
+                assert (answer.status, answer.getheader("Connection")) == (200, None)
+                assert answer.read() == body
+        assert client.sock is not None
+        client.sock.sendall(b"POST /p HTTP/1.1\r\nContent-Length: 1\r\nExpect: 100-continue\r\n\r\n")
+        lines = client.sock.makefile("rb")
+        assert lines.readline() == b"HTTP/1.1 100 Continue\r\n"
+        client.sock.sendall(b"z")
+        assert (lines.readline(), lines.readline()) == (b"\r\n", b"HTTP/1.1 200 OK\r\n")
 
 
-def test_one_that_is_closed_already_harms_nothing(pairs: list[Pair]) -> None:
-    """The client may go in the moment in which it is cut off."""
-    limit = ConnectionLimit(1)
-    limit.admit(pairs[0][0])
-    pairs[0][0].close()
-    limit.admit(pairs[1][0])
-    assert is_open(pairs[1])
+@pytest.mark.parametrize(
+    ("head", "status"),
+    [
+        ("POST /p HTTP/1.1", 411),
+        ("POST /p HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0", 411),
+        ("POST /p HTTP/1.1\r\nContent-Length: -1", 411),
+        ("POST /p HTTP/1.1\r\nContent-Length: 1e3", 411),
+        ("POST /p HTTP/1.1\r\nContent-Length: 268435457", 413),
+        (f"POST /p HTTP/1.1\r\nContent-Length: {'9' * 5000}", 413),
+        ("POST /other HTTP/1.1\r\nContent-Length: 0", 404),
+        ("POST /p/ HTTP/1.1\r\nContent-Length: 0", 404),
+        ("PUT /p HTTP/1.1\r\nContent-Length: 0", 501),
+    ],
+)
+def test_a_body_that_is_not_read_ends_the_connection(head: str, status: int) -> None:
+    """What follows would be taken for the next request."""
+    with taking(echo) as server, socket.create_connection(("127.0.0.1", server.port), timeout=20) as client:
+        client.sendall(head.encode() + b"\r\n\r\n")
+        answer = client.makefile("rb").read()
+        assert answer.startswith(f"HTTP/1.1 {status} ".encode())
+        assert b"\r\nConnection: close\r\n" in answer
+
+
+def test_a_get_finds_no_post() -> None:
+    """Nor does a page exist where something is posted to."""
+    with taking(echo) as server:
+        assert b" 404 " in ask(server, "GET /p HTTP/1.1\r\nHost: localhost")
+
+
+def test_a_body_that_ends_early_is_handed_to_nobody() -> None:
+    """Its client has gone."""
+    seen: list[bytes] = []
+
+    def post(body: bytes) -> tuple[int, str, bytes]:
+        seen.append(body)
+        return echo(body)
+
+    with taking(post) as server, socket.create_connection(("127.0.0.1", server.port), timeout=20) as client:
+        client.sendall(b"POST /p HTTP/1.1\r\nContent-Length: 9\r\n\r\nhi")
+        client.shutdown(socket.SHUT_WR)
+        assert client.recv(100) == b""
+    assert not seen
+
+
+@pytest.mark.parametrize(
+    "error", [ZeroDivisionError("odd"), SystemExit(3), *UNSPEAKABLE], ids=lambda e: type(e).__name__
+)
+def test_a_post_that_fails_is_an_error_and_told(error: BaseException) -> None:
+    """As a page; the connection goes on."""
+    errors = [error]
+
+    def post(body: bytes) -> tuple[int, str, bytes]:
+        if errors:
+            raise errors.pop()
+        return echo(body)
+
+    with captured_logs() as logs, taking(post) as server, ExitStack() as stack:
+        client = stack.enter_context(closing(HTTPConnection("127.0.0.1", server.port, timeout=20)))
+        for expected in ((500, b"the post failed: see the log\n"), (200, b"x")):
+            client.request("POST", "/p", b"x")
+            with client.getresponse() as answer:
+                assert (answer.status, answer.read()) == expected
+    assert [(line["event"], line["page"]) for line in logs] == [("A post failed", "/p")]
+
+
+def test_as_many_as_an_api_server_works_on_are_answered_at_once() -> None:
+    """Each of two hundred has its connection, and none is cut off for another."""
+    together = threading.Barrier(200)
+
+    def post(body: bytes) -> tuple[int, str, bytes]:
+        together.wait(20)
+        return echo(body)
+
+    with taking(post) as server, ExitStack() as stack:
+        clients = [
+            stack.enter_context(socket.create_connection(("127.0.0.1", server.port), timeout=20))
+            for _ in range(200)
+        ]
+        for client in clients:
+            client.sendall(b"POST /p HTTP/1.1\r\nContent-Length: 1\r\n\r\nx")
+        assert {client.recv(15) for client in clients} == {b"HTTP/1.1 200 OK"}
+
+
+def test_silent_clients_cut_off_none_that_posts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A connection that is used stays, however many others are opened."""
+    monkeypatch.setattr(page_server, "MAX_POSTING", 8)
+    with taking(echo) as server, ExitStack() as stack:
+
+        def post(client: HTTPConnection) -> socket.socket | None:
+            client.request("POST", "/p", b"x")
+            with client.getresponse() as answer:
+                assert answer.read() == b"x"
+            return client.sock
+
+        def connect() -> HTTPConnection:
+            return stack.enter_context(closing(HTTPConnection("127.0.0.1", server.port, timeout=20)))
+
+        client = connect()
+        first = post(client)
+        for at in range(40):
+            post(connect())
+            if at % 5 == 0:
+                assert post(client) is first
+
+
+def is_refused(port: int) -> bool:
+    """Whether nobody listens."""
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=20).close()
+    except OSError:
+        return True
+    return False
+
+
+def test_a_stop_waits_for_what_is_being_answered() -> None:
+    """And the answer says that the connection ends."""
+    gate = Gate()
+
+    def post(body: bytes) -> tuple[int, str, bytes]:
+        gate()
+        return echo(body)
+
+    server = PageServer("127.0.0.1", 0, {}, purpose="conversion", posts={"/p": post})
+    server.start()
+    with socket.create_connection(("127.0.0.1", server.port), timeout=20) as client:
+        client.sendall(b"POST /p HTTP/1.1\r\nContent-Length: 1\r\n\r\nx")
+        gate.wait_entered()
+        stopping = Background(server.stop)
+        until(lambda: is_refused(server.port), "no other connection is taken")
+        assert not stopping.has_ended()
+        gate.open()
+        stopping.result()
+        answer = client.makefile("rb").read()
+    assert answer.endswith(b"\r\nConnection: close\r\n\r\nx")
+
+
+def test_without_a_certificate_a_connection_is_closed_at_once() -> None:
+    """Whoever asks then learns it before a timeout, and the server goes on."""
+    contexts: list[ssl.SSLContext] = []
+
+    def tls() -> ssl.SSLContext:
+        if not contexts:
+            raise OSError("none yet")
+        return contexts[0]
+
+    pair = new_pair("p", time.time(), timedelta(days=1), hosts=("127.0.0.1",))
+    server = PageServer("127.0.0.1", 0, {}, purpose="conversion", tls=tls, posts={"/p": echo})
+    server.start()
+    try:
+        for _ in range(3):
+            with socket.create_connection(("127.0.0.1", server.port), timeout=20) as client:
+                assert client.recv(1) == b""
+        contexts.append(pair.context())
+        trusting = ssl.create_default_context(cadata=pair.certificate.decode())
+        with closing(HTTPSConnection("127.0.0.1", server.port, timeout=20, context=trusting)) as asking:
+            asking.request("POST", "/p", b"x")
+            with asking.getresponse() as answer:
+                assert answer.read() == b"x"
+    finally:
+        server.stop()

@@ -1,0 +1,67 @@
+"""How many connections a server has open."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from handloop.seams.locks import new_condition
+
+
+class ConnectionLimit:
+    """
+    Admits every new connection; of too many it cuts off the one that has been silent for longest.
+
+    So a client that holds connections open keeps no probe and no scrape out, and cuts off nobody who asks.
+
+    State, under _lock: _open, silent for longest first; _at_work counts those that are being answered.
+    Threads: the server's admits and waits, those of the connections do the rest.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._lock = new_condition("ConnectionLimit._lock", 95)
+        self._open: dict[socket.socket, None] = {}
+        self._at_work = 0
+
+    def admit(self, connection: socket.socket) -> None:
+        """A connection has been accepted."""
+        with self._lock:
+            self._open[connection] = None
+            oldest = next(iter(self._open)) if len(self._open) > self._most else None
+            if oldest is not None:
+                del self._open[oldest]
+        if oldest is not None:
+            # its thread wakes up, reads the end, and closes it; without a TLS goodbye
+            with suppress(OSError):
+                socket.socket.shutdown(oldest, socket.SHUT_RDWR)
+
+    def heard(self, connection: socket.socket) -> None:
+        """A request begins; nothing happens to one that was cut off."""
+        with self._lock:
+            if connection in self._open:
+                del self._open[connection]
+                self._open[connection] = None
+
+    @contextmanager
+    def at_work(self) -> Iterator[None]:
+        """While this is open, an answer is being made and sent."""
+        with self._lock:
+            self._at_work += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._at_work -= 1
+                self._lock.notify_all()
+
+    def leave(self, connection: socket.socket) -> None:
+        """A connection is done, whether or not it was cut off."""
+        with self._lock:
+            self._open.pop(connection, None)
+
+    def wait_until_idle(self, seconds: float) -> None:
+        """Block until nothing is being answered, or the time is over."""
+        with self._lock:
+            self._lock.wait_for(lambda: not self._at_work, seconds)
