@@ -31,6 +31,7 @@ log = get_logger("conversion")
 
 JSON: Final = "application/json"
 _UNTIL_THERE_SECONDS: Final = 0.5
+_DRAIN_SECONDS: Final = 2.0
 AGAIN_SECONDS: Final = 15.0
 _OK, _BAD_REQUEST = 200, 400
 
@@ -145,6 +146,8 @@ class Webhook:
                 if self._clock.sleep(seconds, stop):
                     break
         finally:
+            # an API server keeps its connections, and a Service leads here for a moment more
+            self._server.drain(_DRAIN_SECONDS)
             self._server.stop()
 
     def _convert(self, body: bytes) -> tuple[int, str, bytes]:

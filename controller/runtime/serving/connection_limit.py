@@ -60,6 +60,12 @@ class ConnectionLimit:
         """A connection is done, whether or not it was cut off."""
         with self._lock:
             self._open.pop(connection, None)
+            self._lock.notify_all()
+
+    def wait_until_none(self, seconds: float) -> None:
+        """Block until no connection is open, or the time is over."""
+        with self._lock:
+            self._lock.wait_for(lambda: not self._open, seconds)
 
     def wait_until_idle(self, seconds: float) -> None:
         """Block until nothing is being answered, or the time is over."""

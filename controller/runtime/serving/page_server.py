@@ -106,6 +106,7 @@ class PageServer:
             # with the default of 5 a burst would wait for its retransmissions
             "request_queue_size": most,
             "stopping": threading.Event(),
+            "draining": threading.Event(),
             "spare": SpareDescriptor(),
             "address_family": socket.AF_INET6 if ":" in host else socket.AF_INET,
         }
@@ -123,6 +124,16 @@ class PageServer:
         """Serve from a thread of its own."""
         self._wake, woken = socket.socketpair()
         self._thread = spawn_thread(f"{self._purpose}-server", lambda: self._server.serve(woken))
+
+    def drain(self, seconds: float) -> None:
+        """
+        Answer on, and end each connection with its next answer.
+
+        So a client that keeps connections sends nothing into one that is being closed. Blocks until all are
+        ended, and so long at most: one that is silent stays.
+        """
+        self._server.draining.set()
+        self._server.connections.wait_until_none(seconds)
 
     def stop(self) -> None:
         """End the thread and close the socket. Blocks until posts are answered, for ten seconds at most."""
@@ -142,6 +153,7 @@ class _Server(ThreadingHTTPServer):
     tls: Callable[[], ssl.SSLContext] | None = None
     connections: ConnectionLimit
     stopping: threading.Event
+    draining: threading.Event
     spare: SpareDescriptor
 
     def get_request(self) -> tuple[socket.socket, object]:
@@ -270,7 +282,7 @@ class _Handler(BaseHTTPRequestHandler):
             except BaseException as error:
                 log.exception("A post failed", page=self.path, err=in_words(error, repr))
                 answer = 500, TEXT, b"the post failed: see the log\n"
-            self.close_connection = self.close_connection or self.server.stopping.is_set()
+            self.close_connection = self.close_connection or self.server.draining.is_set()
             self._answer(*answer)
             self.wfile.flush()
 
