@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from handloop.controller.cli.options import Options
-from handloop.controller.cli.webhook import conversion_access
 from handloop.controller.runtime.election.lease_access import leader_election_access
 from handloop.controller.runtime.rbac.access import FOLLOWING_NAMESPACES, LISTING_NAMESPACES, Access, merged
 from handloop.controller.runtime.serving.access import METRICS_AUTH_ACCESS
@@ -27,7 +26,7 @@ def declared_access(options: Options) -> tuple[Access, ...]:
         *merged(
             [
                 *(entry for setup in options.setups() for entry in setup.access),
-                *conversion_access(declared_kinds(options), options),
+                *_conversion_access(options),
             ]
         ),
         *((FOLLOWING_NAMESPACES,) if options.namespace_labels else ()),
@@ -35,3 +34,12 @@ def declared_access(options: Options) -> tuple[Access, ...]:
         *((*others, *shards_access(namespace)) if options.shards else ()),
         *(METRICS_AUTH_ACCESS if options.metrics_auth else ()),
     )
+
+
+def _conversion_access(options: Options) -> tuple[Access, ...]:
+    kinds = [kind for kind in declared_kinds(options) if kind.previous is not None]
+    if not kinds:
+        return ()
+    from handloop.controller.cli.webhook import conversion_access  # noqa: PLC0415 - most convert nothing
+
+    return conversion_access(kinds, options)

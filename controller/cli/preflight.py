@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
-from typing import Any, Final, TextIO, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TextIO, TypeVar
 
 from handloop.apis.class_attributes import has_status_subresource
 from handloop.apis.declaration import is_built_in
@@ -38,6 +38,7 @@ from handloop.controller.cli.problems import (
     missing_foreign,
     missing_resource,
     no_status_subresource,
+    not_converted,
     other_definition,
 )
 from handloop.controller.cli.shard_check import told_by_server
@@ -45,6 +46,9 @@ from handloop.controller.cli.terminal import printable, writable
 from handloop.controller.cli.values import format_duration
 from handloop.seams.seams import REAL_SEAMS, Seams
 from handloop.seams.threads import side_by_side
+
+if TYPE_CHECKING:
+    from handloop.controller.cli.conversion_check import Conversion
 
 T = TypeVar("T")
 
@@ -224,6 +228,9 @@ class Preflight:
         _go_on_unless(stop)
         shards = tuple(self._sharded(need for need, is_allowed in allowed.items() if is_allowed))
         problems = [problem for found in kinds.values() for problem in found]
+        sound = [kind for resource, kind in self._custom.items() if not kinds[resource]]
+        converted = list(self._converted(sound))
+        problems += [not_converted(name, each.problem) for name, each in converted if each.problem]
         if denied:
             total = len(self._needs)
             problems.append(
@@ -241,9 +248,8 @@ class Preflight:
                 ),
                 *(_need_finding(need, ok=is_allowed) for need, is_allowed in allowed.items()),
                 *self._unchecked(),
-                *self._stored_in_older(
-                    kind for resource, kind in self._custom.items() if not kinds[resource]
-                ),
+                *self._stored_in_older(sound),
+                *(_conversion_finding(each.subject, ok=not each.problem) for _, each in converted),
                 *shards,
             ),
             server_version=version,
@@ -264,6 +270,17 @@ class Preflight:
                 how = f"{self._operator.command} migrate-storage"
                 subject = f"{kind.resource.group_resource}: some may be stored as {', '.join(older)}; {how}"
                 yield Finding(check="storage", subject=subject, ok=True)
+
+    def _converted(self, kinds: Iterable[type[Kind]]) -> Iterator[tuple[str, Conversion]]:
+        """By the names of definitions. A program that starts may be the first that converts."""
+        if self._options.command != "doctor":
+            return
+        from handloop.controller.cli.conversion_check import conversions  # noqa: PLC0415 - not for a start
+
+        for kind in kinds:
+            yield from (
+                (kind.resource.group_resource, each) for each in conversions(self._client, kind, self._clock)
+            )
 
     def _sharded(self, allowed: Iterable[Need]) -> Iterator[Finding]:
         if not self._slots:
@@ -333,6 +350,10 @@ def _kind_finding(check: str, resource: Resource, problems: Sequence[Problem]) -
     ok = not any(problem.exit_code for problem in problems)
     code = problems[0].code if problems else ""
     return Finding(check=check, subject=str(resource), ok=ok, code=code)
+
+
+def _conversion_finding(subject: str, *, ok: bool) -> Finding:
+    return Finding(check="conversion", subject=subject, ok=ok, code="" if ok else "E19")
 
 
 def _need_finding(need: Need, *, ok: bool) -> Finding:

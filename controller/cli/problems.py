@@ -1,7 +1,7 @@
 """
 Messages for newcomers' problems: what happened, the one fact behind it, and what to type next.
 
-Every problem has a code (E01 to E18), an exit code and a section in errors.md, which `handloop errors`
+Every problem has a code (E01 to E19), an exit code and a section in errors.md, which `handloop errors`
 prints. E01 to E06 stand in connection_problems.py, E09 in permissions.py, E11 and E12 in election.py, E15 in
 program.py. E14 is the Foo controller's.
 """
@@ -241,6 +241,17 @@ def stop_took_too_long(left: BaseException, shutdown_timeout: float) -> Problem:
 def cannot_share(error: BaseException) -> Problem:
     """E17: the work cannot be shared by slots as asked for. Args: error has the reason, and the way out."""
     return Problem(code="E17", exit_code=EXIT_CONFIG, what=f"the work is not shared: {error}")
+
+
+def not_converted(group_resource: str, problem: str) -> Problem:
+    """E19: the server cannot convert objects. Args: problem is its message, or what the definition lacks."""
+    return Problem(
+        code="E19",
+        exit_code=EXIT_FATAL,
+        what=f"{group_resource} is not converted between its versions: {problem}",
+        causes=("no replica that converts is ready", "the definition leads elsewhere, or trusts nobody"),
+        fixes=("start the program; if the definition stays as it is, the log of its leader says why",),
+    )
 
 
 def version_skew(server_version: str) -> Problem | None:

@@ -18,7 +18,6 @@ from handloop.client.resource_client import Client, ResourceClient
 from handloop.controller.cli.operator import Setup
 from handloop.controller.cli.options import Options
 from handloop.controller.cli.problems import EXIT_OK, Problem
-from handloop.controller.cli.webhook import any_is_converted, webhook_address, webhook_service
 from handloop.controller.runtime.caching.multi_namespace_informer import MultiNamespaceInformer
 from handloop.controller.runtime.life.runnable import Runnable
 from handloop.controller.runtime.manager import Manager
@@ -157,7 +156,17 @@ def _convert(manager: Manager, client: Client, options: Options) -> None:
 
     Raises: ListenError; OSError for files that do not load.
     """
-    if not any_is_converted(manager.reconciled_kinds()):
+    kinds = [kind for kind in manager.reconciled_kinds() if kind.previous is not None]
+    if not kinds:
+        return
+    # loaded here: most programs convert nothing
+    from handloop.controller.cli.webhook import (  # noqa: PLC0415
+        any_is_converted,
+        webhook_address,
+        webhook_service,
+    )
+
+    if not any_is_converted(kinds):
         return
     service = webhook_service(options)
     if not (options.in_cluster or service.url):

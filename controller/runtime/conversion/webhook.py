@@ -140,6 +140,8 @@ class Webhook:
     def run(self, stop: threading.Event) -> None:
         """Serve until stop is set."""
         self._server.start()
+        kinds = [converter.kind.__name__ for converter in self._converters.values()]
+        log.info("Serving conversions", port=self._server.port, kinds=kinds)
         try:
             while True:
                 seconds = self._again_seconds if self._refresh() else _UNTIL_THERE_SECONDS

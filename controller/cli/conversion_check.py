@@ -1,0 +1,68 @@
+"""Whether a server can convert an object between the versions of a kind, asked from outside."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
+
+from handloop.apis.meta import Kind
+from handloop.apis.versions import is_converted, versions_of
+from handloop.client.errors import ClientError
+from handloop.client.options import ListOptions
+from handloop.client.resource_client import Client
+from handloop.controller.cli.definition_source import DEFINITIONS_PATH
+from handloop.seams.clock import Clock
+
+_WEBHOOK: Final = "Webhook"
+
+
+class Conversion(NamedTuple):
+    """What was found of a version; problem "" = it is converted, or there is no object to try."""
+
+    subject: str
+    problem: str = ""
+
+
+def conversions(client: Client, kind: type[Kind], clock: Clock) -> Iterator[Conversion]:
+    """
+    The definition of a kind, and one of its objects read in each older version.
+
+    A kind whose versions are not joined by functions has nothing to check. Blocks: for a request each.
+    """
+    if not is_converted(kind):
+        return
+    name = kind.resource.group_resource
+    try:
+        definition = json.loads(client.get_raw(f"{DEFINITIONS_PATH}/{name}"))
+        page = client.for_resource(kind.resource).list(options=ListOptions(limit=1))
+    except ClientError as error:
+        yield Conversion(f"{name}: could not be looked at", str(error))
+        return
+    if problem := _problem_of(definition):
+        yield Conversion(f"{name}: {problem}", problem)
+        return
+    if not page.items:
+        yield Conversion(f"{name}: there is no object to try")
+        return
+    first = page.items[0].metadata
+    for older in versions_of(kind)[1:]:
+        began = clock.now()
+        try:
+            client.for_resource(older.resource).get(first.name, namespace=first.namespace)
+        except ClientError as error:
+            yield Conversion(f"{name}: not to {older.resource.version}", str(error))
+        else:
+            took = f"{(clock.now() - began) * 1000:.0f} ms"
+            yield Conversion(f"{name}: an object is {older.resource.version} in {took}")
+
+
+def _problem_of(definition: dict[str, Any]) -> str:
+    spec = definition["spec"]
+    if len(spec["versions"]) == 1:
+        return ""
+    conversion = spec.get("conversion") or {}
+    if conversion.get("strategy") != _WEBHOOK:
+        return "the definition says strategy None: fields that move are lost"
+    client = (conversion.get("webhook") or {}).get("clientConfig") or {}
+    return "" if client.get("caBundle") else "the definition trusts nobody: no replica has written it yet"
