@@ -196,8 +196,13 @@ def no_status_subresource(group_resource: str, fixes: Sequence[str]) -> Problem:
 _LISTENERS: Final = {
     "metrics": ("--metrics-bind-address={host}:9090", "--metrics-bind-address=0 to turn it off"),
     "health": ("--health-probe-bind-address={host}:9091", "--health-probe-bind-address=0 to turn it off"),
+    "conversion": ("--webhook-bind-address={host}:9444", "and --webhook-url or the Service with it"),
     "the live page": ("--debug-listen={host}:9092", "--debug-listen=0 to turn it off"),
     "the sandbox": ("--sandbox-port=7443", "--sandbox-port=0 for a free one"),
+}
+_WITHOUT_CERTIFICATE: Final = {
+    "metrics": "--metrics-cert-dir with tls.crt and tls.key, or --metrics-auth=false for plain HTTP",
+    "conversion": "--webhook-cert-dir with tls.crt and tls.key, or none for certificates of its own",
 }
 
 
@@ -209,7 +214,7 @@ def port_in_use(error: ListenError) -> Problem:
             exit_code=EXIT_PORT,
             what=f"cannot listen on {error.address} for {error.purpose} over TLS",
             causes=(error.reason,),
-            fixes=("--metrics-cert-dir with tls.crt and tls.key, or --metrics-auth=false for plain HTTP",),
+            fixes=(_WITHOUT_CERTIFICATE[error.purpose],),
         )
     another, none = _LISTENERS[error.purpose]
     cause, host = error.reason, "127.0.0.1"

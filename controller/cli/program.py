@@ -22,6 +22,7 @@ from handloop.controller.runtime.caching.multi_namespace_informer import MultiNa
 from handloop.controller.runtime.life.runnable import Runnable
 from handloop.controller.runtime.manager import Manager
 from handloop.controller.runtime.reconciling.controller import ControllerOptions
+from handloop.controller.runtime.serving.certificate_watcher import CertificateMetrics
 from handloop.informers.informer_options import DEFAULT_OPTIONS
 from handloop.informers.outage import Hints
 from handloop.informers.progress import INTERVAL_SECONDS, TTY_INTERVAL_SECONDS
@@ -49,13 +50,15 @@ class Program:
         *,
         registry: CollectorRegistry,
         leases: ResourceClient[Lease] | None = None,
+        certificates: CertificateMetrics | None = None,
         on_terminal: bool = False,
         seams: Seams = REAL_SEAMS,
     ) -> None:
         """
         Set the chosen controllers up. Nothing is sent before run.
 
-        Args: leases is for the Leases of shards; on_terminal makes progress lines more frequent.
+        Args: leases is for the Leases of shards; certificates are those that the registry has, None = it has
+        none; on_terminal makes progress lines more frequent.
         """
         self._client = client
         self._stop = stop
@@ -88,7 +91,7 @@ class Program:
             seams=seams,
         )
         operator.set_up(self.manager, options.controllers)
-        _convert(self.manager, client, options)
+        _convert(self.manager, client, options, certificates)
         watched = self.manager.cached_kinds()
         mirrored = {
             setup: [self.manager.informer_for(kind) for kind in setup.kinds if kind in watched]
@@ -150,11 +153,13 @@ class Program:
         return sum(len(page.items) + (page.remaining_item_count or 0) for page in pages)
 
 
-def _convert(manager: Manager, client: Client, options: Options) -> None:
+def _convert(
+    manager: Manager, client: Client, options: Options, certificates: CertificateMetrics | None
+) -> None:
     """
     Have a manager convert, if functions join versions of a kind that it reconciles.
 
-    Raises: ListenError; OSError for files that do not load.
+    Raises: ListenError.
     """
     kinds = [kind for kind in manager.reconciled_kinds() if kind.previous is not None]
     if not kinds:
@@ -181,7 +186,7 @@ def _convert(manager: Manager, client: Client, options: Options) -> None:
 
     address = webhook_address(options)
     given = ConversionOptions(address=address, webhook=service, folder=options.webhook_cert_dir)
-    add_conversion(manager, client, given)
+    add_conversion(manager, client, given, certificates)
 
 
 def _holds_any(informer: MultiNamespaceInformer[Any]) -> bool:

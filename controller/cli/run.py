@@ -197,6 +197,7 @@ class _Run:
             options,
             self._stop,
             registry=services.registry,
+            certificates=services.certificates,
             leases=None if shared is None else shared.leases(services.client.reachability),
             on_terminal=self._stream.isatty(),
             seams=self._seams,

@@ -177,6 +177,8 @@ def controller_names(text: str, names: Sequence[str]) -> tuple[str, ...]:
 def https_url(text: str) -> str:
     """`https://HOST:PORT`. Raises: ValueError."""
     parts = urlsplit(text)
-    if parts.scheme != "https" or not parts.hostname or parts.path.rstrip("/") or parts.query:
+    place = (parts.hostname, parts.port or 443)  # the port raises ValueError if it is none
+    beside = (parts.username, parts.path.rstrip("/"), parts.query, parts.fragment)
+    if parts.scheme != "https" or not all(place) or any(beside):
         raise ValueError(f"{text!r} is not https://HOST:PORT")
     return text

@@ -21,6 +21,7 @@ from handloop.client.transport import HTTPTransport, Transport
 from handloop.controller.runtime.metrics.metrics_page import new_registry
 from handloop.controller.runtime.metrics.rest_client_metrics import ClientMetrics
 from handloop.controller.runtime.servers import Pages, Servers
+from handloop.controller.runtime.serving.certificate_watcher import CertificateMetrics
 from handloop.controller.runtime.serving.health import Check
 from handloop.seams.seams import REAL_SEAMS, Seams
 
@@ -116,6 +117,11 @@ class ProcessServices:
     def _show(self) -> None:
         if self._servers is not None and self._manager is not None:
             self._servers.show(self._manager.liveness_checks, self._manager.readiness_checks)
+
+    @property
+    def certificates(self) -> CertificateMetrics | None:
+        """The counts of what is read of certificates, for other servers; None before the pages are bound."""
+        return None if self._servers is None else self._servers.certificates
 
     def __enter__(self) -> Self:
         """Bind and serve. Raises: ListenError."""

@@ -6,7 +6,6 @@ import ssl
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import Final
 
 from prometheus_client import CollectorRegistry
@@ -14,12 +13,7 @@ from prometheus_client import CollectorRegistry
 from handloop.client.rest_client import RESTClient
 from handloop.controller.runtime.metrics.metrics_page import metrics_page
 from handloop.controller.runtime.serving.bind_address import BindAddress
-from handloop.controller.runtime.serving.certificate_watcher import (
-    CERTIFICATE,
-    KEY,
-    CertificateMetrics,
-    CertificateWatcher,
-)
+from handloop.controller.runtime.serving.certificate_watcher import CertificateMetrics, certificate_in
 from handloop.controller.runtime.serving.health import Check, health_page
 from handloop.controller.runtime.serving.listening import NoCertificateError
 from handloop.controller.runtime.serving.page_server import Guard, Page, PageServer
@@ -54,6 +48,8 @@ class Servers:
     """
     The metrics and health servers: bound by the constructor, serving between start and stop.
 
+    certificates counts the reads of all certificates of the process.
+
     State: _checks of liveness and readiness, written by main, read by the threads that answer, under _lock.
     """
 
@@ -69,15 +65,15 @@ class Servers:
         self._any_host = pages.any_host
         self._lock = new_lock("Servers._lock", 95)
         self._checks = _STARTING
+        self.certificates = CertificateMetrics(registry)
         live, ready = partial(self._answer, "live"), partial(self._answer, "ready")
         health: dict[str, Page] = {"/healthz": live, "/livez": live, "/readyz": ready}
         try:
-            certificates = CertificateMetrics(registry)
             self.metrics = self._bind(
                 pages.metrics,
                 "metrics",
                 {"/metrics": metrics_page(registry)},
-                tls=_certificate(pages, certificates, clock),
+                tls=_certificate(pages, self.certificates, clock),
                 guard=_guard(pages, rest, clock),
             )
             each = {f"{path}/*": page for path, page in health.items()}
@@ -141,13 +137,8 @@ def _certificate(
         return None
     if not pages.certificate_folder:
         return _own_certificate(pages.metrics, clock)
-    folder = Path(pages.certificate_folder)
-    try:
-        return CertificateWatcher(folder, metrics, clock).context
-    except OSError as error:  # ssl.SSLError is one
-        reason = error.strerror or str(error)
-        pair = f"{folder / CERTIFICATE} and {KEY}"
-        raise NoCertificateError(str(pages.metrics), "metrics", f"{pair}: {reason.lower()}") from error
+    address = str(pages.metrics)
+    return certificate_in(pages.certificate_folder, metrics, clock, address=address, purpose="metrics")
 
 
 def _own_certificate(address: BindAddress, clock: Clock) -> Callable[[], ssl.SSLContext]:

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
 from handloop.apis.crd import WebhookService
 from handloop.apis.meta import Kind
-from handloop.apis.versions import is_converted
+from handloop.apis.versions import is_converted, versions_of
 from handloop.client.resource_client import Client
 from handloop.controller.runtime.builder import controller_for
 from handloop.controller.runtime.conversion.keeper import Definition, FileKeeper, Keeper, Place
@@ -26,7 +27,8 @@ from handloop.controller.runtime.manager import Manager
 from handloop.controller.runtime.rbac.access import Access
 from handloop.controller.runtime.reconciling.reconciler import Reconciler
 from handloop.controller.runtime.serving.bind_address import BindAddress
-from handloop.controller.runtime.serving.certificate_watcher import CertificateMetrics, CertificateWatcher
+from handloop.controller.runtime.serving.certificate_watcher import CertificateMetrics, certificate_in
+from handloop.controller.runtime.serving.listening import NoCertificateError
 from handloop.informers.keys import ObjectName
 
 _AUTHORITY: Final = "ca.crt"
@@ -48,17 +50,22 @@ class ConversionOptions:
     lifetimes: Lifetimes = field(default_factory=Lifetimes)
 
 
-def add_conversion(manager: Manager, client: Client, options: ConversionOptions) -> Webhook | None:
+def add_conversion(
+    manager: Manager,
+    client: Client,
+    options: ConversionOptions,
+    certificates: CertificateMetrics | None = None,
+) -> Webhook | None:
     """
     Have a manager convert the kinds that it reconciles, if functions join their versions.
 
-    Args: client reads the Secret, leader or not.
-    Returns: the webhook, None without such kinds. Raises: ListenError; OSError for files that do not load.
+    Args: client reads the Secret, leader or not; certificates as Program.
+    Returns: the webhook, None without such kinds. Raises: ListenError.
     """
     kinds = converted_kinds(manager)
     if not kinds:
         return None
-    webhook = _webhook(kinds, manager, client, options)
+    webhook = _webhook(kinds, manager, client, options, certificates)
     manager.add(webhook)
     _keep(kinds, manager, _at_port(options, webhook.port))
     return webhook
@@ -70,13 +77,21 @@ def converted_kinds(manager: Manager) -> list[type[Kind]]:
 
 
 def _webhook(
-    kinds: Sequence[type[Kind]], manager: Manager, client: Client, options: ConversionOptions
+    kinds: Sequence[type[Kind]],
+    manager: Manager,
+    client: Client,
+    options: ConversionOptions,
+    certificates: CertificateMetrics | None,
 ) -> Webhook:
     made = partial(Webhook, kinds, options.address, registry=manager.registry, clock=manager.seams.clock)
+    address = str(options.address)
     if options.folder:
-        folder = Path(options.folder)
-        watcher = CertificateWatcher(folder, CertificateMetrics(manager.registry), manager.seams.clock)
-        return made(watcher.context, refresh=lambda: True, check=lambda: None)
+        metrics, clock = certificates or CertificateMetrics(manager.registry), manager.seams.clock
+        context = certificate_in(options.folder, metrics, clock, address=address, purpose="conversion")
+        return made(context, refresh=lambda: True, check=lambda: None)
+    if find_spec("cryptography") is None:
+        why = "no certificate can be made without a package: pip install cryptography"
+        raise NoCertificateError(address, "conversion", why)
     served = ServedPair(partial(read_pair, client, _secret(options)))
     # often enough for one that lasts some seconds only, as in a test
     again = min(AGAIN_SECONDS, options.lifetimes.certificate.total_seconds() / 20)
@@ -84,17 +99,19 @@ def _webhook(
 
 
 def _keep(kinds: Sequence[type[Kind]], manager: Manager, options: ConversionOptions) -> None:
-    names = [kind.resource.group_resource for kind in kinds]
-    place = Place(webhook=options.webhook, secret=_secret(options))
+    versions = {
+        kind.resource.group_resource: [each.resource.version for each in versions_of(kind)] for kind in kinds
+    }
+    place = Place(webhook=options.webhook, secret=_secret(options), versions=versions)
     keeper: Reconciler[Definition]
     if options.folder:
         keeper = FileKeeper(place, partial(_authority, Path(options.folder)))
     else:
         trust = Trust(place.secret.name, _hosts(options.webhook), options.lifetimes)
-        keeper = Keeper(place, trust, names, manager.seams.clock)
-    for kind, name in zip(kinds, names, strict=True):
-        builder = controller_for(manager, f"conversion-{kind.resource.plural}")
-        access = _own_access(names, None if options.folder else place.secret)
+        keeper = Keeper(place, trust, manager.seams.clock)
+    access = _own_access(list(versions), None if options.folder else place.secret)
+    for name in versions:
+        builder = controller_for(manager, f"conversion-{name}")
         builder.for_(Definition, fields=f"metadata.name={name}").declares(*access).complete(keeper)
 
 

@@ -8,7 +8,7 @@ definition then, and a new certificate only when every definition trusts what ha
 from __future__ import annotations
 
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -22,13 +22,14 @@ from handloop.client.errors import AlreadyExists, Conflict, NotFound
 from handloop.client.resource_client import Client
 from handloop.controller.runtime.conversion.material import material_of, read_secret, write_material
 from handloop.controller.runtime.conversion.trust import Trust
-from handloop.controller.runtime.reconcile import DONE, Result
+from handloop.controller.runtime.reconcile import DONE, ReconcileError, Result
 from handloop.controller.runtime.reconciling.context import Context
 from handloop.informers.keys import ObjectName
 from handloop.seams.clock import Clock
 
 _WEBHOOK: Final = "Webhook"
 _SOON_SECONDS: Final = 1.0
+_LOOK_SECONDS: Final = 15.0
 
 
 class _Service(APIStruct):
@@ -83,10 +84,11 @@ class Definition(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where the webhook is, and where its Secret."""
+    """Where the webhook is, and where its Secret; versions are what it converts, by definition."""
 
     webhook: WebhookService
     secret: ObjectName
+    versions: Mapping[str, Collection[str]]
 
     def client_config(self, bundle: bytes) -> _ClientConfig:
         """As a definition has to have it."""
@@ -95,16 +97,15 @@ class Place:
 
 
 class Keeper:
-    """Implements Reconciler[Definition]. names are those of all definitions that it has to think of."""
+    """Implements Reconciler[Definition]."""
 
-    def __init__(self, place: Place, trust: Trust, names: Sequence[str], clock: Clock) -> None:
+    def __init__(self, place: Place, trust: Trust, clock: Clock) -> None:
         self._place = place
         self._trust = trust
-        self._names = tuple(names)
         self._clock = clock
 
     def reconcile(self, definition: Definition, context: Context) -> Result:
-        """Raises: ClientError; ImportError without the cryptography package."""
+        """Raises: as put_right; ImportError without the cryptography package."""
         if len(definition.spec.versions) < 2:  # noqa: PLR2004 - nothing to convert between yet
             return DONE
         secret = read_secret(context.client, self._place.secret)
@@ -118,12 +119,13 @@ class Keeper:
                 return Result(requeue_after=_SOON_SECONDS)
             context.log.info("Wrote the certificates of the webhook", secret=str(self._place.secret))
         put_right(definition, context, self._place, step.material.authorities)
-        return Result(requeue_after=step.wait_seconds)
+        # nobody tells it of the Secret, and without that a replica that starts cannot convert
+        return Result(requeue_after=min(step.wait_seconds, _LOOK_SECONDS))
 
     def _other_bundles(self, client: Client, definition: Definition) -> list[bytes]:
         """What the other definitions trust; one that is missing trusts nobody, and is asked for nothing."""
         found = []
-        for name in self._names:
+        for name in self._place.versions:
             if name != definition.metadata.name:
                 try:
                     other = client.resource(Definition).get(name)
@@ -142,18 +144,29 @@ class FileKeeper:
         self._read = read
 
     def reconcile(self, definition: Definition, context: Context) -> Result:
-        """Raises: ClientError, OSError."""
+        """Raises: as put_right; OSError."""
         if len(definition.spec.versions) > 1:
             put_right(definition, context, self._place, self._read())
         return Result(requeue_after=60.0)
 
 
 def put_right(definition: Definition, context: Context, place: Place, bundle: bytes | None) -> None:
-    """Write what is not as it has to be; bundle None = the authorities stay. Raises: ClientError."""
-    conversion = definition.spec.conversion
+    """
+    Write what is not as it has to be.
+
+    Args: bundle None = the authorities stay.
+    Raises: ClientError; ReconcileError for one that another program, which knows more versions, converts.
+    """
+    conversion, name = definition.spec.conversion, definition.metadata.name
     wanted = place.client_config(definition.bundle if bundle is None else bundle)
-    if conversion.strategy == _WEBHOOK and conversion.webhook == _Webhook(client_config=wanted):
-        return
+    if conversion.strategy == _WEBHOOK and conversion.webhook is not None:
+        found = conversion.webhook.client_config
+        if found == wanted:
+            return
+        newer = [each.name for each in definition.spec.versions if each.name not in place.versions[name]]
+        if newer and (found.url, found.service) != (wanted.url, wanted.service):
+            what = f"left {name} to the webhook that it names: {', '.join(newer)} is not known here"
+            raise ReconcileError(what)
     # null takes away the other of the two ways to name the place
     client = {"url": None, "service": None, **to_builtins(wanted)}
     patch = {
@@ -165,5 +178,5 @@ def put_right(definition: Definition, context: Context, place: Place, bundle: by
             }
         },
     }
-    context.client.resource(Definition).patch(definition.metadata.name, patch)
-    context.log.info("Put the conversion of the definition right", definition=definition.metadata.name)
+    context.client.resource(Definition).patch(name, patch)
+    context.log.info("Put the conversion of the definition right", definition=name)

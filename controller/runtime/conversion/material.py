@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import binascii
 from base64 import b64decode, b64encode
-from typing import Final
 
 from handloop.apis.meta import EMPTY_MAP, FrozenMap, Kind
 from handloop.client.errors import NotFound
@@ -14,7 +13,6 @@ from handloop.controller.runtime.serving.key_pairs import KeyPair
 from handloop.informers.keys import ObjectName
 
 _AUTHORITIES, _KEY, _CERTIFICATE, _PAIR_KEY = "ca.crt", "ca.key", "tls.crt", "tls.key"
-LABEL: Final = "app.kubernetes.io/managed-by"
 
 
 class Secret(Kind, group="", version="v1"):

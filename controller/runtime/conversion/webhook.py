@@ -44,7 +44,8 @@ class ServedPair:
     """
     The certificate of the webhook: read from the Secret, and kept when that is gone or broken.
 
-    State, under _lock: _pair, and _context made of it. Threads: the server's ask, refresh is the webhook's.
+    State, under _lock: _pair, and _context made of it; _trouble, which is logged once. Threads: the server's
+    ask, refresh is the webhook's.
     """
 
     def __init__(self, read: Callable[[], KeyPair]) -> None:
@@ -53,6 +54,7 @@ class ServedPair:
         self._lock = new_lock("ServedPair._lock", 94)
         self._pair = NO_PAIR
         self._context: ssl.SSLContext | None = None
+        self._trouble = ""
 
     def refresh(self) -> bool:
         """Look again. Returns: whether there is a pair. Blocks: for a request."""
@@ -63,8 +65,11 @@ class ServedPair:
                 with self._lock:
                     self._pair, self._context = pair, context
                 log.info("The webhook has a new certificate")
+            self._trouble = ""
         except (ClientError, OSError) as error:  # ssl.SSLError is one
-            log.warning("Could not read the certificate of the webhook", err=str(error))
+            if self._trouble != str(error):
+                log.warning("Could not read the certificate of the webhook", err=str(error))
+            self._trouble = str(error)
         return self._context is not None
 
     def context(self) -> ssl.SSLContext:

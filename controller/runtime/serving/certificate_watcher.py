@@ -7,11 +7,13 @@ Follows: controller-runtime pkg/certwatcher, differs: looks at each connection, 
 from __future__ import annotations
 
 import ssl
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter
 
+from handloop.controller.runtime.serving.listening import NoCertificateError
 from handloop.seams.clock import Clock
 from handloop.seams.locks import new_lock
 from handloop.seams.logs import get_logger
@@ -99,3 +101,20 @@ class CertificateWatcher:
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         context.load_cert_chain(self._certificate, self._key)
         return context
+
+
+def certificate_in(
+    folder: str, metrics: CertificateMetrics, clock: Clock, *, address: str, purpose: str
+) -> Callable[[], ssl.SSLContext]:
+    """
+    The context of each new connection, by the pair in a folder.
+
+    Raises: NoCertificateError for a pair that does not load.
+    """
+    path = Path(folder)
+    try:
+        return CertificateWatcher(path, metrics, clock).context
+    except OSError as error:  # ssl.SSLError is one
+        reason = error.strerror or str(error)
+        pair = f"{path / CERTIFICATE} and {KEY}"
+        raise NoCertificateError(address, purpose, f"{pair}: {reason.lower()}") from error
