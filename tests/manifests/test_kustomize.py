@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
+from handloop.controller.cli.webhook import webhook_address, webhook_service
 from handloop.testing.eventually import eventually as until
 from handloop_sandbox.server import Sandbox
 from support.builders.options import parse_options
@@ -131,6 +132,22 @@ def test_the_overlay_for_a_certificate_is_understood(offline: Kubectl) -> None:
     assert "secret" in volumes[mounts[options.metrics_cert_dir]]
     (port,) = built["Service", "handloop-metrics"]["spec"]["ports"]
     assert (port["port"], port["targetPort"]) == (options.metrics_bind_address.port, "metrics")
+
+
+def test_the_overlay_that_converts_is_understood(offline: Kubectl) -> None:
+    """It has no definition; the Service leads to the port that is served, and the program names it."""
+    built, plain = (_by_name(iter(documents(offline, folder))) for folder in ("webhook", "default"))
+    service = built.pop(("Service", "handloop-webhook"))
+    assert [name for name, one in built.items() if one != plain[name]] == [("Deployment", "handloop")]
+    assert "CustomResourceDefinition" not in {kind for kind, _ in built}
+    (container,) = built["Deployment", "handloop"]["spec"]["template"]["spec"]["containers"]
+    options = parse_options(container["args"], {"POD_NAMESPACE": SYSTEM})
+    ports = {port["name"]: port["containerPort"] for port in container["ports"]}
+    (port,) = service["spec"]["ports"]
+    assert ports[port["targetPort"]] == webhook_address(options).port
+    named = webhook_service(options)
+    assert (named.name, named.namespace) == (service["metadata"]["name"], service["metadata"]["namespace"])
+    assert port["port"] == named.client_config()["service"]["port"]
 
 
 def test_the_overlay_for_shards_is_understood(offline: Kubectl) -> None:

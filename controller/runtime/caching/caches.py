@@ -391,11 +391,12 @@ class Caches:
         A health check: every cache is filled.
 
         One that waits for a conversion is none: a Service leads to ready pods, and ours may be what converts.
+        Nor is one whose version comes with a definition that waits until a replica converts.
         """
         waiting = [
             view.kind.resource.plural
             for view in self._unfilled()
-            if not all(each.has_synced() or waits_for_conversion(each) for each in view.informers)
+            if not all(each.has_synced() or waits_for_conversion(each, view.kind) for each in view.informers)
         ]
         return f"no complete list yet of {', '.join(dict.fromkeys(waiting))}" if waiting else None
 
@@ -436,7 +437,7 @@ class Caches:
         if self._namespaces is not None:
             informers = [*self._namespaces.informers(), *self._cluster.informers()]
         # see synced_check: with every replica unready, nothing would ever be converted again
-        informers = [each for each in informers if not waits_for_conversion(each)]
+        informers = [each for each in informers if not waits_for_conversion(each, Kind)]
         lags = {each.name: lag_seconds(each, now) for each in (one.statistics() for one in informers)}
         old = [f"{name} for {lag:.0f}s" for name, lag in lags.items() if lag > FRESH_SECONDS]
         return f"nothing heard of {', '.join(old)}" if old else self._blocked(BLOCKED_SECONDS)

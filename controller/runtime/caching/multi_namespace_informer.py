@@ -436,10 +436,17 @@ def is_refused(informer: SharedIndexInformer[Any]) -> bool:
     return reflector is not None and reflector.last_code in _REFUSALS
 
 
-def waits_for_conversion(informer: SharedIndexInformer[Any]) -> bool:
-    """Whether the server could not convert what it has stored."""
+def waits_for_conversion(informer: SharedIndexInformer[Any], kind: type[Kind]) -> bool:
+    """
+    Whether the server cannot convert what it has stored, or does not serve the version yet.
+
+    Args: kind says whether functions join its versions; Kind = one that is served.
+    """
     reflector = failing(informer)
-    return reflector is not None and _NOT_CONVERTED in reflector.last_error
+    if reflector is None:
+        return False
+    is_missing = reflector.last_code == HTTPStatus.NOT_FOUND and hasattr(kind, "from_previous")
+    return is_missing or _NOT_CONVERTED in reflector.last_error
 
 
 def failing(informer: SharedIndexInformer[Any]) -> ReflectorStatistics | None:

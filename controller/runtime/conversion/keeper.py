@@ -22,7 +22,7 @@ from handloop.client.errors import AlreadyExists, Conflict, NotFound
 from handloop.client.resource_client import Client
 from handloop.controller.runtime.conversion.material import material_of, read_secret, write_material
 from handloop.controller.runtime.conversion.trust import Trust
-from handloop.controller.runtime.reconcile import DONE, ReconcileError, Result
+from handloop.controller.runtime.reconcile import ReconcileError, Result
 from handloop.controller.runtime.reconciling.context import Context
 from handloop.informers.keys import ObjectName
 from handloop.seams.clock import Clock
@@ -106,11 +106,11 @@ class Keeper:
 
     def reconcile(self, definition: Definition, context: Context) -> Result:
         """Raises: as put_right; ImportError without the cryptography package."""
-        if len(definition.spec.versions) < 2:  # noqa: PLR2004 - nothing to convert between yet
-            return DONE
+        # with one version there is nothing to convert yet; but replicas are ready with a certificate only
+        is_converted = len(definition.spec.versions) > 1
         secret = read_secret(context.client, self._place.secret)
         given = material_of(secret)
-        trusted = [definition.bundle, *self._other_bundles(context.client, definition)]
+        trusted = [definition.bundle] * is_converted + self._other_bundles(context.client, definition)
         step = self._trust.step(given, trusted, self._clock.time())
         if step.material != given:
             try:
@@ -118,7 +118,8 @@ class Keeper:
             except (AlreadyExists, Conflict):
                 return Result(requeue_after=_SOON_SECONDS)
             context.log.info("Wrote the certificates of the webhook", secret=str(self._place.secret))
-        put_right(definition, context, self._place, step.material.authorities)
+        if is_converted:
+            put_right(definition, context, self._place, step.material.authorities)
         # nobody tells it of the Secret, and without that a replica that starts cannot convert
         return Result(requeue_after=min(step.wait_seconds, _LOOK_SECONDS))
 

@@ -14,7 +14,7 @@ from handloop.apis.meta import EMPTY_MAP, FrozenMap, Kind
 from handloop.controller.runtime.conversion.keeper import Definition, FileKeeper, Keeper, Place
 from handloop.controller.runtime.conversion.material import Secret, material_of, read_secret
 from handloop.controller.runtime.conversion.trust import NO_PAIR, Lifetimes, Material, Trust
-from handloop.controller.runtime.reconcile import DONE, ReconcileError, Result
+from handloop.controller.runtime.reconcile import ReconcileError, Result
 from handloop.controller.runtime.serving.key_pairs import certificates_in, new_pair
 from handloop.informers.keys import ObjectName
 from handloop.testing.fake_clock import FakeClock
@@ -215,16 +215,16 @@ def test_a_pair_of_somebody_else_is_replaced() -> None:
     assert world.material.authorities == authorities
 
 
-def test_a_definition_of_one_version_needs_nothing() -> None:
-    """It is that of the release before."""
-    world = World(sites=("v1", "v1beta1"), shops=("v1", "v1beta1"))
-    world.tools.admin.resource(Definition).delete(SITES)
+def test_a_definition_of_one_version_is_left_alone() -> None:
+    """It is that of the release before. There is a certificate all the same: without, no replica is ready."""
+    world = World()
+    world.versions[SITES] = ("v1", "v1beta1")
     world.define("sites", versions=("v1",), conversion={"strategy": "None"})
-    before = world.state()
-    assert world.look() == DONE
-    assert world.state() == before
-    world.settle(SHOPS)
-    assert world.is_right(SHOPS)
+    before = world.definition()
+    world.settle()
+    assert world.definition() == before
+    assert world.material.pair != NO_PAIR
+    assert certificates_in(world.material.authorities)
 
 
 def test_a_certificate_waits_for_every_definition() -> None:
