@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Final, TextIO, TypeVar
+from typing import Any, Final, TextIO, TypeVar
 
 from handloop.apis.class_attributes import has_status_subresource
 from handloop.apis.declaration import is_built_in
@@ -46,9 +46,6 @@ from handloop.controller.cli.terminal import printable, writable
 from handloop.controller.cli.values import format_duration
 from handloop.seams.seams import REAL_SEAMS, Seams
 from handloop.seams.threads import side_by_side
-
-if TYPE_CHECKING:
-    from handloop.controller.cli.conversion_check import Conversion
 
 T = TypeVar("T")
 
@@ -271,8 +268,8 @@ class Preflight:
                 subject = f"{kind.resource.group_resource}: some may be stored as {', '.join(older)}; {how}"
                 yield Finding(check="storage", subject=subject, ok=True)
 
-    def _converted(self, kinds: Iterable[type[Kind]]) -> Iterator[tuple[str, Conversion]]:
-        """By the names of definitions. A program that starts may be the first that converts."""
+    def _converted(self, kinds: Iterable[type[Kind]]) -> Iterator[tuple[str, Any]]:
+        """(name of a definition, Conversion). A program that starts may be the first that converts."""
         if self._options.command != "doctor":
             return
         from handloop.controller.cli.conversion_check import conversions  # noqa: PLC0415 - not for a start
