@@ -138,6 +138,7 @@ class PageServer:
     def stop(self) -> None:
         """End the thread and close the socket. Blocks until posts are answered, for ten seconds at most."""
         if self._thread is not None:
+            self._server.draining.set()
             self._server.stopping.set()
             self._wake.close()
             self._thread.join()

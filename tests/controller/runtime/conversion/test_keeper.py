@@ -10,7 +10,6 @@ from typing import Any, Final
 import pytest
 
 from handloop.apis.crd import WebhookService, custom_resource_definition
-from handloop.apis.meta import EMPTY_MAP, FrozenMap, Kind
 from handloop.controller.runtime.conversion.keeper import Definition, FileKeeper, Keeper, Place
 from handloop.controller.runtime.conversion.material import Secret, material_of, read_secret
 from handloop.controller.runtime.conversion.trust import NO_PAIR, Lifetimes, Material, Trust
@@ -19,6 +18,7 @@ from handloop.controller.runtime.serving.key_pairs import certificates_in, new_p
 from handloop.informers.keys import ObjectName
 from handloop.testing.fake_clock import FakeClock
 from handloop.testing.managed_sandbox import post
+from support.builders.converted_sites import Site
 from support.rigs.context_rig import Tools
 
 CRDS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -26,27 +26,6 @@ SITES, SHOPS = "sites.example.org", "shops.example.org"
 NAME = ObjectName("default", "shop-webhook")
 SERVICE = WebhookService(name=NAME.name, namespace=NAME.namespace)
 GRACE = timedelta(minutes=1)
-
-
-class Old(Kind, group="example.org", version="v1beta1", kind="Site"):
-    """The first."""
-
-    spec: FrozenMap = EMPTY_MAP
-
-
-class Site(Kind, group="example.org", version="v1", previous=Old):
-    """The newest."""
-
-    spec: FrozenMap = EMPTY_MAP
-
-    @classmethod
-    def from_previous(cls, old: Old) -> Site:
-        """The same."""
-        return cls(metadata=old.metadata, spec=old.spec)
-
-    def to_previous(self) -> Old:
-        """The same."""
-        return Old(metadata=self.metadata, spec=self.spec)
 
 
 class World:

@@ -9,45 +9,15 @@ from typing import Any, Final, NoReturn
 import pytest
 from msgspec.structs import replace
 
-from handloop.apis.meta import APIStruct, Kind
+from handloop.apis.meta import Kind
 from handloop.controller.runtime.conversion.review import ReviewError, converters_of, reviewed
+from support.builders.converted_sites import OldSite, OldSpec, Site, Spec
 from support.checks.captured_logs import captured_logs
 from support.doubles.unspeakable import UNSPEAKABLE
 
+HALF: Any = "\ud800"
+"""Half of a pair, which no JSON has."""
 V1, BETA = "example.org/v1", "example.org/v1beta1"
-
-
-class OldSpec(APIStruct):
-    """Before the rename."""
-
-    size: int = 1
-
-
-class Old(Kind, group="example.org", version="v1beta1", kind="Site"):
-    """The first."""
-
-    spec: OldSpec
-
-
-class Spec(APIStruct):
-    """After it."""
-
-    replicas: int = 1
-
-
-class Site(Kind, group="example.org", version="v1", previous=Old):
-    """The newest."""
-
-    spec: Spec
-
-    @classmethod
-    def from_previous(cls, old: Old) -> Site:
-        """Renames."""
-        return cls(metadata=old.metadata, spec=Spec(replicas=old.spec.size))
-
-    def to_previous(self) -> Old:
-        """Renames back."""
-        return Old(metadata=self.metadata, spec=OldSpec(size=self.spec.replicas))
 
 
 SITES: Final = converters_of([Site])
@@ -164,11 +134,11 @@ def test_a_body_that_is_no_review_is_refused_as_a_whole(body: bytes) -> None:
 def of_function(function: Callable[[Any], Any]) -> type[Kind]:
     """A kind whose way back does that."""
 
-    class Odd(Kind, group="example.org", version="v1", kind="Site", previous=Old):
+    class Odd(Kind, group="example.org", version="v1", kind="Site", previous=OldSite):
         spec: Spec
 
         @classmethod
-        def from_previous(cls, old: Old) -> NoReturn:
+        def from_previous(cls, old: OldSite) -> NoReturn:
             raise NotImplementedError
 
         def to_previous(self) -> Any:
@@ -218,9 +188,9 @@ def test_what_passes_every_handler_ends_nothing_but_its_object() -> None:
 @pytest.mark.parametrize(
     ("made", "said"),
     [
-        (lambda _: None, "Odd.to_previous returned a NoneType, not a Old"),
-        (lambda _: Old(spec=OldSpec()), "changes metadata.name: hand its metadata on"),
-        (lambda old: replace(Old(spec=OldSpec(size="\ud800")), metadata=old.metadata), "UnicodeEncodeError"),  # type: ignore[arg-type]
+        (lambda _: None, "Odd.to_previous returned a NoneType, not a OldSite"),
+        (lambda _: OldSite(spec=OldSpec()), "changes metadata.name: hand its metadata on"),
+        (lambda old: replace(OldSite(spec=OldSpec(size=HALF)), metadata=old.metadata), "UnicodeEncodeError"),
     ],
 )
 def test_a_result_that_is_no_object_of_its_class_is_named(made: Callable[[Any], Any], said: str) -> None:
