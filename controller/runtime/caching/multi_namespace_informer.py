@@ -15,6 +15,7 @@ from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 import msgspec
 
 from handloop.apis.meta import Kind
+from handloop.apis.versions import is_converted
 from handloop.controller.runtime.reconcile import WaitError
 from handloop.informers.handlers import ResourceEventHandler
 from handloop.informers.indexer import Indexers
@@ -436,16 +437,16 @@ def is_refused(informer: SharedIndexInformer[Any]) -> bool:
     return reflector is not None and reflector.last_code in _REFUSALS
 
 
-def waits_for_conversion(informer: SharedIndexInformer[Any], kind: type[Kind]) -> bool:
+def waits_for_conversion(informer: SharedIndexInformer[Any]) -> bool:
     """
-    Whether the server cannot convert what it has stored, or does not serve the version yet.
+    Whether the server could not convert what it has stored, or does not have this version yet.
 
-    Args: kind says whether functions join its versions; Kind = one that is served.
+    It has none before the definition that needs our conversion.
     """
     reflector = failing(informer)
     if reflector is None:
         return False
-    is_missing = reflector.last_code == HTTPStatus.NOT_FOUND and hasattr(kind, "from_previous")
+    is_missing = reflector.last_code == HTTPStatus.NOT_FOUND and is_converted(informer.kind)
     return is_missing or _NOT_CONVERTED in reflector.last_error
 
 

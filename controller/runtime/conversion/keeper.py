@@ -8,7 +8,7 @@ definition then, and a new certificate only when every definition trusts what ha
 from __future__ import annotations
 
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -97,7 +97,11 @@ class Place:
 
 
 class Keeper:
-    """Implements Reconciler[Definition]."""
+    """
+    Implements Reconciler[Definition].
+
+    The certificates are there before the definition needs them: so the program can go first.
+    """
 
     def __init__(self, place: Place, trust: Trust, clock: Clock) -> None:
         self._place = place
@@ -106,11 +110,10 @@ class Keeper:
 
     def reconcile(self, definition: Definition, context: Context) -> Result:
         """Raises: as put_right; ImportError without the cryptography package."""
-        # with one version there is nothing to convert yet; but replicas are ready with a certificate only
-        is_converted = len(definition.spec.versions) > 1
+        is_older = len(definition.spec.versions) < 2  # noqa: PLR2004 - that of a release before functions
         secret = read_secret(context.client, self._place.secret)
         given = material_of(secret)
-        trusted = [definition.bundle] * is_converted + self._other_bundles(context.client, definition)
+        trusted = [each.bundle for each in self._definitions(context.client, definition)]
         step = self._trust.step(given, trusted, self._clock.time())
         if step.material != given:
             try:
@@ -118,23 +121,20 @@ class Keeper:
             except (AlreadyExists, Conflict):
                 return Result(requeue_after=_SOON_SECONDS)
             context.log.info("Wrote the certificates of the webhook", secret=str(self._place.secret))
-        if is_converted:
+        if not is_older:
             put_right(definition, context, self._place, step.material.authorities)
         # nobody tells it of the Secret, and without that a replica that starts cannot convert
         return Result(requeue_after=min(step.wait_seconds, _LOOK_SECONDS))
 
-    def _other_bundles(self, client: Client, definition: Definition) -> list[bytes]:
-        """What the other definitions trust; one that is missing trusts nobody, and is asked for nothing."""
-        found = []
+    def _definitions(self, client: Client, known: Definition) -> Iterator[Definition]:
+        """Those that lead to a webhook; one that does not trusts nobody, and is asked for nothing."""
         for name in self._place.versions:
-            if name != definition.metadata.name:
-                try:
-                    other = client.resource(Definition).get(name)
-                except NotFound:
-                    continue
-                if other.spec.conversion.strategy == _WEBHOOK:
-                    found.append(other.bundle)
-        return found
+            try:
+                found = known if name == known.metadata.name else client.resource(Definition).get(name)
+            except NotFound:
+                continue
+            if found.spec.conversion.strategy == _WEBHOOK:
+                yield found
 
 
 class FileKeeper:

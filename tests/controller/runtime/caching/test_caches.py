@@ -20,6 +20,7 @@ from handloop.informers.informer_options import InformerOptions
 from handloop.seams.seams import Seams
 from handloop.testing.eventually import eventually
 from handloop.testing.fake_clock import FakeClock
+from support.builders.converted_sites import Site
 from support.checks.captured_logs import captured_logs
 from support.rigs.managed_sandbox import AsAlice, ManagedSandbox, allow_foos, post
 
@@ -101,6 +102,21 @@ def test_an_informer_that_is_asked_for_after_the_start_is_filled(cluster: Manage
     eventually(late.has_synced, "filled")
     caches.shutdown()
     assert all(informer.statistics().stopped for informer in late.informers)
+
+
+def test_a_version_that_is_not_defined_yet_keeps_nobody_unready_who_converts(cluster: ManagedSandbox) -> None:
+    """Else no replica could convert when the definition comes."""
+    caches = Caches(cluster.client)
+    caches.informer_for(Site)
+    assert caches.synced_check() == "no complete list yet of sites"
+    stop = threading.Event()
+    caches.start(stop)
+    eventually(lambda: caches.synced_check() is None, "ready")
+    assert not caches.informer_for(Site).has_synced()
+    cluster.install(Site)
+    eventually(caches.informer_for(Site).has_synced, "filled")
+    stop.set()
+    caches.shutdown()
 
 
 def test_the_check_names_what_is_missing(cluster: ManagedSandbox) -> None:

@@ -194,16 +194,24 @@ def test_a_pair_of_somebody_else_is_replaced() -> None:
     assert world.material.authorities == authorities
 
 
-def test_a_definition_of_one_version_is_left_alone() -> None:
-    """It is that of the release before. There is a certificate all the same: without, no replica is ready."""
-    world = World()
-    world.versions[SITES] = ("v1", "v1beta1")
+def test_the_certificate_is_there_before_the_definition_needs_it() -> None:
+    """That of the release before has one version, and is left alone; the next is right after one look."""
+    world = World(sites=("v1", "v1beta1"))
+    admin = world.tools.admin.resource(Definition)
+    admin.delete(SITES)
     world.define("sites", versions=("v1",), conversion={"strategy": "None"})
-    before = world.definition()
-    world.settle()
-    assert world.definition() == before
-    assert world.material.pair != NO_PAIR
-    assert certificates_in(world.material.authorities)
+    before, pair = world.definition(), NO_PAIR
+    for _ in range(3):
+        world.look()
+        assert world.definition() == before
+        assert world.material.pair != NO_PAIR
+        assert pair in (NO_PAIR, world.material.pair)
+        pair = world.material.pair
+    admin.delete(SITES)
+    world.define("sites")
+    world.look()
+    assert world.is_right()
+    assert world.material.pair == pair
 
 
 def test_a_certificate_waits_for_every_definition() -> None:

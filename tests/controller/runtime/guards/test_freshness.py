@@ -8,6 +8,7 @@ import msgspec
 import pytest
 from prometheus_client import CollectorRegistry
 
+from handloop.apis.meta import Kind
 from handloop.client.resource_client import Client
 from handloop.controller.foo.types import Foo
 from handloop.controller.runtime.caching.caches import FRESH_SECONDS, Caches
@@ -17,6 +18,7 @@ from handloop.informers.informer_statistics import InformerStatistics
 from handloop.informers.reflector import ReflectorStatistics, State
 from handloop.seams.seams import Seams
 from handloop.testing.fake_clock import FakeClock
+from support.builders.converted_sites import Site
 from support.doubles.scripted_transport import ScriptedTransport
 
 HEARD_AT = 1000.0
@@ -36,6 +38,8 @@ TROUBLED = msgspec.structs.replace(REFLECTOR, state=State.LISTED, last_error="co
 
 class StillInformer:
     """An informer with an empty store that only shows its state."""
+
+    kind: type[Kind] = Foo
 
     def __init__(self, reflector: ReflectorStatistics | None, name: str = "foos") -> None:
         self.name = name
@@ -93,6 +97,20 @@ def test_a_server_that_is_gone_for_long_makes_us_unready() -> None:
     assert check() is None
     clock.advance(1.0)
     assert check() == "nothing heard of kind1 for 121s"
+
+
+def test_whoever_converts_is_ready_although_it_waits_for_a_conversion() -> None:
+    """Its own is what it waits for: a list that is not converted, or a version that is not defined yet."""
+    clock = FakeClock(start=HEARD_AT + 2 * FRESH_SECONDS)
+    failed = "conversion webhook for example.org/v1, Kind=Site failed: Post: no endpoints available"
+    made = caches(clock, msgspec.structs.replace(TROUBLED, last_error=failed, last_code=500))
+    assert made.fresh_check() is None
+    missing = msgspec.structs.replace(TROUBLED, last_error="404 page not found", last_code=404)
+    made = caches(clock, missing)
+    assert "nothing heard of kind0" in str(made.fresh_check())
+    for informer in made.informers():
+        informer.kind = Site
+    assert made.fresh_check() is None
 
 
 def test_the_lag_is_a_series_per_informer() -> None:
