@@ -396,7 +396,7 @@ class Caches:
         waiting = [
             view.kind.resource.plural
             for view in self._unfilled()
-            if not all(each.has_synced() or waits_for_conversion(each, view.kind) for each in view.informers)
+            if not all(each.has_synced() or waits_for_conversion(each) for each in view.informers)
         ]
         return f"no complete list yet of {', '.join(dict.fromkeys(waiting))}" if waiting else None
 
@@ -437,7 +437,7 @@ class Caches:
         if self._namespaces is not None:
             informers = [*self._namespaces.informers(), *self._cluster.informers()]
         # see synced_check: with every replica unready, nothing would ever be converted again
-        informers = [each for each in informers if not waits_for_conversion(each, Kind)]
+        informers = [each for each in informers if not waits_for_conversion(each)]
         lags = {each.name: lag_seconds(each, now) for each in (one.statistics() for one in informers)}
         old = [f"{name} for {lag:.0f}s" for name, lag in lags.items() if lag > FRESH_SECONDS]
         return f"nothing heard of {', '.join(old)}" if old else self._blocked(BLOCKED_SECONDS)

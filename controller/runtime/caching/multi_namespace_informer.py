@@ -15,7 +15,6 @@ from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 import msgspec
 
 from handloop.apis.meta import Kind
-from handloop.apis.versions import is_converted
 from handloop.controller.runtime.reconcile import WaitError
 from handloop.informers.handlers import ResourceEventHandler
 from handloop.informers.indexer import Indexers
@@ -446,7 +445,7 @@ def waits_for_conversion(informer: SharedIndexInformer[Any]) -> bool:
     reflector = failing(informer)
     if reflector is None:
         return False
-    is_missing = reflector.last_code == HTTPStatus.NOT_FOUND and is_converted(informer.kind)
+    is_missing = reflector.last_code == HTTPStatus.NOT_FOUND and hasattr(informer.kind, "from_previous")
     return is_missing or _NOT_CONVERTED in reflector.last_error
 
 
