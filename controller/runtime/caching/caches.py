@@ -393,11 +393,7 @@ class Caches:
         One that waits for a conversion is none: a Service leads to ready pods, and ours may be what converts.
         Nor is one whose version comes with a definition that waits until a replica converts.
         """
-        waiting = [
-            view.kind.resource.plural
-            for view in self._unfilled()
-            if not all(each.has_synced() or waits_for_conversion(each) for each in view.informers)
-        ]
+        waiting = [view.kind.resource.plural for view in self._unfilled() if not _waits_for_conversion(view)]
         return f"no complete list yet of {', '.join(dict.fromkeys(waiting))}" if waiting else None
 
     def _any_is_being_filled(self) -> bool:
@@ -473,6 +469,12 @@ def chosen_namespaces(namespaces: Sequence[str] | str | Selector) -> list[str] |
             'leave "" out to watch those alone, or give () for all'
         )
     return chosen
+
+
+def _waits_for_conversion(view: MultiNamespaceInformer[Any]) -> bool:
+    """Whether nothing but conversions keeps its informers from being filled."""
+    unfilled = [each for each in view.informers if not each.has_synced()]
+    return bool(unfilled) and all(map(waits_for_conversion, unfilled))
 
 
 def _is_being_filled(informer: SharedIndexInformer[Any]) -> bool:
