@@ -112,9 +112,12 @@ def offered_fields(own: Sequence[str], *, namespaced: bool, custom: bool) -> tup
     return (NAME, *own)
 
 
-def matcher(terms: Iterable[FieldTerm]) -> Callable[[Mapping[str, Any]], bool] | None:
-    """A function of objects as JSON; None when everything is selected."""
-    compiled = [(tuple(_ALIASES.get(t.field, t.field).split(".")), t) for t in terms]
+def matcher(
+    terms: Iterable[FieldTerm], *, custom: bool = False
+) -> Callable[[Mapping[str, Any]], bool] | None:
+    """A function of objects as JSON; None when everything is selected. Args: custom = of a custom kind."""
+    aliases = {} if custom else _ALIASES
+    compiled = [(tuple(aliases.get(t.field, t.field).split(".")), t) for t in terms]
     if not compiled:
         return None
     return lambda obj: all((value_of(obj, path) == t.value) is t.equal for path, t in compiled)

@@ -6,17 +6,24 @@ commits the outcome. tick() steps the controllers, whose writes are committed th
 `_commit` is the only place where the state changes, except for rewind() and the bootstrap. take() and
 take_due() hand out the lines of open watches.
 
+Custom objects may have to be converted by a webhook, which is never asked with the lock held. A request that
+needs that becomes Work: finish() asks, and carries it out again from the start until nothing is missing.
+Watches and controllers leave Work behind for settle().
+
 The driver (the HTTP server's loop, or a test) calls tick() when a commit or next_wake() says so. Requests may
 come from any thread.
 """
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import random
 import threading
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from math import inf
 from typing import Final, NamedTuple
 
@@ -29,6 +36,8 @@ from handloop_sandbox.cluster.cluster_controller import ClusterController, Runne
 from handloop_sandbox.cluster.events import EventExpiry
 from handloop_sandbox.cluster.namespaces import NamespaceController
 from handloop_sandbox.controls import controls
+from handloop_sandbox.converters import Converters, ConvertFunction
+from handloop_sandbox.custom.conversion_webhook import Target
 from handloop_sandbox.faults.faults import UNTOUCHED, Faults, LostAnswerError, NoAnswerError, Verdict
 from handloop_sandbox.faults.injection import Injection
 from handloop_sandbox.faults.request_attributes import attributes_of
@@ -39,17 +48,20 @@ from handloop_sandbox.requests import definitions
 from handloop_sandbox.requests.authorization import is_master
 from handloop_sandbox.requests.definitions import DEFINITIONS
 from handloop_sandbox.requests.documents import Site
+from handloop_sandbox.requests.presentation import all_served
 from handloop_sandbox.requests.request import Context, Headers, Outcome, Request, Response, User
 from handloop_sandbox.storage.state import PastState, State
 from handloop_sandbox.storage.store import DEFAULT_HISTORY_SIZE, Store
-from handloop_sandbox.storage.stored import Change
+from handloop_sandbox.storage.stored import Change, Stored
 from handloop_sandbox.storage.watches import Watcher
 from handloop_sandbox.system_writes import carry_out
-from handloop_sandbox.wire.resource import GroupResource
+from handloop_sandbox.wire.conversion import Answers, ConversionFailedError, ConversionNeededError, Known
+from handloop_sandbox.wire.resource import GroupResource, ServedResource
 from handloop_sandbox.wire.status import (
     PageNotFoundError,
     Status,
     StatusError,
+    failure,
     forbidden_path,
     internal_error,
     internal_failure,
@@ -62,6 +74,10 @@ ADMIN: Final = User("sandbox-admin", ("system:masters", "system:authenticated"))
 DEFAULT_BOOKMARK_SECONDS: Final = 10.0
 COMPACTION_SECONDS: Final = 300.0
 """The interval of compactions, as etcd's by default. Each forgets the versions before the previous one."""
+
+
+_ATTEMPTS: Final = 50
+_CHANGED: Final = failure(409, "Conflict", "the object has been modified")
 
 
 Recorder = Callable[[str, Sequence[Change]], object]
@@ -83,12 +99,29 @@ class _Handled(NamedTuple):
     failure: LostAnswerError | NoAnswerError | None = None
 
 
+@dataclass(slots=True)
+class Work:
+    """
+    Something that waits for conversions. It is done from the start each time, at the same time, with the same
+    chance, and with all that is known by then.
+    """
+
+    run: Callable[[Context], _Handled | None]
+    user: User
+    now: float
+    seed: int
+    is_taken: bool = False
+    known: Answers = field(default_factory=dict)
+    needed: ConversionNeededError | None = None
+    target: Target | None = None
+
+
 class Engine:
     """
     Answers requests one at a time.
 
-    State: the store, the catalog that follows from its definitions, the controllers' queues, and the open
-    watches. All of it is touched only with the lock held.
+    State: the store, the catalog that follows from its definitions, the controllers' queues, the open
+    watches, and the work that waits for settle(). All of it is touched only with the lock held.
     Threads: any. Listeners are called without the lock, after a commit and when faults come and go.
     """
 
@@ -103,16 +136,19 @@ class Engine:
         bookmark_seconds: float = DEFAULT_BOOKMARK_SECONDS,
         tokens_in_paths: bool = True,
         sharded_list_and_watch: bool = False,
+        conversions: Mapping[str, ConvertFunction] | None = None,
     ) -> None:
         """
         Build the state of a new cluster.
 
         Args: users by bearer token; None = all clients are administrators. seed None = different every time.
         tokens_in_paths: see handloop_sandbox.authenticator. sharded_list_and_watch is the feature gate.
+        conversions: see handloop_sandbox.server.
         """
         self.address = "127.0.0.1"
         self._clock = clock
         self._random = random.Random(seed)
+        self._new_uid = partial(_new_uid, self._random)
         self._controller_random = random.Random(self._random.getrandbits(64))
         self._authenticator = Authenticator(users, everybody=ADMIN, tokens_in_paths=tokens_in_paths)
         self._bookmark_seconds = bookmark_seconds
@@ -124,11 +160,15 @@ class Engine:
         self._recorders: list[Recorder] = []
         self._counts = RequestCounts()
         self._watchers: dict[WatchOutput, None] = {}
+        self._converters = Converters(conversions or {})
+        self._known = Known()
+        self._waiting: dict[object, Work] = {}
+        self._converted: dict[GroupResource, list[ServedResource]] = {}
         self.faults = Faults(
             self, random=random.Random(self._random.getrandbits(64)), changed=self.tell_listeners
         )
         self._store = Store(history_size=history_size)
-        self._catalog = definitions.catalog(self._store, revision=1)
+        self._catalog = definitions.catalog(self._store, revision=1, known=self._known)
         self._view = View(
             self._store,
             self._catalog,
@@ -178,13 +218,54 @@ class Engine:
         """
         Answer one request, and commit what it changes.
 
-        Raises: LostAnswerError, NoAnswerError when a fault takes the answer away.
+        Raises: LostAnswerError, NoAnswerError when a fault takes the answer away. Blocks: while a webhook
+        converts.
         """
+        begun = self.begin(request)
+        return self.finish(begun) if isinstance(begun, Work) else begun
+
+    def begin(self, request: Request) -> Response | Stream | Work:
+        """The same without asking a webhook: what needs that is left to finish(). Raises: as handle()."""
         request = self._authenticator.unveiled(request)
         if controls.concerns(request.path):
             return self._control(request)
         with self._lock:
             handled = self._handle(request)
+        return handled if isinstance(handled, Work) else self._told(handled)
+
+    def finish(self, work: Work) -> Response | Stream:
+        """Carry out the rest of a request. Raises: as handle(). Blocks: while a webhook converts."""
+        handled = self._complete(work)
+        assert handled is not None
+        return self._told(handled)
+
+    def settle(self) -> bool:
+        """
+        Have converted what watches, controllers and caches wait for, and go on with them.
+
+        Returns: whether anything waited. Blocks: while webhooks convert.
+        """
+        with self._lock:
+            waiting = [(key, work) for key, work in self._waiting.items() if not work.is_taken]
+            for _, work in waiting:
+                work.is_taken = True
+        for key, work in waiting:
+            try:
+                self._complete(work)
+            finally:
+                with self._lock:
+                    del self._waiting[key]
+        if waiting:
+            self.tell_listeners()
+        return bool(waiting)
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether settle() has something to do."""
+        with self._lock:
+            return any(not work.is_taken for work in self._waiting.values())
+
+    def _told(self, handled: _Handled) -> Response | Stream:
         if handled.changed:
             self.tell_listeners()
         if handled.failure is not None:
@@ -205,29 +286,40 @@ class Engine:
             return self._next_wake()
 
     def take(self, watcher: WatchOutput) -> list[bytes]:
-        """The lines that a watch has to send now."""
-        with self._lock:
-            now = self._clock.time()
-            if self.faults.active:
-                self.faults.end_those_due(now)
-            lines = watcher.take(now)
-            if watcher.ended:
-                self._watchers.pop(watcher, None)
-            return lines
+        """The lines that a watch has to send now. Blocks: while a webhook converts."""
+        while True:
+            with self._lock:
+                lines = self._take(watcher)
+                if not isinstance(lines, Work):
+                    return lines
+            self._complete(lines)
 
     def take_due(self, watchers: Iterable[WatchOutput]) -> list[tuple[WatchOutput, list[bytes]]]:
-        """The lines of the watches that have something to send or have ended."""
+        """The lines of the watches that have something to send, or have ended; some may wait for settle()."""
         taken = []
         with self._lock:
             now = self._clock.time()
-            if self.faults.active:
-                self.faults.end_those_due(now)
             for watcher in watchers:
-                if watcher.is_due(now):
-                    taken.append((watcher, watcher.take(now)))
-                    if watcher.ended:
-                        self._watchers.pop(watcher, None)
+                if watcher in self._waiting or not watcher.is_due(now):
+                    continue
+                lines = self._take(watcher)
+                if isinstance(lines, Work):
+                    self._waiting[watcher] = lines
+                else:
+                    taken.append((watcher, lines))
         return taken
+
+    def _take(self, watcher: WatchOutput) -> list[bytes] | Work:
+        now = self._clock.time()
+        if self.faults.active:
+            self.faults.end_those_due(now)
+        try:
+            lines = watcher.take(now)
+        except ConversionNeededError:
+            return self._work(lambda context: watcher.watcher.prepare(context.now))
+        if watcher.ended:
+            self._watchers.pop(watcher, None)
+        return lines
 
     def due(self, watchers: Iterable[WatchOutput]) -> list[WatchOutput]:
         """Those watches of which take() has something to do."""
@@ -333,7 +425,7 @@ class Engine:
         except PageNotFoundError:
             return api.PAGE_NOT_FOUND
 
-    def _handle(self, request: Request) -> _Handled:
+    def _handle(self, request: Request) -> _Handled | Work:
         user = self._user(request)
         if user is None:
             return _Handled(refusal(request, unauthorized()))
@@ -341,16 +433,58 @@ class Engine:
         if verdict.refusal is not None:
             self._counts.answered(request.method, verdict.refusal.code)
             return _Handled(refusal(request, verdict.refusal))
-        failure = _failure(verdict)
         if not _is_executed(verdict):
-            return _Handled(refusal(request, internal_error("not carried out")), failure=failure)
+            return _Handled(refusal(request, internal_error("not carried out")), failure=_failure(verdict))
         try:
-            outcome = api.handle(self._site(verdict.up_to), request, self._context(user))
+            return self._carry_out(request, verdict, self._context(user))
+        except ConversionNeededError:
+            work = self._work(partial(self._carry_out, request, verdict), user)
+            return self._attempt(work) or work
+
+    def _carry_out(self, request: Request, verdict: Verdict, context: Context) -> _Handled:
+        try:
+            outcome = api.handle(self._site(verdict.up_to), request, context)
+        except ConversionNeededError:
+            raise
         except Exception as error:
             log.exception("%s %s failed in the sandbox itself", request.method, request.path)
             return _Handled(refusal(request, internal_failure(repr(error))))
-        self._commit(outcome.changes, user.name)
-        return _Handled(self._answer(request, user, outcome), bool(outcome.changes), failure)
+        self._commit(outcome.changes, context.user.name)
+        answer = self._answer(request, context.user, outcome)
+        return _Handled(answer, bool(outcome.changes), _failure(verdict))
+
+    def _work(self, run: Callable[[Context], _Handled | None], user: User = ADMIN) -> Work:
+        return Work(run, user, self._clock.time(), self._random.getrandbits(64))
+
+    def _attempt(self, work: Work) -> _Handled | None:
+        """Do work with what is known. If that is not enough, it says what is needed."""
+        chance = random.Random(work.seed)
+        context = self._context(work.user)._replace(
+            now=work.now, random=chance, new_uid=partial(_new_uid, chance)
+        )
+        self._known.answers, work.needed = work.known, None
+        try:
+            return work.run(context)
+        except ConversionNeededError as needed:
+            work.needed, work.target = needed, self._converters.target(self._store, needed)
+            return None
+        finally:
+            self._known.answers = {}
+
+    def _complete(self, work: Work) -> _Handled | None:
+        """
+        Ask, and do work again, until nothing is missing.
+
+        Locks: none may be held. Blocks: while a webhook converts.
+        """
+        for _ in range(_ATTEMPTS):
+            if work.needed is not None:
+                work.known |= self._converters.answers(work.needed, work.target)
+            with self._lock:
+                handled = self._attempt(work)
+            if work.needed is None:
+                return handled
+        raise RuntimeError(f"{work.needed}, after {_ATTEMPTS} attempts")
 
     def _user(self, request: Request) -> User | None:
         return self._authenticator.user(self._store, request, self._clock.time())
@@ -388,9 +522,6 @@ class Engine:
             self._account_admission,
         )
 
-    def _new_uid(self) -> str:
-        return str(uuid.UUID(int=self._random.getrandbits(128), version=4))
-
     def _site(self, up_to: int | None = None) -> Site:
         """What a request reads: the state as it is, or as it was at a version."""
         state: State = self._store if up_to is None else PastState(self._store, up_to)
@@ -401,9 +532,39 @@ class Engine:
 
     def _apply(self, controller: str, write: Write) -> Status | None:
         user = User(f"system:{controller}", ("system:masters", "system:authenticated"))
-        outcome = carry_out(self._site(), write, controller, self._context(user))
+        try:
+            return self._write(controller, write, self._context(user))
+        except ConversionNeededError:
+            again = partial(self._write_later, self._runner.stepping, controller, write, self._base(write))
+            self._waiting[object()] = self._work(again, user)
+            return None
+
+    def _write(self, controller: str, write: Write, context: Context) -> Status | None:
+        outcome = carry_out(self._site(), write, controller, context)
         self._commit(outcome.changes, controller)
         return outcome.refusal
+
+    def _base(self, write: Write) -> Stored | None:
+        return self._store.stored(write.group_resource, write.namespace, write.name)
+
+    def _write_later(
+        self, index: int, controller: str, write: Write, base: Stored | None, context: Context
+    ) -> None:
+        """A write that had to wait; refused where somebody has changed the object meanwhile."""
+        is_same = self._base(write) is base
+        refusal = self._write(controller, write, context) if is_same else _CHANGED
+        if refusal is not None:
+            self._runner.refused(index, write, refusal, context.now)
+
+    def _fill_caches(self, resources: Iterable[ServedResource], items: Sequence[Stored]) -> None:
+        """Have objects converted to these versions, as a kube-apiserver keeps them for lists and watches."""
+        for resource in resources:
+
+            def fill(_: Context, resource: ServedResource = resource) -> None:
+                with contextlib.suppress(ConversionFailedError):  # a list will ask again
+                    all_served(resource, items)
+
+            self._waiting[object()] = self._work(fill)
 
     def _commit(self, changes: Sequence[Change], who: str) -> None:
         if not changes:
@@ -419,16 +580,29 @@ class Engine:
             self._compact_at, self._compact_to = now + COMPACTION_SECONDS, self._store.resource_version
         if self.faults.active:
             for watcher in self._watchers:
-                watcher.arrive(now)
+                with contextlib.suppress(ConversionNeededError):
+                    watcher.arrive(now)
+        if self._converted:
+            for change in changes:
+                self._fill_caches(self._converted.get(change.group_resource, ()), [change.new])
         if any(change.group_resource == DEFINITIONS for change in changes):
             self._follow_definitions()
 
     def _follow_definitions(self) -> None:
         before = self._catalog
-        self._catalog = definitions.catalog(self._store, revision=before.revision + 1)
+        self._catalog = definitions.catalog(self._store, revision=before.revision + 1, known=self._known)
         self._view = self._view._replace(catalog=self._catalog)
         for group_resource in definitions.redefined(before, self._catalog):
             self._store.redefine(group_resource)
+        self._converted = {}
+        for resource in self._catalog.resources:
+            if resource.conversion is None:
+                continue
+            self._converted.setdefault(resource.group_resource, []).append(resource)
+            known = before.find(resource.group, resource.version, resource.plural)
+            if known is None or known.conversion != resource.conversion:
+                items = list(self._store.collection(resource.group_resource).objects.values())
+                self._fill_caches([resource], items)
 
     def _next_wake(self) -> float | None:
         wakes: list[float | None] = [watcher.next_wake() for watcher in self._watchers]
@@ -442,6 +616,10 @@ class Engine:
             if outcome.refusal is not None:
                 raise RuntimeError(f"bootstrap: {outcome.refusal['message']}")
             self._store.commit(outcome.changes)
+
+
+def _new_uid(chance: random.Random) -> str:
+    return str(uuid.UUID(int=chance.getrandbits(128), version=4))
 
 
 def _failure(verdict: Verdict) -> LostAnswerError | NoAnswerError | None:

@@ -26,10 +26,11 @@ from aiohttp.web_protocol import RequestHandler
 
 from handloop_sandbox.accepting import accept
 from handloop_sandbox.api import MAX_BODY_BYTES, refusal
+from handloop_sandbox.aside import aside, in_thread
 from handloop_sandbox.bind_address import BindAddress
 from handloop_sandbox.clock import Clock
 from handloop_sandbox.connections import Connections, HeldRequests, WatchPump, break_connection
-from handloop_sandbox.engine import Engine, Stream
+from handloop_sandbox.engine import Engine, Stream, Work
 from handloop_sandbox.faults.faults import LostAnswerError, NoAnswerError
 from handloop_sandbox.faults.watch_output import WatchOutput
 from handloop_sandbox.requests.request import Request, Response
@@ -215,7 +216,10 @@ class HTTPServer:
 
     async def _handle(self, incoming: web.BaseRequest, request: Request) -> web.StreamResponse:
         try:
-            answer = self._engine.handle(request)
+            answer = self._engine.begin(request)
+            if isinstance(answer, Work):
+                work = answer
+                answer = await aside(lambda: self._engine.finish(work), late=self._close)
         except LostAnswerError:
             return _broken(incoming)
         except NoAnswerError:
@@ -224,6 +228,11 @@ class HTTPServer:
         if isinstance(answer, Stream):
             return await self._stream(incoming, answer)
         return await _sent(incoming, answer)
+
+    def _close(self, answer: Response | Stream) -> None:
+        """Forget a watch whose client did not wait for it."""
+        if isinstance(answer, Stream):
+            self._engine.close(answer.watcher)
 
     def _answers_for(self, host: str) -> bool:
         names = self._names
@@ -243,7 +252,8 @@ class HTTPServer:
                 return response
             pump = WatchPump(stream.watcher, transport, chunked=chunked)
             self._pumps[stream.watcher] = pump
-            pump.send(self._engine.take(stream.watcher))
+            for _, lines in self._engine.take_due([stream.watcher]):
+                pump.send(lines)
             self._set_timer(stream.watcher.next_wake())
             while not pump.over:
                 self.schedule()  # there may be more to take
@@ -265,6 +275,8 @@ class HTTPServer:
             self._pumps[watcher].send(lines)
         if any(len(lines) >= BATCH for _, lines in taken):
             self.schedule()
+        if self._engine.is_waiting:  # the next pass comes when it is done
+            in_thread(self._engine.settle)
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

@@ -21,6 +21,7 @@ from handloop_sandbox.certificate import certify
 from handloop_sandbox.clock import Clock, SettableClock
 from handloop_sandbox.cluster import lifecycle
 from handloop_sandbox.cluster.cluster_controller import ClusterController
+from handloop_sandbox.converters import ConvertFunction
 from handloop_sandbox.engine import ADMIN, DEFAULT_BOOKMARK_SECONDS, Engine
 from handloop_sandbox.faults.faults import Faults
 from handloop_sandbox.http import HTTPServer
@@ -59,6 +60,7 @@ class Sandbox:
         tls: bool = False,
         sharded_list_and_watch: bool = False,
         hold_jobs: bool = False,
+        conversions: Mapping[str, ConvertFunction] | None = None,
     ) -> None:
         """
         Build a cluster; nothing listens yet.
@@ -68,7 +70,10 @@ class Sandbox:
         different every time. controllers None = the default ones. address is the IP address to listen on. tls
         makes a certificate, which the kubeconfig carries; the token then counts in the Authorization header
         only. sharded_list_and_watch is the feature gate ShardedListAndWatch: without it shardSelector has no
-        effect. hold_jobs = pods of Jobs end only where an annotation says so.
+        effect. hold_jobs = pods of Jobs end only where an annotation says so. conversions are functions in
+        place of the conversion webhooks of definitions, by their names (`sites.web.example.com`): they take
+        objects and the wanted apiVersion, and give the objects of that version. What they raise is what the
+        webhook fails with.
         Raises: ValueError for an invalid address, or one without a token that other machines can reach.
         NoCertificateError.
         """
@@ -92,6 +97,7 @@ class Sandbox:
             bookmark_seconds=bookmark_seconds,
             tokens_in_paths=not tls,
             sharded_list_and_watch=sharded_list_and_watch,
+            conversions=conversions,
         )
         self._http: HTTPServer | None = None
         self._url = ""
@@ -157,11 +163,14 @@ class Sandbox:
 
     def tick(self) -> float | None:
         """
-        Step the controllers that are due.
+        Step the controllers that are due, and have objects converted that anybody waits for.
 
         Returns: the unix time of the next step, as far as it is known.
         """
-        return self.engine.tick()
+        wake = self.engine.tick()
+        while self.engine.settle():
+            wake = self.engine.tick()
+        return wake
 
     def kubeconfig_text(self) -> str:
         """The text of a kubeconfig for the running sandbox."""

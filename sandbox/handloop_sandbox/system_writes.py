@@ -13,6 +13,7 @@ from handloop_sandbox.requests import bodies
 from handloop_sandbox.requests.bodies import MisfitError, UnrecognizedError
 from handloop_sandbox.requests.call import Call
 from handloop_sandbox.requests.documents import Site
+from handloop_sandbox.requests.presentation import served_object
 from handloop_sandbox.requests.request import Context, Request
 from handloop_sandbox.requests.routes import ResourcePath
 from handloop_sandbox.storage.stored import Change, Object
@@ -24,6 +25,7 @@ from handloop_sandbox.wire.negotiate import PLAIN
 from handloop_sandbox.wire.options import DeleteOptions, WriteOptions
 from handloop_sandbox.wire.status import Status, StatusError, bad_request, not_found, resource_not_found
 
+_SERVER = "kube-apiserver"  # removes the objects of a definition in the version that it stores
 _VERBS = {"create": "create", "update": "update", "delete": "delete"}
 
 
@@ -37,15 +39,17 @@ class Done(NamedTuple):
 def carry_out(site: Site, write: Write, manager: str, context: Context) -> Done:
     """Carry out a controller's write; manager is its field manager."""
     try:
-        call = _call(site, write, context)
+        call = _call(site, write, manager, context)
         _carry_out(call, write, WriteOptions(field_manager=manager))
     except StatusError as error:
         return Done(refusal=error.status)
     return Done(tuple(call.changes))
 
 
-def _call(site: Site, write: Write, context: Context) -> Call:
+def _call(site: Site, write: Write, manager: str, context: Context) -> Call:
     resource = site.catalog.storage(write.group_resource)
+    if resource is not None and resource.conversion is not None and manager != _SERVER:
+        resource = site.catalog.preferred(write.group_resource)
     if resource is None:
         raise resource_not_found()
     name = "" if write.verb == "create" and not write.subresource else write.name
@@ -79,6 +83,8 @@ def _carry_out(call: Call, write: Write, options: WriteOptions) -> None:
 def _decoded(call: Call, obj: Object | None) -> Object:
     """An object as a request's would be read; the parts that its step took from the store are so already."""
     obj, stored = obj or {}, call.stored()
+    if stored and obj.get("apiVersion") != call.resource.api_version and call.resource.conversion is not None:
+        obj = {**served_object(call.resource, stored), "metadata": obj["metadata"]}  # they change that alone
     parts = stored.object if stored and not call.resource.custom else {}
     kept = {name: part for name, part in obj.items() if isinstance(part, dict) and part is parts.get(name)}
     rest = {name: part for name, part in obj.items() if name not in kept}
@@ -91,7 +97,7 @@ def _decoded(call: Call, obj: Object | None) -> Object:
 
 
 def _delete(call: Call, write: Write) -> None:
-    before = call.stored()
+    before = call.read()
     if before is None:
         raise not_found(call.resource, call.name)
     options = DeleteOptions(

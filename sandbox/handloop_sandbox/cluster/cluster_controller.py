@@ -182,7 +182,8 @@ class Runner:
     """
     Steps controllers that have something to do.
 
-    State: _pending has the changes that each controller has not seen, _wakes the time of its next step.
+    State: _pending has the changes that each controller has not seen, _wakes the time of its next step;
+    stepping is the index of the controller whose writes are being applied.
     Threads: the engine's lock is held throughout.
     """
 
@@ -191,6 +192,7 @@ class Runner:
         self._pending: list[list[Change]] = [[] for _ in self._controllers]
         self._wakes: list[float | None] = [None] * len(self._controllers)
         self._max_rounds = max_rounds
+        self.stepping = 0
 
     def start(self, state: State) -> None:
         """Queue everything that exists as ADDED."""
@@ -236,15 +238,19 @@ class Runner:
                 pending.append(change)
 
     def _step(self, index: int, view: Callable[[], View], now: float, apply: ApplyWrite) -> None:
-        controller = self._controllers[index]
+        controller, self.stepping = self._controllers[index], index
         changes, self._pending[index] = self._pending[index], []
         step = controller.step(view(), changes, now)
         self._wakes[index] = step.next_wake
         for write in step.writes:
             refusal = apply(controller.name, write)
             if refusal is not None:
-                controller.refused(write, refusal, now)
-                self._wakes[index] = now  # it may want to look again at a time next_wake did not know of
+                self.refused(index, write, refusal, now)
+
+    def refused(self, index: int, write: Write, status: Status, now: float) -> None:
+        """Tell a controller that a write of it was refused."""
+        self._controllers[index].refused(write, status, now)
+        self._wakes[index] = now  # it may want to look again at a time next_wake did not know of
 
 
 def new_name(generate_name: str, source: random.Random) -> str:

@@ -29,6 +29,7 @@ ROOT_CA = "kube-root-ca.crt"
 
 _REACTION_SECONDS = 0.1
 _RETRY_SECONDS = 1.0
+_FAILED = 500
 _DESCRIPTION = (
     "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such "
     "as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions "
@@ -45,7 +46,8 @@ class NamespaceController(KeyedController[str]):
     """
     Fills active namespaces and empties terminating ones.
 
-    State: _terminating has the names of namespaces that are being deleted.
+    State: _terminating has the names of namespaces that are being deleted, _failures why their content could
+    not be.
     """
 
     interests: frozenset[GroupResource] | None = None
@@ -54,18 +56,22 @@ class NamespaceController(KeyedController[str]):
         super().__init__(pace)
         self._root_ca = root_ca
         self._terminating: set[str] = set()
+        self._failures: dict[str, str] = {}
 
     def refused(self, write: Write, status: Status, now: float) -> None:
         """Look again."""
-        del status
         name = write.namespace or write.name
+        if write.verb == "delete" and status["code"] == _FAILED:
+            self._failures[name] = status["message"]
         self._dirty.mark(name, now + self._pace.seconds(_RETRY_SECONDS))
 
     def _sync(self, view: View, key: str, now: float) -> Iterable[Write]:
         namespace = view.state.get(NAMESPACES, "", key)
         if namespace is None:
             return []
-        return _empty(view, namespace, now) if is_deleting(namespace) else self._equip(view, key)
+        if not is_deleting(namespace):
+            return self._equip(view, key)
+        return _empty(view, namespace, now, failure=self._failures.pop(key, ""))
 
     def _observe(self, view: View, change: Change, now: float) -> None:
         del view
@@ -118,23 +124,34 @@ def _create(
     return Write.of("create", group_resource, obj)
 
 
-def _empty(view: View, namespace: Object, now: float) -> list[Write]:
-    """Delete everything that can be deleted. Then report the rest; without a rest, release the namespace."""
+def _empty(view: View, namespace: Object, now: float, *, failure: str) -> list[Write]:
+    """
+    Delete everything that can be deleted. Then report the rest; without a rest, release the namespace.
+
+    Args: failure is what the last attempt failed with, "" = it did not.
+    """
     name = namespace["metadata"]["name"]
     content = list(_content(view, name))
     pods = [part for part in content if part.resource.group_resource == PODS]
     deletions = [write for part in pods or content for write in _deletions(part)]
+    if failure:
+        failed = _with_conditions(namespace, (), now, failure=failure)
+        return [*_status_update(namespace, failed), *deletions]
     if deletions:
         return deletions
     updated = _with_conditions(namespace, content, now)
-    writes = []
-    if updated["status"] != namespace.get("status"):
-        writes.append(Write.of("update", NAMESPACES, updated, subresource="status"))
+    writes = _status_update(namespace, updated)
     if not content and FINALIZER in (namespace["spec"].get("finalizers") or ()):
         left = [finalizer for finalizer in namespace["spec"]["finalizers"] if finalizer != FINALIZER]
         released = {**updated, "spec": {**updated["spec"], "finalizers": left}}
         writes.append(Write.of("update", NAMESPACES, released, subresource="finalize"))
     return writes
+
+
+def _status_update(namespace: Object, updated: Object) -> list[Write]:
+    if updated["status"] == namespace.get("status"):
+        return []
+    return [Write.of("update", NAMESPACES, updated, subresource="status")]
 
 
 def _content(view: View, namespace: str) -> Iterator[_Content]:
@@ -153,11 +170,13 @@ def _deletions(content: _Content) -> Iterator[Write]:
             yield Write.of("delete", content.resource.group_resource, obj, propagation="Background")
 
 
-def _with_conditions(namespace: Object, content: Sequence[_Content], now: float) -> Object:
+def _with_conditions(
+    namespace: Object, content: Sequence[_Content], now: float, *, failure: str = ""
+) -> Object:
     status = namespace.get("status") or {}
     before = {entry["type"]: entry for entry in status.get("conditions") or ()}
     conditions = []
-    for kind, holds, reason, message in _findings(content):
+    for kind, holds, reason, message in _findings(content, failure):
         said = {"type": kind, "status": str(holds), "reason": reason, "message": message}
         known = before.get(kind, {})
         same = all(known.get(field) == value for field, value in said.items())
@@ -166,7 +185,7 @@ def _with_conditions(namespace: Object, content: Sequence[_Content], now: float)
     return {**namespace, "status": {**status, "conditions": conditions}}
 
 
-def _findings(content: Sequence[_Content]) -> Iterator[tuple[str, bool, str, str]]:
+def _findings(content: Sequence[_Content], failure: str) -> Iterator[tuple[str, bool, str, str]]:
     yield (
         "NamespaceDeletionDiscoveryFailure",
         False,
@@ -179,12 +198,11 @@ def _findings(content: Sequence[_Content]) -> Iterator[tuple[str, bool, str, str
         "ParsedGroupVersions",
         "All legacy kube types successfully parsed",
     )
-    yield (
-        "NamespaceDeletionContentFailure",
-        False,
-        "ContentDeleted",
-        "All content successfully deleted, may be waiting on finalization",
-    )
+    text = "All content successfully deleted, may be waiting on finalization"
+    if failure:
+        text = f"Failed to delete all resource types, 1 remaining: {failure}"
+    reason = "ContentDeletionFailed" if failure else "ContentDeleted"
+    yield "NamespaceDeletionContentFailure", bool(failure), reason, text
     if not content:
         yield "NamespaceContentRemaining", False, "ContentRemoved", "All content successfully removed"
     else:

@@ -45,6 +45,22 @@ def default(schema: Schema | None, obj: Mapping[str, Any], *, keep_nulls: bool =
     return kept | filled
 
 
+def without_nulls(schema: Schema | None, value: Any) -> Any:
+    """A value without the nulls that are none of its schema's and that no default replaces."""
+    if isinstance(value, list):
+        items = structure.items_of(schema or _NONE)
+        return value if items is None else [without_nulls(items, entry) for entry in value]
+    if not isinstance(value, dict):
+        return value
+    properties, values = structure.properties(schema or _NONE), structure.value_of(schema or _NONE)
+    members = ((name, entry, properties.get(name, values)) for name, entry in value.items())
+    return {
+        name: entry if member is None else without_nulls(member, entry)
+        for name, entry, member in members
+        if entry is not None or member is None or member.get("nullable") or member.get("default") is not None
+    }
+
+
 def decode_metadata(obj: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """
     A custom object with canonical metadata, and the paths of unknown metadata members.

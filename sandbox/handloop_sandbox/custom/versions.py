@@ -2,41 +2,71 @@
 Custom objects on their way into the storage and out of it.
 
 Each version that an object passes prunes it by its own schema. The version that it is stored in fills in
-defaults too, with each read: a later schema shows its defaults at once. A conversion webhook is not called:
-where a definition has one, objects of other versions go through as they are.
+defaults too, with each read: a later schema shows its defaults at once. Where a definition has a conversion
+webhook, that one makes an object of another version.
 Follows: apiextensions pkg/apiserver/customresource_handler.go (crdConversionRESTOptionsGetter,
 schemaCoercingConverter, unstructuredDefaulter).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Sequence
 
 from handloop_sandbox.custom import structural
 from handloop_sandbox.storage.stored import Object
-from handloop_sandbox.wire.resource import ServedResource
+from handloop_sandbox.wire.resource import Conversion, ServedResource
 
 
 def stored_form(resource: ServedResource, obj: Object) -> Object:
     """An object of the served version as it is stored."""
-    return _converted(resource, obj, resource.storage_version)
+    return in_version(resource, [obj], resource.storage_version)[0]
 
 
 def served_form(resource: ServedResource, obj: Object) -> Object:
     """A stored object as the served version has it; the same object where that makes no difference."""
-    version = obj["apiVersion"].rpartition("/")[2]
+    return served_forms(resource, [obj])[0]
+
+
+def served_forms(resource: ServedResource, objects: Sequence[Object]) -> list[Object]:
+    """The same for several objects, which are converted together."""
+    return in_version(resource, [_filled(resource, obj) for obj in objects], resource.version)
+
+
+def in_version(resource: ServedResource, objects: Sequence[Object], version: str) -> list[Object]:
+    """
+    Objects of any version in another one.
+
+    Raises: ConversionNeededError, ConversionFailedError.
+    """
+    api_version = f"{resource.group}/{version}"
+    if resource.conversion is not None:
+        return _converted(resource, resource.conversion, objects, version)
     schema = resource.schemas.get(version)
+    return [
+        obj
+        if obj["apiVersion"] == api_version
+        else structural.prune(schema, {**obj, "apiVersion": api_version})[0]
+        for obj in objects
+    ]
+
+
+def _filled(resource: ServedResource, obj: Object) -> Object:
+    """A stored object by the schema that it is stored in."""
+    schema = resource.schemas.get(obj["apiVersion"].rpartition("/")[2])
     pruned, unknown = structural.prune(schema, obj)
     filled = structural.default(schema, pruned if unknown else obj)
-    return _converted(resource, obj if filled == obj else filled, resource.version)
+    return obj if filled == obj else filled
 
 
-def _converted(resource: ServedResource, obj: Object, version: str) -> Object:
-    api_version = f"{resource.group}/{version}"
-    if obj["apiVersion"] == api_version:
-        return obj
-    converted: Mapping[str, Any] = {**obj, "apiVersion": api_version}
-    if resource.has_webhook:
-        return dict(converted)
-    return structural.prune(resource.schemas.get(version), converted)[0]
+def _converted(
+    resource: ServedResource, conversion: Conversion, objects: Sequence[Object], version: str
+) -> list[Object]:
+    api_version, schema = f"{resource.group}/{version}", resource.schemas.get(version)
+    others = [obj for obj in objects if obj["apiVersion"] != api_version]
+    made = iter(conversion.convert(others, api_version))
+    return [
+        obj
+        if obj["apiVersion"] == api_version
+        else structural.without_nulls(schema, structural.prune(schema, next(made))[0])
+        for obj in objects
+    ]

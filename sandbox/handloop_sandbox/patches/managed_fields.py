@@ -1,17 +1,20 @@
 """
 Who wrote which field: `metadata.managedFields`.
 
-Fields are compared in the version of the request: a field means the same in all versions of a kind. An object
-that does not fit the version of one of its managers loses all entries at an update, as in a cluster.
+Fields are compared in the version of the request: a field means the same in all versions of a kind. Where a
+webhook converts the objects, they are compared in the version of each manager. An object that does not fit
+the version of one of its managers, or cannot be converted to it, loses all entries at an update, as in a
+cluster.
 Follows: apimachinery pkg/util/managedfields/internal (managedfieldsupdater.go, capmanagers.go, stripmeta.go,
 fields.go) and structured-merge-diff merge/update.go.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from handloop_sandbox.grammar.times import format_time
@@ -19,6 +22,7 @@ from handloop_sandbox.kinds.structure import Omission, is_struct, omission, prop
 from handloop_sandbox.patches.field_set import FieldSet, difference, field_element, insert, union, without
 from handloop_sandbox.patches.merge_type import ElementError, type_of_resource
 from handloop_sandbox.patches.typed_value import Comparison, compare, violations
+from handloop_sandbox.wire.conversion import ConversionFailedError
 from handloop_sandbox.wire.resource import Schema, ServedResource
 
 APPLY, UPDATE = "Apply", "Update"
@@ -132,15 +136,16 @@ def record_update(
     if not managed and old is not None:
         return []
     managed = in_versions(managed, resource)
-    if old is not None and any(misfits(managed, obj, resource) for obj in (old, new)):
-        return []
     try:
+        if old is not None and any(misfits(managed, obj, resource) for obj in (old, new)):
+            return []
         changes = _changes(old, new, resource)
         if changes.same:
             return before if encode(managed) == before else encode(managed)
         identity = manager_of(resource, manager, UPDATE, subresource)
-        return encode(capped(after_update(managed, changes, identity, resource, now)))
-    except (ElementError, ValueError):
+        others = {} if old is None else changes_for_others(old, new, managed, resource)
+        return encode(capped(after_update(managed, changes, identity, resource, now, others=others)))
+    except (ElementError, ValueError, ConversionFailedError):
         return []
 
 
@@ -156,12 +161,49 @@ def misfits(managed: Managed, obj: Mapping[str, Any], resource: ServedResource) 
     """What an object has that the version of one of its managers does not declare."""
     if not resource.schemas:
         return []
-    versions = dict.fromkeys(owned.api_version for owned in managed.values())
-    others = (
-        _in_version(resource, name.rpartition("/")[2]) for name in versions if name != resource.api_version
+    others = (in_version(resource, api_version) for api_version in _other_versions(managed, resource))
+    found = (
+        violations(seen_in(resource, [_unmanaged(obj)], other.api_version)[0], type_of_resource(other))
+        for other in others
     )
-    found = (violations(_unmanaged(obj), type_of_resource(other)) for other in others)
     return next((wrong for wrong in found if wrong), [])
+
+
+def changes_for_others(
+    old: Mapping[str, Any], new: Mapping[str, Any], managed: Managed, resource: ServedResource
+) -> Mapping[str, Comparison]:
+    """
+    By their version, how managers see a change that a webhook converts for them.
+
+    Raises: ConversionNeededError, ConversionFailedError.
+    """
+    if resource.conversion is None:
+        return {}
+    found = {}
+    for api_version in _other_versions(managed, resource):
+        before, after = seen_in(resource, [_unmanaged(old), _unmanaged(new)], api_version)
+        found[api_version] = compare(before, after, type_of_resource(in_version(resource, api_version)))
+    return found
+
+
+def seen_in(
+    resource: ServedResource, objects: Sequence[Mapping[str, Any]], api_version: str
+) -> list[dict[str, Any]]:
+    """Objects as a webhook has them in another version; without one they are the same in all."""
+    given = [dict(obj) for obj in objects]
+    if resource.conversion is None or all(obj["apiVersion"] == api_version for obj in given):
+        return given
+    return resource.conversion.convert(given, api_version)
+
+
+def _other_versions(managed: Managed, resource: ServedResource) -> list[str]:
+    found = dict.fromkeys(owned.api_version for owned in managed.values())
+    return [api_version for api_version in found if api_version != resource.api_version]
+
+
+def in_version(resource: ServedResource, api_version: str) -> ServedResource:
+    """The resource in another of its versions."""
+    return _in_version(resource, api_version.rpartition("/")[2])
 
 
 @lru_cache(maxsize=256)
@@ -199,14 +241,28 @@ def _unmanaged(obj: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def after_update(
-    managed: Managed, changes: Comparison, manager: FieldManager, resource: ServedResource, now: float
+    managed: Managed,
+    changes: Comparison,
+    manager: FieldManager,
+    resource: ServedResource,
+    now: float,
+    *,
+    others: Mapping[str, Comparison] = MappingProxyType({}),
 ) -> Managed:
-    """Changed fields leave all other managers. The manager gets those that the request can set."""
+    """
+    Changed fields leave all other managers. The manager gets those that the request can set.
+
+    Args: others has the changes as managers of other versions see them, where they see others.
+    """
     changed = union(changes.added, changes.modified)
-    lost = without(union(changed, changes.removed), reset_fields(resource, manager.subresource))
+    resets = reset_fields(resource, manager.subresource)
+    lost = {
+        version: without(union(union(each.added, each.modified), each.removed), resets)
+        for version, each in {**others, "": changes}.items()
+    }
     after = {}
     for key, owned in managed.items():
-        rest = difference(owned.fields, lost)
+        rest = difference(owned.fields, lost.get(owned.api_version, lost[""]))
         if rest:
             after[key] = owned if rest is owned.fields else owned._replace(fields=rest)
     taken = ownable(changed, resource, manager.subresource)

@@ -8,6 +8,7 @@ Follows: structured-merge-diff merge/update.go (Apply, prune), apimachinery pkg/
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from handloop_sandbox.grammar.times import format_time
@@ -28,14 +29,17 @@ from handloop_sandbox.patches.managed_fields import (
     Managed,
     Owned,
     after_update,
+    changes_for_others,
     decode,
     empty_object,
     encode,
+    in_version,
     in_versions,
     manager_of,
     misfits,
     ownable,
     reset_fields,
+    seen_in,
 )
 from handloop_sandbox.patches.merge_type import Atom, ElementError, type_of_resource
 from handloop_sandbox.patches.typed_merge import merge, remove, with_named_members
@@ -195,11 +199,15 @@ def _apply(request: _Apply, *, force: bool) -> tuple[Object, Managed]:
     owned = Owned(_without_resets(wanted, request), request.resource.api_version, last.time if last else None)
     managed = {**request.managed, manager: owned}
     if last is not None and last.fields:
-        merged = _prune(merged, managed, last.fields, atom)
+        merged = _prune(request, merged, managed, last)
     changes = Comparison(
         *(_without_resets(fields, request) for fields in compare(request.live, merged, atom))
     )
-    managed = _taken_over(managed, changes, manager, force=force)
+    others = {
+        version: Comparison(*(_without_resets(fields, request) for fields in seen))
+        for version, seen in changes_for_others(request.live, merged, managed, request.resource).items()
+    }
+    managed = _taken_over(managed, changes, others, manager, force=force)
     fields = ownable(owned.fields, request.resource, manager.subresource)
     if not fields:
         managed.pop(manager, None)
@@ -213,31 +221,62 @@ def _without_resets(fields: FieldSet, request: _Apply) -> FieldSet:
     return without(fields, reset_fields(request.resource, request.manager.subresource))
 
 
-def _prune(merged: Object, managed: Managed, last: FieldSet, atom: Atom) -> Object:
+def _prune(request: _Apply, merged: Object, managed: Managed, last: Owned) -> Object:
     """
     Remove what this manager applied before, does not apply any more, and no other manager owns.
 
-    This removes whole entries and objects; fields of other managers inside them are added back.
+    This removes whole entries and objects; fields of other managers inside them are added back. It is done in
+    the version of the last apply, and in those of the others.
     """
-    last = with_named_members(last, atom)
-    pruned = remove(merged, last, atom) or {}
-    everyone: FieldSet = {}
+    home, resource = last.api_version, request.resource
+    atom = type_of_resource(in_version(resource, home) if resource.conversion else resource)
+    (whole,) = seen_in(resource, [merged], home)
+    wanted = with_named_members(last.fields, atom)
+    pruned = remove(whole, wanted, atom) or {}
+    for version, fields in _owned_by_version(managed, home, resource).items():
+        pruned = _with_owned(request, whole, pruned, fields, version)
+    (pruned,) = seen_in(resource, [pruned], home)
+    gone = difference(_named_fields(whole, atom), _named_fields(pruned, atom))
+    result: Object = remove(whole, intersection(gone, wanted), atom) or {}
+    return seen_in(resource, [result], resource.api_version)[0]
+
+
+def _owned_by_version(managed: Managed, home: str, resource: ServedResource) -> dict[str, FieldSet]:
+    found: dict[str, FieldSet] = {home: {}}
     for owned in managed.values():
-        everyone = union(everyone, owned.fields)
-    whole = with_named_members(field_set(merged, atom), atom)
-    kept = union(with_named_members(field_set(pruned, atom), atom), with_named_members(everyone, atom))
-    pruned = remove(merged, difference(whole, kept), atom) or {}
-    gone = difference(whole, with_named_members(field_set(pruned, atom), atom))
-    result: Object = remove(merged, intersection(gone, last), atom) or {}
-    return result
+        version = owned.api_version if resource.conversion else home
+        found[version] = union(found.get(version, {}), owned.fields)
+    return found
 
 
-def _taken_over(managed: Managed, changes: Comparison, manager: FieldManager, *, force: bool) -> Managed:
-    changed = union(changes.modified, changes.added)
+def _with_owned(request: _Apply, whole: Object, pruned: Object, fields: FieldSet, version: str) -> Object:
+    """A pruned object with what managers of a version own of the whole one."""
+    resource = request.resource
+    atom = type_of_resource(in_version(resource, version) if resource.conversion else resource)
+    (whole,), (pruned,) = (seen_in(resource, [obj], version) for obj in (whole, pruned))
+    kept = union(_named_fields(pruned, atom), with_named_members(fields, atom))
+    return remove(whole, difference(_named_fields(whole, atom), kept), atom) or {}
+
+
+def _named_fields(obj: Object, atom: Atom) -> FieldSet:
+    return with_named_members(field_set(obj, atom), atom)
+
+
+def _taken_over(
+    managed: Managed,
+    changes: Comparison,
+    others: Mapping[str, Comparison],
+    manager: FieldManager,
+    *,
+    force: bool,
+) -> Managed:
+    """Args: others has the changes as managers of other versions see them, where they see others."""
+    seen = {other: others.get(owned.api_version, changes) for other, owned in managed.items()}
     conflicts = {
         other: shared
         for other, owned in managed.items()
-        if other != manager and (shared := intersection(owned.fields, changed))
+        if other != manager
+        and (shared := intersection(owned.fields, union(seen[other].modified, seen[other].added)))
     }
     if conflicts and not force:
         raise _ConflictsError(
@@ -247,7 +286,7 @@ def _taken_over(managed: Managed, changes: Comparison, manager: FieldManager, *,
     for other, owned in managed.items():
         rest = owned.fields
         if other != manager:
-            rest = difference(difference(rest, conflicts.get(other, {})), changes.removed)
+            rest = difference(difference(rest, conflicts.get(other, {})), seen[other].removed)
         if rest:
             after[other] = owned._replace(fields=rest)
     return after

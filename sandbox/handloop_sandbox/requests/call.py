@@ -63,6 +63,13 @@ class Call:
         """The object of the path as it is."""
         return self.state.stored(self.collection, self.namespace, self.name)
 
+    def read(self) -> Stored | None:
+        """The same as etcd has it: a webhook is asked anew. Lists, watches and changes begin with a cache."""
+        stored = self.stored()
+        return (
+            stored if stored is None or self.resource.conversion is None else Stored(stored.object, stored.rv)
+        )
+
     def transaction(self, *, dry_run: bool) -> Transaction:
         """Begin a transaction; commit() takes its changes over."""
         return Transaction(self.state, dry_run=dry_run)

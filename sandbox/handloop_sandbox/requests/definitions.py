@@ -23,6 +23,7 @@ from handloop_sandbox.storage.state import State
 from handloop_sandbox.storage.stored import Change, ChangeType, Object, Stored
 from handloop_sandbox.storage.transaction import Transaction
 from handloop_sandbox.wire import go_time
+from handloop_sandbox.wire.conversion import Known, WebhookConversion
 from handloop_sandbox.wire.resource import GroupResource, ScalePaths, ServedResource, Subresource
 from handloop_sandbox.wire.status import Status
 
@@ -74,19 +75,26 @@ def with_condition(crd: Object, wanted: tuple[str, str, str, str], now: str) -> 
 
 _VERBS: Final = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
 _SUB_VERBS: Final = ("get", "patch", "update")
+_RETRY_SECONDS: Final = 1.0
+_FAILED: Final = 500
 _VERSION: Final = re.compile(r"v(\d+)(?:(alpha|beta)(\d+))?")
 _STABILITY: Final = {"alpha": 0, "beta": 1, None: 2}
 
 
-def catalog(state: State, *, revision: int) -> Catalog:
-    """Everything served: the built-in kinds, and those of established definitions."""
-    return Catalog((*builtin_resources(), *served_by(state.list(DEFINITIONS))), revision=revision)
+def catalog(state: State, *, revision: int, known: Known | None = None) -> Catalog:
+    """
+    Everything served: the built-in kinds, and those of established definitions.
+
+    Args: known has the conversions that the work at hand may use.
+    """
+    served = served_by(state.list(DEFINITIONS), known)
+    return Catalog((*builtin_resources(), *served), revision=revision)
 
 
-def served_by(definitions: Iterable[Object]) -> Iterator[ServedResource]:
+def served_by(definitions: Iterable[Object], known: Known | None = None) -> Iterator[ServedResource]:
     """What established definitions serve: group by group, the preferred version of each first."""
     established = [crd for crd in definitions if condition_status(crd, "Established") == "True"]
-    found = [resource for crd in established for resource in _resources(crd)]
+    found = [resource for crd in established for resource in _resources(crd, known or Known())]
     yield from sorted(found, key=lambda resource: (resource.group, _version_rank(resource.version)))
 
 
@@ -107,16 +115,28 @@ def _same(resource: ServedResource, other: ServedResource | None) -> bool:
     )
 
 
-def _resources(crd: Object) -> Iterator[ServedResource]:
+def _resources(crd: Object, known: Known) -> Iterator[ServedResource]:
     spec = crd["spec"]
     names = {**spec["names"], **{k: v for k, v in crd["status"]["acceptedNames"].items() if v}}
     storage = next((v["name"] for v in spec["versions"] if v.get("storage")), "")
+    conversion = _conversion(crd, known)
     for version in spec["versions"]:
         if version.get("served"):
-            yield _resource(spec, names, version, storage)
+            yield _resource(spec, names, version, storage, conversion)
 
 
-def _resource(spec: Object, names: Object, version: Object, storage: str) -> ServedResource:
+def _conversion(crd: Object, known: Known) -> WebhookConversion | None:
+    """The webhook of a definition."""
+    conversion, metadata = crd["spec"].get("conversion") or {}, crd["metadata"]
+    if conversion.get("strategy") != "Webhook":
+        return None
+    revision = metadata["uid"], metadata.get("generation", 0)
+    return WebhookConversion(metadata["name"], revision, conversion["webhook"], known)
+
+
+def _resource(
+    spec: Object, names: Object, version: Object, storage: str, conversion: WebhookConversion | None
+) -> ServedResource:
     subresources = version.get("subresources") or {}
     scale = subresources.get("scale")
     return ServedResource(
@@ -137,7 +157,7 @@ def _resource(spec: Object, names: Object, version: Object, storage: str) -> Ser
         schemas={
             each["name"]: (each.get("schema") or {}).get("openAPIV3Schema") for each in spec["versions"]
         },
-        has_webhook=(spec.get("conversion") or {}).get("strategy") == "Webhook",
+        conversion=conversion,
         printer_columns=tuple(version.get("additionalPrinterColumns") or ()),
         scale_paths=None if scale is None else _scale_paths(scale),
         selectable_fields=tuple(
@@ -189,27 +209,41 @@ class DefinitionController:
     """
     Accepts names, establishes definitions, and deletes the resources of definitions that go.
 
-    State: none; every step looks at the definitions as they are.
+    State: _failures says of definitions why their resources could not be deleted, _again_at when that is
+    tried again. Every step looks at the definitions as they are.
     """
 
     name = "kube-apiserver"
     interests = None
 
+    def __init__(self) -> None:
+        self._failures: dict[str, str] = {}
+        self._again_at: float | None = None
+
     def step(self, view: View, changes: Sequence[Change], now: float) -> Step:
-        """Look at every definition that changed, or whose resources did."""
-        touched = self._touched(view.state, changes)
-        writes = [write for crd in touched for write in _writes(view.state, crd, go_time.from_unix(now))]
-        return Step(writes)
+        """Look at every definition that changed, or whose resources did or could not be deleted."""
+        is_due = self._again_at is not None and now >= self._again_at
+        touched = self._touched(view.state, changes, self._failures if is_due else ())
+        self._again_at = None if is_due else self._again_at
+        writes: list[Write] = []
+        for crd in touched:
+            failure = self._failures.get(crd["metadata"]["name"], "")
+            writes += _writes(view.state, crd, go_time.from_unix(now), failure)
+        return Step(writes, self._again_at)
 
     def refused(self, write: Write, status: Status, now: float) -> None:
-        """Nothing to do: if a definition has changed meanwhile, that change brings the next look."""
+        """Try again to delete. If a definition has changed meanwhile, that change brings the next look."""
+        if write.verb == "delete" and status["code"] == _FAILED:
+            self._failures[str(write.group_resource)] = status["message"]
+            self._again_at = now + _RETRY_SECONDS
 
-    def _touched(self, state: State, changes: Sequence[Change]) -> list[Object]:
-        names: dict[str, None] = {}
+    def _touched(self, state: State, changes: Sequence[Change], failed: Iterable[str]) -> list[Object]:
+        names: dict[str, None] = dict.fromkeys(failed)
         for change in changes:
             if change.group_resource == DEFINITIONS:
                 names[change.name] = None
                 if change.type is ChangeType.DELETED:
+                    self._failures.pop(change.name, None)
                     # names that were taken may be free again
                     names.update(dict.fromkeys(crd["metadata"]["name"] for crd in state.list(DEFINITIONS)))
             elif change.type is ChangeType.DELETED:
@@ -218,9 +252,9 @@ class DefinitionController:
         return [crd for crd in found if crd is not None]
 
 
-def _writes(state: State, crd: Object, now: str) -> Iterator[Write]:
+def _writes(state: State, crd: Object, now: str, failure: str) -> Iterator[Write]:
     if crd["metadata"].get("deletionTimestamp"):
-        yield from _removal(state, crd, now)
+        yield from _removal(state, crd, now, failure)
         return
     accepted = _with_approval(_with_names(state, crd, now), now)
     if accepted != crd:
@@ -307,7 +341,7 @@ def _with_accepted(crd: Object, names: dict[str, Any]) -> Object:
     return {**crd, "status": {**(crd.get("status") or {}), "acceptedNames": names}}
 
 
-def _removal(state: State, crd: Object, now: str) -> Iterator[Write]:
+def _removal(state: State, crd: Object, now: str, failure: str) -> Iterator[Write]:
     collection = GroupResource(crd["spec"]["group"], crd["spec"]["names"]["plural"])
     in_progress = (
         "Terminating",
@@ -317,6 +351,9 @@ def _removal(state: State, crd: Object, now: str) -> Iterator[Write]:
     )
     if condition_status(crd, "Established") == "True" and state.count(collection):
         marked = with_condition(crd, in_progress, now)
+        if failure:
+            text = f"could not issue all deletes: {failure}"
+            marked = with_condition(crd, ("Terminating", "True", "InstanceDeletionFailed", text), now)
         if marked != crd:
             yield _status_update(marked)
         for obj in state.list(collection):

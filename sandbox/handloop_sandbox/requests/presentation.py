@@ -11,11 +11,12 @@ from typing import Any, Protocol
 
 import msgspec
 
+from handloop_sandbox.custom import versions
 from handloop_sandbox.requests.conversion import converter
 from handloop_sandbox.storage.stored import Object, Stored, head_of, resource_head
 from handloop_sandbox.tables import table
 from handloop_sandbox.wire.negotiate import AnswerShape, Form
-from handloop_sandbox.wire.resource import ServedResource
+from handloop_sandbox.wire.resource import Conversion, ServedResource
 from handloop_sandbox.wire.status import StatusError, failure
 
 _encode = msgspec.json.Encoder().encode
@@ -139,7 +140,8 @@ class _Partials:
 
     def watched(self, stored: Stored, now: float, *, first: bool) -> bytes:
         del now, first
-        metadata = _encode(stored.object["metadata"])
+        shown = stored if self._resource.conversion is None else served(self._resource, stored)
+        metadata = _encode(shown.object["metadata"])
         return head_of("PartialObjectMetadata", self._api_version) + b'"metadata":' + metadata + b"}"
 
     @property
@@ -157,6 +159,8 @@ def served_object(resource: ServedResource, stored: Stored) -> Object:
 
 def served(resource: ServedResource, stored: Stored) -> Stored:
     """A stored object with the members of the served version; it is made once for all who read it."""
+    if resource.conversion is not None:
+        return _converted(resource, resource.conversion, [stored])[0]
     if stored.served is not None and stored.served[0] is resource:
         return stored.served[1] or stored
     convert = converter(resource)
@@ -167,6 +171,35 @@ def served(resource: ServedResource, stored: Stored) -> Stored:
     if resource.custom:
         stored.served = (resource, other)
     return other or stored
+
+
+def all_served(resource: ServedResource, items: Sequence[Stored]) -> Sequence[Stored]:
+    """
+    Stored objects for selectors to look at: converted, all together, where a webhook converts them.
+
+    Raises: ConversionNeededError, ConversionFailedError.
+    """
+    conversion = resource.conversion
+    return items if conversion is None else _converted(resource, conversion, items)
+
+
+def is_converted(resource: ServedResource, stored: Stored) -> bool:
+    """Whether a webhook has made the served version of an object already."""
+    conversion = resource.conversion
+    return conversion is not None and (conversion.revision, resource.version) in (stored.converted or ())
+
+
+def _converted(resource: ServedResource, conversion: Conversion, items: Sequence[Stored]) -> list[Stored]:
+    place = (conversion.revision, resource.version)
+    lacking = [stored for stored in items if place not in (stored.converted or ())]
+    forms = versions.served_forms(resource, [stored.object for stored in lacking])
+    for stored, obj in zip(lacking, forms, strict=True):
+        others = {key: form for key, form in (stored.converted or {}).items() if key[0] == place[0]}
+        form = None if obj is stored.object else Stored(obj, stored.rv)
+        if form is not None:
+            form.converted = {place: None}
+        stored.converted = {**others, place: form}
+    return [(stored.converted or {})[place] or stored for stored in items]
 
 
 def _version_of(stored: Stored) -> dict[str, str]:

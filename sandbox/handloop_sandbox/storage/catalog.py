@@ -48,6 +48,10 @@ class Catalog:
         """The resource of the version that objects of this collection are stored in."""
         return self._by_storage.get(group_resource)
 
+    def preferred(self, group_resource: GroupResource) -> ServedResource | None:
+        """The resource of the first version in discovery, which clients of all kinds use."""
+        return next((each for each in self.resources if each.group_resource == group_resource), None)
+
     def groups(self) -> tuple[str, ...]:
         """Named groups in the order the server lists them; the core group is not among them."""
         return tuple(group for group in self._versions if group)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Mapping
 from enum import StrEnum
 from typing import Any
 
@@ -29,15 +30,17 @@ class Stored:
     object carries the apiVersion of the storage version. tail is its JSON after `kind` and `apiVersion`
     (`"metadata":{...},...}`). Answers in any served version, list items and watch events are joined from
     these bytes, not encoded again. served is the form that was asked for last, None for one like this object.
+    converted has what a webhook has made of it, by revision of its definition and version.
     """
 
-    __slots__ = ("object", "rv", "served", "tail")
+    __slots__ = ("converted", "object", "rv", "served", "tail")
 
     def __init__(self, obj: Object, rv: int) -> None:
         self.object = obj
         self.rv = rv
         self.tail = tail_of(obj)
         self.served: tuple[ServedResource, Stored | None] | None = None
+        self.converted: Mapping[tuple[Hashable, str], Stored | None] | None = None
 
 
 def tail_of(obj: Object) -> bytes:

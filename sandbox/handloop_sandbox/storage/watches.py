@@ -18,6 +18,7 @@ import msgspec
 
 from handloop_sandbox.storage.state import State
 from handloop_sandbox.storage.stored import Change, ChangeType, Object, Stored
+from handloop_sandbox.wire.conversion import ConversionFailedError, ConversionNeededError
 from handloop_sandbox.wire.resource import GroupResource
 from handloop_sandbox.wire.status import Status, failure
 
@@ -26,6 +27,7 @@ _BEFORE_TIMEOUT_SECONDS: Final = 2.0
 # After so long a bookmark comes also without news. An API server's needs a version after the one at which the
 # watch began: there is one soon, as leases are renewed. Here nothing moves by itself.
 _REPEAT_SECONDS: Final = 60.0
+_RETRY_SECONDS: Final = 1.0
 _END: Final = b"}\n"
 
 BATCH: Final = 128
@@ -48,7 +50,8 @@ class Subscription:
     What a client watches.
 
     position is where in the history it starts. initial are objects to send as ADDED before; after_initial
-    marks their end with a bookmark. refusal ends the stream at once with an ERROR watch event. silent_until
+    marks their end with a bookmark. convert makes the watched version of objects where a webhook does, None =
+    they need not be converted. refusal ends the stream at once with an ERROR watch event. silent_until
     holds everything back up to a resource version. deadline is unix time.
     """
 
@@ -65,6 +68,7 @@ class Subscription:
     after_initial: bool = False
     refusal: Status | None = None
     silent_until: int = 0
+    convert: Callable[[Sequence[Stored]], Sequence[Stored]] | None = None
 
 
 class Watcher:
@@ -73,7 +77,8 @@ class Watcher:
 
     State: _opened is how many initial objects were sent, _started whether all were. _position is the next
     change to look at, _seen_rv the newest version looked at, _known_rv the newest one that the client was
-    told, _told_at when it was last told anything.
+    told, _told_at when it was last told anything. _again_at is set after a conversion that failed: the watch
+    is silent until one succeeds, and the next one is tried then.
     Threads: the engine's lock is held throughout.
     """
 
@@ -88,6 +93,7 @@ class Watcher:
         self._position = subscription.position
         self._seen_rv = self._known_rv = subscription.rv
         self._told_at = now
+        self._again_at: float | None = None
         self._first = True
         self._opened = 0
         self._started = False
@@ -99,7 +105,7 @@ class Watcher:
         The next lines that are due, oldest first; `ended` is set with the last ones.
 
         Fewer than BATCH lines mean that no more are due. Args: up_to is the newest version to tell of, None =
-        all.
+        all. Raises: ConversionNeededError; prepare() has to be called with the answer.
         """
         if self.ended:
             return []
@@ -111,17 +117,30 @@ class Watcher:
             self.ended = True
         return lines
 
+    def prepare(self, now: float) -> None:
+        """Convert what take() needs next. Raises: ConversionNeededError."""
+        convert = self.subscription.convert
+        try:
+            if convert is not None:
+                self._in_version(convert, self._history.read(self._position, limit=BATCH) or [])
+            self._again_at = None
+        except ConversionFailedError:
+            self._again_at = now + _RETRY_SECONDS
+
     def is_due(self, now: float, *, up_to: int | None = None) -> bool:
         """Whether take() has something to do."""
         if self.ended:
             return False
+        if self._again_at is not None:
+            return now >= self.next_wake()
         return not self._has_told_all(up_to) or self._is_replaced() or now >= self.next_wake()
 
     def next_wake(self) -> float:
         """The unix time at which something is due even without changes."""
-        if self._next_bookmark is None:
-            return self.subscription.deadline
-        return min(self.subscription.deadline, self._next_bookmark)
+        wake = self.subscription.deadline
+        if self._next_bookmark is not None:
+            wake = min(wake, self._next_bookmark)
+        return wake if self._again_at is None else min(wake, self._again_at)
 
     def _has_told_all(self, up_to: int | None) -> bool:
         end = self._history.end if up_to is None else self._history.position_after(up_to)
@@ -152,13 +171,32 @@ class Watcher:
                 return [*lines, error_line(too_old(self._seen_rv, self._history.floor))]
             if up_to is not None:
                 changes = [change for change in changes if change.rv <= up_to]
-            if not changes:
+            if not changes or (self._again_at is not None and now < self._again_at):
                 break
+            if (convert := self.subscription.convert) is not None:
+                try:
+                    changes = self._in_version(convert, changes)
+                except ConversionNeededError:
+                    if lines:
+                        break  # they go first
+                    raise
             self._position += len(changes)
             self._seen_rv = max(self._seen_rv, changes[-1].rv)
             seen = (self._seen(change, now) for change in changes)
             lines += [line for line in seen if line is not None]
         return lines
+
+    @staticmethod
+    def _in_version(
+        convert: Callable[[Sequence[Stored]], Sequence[Stored]], changes: Sequence[Change]
+    ) -> list[Change]:
+        old = [change.old for change in changes if change.old is not None]
+        made = convert([*(change.new for change in changes), *old])
+        new, before = iter(made), iter(made[len(changes) :])
+        return [
+            Change(change.type, change.group_resource, new=next(new), old=change.old and next(before))
+            for change in changes
+        ]
 
     def _seen(self, change: Change, now: float) -> bytes | None:
         """The line for a change, None when this client does not see it."""
@@ -195,6 +233,8 @@ class Watcher:
         if self.ended or self._next_bookmark is None or now < self._next_bookmark:
             return []
         self._next_bookmark = self._bookmark_after(now)
+        if self._again_at is not None:
+            return []
         newest = self._state.resource_version
         newest = newest if up_to is None else min(newest, up_to)
         news = newest > self._known_rv or now >= self._told_at + _REPEAT_SECONDS

@@ -50,7 +50,7 @@ def delete(call: Call) -> Response:
     """Answer 200 with a Status when the object is gone, with the object while it still waits."""
     body = bodies.read_options(call.request.body, call.request.headers.get("content-type", ""))
     options = delete_options(call.request.query, body)
-    before = call.stored()
+    before = call.read()
     if before is None:
         raise not_found(call.resource, call.name)
     transaction = call.transaction(dry_run=options.dry_run)

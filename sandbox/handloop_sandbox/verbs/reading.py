@@ -9,8 +9,9 @@ Follows: apiserver pkg/endpoints/handlers/get.go (ListResource, with watch), pkg
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 from handloop_sandbox.cluster.events import EVENTS
@@ -18,12 +19,14 @@ from handloop_sandbox.grammar.fields import NAME, FieldTerm, exact, matcher
 from handloop_sandbox.kinds import typed
 from handloop_sandbox.requests.call import Call
 from handloop_sandbox.requests.conversion import stored_field
+from handloop_sandbox.requests.presentation import all_served, is_converted
 from handloop_sandbox.requests.request import Response, WatchResponse
 from handloop_sandbox.requests.shard_selector import shard_info, shard_selector
 from handloop_sandbox.storage.stored import Object, Stored, object_key
 from handloop_sandbox.storage.watches import Subscription, too_old
 from handloop_sandbox.wire import continue_token, field_selector, label_selector
 from handloop_sandbox.wire.continue_token import INCONSISTENT, Continue
+from handloop_sandbox.wire.conversion import ConversionFailedError
 from handloop_sandbox.wire.options import (
     ListOptions,
     list_options,
@@ -35,6 +38,7 @@ from handloop_sandbox.wire.status import (
     bad_request,
     expired,
     failure,
+    initializing,
     not_found,
     too_large_resource_version,
 )
@@ -65,7 +69,7 @@ def get(call: Call) -> Response:
     rv = watch_resource_version(call.request.query.get("resourceVersion") or "")
     if rv is not None and rv > call.state.resource_version:
         raise too_large_resource_version(rv, call.state.resource_version)
-    stored = call.stored()
+    stored = call.read()
     if stored is None:
         raise not_found(call.resource, call.name)
     return call.answer(stored)
@@ -83,14 +87,15 @@ def selected(call: Call) -> list[Stored]:
     options = _options(call, watch=False)
     collection = call.state.collection(call.collection)
     keys = collection.select(call.namespace)
-    return _filtered([collection.objects[key] for key in keys], predicate(call, options))
+    chosen = all_served(call.resource, [collection.objects[key] for key in keys])
+    return _filtered(chosen, predicate(call, options))
 
 
 def predicate(call: Call, options: ListOptions) -> Predicate | None:
     """A function of stored objects; None when everything is selected."""
     by_labels = label_selector.predicate(options.labels)
     fields = tuple(t._replace(field=stored_field(call.resource, t.field)) for t in options.fields)
-    by_fields = matcher(fields)
+    by_fields = matcher(fields, custom=call.resource.custom)
     shards = shard_selector(call)
     tests: list[Predicate] = []
     if by_labels is not None:
@@ -146,7 +151,7 @@ def _oldest(call: Call) -> int:
 def _cut(call: Call, options: ListOptions, rv: int, *, start: str, limit: int | None = None) -> _Page:
     """The page of the state at rv that begins at a key."""
     limit = options.limit if limit is None else limit
-    keys, objects = _at(call, rv)
+    keys, objects = _at(call, rv, paged=limit > 0)
     if (name := exact(options.fields, NAME)) is not None:
         keys = _named(keys, name, call.namespace)
     matches = predicate(call, options)
@@ -165,11 +170,31 @@ def _cut(call: Call, options: ListOptions, rv: int, *, start: str, limit: int | 
     return _Page(items, rv)
 
 
-def _at(call: Call, rv: int) -> tuple[list[str], dict[str, Stored]]:
+def _at(call: Call, rv: int, *, paged: bool) -> tuple[list[str], dict[str, Stored]]:
     collection = call.state.collection(call.collection)
     if rv == call.state.resource_version:
-        return collection.select(call.namespace), collection.objects
-    return collection.as_of(rv, call.namespace)
+        keys, objects = collection.select(call.namespace), collection.objects
+    else:
+        keys, objects = collection.as_of(rv, call.namespace)
+    if call.resource.conversion is not None:
+        items = [objects[key] for key in keys]
+        objects = dict(zip(keys, _cached(call, items, paged=paged), strict=True))
+    return keys, objects
+
+
+def _cached(call: Call, items: Sequence[Stored], *, paged: bool = False) -> Sequence[Stored]:
+    """
+    Objects as the cache of the served version has them.
+
+    Raises: StatusError 429 where it was never filled, unless the list is paged.
+    """
+    try:
+        return all_served(call.resource, items)
+    except ConversionFailedError as error:
+        if paged or any(is_converted(call.resource, stored) for stored in items):
+            raise
+        kind = f"{call.resource.api_version}, Kind={call.resource.kind}"
+        raise initializing(f"failed to list {kind}: {error}") from error
 
 
 def _named(keys: list[str], name: str, namespace: str) -> list[str]:
@@ -184,8 +209,8 @@ def _position(keys: list[str], start: str) -> int:
     return bisect_left(keys, start)
 
 
-def _filtered(items: list[Stored], matches: Predicate | None) -> list[Stored]:
-    return items if matches is None else [stored for stored in items if matches(stored.object)]
+def _filtered(items: Sequence[Stored], matches: Predicate | None) -> list[Stored]:
+    return [stored for stored in items if matches is None or matches(stored.object)]
 
 
 def _metadata(call: Call, page: _Page) -> dict[str, Any]:
@@ -236,21 +261,25 @@ def _subscription(call: Call, options: ListOptions, rv: int | None) -> Subscript
         position=history.end if not rv or with_state else history.position_after(rv),
         rv=current if not rv or with_state else rv,
         deadline=_deadline(call, options),
+        convert=partial(all_served, call.resource) if call.resource.conversion is not None else None,
         bookmarks=options.bookmarks,
     )
     if with_state:
         marked = options.send_initial_events is True and options.bookmarks
-        return replace(base, initial=_present(call, base), after_initial=marked)
+        try:
+            return replace(base, initial=_present(call, base), after_initial=marked)
+        except ConversionFailedError:  # the cache is behind
+            return replace(base, refusal=too_large_resource_version(current, current - 1).status)
     if rv and (refusal := _too_old(call, rv)):
         return replace(base, refusal=refusal)
     # from a version of the future: silent until the counter has passed it
     return replace(base, silent_until=rv) if rv and rv > current else base
 
 
-def _present(call: Call, subscription: Subscription) -> list[Stored]:
+def _present(call: Call, subscription: Subscription) -> Sequence[Stored]:
     collection = call.state.collection(call.collection)
-    found = [collection.objects[key] for key in collection.select(call.namespace)]
-    matches = subscription.matches
+    keys, matches = collection.select(call.namespace), subscription.matches
+    found = _cached(call, [collection.objects[key] for key in keys])
     return found if matches is None else [stored for stored in found if matches(stored.object)]
 
 

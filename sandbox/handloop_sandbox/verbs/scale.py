@@ -43,7 +43,7 @@ _SHOWN_METADATA: Final = ("name", "namespace", "uid", "resourceVersion", "creati
 
 def get_scale(call: Call) -> Response:
     """Answer 200 with the Scale of the object."""
-    return call.answer_value(_scale_of(call, _existing(call), needs_replicas=True))
+    return call.answer_value(_scale_of(call, _found(call, call.read()), needs_replicas=True))
 
 
 def update_scale(call: Call) -> Response:
@@ -112,7 +112,10 @@ def _recorded(call: Call, before: Object, scale: Object, options: WriteOptions) 
 
 
 def _existing(call: Call) -> Stored:
-    stored = call.stored()
+    return _found(call, call.stored())
+
+
+def _found(call: Call, stored: Stored | None) -> Stored:
     if stored is None:
         raise not_found(call.resource, call.name)
     return stored

@@ -16,7 +16,7 @@ _SPACE: Final = " \t\r\n"
 _LITERALS: Final = {"t": "true", "f": "false", "n": "null"}
 _ESCAPES: Final = 'bfnrt\\/"u'
 _HEX: Final = frozenset("0123456789abcdefABCDEF")
-_END: Final = "unexpected end of JSON input"
+END: Final = "unexpected end of JSON input"
 _MAX_DEPTH: Final = 10_000
 _WHOLE_LIMIT: Final = 1e21
 _ODD_NUMBER: Final = re.compile(rb"[:\[,\s]-?(?:\d{19}|\d[\d.]*[eE][+\d])")
@@ -100,7 +100,7 @@ def syntax_error(text: str) -> str:
         scanner.end()
     except JSONError as error:
         return str(error)
-    return _END
+    return END
 
 
 def unstructured(value: Any) -> Any:
@@ -300,7 +300,7 @@ class _Scanner:
     def _take(self) -> str:
         char = self._peek()
         if not char:
-            raise JSONError(_END)
+            raise JSONError(END)
         self._position += 1
         return char
 

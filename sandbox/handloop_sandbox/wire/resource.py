@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 Schema = Mapping[str, Any]
 """A node of an OpenAPI v3 schema. Built-in kinds may contain `$ref`: navigate with structure.py only."""
@@ -19,6 +19,17 @@ class GroupResource(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.plural}.{self.group}" if self.group else self.plural
+
+
+class Conversion(Protocol):
+    """What converts the objects of a definition."""
+
+    @property
+    def revision(self) -> tuple[str, int]:
+        """The uid and generation of the definition; with another one, everything begins anew."""
+
+    def convert(self, objects: Sequence[dict[str, Any]], api_version: str) -> list[dict[str, Any]]:
+        """Objects in another version. Raises: ConversionNeededError, ConversionFailedError."""
 
 
 class ScalePaths(NamedTuple):
@@ -46,7 +57,7 @@ class ServedResource:
     One group, version and plural that clients can address.
 
     Reviews (SelfSubjectAccessReview, ...) have verbs == ("create",) and are never stored. schemas: those of
-    all versions of a custom resource; has_webhook = its definition has them converted by a webhook.
+    all versions of a custom resource; conversion: what converts between them, None = they share their fields.
     """
 
     group: str
@@ -64,7 +75,7 @@ class ServedResource:
     schema: Schema | None = None
     custom: bool = False
     schemas: Mapping[str, Schema | None] = field(default_factory=dict)
-    has_webhook: bool = False
+    conversion: Conversion | None = None
     printer_columns: tuple[Mapping[str, Any], ...] = ()
     scale_paths: ScalePaths | None = None
     selectable_fields: tuple[str, ...] = ()

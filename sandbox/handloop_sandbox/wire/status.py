@@ -204,6 +204,13 @@ def internal_failure(text: str) -> StatusError:
     return StatusError(failure(500, "InternalError", f"Internal error occurred: {text}", details=details))
 
 
+def initializing(why: str) -> StatusError:
+    """429: nothing can be listed or watched yet."""
+    message = f"storage is (re)initializing: {why}"
+    status = failure(429, "TooManyRequests", message, details={"retryAfterSeconds": 1})
+    return StatusError(status, [("Retry-After", "1")])
+
+
 def not_implemented(message: str) -> StatusError:
     """501: what a stand-in cannot do."""
     return StatusError(failure(501, "NotImplemented", message))

@@ -3,7 +3,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from handloop_sandbox.custom.versions import served_form, stored_form
+from handloop_sandbox.wire.conversion import (
+    ConversionFailedError,
+    ConversionNeededError,
+    Known,
+    WebhookConversion,
+    question,
+)
 from handloop_sandbox.wire.resource import ServedResource
 
 
@@ -56,7 +65,20 @@ def test_an_object_in_an_older_version_is_read_by_its_own_schema() -> None:
     assert served_form(_NEW, _thing("v1beta1", a="1", old="o", new="?")) == _thing("v1", a="1")
 
 
-def test_where_a_webhook_would_convert_nothing_is_lost() -> None:
-    """The sandbox does not call it."""
-    old = replace(_OLD, has_webhook=True)
-    assert stored_form(old, _thing("v1beta1", old="o")) == _thing("v1", old="o")
+def test_what_a_webhook_has_to_convert_is_asked_for_first() -> None:
+    """Once the answer is known, it is pruned by its schema, and keeps the object's metadata."""
+    known = Known()
+    old = replace(_OLD, conversion=WebhookConversion("things.g", ("u", 1), {}, known))
+    thing = _thing("v1beta1", old="o")
+    with pytest.raises(ConversionNeededError) as needed:
+        stored_form(old, thing)
+    assert (needed.value.objects, needed.value.api_version) == ([thing], "g/v1")
+    known.answers[question("things.g", thing, "g/v1")] = {
+        **_thing("v1", new="o", more=1, a=None),
+        "metadata": {"name": "b", "labels": {"c": "d"}},
+    }
+    made = {**_thing("v1", new="o"), "metadata": {"name": "a", "labels": {"c": "d"}}}
+    assert stored_form(old, thing) == made
+    known.answers[question("things.g", thing, "g/v1")] = "it is ill"
+    with pytest.raises(ConversionFailedError, match="it is ill"):
+        stored_form(old, thing)

@@ -1,0 +1,98 @@
+"""
+The conversion of custom objects by somebody outside: a webhook, or a function of a test.
+
+The state is read under a lock, and nobody outside is asked meanwhile. Work that needs a conversion whose
+result is not known raises ConversionNeededError; the engine leaves the lock, asks, and has the work done
+again from its start, with the answer among those that are known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import msgspec
+
+from handloop_sandbox.wire.status import StatusError, failure
+
+Object = dict[str, Any]
+Answers = dict[bytes, "Object | str"]
+"""By question: the converted object, or why there is none."""
+
+_TAKEN_OVER: Final = ("labels", "annotations")
+_EMPTY: Final = {"apiVersion", "kind"}
+_encode = msgspec.json.Encoder().encode
+
+
+class ConversionNeededError(Exception):
+    """Control flow: these objects are to be converted first."""
+
+    def __init__(self, conversion: WebhookConversion, objects: Sequence[Object], api_version: str) -> None:
+        super().__init__(f"{len(objects)} objects of {conversion.name} are needed as {api_version}")
+        self.conversion = conversion
+        self.objects = objects
+        self.api_version = api_version
+
+
+class ConversionFailedError(StatusError):
+    """An object cannot be converted; the request that needs it is refused (500)."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(failure(500, "", message))
+
+
+@dataclass(slots=True)
+class Known:
+    """The answers that the work at hand may use. Locks: the engine's is held."""
+
+    answers: Answers = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookConversion:
+    """The webhook of one definition, by name; revision is its uid and generation."""
+
+    name: str
+    revision: tuple[str, int]
+    webhook: Mapping[str, Any] = field(compare=False)
+    known: Known = field(compare=False, repr=False)
+
+    def convert(self, objects: Sequence[Object], api_version: str) -> list[Object]:
+        """
+        Objects in another version, with their own metadata except for labels and annotations.
+
+        Raises: ConversionNeededError with all that are not known, ConversionFailedError.
+        """
+        questions = [question(self.name, obj, api_version) for obj in objects]
+        known = self.known.answers
+        asked = dict(zip(questions, objects, strict=True))
+        missing = [obj for each, obj in asked.items() if each not in known]
+        if missing:
+            raise ConversionNeededError(self, missing, api_version)
+        return [_answered(obj, known[each]) for each, obj in zip(questions, objects, strict=True)]
+
+
+def question(name: str, obj: Object, api_version: str) -> bytes:
+    """What is asked: an object of a definition in a version. The version of the object does not matter."""
+    return _encode((name, api_version, unversioned(obj)))
+
+
+def unversioned(obj: Object) -> Object:
+    """An object as a converter gets it: as it is stored, without its resourceVersion."""
+    if "resourceVersion" not in obj.get("metadata", ()):
+        return obj
+    metadata = {key: value for key, value in obj["metadata"].items() if key != "resourceVersion"}
+    return {**obj, "metadata": metadata}
+
+
+def _answered(obj: Object, answer: Object | str) -> Object:
+    if isinstance(answer, str):
+        raise ConversionFailedError(answer)
+    if "metadata" not in obj:
+        return answer
+    metadata = {key: value for key, value in obj["metadata"].items() if key not in _TAKEN_OVER}
+    metadata |= {
+        key: answer["metadata"][key] for key in _TAKEN_OVER if answer["metadata"].get(key) is not None
+    }
+    return {**answer, "metadata": metadata}
