@@ -183,12 +183,6 @@ def all_served(resource: ServedResource, items: Sequence[Stored]) -> Sequence[St
     return items if conversion is None else _converted(resource, conversion, items)
 
 
-def is_converted(resource: ServedResource, stored: Stored) -> bool:
-    """Whether a webhook has made the served version of an object already."""
-    conversion = resource.conversion
-    return conversion is not None and (conversion.revision, resource.version) in (stored.converted or ())
-
-
 def _converted(resource: ServedResource, conversion: Conversion, items: Sequence[Stored]) -> list[Stored]:
     place = (conversion.revision, resource.version)
     lacking = [stored for stored in items if place not in (stored.converted or ())]
@@ -199,6 +193,7 @@ def _converted(resource: ServedResource, conversion: Conversion, items: Sequence
         if form is not None:
             form.converted = {place: None}
         stored.converted = {**others, place: form}
+    conversion.filled.add(resource.version)
     return [(stored.converted or {})[place] or stored for stored in items]
 
 

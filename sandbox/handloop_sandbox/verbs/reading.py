@@ -19,7 +19,7 @@ from handloop_sandbox.grammar.fields import NAME, FieldTerm, exact, matcher
 from handloop_sandbox.kinds import typed
 from handloop_sandbox.requests.call import Call
 from handloop_sandbox.requests.conversion import stored_field
-from handloop_sandbox.requests.presentation import all_served, is_converted
+from handloop_sandbox.requests.presentation import all_served
 from handloop_sandbox.requests.request import Response, WatchResponse
 from handloop_sandbox.requests.shard_selector import shard_info, shard_selector
 from handloop_sandbox.storage.stored import Object, Stored, object_key
@@ -191,7 +191,8 @@ def _cached(call: Call, items: Sequence[Stored], *, paged: bool = False) -> Sequ
     try:
         return all_served(call.resource, items)
     except ConversionFailedError as error:
-        if paged or any(is_converted(call.resource, stored) for stored in items):
+        conversion = call.resource.conversion
+        if paged or conversion is None or call.resource.version in conversion.filled:
             raise
         kind = f"{call.resource.api_version}, Kind={call.resource.kind}"
         raise initializing(f"failed to list {kind}: {error}") from error

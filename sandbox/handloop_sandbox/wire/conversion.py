@@ -44,9 +44,14 @@ class ConversionFailedError(StatusError):
 
 @dataclass(slots=True)
 class Known:
-    """The answers that the work at hand may use. Locks: the engine's is held."""
+    """
+    The answers that the work at hand may use. Locks: the engine's is held.
+
+    filled has the versions of each definition, in its newest revision, to which objects were converted.
+    """
 
     answers: Answers = field(default_factory=dict)
+    filled: dict[str, tuple[tuple[str, int], set[str]]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +62,15 @@ class WebhookConversion:
     revision: tuple[str, int]
     webhook: Mapping[str, Any] = field(compare=False)
     known: Known = field(compare=False, repr=False)
+
+    @property
+    def filled(self) -> set[str]:
+        """The versions to which objects were converted since the definition changed."""
+        revision, versions = self.known.filled.get(self.name, (None, set()))
+        if revision != self.revision:
+            versions = set()
+            self.known.filled[self.name] = (self.revision, versions)
+        return versions
 
     def convert(self, objects: Sequence[Object], api_version: str) -> list[Object]:
         """

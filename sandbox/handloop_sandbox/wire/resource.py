@@ -28,6 +28,10 @@ class Conversion(Protocol):
     def revision(self) -> tuple[str, int]:
         """The uid and generation of the definition; with another one, everything begins anew."""
 
+    @property
+    def filled(self) -> set[str]:
+        """The versions to which objects were converted since then."""
+
     def convert(self, objects: Sequence[dict[str, Any]], api_version: str) -> list[dict[str, Any]]:
         """Objects in another version. Raises: ConversionNeededError, ConversionFailedError."""
 

@@ -7,13 +7,23 @@ import json
 import threading
 from collections.abc import Callable, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Final, Self
+from typing import Any, Final, NamedTuple, Self
 
 from handloop_sandbox.certificate import certify
 
 Object = dict[str, Any]
-Answer = Callable[[Object], Object | bytes | None]
-"""Takes the review; gives the one to answer, the bytes, or None for 500."""
+
+
+class Raw(NamedTuple):
+    """An answer that is no review."""
+
+    code: int
+    kind: str = "application/json"
+    body: bytes = b""
+
+
+Answer = Callable[[Object], Object | Raw]
+"""Takes a review, and gives the one to answer."""
 
 _NAMES: Final = {"v1beta1": "host", "v1": "hostname"}
 
@@ -42,13 +52,13 @@ def converted(review: Object, **response: Any) -> Object:
 
 class ConversionWebhook:
     """
-    A server with a certificate for 127.0.0.1 and for a Service `hook` in the namespace `hooks`.
+    A server with a certificate for 127.0.0.1 and for further names.
 
     State: reviews are those that came; answer makes the answers.
     """
 
-    def __init__(self) -> None:
-        self._certificate = certify(["127.0.0.1", "hook.hooks.svc"])
+    def __init__(self, *names: str) -> None:
+        self._certificate = certify(["127.0.0.1", *names])
         self._server: ThreadingHTTPServer | None = None
         self.port = 0
         self.reviews: list[Object] = []
@@ -63,7 +73,7 @@ class ConversionWebhook:
 
     def start(self) -> None:
         """Listen, on the same port as before."""
-        hook = self
+        hook, context = self, self._certificate.context
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
@@ -73,11 +83,18 @@ class ConversionWebhook:
             def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - of the base class
                 """Say nothing."""
 
-        server = ThreadingHTTPServer(("127.0.0.1", self.port), Handler)
-        server.socket = self._certificate.context.wrap_socket(
-            server.socket, server_side=True, do_handshake_on_connect=False
-        )
-        server.daemon_threads = True
+        class Server(ThreadingHTTPServer):
+            daemon_threads = True
+
+            def finish_request(self, request: Any, client_address: Any) -> None:
+                """The handshake is made in the thread of the connection."""
+                with context.wrap_socket(request, server_side=True) as secure:
+                    super().finish_request(secure, client_address)
+
+            def handle_error(self, request: Any, client_address: Any) -> None:
+                """A client that does not trust the certificate leaves."""
+
+        server = Server(("127.0.0.1", self.port), Handler)
         self.port = server.server_address[1]
         self._server = server
         threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
@@ -94,9 +111,11 @@ class ConversionWebhook:
         review = json.loads(body)
         self.reviews.append(review)
         answer = self.answer(review)
-        content = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
-        handler.send_response(500 if answer is None else 200)
-        handler.send_header("Content-Type", "application/json")
+        code, kind, content = (
+            answer if isinstance(answer, Raw) else Raw(200, body=json.dumps(answer).encode())
+        )
+        handler.send_response(code)
+        handler.send_header("Content-Type", kind)
         handler.send_header("Content-Length", str(len(content)))
         handler.end_headers()
         handler.wfile.write(content)
@@ -109,6 +128,7 @@ class ConversionWebhook:
     def conversion(self, *, reviews: Sequence[str] = ("v1",), **client: Any) -> Object:
         """The `spec.conversion` of a definition; client replaces members of its clientConfig."""
         config = {"url": f"https://127.0.0.1:{self.port}/convert", "caBundle": self.authority, **client}
+        config = {name: value for name, value in config.items() if value is not None}
         return {
             "strategy": "Webhook",
             "webhook": {"conversionReviewVersions": [*reviews], "clientConfig": config},
