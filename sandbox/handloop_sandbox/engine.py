@@ -20,9 +20,7 @@ import contextlib
 import logging
 import random
 import threading
-import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from math import inf
 from typing import Final, NamedTuple
@@ -36,8 +34,8 @@ from handloop_sandbox.cluster.cluster_controller import ClusterController, Runne
 from handloop_sandbox.cluster.events import EventExpiry
 from handloop_sandbox.cluster.namespaces import NamespaceController
 from handloop_sandbox.controls import controls
-from handloop_sandbox.converters import Converters, ConvertFunction
-from handloop_sandbox.custom.conversion_webhook import Target
+from handloop_sandbox.conversion_work import ConversionWork, Work, new_uid
+from handloop_sandbox.converters import ConvertFunction
 from handloop_sandbox.faults.faults import UNTOUCHED, Faults, LostAnswerError, NoAnswerError, Verdict
 from handloop_sandbox.faults.injection import Injection
 from handloop_sandbox.faults.request_attributes import attributes_of
@@ -55,7 +53,7 @@ from handloop_sandbox.storage.store import DEFAULT_HISTORY_SIZE, Store
 from handloop_sandbox.storage.stored import Change, Stored
 from handloop_sandbox.storage.watches import Watcher
 from handloop_sandbox.system_writes import carry_out
-from handloop_sandbox.wire.conversion import Answers, ConversionFailedError, ConversionNeededError, Known
+from handloop_sandbox.wire.conversion import ConversionFailedError, ConversionNeededError
 from handloop_sandbox.wire.resource import GroupResource, ServedResource
 from handloop_sandbox.wire.status import (
     PageNotFoundError,
@@ -76,7 +74,6 @@ COMPACTION_SECONDS: Final = 300.0
 """The interval of compactions, as etcd's by default. Each forgets the versions before the previous one."""
 
 
-_ATTEMPTS: Final = 50
 _CHANGED: Final = failure(409, "Conflict", "the object has been modified")
 
 
@@ -97,23 +94,6 @@ class _Handled(NamedTuple):
     answer: Response | Stream
     changed: bool = False
     failure: LostAnswerError | NoAnswerError | None = None
-
-
-@dataclass(slots=True)
-class Work:
-    """
-    Something that waits for conversions. It is done from the start each time, at the same time, with the same
-    chance, and with all that is known by then.
-    """
-
-    run: Callable[[Context], _Handled | None]
-    user: User
-    now: float
-    seed: int
-    is_taken: bool = False
-    known: Answers = field(default_factory=dict)
-    needed: ConversionNeededError | None = None
-    target: Target | None = None
 
 
 class Engine:
@@ -148,7 +128,7 @@ class Engine:
         self.address = "127.0.0.1"
         self._clock = clock
         self._random = random.Random(seed)
-        self._new_uid = partial(_new_uid, self._random)
+        self._new_uid = partial(new_uid, self._random)
         self._controller_random = random.Random(self._random.getrandbits(64))
         self._authenticator = Authenticator(users, everybody=ADMIN, tokens_in_paths=tokens_in_paths)
         self._bookmark_seconds = bookmark_seconds
@@ -160,15 +140,15 @@ class Engine:
         self._recorders: list[Recorder] = []
         self._counts = RequestCounts()
         self._watchers: dict[WatchOutput, None] = {}
-        self._converters = Converters(conversions or {})
-        self._known = Known()
-        self._waiting: dict[object, Work] = {}
         self._converted: dict[GroupResource, list[ServedResource]] = {}
         self.faults = Faults(
             self, random=random.Random(self._random.getrandbits(64)), changed=self.tell_listeners
         )
         self._store = Store(history_size=history_size)
-        self._catalog = definitions.catalog(self._store, revision=1, known=self._known)
+        self._conversions = ConversionWork(
+            conversions or {}, lock=self._lock, state=self._store, context=self._context
+        )
+        self._catalog = definitions.catalog(self._store, revision=1, known=self._conversions.known)
         self._view = View(
             self._store,
             self._catalog,
@@ -224,7 +204,7 @@ class Engine:
         begun = self.begin(request)
         return self.finish(begun) if isinstance(begun, Work) else begun
 
-    def begin(self, request: Request) -> Response | Stream | Work:
+    def begin(self, request: Request) -> Response | Stream | Work[_Handled]:
         """The same without asking a webhook: what needs that is left to finish(). Raises: as handle()."""
         request = self._authenticator.unveiled(request)
         if controls.concerns(request.path):
@@ -233,9 +213,9 @@ class Engine:
             handled = self._handle(request)
         return handled if isinstance(handled, Work) else self._told(handled)
 
-    def finish(self, work: Work) -> Response | Stream:
+    def finish(self, work: Work[_Handled]) -> Response | Stream:
         """Carry out the rest of a request. Raises: as handle(). Blocks: while a webhook converts."""
-        handled = self._complete(work)
+        handled = self._conversions.complete(work)
         assert handled is not None
         return self._told(handled)
 
@@ -245,25 +225,15 @@ class Engine:
 
         Returns: whether anything waited. Blocks: while webhooks convert.
         """
-        with self._lock:
-            waiting = [(key, work) for key, work in self._waiting.items() if not work.is_taken]
-            for _, work in waiting:
-                work.is_taken = True
-        for key, work in waiting:
-            try:
-                self._complete(work)
-            finally:
-                with self._lock:
-                    del self._waiting[key]
-        if waiting:
+        settled = self._conversions.settle()
+        if settled:
             self.tell_listeners()
-        return bool(waiting)
+        return settled
 
     @property
     def is_waiting(self) -> bool:
         """Whether settle() has something to do."""
-        with self._lock:
-            return any(not work.is_taken for work in self._waiting.values())
+        return self._conversions.is_waiting
 
     def _told(self, handled: _Handled) -> Response | Stream:
         if handled.changed:
@@ -292,7 +262,7 @@ class Engine:
                 lines = self._take(watcher)
                 if not isinstance(lines, Work):
                     return lines
-            self._complete(lines)
+            self._conversions.complete(lines)
 
     def take_due(self, watchers: Iterable[WatchOutput]) -> list[tuple[WatchOutput, list[bytes]]]:
         """The lines of the watches that have something to send, or have ended; some may wait for settle()."""
@@ -300,23 +270,23 @@ class Engine:
         with self._lock:
             now = self._clock.time()
             for watcher in watchers:
-                if watcher in self._waiting or not watcher.is_due(now):
+                if self._conversions.is_left(watcher) or not watcher.is_due(now):
                     continue
                 lines = self._take(watcher)
                 if isinstance(lines, Work):
-                    self._waiting[watcher] = lines
+                    self._conversions.leave(lines, key=watcher)
                 else:
                     taken.append((watcher, lines))
         return taken
 
-    def _take(self, watcher: WatchOutput) -> list[bytes] | Work:
+    def _take(self, watcher: WatchOutput) -> list[bytes] | Work[None]:
         now = self._clock.time()
         if self.faults.active:
             self.faults.end_those_due(now)
         try:
             lines = watcher.take(now)
         except ConversionNeededError:
-            return self._work(lambda context: watcher.watcher.prepare(context.now))
+            return self._conversions.new(lambda context: watcher.watcher.prepare(context.now), ADMIN)
         if watcher.ended:
             self._watchers.pop(watcher, None)
         return lines
@@ -425,7 +395,7 @@ class Engine:
         except PageNotFoundError:
             return api.PAGE_NOT_FOUND
 
-    def _handle(self, request: Request) -> _Handled | Work:
+    def _handle(self, request: Request) -> _Handled | Work[_Handled]:
         user = self._user(request)
         if user is None:
             return _Handled(refusal(request, unauthorized()))
@@ -438,8 +408,8 @@ class Engine:
         try:
             return self._carry_out(request, verdict, self._context(user))
         except ConversionNeededError:
-            work = self._work(partial(self._carry_out, request, verdict), user)
-            return self._attempt(work) or work
+            work = self._conversions.new(partial(self._carry_out, request, verdict), user)
+            return self._conversions.attempt(work) or work
 
     def _carry_out(self, request: Request, verdict: Verdict, context: Context) -> _Handled:
         try:
@@ -452,39 +422,6 @@ class Engine:
         self._commit(outcome.changes, context.user.name)
         answer = self._answer(request, context.user, outcome)
         return _Handled(answer, bool(outcome.changes), _failure(verdict))
-
-    def _work(self, run: Callable[[Context], _Handled | None], user: User = ADMIN) -> Work:
-        return Work(run, user, self._clock.time(), self._random.getrandbits(64))
-
-    def _attempt(self, work: Work) -> _Handled | None:
-        """Do work with what is known. If that is not enough, it says what is needed."""
-        chance = random.Random(work.seed)
-        context = self._context(work.user)._replace(
-            now=work.now, random=chance, new_uid=partial(_new_uid, chance)
-        )
-        self._known.answers, work.needed = work.known, None
-        try:
-            return work.run(context)
-        except ConversionNeededError as needed:
-            work.needed, work.target = needed, self._converters.target(self._store, needed)
-            return None
-        finally:
-            self._known.answers = {}
-
-    def _complete(self, work: Work) -> _Handled | None:
-        """
-        Ask, and do work again, until nothing is missing.
-
-        Locks: none may be held. Blocks: while a webhook converts.
-        """
-        for _ in range(_ATTEMPTS):
-            if work.needed is not None:
-                work.known |= self._converters.answers(work.needed, work.target)
-            with self._lock:
-                handled = self._attempt(work)
-            if work.needed is None:
-                return handled
-        raise RuntimeError(f"{work.needed}, after {_ATTEMPTS} attempts")
 
     def _user(self, request: Request) -> User | None:
         return self._authenticator.user(self._store, request, self._clock.time())
@@ -536,7 +473,7 @@ class Engine:
             return self._write(controller, write, self._context(user))
         except ConversionNeededError:
             again = partial(self._write_later, self._runner.stepping, controller, write, self._base(write))
-            self._waiting[object()] = self._work(again, user)
+            self._conversions.leave(self._conversions.new(again, user))
             return None
 
     def _write(self, controller: str, write: Write, context: Context) -> Status | None:
@@ -564,7 +501,7 @@ class Engine:
                 with contextlib.suppress(ConversionFailedError):  # a list will ask again
                     all_served(resource, items)
 
-            self._waiting[object()] = self._work(fill)
+            self._conversions.leave(self._conversions.new(fill, ADMIN))
 
     def _commit(self, changes: Sequence[Change], who: str) -> None:
         if not changes:
@@ -590,7 +527,9 @@ class Engine:
 
     def _follow_definitions(self) -> None:
         before = self._catalog
-        self._catalog = definitions.catalog(self._store, revision=before.revision + 1, known=self._known)
+        self._catalog = definitions.catalog(
+            self._store, revision=before.revision + 1, known=self._conversions.known
+        )
         self._view = self._view._replace(catalog=self._catalog)
         for group_resource in definitions.redefined(before, self._catalog):
             self._store.redefine(group_resource)
@@ -616,10 +555,6 @@ class Engine:
             if outcome.refusal is not None:
                 raise RuntimeError(f"bootstrap: {outcome.refusal['message']}")
             self._store.commit(outcome.changes)
-
-
-def _new_uid(chance: random.Random) -> str:
-    return str(uuid.UUID(int=chance.getrandbits(128), version=4))
 
 
 def _failure(verdict: Verdict) -> LostAnswerError | NoAnswerError | None:

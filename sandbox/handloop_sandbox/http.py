@@ -30,7 +30,8 @@ from handloop_sandbox.aside import aside, in_thread
 from handloop_sandbox.bind_address import BindAddress
 from handloop_sandbox.clock import Clock
 from handloop_sandbox.connections import Connections, HeldRequests, WatchPump, break_connection
-from handloop_sandbox.engine import Engine, Stream, Work
+from handloop_sandbox.conversion_work import Work
+from handloop_sandbox.engine import Engine, Stream
 from handloop_sandbox.faults.faults import LostAnswerError, NoAnswerError
 from handloop_sandbox.faults.watch_output import WatchOutput
 from handloop_sandbox.requests.request import Request, Response

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -464,7 +465,11 @@ def test_certificates(server: APIServer, namespace: str, group: str, hook: Conve
         for told, client in wrong.items():
             sites.convert_by(hook.conversion(**client))
             whole = f'/convert?timeout=30s": tls: failed to verify certificate: {told}'
-            server.eventually(sites.path("v1beta1", "a"), lambda answer, whole=whole: whole in answer.message)
+            server.eventually(sites.path("v1beta1", "a"), partial(_says, whole))
+
+
+def _says(text: str, answer: Answer) -> bool:
+    return text in answer.message
 
 
 @pytest.mark.parametrize("stored", ["v1", "v1beta1"])

@@ -1,0 +1,141 @@
+"""
+Work that waits until a webhook, which nobody asks with the engine's lock held, has converted objects.
+
+Such work is done from its start each time: at the same time, with the same chance, and with all that is known
+by then. A request is completed in its own thread; watches, controllers and caches leave their work for
+settle().
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Final, Generic, TypeVar
+
+from handloop_sandbox.converters import Converters, ConvertFunction
+from handloop_sandbox.custom.conversion_webhook import Target
+from handloop_sandbox.requests.request import Context, User
+from handloop_sandbox.storage.state import State
+from handloop_sandbox.wire.conversion import Answers, ConversionNeededError, Known
+
+T = TypeVar("T")
+_ATTEMPTS: Final = 50
+
+
+@dataclass(slots=True)
+class Work(Generic[T]):
+    """
+    What is to be done, who does it, when, and with which chance.
+
+    known are the answers so far, needed is what is still to be asked, and target where. is_taken = somebody
+    completes it.
+    """
+
+    run: Callable[[Context], T]
+    user: User
+    now: float
+    seed: int
+    known: Answers = field(default_factory=dict)
+    needed: ConversionNeededError | None = None
+    target: Target | None = None
+    is_taken: bool = False
+
+
+class ConversionWork:
+    """
+    Completes work.
+
+    State: known has the answers for the work at hand; _left is the work of those who do not wait for it
+    themselves. Threads: any. Locks: the engine's protects all of it.
+    """
+
+    def __init__(
+        self,
+        functions: Mapping[str, ConvertFunction],
+        *,
+        lock: threading.Lock,
+        state: State,
+        context: Callable[[User], Context],
+    ) -> None:
+        self.known = Known()
+        self._converters = Converters(functions)
+        self._lock = lock
+        self._state = state
+        self._context = context
+        self._left: dict[object, Work[Any]] = {}
+
+    def new(self, run: Callable[[Context], T], user: User) -> Work[T]:
+        """Work to be done. Locks: held."""
+        context = self._context(user)
+        return Work(run, user, context.now, context.random.getrandbits(64))
+
+    def attempt(self, work: Work[T]) -> T | None:
+        """Do work with what is known; its needed is set if that is not enough. Locks: held."""
+        chance = random.Random(work.seed)
+        context = self._context(work.user)._replace(
+            now=work.now, random=chance, new_uid=partial(new_uid, chance)
+        )
+        self.known.answers, work.needed = work.known, None
+        try:
+            return work.run(context)
+        except ConversionNeededError as needed:
+            work.needed, work.target = needed, self._converters.target(self._state, needed)
+            return None
+        finally:
+            self.known.answers = {}
+
+    def complete(self, work: Work[T]) -> T | None:
+        """
+        Ask, and do work again, until nothing is missing.
+
+        Raises: RuntimeError when there is no end to it. Blocks: while a webhook converts. Locks: none held.
+        """
+        for _ in range(_ATTEMPTS):
+            if work.needed is not None:
+                work.known |= self._converters.answers(work.needed, work.target)
+            with self._lock:
+                result = self.attempt(work)
+            if work.needed is None:
+                return result
+        raise RuntimeError(f"{work.needed}, after {_ATTEMPTS} attempts")
+
+    def leave(self, work: Work[Any], *, key: object = None) -> None:
+        """Have work done by settle(); key None = nobody asks for it. Locks: held."""
+        self._left[object() if key is None else key] = work
+
+    def is_left(self, key: object) -> bool:
+        """Whether the work with this key is still to be done. Locks: held."""
+        return key in self._left
+
+    def settle(self) -> bool:
+        """
+        Complete all that was left. Returns: whether there was anything.
+
+        Blocks: while webhooks convert. Locks: none held.
+        """
+        with self._lock:
+            taken = [(key, work) for key, work in self._left.items() if not work.is_taken]
+            for _, work in taken:
+                work.is_taken = True
+        for key, work in taken:
+            try:
+                self.complete(work)
+            finally:
+                with self._lock:
+                    del self._left[key]
+        return bool(taken)
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether settle() has something to do."""
+        with self._lock:
+            return any(not work.is_taken for work in self._left.values())
+
+
+def new_uid(chance: random.Random) -> str:
+    """A version 4 UUID."""
+    return str(uuid.UUID(int=chance.getrandbits(128), version=4))
