@@ -30,6 +30,9 @@ The modules beside the parts put them together. The way of a request:
     http          HTTPServer._turn     runs controllers, whose writes take the same way (system_writes), and
                                        sends every open watch (storage.watches, faults.watch_output) its lines
 
+Where a webhook converts custom objects, a request waits for it without the lock, in a thread of its own
+(aside), and is carried out again from its start (conversion_work, converters).
+
 `comparison` sends a folder of files to a sandbox and to another server, and says which answers differ.
 
 `api.handle` is a function of (state, request, context): time, identity and chance come from outside.

@@ -19,11 +19,11 @@ class Difference(NamedTuple):
 
 DIFFERENCES: Final = (
     Difference(
-        "Webhooks are not called, admission policies not evaluated (nor are their expressions compiled), "
-        "aggregated servers not asked. The kinds of flow control, of devices (resource.k8s.io), of storage "
-        "drivers, of runtimes and of the addresses of Services are stored as they come: nothing validates "
-        "them. Nothing writes the status of all these, and those that a cluster makes itself (APIServices, "
-        "ComponentStatuses, FlowSchemas, IPAddresses) are not there."
+        "Admission webhooks are not called, admission policies not evaluated (nor are their expressions "
+        "compiled), aggregated servers not asked. The kinds of flow control, of devices "
+        "(resource.k8s.io), of storage drivers, of runtimes and of the addresses of Services are stored as "
+        "they come: nothing validates them. Nothing writes the status of all these, and those that "
+        "a cluster makes itself (APIServices, ComponentStatuses, FlowSchemas, IPAddresses) are not there."
     ),
     Difference("/readyz?verbose lists the checks of the sandbox, which has no etcd.", ("readyz-verbose",)),
     Difference(
@@ -76,8 +76,13 @@ DIFFERENCES: Final = (
         "characters, repetitions of very large classes)."
     ),
     Difference(
-        "A conversion webhook is not called: where a definition has one, objects of other versions are "
-        "served as they are. There are EndpointSlices, but no Endpoints."
+        "There are EndpointSlices, but no Endpoints. A Service leads to a conversion webhook by its "
+        "annotation sandbox.handloop.dev/address or by ExternalName alone."
+    ),
+    Difference(
+        "A conversion webhook gets up to 500 objects at once, without their resourceVersion. While it is "
+        "down, a list at version 0 is refused like any other, a refused list does not wait for 3 seconds "
+        "first, and the garbage collector still sees what happens in versions that it cannot list."
     ),
     Difference(
         "Of the roles that a cluster has by itself there are those for users, not those of its own parts. "

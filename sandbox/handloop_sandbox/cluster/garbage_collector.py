@@ -148,6 +148,9 @@ class GarbageCollector:
                 Write.of("update", collection, without_owners(child, {uid}))
                 for collection, child in dependents
             ]
+            if any(_may_fail(view, collection) for collection, _ in dependents):
+                self._dirty.mark(place, now + self._pace.seconds(_REACTION_SECONDS))
+                return freed
             return [*freed, Write.of("update", place.group_resource, without_finalizer(obj, ORPHAN))]
         if FOREGROUND not in finalizers_of(obj):
             return []
@@ -200,6 +203,12 @@ def _waiting_owners(view: View, obj: Object) -> Iterator[_Place]:
 
 def _blocks(obj: Object, uid: str) -> bool:
     return any(owner["uid"] == uid and owner.get("blockOwnerDeletion") for owner in references(obj))
+
+
+def _may_fail(view: View, collection: GroupResource) -> bool:
+    """Whether writes need a webhook: an owner goes once all its dependents are free."""
+    resource = view.catalog.storage(collection)
+    return resource is not None and resource.conversion is not None
 
 
 def _policy(obj: Object) -> str:

@@ -10,6 +10,7 @@ pkg/endpoints/handlers/watch.go.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
@@ -119,13 +120,13 @@ class Watcher:
 
     def prepare(self, now: float) -> None:
         """Convert what take() needs next. Raises: ConversionNeededError."""
-        convert = self.subscription.convert
+        changes = self._history.read(self._position, limit=BATCH) or []
+        self._again_at = None
         try:
-            if convert is not None:
-                self._in_version(convert, self._history.read(self._position, limit=BATCH) or [])
-            self._again_at = None
+            self._in_version(changes)
         except ConversionFailedError:
-            self._again_at = now + _RETRY_SECONDS
+            if not self._converted_first(changes):
+                self._again_at = now + _RETRY_SECONDS
 
     def is_due(self, now: float, *, up_to: int | None = None) -> bool:
         """Whether take() has something to do."""
@@ -173,23 +174,34 @@ class Watcher:
                 changes = [change for change in changes if change.rv <= up_to]
             if not changes or (self._again_at is not None and now < self._again_at):
                 break
-            if (convert := self.subscription.convert) is not None:
-                try:
-                    changes = self._in_version(convert, changes)
-                except ConversionNeededError:
+            try:
+                changes = self._in_version(changes)
+            except ConversionNeededError:
+                changes = self._converted_first(changes)
+                if not changes:
                     if lines:
                         break  # they go first
                     raise
+            self._again_at = None
             self._position += len(changes)
             self._seen_rv = max(self._seen_rv, changes[-1].rv)
             seen = (self._seen(change, now) for change in changes)
             lines += [line for line in seen if line is not None]
         return lines
 
-    @staticmethod
-    def _in_version(
-        convert: Callable[[Sequence[Stored]], Sequence[Stored]], changes: Sequence[Change]
-    ) -> list[Change]:
+    def _converted_first(self, changes: Sequence[Change]) -> list[Change]:
+        """The first changes, as far as they are converted already."""
+        found: list[Change] = []
+        with contextlib.suppress(ConversionNeededError, ConversionFailedError):
+            for change in changes:
+                found += self._in_version([change])
+        return found
+
+    def _in_version(self, changes: list[Change]) -> list[Change]:
+        """Changes of the watched version. Raises: ConversionNeededError, ConversionFailedError."""
+        convert = self.subscription.convert
+        if convert is None:
+            return changes
         old = [change.old for change in changes if change.old is not None]
         made = convert([*(change.new for change in changes), *old])
         new, before = iter(made), iter(made[len(changes) :])
