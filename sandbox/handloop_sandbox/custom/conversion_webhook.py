@@ -14,6 +14,7 @@ import socket
 import ssl
 import time
 from collections.abc import Mapping
+from functools import lru_cache
 from ipaddress import ip_address
 from typing import Any, Final, NamedTuple
 
@@ -102,6 +103,7 @@ def _left(until: float) -> float:
     return left
 
 
+@lru_cache(maxsize=32)
 def _context(authorities: str) -> ssl.SSLContext:
     """The authorities of the definition; without any, those of this machine."""
     context = ssl.create_default_context(cadata=authorities or None)
