@@ -312,19 +312,26 @@ _WRONG: dict[str, tuple[Callable[[Object], Object | Raw], str]] = {
 
 
 @pytest.fixture(scope="module")
-def wrong_hook() -> Iterator[ConversionWebhook]:
+def shared_hook() -> Iterator[ConversionWebhook]:
     """The webhook of the sites that wrong answers are tried on."""
     with ConversionWebhook() as hook:
         yield hook
 
 
+@pytest.fixture
+def wrong_hook(shared_hook: ConversionWebhook) -> Iterator[ConversionWebhook]:
+    """It is right again after each test: a server tries until it is."""
+    yield shared_hook
+    shared_hook.answer = converted
+
+
 @pytest.fixture(scope="module")
-def wrong_sites(server: APIServer, wrong_hook: ConversionWebhook) -> Iterator[Sites]:
+def wrong_sites(server: APIServer, shared_hook: ConversionWebhook) -> Iterator[Sites]:
     """The same sites for every wrong answer."""
     group = f"c{uuid.uuid4().hex[:8]}.conversion.example.com"
     namespace = f"contract-{uuid.uuid4().hex[:10]}"
     server.create("/api/v1/namespaces", {"metadata": {"name": namespace}})
-    with defined_sites(server, namespace, group, wrong_hook.conversion()) as sites:
+    with defined_sites(server, namespace, group, shared_hook.conversion()) as sites:
         sites.create("v1", "a", hostname="h")
         yield sites
     server.remove_namespace(namespace)
