@@ -14,11 +14,12 @@ that leaves takes its functions along and no other changes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
 import msgspec
 
+from handloop.apis.declaration import fields_of
 from handloop.apis.decoders import decoder_of
 from handloop.apis.kept_fields import (
     Document,
@@ -29,7 +30,7 @@ from handloop.apis.kept_fields import (
     put_away,
 )
 from handloop.apis.meta import Kind, ObjectMeta, decode_hook, encode_hook
-from handloop.apis.versions import has_functions, versions_of
+from handloop.apis.versions import has_functions, is_converted, versions_of
 
 _MAY_CHANGE: Final = ("labels", "annotations")
 """The server takes no other change of metadata from a conversion."""
@@ -66,6 +67,10 @@ class Converter:
             raise ConversionError(f"{self.kind.resource.kind} {_name(obj)}: {_words(error)}") from error
         return obj
 
+    def convert_all(self, objects: Sequence[Document], api_version: str) -> list[Document]:
+        """Several. Raises: ConversionError for the first that is not converted."""
+        return [self.convert(obj, api_version) for obj in objects]
+
     def _place(self, api_version: Any) -> int:
         if not isinstance(api_version, str) or api_version not in self._places:
             known = ", ".join(self._places)
@@ -83,6 +88,19 @@ def _words(error: BaseException) -> str:
         return type(error).__name__
 
 
+Conversions = dict[str, Callable[[Sequence[Document], str], list[Document]]]
+
+
+def conversions_of(kinds: Iterable[type[Kind]]) -> Conversions:
+    """
+    What a sandbox needs to convert these kinds without a webhook, by the names of their definitions.
+
+    Each takes objects and an apiVersion; kinds whose versions no functions join are left out.
+    """
+    converters = {kind.resource.group_resource: Converter(kind) for kind in kinds if is_converted(kind)}
+    return {name: converter.convert_all for name, converter in converters.items()}
+
+
 def _name(obj: Document) -> str:
     metadata = obj.get("metadata")
     found = metadata if isinstance(metadata, dict) else {}
@@ -96,7 +114,7 @@ def _converted(obj: Document, source: type[Kind], target: type[Kind]) -> Documen
         return {**obj, "apiVersion": target.resource.api_version}
     before = _decoded(source, obj)
     after = _called(before, newer, target)
-    document = _document(after)
+    document = _without_inventions(_document(after), after, obj)
     metadata = _metadata(obj.get("metadata") or {}, before.metadata, after.metadata, (source, target))
     annotations = metadata["annotations"]
     text = annotations.pop(annotation_of(target), "")
@@ -114,6 +132,17 @@ def _converted(obj: Document, source: type[Kind], target: type[Kind]) -> Documen
 def _document(obj: Kind) -> Document:
     document: Document = msgspec.json.decode(msgspec.json.encode(obj, enc_hook=encode_hook))
     return {"apiVersion": obj.resource.api_version, "kind": obj.resource.kind, **document}
+
+
+def _without_inventions(document: Document, after: Kind, given: Document) -> Document:
+    """Without parts that are as by default, such as a status, where the object that was given has none."""
+    for field in fields_of(type(after)).values():
+        if field.encode_name in document and field.encode_name not in given:
+            is_made = field.default is msgspec.NODEFAULT and field.default_factory is not msgspec.NODEFAULT
+            default = field.default_factory() if is_made else field.default
+            if getattr(after, field.name) == default:
+                document.pop(field.encode_name)
+    return document
 
 
 def _decoded(kind: type[Kind], obj: Document) -> Kind:

@@ -85,6 +85,8 @@ class Selection:
 
     labels: Selector = Selector()  # noqa: RUF009 - immutable
     fields: tuple[FieldTerm, ...] = ()
+    custom: bool = False
+    """Of a custom kind: its fields have no other names, as `spec.host` of a Pod has."""
 
     def __bool__(self) -> bool:
         """Whether anything is left out."""
@@ -125,7 +127,7 @@ class Selection:
 
     @cached_property
     def _by_fields(self) -> Any:
-        return matcher(self.fields)
+        return matcher(self.fields, custom=self.custom)
 
     def check_name(self, what: str, name: ObjectName) -> None:
         """
@@ -174,7 +176,7 @@ def selection_of(kind: type[Kind], *, labels: Labels = "", fields: str = "") -> 
     """
     if not labels and not fields:
         return EVERYTHING
-    return Selection(_labels(labels), _fields(kind, fields))
+    return Selection(_labels(labels), _fields(kind, fields), custom=not is_built_in(kind.resource.group))
 
 
 def _labels(labels: Labels) -> Selector:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
+from handloop.apis.converter import conversions_of
 from handloop.apis.crd import custom_resource_definition
 from handloop.apis.meta import Kind
 from handloop.client.errors import ConnectionBroken, DeadlineExceeded, StreamClosed
@@ -71,6 +72,8 @@ class VirtualCluster(Administrator):
         self._changed = threads.new_event()
         self.sandbox.engine.listen(self._changed.set)
         threads.spawn("cluster", self._live)
+        kinds = tuple(kinds)
+        self.sandbox.conversions |= conversions_of(kinds)
         for definition in (*map(custom_resource_definition, kinds), *definitions):
             self.send("POST", DEFINITIONS, definition)
         threads.run_for(1.0)

@@ -21,6 +21,7 @@ from typing import Any, Final
 
 from prometheus_client import CollectorRegistry
 
+from handloop.apis.converter import conversions_of
 from handloop.apis.crd import custom_resource_definition
 from handloop.apis.meta import Kind
 from handloop.client.errors import ConnectionBroken, DeadlineExceeded, StreamClosed
@@ -73,6 +74,7 @@ class ManagedSandbox:
 
     def install(self, *kinds: type[Kind]) -> None:
         """Install CRDs. Raises: RefusedError."""
+        self.sandbox.conversions |= conversions_of(kinds)
         for kind in kinds:
             self.post(_CRDS, custom_resource_definition(kind))
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
+from handloop.apis.converter import conversions_of
 from handloop.apis.crd import custom_resource_definition
 from handloop.apis.meta import Kind
 from handloop.client.config import load_config
@@ -88,6 +89,7 @@ class RunningOperator:
         name = f"{resource.plural}.{resource.group}"
         served = self._sandbox.client.discovery().resources(resource.group, resource.version)
         if name in defined or served is None or served.find(resource.plural) is None:
+            self._sandbox.conversions |= conversions_of([kind])
             self._sandbox.apply(custom_resource_definition(kind))
             defined.add(name)
 

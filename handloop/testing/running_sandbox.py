@@ -41,7 +41,7 @@ class RunningSandbox:
     A running sandbox for tests.
 
     Fields: explanations are asked when a wait fails, for a note or ""; defined are the names of the CRDs that
-    operators have applied by themselves.
+    operators have applied by themselves; conversions has what converts, by these names.
     Threads: the test's; any thread may use the clock and the faults, and read the requests.
     """
 
@@ -51,6 +51,7 @@ class RunningSandbox:
         self.kubeconfig = kubeconfig
         self.explanations: list[Callable[[], str]] = []
         self.defined: set[str] = set()
+        self.conversions = server.conversions
         self._stack = stack
         self._client: Client | None = None
         self._transport = server.transport()

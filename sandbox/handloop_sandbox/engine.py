@@ -146,7 +146,10 @@ class Engine:
         )
         self._store = Store(history_size=history_size)
         self._conversions = ConversionWork(
-            conversions or {}, lock=self._lock, state=self._store, context=self._context
+            {} if conversions is None else conversions,
+            lock=self._lock,
+            state=self._store,
+            context=self._context,
         )
         self._catalog = definitions.catalog(self._store, revision=1, known=self._conversions.known)
         self._view = View(

@@ -41,6 +41,7 @@ class Sandbox:
     """
     An API server that lives in this process.
 
+    Fields: conversions, as in the constructor; one that is added counts for definitions that come after it.
     Threads: start, stop and the properties belong to the owner. Any thread may use a transport.
     """
 
@@ -78,6 +79,7 @@ class Sandbox:
         NoCertificateError.
         """
         self.token = secrets.token_urlsafe(24) if token is None else token
+        self.conversions = dict(conversions or {})
         self._port = port
         self._address = BindAddress(address)
         if not self._address.is_loopback and not self.token:
@@ -97,7 +99,7 @@ class Sandbox:
             bookmark_seconds=bookmark_seconds,
             tokens_in_paths=not tls,
             sharded_list_and_watch=sharded_list_and_watch,
-            conversions=conversions,
+            conversions=self.conversions,
         )
         self._http: HTTPServer | None = None
         self._url = ""

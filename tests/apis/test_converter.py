@@ -100,6 +100,43 @@ def test_metadata_stays_as_it_is() -> None:
     assert converted["metadata"] == {"name": "a", "namespace": "n", **metadata}
 
 
+class Told(APIStruct, omit_defaults=False):
+    """Written whole, whatever it holds."""
+
+    ready: int = 0
+    time: str = ""
+
+
+class OldTeller(Kind, group="example.org", version="v1", kind="Teller"):
+    """With a status."""
+
+    status: Told = Told()
+
+
+class Teller(Kind, group="example.org", version="v2", previous=OldTeller):
+    """The same."""
+
+    status: Told = Told()
+
+    @classmethod
+    def from_previous(cls, old: OldTeller) -> Teller:
+        """As it is."""
+        return cls(metadata=old.metadata, status=old.status)
+
+    def to_previous(self) -> OldTeller:
+        """As it is."""
+        return OldTeller(metadata=self.metadata, status=self.status)
+
+
+def test_an_object_without_a_status_gets_none() -> None:
+    """The default may be one that no server takes; a status that is there is kept as it is."""
+    tellers, head = Converter(Teller), {"kind": "Teller", "metadata": {"name": "a"}}
+    bare = {**head, "apiVersion": "example.org/v1"}
+    assert tellers.convert(bare, "example.org/v2") == {**head, "apiVersion": "example.org/v2"}
+    told = {"status": {"ready": 0, "time": ""}}
+    assert tellers.convert(bare | told, "example.org/v2") == {**head, **told, "apiVersion": "example.org/v2"}
+
+
 def test_an_annotation_keeps_what_has_no_place() -> None:
     """On the way back it is gone, and everything is as it was."""
     site = _site(host="h", port=1, hosts=["h", "i"], tls={"secret": "s", "least": "1.3"})

@@ -124,3 +124,10 @@ def test_names_and_namespaces_that_are_outside() -> None:
     for name in (ObjectName("other", "a"), ObjectName("demo", "b")):
         with pytest.raises(OutsideSelection):
             others.check_name("get", name)
+
+
+def test_a_field_of_a_custom_kind_has_no_other_name() -> None:
+    """`spec.host` is a Pod's old name of its node, and nothing else."""
+    site = Unstructured.of("example.org/v1", "Site")
+    obj = {"spec": {"host": "h"}, "metadata": {}}
+    assert selection_of(site, fields="spec.host=h").matches(obj)

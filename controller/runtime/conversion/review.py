@@ -14,6 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from handloop.apis.converter import ConversionError, Converter
+from handloop.apis.decoders import decoder_of
 from handloop.apis.meta import Kind
 from handloop.seams.logs import get_logger, in_words
 
@@ -41,7 +42,7 @@ class _Review(msgspec.Struct, frozen=True):
     request: _Request
 
 
-_REVIEW: Final = msgspec.json.Decoder(_Review)
+_REVIEW: Final = decoder_of(_Review)
 
 
 def converters_of(kinds: Sequence[type[Kind]]) -> Converters:

@@ -28,7 +28,16 @@ from handloop_sandbox.cel.nodes import (
 )
 from handloop_sandbox.cel.syntax import parse
 from handloop_sandbox.cel.tokens import CelSyntaxError, Problem
-from handloop_sandbox.cel.values import NONE, OPERATORS, CelError, Optional, Type, checked_int, type_of
+from handloop_sandbox.cel.values import (
+    NONE,
+    OPERATORS,
+    CelError,
+    Optional,
+    Type,
+    checked_int,
+    readable,
+    type_of,
+)
 
 Env = Mapping[str, Any]
 Program = Callable[[Env], Any]
@@ -145,11 +154,11 @@ def _entry(value: Any, key: Any) -> Any:
     if isinstance(value, dict):
         if key not in value:
             raise CelError(f"no such key: {key}")
-        return value[key]
+        return readable(value[key])
     if isinstance(value, list) and isinstance(key, int):
         if not 0 <= key < len(value):
             raise CelError(f"index out of bounds: {key}")
-        return value[key]
+        return readable(value[key])
     raise CelError(f"no such key: {key}")
 
 

@@ -122,10 +122,17 @@ def parse_timestamp(text: str) -> datetime:
 
 
 def bound(schema: Schema, value: Any) -> Any:
-    """JSON as expressions see it: texts of some formats are moments and durations."""
+    """
+    JSON as expressions see it: texts of some formats are moments and durations.
+
+    One that is none is a CelError in its place: it matters where it is read.
+    """
     match value:
         case str():
-            return _formatted(schema.get("format", ""), value)
+            try:
+                return _formatted(schema.get("format", ""), value)
+            except CelError as error:
+                return error
         case list():
             items = structure.items_of(schema)
             return [bound(items, entry) for entry in value] if items else value
@@ -133,6 +140,13 @@ def bound(schema: Schema, value: Any) -> Any:
             declared, others = structure.properties(schema), structure.value_of(schema) or {}
             if declared or others:
                 return {name: bound(declared.get(name) or others, entry) for name, entry in value.items()}
+    return value
+
+
+def readable(value: Any) -> Any:
+    """A value that is read. Raises: CelError for one that is none."""
+    if isinstance(value, CelError):
+        raise value
     return value
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from handloop_sandbox.cel.rule import compile_rule, names_in
 from handloop_sandbox.cel.tokens import CelSyntaxError
-from handloop_sandbox.cel.values import NONE, CelError, Optional, bound
+from handloop_sandbox.cel.values import NONE, CelError, Optional, bound, readable
 from handloop_sandbox.custom.correlation import ABSENT, elements, identity, is_unchanged, member
 from handloop_sandbox.kinds import structure
 from handloop_sandbox.wire.causes import shown
@@ -139,8 +139,8 @@ def _cause(place: _Place, rule: Mapping[str, Any]) -> Cause | None:
 
 
 def _environment(place: _Place, *, optional: bool) -> dict[str, Any]:
-    env = {"self": bound(place.schema, place.value)}
-    old = None if place.old is ABSENT else bound(place.schema, place.old)
+    env = {"self": readable(bound(place.schema, place.value))}
+    old = None if place.old is ABSENT else readable(bound(place.schema, place.old))
     if optional:
         env["oldSelf"] = NONE if place.old is ABSENT else Optional(present=True, value=old)
     elif place.old is not ABSENT:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from handloop_sandbox.cel import values as cel_values
+from handloop_sandbox.cel.rule import compile_rule
 from handloop_sandbox.cel.values import (
     OPERATORS,
     CelError,
@@ -129,3 +130,12 @@ def test_what_has_no_result(left: Any, operator: str, right: Any, message: str) 
     """Anything else is an error of the rule, with CEL's words."""
     with pytest.raises(CelError, match=message):
         OPERATORS[operator](left, right)
+
+
+def test_a_text_that_is_no_moment_matters_where_it_is_read() -> None:
+    """A rule that does not look at it holds."""
+    schema = {"type": "object", "properties": {"at": {"type": "string", "format": "date-time"}}}
+    value = bound(schema, {"at": "", "n": 1})
+    assert compile_rule("self.n == 1")({"self": value})
+    with pytest.raises(CelError, match="parsing time"):
+        compile_rule("self.at < timestamp('x')")({"self": value})
