@@ -1,9 +1,10 @@
-"""Whether a server can convert an object between the versions of a kind, asked from outside."""
+"""What a server says of the versions of a kind: whether it converts objects, and who asks for old ones."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
 from handloop.apis.meta import Kind
@@ -15,6 +16,8 @@ from handloop.controller.cli.definition_source import DEFINITIONS_PATH
 from handloop.seams.clock import Clock
 
 _WEBHOOK: Final = "Webhook"
+_DEPRECATED: Final = "apiserver_requested_deprecated_apis{"
+_LABEL: Final = re.compile(r'(\w+)="([^"]*)"')
 
 
 class Conversion(NamedTuple):
@@ -55,6 +58,24 @@ def conversions(client: Client, kind: type[Kind], clock: Clock) -> Iterator[Conv
         else:
             took = f"{(clock.now() - began) * 1000:.0f} ms"
             yield Conversion(f"{name}: an object is {older.resource.version} in {took}")
+
+
+def asked_for(client: Client, kinds: Iterable[type[Kind]]) -> Iterator[str]:
+    """
+    The older versions that somebody has asked the server for since it started: `sites.example.org/v1beta1`.
+
+    Nothing where the server does not show its metrics. Blocks: for a request.
+    """
+    older = {each.resource for kind in kinds for each in versions_of(kind)[1:]}
+    if not older:
+        return
+    try:
+        page = client.get_raw("/metrics").decode(errors="replace")
+    except ClientError:
+        return
+    asked = [dict(_LABEL.findall(line)) for line in page.splitlines() if line.startswith(_DEPRECATED)]
+    found = {(labels.get("group"), labels.get("version"), labels.get("resource")) for labels in asked}
+    yield from (str(each) for each in older if (each.group, each.version, each.plural) in found)
 
 
 def _problem_of(definition: dict[str, Any]) -> str:

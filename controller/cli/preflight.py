@@ -246,6 +246,7 @@ class Preflight:
                 *(_need_finding(need, ok=is_allowed) for need, is_allowed in allowed.items()),
                 *self._unchecked(),
                 *self._stored_in_older(sound),
+                *self._asked_for(sound),
                 *(_conversion_finding(each.subject, ok=not each.problem) for _, each in converted),
                 *shards,
             ),
@@ -278,6 +279,14 @@ class Preflight:
             yield from (
                 (kind.resource.group_resource, each) for each in conversions(self._client, kind, self._clock)
             )
+
+    def _asked_for(self, kinds: Iterable[type[Kind]]) -> Iterator[Finding]:
+        if self._options.command == "doctor":
+            from handloop.controller.cli.conversion_check import asked_for  # noqa: PLC0415 - as above
+
+            for version in asked_for(self._client, kinds):
+                subject = f"{version}: somebody has asked for it since the server started"
+                yield Finding(check="deprecated", subject=subject, ok=True)
 
     def _sharded(self, allowed: Iterable[Need]) -> Iterator[Finding]:
         if not self._slots:

@@ -11,7 +11,7 @@ from handloop.apis.crd import custom_resource_definition
 from handloop.apis.meta import APIStruct, Kind
 from handloop.client.http.response import Headers, Response
 from handloop.client.resource_client import Client
-from handloop.controller.cli.conversion_check import Conversion, conversions
+from handloop.controller.cli.conversion_check import Conversion, asked_for, conversions
 from handloop.testing import FakeClock
 from support.doubles.scripted_transport import ScriptedTransport
 
@@ -104,6 +104,18 @@ def test_a_definition_that_cannot_work_is_a_problem(change: dict[str, Any], told
     found, paths = _found(_answer(made), _list(OBJECT))
     assert found == [Conversion(f"sites.example.org: {told}", told)]
     assert len(paths) == 2
+
+
+def test_versions_that_somebody_asks_for_are_named() -> None:
+    """By the server's metrics; a server that does not show them names none."""
+    labels = 'group="example.org",removed_release="",resource="{}",subresource="",version="v1beta1"'
+    lines = [f"apiserver_requested_deprecated_apis{{{labels.format(each)}}} 1" for each in ("sites", "shops")]
+    page = "\n".join(["# TYPE apiserver_requested_deprecated_apis gauge", *lines]).encode()
+    shown = Client(ScriptedTransport([Response(200, Headers({}), page)]))
+    assert list(asked_for(shown, [Site])) == ["sites.example.org/v1beta1"]
+    refused = Client(ScriptedTransport([_answer({"kind": "Status", "code": 403}, 403)]))
+    assert list(asked_for(refused, [Site])) == []
+    assert list(asked_for(Client(ScriptedTransport()), [Old])) == []
 
 
 def test_a_definition_with_one_version_has_nothing_to_convert() -> None:
