@@ -21,10 +21,15 @@ def definition_of(kind: type[Any], options: Options) -> dict[str, Any]:
 
 
 def webhook_service(options: Options) -> WebhookService:
-    """Where the API server finds the webhook; without a namespace that is known, in that of the manifests."""
+    """
+    Where the API server finds the webhook, and in which namespace its Secret is.
+
+    Without a namespace that is known, it is that of the manifests; outside of the cluster `default`.
+    """
     name = options.operator.name
-    namespace = options.leader_elect_resource_namespace or options.own_namespace or f"{name}-system"
     url = options.webhook_url or (f"https://{_LOOPBACK}:0" if options.sandbox else "")
+    usual = "default" if url else f"{name}-system"
+    namespace = options.leader_elect_resource_namespace or options.own_namespace or usual
     return WebhookService(name=f"{name}-webhook", namespace=namespace, url=url)
 
 

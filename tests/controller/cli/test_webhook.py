@@ -60,12 +60,12 @@ def pod(tmp_path: Path) -> Path:
         ((), WebhookService(name="shop-webhook", namespace="shop-system"), BindAddress("127.0.0.1", 9443)),
         (
             ("--webhook-url=https://h:1",),
-            WebhookService(name="shop-webhook", namespace="shop-system", url="https://h:1"),
+            WebhookService(name="shop-webhook", namespace="default", url="https://h:1"),
             BindAddress("127.0.0.1", 9443),
         ),
         (
             ("--sandbox",),
-            WebhookService(name="shop-webhook", namespace="shop-system", url="https://127.0.0.1:0"),
+            WebhookService(name="shop-webhook", namespace="default", url="https://127.0.0.1:0"),
             BindAddress("127.0.0.1", 0),
         ),
         (
