@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
-from handloop.apis.converter import conversions_of
+from handloop.apis.converter import Conversions, conversions_of
 from handloop.apis.crd import custom_resource_definition
 from handloop.apis.meta import Kind
 from handloop.client.errors import ConnectionBroken, DeadlineExceeded, StreamClosed
@@ -55,9 +55,13 @@ class VirtualCluster(Administrator):
     """
 
     def __init__(
-        self, threads: VirtualThreads, kinds: Iterable[type[Kind]], definitions: Iterable[Object] = ()
+        self,
+        threads: VirtualThreads,
+        kinds: Iterable[type[Kind]],
+        definitions: Iterable[Object] = (),
+        conversions: Conversions | None = None,
     ) -> None:
-        """Args: kinds whose CRDs are installed; definitions are more CRDs."""
+        """Args: kinds whose CRDs are installed; definitions are more CRDs, with their conversions."""
         self._threads = threads
         self._wakes: list[Callable[[], None]] = []
         self._keeps_events = False
@@ -66,14 +70,13 @@ class VirtualCluster(Administrator):
             users=_OPERATORS,
             clock=VirtualClock(threads),
             seed=threads.seed,
+            conversions=conversions_of(kinds := tuple(kinds)) | (conversions or {}),
             controllers=[_Quiet(each, lambda: self._keeps_events) for each in default_controllers()],
         )
         super().__init__(self.transport())
         self._changed = threads.new_event()
         self.sandbox.engine.listen(self._changed.set)
         threads.spawn("cluster", self._live)
-        kinds = tuple(kinds)
-        self.sandbox.conversions |= conversions_of(kinds)
         for definition in (*map(custom_resource_definition, kinds), *definitions):
             self.send("POST", DEFINITIONS, definition)
         threads.run_for(1.0)

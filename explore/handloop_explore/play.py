@@ -11,6 +11,7 @@ from functools import partial
 from random import Random
 from typing import Any, Final, NamedTuple, TypeAlias
 
+from handloop.apis.converter import conversions_of
 from handloop.controller.cli.dry_set_up import DrySetUp
 from handloop.seams.logs import in_words as shown
 from handloop.seams.logs import raised
@@ -147,7 +148,7 @@ class _Run:
         # a kind of another program is worked for, too; its status is not the operator's alone
         self._own_kinds = frozenset(kind.resource.kind for kind in (*setup.kinds, *setup.foreign))
         memory.restore(threads.virtual())
-        self.cluster = VirtualCluster(threads, (), workload.defined(setup.kinds))
+        self.cluster = VirtualCluster(threads, (), workload.defined(setup.kinds), conversions_of(setup.kinds))
         self._processes = [self._new_process() for _ in range(workload.replicas)]
         self._waiting = [*self._processes]
 

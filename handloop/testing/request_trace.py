@@ -6,11 +6,11 @@ import json
 import threading
 from collections.abc import Callable
 from http import HTTPStatus
-from typing import Final
+from typing import Any, Final
 
 from handloop.testing.request_attributes import RequestAttributes
 from handloop_sandbox.authenticator import unveil
-from handloop_sandbox.engine import Engine, Stream
+from handloop_sandbox.engine import Engine
 from handloop_sandbox.requests.authorization import attributes
 from handloop_sandbox.requests.request import Request, Response
 from handloop_sandbox.requests.routes import resource_path, split
@@ -36,14 +36,14 @@ class RequestTrace:
         begin with user_agent, "" = all.
         """
         self._user_agent = user_agent
-        self._handle = engine.handle
+        self._begin = engine.begin
         self._token = token
         self._lock = threading.Lock()
         self._asked: list[RequestAttributes] = []
         self.refuse: Callable[[RequestAttributes], Status | None] = lambda _asked: None
         self.before: Callable[[RequestAttributes], None] = lambda _asked: None
         self.after: Callable[[RequestAttributes], None] = lambda _asked: None
-        engine.handle = self._pass  # type: ignore[method-assign] # the seam that every request passes
+        engine.begin = self._pass  # type: ignore[method-assign] # the seam that every request passes
 
     def asked(self) -> list[RequestAttributes]:
         """The requests for resources so far, without reviews of the client's own rights, oldest first."""
@@ -54,16 +54,16 @@ class RequestTrace:
         """How many of them were writes."""
         return sum(asked.writes for asked in self.asked())
 
-    def _pass(self, request: Request) -> Response | Stream:
+    def _pass(self, request: Request) -> Any:
         asked = _asked(unveil(request, [self._token]), self._user_agent)
         if asked is None:
-            return self._handle(request)
+            return self._begin(request)
         with self._lock:
             position = len(self._asked)
             self._asked.append(asked)
         self.before(asked)
         refusal = self.refuse(asked)
-        answer = self._handle(request) if refusal is None else _refused(refusal)
+        answer = self._begin(request) if refusal is None else _refused(refusal)
         if asked.verb == "patch" and isinstance(answer, Response) and answer.status == HTTPStatus.CREATED:
             with self._lock:
                 self._asked[position] = asked._replace(creates=True)
