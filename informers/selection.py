@@ -176,7 +176,9 @@ def selection_of(kind: type[Kind], *, labels: Labels = "", fields: str = "") -> 
     """
     if not labels and not fields:
         return EVERYTHING
-    return Selection(_labels(labels), _fields(kind, fields), custom=not is_built_in(kind.resource.group))
+    # only with fields: a selection without any is the same for all kinds
+    is_custom = bool(fields) and not is_built_in(kind.resource.group)
+    return Selection(_labels(labels), _fields(kind, fields), custom=is_custom)
 
 
 def _labels(labels: Labels) -> Selector:

@@ -139,7 +139,7 @@ def test_an_address_that_cannot_be_had_is_reported(options: Options, monkeypatch
 
 def test_a_refused_crd_is_no_silent_failure(options: Options, monkeypatch: pytest.MonkeyPatch) -> None:
     """The sandbox's own words come out, and nothing keeps running."""
-    monkeypatch.setattr(sandbox_command, "custom_resource_definition", lambda _kind: {"kind": "Nonsense"})
+    monkeypatch.setattr(sandbox_command, "definition_of", lambda _kind, _options: {"kind": "Nonsense"})
     with pytest.raises(OSError, match="the sandbox refused the CRD"), running_sandbox(options):
         pass
     assert not Path(options.sandbox_kubeconfig).exists()
