@@ -19,6 +19,7 @@ from typing import Any, Final
 
 import msgspec
 
+from handloop.apis.crd_schema import object_schema
 from handloop.apis.declaration import fields_of
 from handloop.apis.decoders import decoder_of
 from handloop.apis.kept_fields import (
@@ -31,6 +32,7 @@ from handloop.apis.kept_fields import (
 )
 from handloop.apis.meta import Kind, ObjectMeta, decode_hook, encode_hook
 from handloop.apis.versions import has_functions, is_converted, versions_of
+from handloop.apis.zero_values import completed
 
 _MAY_CHANGE: Final = ("labels", "annotations")
 """The server takes no other change of metadata from a conversion."""
@@ -112,7 +114,11 @@ def _converted(obj: Document, source: type[Kind], target: type[Kind]) -> Documen
     newer = target if target.previous is source else source
     if not has_functions(newer):
         return {**obj, "apiVersion": target.resource.api_version}
-    before = _decoded(source, obj)
+    if any(field.required and field.encode_name not in obj for field in msgspec.structs.fields(source)):
+        # what is left of an object when a server prunes it: nothing is there to be converted
+        left = {name: each for name, each in obj.items() if name in ("kind", "metadata")}
+        return {"metadata": {}, **left, "apiVersion": target.resource.api_version}
+    before = _completed(source, obj)
     after = _called(before, newer, target)
     document = _without_inventions(_document(after), after, obj)
     metadata = _metadata(obj.get("metadata") or {}, before.metadata, after.metadata, (source, target))
@@ -143,6 +149,17 @@ def _without_inventions(document: Document, after: Kind, given: Document) -> Doc
             if getattr(after, field.name) == default:
                 document.pop(field.encode_name)
     return document
+
+
+def _completed(kind: type[Kind], obj: Document) -> Kind:
+    """An object of a version; what a part of it lacks is as Go would have it. Raises: ConversionError."""
+    try:
+        return _decoded(kind, obj)
+    except ConversionError:
+        whole = completed(obj, object_schema(kind))
+        if whole == obj:
+            raise
+        return _decoded(kind, whole)
 
 
 def _decoded(kind: type[Kind], obj: Document) -> Kind:

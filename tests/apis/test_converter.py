@@ -291,3 +291,59 @@ def test_a_kept_field_that_is_none_is_refused(path: str) -> None:
 
     with pytest.raises(TypeError, match=r"Keeps.kept_fields: .* is no field"):
         custom_resource_definition(Keeps)
+
+
+class NeedySpec(APIStruct):
+    """A required field."""
+
+    address: str
+    size: int = 1
+
+
+class Needy(Kind, group="example.org", version="v1beta1", kind="Shop"):
+    """Nothing of it is optional."""
+
+    spec: NeedySpec
+
+
+class ShopSpec(APIStruct):
+    """The field has another name."""
+
+    place: str
+    hosts: tuple[str, ...] = ()
+    size: int = 1
+
+
+class Shop(Kind, group="example.org", version="v1", previous=Needy):
+    """Nor of this."""
+
+    kept_fields: ClassVar = ("spec.hosts",)
+    spec: ShopSpec
+
+    @classmethod
+    def from_previous(cls, old: Needy) -> Shop:
+        """Renames."""
+        return cls(metadata=old.metadata, spec=ShopSpec(place=old.spec.address, size=old.spec.size))
+
+    def to_previous(self) -> Needy:
+        """Renames back."""
+        return Needy(metadata=self.metadata, spec=NeedySpec(address=self.spec.place, size=self.spec.size))
+
+
+def test_what_a_server_has_pruned_is_converted() -> None:
+    """
+    When an applier no longer wants a field, or applies in another version.
+
+    A server then converts what is left, and refuses the apply if it cannot.
+    """
+    shops, head = Converter(Shop), {"kind": "Shop", "metadata": {"name": "a"}}
+    v1, v1beta1 = "example.org/v1", "example.org/v1beta1"
+    assert shops.convert({**head, "apiVersion": v1}, v1beta1) == {**head, "apiVersion": v1beta1}
+    assert shops.convert({**head, "apiVersion": v1beta1}, v1) == {**head, "apiVersion": v1}
+    assert shops.convert({"kind": "Shop", "apiVersion": v1}, v1beta1)["metadata"] == {}
+    part = {**head, "apiVersion": v1, "spec": {"hosts": ["h"]}}
+    beta = shops.convert(part, v1beta1)
+    assert beta["spec"] == {"address": "", "size": 1}
+    assert shops.convert(beta, v1)["spec"]["hosts"] == ["h"]
+    with pytest.raises(ConversionError, match="Shop a: is no v1: Expected `int`, got `str`"):
+        shops.convert({**part, "spec": {"size": "x"}}, v1beta1)

@@ -1,0 +1,33 @@
+"""
+What Go has in place of a field that is missing: "", 0, false, an empty list or object.
+
+A server converts objects that lack required fields: it takes away what an applier no longer wants, and looks
+at the rest in every version of which somebody owns a part (structured-merge-diff, merge/update.go, prune).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+_ZEROS: Final[Mapping[str, Any]] = {"string": "", "integer": 0, "number": 0, "boolean": False, "array": []}
+
+
+def completed(value: Any, schema: Mapping[str, Any]) -> Any:
+    """A value with a zero for each required field that it lacks; value stays as it is."""
+    if isinstance(value, dict):
+        parts: Mapping[str, Any] = schema.get("properties") or {}
+        others: Mapping[str, Any] = schema.get("additionalProperties") or {}
+        present = {name: completed(each, parts.get(name, others)) for name, each in value.items()}
+        return {name: _zero(parts.get(name, {})) for name in schema.get("required", ())} | present
+    if isinstance(value, list):
+        items = schema.get("items", {})
+        return [completed(each, items) for each in value]
+    return value
+
+
+def _zero(schema: Mapping[str, Any]) -> Any:
+    if schema.get("x-kubernetes-int-or-string"):
+        return 0
+    kind = schema.get("type", "object")
+    return completed({}, schema) if kind == "object" else _ZEROS[kind]
