@@ -114,11 +114,10 @@ def _converted(obj: Document, source: type[Kind], target: type[Kind]) -> Documen
     newer = target if target.previous is source else source
     if not has_functions(newer):
         return {**obj, "apiVersion": target.resource.api_version}
-    if any(field.required and field.encode_name not in obj for field in msgspec.structs.fields(source)):
-        # what is left of an object when a server prunes it: nothing is there to be converted
+    before = _completed(source, obj)
+    if before is None:
         left = {name: each for name, each in obj.items() if name in ("kind", "metadata")}
         return {"metadata": {}, **left, "apiVersion": target.resource.api_version}
-    before = _completed(source, obj)
     after = _called(before, newer, target)
     document = _without_inventions(_document(after), after, obj)
     metadata = _metadata(obj.get("metadata") or {}, before.metadata, after.metadata, (source, target))
@@ -151,11 +150,18 @@ def _without_inventions(document: Document, after: Kind, given: Document) -> Doc
     return document
 
 
-def _completed(kind: type[Kind], obj: Document) -> Kind:
-    """An object of a version; what a part of it lacks is as Go would have it. Raises: ConversionError."""
+def _completed(kind: type[Kind], obj: Document) -> Kind | None:
+    """
+    An object of a version; what a part of it lacks is as Go would have it. None if a whole part is missing.
+
+    Such are left when a server prunes an object: nothing is there to be converted.
+    Raises: ConversionError.
+    """
     try:
         return _decoded(kind, obj)
     except ConversionError:
+        if any(field.required and field.encode_name not in obj for field in fields_of(kind).values()):
+            return None
         whole = completed(obj, object_schema(kind))
         if whole == obj:
             raise
@@ -191,7 +197,7 @@ def _called(before: Kind, newer: type[Kind], target: type[Kind]) -> Kind:
 
 
 def _changed(before: ObjectMeta, after: ObjectMeta) -> Iterator[str]:
-    for field in msgspec.structs.fields(ObjectMeta):
+    for field in fields_of(ObjectMeta).values():
         if field.name not in _MAY_CHANGE and getattr(before, field.name) != getattr(after, field.name):
             yield field.encode_name
 
