@@ -228,7 +228,11 @@ class Options:
         _DECLARING,
     )
     webhook_url: str = _option(
-        "", https_url, "URL", "where the API server finds a program outside of the cluster that converts"
+        "",
+        https_url,
+        "URL",
+        "where the API server finds a program outside of the cluster that converts",
+        _DECLARING,
     )
     debug_listen: BindAddress | None = _option(  # noqa: RUF009 - a field, as the others
         None,

@@ -148,7 +148,7 @@ class FileKeeper:
         """Raises: as put_right; OSError."""
         if len(definition.spec.versions) > 1:
             put_right(definition, context, self._place, self._read())
-        return Result(requeue_after=60.0)
+        return Result(requeue_after=_LOOK_SECONDS)
 
 
 def put_right(definition: Definition, context: Context, place: Place, bundle: bytes | None) -> None:

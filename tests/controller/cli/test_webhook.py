@@ -90,7 +90,10 @@ def test_in_a_pod(pod: Path) -> None:
     assert webhook_address(options) == BindAddress("", 9443)
 
 
-@pytest.mark.parametrize("url", ["http://h:1", "h:1", "https://", "https://h/path", "https://h?q=1"])
+@pytest.mark.parametrize(
+    "url",
+    ["http://h:1", "h:1", "https://", "https://h/path", "https://h?q=1", "https://u:p@h", "https://h#f"],
+)
 def test_a_url_that_no_server_takes_is_refused(url: str) -> None:
     """The path is ours to choose."""
     with pytest.raises(UsageError, match=r"is not https://HOST:PORT"):
@@ -103,6 +106,9 @@ def test_manifests_name_the_service_and_what_the_keeper_needs() -> None:
     assert "name: shop-webhook\n" in crd
     assert "resourceNames: [sites.example.org]" in rbac
     assert "resourceNames: [shop-webhook]" in rbac
+    outside = manifests(_options("crd", "--webhook-url=https://h:1"))
+    assert "url: https://h:1/convert\n" in outside
+    assert "service:" not in outside
     plain = [manifests(_options(what, kind=Greeting)) for what in ("crd", "rbac")]
     assert not [text for text in plain if "webhook" in text or "secrets" in text]
     of_files = manifests(_options("rbac", "--webhook-cert-dir=/c"))

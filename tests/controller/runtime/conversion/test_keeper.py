@@ -309,7 +309,7 @@ def test_with_files_their_authority_is_written_if_they_have_one() -> None:
     world.patch({"conversion": {"webhook": change}})
 
     def look() -> bytes:
-        assert keeper.reconcile(world.definition(), world.tools.context).requeue_after == 60
+        assert keeper.reconcile(world.definition(), world.tools.context).requeue_after == 15
         return world.definition().bundle
 
     assert look() == injected
