@@ -15,6 +15,7 @@ that leaves takes its functions along and no other changes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
 from typing import Any, Final
 
 import msgspec
@@ -116,7 +117,8 @@ def _converted(obj: Document, source: type[Kind], target: type[Kind]) -> Documen
         return {**obj, "apiVersion": target.resource.api_version}
     before = _completed(source, obj)
     if before is None:
-        left = {name: each for name, each in obj.items() if name in ("kind", "metadata")}
+        shared = {field.encode_name for field in fields_of(target).values()} | {"kind"}
+        left = {name: each for name, each in obj.items() if name in shared}
         return {"metadata": {}, **left, "apiVersion": target.resource.api_version}
     after = _called(before, newer, target)
     document = _without_inventions(_document(after), after, obj)
@@ -154,7 +156,7 @@ def _completed(kind: type[Kind], obj: Document) -> Kind | None:
     """
     An object of a version; what a part of it lacks is as Go would have it. None if a whole part is missing.
 
-    Such are left when a server prunes an object: nothing is there to be converted.
+    Such are left when a server prunes an object: there is nothing to convert. Parts of the same name stay.
     Raises: ConversionError.
     """
     try:
@@ -162,10 +164,15 @@ def _completed(kind: type[Kind], obj: Document) -> Kind | None:
     except ConversionError:
         if any(field.required and field.encode_name not in obj for field in fields_of(kind).values()):
             return None
-        whole = completed(obj, object_schema(kind))
+        whole = completed(obj, _schema_of(kind))
         if whole == obj:
             raise
         return _decoded(kind, whole)
+
+
+@cache  # of a list, many objects may lack the same
+def _schema_of(kind: type[Kind]) -> dict[str, Any]:
+    return object_schema(kind)
 
 
 def _decoded(kind: type[Kind], obj: Document) -> Kind:

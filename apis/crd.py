@@ -119,6 +119,11 @@ def _versions(kind: type[Kind]) -> list[dict[str, Any]]:
     Raises: TypeError for one whose objects its successor cannot hold or read, where no function joins them:
     the server copies no field over.
     """
+    for version in versions_of(kind):
+        if kept_fields(version) and not is_converted(kind):
+            raise TypeError(
+                f"no use is made of {version.__name__}.kept_fields: no functions join its versions"
+            )
     newest = _version(kind)
     versions, newer, schema = [newest], kind, newest["schema"]["openAPIV3Schema"]
     _check_kept(kind, schema)

@@ -24,6 +24,7 @@ from handloop.controller.runtime.metrics.controller_metrics import (
 from handloop.controller.runtime.metrics.informer_metrics import CacheState, InformerMetricsProvider
 from handloop.controller.runtime.metrics.rest_client_metrics import ClientMetrics
 from handloop.controller.runtime.metrics.slot_objects import SlotObjects
+from handloop.controller.runtime.metrics.webhook_metrics import WebhookMetrics
 from handloop.controller.runtime.serving.certificate_watcher import CertificateMetrics
 from handloop.controller.runtime.sharding.shard_metrics import ShardMetrics
 from handloop.informers.sharding.held_slots import HeldSlots
@@ -46,7 +47,7 @@ def metrics() -> list[Metric]:
     registry = CollectorRegistry(auto_describe=True)
     for instruments in (
         *(ReconcileMetrics, OwnWriteMetrics, WorkqueueMetricsProvider, InformerMetricsProvider),
-        *(ClientMetrics, LeaderElectionMetrics, ShardMetrics, CertificateMetrics),
+        *(ClientMetrics, LeaderElectionMetrics, ShardMetrics, CertificateMetrics, WebhookMetrics),
     ):
         instruments(registry)
     registry.register(CacheState(lambda: (), REAL_CLOCK))

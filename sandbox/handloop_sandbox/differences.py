@@ -85,6 +85,10 @@ DIFFERENCES: Final = (
         "first, and the garbage collector still sees what happens in versions that it cannot list."
     ),
     Difference(
+        "A caBundle that is no certificate does not keep a definition from being established "
+        "(InvalidCABundle)."
+    ),
+    Difference(
         "Of the roles that a cluster has by itself there are those for users, not those of its own parts. "
         "The rights of constrained impersonation (impersonate:user-info, impersonate-on:...) give nothing."
     ),

@@ -281,13 +281,31 @@ def test_one_function_alone_is_refused() -> None:
             def to_previous(self) -> Any: ...
 
 
+def test_kept_fields_without_functions_are_refused() -> None:
+    """The server would drop them, without a word."""
+
+    class Keeps(Kind, group="example.org", version="v1", kind="Site", previous=Alpha):
+        kept_fields: ClassVar = ("spec.note",)
+        spec: BetaSpec = BetaSpec()
+
+    with pytest.raises(
+        TypeError, match=r"no use is made of Keeps\.kept_fields: no functions join its versions"
+    ):
+        custom_resource_definition(Keeps)
+
+
 @pytest.mark.parametrize("path", ["spec.nothing", "metadata.labels", "spec.hosts.x", "specs", ""])
 def test_a_kept_field_that_is_none_is_refused(path: str) -> None:
     """Otherwise it would be lost without a word."""
 
-    class Keeps(Kind, group="example.org", version="v1", kind="Site"):
+    class Keeps(Kind, group="example.org", version="v1", kind="Site", previous=Alpha):
         kept_fields: ClassVar = (path,)
         spec: Spec = Spec()
+
+        @classmethod
+        def from_previous(cls, old: Alpha) -> Any: ...
+
+        def to_previous(self) -> Any: ...
 
     with pytest.raises(TypeError, match=r"Keeps.kept_fields: .* is no field"):
         custom_resource_definition(Keeps)

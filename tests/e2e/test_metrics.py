@@ -23,8 +23,10 @@ ONLY_WITH_REPLICAS = {
     "handloop_shard_slot_handover_seconds",
     "handloop_shard_slot_changes_total",
     "handloop_shard_objects",
+    "controller_runtime_webhook_requests_total",
+    "controller_runtime_webhook_latency_seconds",
 }
-"""With leader election or shards."""
+"""With leader election or shards, or with a webhook that converts."""
 NOT_YET = {
     "rest_client_request_retries_total",
     "rest_client_rate_limiter_duration_seconds",

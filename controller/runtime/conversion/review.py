@@ -8,7 +8,7 @@ Follows: apiextensions.k8s.io/v1 ConversionReview; apiextensions-apiserver pkg/a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -50,22 +50,25 @@ def converters_of(kinds: Sequence[type[Kind]]) -> Converters:
     return {(kind.resource.group, kind.resource.kind): Converter(kind) for kind in kinds}
 
 
-def reviewed(body: bytes, converters: Converters) -> bytes:
+def reviewed(
+    body: bytes, converters: Converters, is_news: Callable[[str], bool] = lambda _text: True
+) -> bytes:
     """
     The answer to a review, as JSON.
 
+    Args: is_news says whether a failure with that text is to be logged.
     Raises: ReviewError for a body that is none.
     """
     try:
         request = _REVIEW.decode(body).request
     except (msgspec.MsgspecError, RecursionError, ValueError) as error:
         raise ReviewError(f"no ConversionReview of apiextensions.k8s.io/v1: {error}") from error
-    answer = {"uid": request.uid, **_result(request, converters)}
+    answer = {"uid": request.uid, **_result(request, converters, is_news)}
     review = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview", "response": answer}
     return msgspec.json.encode(review)
 
 
-def _result(request: _Request, converters: Converters) -> dict[str, Any]:
+def _result(request: _Request, converters: Converters, is_news: Callable[[str], bool]) -> dict[str, Any]:
     wanted, converted, failures = request.desiredAPIVersion, [], []
     group = wanted.rpartition("/")[0]
     for obj in request.objects:
@@ -83,7 +86,8 @@ def _result(request: _Request, converters: Converters) -> dict[str, Any]:
         return {"result": {"status": "Success"}, "convertedObjects": converted}
     more = len(failures) - _NAMED
     text = "; ".join(failures[:_NAMED]) + (f"; and {more} more" if more > 0 else "")
-    log.warning("Could not convert", to=wanted, failed=len(failures), of=len(request.objects), err=text)
+    if is_news(text):
+        log.warning("Could not convert", to=wanted, failed=len(failures), of=len(request.objects), err=text)
     return {"result": {"status": "Failure", "message": text}, "convertedObjects": []}
 
 

@@ -12,13 +12,15 @@ from collections.abc import Callable, Sequence
 from time import perf_counter
 from typing import Final
 
-from prometheus_client import CollectorRegistry, Counter, Histogram
+from cachetools import TTLCache
+from prometheus_client import CollectorRegistry
 
 from handloop.apis.crd import CONVERT_PATH
 from handloop.apis.meta import Kind
 from handloop.client.errors import ClientError
 from handloop.controller.runtime.conversion.review import ReviewError, converters_of, reviewed
 from handloop.controller.runtime.conversion.trust import NO_PAIR
+from handloop.controller.runtime.metrics.webhook_metrics import WebhookMetrics
 from handloop.controller.runtime.serving.bind_address import BindAddress
 from handloop.controller.runtime.serving.health import Check
 from handloop.controller.runtime.serving.key_pairs import KeyPair
@@ -33,6 +35,9 @@ JSON: Final = "application/json"
 _UNTIL_THERE_SECONDS: Final = 0.5
 _DRAIN_SECONDS: Final = 2.0
 AGAIN_SECONDS: Final = 15.0
+_TOLD_SECONDS: Final = 60.0
+_MOST_TOLD: Final = 20
+"""A client that asks again and again, or anybody who sends nonsense, fills no log."""
 _OK, _BAD_REQUEST = 200, 400
 
 
@@ -44,8 +49,8 @@ class ServedPair:
     """
     The certificate of the webhook: read from the Secret, and kept when that is gone or broken.
 
-    State, under _lock: _pair, and _context made of it; _trouble, which is logged once. Threads: the server's
-    ask, refresh is the webhook's.
+    State: _context, under _lock, and the _pair that it is made of; _trouble, which is logged once.
+    Threads: the server's ask for the context; refresh, with _pair and _trouble, is the webhook's alone.
     """
 
     def __init__(self, read: Callable[[], KeyPair]) -> None:
@@ -63,14 +68,15 @@ class ServedPair:
             if pair not in (NO_PAIR, self._pair):
                 context = pair.context()
                 with self._lock:
-                    self._pair, self._context = pair, context
+                    self._context = context
+                self._pair = pair
                 log.info("The webhook has a new certificate")
             self._trouble = ""
         except (ClientError, OSError) as error:  # ssl.SSLError is one
             if self._trouble != str(error):
                 log.warning("Could not read the certificate of the webhook", err=str(error))
             self._trouble = str(error)
-        return self._context is not None
+        return self.check() is None
 
     def context(self) -> ssl.SSLContext:
         """The context for a new connection. Raises: NoPairError."""
@@ -89,6 +95,7 @@ class Webhook:
     """
     Implements handloop.controller.runtime.life.runnable.Runnable.
 
+    State, under _lock: _told, the failures of the last minute.
     Threads: `run-conversion-webhook` looks after the certificate, `conversion-server` serves, with one more
     for each connection.
     """
@@ -121,18 +128,9 @@ class Webhook:
         self._refresh = refresh
         self._clock = clock
         self._converters = converters_of(kinds)
-        self._requests = Counter(
-            "controller_runtime_webhook_requests_total",
-            "Total number of admission requests by HTTP status code.",
-            ["webhook", "code"],
-            registry=registry,
-        )
-        self._seconds = Histogram(
-            "controller_runtime_webhook_latency_seconds",
-            "Histogram of the latency of processing admission requests",
-            ["webhook"],
-            registry=registry,
-        )
+        self._metrics = WebhookMetrics(registry)
+        self._lock = new_lock("Webhook._lock", 94)
+        self._told: TTLCache[str, None] = TTLCache(_MOST_TOLD, _TOLD_SECONDS, timer=clock.now)
         self._server = PageServer(
             address.host, address.port, {}, purpose="conversion", tls=tls, posts={CONVERT_PATH: self._convert}
         )
@@ -157,12 +155,19 @@ class Webhook:
             self._server.drain(_DRAIN_SECONDS)
             self._server.stop()
 
+    def _is_news(self, text: str) -> bool:
+        """Whether a failure is not one of the last minute, of which so many are remembered at most."""
+        with self._lock:
+            is_news = text not in self._told and len(self._told) < _MOST_TOLD
+            if is_news:
+                self._told[text] = None
+            return is_news
+
     def _convert(self, body: bytes) -> tuple[int, str, bytes]:
         began = perf_counter()
         try:
-            answer = _OK, JSON, reviewed(body, self._converters)
+            answer = _OK, JSON, reviewed(body, self._converters, self._is_news)
         except ReviewError as error:
             answer = _BAD_REQUEST, TEXT, f"{error}\n".encode(errors="replace")
-        self._requests.labels(CONVERT_PATH, answer[0]).inc()
-        self._seconds.labels(CONVERT_PATH).observe(perf_counter() - began)
+        self._metrics.answered(CONVERT_PATH, answer[0], perf_counter() - began)
         return answer

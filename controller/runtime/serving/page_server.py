@@ -49,8 +49,8 @@ MAX_POSTING: Final = 1024
 _REQUEST_TIMEOUT_SECONDS: Final = 10.0
 _IDLE_SECONDS: Final = 120.0
 """How long a connection for posts may wait for the next one: Go's clients give it up after 90 s."""
-_LARGEST_POST: Final = 256 * 1024 * 1024
-"""A list of 500 objects, each as large as etcd takes, is larger; the server then fails as without memory."""
+_LARGEST_POST: Final = 64 * 1024 * 1024
+"""A server sends one object in a review, of 1.5 MB at most; anybody in the cluster may send more."""
 _MOST_DIGITS: Final = 12
 _EXHAUSTED: Final = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 _EXHAUSTED_PAUSE_SECONDS: Final = 0.05

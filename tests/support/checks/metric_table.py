@@ -1,7 +1,7 @@
 """
 Every series of /metrics, as dashboards and alerts are bound to it: name, type, labels and bucket bounds.
 
-controller_runtime_webhook_* and controller_runtime_conversion_webhook_* do not apply: there are no webhooks.
+Of controller_runtime_webhook_* those that a conversion has are there; no other webhook exists.
 go_* cannot be honest in Python; python_info and python_gc_* stand in their place.
 """
 
@@ -26,6 +26,7 @@ B_SMALL: Final = _bounds(
     "0.005 0.01 0.025 0.05 0.1 0.15 0.2 0.25 0.3 0.35 0.4 0.45 0.5 0.6 0.7 0.8 0.9 1 1.25 1.5 1.75 2 2.5 3 "
     "3.5 4 4.5 5 6 7 8 9 10 15 20 25 30 40 50 60"
 )
+B_WEBHOOK: Final = _bounds("0.005 0.01 0.025 0.05 0.1 0.25 0.5 1 2.5 5 10")
 B_HAND_OVER: Final = _bounds("0.1 0.25 0.5 1 2 4 8 12 15 17 20 30 60")
 
 
@@ -66,6 +67,8 @@ _CONTROLLER_RUNTIME: Final = {
     "rest_client_request_retries_total": _row("counter", "code verb host"),
     "leader_election_master_status": _row("gauge", "name"),
     "leader_election_slowpath_total": _row("counter", "name"),
+    "controller_runtime_webhook_requests_total": _row("counter", "webhook code"),
+    "controller_runtime_webhook_latency_seconds": _row("histogram", "webhook", B_WEBHOOK),
     "certwatcher_read_certificate_total": _row("counter"),
     "certwatcher_read_certificate_errors_total": _row("counter"),
 }

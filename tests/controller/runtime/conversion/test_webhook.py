@@ -176,6 +176,25 @@ def test_a_review_is_answered_and_counted() -> None:
         assert rig.metric("latency_seconds_count") == 3
 
 
+def test_a_client_that_asks_again_fills_no_log() -> None:
+    """Nor does one that asks for something else each time; a minute later it is news again."""
+    with captured_logs() as logs, running(Secret(pair())) as rig:
+
+        def told() -> int:
+            return len([line for line in logs if line["event"] == "Could not convert"])
+
+        for _ in range(3):
+            rig.ask(review(replicas="x"))
+        assert told() == 1
+        for number in range(30):
+            rig.ask(review(replicas=[number] * number))
+        assert told() < 25
+        rig.clock.advance(61.0)
+        before = told()
+        rig.ask(review(replicas="x"))
+        assert told() == before + 1
+
+
 def test_a_new_certificate_is_for_new_connections() -> None:
     """One that is open goes on."""
     secret = Secret(pair())

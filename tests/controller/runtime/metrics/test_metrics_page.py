@@ -19,6 +19,7 @@ from handloop.controller.runtime.metrics.informer_metrics import CacheState, Inf
 from handloop.controller.runtime.metrics.metrics_page import metrics_page, new_registry
 from handloop.controller.runtime.metrics.rest_client_metrics import ClientMetrics
 from handloop.controller.runtime.metrics.slot_objects import SlotObjects
+from handloop.controller.runtime.metrics.webhook_metrics import WebhookMetrics
 from handloop.controller.runtime.serving.certificate_watcher import CertificateMetrics
 from handloop.controller.runtime.sharding.shard_metrics import ShardMetrics
 from handloop.informers.sharding.held_slots import HeldSlots
@@ -58,6 +59,7 @@ def registry() -> Iterator[CollectorRegistry]:
     client.request_retry(code="429", verb="GET", host="h:1")
     client.rate_limiter_duration(verb="GET", host="h:1", seconds=1)
     client.dns_resolution_duration(host="h", seconds=1)
+    WebhookMetrics(made).answered("/convert", 200, 0.1)
     own = OwnWriteMetrics(made).for_controller("foo")
     own.caused_by("requeue")
     own.dropped("Foo updated")

@@ -1,0 +1,35 @@
+"""controller_runtime_webhook_*, for the webhook that converts."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from prometheus_client import CollectorRegistry, Counter, Histogram
+
+_BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+"""The Go client's."""
+
+
+class WebhookMetrics:
+    """As controller-runtime counts, by the path of the webhook."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        """Raises: ValueError for a registry that has them."""
+        self._requests = Counter(
+            "controller_runtime_webhook_requests_total",
+            "Reviews by the path of the webhook and the HTTP status of the answer",
+            ["webhook", "code"],
+            registry=registry,
+        )
+        self._seconds = Histogram(
+            "controller_runtime_webhook_latency_seconds",
+            "How long a review takes, by the path of the webhook",
+            ["webhook"],
+            buckets=_BUCKETS,
+            registry=registry,
+        )
+
+    def answered(self, path: str, code: int, seconds: float) -> None:
+        """A review has been answered."""
+        self._requests.labels(path, code).inc()
+        self._seconds.labels(path).observe(seconds)
