@@ -78,7 +78,8 @@ def test_a_run_is_made_anew(run: Run, tmp_path: Path) -> None:
         document = recording(run, SCRIPTS[run.name]())
     is_whole(document)
     assert PROMISES[run.name](Story(document)), document["steps"]
-    assert write(document, tmp_path) <= MOST_BYTES
+    # a leader that is refused in the middle of a sync tries more often before it gives up: 33 kB become 60
+    assert write(document, tmp_path) <= 2 * MOST_BYTES
     assert read(run.name, tmp_path) == document
 
 
