@@ -13,7 +13,7 @@ from handloop.controller.cli.operator import Setup
 from handloop.controller.foo.access import FOO_ACCESS
 from handloop.controller.foo.types import Foo
 from handloop.controller.myapp.types import MyApp
-from handloop.controller.runtime.rbac.access import Access, owner_access
+from handloop.controller.runtime.rbac.access import PAUSING_NAMESPACES, Access, owner_access
 
 _APPLY: Final = ("create", "get", "list", "patch", "watch")
 MYAPP_ACCESS: Final = (
@@ -23,6 +23,7 @@ MYAPP_ACCESS: Final = (
     Access(resource=Deployment.resource, verbs=_APPLY),
     Access(resource=Service.resource, verbs=_APPLY),
     Access(resource=HorizontalPodAutoscaler.resource, verbs=("delete", *_APPLY)),
+    PAUSING_NAMESPACES,
     Access(resource=Event.resource, verbs=("create", "patch")),
 )
 """What add_myapp declares. The checks read it before the controller is imported, so they begin sooner."""

@@ -21,11 +21,13 @@ def declared_access(options: Options) -> tuple[Access, ...]:
     namespace = options.leader_elect_resource_namespace
     lease = leader_election_access(options.leader_elect_resource_name, namespace)
     # it leaves out the namespaces of other replicas, which it must know by name
+    whole = not options.namespaces
     others = (LISTING_NAMESPACES,) if options.shards_by == "namespace" else ()
     return (
         *merged(
             [
-                *(entry for setup in options.setups() for entry in setup.access),
+                # a role of a namespace cannot have what is optional and of the cluster
+                *(each for setup in options.setups() for each in setup.access if whole or not each.optional),
                 *_conversion_access(options),
             ]
         ),

@@ -142,7 +142,7 @@ class Preflight:
         access = [
             one
             for one in declared_access(self._options)
-            if not one.by_name and not (labels and one.resource.namespaced)
+            if not one.by_name and not one.optional and not (labels and one.resource.namespaced)
         ]
         return needs(access, self._options.namespaces, name=self._operator.name)
 

@@ -330,6 +330,7 @@ class Project:
             where = {"child": ', namespace="default"', "place": ""}
         of_kind = {"kind": kind, "module": module, "lower": lower, "sample": f"{lower}-sample"}
         of_kind["kind_in_yaml"] = scalar(kind)
+        of_kind["group_in_path"] = names.get("group", "").replace(".", r"\.")
         yield from self._fill(templates, {**names, **where, **of_kind})
         yield from self._register(module)
 

@@ -26,6 +26,8 @@ Further tests stand in tests/controller/foo, in the file that is named.
      status is written only after a write of a Deployment, until the server keeps one (test_status.py).
   9. `_writes`: a Foo is not synced while a cache lacks what its last sync wrote: that would be created again,
      and its own write taken for another writer's (test_stale_cache.py).
+ 10. `_PAUSE`: a Foo with the annotation samplecontroller.k8s.io/paused=true is left alone until it goes
+     (test_production.py).
 What has to wait is queued for that time, and is no failure. A resync cuts no back-off short, so that it grows
 beyond the resync period (`_handle_foo_update`). As upstream: a changed spec.deploymentName makes a new
 Deployment, and the old one stays until the Foo goes.
@@ -100,6 +102,7 @@ from handloop.controller.runtime.metrics.controller_metrics import (
 )
 from handloop.controller.runtime.reconciling.reporting import SyncReporter
 from handloop.controller.runtime.reconciling.status_writes import for_this_version, merge_patch, status_of
+from handloop.controller.runtime.sources.commands import commands_of
 from handloop.informers.keys import final_state
 from handloop.seams.locks import new_lock
 from handloop.seams.logs import get_logger
@@ -112,6 +115,7 @@ DEPLOYMENT_NAME_INDEX: Final = "deploymentName"
 INVALID_OBJECT: Final = "InvalidObject"
 
 _WORKER_PERIOD_SECONDS: Final = 1.0
+_PAUSE: Final = commands_of(Foo.resource)
 _FOO: Final = (Foo.resource.kind, Foo.resource.group)
 
 
@@ -275,6 +279,9 @@ class ProductionFooController(FooController):
             return
         if _is_being_deleted(foo):
             log.debug("Foo is being deleted, leaving its Deployment alone", v=4, objectReference=name)
+            return
+        if _PAUSE.are_to_pause(foo.metadata.annotations):  # piece 10
+            log.info("Foo is paused", objectReference=name)
             return
         if not foo.spec.deployment_name:
             what = "Deployment name missing from object reference"

@@ -27,15 +27,17 @@ from handloop.controller.runtime.reconcile import Result
 from handloop.controller.runtime.reconciling.context import Context
 from handloop.controller.runtime.reconciling.controller import Controller
 from handloop.controller.runtime.reconciling.controller_caches import ControllerCaches
+from handloop.controller.runtime.reconciling.pausing import Pausing
 from handloop.controller.runtime.reconciling.reconciler import ReconcileFunc, Reconciler
 from handloop.controller.runtime.reconciling.stalled import Stalling, can_stall
 from handloop.controller.runtime.reconciling.status_writes import StatusWrites
 from handloop.controller.runtime.sharding.sharded_kinds import NamespaceCrossings, UnlabelledChildren
+from handloop.controller.runtime.sources.commands import commands_of
 from handloop.controller.runtime.sources.external_source import ExternalSource, SourceFunc
 from handloop.controller.runtime.sources.informer_source import InformerSource, OwnerNames, own_name
-from handloop.controller.runtime.sources.reconcile_queue import ReconcileQueue
+from handloop.controller.runtime.sources.reconcile_queue import Cause, ReconcileQueue
 from handloop.controller.runtime.sources.referred_objects import ReferredObjects
-from handloop.informers.keys import ObjectName
+from handloop.informers.keys import ObjectName, object_name
 from handloop.informers.sharding.shard_scope import ShardedBy
 from handloop.workqueue.priority_queue import LOW_PRIORITY
 from handloop.workqueue.queue import QueueOptions
@@ -174,6 +176,7 @@ class Assembly:
         )
         self._refusals = keep(RepeatBackoff("told already", clock=clock))
         self._faults = keep(QuietFaults(spec.name, clock))
+        self._commands = commands_of(spec.kind.resource)
         self._watches = [self._new_watch(watch) for watch in spec.watches]
 
     def _declare_shards(self) -> list[str]:
@@ -216,13 +219,15 @@ class Assembly:
         """Make the controller and add it, with its sources, to the manager. Raises: as Manager.add."""
         manager, spec = self._manager, self._spec
         # the first of several of a kind, for another one's success would take its condition back
-        if can_stall(spec.kind) and spec.kind not in manager.reconciled_kinds():
+        stalls = can_stall(spec.kind) and spec.kind not in manager.reconciled_kinds()
+        if stalls:
             reconcile = Stalling(self.informer.held, reconcile, is_last=self._is_last).reconcile
         admitted = manager.admission(
             tuple(self._informers.values()),
             self,
             slot_of=None if manager.replica is None else manager.replica.slot_in(self.informer),
         )
+        reconcile = self._new_pausing(reconcile, tells=stalls).reconcile
         controller = self._new_controller(
             _Rechecked(reconcile, self._owners, self.informer, refusals=self._refusals, faults=self._faults),
             admitted,
@@ -230,6 +235,8 @@ class Assembly:
         manager.add(controller)
         manager.declare_reconciled(spec.kind)
         manager.declare(*spec.implied_access(), *spec.access)
+        if spec.kind.resource.namespaced:
+            controller.watch(manager.namespace_annotations)
         for watch in self._watches:
             controller.watch(watch)
         for reference in spec.references:
@@ -239,6 +246,29 @@ class Assembly:
         for name, function in spec.sources:
             manager.add(self._new_source(name, function))
         return controller
+
+    def _new_pausing(self, reconcile: ReconcileFunc[ObjectName], *, tells: bool) -> Pausing:
+        annotations = self._manager.namespace_annotations
+        pausing = self.memory.keep(
+            Pausing(
+                self._commands,
+                self.informer.held,
+                annotations,
+                reconcile,
+                deletions=self._spec.options.pauses_deletion,
+                tells=tells,
+            )
+        )
+        self._manager.own_write_metrics.show_paused(self._spec.name, pausing.count)
+        if self._spec.kind.resource.namespaced:
+            annotations.follow(self._commands.paused, self._namespace_changed)
+        return pausing
+
+    def _namespace_changed(self, namespace: str) -> None:
+        """A namespace was paused, or is no longer."""
+        if self.informer.watches(namespace):
+            for obj in self.informer.list(namespace=namespace):
+                self._queue.add(object_name(obj), Cause("Namespace", "updated", namespace))
 
     def _new_controller(
         self,
@@ -287,6 +317,7 @@ class Assembly:
             gone=self._owners.child_gone,
             panicked=self._metrics.panics.inc,
             dropped=self._own_metrics.dropped,
+            commands=self._commands if asked is self._spec.watches[0] else None,
             recorder=self._recorder,
         )
 

@@ -197,6 +197,7 @@ class ControllerBuilder(Generic[K]):
         own_write_timeout_seconds: float = MANAGERS,
         cache_sync_timeout_seconds: float = MANAGERS,
         needs_leader_election: bool = MANAGERS,
+        pauses_deletion: bool = MANAGERS,
     ) -> Self:
         """
         Set the controller's options; see ControllerOptions. Options that are left out are the manager's.
@@ -212,6 +213,7 @@ class ControllerBuilder(Generic[K]):
             "own_write_timeout_seconds": own_write_timeout_seconds,
             "cache_sync_timeout_seconds": cache_sync_timeout_seconds,
             "needs_leader_election": needs_leader_election,
+            "pauses_deletion": pauses_deletion,
         }
         given = {name: value for name, value in chosen.items() if value is not MANAGERS}
         self._spec.options = replace(self._manager.controller_options, **given)

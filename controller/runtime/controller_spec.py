@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from handloop.apis.core_v1 import Event
 from handloop.apis.meta import Kind
 from handloop.apis.resource import Resource
-from handloop.controller.runtime.rbac.access import Access, owner_access
+from handloop.controller.runtime.rbac.access import PAUSING_NAMESPACES, Access, owner_access
 from handloop.controller.runtime.reconciling.controller import ControllerOptions
 from handloop.controller.runtime.reconciling.stalled import can_stall
 from handloop.controller.runtime.sources.external_source import SourceFunc
@@ -102,14 +102,15 @@ class ControllerSpec:
 
     def implied_access(self) -> list[Access]:
         """
-        Watches, owning, Events of the controller, the condition Stalled, and two looks at the server: at an
-        owner whose children disappear, and at an own write that a cache lacks.
+        Watches, owning, Events of the controller, the condition Stalled, paused namespaces, and two looks at
+        the server: at an owner whose children disappear, and at an own write that a cache lacks.
         """
         kind = self.kind
         owning = [owner_access(kind.resource)] if self.owned else []
         stalling = [Access(resource=kind.resource, verbs=("patch",), subresource="status")]
         watched = [(asked.kind.resource, asked.selection.name) for asked in self.watches]
         looked_up = [Access(resource=each, verbs=("get",)) for each, _ in watched if each in self.written]
+        pausing = [PAUSING_NAMESPACES] if kind.resource.namespaced else []
         return [
             Access(resource=kind.resource, verbs=("get",)),
             *(stalling if can_stall(kind) else []),
@@ -120,5 +121,6 @@ class ControllerSpec:
             *looked_up,
             *(each.access for each in self.references if each.access),
             *owning,
+            *pausing,
             Access(resource=Event.resource, verbs=("create", "patch")),
         ]

@@ -26,8 +26,9 @@ from handloop.client.auth.in_cluster import SERVICE_ACCOUNT, in_cluster_possible
 from handloop.client.config import ClientConfig, load_config
 from handloop.client.resource_client import Client, ResourceClient
 from handloop.controller.runtime.caching.cache_wait import FirstReads
-from handloop.controller.runtime.caching.caches import Caches
+from handloop.controller.runtime.caching.caches import Caches, chosen_namespaces
 from handloop.controller.runtime.caching.multi_namespace_informer import MultiNamespaceInformer
+from handloop.controller.runtime.caching.namespace_annotations import NamespaceAnnotations
 from handloop.controller.runtime.caching.namespace_fence import NamespaceFence
 from handloop.controller.runtime.election.candidacy import ElectionStatistics
 from handloop.controller.runtime.election.config import LeaderElectionConfig
@@ -88,7 +89,7 @@ class Manager(Roster):
     client writes only while no other process can be leading: with leader election, each of its writes passes
     a WriteFence; with shards, while none can be working on the slot. Code that writes without that uses the
     client that was given to the manager. elector is the candidate in the election, None without one; replica
-    is our part in the sharing of slots, None without shards.
+    is our part in the sharing of slots, None without shards; namespace_annotations are those that pause.
 
     Threads: main runs `run`; those of Lifetime; the health server calls the checks.
     """
@@ -145,6 +146,10 @@ class Manager(Roster):
         )
         self._caches = self._new_caches(client.until(caches_stop), namespaces, informer_options)
         registry.register(CacheState(self.informers, seams.clock))
+        # with named namespaces the roles are of these: nobody allows a watch of all
+        whole = isinstance(chosen := chosen_namespaces(namespaces), Selector) or chosen == [""]
+        watch = partial(self._caches.watch, namespace="", plain=True)
+        self.namespace_annotations = NamespaceAnnotations(watch if whole else None)
         fenced = client.wrap(partial(NamespaceFence, has_left=self._caches.has_left))
         self.client = self._new_client(fenced, work_stop)
         self._recorders = Recorders(fenced, seams=seams)

@@ -66,7 +66,7 @@ def _wait_autoscaler(apps: MyApps, name: str, most: int) -> None:
     apps.cluster.wait(apps.autoscalers, is_so, f"an autoscaler up to {most}")
 
 
-PERMISSIONS = sum(len(access.verbs) for access in declared_access(new_options()))
+PERMISSIONS = sum(len(access.verbs) for access in declared_access(new_options()) if not access.optional)
 
 
 def test_a_service_account_with_the_printed_role_is_enough(

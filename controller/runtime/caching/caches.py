@@ -230,11 +230,15 @@ class Caches:
             fill=self._fill,
         )
 
-    def watch(self, kind: type[T], namespace: str) -> MultiNamespaceInformer[T] | None:
+    def watch(
+        self, kind: type[T], namespace: str, *, plain: bool = False
+    ) -> MultiNamespaceInformer[T] | None:
         """
         A started informer of a namespace, for the caller alone, who ends it; None without room for more.
 
         The stop of all ends it, too. It has no metrics of its own, which would outlive it.
+
+        Args: plain = the options that an author chose for the kinds of his controllers are not for this one.
         """
         suffix = f"@{namespace}" if namespace else ""
         # the caller has another way while this one fails
@@ -244,6 +248,7 @@ class Caches:
             name_suffix=suffix,
             restrictions=Unrestricted(),
             quiet=True,
+            **({"transform": None, "tweak": None} if plain else {}),
         )
         objects = ListWatch(
             self._client.resource(kind), namespace, tweak=options.tweak, abridged=options.abridged_of(kind)

@@ -113,9 +113,15 @@ class OwnWriteMetrics:
         self._dropped = new.counter(
             "dropped_events_total", "Watch events that predicates dropped, by kind of cause", "cause"
         )
+        self._paused = new.gauge("paused_objects", "Objects that an annotation keeps from being reconciled")
+
+    def show_paused(self, name: str, count: Callable[[], float]) -> None:
+        """Show how many objects of a controller are paused. Args: count is asked at each scrape."""
+        self._paused.labels(name).set_function(count)
 
     def for_controller(self, name: str) -> ControllerOwnWrites:
         """The instruments of a controller, at 0."""
+        self._paused.labels(name)
         return ControllerOwnWrites(
             name=name,
             waits=self._waits.labels(name),

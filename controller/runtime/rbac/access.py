@@ -38,6 +38,9 @@ class Access:
     purpose: str = ""
     """Such as `leader-election`: separates it from the controllers' access."""
 
+    optional: bool = False
+    """The program does without it: roles have it, and nothing looks whether it is allowed."""
+
     by_name: bool = False
     """
     Only some objects are read, whose names an admin may know: a role with their names is enough, so
@@ -63,6 +66,8 @@ def owner_access(resource: Resource) -> Access:
 _NAMESPACES: Final = Resource("", "v1", "namespaces", "Namespace", namespaced=False, singular="namespace")
 FOLLOWING_NAMESPACES: Final = Access(resource=_NAMESPACES, verbs=("list", "watch"))
 """What a program needs whose namespaces are those with a label."""
+PAUSING_NAMESPACES: Final = Access(resource=_NAMESPACES, verbs=("list", "watch"), optional=True)
+"""With what a controller learns that a namespace is paused."""
 LISTING_NAMESPACES: Final = Access(resource=_NAMESPACES, verbs=("list",))
 """What a program needs that shares namespaces with others. Without it, its watches tell it of them."""
 

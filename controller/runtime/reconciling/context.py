@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from handloop.apis.class_attributes import has_status_subresource
 from handloop.apis.conditions import Condition, Conditions, set_condition
+from handloop.apis.evolve import evolve
 from handloop.apis.meta import APIStruct, Kind, ObjectMeta
 from handloop.client.http.response import Response
 from handloop.client.resource_client import Client
@@ -256,11 +257,12 @@ class Context:
         """
         return self._children().prune(kind, keep=keep, owner=owner)
 
-    def update_status(self, obj: K, status: APIStruct) -> K:
+    def update_status(self, obj: K, status: APIStruct, *, observed: bool = True) -> K:
         """
         Write what differs in an object's status; an equal status costs no request.
 
-        A field observed_generation is filled in: obj's generation is the one that the status is about.
+        A field observed_generation is filled in: obj's generation is the one that the status is about, unless
+        observed is False.
         Fields that the type does not have stay: they are those of a newer definition. A field that the server
         does not store, as its definition is older, is reported once (E18), and is no reason for a write.
         The parts: evolve(obj, "status", status), StatusWrites, and a merge patch by client.resource for the
@@ -276,7 +278,7 @@ class Context:
             raise TypeError(
                 f"{kind} has status_subresource = False: patch the object itself, by client.resource"
             )
-        changed = with_status(obj, status)
+        changed = with_status(obj, status) if observed else evolve(obj, "status", status)
         if changed == obj:
             return obj
         return self._statuses.write(obj, changed, client=self.client, manager=self.controller)

@@ -98,6 +98,9 @@ class ControllerOptions:
     own_write_timeout_seconds: float = OWN_WRITE_TIMEOUT_SECONDS
     """A cache that lacks our own writes for so long is compared with the server; 0 = do not wait for them."""
 
+    pauses_deletion: bool = False
+    """Whether a pause also keeps the finalizers of objects that are being deleted."""
+
     shutdown_timeout_seconds: float = 30.0
     """How long a stop waits for the reconciles in flight."""
 

@@ -2,7 +2,7 @@
 The condition Stalled: the reconcile ended with a TerminalError, so nothing happens until something changes.
 
 kstatus, and with it `helm --wait` and Flux, takes such an object for Failed. While it is tried again,
-Reconciling stands in the place of Stalled.
+Reconciling stands in the place of Stalled; while it is paused, Paused does.
 """
 
 from __future__ import annotations
@@ -26,8 +26,9 @@ from handloop.seams.logs import in_words
 
 STALLED: Final = "Stalled"
 RECONCILING: Final = "Reconciling"
+PAUSED: Final = "Paused"
 TERMINAL_ERROR: Final = "TerminalError"
-_REASONS: Final = {STALLED: TERMINAL_ERROR, RECONCILING: "Retrying"}
+_REASONS: Final = {STALLED: TERMINAL_ERROR, RECONCILING: "Retrying", PAUSED: "Annotated"}
 """The reasons of our conditions; those with another one are the author's."""
 _LONGEST: Final = 32_768
 
@@ -70,17 +71,17 @@ class Stalling:
         try:
             result = self._reconcile(name, context)
         except TerminalError as error:
-            error.is_told = not _tell(seen, context, (STALLED, in_words(error))) and is_stalled(seen)
+            error.is_told = not tell_condition(seen, context, (STALLED, in_words(error))) and is_stalled(seen)
             raise
         except BaseException as error:
             is_last = not isinstance(error, WaitError) and self._is_last(name)
             with suppress(ClientError):
                 if is_last:
-                    _tell(seen, context, (STALLED, in_words(error)))
-                elif is_stalled(seen):
-                    _tell(seen, context, (RECONCILING, "tried again"))
+                    tell_condition(seen, context, (STALLED, in_words(error)))
+                elif is_stalled(seen) or _has(seen, PAUSED):
+                    tell_condition(seen, context, (RECONCILING, "tried again"))
             raise
-        _tell(seen, context, None)
+        tell_condition(seen, context, None)
         return result
 
 
@@ -88,7 +89,7 @@ _Say = tuple[str, str] | None
 """The type of our condition and its text; None = there is none."""
 
 
-def _tell(seen: Any, context: Context, say: _Say) -> bool:
+def tell_condition(seen: Any, context: Context, say: _Say) -> bool:
     """
     Write our condition, or its absence, if that differs from the object before the reconcile.
 
@@ -99,20 +100,26 @@ def _tell(seen: Any, context: Context, say: _Say) -> bool:
     if seen is None or seen.status is None:
         return False
     is_observed = getattr(seen.status, "observed_generation", None) in (None, seen.metadata.generation)
-    if told(seen, context, say) == seen.status.conditions and (say is None or is_observed):
+    is_about_spec = say is not None and say[0] != PAUSED
+    if told(seen, context, say) == seen.status.conditions and (is_observed or not is_about_spec):
         return False
     there = seen.metadata
     with suppress(NotFound):
         live = context.client.resource(type(seen)).get(there.name, namespace=there.namespace)
         if (live.metadata.uid, live.metadata.generation) == (there.uid, there.generation):
             status = replace(live.status, conditions=told(live, context, say))
-            context.update_status(live, status)
+            # a pause has looked at no spec: the generation that was observed last stays
+            context.update_status(live, status, observed=say is None or is_about_spec)
     return True
 
 
 def is_stalled(obj: Any) -> bool:
     """Whether our condition is there."""
-    found = None if obj is None or obj.status is None else find_condition(obj.status.conditions, STALLED)
+    return _has(obj, STALLED)
+
+
+def _has(obj: Any, name: str) -> bool:
+    found = None if obj is None or obj.status is None else find_condition(obj.status.conditions, name)
     return found is not None and _is_ours(found)
 
 
@@ -122,9 +129,9 @@ def _is_ours(condition: Condition) -> bool:
 
 def told(obj: Any, context: Context, say: _Say) -> Conditions:
     """
-    The conditions of an object with ours, which is one of two types; those of an author stay.
+    The conditions of an object with ours, which is one of three types; those of an author stay.
 
-    It comes first: kstatus goes by the first of the two types.
+    It comes first: kstatus goes by the first of Stalled and Reconciling.
     """
     before: Conditions = obj.status.conditions
     others = tuple(each for each in before if not _is_ours(each))

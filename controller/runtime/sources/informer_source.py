@@ -26,6 +26,7 @@ from handloop.controller.runtime.events.recorder import (
     EventRecorder,
     reference_to_undecodable,
 )
+from handloop.controller.runtime.sources.commands import Commands
 from handloop.controller.runtime.sources.predicates import Predicate, all_of
 from handloop.controller.runtime.sources.reconcile_queue import Cause
 from handloop.informers.keys import (
@@ -130,6 +131,7 @@ class InformerSource(Generic[T]):
         panicked: Callable[[], None] = lambda: None,
         dropped: Callable[[str], None] = lambda _cause: None,
         recorder: EventRecorder | None = None,
+        commands: Commands | None = None,
     ) -> None:
         """
         Make a source that has not started.
@@ -138,7 +140,8 @@ class InformerSource(Generic[T]):
         each object that is gone, both regardless of predicates; gone comes before names are queued. panicked
         counts errors of predicates and map functions. dropped counts the watch events that predicates keep
         back, each by the label of the cause that it would have been. recorder, if given, reports each object
-        that does not fit its type, or that an index function fails on.
+        that does not fit its type, or that an index function fails on. commands, if given, are what users
+        write on the objects.
         """
         self.kind = informer.kind
         self._resource = informer.kind.resource.group_resource
@@ -151,6 +154,7 @@ class InformerSource(Generic[T]):
         self._panicked = panicked
         self._dropped = dropped
         self._recorder = recorder
+        self._commands = commands
         self._registration: Synced | None = None
 
     def start(self) -> None:
@@ -190,6 +194,9 @@ class InformerSource(Generic[T]):
         self._observed(self._resource, name)
         self._tell_of_indexes(name, new)
         is_resync = old.metadata.resource_version == new.metadata.resource_version
+        if self._commands is not None and (said := self._commands.said(old, new)):
+            self._enqueue(said, name, old, new)
+            return
         verb, states = (RESYNCED, (new,)) if is_resync else (UPDATED, (old, new))
         if self._passes(verb, name, partial(self._concerns, old, new)):
             is_status = not is_resync and self._names_of is own_name and _has_only_another_status(old, new)

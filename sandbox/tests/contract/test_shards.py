@@ -375,7 +375,7 @@ def test_a_streamed_list_does_not_say_its_selector(obedient: APIServer, secrets:
     for path in (secrets, widgets):
         expected = _of(1, obedient.get(path))
         with obedient.watch(_at(path, HIGH, **STREAMED)) as watch:
-            *added, end = watch.until(lambda events: bool(events) and events[-1]["type"] == "BOOKMARK")
+            added, end = watch.streamed_list()
         assert [event["object"]["metadata"]["name"] for event in added] == expected
         assert end["object"]["metadata"].keys() <= {"resourceVersion", "creationTimestamp", "annotations"}
         assert end["object"]["metadata"]["annotations"] == {"k8s.io/initial-events-end": "true"}
@@ -399,8 +399,8 @@ def test_without_the_gate_everything_comes(heedless: APIServer, namespace: str) 
         answer = heedless.get(_at(path, text))
         assert (answer.names, answer.body["metadata"]) == (everything, {"resourceVersion": answer.rv})
         with heedless.watch(_at(path, text, **STREAMED)) as watch:
-            events = watch.until(lambda events: bool(events) and events[-1]["type"] == "BOOKMARK")
-        assert [event["object"]["metadata"]["name"] for event in events[:-1]] == everything
+            listed, _ = watch.streamed_list()
+        assert [event["object"]["metadata"]["name"] for event in listed] == everything
 
 
 def test_without_the_gate_deletecollection_deletes_everything(heedless: APIServer, namespace: str) -> None:

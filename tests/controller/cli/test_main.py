@@ -289,6 +289,7 @@ def test_a_program_prints_its_own_roles(greeter: Callable[..., Ended]) -> None:
         "greetings": ["get", "list", "watch"],
         "configmaps": ["get", "list", "patch", "watch"],
         "greetings/finalizers": ["update"],
+        "namespaces": ["list", "watch"],
         "events": ["create", "patch"],
     }
     lease = list(yaml.safe_load_all(greeter("rbac", "--leader-elect").out))[1]

@@ -11,6 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from handloop.apis.apps_v1 import Deployment
+from handloop.apis.evolve import evolve
 from handloop.apis.meta import OwnerReference
 from handloop.client.decoding.pages import Undecodable
 from handloop.client.errors import AlreadyExists, APIError, Conflict, ConnectionBroken, NotFound
@@ -167,6 +168,16 @@ def test_a_foo_that_is_being_deleted_gets_no_deployment() -> None:
         rig.sync()
         assert rig.writes == []
         assert rig.recorder.events == []
+
+
+def test_a_paused_foo_is_left_alone() -> None:
+    """Until the annotation goes; another value pauses nothing."""
+    key = "samplecontroller.k8s.io/paused"
+    for value, writes in (("true", []), ("yes", [_CREATE, _STATUS])):
+        foo = new_foo(replicas=2)
+        with FooRig(evolve(foo, f'metadata.annotations["{key}"]', value)) as rig:
+            rig.sync()
+            assert rig.writes == writes
 
 
 def test_a_renamed_deployment_is_made_and_the_old_one_left() -> None:

@@ -45,6 +45,7 @@ def test_what_a_controller_watches_and_records_is_declared(cluster: ManagedSandb
         ("services", "create", "get", "list", "patch", "watch"),
         ("deployments", "create", "get", "list", "watch"),
         ("configmaps", "list", "watch"),
+        ("namespaces", "list", "watch"),
         ("events", "create", "patch"),
     }
     controller_for(blind := Manager(cluster.client), "blind").for_(Foo).writes(Service, "create").complete(

@@ -87,6 +87,7 @@ _OURS: Final = {
     "handloop_hot_loops_total": _row("counter", "controller"),
     "handloop_reconcile_causes_total": _row("counter", "controller cause"),
     "handloop_dropped_events_total": _row("counter", "controller cause"),
+    "handloop_paused_objects": _row("gauge", "controller"),
     "informer_cached_objects": _row("gauge", "name"),
     "informer_cached_bytes": _row("gauge", "name"),
     "informer_unindexed_objects": _row("gauge", "name"),

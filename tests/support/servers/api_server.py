@@ -151,6 +151,12 @@ class Watch:
             assert self.changed.wait_for(lambda: done(self.events), seconds), self.events
             return list(self.events)
 
+    def streamed_list(self) -> tuple[list[Object], Object]:
+        """Wait for the bookmark that ends a streamed list. Returns: the events before it, and it."""
+        events = self.until(lambda events: any(each["type"] == "BOOKMARK" for each in events))
+        end = next(place for place, each in enumerate(events) if each["type"] == "BOOKMARK")
+        return events[:end], events[end]
+
     def count(self, number: int) -> list[Object]:
         """Wait for a number of events."""
         return self.until(lambda events: len(events) >= number)

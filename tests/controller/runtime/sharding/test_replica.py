@@ -25,6 +25,7 @@ from handloop.controller.runtime.sharding.sharded_kinds import ShardingError
 from handloop.controller.runtime.sharding.shards import Shards
 from handloop.informers.keys import ObjectName
 from handloop.informers.lister import NamespaceNotWatched
+from handloop.informers.object_watch import ObjectWatch
 from handloop.informers.sharding.shard_scope import SLOT_LABEL
 from handloop.kinds.core_v1 import ConfigMap
 from handloop.testing.eventually import eventually
@@ -175,7 +176,8 @@ def test_references_of_a_slot_that_left_are_watched_no_longer(cluster: ManagedSa
         builder.refers_to(ConfigMap, lambda foo: [foo.metadata.name]).complete(lambda _foo, _context: None)
 
     def watches(manager: Manager) -> int:
-        return sum(thread.is_alive() for thread in manager._caches._ones.values())
+        ones = manager._caches._ones
+        return sum(thread.is_alive() for one, thread in ones.items() if isinstance(one, ObjectWatch))
 
     with captured_logs(), sharing(cluster, set_up) as replicas:
         replicas.start("a")

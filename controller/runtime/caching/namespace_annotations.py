@@ -1,0 +1,102 @@
+"""
+What users write on namespaces for the controllers of this process: annotations, by a watch of their metadata.
+
+The first controller that starts begins the watch. A program of named namespaces has none, and one without the
+right to list them says so once: then only the annotations of the objects themselves count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from handloop.apis.core_v1 import Namespace
+from handloop.apis.meta import Kind
+from handloop.apis.partial_metadata import metadata_of
+from handloop.controller.runtime.caching.multi_namespace_informer import MultiNamespaceInformer, is_refused
+from handloop.informers.handlers import ResourceEventHandlerFuncs
+from handloop.informers.keys import deletion_handling_object_to_name, final_state
+from handloop.seams.locks import new_lock
+from handloop.seams.logs import get_logger
+
+log = get_logger("manager")
+
+
+class NamespaceAnnotations:
+    """
+    The annotations of all namespaces.
+
+    State, under _lock: _informer, None before start, and without room for a thread; _started; _told, whether
+    the missing right was logged. _readers grows before start alone.
+    Threads: any reads; the listener of the namespaces calls the readers.
+    """
+
+    def __init__(self, watch: Callable[[type[Kind]], MultiNamespaceInformer[Any] | None] | None) -> None:
+        """Args: watch starts an informer of a kind, which ends with the process; None = there are none."""
+        self._watch = watch
+        self._lock = new_lock("NamespaceAnnotations._lock", 2)
+        self._readers: list[tuple[str, Callable[[str], None]]] = []
+        self._informer: MultiNamespaceInformer[Any] | None = None
+        self._started = self._told = False
+
+    def follow(self, key: str, changed: Callable[[str], None]) -> None:
+        """Call changed with the name of each namespace whose annotation of that key changes. Before start."""
+        self._readers.append((key, changed))
+
+    def get(self, namespace: str, key: str) -> str | None:
+        """An annotation as the cache has it; None without one, and while nothing is known. Never blocks."""
+        informer = self._informer
+        found = None if informer is None or not namespace else informer.get_by_key(namespace)
+        return None if found is None else found.metadata.annotations.get(key)
+
+    def start(self) -> None:
+        """Begin the watch, once; whoever calls again waits until it has begun."""
+        with self._lock:
+            if not self._started and self._watch is not None:
+                self._started = True
+                self._informer = self._watch(metadata_of(Namespace))
+                if self._informer is not None:
+                    self._informer.add_event_handler(
+                        ResourceEventHandlerFuncs(
+                            add_func=lambda each: self._changed(each.metadata.name, {}, each),
+                            update_func=lambda old, new: self._changed(
+                                new.metadata.name, old.metadata.annotations, new
+                            ),
+                            delete_func=self._gone,
+                        )
+                    )
+
+    def _changed(self, namespace: str, before: Any, now: Any) -> None:
+        after = {} if now is None else now.metadata.annotations
+        for key, changed in self._readers:
+            if before.get(key) != after.get(key):
+                changed(namespace)
+
+    def _gone(self, obj: Any) -> None:
+        """Its objects are gone, too; one that is made anew comes with what is written on it."""
+        state: Any = final_state(obj)
+        before = {} if state is None else state.metadata.annotations
+        self._changed(deletion_handling_object_to_name(obj).name, before, None)
+
+    def troubles(self) -> list[str]:
+        """
+        Why the annotations are not known yet; empty once they are, or cannot be.
+
+        A controller that did not wait would write to what is paused, after each restart.
+        """
+        informer = self._informer
+        if informer is None or informer.has_synced():
+            return []
+        if any(is_refused(each) for each in informer.informers):
+            self._tell()
+            return []
+        return informer.troubles()
+
+    def _tell(self) -> None:
+        with self._lock:
+            told, self._told = self._told, True
+        if not told:
+            log.info(
+                "Namespaces cannot be watched: annotations on objects pause them, those on namespaces do not",
+                fix="grant list and watch of namespaces, as the command rbac prints it",
+            )

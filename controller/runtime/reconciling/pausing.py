@@ -1,0 +1,122 @@
+"""
+Objects that are left alone: an annotation on the object, or on its namespace, stops their reconciles.
+
+A reconcile that is under way goes on; the next one does nothing but write the condition Paused, where the
+status has conditions. Whatever comes meanwhile is dropped: the reconcile after the pause sees the state of
+then. The annotation is read from the cache, so the pause begins with its watch event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from handloop.apis.meta import Kind
+from handloop.controller.runtime.caching.namespace_annotations import NamespaceAnnotations
+from handloop.controller.runtime.children.finalizers import is_being_deleted
+from handloop.controller.runtime.guards.name_table import NameTable
+from handloop.controller.runtime.reconcile import Result
+from handloop.controller.runtime.reconciling.context import Context
+from handloop.controller.runtime.reconciling.reconciler import ReconcileFunc
+from handloop.controller.runtime.reconciling.stalled import PAUSED, tell_condition
+from handloop.controller.runtime.sources.commands import Commands
+from handloop.informers.keys import ObjectName
+from handloop.seams.locks import new_lock
+
+
+class Pausing:
+    """
+    Calls a reconcile, unless its object is paused. Implements Reconciler[ObjectName].
+
+    State, under _lock: _held = the names that are paused -> why, as their last reconcile saw it. _odd = the
+    values that pause nothing, as they were told.
+    Threads: workers, each with the name that it got; the metrics server counts.
+    """
+
+    def __init__(
+        self,
+        commands: Commands,
+        cached: Callable[[ObjectName], Kind | None],
+        namespaces: NamespaceAnnotations,
+        reconcile: ReconcileFunc[ObjectName],
+        *,
+        deletions: bool,
+        tells: bool,
+    ) -> None:
+        """Args: deletions = also objects that are being deleted; tells = there is a condition to write."""
+        self._commands = commands
+        self._cached = cached
+        self._namespaces = namespaces
+        self._reconcile = reconcile
+        self._deletions = deletions
+        self._tells = tells
+        self._lock = new_lock("Pausing._lock", 95)
+        self._held: dict[ObjectName, str] = {}
+        self._odd: NameTable[str] = NameTable()
+
+    def reconcile(self, name: ObjectName, context: Context) -> Result | None:
+        """Raises: errors of the reconcile; ClientError of the write of the condition."""
+        seen = self._cached(name)
+        why = self._why(name, seen, context)
+        with self._lock:
+            before = self._held.pop(name, "")
+            if why:
+                self._held[name] = why
+        if not why:
+            if before:
+                context.log.info("Paused no longer", object=name)
+            return self._reconcile(name, context)
+        if why != before:
+            context.log.info("Paused", object=name, why=why)
+        if self._tells:
+            tell_condition(seen, context, (PAUSED, why))
+        return None
+
+    def _why(self, name: ObjectName, seen: Any, context: Context) -> str:
+        """Why an object is paused; "" = it is not, or there is none."""
+        if seen is None or (is_being_deleted(seen) and not self._deletions):
+            return ""
+        key = self._commands.paused
+        if self._commands.are_to_pause(seen.metadata.annotations):
+            return f"by its annotation {key}"
+        there = self._namespaces.get(name.namespace, key)
+        if there is not None and self._commands.are_to_pause({key: there}):
+            return f"by the annotation {key} of its namespace"
+        self._tell_of_odd(name, seen.metadata.annotations.get(key, there), context)
+        return ""
+
+    def _tell_of_odd(self, name: ObjectName, value: str | None, context: Context) -> None:
+        """Once per name and value."""
+        if value is None:
+            self._odd.pop(name)
+        elif self._odd.get(name) != value:
+            self._odd.put(name, value)
+            key = self._commands.paused
+            context.log.warning(
+                "Not paused: the value is not true",
+                object=name,
+                annotation=f"{key}={value[:64]!r}",
+                fix=f"{key}=true pauses; without the annotation it is reconciled",
+                once=True,
+            )
+
+    def why(self, name: ObjectName) -> str:
+        """Why the last reconcile of a name left it alone; "" = it did not."""
+        with self._lock:
+            return self._held.get(name, "")
+
+    def count(self) -> int:
+        """How many objects are paused."""
+        with self._lock:
+            held = tuple(self._held)
+        return sum(self._cached(name) is not None for name in held)
+
+    def forget_names(self, gone: Callable[[ObjectName], bool]) -> None:
+        """See NameMemory."""
+        with self._lock:
+            held = tuple(self._held)
+        leaving = [name for name in held if gone(name)]
+        with self._lock:
+            for name in leaving:
+                self._held.pop(name, None)
+        self._odd.forget_names(gone)
