@@ -75,13 +75,14 @@ class _Place:
         return TypeError(f"{self.path}: {why}")
 
 
-def object_schema(kind: type[Kind]) -> dict[str, Any]:
+def object_schema(kind: type[Kind], *, defaults: bool = True) -> dict[str, Any]:
     """
     The structural schema of a top-level type, with the three fields that every kind has first.
 
+    Args: defaults = with those that the server fills in; a kind that others define has none of ours.
     Raises: TypeError with the path of the part that no schema can express, and the fix.
     """
-    schema = _struct(_struct_type(kind), _Place(kind.__name__))
+    schema = _struct(_struct_type(kind), _Place(kind.__name__, told=defaults))
     envelope = {
         "apiVersion": {"type": "string"},
         "kind": {"type": "string"},
@@ -152,7 +153,8 @@ def _field(field: inspect.Field, annotation: Any, struct: _Place, *, demanded: b
             schema["default"] = _without_inner(_told(default, annotation, place), schema)
     elif place.told and not demanded and _says_something(default):
         schema["default"] = _told(default, annotation, place)
-    if is_top and field.encode_name == "status" and "observedGeneration" in schema.get("properties", ()):
+    is_new = is_top and struct.told and field.encode_name == "status"
+    if is_new and "observedGeneration" in schema.get("properties", ()):
         if set(schema.get("required", ())) - {"observedGeneration"}:
             raise place.refusal(f"a new object has the status {UNOBSERVED}: give its other fields a default")
         schema["default"] = _told(UNOBSERVED, annotation, place)

@@ -32,11 +32,18 @@ SETUPS: Final = (
     Setup(
         name="foo",
         kinds=(Foo,),
+        written=(Deployment,),
         access=FOO_ACCESS,
         sample="manifests/samples/foo.yaml",
         shown="foo,deployment,pod",
     ),
-    Setup(name="myapp", kinds=(MyApp,), access=MYAPP_ACCESS, sample="manifests/samples/myapp.yaml"),
+    Setup(
+        name="myapp",
+        kinds=(MyApp,),
+        written=(Deployment, Service, HorizontalPodAutoscaler),
+        access=MYAPP_ACCESS,
+        sample="manifests/samples/myapp.yaml",
+    ),
 )
 
 

@@ -228,6 +228,7 @@ def _text(path: str, old: Schema, new: Schema) -> Iterator[Finding]:
 
 _LEAST: Final = ("minimum", "minLength", "minItems", "minProperties")
 _MOST: Final = ("maximum", "maxLength", "maxItems", "maxProperties")
+BOUNDS: Final = (*_LEAST, *_MOST)
 _RULES: Final[tuple[tuple[tuple[str, ...], Callable[[str, Schema, Schema], Iterator[Finding]]], ...]] = (
     (("type", INT_OR_STRING, "additionalProperties"), _type),
     (("enum",), _enum),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from handloop.controller.cli.options import Options
 from handloop.controller.runtime.election.lease_access import leader_election_access
@@ -10,10 +10,20 @@ from handloop.controller.runtime.rbac.access import FOLLOWING_NAMESPACES, LISTIN
 from handloop.controller.runtime.serving.access import METRICS_AUTH_ACCESS
 from handloop.controller.runtime.sharding.shard_access import shards_access
 
+_CHANGES: Final = frozenset({"create", "update", "patch", "*"})
+
 
 def declared_kinds(options: Options) -> tuple[type[Any], ...]:
     """The kinds that need a CRD."""
     return tuple(dict.fromkeys(kind for setup in options.setups() for kind in setup.kinds))
+
+
+def written_kinds(options: Options) -> tuple[type[Any], ...]:
+    """The types of others' kinds by which objects are made or changed."""
+    ours = {kind.resource for kind in declared_kinds(options)}
+    changed = {one.resource for one in declared_access(options) if not _CHANGES.isdisjoint(one.verbs)}
+    kinds = dict.fromkeys(kind for setup in options.setups() for kind in setup.written)
+    return tuple(kind for kind in kinds if kind.resource in changed - ours)
 
 
 def declared_access(options: Options) -> tuple[Access, ...]:

@@ -79,7 +79,12 @@ class DrySetUp:
         name = names[0] if len(self._functions) > 1 else ",".join(names)
         foreign = tuple(kind for kind in reconciled if kind not in kinds and needs_definition(kind))
         return Setup(
-            name=name, kinds=tuple(kinds), foreign=foreign, access=manager.access(), sample=self._sample
+            name=name,
+            kinds=tuple(kinds),
+            foreign=foreign,
+            written=tuple(kind for kind in manager.written_kinds() if not issubclass(kind, Unstructured)),
+            access=manager.access(),
+            sample=self._sample,
         )
 
 

@@ -25,7 +25,8 @@ from handloop.client.resource_client import Client
 from handloop.client.server_url import shown_server
 from handloop.client.transport import HTTPTransport
 from handloop.controller.cli.connection_problems import config_problem, expired_credentials, server_problem
-from handloop.controller.cli.declarations import declared_access, declared_kinds
+from handloop.controller.cli.declarations import declared_access, declared_kinds, written_kinds
+from handloop.controller.cli.fit_check import Fit, looked_at
 from handloop.controller.cli.options import Options
 from handloop.controller.cli.permissions import Need, missing_permissions, needs, rbac_command
 from handloop.controller.cli.problems import (
@@ -228,6 +229,8 @@ class Preflight:
         sound = [kind for resource, kind in self._custom.items() if not kinds[resource]]
         converted = list(self._converted(sound))
         problems += [not_converted(name, each.problem) for name, each in converted if each.problem]
+        fits = self._fits(kinds, stop)
+        problems += [problem for fit in fits if (problem := fit.problem(self._operator))]
         if denied:
             total = len(self._needs)
             problems.append(
@@ -248,12 +251,21 @@ class Preflight:
                 *self._stored_in_older(sound),
                 *self._asked_for(sound),
                 *(_conversion_finding(each.subject, ok=not each.problem) for _, each in converted),
+                *map(_fit_finding, fits),
                 *shards,
             ),
             server_version=version,
             user=user,
             summary=self._summary(kinds, len(denied)),
         )
+
+    def _fits(self, kinds: Mapping[Resource, list[Problem]], stop: threading.Event) -> list[Fit]:
+        """Of the kinds that are there. A start that only warns does not wait for it: see FitWatch."""
+        if self._options.command != "doctor" and self._options.preflight != "exit":
+            return []
+        ours = [kind for resource, kind in self._custom.items() if not kinds[resource]]
+        others = [kind for kind in written_kinds(self._options) if not kinds.get(kind.resource)]
+        return looked_at(self._client, ours, others, self._clock, stop)
 
     def _unchecked(self) -> Iterator[Finding]:
         if labels := self._options.namespace_labels:
@@ -360,6 +372,11 @@ def _kind_finding(check: str, resource: Resource, problems: Sequence[Problem]) -
 
 def _conversion_finding(subject: str, *, ok: bool) -> Finding:
     return Finding(check="conversion", subject=subject, ok=ok, code="" if ok else "E19")
+
+
+def _fit_finding(fit: Fit) -> Finding:
+    subject = f"{fit.resource} is not known: {fit.unknown}" if fit.unknown else str(fit.resource)
+    return Finding(check="fit", subject=subject, ok=not fit.misfits, code="E20" if fit.misfits else "")
 
 
 def _need_finding(need: Need, *, ok: bool) -> Finding:

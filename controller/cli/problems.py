@@ -1,7 +1,7 @@
 """
 Messages for newcomers' problems: what happened, the one fact behind it, and what to type next.
 
-Every problem has a code (E01 to E19), an exit code and a section in errors.md, which `handloop errors`
+Every problem has a code (E01 to E20), an exit code and a section in errors.md, which `handloop errors`
 prints. E01 to E06 stand in connection_problems.py, E09 in permissions.py, E11 and E12 in election.py, E15 in
 program.py. E14 is the Foo controller's.
 """
@@ -9,7 +9,7 @@ program.py. E14 is the Foo controller's.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -31,6 +31,7 @@ NEWEST: Final = (1, 36)
 _TESTED: Final = "{}.{}-{}.{}".format(*OLDEST, *NEWEST)
 _VERSION: Final = re.compile(r"v?(\d+)\.(\d+)")
 # the first version that offers a feature by default, and what happens without it
+_MOST_CAUSES: Final = 10
 _FEATURES: Final = (
     ((1, 32), "streamed lists (it lists in pages)"),
     ((1, 29), "stable CEL rules in CRDs (invalid objects may be stored)"),
@@ -256,6 +257,19 @@ def not_converted(group_resource: str, problem: str) -> Problem:
         what=f"{group_resource} is not converted between its versions: {problem}",
         causes=("no replica that converts is ready", "the definition leads elsewhere, or trusts nobody"),
         fixes=("start the program; if the definition stays as it is, the log of its leader says why",),
+    )
+
+
+def misfit(resource: str, differs: Sequence[str], fixes: Iterable[str]) -> Problem:
+    """E20: the served definition of a kind does not fit the program's type. Args: differs says where."""
+    more = [f"and in {len(differs) - _MOST_CAUSES} places more"] if len(differs) > _MOST_CAUSES else []
+    return Problem(
+        code="E20",
+        exit_code=EXIT_NO_CRD,
+        severity="warning",
+        what=f"the definition of {resource} in the cluster does not fit the program's type",
+        causes=(*differs[:_MOST_CAUSES], *more),
+        fixes=tuple(fixes),
     )
 
 

@@ -6,7 +6,7 @@ import os
 import platform
 import threading
 from collections.abc import Mapping
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import replace
 from typing import Any, TextIO
 
@@ -14,6 +14,7 @@ from handloop.client.config import ClientConfig, load_config
 from handloop.client.errors import ConfigError
 from handloop.client.server_url import shown_server
 from handloop.controller.cli.connection_problems import config_problem
+from handloop.controller.cli.fit_watch import FitWatch
 from handloop.controller.cli.live_page import LivePage, live_page
 from handloop.controller.cli.logs import tell
 from handloop.controller.cli.options import Options
@@ -107,7 +108,10 @@ class _Run:
             if report.exit_code and (self._options.preflight == "exit" or report.exit_code == EXIT_CONFIG):
                 return report.exit_code
             show_banner(self._options.operator.name, self._facts(report, services, live), self._stream)
-            return self._share(services, live) if self._options.shards else self._work(services, live)
+            with self._fit_watch(services) as definitions:
+                if definitions is not None:
+                    services.also_ready("definitions", definitions.check)
+                return self._share(services, live) if self._options.shards else self._work(services, live)
 
     def _say(self, problem: Problem) -> None:
         tell(problem, self._options, self._stream)
@@ -138,6 +142,12 @@ class _Run:
         client = services.client_within(REQUEST_SECONDS)
         checks = Preflight(client, self._config, self._options, self._seams)
         return checks.check(self._stop, tries=tries)
+
+    def _fit_watch(self, services: ProcessServices) -> AbstractContextManager[FitWatch | None]:
+        if self._options.preflight == "off":
+            return nullcontext()
+        client = services.client_within(REQUEST_SECONDS)
+        return FitWatch(client, self._options, self._say, services.registry, self._seams)
 
     def _facts(self, report: Report, services: ProcessServices, live: LivePage) -> dict[str, Any]:
         """The facts of the banner; a text that is not known is ""."""

@@ -234,6 +234,7 @@ class Assembly:
         )
         manager.add(controller)
         manager.declare_reconciled(spec.kind)
+        manager.declare_written(*spec.written)
         manager.declare(*spec.implied_access(), *spec.access)
         if spec.kind.resource.namespaced:
             controller.watch(manager.namespace_annotations)

@@ -238,7 +238,7 @@ class ControllerBuilder(Generic[K]):
                 near = "".join(f": {one}?" for one in get_close_matches(verb, VERBS, 1)) or "."
                 raise ValueError(f"{verb!r} is no verb of a resource{near} .declares(...) takes any verb")
         if not subresource:
-            self._spec.written.add(kind.resource)
+            self._spec.written[kind] = None
         if "patch" in verbs and not subresource:
             verbs = (*verbs, "get")
         if "update" in verbs and subresource == "status":

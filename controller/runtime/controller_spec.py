@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 from handloop.apis.core_v1 import Event
 from handloop.apis.meta import Kind
-from handloop.apis.resource import Resource
 from handloop.controller.runtime.rbac.access import PAUSING_NAMESPACES, Access, owner_access
 from handloop.controller.runtime.reconciling.controller import ControllerOptions
 from handloop.controller.runtime.reconciling.stalled import can_stall
@@ -78,8 +77,8 @@ class ControllerSpec:
     """
     One controller as asked for.
 
-    The first of watches is that of for_; written are the kinds that writes names; access is what the author
-    declared.
+    The first of watches is that of for_; written are the kinds that writes names, as the keys; access is what
+    the author declared.
     """
 
     name: str
@@ -88,7 +87,7 @@ class ControllerSpec:
     references: list[ReferenceSpec] = field(default_factory=list)
     sources: list[tuple[str, SourceFunc]] = field(default_factory=list)
     access: list[Access] = field(default_factory=list)
-    written: set[Resource] = field(default_factory=set)
+    written: dict[type[Any], None] = field(default_factory=dict)
 
     @property
     def kind(self) -> type[Any]:
@@ -109,7 +108,8 @@ class ControllerSpec:
         owning = [owner_access(kind.resource)] if self.owned else []
         stalling = [Access(resource=kind.resource, verbs=("patch",), subresource="status")]
         watched = [(asked.kind.resource, asked.selection.name) for asked in self.watches]
-        looked_up = [Access(resource=each, verbs=("get",)) for each, _ in watched if each in self.written]
+        written = {each.resource for each in self.written}
+        looked_up = [Access(resource=each, verbs=("get",)) for each, _ in watched if each in written]
         pausing = [PAUSING_NAMESPACES] if kind.resource.namespaced else []
         return [
             Access(resource=kind.resource, verbs=("get",)),

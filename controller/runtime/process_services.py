@@ -76,6 +76,7 @@ class ProcessServices:
         self.metrics = self.health = NOT_SERVED
         self._servers: Servers | None = None
         self._manager: ManagerToServe | None = None
+        self._also_ready: dict[str, Check] = {}
         self._last: list[Closing] = []
         self._user_agent = user_agent
         self._pages = pages
@@ -114,9 +115,15 @@ class ProcessServices:
         self._last += closing
         self._show()
 
+    def also_ready(self, name: str, check: Check) -> None:
+        """Add a check to `/readyz`, before attach."""
+        self._also_ready[name] = check
+
     def _show(self) -> None:
-        if self._servers is not None and self._manager is not None:
-            self._servers.show(self._manager.liveness_checks, self._manager.readiness_checks)
+        if self._servers is not None and (manager := self._manager) is not None:
+            self._servers.show(
+                manager.liveness_checks, lambda: {**manager.readiness_checks(), **self._also_ready}
+            )
 
     @property
     def certificates(self) -> CertificateMetrics | None:

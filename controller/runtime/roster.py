@@ -16,8 +16,8 @@ class Roster:
     """
     The runnables of one manager, complete before it runs.
 
-    State, under _lock: _runnables, _access and _reconciled; _begun, the names that are still to be added;
-    _ran, whether the manager runs, or has run. Threads: any.
+    State, under _lock: _runnables, _access, _reconciled and _written; _begun, the names that are still to be
+    added; _ran, whether the manager runs, or has run. Threads: any.
     """
 
     def __init__(self) -> None:
@@ -27,6 +27,7 @@ class Roster:
         self._begun: set[str] = set()
         self._access: list[Access] = []
         self._reconciled: list[type[Kind]] = []
+        self._written: list[type[Kind]] = []
         self._ran = False
 
     def add(self, runnable: Runnable) -> None:
@@ -72,6 +73,11 @@ class Roster:
         with self._lock:
             self._reconciled.append(kind)
 
+    def declare_written(self, *kinds: type[Kind]) -> None:
+        """Declare the types by which a controller writes, besides that of its own kind."""
+        with self._lock:
+            self._written += kinds
+
     def access(self) -> tuple[Access, ...]:
         """The declared access of all controllers, merged."""
         with self._lock:
@@ -81,6 +87,11 @@ class Roster:
         """The kinds that controllers reconcile, each once."""
         with self._lock:
             return tuple(dict.fromkeys(self._reconciled))
+
+    def written_kinds(self) -> tuple[type[Kind], ...]:
+        """The types by which controllers write, each once."""
+        with self._lock:
+            return tuple(dict.fromkeys(self._written))
 
     def runnables(self) -> dict[str, Runnable]:
         """All runnables by name, in the order in which they were added."""

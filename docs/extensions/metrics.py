@@ -21,6 +21,7 @@ from handloop.controller.runtime.metrics.controller_metrics import (
     ReconcileMetrics,
     WorkqueueMetricsProvider,
 )
+from handloop.controller.runtime.metrics.definition_metrics import DefinitionMetrics
 from handloop.controller.runtime.metrics.informer_metrics import CacheState, InformerMetricsProvider
 from handloop.controller.runtime.metrics.rest_client_metrics import ClientMetrics
 from handloop.controller.runtime.metrics.slot_objects import SlotObjects
@@ -48,6 +49,7 @@ def metrics() -> list[Metric]:
     for instruments in (
         *(ReconcileMetrics, OwnWriteMetrics, WorkqueueMetricsProvider, InformerMetricsProvider),
         *(ClientMetrics, LeaderElectionMetrics, ShardMetrics, CertificateMetrics, WebhookMetrics),
+        DefinitionMetrics,
     ):
         instruments(registry)
     registry.register(CacheState(lambda: (), REAL_CLOCK))

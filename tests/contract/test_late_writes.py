@@ -2,50 +2,37 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from typing import Final
 
-from handloop.client.auth.credentials import StaticCredentials
-from handloop.client.config import ClientConfig, load_config
 from handloop.client.resource_client import Client
-from handloop.client.transport import HTTPTransport
 from handloop.controller.runtime.children.applied_fields import AppliedFields
 from handloop.controller.runtime.children.apply import apply
 from handloop.informers.keys import ObjectName
 from handloop.kinds.core_v1 import ConfigMap
-from support.servers.api_server import APIServer
-from support.servers.turns import real_kubeconfig
 
 _MANAGER: Final = "late-writes"
 
 
-def test_what_it_brings_back_is_taken_back(server: APIServer, namespace: str) -> None:
+def test_what_it_brings_back_is_taken_back(client: Client, namespace: str) -> None:
     """Once; a field of another client stays, and costs a read."""
-    config = ClientConfig(
-        host=server.endpoint.url, credentials=StaticCredentials(f"Bearer {server.endpoint.token}")
+    maps = client.resource(ConfigMap)
+    wanted, late = (
+        ConfigMap.named("a", namespace=namespace, data=data)
+        for data in ({"a": "1"}, {"a": "1", "revoked": "1"})
     )
-    if server.real:
-        config = load_config(kubeconfig=str(real_kubeconfig()))
-    with closing(HTTPTransport(config)) as transport:
-        client = Client(transport)
-        maps = client.resource(ConfigMap)
-        wanted, late = (
-            ConfigMap.named("a", namespace=namespace, data=data)
-            for data in ({"a": "1"}, {"a": "1", "revoked": "1"})
-        )
-        fields, name = AppliedFields(), ObjectName(namespace, "owner")
+    fields, name = AppliedFields(), ObjectName(namespace, "owner")
 
-        def put(obj: ConfigMap) -> ConfigMap:
-            return apply(maps, obj, field_manager=_MANAGER)
+    def put(obj: ConfigMap) -> ConfigMap:
+        return apply(maps, obj, field_manager=_MANAGER)
 
-        def are_all_wanted(present: ConfigMap) -> bool:
-            return fields.is_as_wanted(wanted, present, client=client, manager=_MANAGER, reconciled=name)
+    def are_all_wanted(present: ConfigMap) -> bool:
+        return fields.is_as_wanted(wanted, present, client=client, manager=_MANAGER, reconciled=name)
 
-        fields.remember(wanted, put(wanted), reconciled=name)
-        maps.patch("a", {"data": {"foreign": "1"}}, namespace=namespace, field_manager="other")
-        assert are_all_wanted(maps.get("a", namespace=namespace))
-        assert not are_all_wanted(put(late))
-        again = put(wanted)
-        assert dict(again.data) == {"a": "1", "foreign": "1"}
-        fields.remember(wanted, again, reconciled=name)
-        assert are_all_wanted(maps.get("a", namespace=namespace))
+    fields.remember(wanted, put(wanted), reconciled=name)
+    maps.patch("a", {"data": {"foreign": "1"}}, namespace=namespace, field_manager="other")
+    assert are_all_wanted(maps.get("a", namespace=namespace))
+    assert not are_all_wanted(put(late))
+    again = put(wanted)
+    assert dict(again.data) == {"a": "1", "foreign": "1"}
+    fields.remember(wanted, again, reconciled=name)
+    assert are_all_wanted(maps.get("a", namespace=namespace))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,13 +15,10 @@ import yaml
 from handloop.apis.meta import Kind
 from handloop.apis.resource import Resource
 from handloop.apis.unstructured import Unstructured
-from handloop.client.auth.credentials import StaticCredentials
-from handloop.client.config import ClientConfig, load_config
 from handloop.client.errors import NotFound
 from handloop.client.http.response import Response
 from handloop.client.resource_client import Client
 from handloop.client.rest_client import Call
-from handloop.client.transport import HTTPTransport
 from handloop.controller.runtime.reconciling.context import Context
 from handloop.informers.indexer import Indexer
 from handloop.informers.keys import ObjectName
@@ -30,7 +27,6 @@ from handloop.informers.selection import Labels
 from handloop_sandbox.kinds.kind_table import ResourceEntry, resource_entries
 from handloop_sandbox.kinds.structure import Shape, items_of, named, properties, shape_of, type_of, value_of
 from support.servers.api_server import APIServer
-from support.servers.turns import real_kubeconfig
 
 _RESYNCS: Final = 100
 _STRETCHES: Final = 4
@@ -85,14 +81,8 @@ class Tools:
 
 
 @pytest.fixture
-def tools(server: APIServer) -> Iterator[Tools]:
-    config = ClientConfig(
-        host=server.endpoint.url, credentials=StaticCredentials(f"Bearer {server.endpoint.token}")
-    )
-    if server.real:
-        config = load_config(kubeconfig=str(real_kubeconfig()))
-    with closing(HTTPTransport(config)) as transport:
-        yield Tools(Client(transport))
+def tools(client: Client) -> Tools:
+    return Tools(client)
 
 
 @pytest.mark.parametrize("sample", _CHILDREN, ids=[each["kind"] for each in _CHILDREN])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -24,9 +25,11 @@ from handloop.client.options import ListOptions
 from handloop.client.resource_client import ResourceClient
 from handloop.client.transport import HTTPTransport
 from handloop.controller.cli.dry_set_up import has_own_definition
+from handloop.controller.cli.fit_check import looked_at
 from handloop.controller.cli.flags import parse_options
 from handloop.controller.cli.main import run_command
 from handloop.controller.cli.options import FLAGS, spelling
+from handloop.controller.myapp.types import MyApp
 from handloop.controller.program import PROGRAM
 from handloop.controller.runtime.manager import Manager
 from handloop.controller.runtime.reconciling.controller import Controller, ReconcileStatistics
@@ -767,6 +770,29 @@ def test_a_kind_has_a_second_version(load: Load, tmp_path: Path) -> None:
     with pytest.raises(TypeError) as refused:
         custom_resource_definition(changed.Site)
     assert f"TypeError: {refused.value}" in page
+
+
+def test_an_upgrade_is_warned_as_the_page_shows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An older definition of MyApp: what doctor prints, and what the page of readiness says."""
+    monkeypatch.setattr("handloop.controller.cli.fit_check.SETTLE_SECONDS", 0.0)
+    page = (DOCS / "how-to/upgrading.md").read_text(encoding="utf-8")
+    older = custom_resource_definition(MyApp)
+    version = older["spec"]["versions"][0]
+    fields = version["schema"]["openAPIV3Schema"]["properties"]
+    del fields["spec"]["properties"]["port"], fields["status"]["properties"]["selector"]
+    del version["subresources"]["scale"]["labelSelectorPath"]
+    fields["spec"]["properties"]["replicas"]["maximum"] = 10
+    with running_sandbox(tmp_path) as sandbox:
+        sandbox.apply(older)
+        kubeconfig = f"--kubeconfig={sandbox.kubeconfig}"
+        assert run_command(PROGRAM, ["doctor", kubeconfig, "--controllers=myapp"]) == 6
+        said = capsys.readouterr().out.splitlines()
+        block, shown = re.findall(r"^```text\n((?:.*\n)*?)```", page, re.MULTILINE)
+        assert [line for line in block.splitlines()[1:] if line not in said] == []
+        (fit, *_) = looked_at(sandbox.client, [MyApp], [], FakeClock(moves_itself=True), threading.Event())
+    assert shown == f"[+]definitions: {fit.resource} does not fit: {fit.places} (E20)\n"
 
 
 def test_every_page_has_its_test() -> None:

@@ -56,8 +56,9 @@ def test_each_check_has_a_line_and_a_mark(bare: SandboxCluster) -> None:
         ["✓", "identity"],
         ["✓", "CRD"],
     ]
-    assert {row.split()[1] for row in rows[4:]} == {"permission"}
+    assert {row.split()[1] for row in rows[4:]} == {"permission", "fit"}
     assert f"✓ CRD            {CRD}" in rows
+    assert rows[-2:] == [f"✓ fit            {CRD}", "✓ fit            deployments.apps/v1"]
     assert "✓ permission     patch foos.samplecontroller.k8s.io/status at cluster scope" in rows
     assert not [row for row in rows if not row.startswith("✓ ")]
     assert (empty, last, code) == ("", f"all {len(rows)} checks passed", 0)

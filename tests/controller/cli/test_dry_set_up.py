@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 
 import pytest
 
@@ -12,11 +13,14 @@ from handloop.apis.coordination_v1 import Lease
 from handloop.apis.meta import Kind
 from handloop.apis.unstructured import Unstructured
 from handloop.client.resource_client import Client
+from handloop.controller.cli.declarations import written_kinds
 from handloop.controller.cli.dry_set_up import DrySetUp
 from handloop.controller.foo.types import Foo
+from handloop.controller.program import PROGRAM
 from handloop.controller.runtime.builder import controller_for
 from handloop.controller.runtime.manager import Manager
 from handloop.kinds.core_v1 import ConfigMap
+from support.builders.options import new_options
 from support.doubles.scripted_transport import ScriptedTransport
 from support.rigs.greeter import Greeting, set_up
 
@@ -54,6 +58,21 @@ def test_only_kinds_of_its_own_need_definitions(kind: type[Kind], *, is_own: boo
 
     (setup,) = DrySetUp((watching,), None).setups()
     assert (setup.kinds, setup.foreign) == ((kind,) * is_own, (kind,) * is_foreign)
+
+
+def test_the_types_by_which_it_writes_are_known() -> None:
+    """What only reads or deletes, and what has no shape, is none; a subresource is not the object."""
+
+    def writing(manager: Manager) -> None:
+        builder = controller_for(manager, "x").for_(Greeting).owns(Lease)
+        builder.writes(ConfigMap, "create", "patch").writes(Deployment, "delete").writes(CronTab, "create")
+        builder.writes(Certificate, "patch", subresource="status").writes(Greeting, "patch")
+        builder.complete(lambda _obj, _context: None)
+
+    (setup,) = DrySetUp((writing,), None).setups()
+    assert setup.written == (ConfigMap, Deployment, Greeting)
+    options = new_options(operator=replace(PROGRAM, setups=lambda: (setup,)), controllers=("x",))
+    assert written_kinds(options) == (ConfigMap,)
 
 
 def test_a_set_up_is_tried_once() -> None:

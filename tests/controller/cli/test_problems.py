@@ -1,4 +1,4 @@
-"""The messages of E01 to E19: code, exit code, cause and fix."""
+"""The messages of E01 to E20: code, exit code, cause and fix."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from handloop.controller.cli import problems
 from handloop.controller.cli.main import run_command
-from handloop.controller.cli.problems import EXIT_OK, NEWEST, OLDEST, version_skew
+from handloop.controller.cli.problems import EXIT_NO_CRD, EXIT_OK, NEWEST, OLDEST, misfit, version_skew
 from handloop.controller.program import PROGRAM
 from handloop.controller.runtime.life.runnable import WorkersBusyError
 from handloop.controller.runtime.serving.listening import ListenError, PortInUseError
@@ -41,7 +41,7 @@ def test_e16_names_what_was_left_behind_and_the_flag() -> None:
     assert "terminationGracePeriodSeconds" in problem.fixes[0]
 
 
-@pytest.mark.parametrize("code", [f"E{number:02}" for number in range(1, 18)])
+@pytest.mark.parametrize("code", [f"E{number:02}" for number in range(1, 21)])
 def test_every_code_has_its_section(code: str, capsys: pytest.CaptureFixture[str]) -> None:
     """`more:` leads somewhere: the command prints that section, and no other."""
     _handloop, *words = problems.Problem(code=code, exit_code=1, what="").more.split()
@@ -77,3 +77,10 @@ def test_a_new_server_is_named(version: str) -> None:
     assert problem is not None
     assert "is newer than the tested range" in problem.what
     assert problem.causes == ("the program goes on; no missing feature is known",)
+
+
+def test_a_definition_of_another_release_has_ten_causes_at_most() -> None:
+    """E20: the rest is counted."""
+    problem = misfit("sites.example.org/v1", [f"spec.f{number}" for number in range(12)], ["apply it"])
+    assert (problem.code, problem.exit_code, problem.severity) == ("E20", EXIT_NO_CRD, "warning")
+    assert problem.causes[9:] == ("spec.f9", "and in 2 places more")

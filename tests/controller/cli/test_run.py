@@ -25,7 +25,7 @@ from support.checks.captured_logs import captured_logs
 from support.checks.output import WatchedText
 from support.checks.threads import Background
 from support.rigs.program import NO_SERVERS, ON_FREE_PORTS
-from support.servers.cluster import SandboxCluster
+from support.servers.cluster import CRDS, SandboxCluster, usual_definition
 from support.servers.served_pages import fetch
 from support.servers.wire_server import Peer, WireServer, always, response
 
@@ -341,3 +341,26 @@ def test_a_terminal_that_has_gone_needs_no_banner() -> None:
             raise OSError(errno.EIO, "Input/output error")
 
     show_banner("handloop", FACTS, Gone(is_terminal=True))
+
+
+def test_a_definition_that_does_not_fit_is_a_warning(cluster: SandboxCluster) -> None:
+    """E20 while it works, a line on /readyz, a number; with --preflight=exit an end with 6."""
+    definition = usual_definition()
+    fields = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]
+    del fields["status"]["properties"]["availableReplicas"]
+    cluster.change(
+        CRDS, definition["metadata"]["name"], {"spec": {"versions": definition["spec"]["versions"]}}
+    )
+    name = "foos.samplecontroller.k8s.io/v1alpha1"
+    with running(options_for(cluster, *ON_FREE_PORTS)) as text:
+        health = "http://" + text.wait_for(r'health="([^"]+)"')[1]
+        metrics = "http://" + text.wait_for(r'metrics="([^"]+)"')[1]
+        text.wait_for("cause: the server drops status.availableReplicas")
+        text.wait_for("more: handloop errors E20")
+        page = f"[+]definitions: {name} does not fit: status.availableReplicas (E20)\n"
+        until(lambda: page in fetch(f"{health}/readyz?verbose")[1], "told", seconds=SECONDS)
+        assert fetch(f"{health}/readyz") == (200, "ok")
+        assert f'handloop_definition_misfits{{kind="{name}"}} 1.0' in fetch(f"{metrics}/metrics")[1]
+    ended, argv = WatchedText(), ("--preflight=exit", *NO_SERVERS)
+    assert run(options_for(cluster, *argv), threading.Event(), ended) == 6
+    assert "handloop errors E20" in ended.text()

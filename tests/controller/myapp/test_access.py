@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from handloop import Manager
 from handloop.client.resource_client import Client
-from handloop.controller.bundled import MYAPP_ACCESS
+from handloop.controller.bundled import MYAPP_ACCESS, SETUPS
 from handloop.controller.myapp.reconciler import add_myapp
 from handloop.controller.runtime.rbac.access import merged
 from support.doubles.scripted_transport import ScriptedTransport
@@ -24,3 +24,5 @@ def test_it_is_what_the_controller_declares() -> None:
     manager = Manager(Client(ScriptedTransport()))
     add_myapp(manager)
     assert set(merged(manager.access())) == set(merged(MYAPP_ACCESS))
+    (setup,) = [each for each in SETUPS if each.name == "myapp"]
+    assert set(manager.written_kinds()) == set(setup.written)

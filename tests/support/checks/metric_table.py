@@ -85,6 +85,7 @@ _OURS: Final = {
     "handloop_own_write_timeouts_total": _row("counter", "controller"),
     "handloop_own_write_wait_seconds": _row("histogram", "controller", B_SMALL),
     "handloop_hot_loops_total": _row("counter", "controller"),
+    "handloop_definition_misfits": _row("gauge", "kind"),
     "handloop_reconcile_causes_total": _row("counter", "controller cause"),
     "handloop_dropped_events_total": _row("counter", "controller cause"),
     "handloop_paused_objects": _row("gauge", "controller"),

@@ -8,9 +8,14 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
 
+from handloop.client.auth.credentials import StaticCredentials
+from handloop.client.config import ClientConfig, load_config
+from handloop.client.resource_client import Client
+from handloop.client.transport import HTTPTransport
 from handloop_sandbox.server import Sandbox
 from support.servers.api_server import APIServer, Endpoint, endpoint_of
 from support.servers.turns import real_kubeconfig
@@ -28,6 +33,18 @@ def server(request: pytest.FixtureRequest) -> Iterator[APIServer]:
         APIServer(Endpoint(sandbox.url, sandbox.token), real=False) as server,
     ):
         yield server
+
+
+@pytest.fixture
+def client(server: APIServer) -> Iterator[Client]:
+    """A client of it, as its administrator."""
+    config = ClientConfig(
+        host=server.endpoint.url, credentials=StaticCredentials(f"Bearer {server.endpoint.token}")
+    )
+    if server.real:
+        config = load_config(kubeconfig=str(real_kubeconfig()))
+    with closing(HTTPTransport(config)) as transport:
+        yield Client(transport)
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ from handloop.controller.runtime.metrics.controller_metrics import (
     ReconcileMetrics,
     WorkqueueMetricsProvider,
 )
+from handloop.controller.runtime.metrics.definition_metrics import DefinitionMetrics
 from handloop.controller.runtime.metrics.informer_metrics import CacheState, InformerMetricsProvider
 from handloop.controller.runtime.metrics.metrics_page import metrics_page, new_registry
 from handloop.controller.runtime.metrics.rest_client_metrics import ClientMetrics
@@ -50,6 +51,7 @@ def registry() -> Iterator[CollectorRegistry]:
     (held := HeldSlots(1)).add(0)
     made.register(SlotObjects(held, list))
     CertificateMetrics(made)
+    DefinitionMetrics(made).found("foos.samplecontroller.k8s.io/v1alpha1", 0)
     made.register(CacheState(lambda: [idle_informer()], FakeClock()))
     client = ClientMetrics(made)
     client.request_total(code="200", method="GET", host="h:1")

@@ -1,0 +1,78 @@
+"""
+Whether the definition that a server serves fits a type: what it would drop, refuse, or fill in otherwise.
+
+The rules are those of a change that goes from the type's definition to the served one, so `crd diff` and the
+checks of a program say the same. A definition that is newer, and has more, fits.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any, Final
+
+from handloop.apis.compatibility.finding import BREAKS, Finding
+from handloop.apis.compatibility.property_rules import BOUNDS, Schema
+from handloop.apis.compatibility.schema_changes import schema_changes
+
+_OF_ANY: Final = ("field", "type")
+_OF_WHAT_IS_SAID: Final = ("enum", "pattern", "multipleOf", *BOUNDS)
+_LONGEST: Final = 80
+
+
+def misfits(
+    schema: Schema, served: Schema, *, wanted: Collection[str] = (), subresources: Collection[str] = ()
+) -> list[Finding]:
+    """
+    Of a kind of ours.
+
+    Args: schema is that of its definition, served the one that the server has; wanted are the subresources
+    of the definition, subresources those that are served.
+    """
+    absent = [name for name in wanted if name not in subresources]
+    return [
+        *(
+            Finding(f"no-{name}", BREAKS, name, {}, None, f"there is no subresource {name}")
+            for name in absent
+        ),
+        *(
+            each
+            for each in schema_changes(schema, served)
+            if each.severity == BREAKS or each.rule == "default"
+        ),
+    ]
+
+
+def misfits_of_view(schema: Schema, served: Schema) -> list[Finding]:
+    """
+    Of a kind that others define: its type has some of the fields, and says little of their values.
+
+    So what the server demands beyond that is no finding, and neither is the width of a number.
+    """
+    return [each for each in schema_changes(schema, served) if each.severity == BREAKS and _is_said(each)]
+
+
+def _is_said(each: Finding) -> bool:
+    return each.rule in _OF_ANY or (each.rule in _OF_WHAT_IS_SAID and each.old is not None)
+
+
+def in_words(found: Sequence[Finding]) -> Iterator[str]:
+    """A line for each, with all fields that are dropped in the first."""
+    if dropped := [each.path for each in found if each.rule == "field"]:
+        yield f"the server drops {', '.join(dropped)}"
+    yield from (_line(each) for each in found if each.rule != "field")
+
+
+def _line(each: Finding) -> str:
+    if each.rule.startswith("no-"):
+        return each.message
+    where = each.path or "the object"
+    if each.rule == "required":
+        names = [name for name in each.new if name not in each.old]
+        return f"{where}: the server demands {', '.join(names)}, which the type may leave out"
+    return f"{where}: {each.rule} is {_shown(each.old)} in the type, and {_shown(each.new)} at the server"
+
+
+def _shown(value: Any) -> str:
+    text = "none" if value is None else value if isinstance(value, str) else json.dumps(value)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."

@@ -1,0 +1,142 @@
+"""
+What a server publishes of a kind in OpenAPI v3: its schema, and the subresources that it serves.
+
+Every account may read it (system:discovery). A document is one group and version: that of the core group has
+1 MB and more, so only what is asked for is decoded, and nothing of it is kept.
+Follows: kube-openapi pkg/handler3; the server answers for a definition as soon as it has published it, a
+moment after the definition was changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from handloop.apis.decoders import decoder_of
+from handloop.apis.resource import Resource
+from handloop.client.decoding.json_text import read
+from handloop.client.resource_client import Client
+
+Schema = Mapping[str, Any]
+
+_COMPONENTS: Final = "#/components/schemas/"
+_INT_OR_STRING: Final = "x-kubernetes-int-or-string"
+_EMBEDDED: Final = "x-kubernetes-embedded-resource"
+_ENVELOPE: Final = ("apiVersion", "kind", "metadata")
+_OPEN: Final[Schema] = {"x-kubernetes-preserve-unknown-fields": True}
+_KIND: Final = "x-kubernetes-group-version-kind"
+
+
+class PublishedKind(NamedTuple):
+    """A kind as the server has it; the schema is resolved as far as the one that it is held against."""
+
+    schema: Schema
+    subresources: frozenset[str]
+
+
+class _Components(msgspec.Struct, frozen=True):
+    schemas: dict[str, msgspec.Raw] = {}
+
+
+class _Document(msgspec.Struct, frozen=True):
+    paths: dict[str, msgspec.Raw] = {}
+    components: _Components = _Components()
+
+
+class PublishedSchemas:
+    """
+    The kinds of one group and version. Threads: one.
+
+    State: _decoded, the schemas that were needed so far.
+    """
+
+    def __init__(self, document: bytes) -> None:
+        """Raises: DecodeError."""
+        found = read(decoder_of(_Document).decode, document, "not OpenAPI v3")
+        self._paths = tuple(found.paths)
+        self._raw = found.components.schemas
+        self._decoded: dict[str, dict[str, Any]] = {}
+
+    @classmethod
+    def fetch(cls, client: Client, group: str, version: str) -> PublishedSchemas:
+        """
+        Ask for a group and version.
+
+        Raises: APIError, NoKindMatch where nothing is published; TransportError; DecodeError. Blocks: for
+        a request.
+        """
+        place = f"apis/{group}/{version}" if group else f"api/{version}"
+        return cls(client.get_raw(f"/openapi/v3/{place}"))
+
+    def find(self, resource: Resource, like: Schema) -> PublishedKind | None:
+        """
+        A kind, None where the document has none.
+
+        Args: like is a schema: fields that it lacks are named, and not resolved.
+        """
+        for name in self._raw:
+            if name.rpartition(".")[2] == resource.kind and self._is(self._schema(name), resource):
+                schema = self._resolved(self._schema(name), like, (name,))
+                return PublishedKind(schema, self._subresources(resource.plural))
+        return None
+
+    def _is(self, schema: Schema, resource: Resource) -> bool:
+        wanted = (resource.group, resource.version, resource.kind)
+        return any(
+            (at.get("group"), at.get("version"), at.get("kind")) == wanted for at in schema.get(_KIND, ())
+        )
+
+    def _subresources(self, plural: str) -> frozenset[str]:
+        ends = (path.partition(f"/{plural}/{{name}}/")[2] for path in self._paths)
+        return frozenset(end for end in ends if end)
+
+    def _schema(self, name: str) -> dict[str, Any]:
+        if name not in self._decoded:
+            raw = bytes(self._raw.get(name, b"{}"))
+            self._decoded[name] = read(decoder_of(dict[str, Any]).decode, raw, "not a schema")
+        return self._decoded[name]
+
+    def _resolved(self, schema: Schema, like: Schema, above: tuple[str, ...]) -> Schema:
+        """
+        A schema as a definition has it: with what it refers to, and without what the server adds.
+
+        Args: above are the schemas that this one is in: one that holds itself is open from there on.
+        """
+        whole = {key: value for key, value in schema.items() if key != "$ref"}
+        if name := _reference(schema):
+            whole.pop("allOf", None)
+            referred = self._schema(name)
+            # what a built-in kind has without a shape, such as a RawExtension, holds anything
+            is_open = name in above or (
+                referred.get("type", "object") == "object" and not _has_shape(referred)
+            )
+            whole = {**(_OPEN if is_open else referred), **whole}
+            above = (*above, name)
+        if whole.get(_INT_OR_STRING):
+            whole.pop("anyOf", None)  # it says no more than the mark
+        if whole.get(_EMBEDDED):
+            whole["required"] = [each for each in whole.get("required", ()) if each not in _ENVELOPE]
+        if whole.get("properties"):
+            fields = like.get("properties") or {}
+            whole["properties"] = {
+                key: self._resolved(part, fields[key], above) if key in fields else part
+                for key, part in whole["properties"].items()
+            }
+        for key in ("items", "additionalProperties"):
+            inner, there = whole.get(key), like.get(key)
+            if isinstance(inner, Mapping) and isinstance(there, Mapping):
+                whole[key] = self._resolved(inner, there, above)
+        return whole
+
+
+def _reference(schema: Schema) -> str:
+    """The name that a schema refers to, by itself or as the only one of allOf; "" = none."""
+    parts: Sequence[Schema] = schema.get("allOf") or ()
+    only = parts[0] if len(parts) == 1 else {}
+    return str(schema.get("$ref") or only.get("$ref", "")).removeprefix(_COMPONENTS)
+
+
+def _has_shape(schema: Schema) -> bool:
+    return any(schema.get(key) for key in ("properties", "additionalProperties", "oneOf", "anyOf"))

@@ -1,0 +1,138 @@
+"""Whether the definitions that a server serves fit a program's types: asked of its OpenAPI v3."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from handloop.apis.class_attributes import has_status_subresource
+from handloop.apis.compatibility.finding import Finding
+from handloop.apis.compatibility.fit import in_words, misfits, misfits_of_view
+from handloop.apis.compatibility.schema_changes import lost_paths
+from handloop.apis.crd_schema import object_schema
+from handloop.apis.declaration import is_built_in
+from handloop.apis.resource import Resource
+from handloop.client.errors import APIError, ClientError, NoKindMatch, NotFound
+from handloop.client.published_schema import PublishedSchemas
+from handloop.client.resource_client import Client
+from handloop.controller.cli.operator import Operator
+from handloop.controller.cli.problems import Problem, misfit
+from handloop.seams.clock import Clock
+from handloop.seams.logs import in_words as error_in_words
+
+SETTLE_SECONDS: Final = 3.0
+"""How long a server may publish what a definition was before it was changed: then it is asked again."""
+_MOST_SHOWN: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """
+    How the served definition of a kind fits its type.
+
+    newer are fields that the type lacks, of our kinds alone; unknown says why nobody knows, "" = it is known.
+    """
+
+    kind: type[Any]
+    is_ours: bool
+    misfits: tuple[Finding, ...] = ()
+    newer: tuple[str, ...] = ()
+    unknown: str = ""
+
+    @property
+    def resource(self) -> Resource:
+        """The kind's names."""
+        resource: Resource = self.kind.resource
+        return resource
+
+    @property
+    def places(self) -> str:
+        """Where it does not fit, for a line."""
+        places = [each.path or each.rule for each in self.misfits]
+        more = f", and {len(places) - _MOST_SHOWN} more" if len(places) > _MOST_SHOWN else ""
+        return ", ".join(places[:_MOST_SHOWN]) + more
+
+    def problem(self, operator: Operator) -> Problem | None:
+        """E20; None for one that fits, is not known, or lacks its subresource status alone: that is E08."""
+        if all(each.rule == "no-status" for each in self.misfits):
+            return None
+        return misfit(str(self.resource), [*in_words(self.misfits)], self._fixes(operator))
+
+    def _fixes(self, operator: Operator) -> Iterator[str]:
+        if self.is_ours:
+            yield f"{operator.crd_command} | kubectl apply -f -"
+            if self.newer:
+                yield f"or run the release that it belongs to: it also has {', '.join(self.newer)}"
+        elif is_built_in(self.resource.group):
+            yield "run a release that is made for this version of Kubernetes, or upgrade the cluster"
+        else:
+            yield f"install the release of {self.resource.group_resource} that the program is made for"
+
+
+def looked_at(
+    client: Client,
+    ours: Iterable[type[Any]],
+    others: Iterable[type[Any]],
+    clock: Clock,
+    stop: threading.Event,
+) -> list[Fit]:
+    """
+    How each kind fits, those of ours first. What does not fit is looked at twice: see SETTLE_SECONDS.
+
+    Blocks: for a request per group and version, and then perhaps for that long. Raises: nothing.
+    """
+    kinds = {**dict.fromkeys(others, False), **dict.fromkeys(ours, True)}
+    found = _look(client, kinds)
+    doubtful = {fit.kind: fit.is_ours for fit in found.values() if fit.misfits}
+    if doubtful and not clock.sleep(SETTLE_SECONDS, stop):
+        found |= _look(client, doubtful)
+    return sorted(found.values(), key=lambda fit: not fit.is_ours)
+
+
+def _look(client: Client, kinds: dict[type[Any], bool]) -> dict[type[Any], Fit]:
+    """One document after the other, so that one alone is in memory."""
+    found = {}
+    places = dict.fromkeys((kind.resource.group, kind.resource.version) for kind in kinds)
+    for group, version in places:
+        of_place = {
+            kind: is_ours
+            for kind, is_ours in kinds.items()
+            if (kind.resource.group, kind.resource.version) == (group, version)
+        }
+        try:
+            published = PublishedSchemas.fetch(client, group, version)
+        except ClientError as error:
+            reason = _reason(error)
+            found.update({kind: Fit(kind, is_ours, unknown=reason) for kind, is_ours in of_place.items()})
+        else:
+            found.update({kind: _held(kind, published, is_ours=ours) for kind, ours in of_place.items()})
+    return found
+
+
+def _reason(error: ClientError) -> str:
+    if isinstance(error, (NoKindMatch, NotFound)):
+        return "the server publishes no OpenAPI v3 of it, or not yet"
+    if isinstance(error, APIError):
+        return f"the server answers {error.code} for its OpenAPI v3: {error.status.message}"
+    return error_in_words(error)
+
+
+def _held(kind: type[Any], published: PublishedSchemas, *, is_ours: bool) -> Fit:
+    try:
+        schema = object_schema(kind, defaults=is_ours)
+        served = published.find(kind.resource, schema)
+        if served is None:
+            return Fit(kind, is_ours, unknown="the server's OpenAPI v3 lacks the kind, or has it not yet")
+        if not is_ours:
+            return Fit(kind, is_ours, tuple(misfits_of_view(schema, served.schema)))
+        found = misfits(schema, served.schema, wanted=_subresources(kind), subresources=served.subresources)
+        return Fit(kind, is_ours, tuple(found), tuple(lost_paths(served.schema, schema)))
+    except Exception as error:  # noqa: BLE001 - what a server publishes, or a type without a schema, ends no start
+        return Fit(kind, is_ours, unknown=error_in_words(error))
+
+
+def _subresources(kind: type[Any]) -> Sequence[str]:
+    has_scale = getattr(kind, "scale", None) is not None
+    return [*(["status"] if has_status_subresource(kind) else []), *(["scale"] if has_scale else [])]

@@ -1,0 +1,26 @@
+"""handloop_definition_misfits: whether what a server serves fits the types of a program."""
+
+from __future__ import annotations
+
+from prometheus_client import CollectorRegistry
+
+from handloop.controller.runtime.metrics.instruments import Instruments
+
+
+class DefinitionMetrics:
+    """By kind, as `myapps.example.com/v1`. Threads: one."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        """Raises: ValueError for a registry that has it."""
+        self._new = Instruments(registry, "handloop", "kind")
+        self._misfits = self._new.gauge(
+            "definition_misfits",
+            "In how many places the served definition of a kind does not fit the type; none if unknown",
+        )
+
+    def found(self, kind: str, misfits: int | None) -> None:
+        """What a look came to, None = it is not known."""
+        if misfits is None:
+            self._new.forget(kind)
+        else:
+            self._misfits.labels(kind).set(misfits)
