@@ -26,7 +26,6 @@ from handloop.client.server_url import shown_server
 from handloop.client.transport import HTTPTransport
 from handloop.controller.cli.connection_problems import config_problem, expired_credentials, server_problem
 from handloop.controller.cli.declarations import declared_access, declared_kinds, written_kinds
-from handloop.controller.cli.fit_check import Fit, looked_at
 from handloop.controller.cli.options import Options
 from handloop.controller.cli.permissions import Need, missing_permissions, needs, rbac_command
 from handloop.controller.cli.problems import (
@@ -259,10 +258,12 @@ class Preflight:
             summary=self._summary(kinds, len(denied)),
         )
 
-    def _fits(self, kinds: Mapping[Resource, list[Problem]], stop: threading.Event) -> list[Fit]:
-        """Of the kinds that are there. A start that only warns does not wait for it: see FitWatch."""
+    def _fits(self, kinds: Mapping[Resource, list[Problem]], stop: threading.Event) -> list[Any]:
+        """A Fit for each kind that is there. A start that only warns does not wait for it: see FitWatch."""
         if self._options.command != "doctor" and self._options.preflight != "exit":
             return []
+        from handloop.controller.cli.fit_check import looked_at  # noqa: PLC0415 - not for every start
+
         ours = [kind for resource, kind in self._custom.items() if not kinds[resource]]
         others = [kind for kind in written_kinds(self._options) if not kinds.get(kind.resource)]
         return looked_at(self._client, ours, others, self._clock, stop)
@@ -374,7 +375,7 @@ def _conversion_finding(subject: str, *, ok: bool) -> Finding:
     return Finding(check="conversion", subject=subject, ok=ok, code="" if ok else "E19")
 
 
-def _fit_finding(fit: Fit) -> Finding:
+def _fit_finding(fit: Any) -> Finding:
     subject = f"{fit.resource} is not known: {fit.unknown}" if fit.unknown else str(fit.resource)
     return Finding(check="fit", subject=subject, ok=not fit.misfits, code="E20" if fit.misfits else "")
 

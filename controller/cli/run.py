@@ -14,7 +14,6 @@ from handloop.client.config import ClientConfig, load_config
 from handloop.client.errors import ConfigError
 from handloop.client.server_url import shown_server
 from handloop.controller.cli.connection_problems import config_problem
-from handloop.controller.cli.fit_watch import FitWatch
 from handloop.controller.cli.live_page import LivePage, live_page
 from handloop.controller.cli.logs import tell
 from handloop.controller.cli.options import Options
@@ -143,9 +142,11 @@ class _Run:
         checks = Preflight(client, self._config, self._options, self._seams)
         return checks.check(self._stop, tries=tries)
 
-    def _fit_watch(self, services: ProcessServices) -> AbstractContextManager[FitWatch | None]:
+    def _fit_watch(self, services: ProcessServices) -> AbstractContextManager[Any]:
         if self._options.preflight == "off":
             return nullcontext()
+        from handloop.controller.cli.fit_watch import FitWatch  # noqa: PLC0415 - as Program
+
         client = services.client_within(REQUEST_SECONDS)
         return FitWatch(client, self._options, self._say, services.registry, self._seams)
 
