@@ -22,7 +22,7 @@ from handloop.controller.cli.problems import Problem, misfit
 from handloop.seams.clock import Clock
 from handloop.seams.logs import in_words as error_in_words
 
-SETTLE_SECONDS: Final = 3.0
+SETTLE_SECONDS: Final = 1.0
 """How long a server may publish what a definition was before it was changed: then it is asked again."""
 _MOST_SHOWN: Final = 5
 
