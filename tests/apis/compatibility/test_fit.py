@@ -48,7 +48,6 @@ def test_a_subresource_that_is_missing() -> None:
     """One that is served beside is no trouble."""
     found = misfits({}, {}, wanted=("status", "scale"), subresources={"status", "approval"})
     assert seen(found) == {("no-scale", "scale")}
-    # pravega/zookeeper-operator#54, wildfly/wildfly-operator#30
     assert seen(misfits({}, {}, wanted=("status",))) == {("no-status", "status")}
 
 
@@ -95,65 +94,3 @@ def test_the_words() -> None:
     assert enum.startswith('spec.e: enum is ["xxx')
     assert enum.endswith("xx... in the type, and none at the server")
     assert scale == "there is no subresource scale"
-
-
-def told(*steps: str, **leaf: Any) -> dict[str, Any]:
-    """A schema with one field at that path."""
-    schema = leaf
-    for step in reversed(steps):
-        schema = {"type": "object", "properties": {step: schema}}
-    return schema
-
-
-NUMBER = {"type": "integer", "format": "int64"}
-REPORTS = {
-    "lexfrei/cloudflare-tunnel-gateway-controller#748": (
-        told("spec", "maxDataPlanesPerNamespace", **NUMBER),
-        told("spec"),
-        ("field", "spec.maxDataPlanesPerNamespace"),
-    ),
-    "seaweedfs/seaweedfs-operator#203": (
-        told("spec", "worker", type="object"),
-        told("spec"),
-        ("field", "spec.worker"),
-    ),
-    "elewa-git/opencrane#72": (
-        told("status", "observedGeneration", **NUMBER),
-        told("status"),
-        ("field", "status.observedGeneration"),
-    ),
-    "mogenius/renovate-operator#136": (
-        told("status", "projects", type="array", items=told("hasRenovateConfig", type="boolean")),
-        told("status", "projects", type="array", items=told()),
-        ("field", "status.projects[].hasRenovateConfig"),
-    ),
-    "mongodb/mongodb-kubernetes-operator#676": (
-        told("status", "version", **TEXT),
-        told("status", **told("version", **TEXT), required=["version"]),
-        ("required", "status"),
-    ),
-    "kaasops/vector-operator#264": (
-        told("status", "hash", **NUMBER),
-        told("status", "hash", type="integer", format="int32"),
-        ("format", "status.hash"),
-    ),
-    "redhat-cop/group-sync-operator#65": (
-        told("status", "reason", **TEXT),
-        told("status", "reason", **TEXT, pattern="^[A-Za-z]+$"),
-        ("pattern", "status.reason"),
-    ),
-    "securesign/secure-sign-operator#1997": (
-        told("spec", "replicas", **NUMBER, default=1),
-        told("spec", "replicas", **NUMBER),
-        ("default", "spec.replicas"),
-    ),
-}
-"""Public reports of definitions of another release: a type, what was served, and what is to be found."""
-
-
-@pytest.mark.parametrize("report", REPORTS)
-def test_what_others_met_is_found(report: str) -> None:
-    """One thing each."""
-    mine, served, found = REPORTS[report]
-    assert seen(misfits(mine, served)) == {found}
-    assert misfits(mine, mine) == []
