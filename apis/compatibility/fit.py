@@ -8,7 +8,7 @@ checks of a program say the same. A definition that is newer, and has more, fits
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from handloop.apis.compatibility.finding import BREAKS, Finding
@@ -20,27 +20,18 @@ _OF_WHAT_IS_SAID: Final = ("enum", "pattern", "multipleOf", *BOUNDS)
 _LONGEST: Final = 80
 
 
-def misfits(
-    schema: Schema, served: Schema, *, wanted: Collection[str] = (), subresources: Collection[str] = ()
-) -> list[Finding]:
+def misfits(schema: Schema, served: Schema, absent: Iterable[str] = ()) -> list[Finding]:
     """
     Of a kind of ours.
 
-    Args: schema is that of its definition, served the one that the server has; wanted are the subresources
-    of the definition, subresources those that are served.
+    Args: schema is that of its definition, served the one that the server has; absent are subresources that
+    only the definition has.
     """
-    absent = [name for name in wanted if name not in subresources]
-    return [
-        *(
-            Finding(f"no-{name}", BREAKS, name, {}, None, f"there is no subresource {name}")
-            for name in absent
-        ),
-        *(
-            each
-            for each in schema_changes(schema, served)
-            if each.severity == BREAKS or each.rule == "default"
-        ),
+    found = [
+        Finding(f"no-{name}", BREAKS, name, {}, None, f"there is no subresource {name}") for name in absent
     ]
+    changes = schema_changes(schema, served)
+    return found + [each for each in changes if each.severity == BREAKS or each.rule == "default"]
 
 
 def misfits_of_view(schema: Schema, served: Schema) -> list[Finding]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -91,24 +91,24 @@ def looked_at(
     return sorted(found.values(), key=lambda fit: not fit.is_ours)
 
 
-def _look(client: Client, kinds: dict[type[Any], bool]) -> dict[type[Any], Fit]:
-    """One document after the other, so that one alone is in memory."""
-    found = {}
-    places = dict.fromkeys((kind.resource.group, kind.resource.version) for kind in kinds)
-    for group, version in places:
-        of_place = {
-            kind: is_ours
-            for kind, is_ours in kinds.items()
-            if (kind.resource.group, kind.resource.version) == (group, version)
-        }
-        try:
-            published = PublishedSchemas.fetch(client, group, version)
-        except ClientError as error:
-            reason = _reason(error)
-            found.update({kind: Fit(kind, is_ours, unknown=reason) for kind, is_ours in of_place.items()})
-        else:
-            found.update({kind: _held(kind, published, is_ours=ours) for kind, ours in of_place.items()})
+def _look(client: Client, kinds: Mapping[type[Any], bool]) -> dict[type[Any], Fit]:
+    found: dict[type[Any], Fit] = {}
+    for place in dict.fromkeys(map(_place, kinds)):
+        found |= _look_in(place, client, {kind: kinds[kind] for kind in kinds if _place(kind) == place})
     return found
+
+
+def _place(kind: type[Any]) -> tuple[str, str]:
+    return kind.resource.group, kind.resource.version
+
+
+def _look_in(place: tuple[str, str], client: Client, kinds: Mapping[type[Any], bool]) -> dict[type[Any], Fit]:
+    """Of one group and version, whose document is let go of before the next is asked for."""
+    try:
+        published = PublishedSchemas.fetch(client, *place)
+    except ClientError as error:
+        return {kind: Fit(kind, is_ours, unknown=_reason(error)) for kind, is_ours in kinds.items()}
+    return {kind: _held(kind, published, is_ours=is_ours) for kind, is_ours in kinds.items()}
 
 
 def _reason(error: ClientError) -> str:
@@ -127,7 +127,8 @@ def _held(kind: type[Any], published: PublishedSchemas, *, is_ours: bool) -> Fit
             return Fit(kind, is_ours, unknown="the server's OpenAPI v3 lacks the kind, or has it not yet")
         if not is_ours:
             return Fit(kind, is_ours, tuple(misfits_of_view(schema, served.schema)))
-        found = misfits(schema, served.schema, wanted=_subresources(kind), subresources=served.subresources)
+        absent = [name for name in _subresources(kind) if name not in served.subresources]
+        found = misfits(schema, served.schema, absent)
         return Fit(kind, is_ours, tuple(found), tuple(lost_paths(served.schema, schema)))
     except Exception as error:  # noqa: BLE001 - what a server publishes, or a type without a schema, ends no start
         return Fit(kind, is_ours, unknown=error_in_words(error))

@@ -45,10 +45,8 @@ def test_each_change_is_found_and_nothing_else(kind: type[Any], changed: Changed
 
 
 def test_a_subresource_that_is_missing() -> None:
-    """One that is served beside is no trouble."""
-    found = misfits({}, {}, wanted=("status", "scale"), subresources={"status", "approval"})
-    assert seen(found) == {("no-scale", "scale")}
-    assert seen(misfits({}, {}, wanted=("status",))) == {("no-status", "status")}
+    """Each is a finding of its own."""
+    assert seen(misfits({}, {}, ["status", "scale"])) == {("no-scale", "scale"), ("no-status", "status")}
 
 
 def test_what_a_view_says_nothing_of_is_no_finding() -> None:
@@ -85,7 +83,7 @@ def test_the_words() -> None:
         Finding("field", BREAKS, "status.b", "string", None, ""),
         Finding("required", BREAKS, "", [], ["spec"], ""),
         Finding("enum", BREAKS, "spec.e", ["x" * 99], None, ""),
-        *misfits({}, {}, wanted=("scale",)),
+        *misfits({}, {}, ["scale"]),
     ]
     dropped, maximum, required, enum, scale = in_words(found)
     assert dropped == "the server drops spec.a, status.b"

@@ -128,7 +128,7 @@ def test_what_stands_beside_the_deployment_is_installed_with_it(bundle: Callable
     beside = [made[path] for path in BESIDE]
     assert not [one for one in beside if "namespace" in one["metadata"]]
     (group,) = made["manifests/handloop_prometheusrule.yaml"]["spec"]["groups"]
-    assert len(group["rules"]) == 20
+    assert len(group["rules"]) == 21
     for rule in group["rules"]:
         assert '{job="handloop-metrics"' in rule["expr"]
         assert "handloop-system" not in rule["expr"]
