@@ -93,6 +93,10 @@ def run_command(operator: Operator, argv: Sequence[str] | None = None) -> int:
         from handloop.controller.cli.migrate_storage_command import run_migrate_storage  # noqa: PLC0415 - as above
 
         return run_migrate_storage(operator, words[1:])
+    if words and words[0] == "why":
+        from handloop.controller.cli.why_command import run_why  # noqa: PLC0415 - as above
+
+        return run_why(operator, words[1:])
     if list(words[:2]) == ["crd", "diff"]:
         from handloop.controller.cli.crd_diff_command import run_crd_diff  # noqa: PLC0415 - as above
 

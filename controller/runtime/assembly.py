@@ -6,6 +6,7 @@ A controller put together: its queue, caches, writes and watches, in the manager
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import suppress
 from functools import partial
 from typing import Any, Final
@@ -27,12 +28,14 @@ from handloop.controller.runtime.reconcile import Result
 from handloop.controller.runtime.reconciling.context import Context
 from handloop.controller.runtime.reconciling.controller import Controller
 from handloop.controller.runtime.reconciling.controller_caches import ControllerCaches
+from handloop.controller.runtime.reconciling.explainer import Explainer
 from handloop.controller.runtime.reconciling.pausing import Pausing
 from handloop.controller.runtime.reconciling.reconciler import ReconcileFunc, Reconciler
 from handloop.controller.runtime.reconciling.stalled import Stalling, can_stall
 from handloop.controller.runtime.reconciling.status_writes import StatusWrites
 from handloop.controller.runtime.sharding.sharded_kinds import NamespaceCrossings, UnlabelledChildren
 from handloop.controller.runtime.sources.commands import commands_of
+from handloop.controller.runtime.sources.decisions import DROPPED, Decisions
 from handloop.controller.runtime.sources.external_source import ExternalSource, SourceFunc
 from handloop.controller.runtime.sources.informer_source import InformerSource, OwnerNames, own_name
 from handloop.controller.runtime.sources.reconcile_queue import Cause, ReconcileQueue
@@ -147,10 +150,13 @@ class Assembly:
         self._own_metrics = manager.own_write_metrics.for_controller(spec.name)
         self._recorder = manager.recorder(spec.name)
         keep, clock = self.memory.keep, manager.seams.clock
+        self._decisions = keep(Decisions(clock))
         options = QueueOptions(
             name=spec.name, metrics_provider=manager.workqueue_metrics, seams=manager.seams
         )
-        self._queue = keep(ReconcileQueue(options, rate_limiter=spec.options.rate_limiter))
+        self._queue = keep(
+            ReconcileQueue(options, rate_limiter=spec.options.rate_limiter, decisions=self._decisions)
+        )
         manager.workqueue_metrics.show_depths(spec.name, self._queue.depths)
         self._writes = keep(
             reconcile_writes(
@@ -227,11 +233,18 @@ class Assembly:
             self,
             slot_of=None if manager.replica is None else manager.replica.slot_in(self.informer),
         )
-        reconcile = self._new_pausing(reconcile, tells=stalls).reconcile
+        pausing = self._new_pausing(reconcile, tells=stalls)
         controller = self._new_controller(
-            _Rechecked(reconcile, self._owners, self.informer, refusals=self._refusals, faults=self._faults),
+            _Rechecked(
+                pausing.reconcile,
+                self._owners,
+                self.informer,
+                refusals=self._refusals,
+                faults=self._faults,
+            ),
             admitted,
         )
+        controller.explainer = self._new_explainer(controller, pausing)
         manager.add(controller)
         manager.declare_reconciled(spec.kind)
         manager.declare_written(*spec.written)
@@ -264,6 +277,19 @@ class Assembly:
         if self._spec.kind.resource.namespaced:
             annotations.follow(self._commands.paused, self._namespace_changed)
         return pausing
+
+    def _new_explainer(self, controller: Controller, pausing: Pausing) -> Explainer:
+        return Explainer(
+            self._spec.name,
+            self.informer,
+            self._decisions,
+            standing=self._queue.standing,
+            running=controller.running,
+            paused=pausing.why,
+            troubles=controller.troubles,
+            poke=self._commands.reconcile_at,
+            clock=self._manager.seams.clock,
+        )
 
     def _namespace_changed(self, namespace: str) -> None:
         """A namespace was paused, or is no longer."""
@@ -301,6 +327,7 @@ class Assembly:
                 clock=manager.seams.clock,
             ),
             admitted=admitted,
+            decisions=self._decisions,
             seams=manager.seams,
         )
 
@@ -317,10 +344,16 @@ class Assembly:
             observed=self._writes.own_writes.observed,
             gone=self._owners.child_gone,
             panicked=self._metrics.panics.inc,
-            dropped=self._own_metrics.dropped,
+            dropped=self._dropped,
             commands=self._commands if asked is self._spec.watches[0] else None,
             recorder=self._recorder,
         )
+
+    def _dropped(self, cause: Cause, by: str, names: Iterable[ObjectName]) -> None:
+        """A predicate kept an event back. The listeners."""
+        self._own_metrics.dropped(cause.label)
+        for name in names:
+            self._decisions.note(name, DROPPED, cause.label, by=by)
 
     def _new_referred(self, asked: ReferenceSpec) -> ReferredObjects[Any]:
         return ReferredObjects(

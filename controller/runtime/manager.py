@@ -56,6 +56,7 @@ from handloop.controller.runtime.metrics.informer_metrics import CacheState, Inf
 from handloop.controller.runtime.metrics.metrics_page import new_registry
 from handloop.controller.runtime.process_services import Closing, ProcessServices
 from handloop.controller.runtime.reconciling.controller import DEFAULT_CONTROLLER_OPTIONS, ControllerOptions
+from handloop.controller.runtime.reconciling.explainer import Why
 from handloop.controller.runtime.roster import Roster
 from handloop.controller.runtime.servers import Pages
 from handloop.controller.runtime.serving.bind_address import parse_bind_address
@@ -383,6 +384,34 @@ class Manager(Roster):
     def informers(self) -> list[SharedIndexInformer[Any]]:
         """All informers, in the order of the first requests."""
         return self._caches.informers()
+
+    def why(self, name: ObjectName, controller: str = "") -> Why:
+        """
+        What the controllers of this process know of a name: how it stands, and what was decided lately.
+
+        Args: controller "" = all. Never waits; any thread.
+        """
+        found = [
+            each.explain(name)
+            for each in self.runnables().values()
+            if hasattr(each, "explain") and controller in ("", each.name)
+        ]
+        explanations = [each for each in found if each is not None]
+        knowing = [each for each in explanations if each.known] or explanations
+        process, elsewhere, holder = self._who_works_on(name)
+        return Why(process=process, elsewhere=elsewhere, holder=holder, explanations=tuple(knowing))
+
+    def _who_works_on(self, name: ObjectName) -> tuple[str, str, str]:
+        """Our identity, why a name is not ours, and the identity of who works on it; "" = none."""
+        if self.replica is not None:
+            return self.replica.identity, *self.replica.elsewhere(name)
+        if self.elector is None:
+            return "", "", ""
+        seen = self.elector.candidacy.statistics()
+        if seen.leading:
+            return seen.identity, "", ""
+        text = f"another process works: the Lease {seen.lease} is held by {seen.holder or 'nobody yet'}"
+        return seen.identity, text, seen.holder
 
     def seconds_to_write(self) -> float:
         """For how long no other process can be leading; infinity without election, as with shards."""

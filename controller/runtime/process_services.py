@@ -23,13 +23,14 @@ from handloop.controller.runtime.metrics.rest_client_metrics import ClientMetric
 from handloop.controller.runtime.servers import Pages, Servers
 from handloop.controller.runtime.serving.certificate_watcher import CertificateMetrics
 from handloop.controller.runtime.serving.health import Check
+from handloop.controller.runtime.serving.why_page import Explaining, why_page
 from handloop.seams.seams import REAL_SEAMS, Seams
 
 NO_PAGES: Final = Pages()
 NOT_SERVED: Final = "off"
 
 
-class ManagerToServe(Protocol):
+class ManagerToServe(Explaining, Protocol):
     """The part of a manager that its services use."""
 
     def liveness_checks(self) -> Mapping[str, Check]:
@@ -122,7 +123,9 @@ class ProcessServices:
     def _show(self) -> None:
         if self._servers is not None and (manager := self._manager) is not None:
             self._servers.show(
-                manager.liveness_checks, lambda: {**manager.readiness_checks(), **self._also_ready}
+                manager.liveness_checks,
+                lambda: {**manager.readiness_checks(), **self._also_ready},
+                why_page(manager),
             )
 
     @property

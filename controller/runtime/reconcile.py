@@ -149,3 +149,6 @@ class Result:
 
 DONE: Final = Result()
 """Settled until something changes."""
+
+LEFT_ALONE: Final = Result()
+"""The reconcile was not called, as its object is paused."""

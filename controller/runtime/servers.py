@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
@@ -16,7 +16,8 @@ from handloop.controller.runtime.serving.bind_address import BindAddress
 from handloop.controller.runtime.serving.certificate_watcher import CertificateMetrics, certificate_in
 from handloop.controller.runtime.serving.health import Check, health_page
 from handloop.controller.runtime.serving.listening import NoCertificateError
-from handloop.controller.runtime.serving.page_server import Guard, Page, PageServer
+from handloop.controller.runtime.serving.page_server import TEXT, Guard, Page, PageServer
+from handloop.controller.runtime.serving.why_page import PATH
 from handloop.seams.clock import Clock
 from handloop.seams.locks import new_lock
 
@@ -44,6 +45,10 @@ class Pages:
     metrics_auth: bool = False
 
 
+def _not_yet(_query: Mapping[str, list[str]]) -> tuple[int, str, bytes]:
+    return 503, TEXT, b"the controllers have not started\n"
+
+
 class Servers:
     """
     The metrics and health servers: bound by the constructor, serving between start and stop.
@@ -65,6 +70,7 @@ class Servers:
         self._any_host = pages.any_host
         self._lock = new_lock("Servers._lock", 95)
         self._checks = _STARTING
+        self._why: Page = _not_yet
         self.certificates = CertificateMetrics(registry)
         live, ready = partial(self._answer, "live"), partial(self._answer, "ready")
         health: dict[str, Page] = {"/healthz": live, "/livez": live, "/readyz": ready}
@@ -72,7 +78,8 @@ class Servers:
             self.metrics = self._bind(
                 pages.metrics,
                 "metrics",
-                {"/metrics": metrics_page(registry)},
+                {"/metrics": metrics_page(registry), PATH: self._tell_why},
+                private=(PATH,),
                 tls=_certificate(pages, self.certificates, clock),
                 guard=_guard(pages, rest, clock),
             )
@@ -82,10 +89,16 @@ class Servers:
             self.stop()
             raise
 
-    def show(self, live: Checks, ready: Checks) -> None:
-        """Answer by these checks from here on. Until then the program is alive and not ready."""
+    def show(self, live: Checks, ready: Checks, why: Page = _not_yet) -> None:
+        """Answer by these from here on. Until then the program is alive and not ready, and knows nothing."""
         with self._lock:
             self._checks = {"live": live, "ready": ready}
+            self._why = why
+
+    def _tell_why(self, query: Mapping[str, list[str]]) -> tuple[int, str, bytes]:
+        with self._lock:
+            why = self._why
+        return why(query)
 
     def _answer(self, which: str, query: Mapping[str, list[str]]) -> tuple[int, str, bytes]:
         with self._lock:
@@ -100,13 +113,21 @@ class Servers:
         *,
         tls: Callable[[], ssl.SSLContext] | None = None,
         guard: Guard | None = None,
+        private: Collection[str] = (),
     ) -> str:
         """Returns: the address for the banner."""
         if address is None:
             return "off"
         names = None if self._any_host else address.served_names()
         server = PageServer(
-            address.host, address.port, pages, purpose=purpose, tls=tls, guard=guard, names=names
+            address.host,
+            address.port,
+            pages,
+            purpose=purpose,
+            tls=tls,
+            guard=guard,
+            names=names,
+            private=private,
         )
         self._servers.append(server)
         return replace(address, port=server.port).shown

@@ -9,6 +9,8 @@ is made:
     own writes        the floors that a cache has to reach, and the paces of names that are written often
     applied fields    what was applied last to each child
     owners            those whose children have disappeared
+    decisions         what was decided lately, to be asked for
+    pauses            names that an annotation keeps from being reconciled
     refusals, faults  what was told of a name, and how often it was reconciled in vain
 
 What is compared with the object itself, such as a status by the UID, needs no place here. The caches forget

@@ -1,7 +1,7 @@
 """
 The writes of one controller's reconciles: waited for, logged in one line a reconcile, slowed down in loops.
 
-    worker: seconds_to_wait(name) --> reconcile --accepted(name, ...), for each write--> ended(name)
+    worker: to_wait(name) --> reconcile --accepted(name, ...), for each write--> ended(name)
 
 The builder uses it for every controller. A controller that is written by hand calls check, and writes through
 telling(client), whose writes count for the name that their thread checked last; see
@@ -33,6 +33,9 @@ from handloop.controller.runtime.reconcile import ReconcileError
 from handloop.informers.keys import ObjectName
 from handloop.seams.clock import REAL_CLOCK, Clock
 from handloop.seams.locks import new_lock
+
+HOT: Final = "it was written again and again, and is slowed down"
+CACHE_BEHIND: Final = "a cache lacks what its last reconcile wrote"
 
 _MOST_WRITES: Final = 5
 _CREATED: Final = 201
@@ -70,10 +73,12 @@ class ReconcileWrites:
         self._statuses: dict[ObjectName, set[tuple[str, str]]] = {}
         self._freed: dict[ObjectName, str] = {}
 
-    def seconds_to_wait(self, name: ObjectName) -> float:
-        """For how long to park a name that a worker has got; as HotLoops, and then OwnWrites."""
+    def to_wait(self, name: ObjectName) -> tuple[float, str]:
+        """For how long to park a name that a worker has got, and why; as HotLoops, and then OwnWrites."""
         self._works_on.set(name)
-        return self._hot_loops.seconds_to_wait(name) or self.own_writes.seconds_to_wait(name)
+        if (seconds := self._hot_loops.seconds_to_wait(name)) > 0:
+            return seconds, HOT
+        return self.own_writes.seconds_to_wait(name), CACHE_BEHIND
 
     def check(self, name: ObjectName) -> None:
         """

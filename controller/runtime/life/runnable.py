@@ -23,12 +23,12 @@ class Runnable(Protocol):
     """
     Something with a life of its own.
 
-    Five more members are optional. `needs_leader_election`: run it only while we lead; True when it is
+    Six more members are optional. `needs_leader_election`: run it only while we lead; True when it is
     missing. `shards_by`: it works on the slots that the process holds, if they are split by one of these, and
     so runs in each replica; () when it is missing. `workers_check`: a health check for its threads, as in
     serving/health.py; `ready_check`: one that makes the process unready, and not dead. `ends_first`: at a
     stop the runnables without it go on until it has ended, as its work may use them; False when it is
-    missing.
+    missing. `explain`: why something happens to a name, as Controller.explain.
     """
 
     @property

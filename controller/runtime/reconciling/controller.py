@@ -37,6 +37,7 @@ from handloop.controller.runtime.life.runnable import WorkersBusyError
 from handloop.controller.runtime.metrics.controller_metrics import ControllerMetrics, ControllerOwnWrites
 from handloop.controller.runtime.reconcile import (
     DONE,
+    LEFT_ALONE,
     MADE,
     Deadline,
     ReconcileError,
@@ -45,8 +46,18 @@ from handloop.controller.runtime.reconcile import (
     WaitError,
 )
 from handloop.controller.runtime.reconciling.context import Context
+from handloop.controller.runtime.reconciling.explainer import Explainer, Explanation
 from handloop.controller.runtime.reconciling.reconciler import Reconciler
-from handloop.controller.runtime.reconciling.reporting import ReconcileReporter, is_expected
+from handloop.controller.runtime.reconciling.reporting import ReconcileReporter, is_expected, shown, where_is
+from handloop.controller.runtime.sources.decisions import (
+    FAILED,
+    GAVE_UP,
+    PARKED,
+    PAUSED,
+    SETTLED,
+    WAITS,
+    Decisions,
+)
 from handloop.controller.runtime.sources.reconcile_queue import Cause, ReconcileQueue
 from handloop.informers.keys import ObjectName
 from handloop.seams.locks import new_lock
@@ -157,7 +168,8 @@ class Controller:
     """
     Implements handloop.controller.runtime.life.runnable.Runnable.
 
-    Fields: name; kind, that of the objects; queue; shards_by and ends_first, as in Runnable.
+    Fields: name; kind, that of the objects; queue; decisions, its record by name; explainer, set before run;
+    shards_by and ends_first, as in Runnable.
     State, under _lock: _counts; _running, the reconciles under way by name; _told, the ids of those that the
     log shows as blocked; _watchman, the thread that looks for these, None = there is nothing to look for;
     _watches, which only grow; _started, set by run. run starts the watches that it finds; watch() starts a
@@ -184,11 +196,13 @@ class Controller:
         new_context: Callable[..., Context] = Context,
         new_id: Callable[[], str] = lambda: str(uuid.uuid4()),
         admitted: Admitted = admit_all,
+        decisions: Decisions | None = None,
         seams: Seams = REAL_SEAMS,
     ) -> None:
         """
         Args: kind is that of the objects; new_context is Context, with the parts that all reconciles of the
-        controller share. admitted is entered for each reconcile, and raises as Admitted.
+        controller share. admitted is entered for each reconcile, and raises as Admitted. decisions record
+        how reconciles end, and why they wait.
         """
         self.name = name
         self.needs_leader_election = options.needs_leader_election
@@ -204,6 +218,7 @@ class Controller:
         self._new_context = new_context
         self._new_id = new_id
         self._admitted = admitted
+        self.decisions = Decisions(seams.clock) if decisions is None else decisions
         self._clock = seams.clock
         self._spawn = seams.spawn
         self._log = get_logger(name)
@@ -215,6 +230,7 @@ class Controller:
         self._running: dict[ObjectName, _Running] = {}
         self._told: set[str] = set()
         self._watchman: Joinable | None = None
+        self.explainer: Explainer | None = None
 
     def __repr__(self) -> str:
         counts, queue = self.statistics(), self.queue.statistics()
@@ -245,6 +261,20 @@ class Controller:
         with self._lock:
             runs = name in self._running
         return runs or self.queue.has_work(name)
+
+    def running(self, name: ObjectName) -> tuple[float, str] | None:
+        """For how long the reconcile of a name has run, and where its code is; None without one."""
+        with self._lock:
+            found = self._running.get(name)
+        return None if found is None else (self._clock.now() - found.began_at, where_is(found.thread_id)[1])
+
+    def troubles(self) -> list[str]:
+        """Why the caches are not filled; empty once they are."""
+        return [text for watch in self._watches for text in watch.troubles()]
+
+    def explain(self, name: ObjectName) -> Explanation | None:
+        """Why something happens to a name, or nothing does; None before the controller is put together."""
+        return None if self.explainer is None else self.explainer.explain(name)
 
     def statistics(self) -> ReconcileStatistics:
         """A snapshot."""
@@ -298,7 +328,7 @@ class Controller:
     def _wait_for_caches(self, stop: threading.Event) -> bool:
         return wait_for_caches(
             f"controller {self.name}",
-            lambda: [text for watch in self._watches for text in watch.troubles()],
+            self.troubles,
             stop,
             timeout_seconds=self._options.cache_sync_timeout_seconds,
             clock=self._clock,
@@ -400,7 +430,7 @@ class Controller:
             with self._admitted(name):
                 self._work_on_ours(name, causes)
         except NotYetAdmittedError as opening:
-            self.queue.park(name, causes, opening.retry_seconds)
+            self._park(name, causes, opening.retry_seconds, "the caches do not have all of its slot yet")
         except NotAdmittedError:
             # not drop: what has come meanwhile stays, as the object may be here by now
             self.queue.settle(name)
@@ -408,7 +438,7 @@ class Controller:
     def _work_on_ours(self, name: ObjectName, causes: tuple[Cause, ...]) -> None:
         try:
             context = self._context(name, causes)
-            seconds = self._writes.seconds_to_wait(name)
+            seconds, why = self._writes.to_wait(name)
         except BaseException as error:  # noqa: BLE001 - the name comes back, whatever it was
             self.queue.retry(name, "own write check")
             self._log.error(
@@ -416,14 +446,18 @@ class Controller:
             )
             return
         if seconds > 0:
-            self.queue.park(name, causes, seconds)
+            self._park(name, causes, seconds, why)
             return
         for cause in causes:
             self._own_metrics.caused_by(cause.label)
         self._reconcile(name, causes, context)
 
+    def _park(self, name: ObjectName, causes: tuple[Cause, ...], seconds: float, why: str) -> None:
+        self.queue.park(name, causes, seconds)
+        self.decisions.note(name, PARKED, why, seconds=seconds)
+
     def _reconcile(self, name: ObjectName, causes: tuple[Cause, ...], context: Context) -> None:
-        began_at = self._clock.now()
+        began_at, what, text = self._clock.now(), SETTLED, ""
         try:
             self._watch_over(_Running(name, context, began_at, threading.get_ident()))
             with structlog.contextvars.bound_contextvars(reconcileID=context.id):
@@ -437,12 +471,16 @@ class Controller:
                 self._faults.ended(name, made, returned)
                 result = _checked(returned)
         except WaitError as wait:
+            what = WAITS
             # first: the text of an author's error may fail, and the name must not be lost then
             self._settled(name, context, Result(requeue_after=wait.retry_seconds), began_at, why="wait")
+            text = in_words(wait)
             self._reports.waits(context, wait)
         except BaseException as error:  # noqa: BLE001 - whatever a reconcile does, the worker lives on
-            self._failed(name, context, error, began_at)
+            what = GAVE_UP if self._failed(name, context, error, began_at) else FAILED
+            text = shown(error)
         else:
+            what = PAUSED if result is LEFT_ALONE else SETTLED
             self._settled(name, context, result, began_at)
         finally:
             follows = any(cause.verb and cause.subject != self.kind for cause in causes)
@@ -450,6 +488,9 @@ class Controller:
             if changes:
                 context.log.info("Wrote", changes=changes)
             self._faults.reconciled(name, context.causes, wrote=bool(changes))
+            self.decisions.reconciled(
+                name, what, text, causes=context.causes, began_at=began_at, changes=changes
+            )
             with self._lock:
                 del self._running[name]
                 self._told.discard(context.id)
@@ -482,7 +523,8 @@ class Controller:
         self._count(succeeded=1)
         self._reports.settled(context, after)
 
-    def _failed(self, name: ObjectName, context: Context, error: BaseException, began_at: float) -> None:
+    def _failed(self, name: ObjectName, context: Context, error: BaseException, began_at: float) -> bool:
+        """Returns: whether only a change leads to another try."""
         terminal, unexpected = self._is_final(name, error), not is_expected(error)
         own = self._writes.status_versions(name, self.kind)
         # the name first: an error below must not lose it
@@ -499,6 +541,7 @@ class Controller:
         self._metrics.observe("error", self._clock.now() - began_at)
         self._count(failed=1, unexpected=int(unexpected))
         self._reports.failed(context, error, self.queue.num_requeues(name), final=terminal)
+        return terminal
 
     def _is_final(self, name: ObjectName, error: BaseException) -> bool:
         """Whether another try cannot help, or has failed often enough."""

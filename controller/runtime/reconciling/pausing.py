@@ -15,7 +15,7 @@ from handloop.apis.meta import Kind
 from handloop.controller.runtime.caching.namespace_annotations import NamespaceAnnotations
 from handloop.controller.runtime.children.finalizers import is_being_deleted
 from handloop.controller.runtime.guards.name_table import NameTable
-from handloop.controller.runtime.reconcile import Result
+from handloop.controller.runtime.reconcile import LEFT_ALONE, Result
 from handloop.controller.runtime.reconciling.context import Context
 from handloop.controller.runtime.reconciling.reconciler import ReconcileFunc
 from handloop.controller.runtime.reconciling.stalled import PAUSED, tell_condition
@@ -70,7 +70,7 @@ class Pausing:
             context.log.info("Paused", object=name, why=why)
         if self._tells:
             tell_condition(seen, context, (PAUSED, why))
-        return None
+        return LEFT_ALONE
 
     def _why(self, name: ObjectName, seen: Any, context: Context) -> str:
         """Why an object is paused; "" = it is not, or there is none."""

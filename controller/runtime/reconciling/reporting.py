@@ -33,7 +33,8 @@ def is_expected(error: BaseException) -> bool:
     return isinstance(error, ClientError | ReconcileError)
 
 
-def _shown(error: BaseException) -> str:
+def shown(error: BaseException) -> str:
+    """An error in words; that of a bug with its class."""
     return in_words(error, str if is_expected(error) else repr)
 
 
@@ -50,6 +51,14 @@ def _fix(error: BaseException) -> dict[str, str]:
     verb, subresource = denied.groups()
     kind: str = error.kind  # type: ignore[attr-defined] # a Forbidden
     return {"fix": what_to_declare(kind, verb, subresource=subresource or "")}
+
+
+def where_is(thread_id: int) -> tuple[traceback.StackSummary, str]:
+    """The stack of a thread, and its last place in words."""
+    frame = sys._current_frames().get(thread_id)  # noqa: SLF001 - documented
+    stack = traceback.extract_stack(frame)
+    last = stack[-1] if frame is not None and stack else None
+    return stack, "unknown" if last is None else f"{last.filename}:{last.lineno} in {last.name}"
 
 
 class Outcomes(NamedTuple):
@@ -109,7 +118,7 @@ class SyncReporter:
         self._count(failed=1, unexpected=0 if expected else 1)
         self._measure(name, "error", unexpected=not expected)
         write = self._log.info if isinstance(error, _LOST_RACES) else self._log.error
-        facts = {"objectReference": name, "err": _shown(error), **_bug(error)}
+        facts = {"objectReference": name, "err": shown(error), **_bug(error)}
         write("Error syncing; requeuing for later retry", **facts)
 
     def _measure(self, name: ObjectName, result: ReconcileResult, *, unexpected: bool = False) -> None:
@@ -160,7 +169,7 @@ class ReconcileReporter:
         write = context.log.info if is_lost or is_told else context.log.error
         write(
             "Reconciler error, waiting for a change" if terminal else "Reconciler error",
-            err=_shown(error),
+            err=shown(error),
             causes=", ".join(context.causes),
             **({"once": True} if terminal else {"failures": failures}),
             **_fix(error),
@@ -169,9 +178,7 @@ class ReconcileReporter:
 
     def blocks(self, context: Context, seconds: float, thread_id: int) -> None:
         """The reconcile runs for longer than it may; log where its thread is now."""
-        frame = sys._current_frames().get(thread_id)  # noqa: SLF001 - documented
-        stack = traceback.extract_stack(frame) if frame is not None else []
-        where = f"{stack[-1].filename}:{stack[-1].lineno} in {stack[-1].name}" if stack else "unknown"
+        stack, where = where_is(thread_id)
         context.log.warning("Reconcile blocks", seconds=round(seconds, 3), at=where, once=True)
         context.log.debug("Where the reconcile blocks", v=4, stack="".join(traceback.format_list(stack)))
 

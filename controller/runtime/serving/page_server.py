@@ -19,6 +19,7 @@ from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from ipaddress import ip_address
 from typing import Any, Final
 from urllib.parse import parse_qs, urlsplit
 
@@ -42,6 +43,10 @@ Post = Callable[[bytes], tuple[int, str, bytes]]
 Guard = Callable[[str, str], int]
 """Decides about a request: (path, Authorization header or "") -> 200, or the status of the refusal."""
 
+PASSED_ON: Final = "X-Handloop-Authorization"
+"""Authorization through the API server's proxy, which keeps the header of that name to itself."""
+
+_PRIVATE: Final = b"only with --metrics-auth, or from this machine: kubectl port-forward leads here\n"
 TEXT: Final = "text/plain; charset=utf-8"
 MAX_CONNECTIONS: Final = 64
 MAX_POSTING: Final = 1024
@@ -75,13 +80,15 @@ class PageServer:
         guard: Guard | None = None,
         names: Collection[str] | None = None,
         posts: Mapping[str, Post] | None = None,
+        private: Collection[str] = (),
     ) -> None:
         """
         Bind, without serving yet.
 
         Args: posts are the paths that take a body; with them, a connection is for several requests. tls
         returns the context of each new connection, None = plain HTTP; guard None = no check; names are the
-        hosts that requests may name, in lower case, None = any.
+        hosts that requests may name, in lower case, None = any; private are the pages that without a guard
+        are for loopback alone.
         Raises: PortInUseError; ListenError for an address that is not this machine's, or not allowed.
         """
         self._purpose = purpose
@@ -91,6 +98,7 @@ class PageServer:
             "guard": guard and staticmethod(guard),
             "names": names,
             "posts": posts or {},
+            "private": frozenset(private),
         }
         if posts:
             serves |= {
@@ -219,6 +227,7 @@ class _Handler(BaseHTTPRequestHandler):
     guard: Guard | None = None
     names: Collection[str] | None = None
     posts: Mapping[str, Post] = {}
+    private: Collection[str] = ()
     # an answer is one packet: of two, the second would wait until the first is acknowledged
     wbufsize = -1
     disable_nagle_algorithm = True
@@ -241,8 +250,12 @@ class _Handler(BaseHTTPRequestHandler):
         if page is None:
             self._answer(404, TEXT, b"404 page not found\n")
             return
+        if self.guard is None and path in self.private and not self._is_local():
+            self._answer(403, TEXT, _PRIVATE)
+            return
         if self.guard is not None:
-            status = self.guard(url.path, self.headers.get("Authorization", ""))
+            token = self.headers.get("Authorization") or self.headers.get(PASSED_ON, "")
+            status = self.guard(url.path, token)
             if status != HTTPStatus.OK:
                 self._answer(status, TEXT, f"{HTTPStatus(status).phrase}\n".encode())
                 return
@@ -286,6 +299,10 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = self.close_connection or self.server.draining.is_set()
             self._answer(*answer)
             self.wfile.flush()
+
+    def _is_local(self) -> bool:
+        """Whether the client is on this machine, or in this pod, as one behind `kubectl port-forward` is."""
+        return ip_address(str(self.client_address[0]).partition("%")[0]).is_loopback
 
     def _answers_for(self, authority: str) -> bool:
         host, _, port = authority.lower().rpartition(":")

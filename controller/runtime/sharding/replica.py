@@ -153,6 +153,28 @@ class Replica:
         fix = f'use Shards(..., by="{by[0]}")' if by else otherwise
         raise ShardingError(f"{runnable.name} cannot be sharded by {self.shards.by}: {fix}")
 
+    @property
+    def identity(self) -> str:
+        """That of this replica in its Leases."""
+        return self.coordinator.statistics().identity
+
+    def elsewhere(self, name: ObjectName) -> tuple[str, str]:
+        """
+        Why a name is not ours, and the identity of who works on it; "" = it is ours, or that is not known.
+
+        By UID only who has the object knows its slot.
+        """
+        seen = self.coordinator.statistics()
+        if self.kinds is not None:
+            others = ", ".join(each for each in seen.members if each != seen.identity)
+            return f"slots are by UID, so another replica may have it: {others}" if others else "", ""
+        slot = self.work.slot_by_namespace(name)
+        if slot in seen.held:
+            return "", ""
+        holder = next((each.holder for each in seen.slots if each.slot == slot), "")
+        words = f"is held by {holder}" if holder else "is held by nobody now"
+        return f"another process works on it: slot {slot} of {seen.count} {words}", holder
+
     def access(self) -> tuple[Access, ...]:
         """What sharing the work needs."""
         return (*shards_access(self._terms.namespace), *(() if self.kinds else (LISTING_NAMESPACES,)))

@@ -27,7 +27,7 @@ from handloop.controller.runtime.events.recorder import (
     reference_to_undecodable,
 )
 from handloop.controller.runtime.sources.commands import Commands
-from handloop.controller.runtime.sources.predicates import Predicate, all_of
+from handloop.controller.runtime.sources.predicates import Predicate
 from handloop.controller.runtime.sources.reconcile_queue import Cause
 from handloop.informers.keys import (
     DeletedFinalStateUnknown,
@@ -129,7 +129,7 @@ class InformerSource(Generic[T]):
         observed: Callable[[str, ObjectName], None],
         gone: Callable[[Kind], None] = lambda _obj: None,
         panicked: Callable[[], None] = lambda: None,
-        dropped: Callable[[str], None] = lambda _cause: None,
+        dropped: Callable[[Cause, str, Iterable[ObjectName]], None] = lambda *_: None,
         recorder: EventRecorder | None = None,
         commands: Commands | None = None,
     ) -> None:
@@ -138,8 +138,9 @@ class InformerSource(Generic[T]):
 
         Args: observed is called for each watch event with `plural.group` and the object's name, and gone for
         each object that is gone, both regardless of predicates; gone comes before names are queued. panicked
-        counts errors of predicates and map functions. dropped counts the watch events that predicates keep
-        back, each by the label of the cause that it would have been. recorder, if given, reports each object
+        counts errors of predicates and map functions. dropped is called for each watch event that a predicate
+        keeps back: with the cause that it would have been, the predicate's name, and the names that it
+        concerns, as far as they cost nothing to find. recorder, if given, reports each object
         that does not fit its type, or that an index function fails on. commands, if given, are what users
         write on the objects.
         """
@@ -148,7 +149,7 @@ class InformerSource(Generic[T]):
         self._informer = informer
         self._names_of = names_of
         self._sink = sink
-        self._predicate = all_of(*predicates)
+        self._predicates = tuple(predicates)
         self._observed = observed
         self._gone = gone
         self._panicked = panicked
@@ -183,7 +184,7 @@ class InformerSource(Generic[T]):
         self._observed(self._resource, name)
         self._tell_of_indexes(name, obj)
         verb = LISTED if is_in_initial_list else ADDED
-        if self._passes(verb, name, partial(self._predicate.create, obj)):
+        if self._passes(verb, name, obj, lambda each: each.create(obj)):
             self._enqueue(verb, name, obj)
 
     def on_update(self, old: T, new: T) -> None:
@@ -198,15 +199,9 @@ class InformerSource(Generic[T]):
             self._enqueue(said, name, old, new)
             return
         verb, states = (RESYNCED, (new,)) if is_resync else (UPDATED, (old, new))
-        if self._passes(verb, name, partial(self._concerns, old, new)):
+        if self._passes(verb, name, new, lambda each: _concerns(each, old, new)):
             is_status = not is_resync and self._names_of is own_name and _has_only_another_status(old, new)
             self._enqueue(verb, name, *states, version=new.metadata.resource_version if is_status else "")
-
-    def _concerns(self, old: T, new: T) -> bool:
-        """Whether a change passes. Another UID means a deletion and a creation while no watch was open."""
-        if old.metadata.uid != new.metadata.uid:
-            return self._predicate.delete(old) or self._predicate.create(new)
-        return self._predicate.update(old, new)
 
     def on_delete(self, obj: T | DeletedFinalStateUnknown[T]) -> None:
         """An object is gone; a tombstone without a state at least names it."""
@@ -217,7 +212,7 @@ class InformerSource(Generic[T]):
             self._gone(state)
         self._observed(self._resource, name)
         if state is not None:
-            if self._passes(DELETED, name, partial(self._predicate.delete, state)):
+            if self._passes(DELETED, name, state, lambda each: each.delete(state)):
                 self._enqueue(DELETED, name, state)
         elif self._names_of is own_name:
             self._add(name, DELETED, name)
@@ -231,16 +226,19 @@ class InformerSource(Generic[T]):
         priority = LOW_PRIORITY if verb in (LISTED, RESYNCED) else DEFAULT_PRIORITY
         self._sink.add(name, cause, priority=priority, version=version)
 
-    def _passes(self, verb: str, name: ObjectName, ask: Callable[[], bool]) -> bool:
+    def _passes(self, verb: str, name: ObjectName, obj: T, ask: Callable[[Predicate], bool]) -> bool:
+        """Whether every predicate lets an event pass."""
         try:
-            if ask():
-                return True
+            against = next((each for each in self._predicates if not ask(each)), None)
         except BaseException as error:  # noqa: BLE001 - a needless reconcile does no harm, a lost watch event does
             self._report("Predicate failed, event let through", name, error)
             return True
-        kind = self.kind.resource.kind
-        self._dropped(Cause(kind, verb).label)
-        log.debug("A predicate dropped a watch event", v=4, kind=kind, object=name, was=verb)
+        if against is None:
+            return True
+        kind, by = self.kind.resource.kind, type(against).__name__
+        cheap = self._names_of is own_name or isinstance(self._names_of, OwnerNames)
+        self._dropped(Cause(kind, verb, str(name)), by, self._names(name, obj) if cheap else ())
+        log.debug("A predicate dropped a watch event", v=4, kind=kind, object=name, was=verb, by=by)
         return False
 
     def _names(self, event_of: ObjectName, state: T) -> tuple[ObjectName, ...]:
@@ -264,6 +262,13 @@ class InformerSource(Generic[T]):
         """Once per object and version. The reflector thread."""
         reference = reference_to_undecodable(self.kind.resource, undecodable)
         recorder.event(reference, EVENT_TYPE_WARNING, INVALID_OBJECT, undecodable.error)
+
+
+def _concerns(predicate: Predicate, old: Kind, new: Kind) -> bool:
+    """Whether a change passes. Another UID means a deletion and a creation while no watch was open."""
+    if old.metadata.uid != new.metadata.uid:
+        return predicate.delete(old) or predicate.create(new)
+    return predicate.update(old, new)
 
 
 def _has_only_another_status(old: Kind, new: Kind) -> bool:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final, NamedTuple
 
+from handloop.controller.runtime.sources.decisions import IGNORED, Decisions
 from handloop.informers.keys import ObjectName
 from handloop.seams.locks import new_lock
 from handloop.seams.step_trace import TRACE, handled_error
@@ -134,6 +135,12 @@ class Causes:
         scheduled = self._scheduled.get(name)
         return scheduled is not None and scheduled[1].subject == RETRY
 
+    def standing(self, name: ObjectName) -> tuple[tuple[Cause, ...], tuple[float, Cause] | None]:
+        """The causes that wait, and when and why the name is due without another one."""
+        with self._lock:
+            pending = _with_rest(tuple(self._pending.get(name, ())), self._more.get(name, 0))
+            return pending, self._scheduled.get(name)
+
     def have_work(self, name: ObjectName) -> bool:
         """As ReconcileQueue.has_work."""
         with self._lock:
@@ -191,6 +198,21 @@ def default_rate_limiter() -> RateLimiter[ObjectName]:
     return ItemExponentialFailureRateLimiter()
 
 
+class Standing(NamedTuple):
+    """
+    How a name stands in its queue.
+
+    Fields: causes that wait for a worker; due_in = seconds until the name is due without another one, None =
+    never, and due why; failures in a row; gave_up = only a change leads to a reconcile.
+    """
+
+    causes: tuple[Cause, ...]
+    due_in: float | None
+    due: Cause | None
+    failures: int
+    gave_up: bool
+
+
 class ReconcileQueue:
     """
     A worker calls get, take, one of park, settle, requeue, retry or give_up, and always done.
@@ -205,7 +227,10 @@ class ReconcileQueue:
         options: QueueOptions,
         *,
         rate_limiter: RateLimiter[ObjectName] | None = None,
+        decisions: Decisions | None = None,
     ) -> None:
+        """Args: decisions record what does not count, and why."""
+        self._decisions = decisions
         self._clock = options.seams.clock
         self._rate_limiter = default_rate_limiter() if rate_limiter is None else rate_limiter
         self._causes = Causes()
@@ -221,8 +246,24 @@ class ReconcileQueue:
 
         Args: version as Causes.add: nor has a status that a reconcile wrote which failed.
         """
-        if not self._is_idle_resync(name, cause) and self._causes.add(name, (cause,), version=version):
+        if self._is_idle_resync(name, cause):
+            why = "it failed for good"
+        elif self._causes.add(name, (cause,), version=version):
             self._queue.add(name, priority=priority)
+            return
+        else:
+            why = "its own last reconcile wrote it" if version else "it backs off"
+        if self._decisions is not None:
+            self._decisions.note(name, IGNORED, cause.label, by=why)
+
+    def standing(self, name: ObjectName) -> Standing:
+        """A snapshot."""
+        causes, scheduled = self._causes.standing(name)
+        due_in = None if scheduled is None else scheduled[0] - self._clock.now()
+        with self._lock:
+            gave_up = name in self._given_up
+        due = None if scheduled is None else scheduled[1]
+        return Standing(causes, due_in, due, self._queue.num_requeues(name), gave_up)
 
     def wake(self, name: ObjectName, *, priority: int = DEFAULT_PRIORITY) -> None:
         """Look at a parked name again, now."""

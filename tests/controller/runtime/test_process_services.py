@@ -8,10 +8,12 @@ import pytest
 
 from handloop.client.config import ClientConfig
 from handloop.controller.runtime.process_services import ProcessServices
+from handloop.controller.runtime.reconciling.explainer import Why
 from handloop.controller.runtime.servers import Pages
 from handloop.controller.runtime.serving.bind_address import BindAddress
 from handloop.controller.runtime.serving.health import Check
 from handloop.controller.runtime.serving.listening import PortInUseError
+from handloop.informers.keys import ObjectName
 from support.servers.served_pages import fetch
 
 FREE = BindAddress("127.0.0.1", 0)
@@ -30,6 +32,10 @@ class ManagerToServe:
     def readiness_checks(self) -> dict[str, Check]:
         """Not ready."""
         return {"mine": lambda: "not yet"}
+
+    def why(self, name: ObjectName, controller: str) -> Why:
+        """It knows nothing of any name."""
+        return Why(process="me", elsewhere=f"{name} of {controller}", holder="", explanations=())
 
     def close(self) -> None:
         """Count it."""
@@ -53,6 +59,7 @@ def test_probes_are_answered_by_the_manager(first: str) -> None:
             one.attach(manager, manager)
         assert "[-]mine failed: not yet" in fetch(f"http://{one.health}/readyz")[1]
         assert fetch(f"http://{one.metrics}/metrics")[0] == 200
+        assert fetch(f"http://{one.metrics}/why?name=n/a&controller=c") == (200, "n/a of c\n")
         assert manager.closed == 0
     assert manager.closed == 1
 

@@ -40,7 +40,7 @@ class Queue:
         self.added: list[tuple[ObjectName, Cause, int]] = []
         self.observed: list[ObjectName] = []
         self.panics = 0
-        self.dropped: list[str] = []
+        self.dropped: list[tuple[str, str, tuple[ObjectName, ...]]] = []
         self.gone: list[tuple[str, int, int]] = []
 
     def add(
@@ -63,7 +63,7 @@ class Queue:
             observed=lambda _kind, name: self.observed.append(name),
             gone=self.note_gone,
             panicked=self.panic,
-            dropped=self.dropped.append,
+            dropped=lambda cause, by, names: self.dropped.append((cause.label, by, tuple(names))),
         )
 
     def note_gone(self, obj: Kind) -> None:
@@ -306,7 +306,7 @@ def test_dropped_events_are_counted_and_logged() -> None:
         source.on_update(new, new)
         source.on_delete(new)
     verbs = ["listed", "added", "updated", "resynced", "deleted"]
-    assert queue.dropped == [f"Deployment {verb}" for verb in verbs]
+    assert queue.dropped == [(f"Deployment {verb}", "PredicateFuncs", (A,)) for verb in verbs]
     assert [(entry["event"], entry["was"], entry["log_level"]) for entry in logs] == [
         ("A predicate dropped a watch event", verb, "debug") for verb in verbs
     ]

@@ -1,0 +1,175 @@
+"""
+Where `why` asks: a process by its address, or in a cluster the one that works on a name, found by its Leases.
+
+A request to a pod goes through the API server's proxy, which lets through whoever may read `pods/proxy`, and
+keeps the header Authorization. So the pod gets a token of its own service account in another header, made for
+ten minutes: it asks the API server whether that may read `/why`, as of any request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from typing import Any, Final, NamedTuple
+from urllib.parse import quote
+
+import msgspec
+
+from handloop.client.http.response import Response
+from handloop.client.transport import Transport
+from handloop.controller.runtime.reconciling.explainer import Why
+from handloop.controller.runtime.serving.page_server import PASSED_ON
+from handloop.controller.runtime.serving.why_page import PATH
+
+_TOKEN: Final = {
+    "apiVersion": "authentication.k8s.io/v1",
+    "kind": "TokenRequest",
+    "spec": {"expirationSeconds": 600},
+}
+_OK: Final = 200
+_FORBIDDEN: Final = 403
+_NOT_FOUND: Final = 404
+_REQUEST_SECONDS: Final = 10.0
+
+
+class Question(NamedTuple):
+    """What is asked: a name, of a controller or of all, ""."""
+
+    name: str
+    controller: str = ""
+
+    @property
+    def query(self) -> dict[str, str]:
+        """For the page."""
+        return {"name": self.name, "controller": self.controller, "o": "json"}
+
+
+class SourceFailedError(Exception):
+    """The process cannot be asked. Field: fix, "" = none is known."""
+
+    def __init__(self, what: str, fix: str = "") -> None:
+        super().__init__(what)
+        self.fix = fix
+
+
+def ask_process(transport: Transport, question: Question) -> Why:
+    """Ask the process at the other end. Raises: SourceFailedError, TransportError."""
+    answer = transport.request("GET", PATH, query=question.query, timeout_seconds=_REQUEST_SECONDS)
+    return _read(answer, "the process")
+
+
+def _read(answer: Response, who: str) -> Why:
+    if answer.status == _OK:
+        with suppress(msgspec.MsgspecError):
+            return msgspec.json.decode(answer.body, type=Why)
+        raise SourceFailedError(f"{who} does not answer as handloop does")
+    text = answer.body.decode(errors="replace").strip()[:300]
+    fix = "is that the metrics address of a program of this version?" if answer.status == _NOT_FOUND else ""
+    raise SourceFailedError(f"{who} answers {answer.status}: {text}", fix)
+
+
+class ClusterSource:
+    """
+    The processes of an operator in a namespace of a cluster.
+
+    Threads: one. Raises from its methods: SourceFailedError, TransportError.
+    """
+
+    def __init__(self, transport: Transport, namespace: str, name: str) -> None:
+        """Args: name is the operator's, with which its Leases begin."""
+        self._transport = transport
+        self._namespace = namespace
+        self._name = name
+
+    def ask(self, question: Question) -> Why:
+        """Ask the process that works on a name: any one knows which that is."""
+        first = next(self._holders(), "")
+        if not first:
+            raise SourceFailedError(
+                f"no Lease of {self._name} in namespace {self._namespace} is held",
+                "-n NAMESPACE of the program, --name as its Leases begin, or --address of one without Leases",
+            )
+        why = self._ask_pod(first, question)
+        return self._ask_pod(why.holder, question) if why.holder not in ("", first) else why
+
+    def _holders(self) -> Iterator[str]:
+        """Identities of the operator's processes: first the one that leads."""
+        path = f"/apis/coordination.k8s.io/v1/namespaces/{quote(self._namespace, safe='')}/leases"
+        found = {
+            each["metadata"]["name"]: (each.get("spec") or {}).get("holderIdentity") or ""
+            for each in self._get(path, f"list leases in namespace {self._namespace}")["items"]
+        }
+        yield from filter(None, [found.get(self._name)])
+        begin = f"{self._name}-member-"
+        yield from (holder for name, holder in sorted(found.items()) if name.startswith(begin) and holder)
+
+    def _ask_pod(self, identity: str, question: Question) -> Why:
+        name = identity.rpartition("_")[0]
+        path = f"/api/v1/namespaces/{quote(self._namespace, safe='')}/pods/{quote(name, safe='')}"
+        pod = self._get(
+            path, f"get pod {name}", missing=f"the holder {identity} is no pod: ask its --address"
+        )
+        headers = {PASSED_ON: f"Bearer {self._token(pod)}"}
+        for scheme in ("https", "http"):
+            place = f"{scheme}:{name}:{_metrics_port(pod)}"
+            target = f"{path.rpartition('/')[0]}/{quote(place, safe='')}/proxy{PATH}"
+            answer = self._transport.request(
+                "GET", target, query=question.query, headers=headers, timeout_seconds=_REQUEST_SECONDS
+            )
+            if answer.status == _FORBIDDEN and b"pods/proxy" in answer.body:
+                raise self._may_not(f"get pods/proxy of {name}")
+            if answer.status < 500:  # noqa: PLR2004 - the proxy did not reach it that way
+                break
+        return _read(answer, f"pod {name}")
+
+    def _token(self, pod: Mapping[str, Any]) -> str:
+        account = pod["spec"].get("serviceAccountName") or "default"
+        where = f"/api/v1/namespaces/{quote(self._namespace, safe='')}/serviceaccounts"
+        made = self._transport.request(
+            "POST", f"{where}/{quote(account, safe='')}/token", body=msgspec.json.encode(_TOKEN)
+        )
+        found = self._decoded(made, f"create serviceaccounts/token of {account}")
+        return str(found["status"]["token"])
+
+    def _get(self, path: str, what: str, *, missing: str = "") -> Any:
+        answer = self._transport.request("GET", path, timeout_seconds=_REQUEST_SECONDS)
+        if answer.status == _NOT_FOUND and missing:
+            raise SourceFailedError(missing)
+        return self._decoded(answer, what)
+
+    def _decoded(self, answer: Response, what: str) -> Any:
+        if answer.status == _FORBIDDEN:
+            raise self._may_not(what)
+        body = msgspec.json.decode(answer.body)
+        if answer.status >= 300:  # noqa: PLR2004 - no success
+            raise SourceFailedError(f"cannot {what}: {body.get('message', answer.status)}")
+        return body
+
+    def _may_not(self, what: str) -> SourceFailedError:
+        return SourceFailedError(
+            f"you may not {what}",
+            f"a role for those who ask, to bind to you:\n{_ROLE % (self._name, self._namespace)}",
+        )
+
+
+_ROLE: Final = """\
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: %s-why, namespace: %s}
+rules:
+  - {apiGroups: [coordination.k8s.io], resources: [leases], verbs: [list]}
+  - {apiGroups: [""], resources: [pods, pods/proxy], verbs: [get]}
+  - {apiGroups: [""], resources: [serviceaccounts/token], verbs: [create]}
+"""
+
+
+def _metrics_port(pod: Mapping[str, Any]) -> int:
+    """The port that is named metrics. Raises: SourceFailedError."""
+    ports = [port for each in pod["spec"]["containers"] for port in each.get("ports") or ()]
+    found = next((port["containerPort"] for port in ports if port.get("name") == "metrics"), None)
+    if found is None:
+        name = pod["metadata"]["name"]
+        raise SourceFailedError(
+            f"no port of pod {name} is called metrics", "kubectl port-forward to it, and --address"
+        )
+    return int(found)

@@ -1,0 +1,103 @@
+"""What one controller knows of a name, gathered for whoever asks why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+
+from handloop.controller.runtime.caching.multi_namespace_informer import MultiNamespaceInformer
+from handloop.controller.runtime.children.finalizers import is_being_deleted
+from handloop.controller.runtime.reconciling.explanation import Now, explained, near
+from handloop.controller.runtime.sources.decisions import Decisions
+from handloop.controller.runtime.sources.reconcile_queue import Standing
+from handloop.informers.keys import ObjectName
+from handloop.seams.clock import Clock
+
+
+class Explanation(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+    """
+    What a controller says of a name.
+
+    Fields: says, the newest first; known = it has the object, or has decided something about it; near = names
+    that are known and much like one that is not.
+    """
+
+    controller: str
+    kind: str
+    name: str
+    says: tuple[str, ...]
+    known: bool
+    near: tuple[str, ...] = ()
+
+
+class Why(msgspec.Struct, frozen=True, kw_only=True):
+    """
+    The answer of a process.
+
+    Fields: process is its identity, "" without Leases; elsewhere = why another process works on the name,
+    whose identity is holder, both "" if we do; explanations are those of its controllers that know the name,
+    or of all if none does.
+    """
+
+    process: str
+    elsewhere: str
+    holder: str
+    explanations: tuple[Explanation, ...]
+
+
+class Explainer:
+    """Asks the parts of a controller. Threads: any; each part is asked for itself, so it may have gone on."""
+
+    def __init__(
+        self,
+        controller: str,
+        informer: MultiNamespaceInformer[Any],
+        decisions: Decisions,
+        *,
+        standing: Callable[[ObjectName], Standing],
+        running: Callable[[ObjectName], tuple[float, str] | None],
+        paused: Callable[[ObjectName], str],
+        troubles: Callable[[], Sequence[str]],
+        poke: str,
+        clock: Clock,
+    ) -> None:
+        """Args: as the fields of Now; informer is that of the reconciled kind."""
+        self._controller = controller
+        self._informer = informer
+        self._decisions = decisions
+        self._standing = standing
+        self._running = running
+        self._paused = paused
+        self._troubles = troubles
+        self._poke = poke
+        self._clock = clock
+
+    def explain(self, name: ObjectName) -> Explanation:
+        """What is known of a name. Never waits for a cache."""
+        decisions = self._decisions.of(name)
+        obj = self._informer.get_by_key(str(name))
+        now = Now(
+            queue=self._standing(name),
+            running=self._running(name),
+            paused=self._paused(name),
+            misfit=self._informer.is_quarantined(name),
+            troubles=tuple(self._troubles()),
+            known=obj is not None,
+            deleting=obj is not None and is_being_deleted(obj),
+            poke=self._poke,
+        )
+        is_known = bool(decisions) or now.known or now.misfit or bool(now.queue.causes)
+        return Explanation(
+            controller=self._controller,
+            kind=self._informer.kind.resource.kind,
+            name=str(name),
+            says=explained(now, decisions, self._clock.now()),
+            known=is_known,
+            near=() if is_known else near(str(name), self._names()),
+        )
+
+    def _names(self) -> list[str]:
+        keys = (key for part in self._informer.informers for key in part.indexer.list_keys())
+        return [*keys, *map(str, self._decisions.names())]

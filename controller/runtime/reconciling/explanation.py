@@ -1,0 +1,175 @@
+"""
+Why something happens to a name, or nothing does, in sentences: the newest first.
+
+    how it stands now (queue, worker, pause, cache)     --> the first sentences
+    what was decided lately (sources/decisions.py)      --> one sentence each
+
+Pure: whoever asks gathers both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, NamedTuple
+
+from handloop.controller.runtime.sources.decisions import (
+    DROPPED,
+    FAILED,
+    GAVE_UP,
+    IGNORED,
+    PARKED,
+    PAUSED,
+    RECONCILES,
+    WAITS,
+    Decision,
+)
+from handloop.controller.runtime.sources.reconcile_queue import RETRY, Standing
+
+_MINUTE: Final = 60
+_HOUR: Final = 3600
+_MOST: Final = 3
+_COMPARED: Final = 2_000
+"""How many names are compared letter by letter: a millisecond takes twenty."""
+
+
+class Now(NamedTuple):
+    """
+    How a name stands in a controller.
+
+    Fields: queue, as it stands there; running = for how long a reconcile has run, and where its code is, None
+    = there is none; paused = by what, "" = by nothing; misfit = the object exists and does not fit its type;
+    troubles = why the caches are not filled; known = whether the cache has the object; deleting = it
+    has a deletion timestamp; poke = the annotation that wakes it.
+    """
+
+    queue: Standing
+    running: tuple[float, str] | None = None
+    paused: str = ""
+    misfit: bool = False
+    troubles: Sequence[str] = ()
+    known: bool = True
+    deleting: bool = False
+    poke: str = ""
+
+
+def explained(now: Now, decisions: Sequence[Decision], at: float) -> tuple[str, ...]:
+    """The sentences. Args: at = the time, as the decisions count it; these are in their order."""
+    return (*_present(now, decisions), *(_told(each, at) for each in reversed(decisions)))
+
+
+def _present(now: Now, decisions: Sequence[Decision]) -> Iterator[str]:
+    last = next((each for each in reversed(decisions) if each.what in RECONCILES), None)
+    if now.troubles:
+        yield f"waits for the caches: {'; '.join(now.troubles)}"
+    if now.misfit:
+        yield "is left alone: the object does not fit its type; see the Event InvalidObject"
+    elif not now.known:
+        yield "the cache has no such object"
+    if now.running is not None:
+        seconds, where = now.running
+        yield f"is being reconciled for {_seconds(seconds)}, in {where}"
+    if now.paused:
+        yield f"is paused {now.paused}{'' if not now.deleting else ', its deletion too'}"
+    if now.queue.gave_up:
+        error = f": {last.text}" if last is not None and last.text else ""
+        yield (
+            f"waits for a change, as the last reconcile failed for good{error} "
+            f"(`kubectl annotate ... {now.poke}=...` tries it again)"
+        )
+    waits = list(_waits(now, decisions, last))
+    yield from waits
+    if not (waits or now.running or now.paused or now.queue.gave_up or now.troubles or now.misfit):
+        yield _nothing(decisions, last)
+
+
+def _waits(now: Now, decisions: Sequence[Decision], last: Decision | None) -> Iterator[str]:
+    queue = now.queue
+    if queue.causes:
+        causes = ", ".join(map(str, queue.causes))
+        parked = decisions[-1] if decisions and decisions[-1].what == PARKED else None
+        if now.running is not None:
+            yield f"is reconciled once more afterwards, for {causes}"
+        elif parked is not None:
+            yield f"waits at most {_seconds(parked.seconds)} as {parked.text}, then for {causes}"
+        else:
+            yield f"waits for a worker, for {causes}"
+    if queue.due is None or queue.due_in is None:
+        return
+    seconds = _seconds(max(0.0, queue.due_in))
+    if queue.due.subject == RETRY:
+        error = "" if last is None or not last.text else f", the last: {last.text}"
+        yield f"waits {seconds} more after {_counted(queue.failures, 'failure')}{error}"
+    elif last is not None and last.what == WAITS:
+        yield f"waits for a watch event, {seconds} more at most: {last.text}"
+    else:
+        yield f"is reconciled again in {seconds}, as its last reconcile asked for"
+
+
+def _nothing(decisions: Sequence[Decision], last: Decision | None) -> str:
+    since = [each for each in decisions if last is None or each.at > last.at]
+    said = [f"{_counted(each.count, 'event')} since {_was(each)}" for each in since if each.what == DROPPED]
+    said += [f"{_counted(each.count, 'cause')} since {_was(each)}" for each in since if each.what == IGNORED]
+    if last is None:
+        first = "nothing to do: it has not been reconciled in the memory of this process"
+    else:
+        first = f"nothing to do: the last reconcile wrote {last.changes or 'nothing'}"
+    return "; ".join([first, *said])
+
+
+def _was(each: Decision) -> str:
+    plural = "was" if each.count == 1 else "were"
+    if each.what == DROPPED:
+        return f"{plural} dropped by {each.by} ({each.text})"
+    return f"did not count, as {each.by} ({each.text})"
+
+
+def _told(each: Decision, at: float) -> str:
+    ago = f"{_seconds(at - each.at)} ago"
+    if each.what == DROPPED:
+        return f"{ago}: {_counted(each.count, 'event')} {_was(each)}"
+    if each.what == IGNORED:
+        return f"{ago}: {_counted(each.count, 'cause')} {_was(each)}"
+    if each.what == PARKED:
+        often = "" if each.count == 1 else f", {each.count} times"
+        return f"{ago}: put aside as {each.text}{often}"
+    because = f" for {', '.join(each.causes)}" if each.causes else ""
+    if each.what == PAUSED:
+        return f"{ago}: left alone, as it is paused{because}"
+    return f"{ago}: reconciled in {_seconds(each.seconds)}{because}: {_outcome(each)}"
+
+
+def _outcome(each: Decision) -> str:
+    wrote = f"wrote {each.changes or 'nothing'}"
+    if each.what == WAITS:
+        return f"{wrote}, and waits: {each.text}"
+    if each.what in (FAILED, GAVE_UP):
+        return f"{wrote}, and failed{' for good' if each.what == GAVE_UP else ''}: {each.text}"
+    return wrote
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def _seconds(seconds: float) -> str:
+    """`0.004 s`, `41 s`, `3 min`."""
+    if seconds < 1:
+        return f"{seconds:.3f} s"
+    if seconds < 2 * _MINUTE:
+        return f"{seconds:.0f} s"
+    return f"{seconds / _MINUTE:.0f} min" if seconds < 2 * _HOUR else f"{seconds / _HOUR:.1f} h"
+
+
+def near(name: str, names: Iterable[str]) -> tuple[str, ...]:
+    """Up to three names that are like one that nobody knows: the same elsewhere, or alike in its place."""
+    from difflib import get_close_matches  # noqa: PLC0415 - for those who mistype
+
+    namespace, _, last = name.rpartition("/")
+    elsewhere: list[str] = []
+    beside: list[str] = []
+    for each in dict.fromkeys(names):
+        if each.rpartition("/")[2] == last:
+            elsewhere.append(each)
+        elif each.rpartition("/")[0] == namespace and len(beside) < _COMPARED:
+            beside.append(each)
+    return tuple([*elsewhere, *get_close_matches(name, beside, _MOST, 0.6)][:_MOST])

@@ -1,0 +1,64 @@
+"""
+The page `/why?name=NAMESPACE/NAME`: why something happens to a name, or nothing does; `&o=json` for programs.
+
+It holds texts of errors and names of objects. So it is served to those alone whom `--metrics-auth` lets read
+it, or on loopback; see PageServer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final, Protocol
+
+import msgspec
+
+from handloop.controller.runtime.reconciling.explainer import Why
+from handloop.controller.runtime.serving.page_server import TEXT, Page
+from handloop.informers.keys import ObjectName, parse_object_name
+
+PATH: Final = "/why"
+_JSON: Final = "application/json"
+
+
+class Explaining(Protocol):
+    """A manager."""
+
+    def why(self, name: ObjectName, controller: str) -> Why:
+        """What its controllers know of a name. Args: controller "" = all."""
+
+
+def why_page(manager: Explaining) -> Page:
+    """The page of a manager."""
+
+    def page(query: Mapping[str, Sequence[str]]) -> tuple[int, str, bytes]:
+        asked = query.get("name", [""])[0]
+        if not asked:
+            return 400, TEXT, b"say which: /why?name=NAMESPACE/NAME, or ?name=NAME without a namespace\n"
+        try:
+            name = parse_object_name(asked)
+        except ValueError as error:
+            return 400, TEXT, f"{_shown(str(error))}\n".encode()
+        why = manager.why(name, query.get("controller", [""])[0])
+        if query.get("o", [""])[0] == "json":
+            return 200, _JSON, msgspec.json.encode(why)
+        return 200, TEXT, "".join(f"{_shown(line)}\n" for line in lines(why)).encode()
+
+    return page
+
+
+def lines(why: Why) -> list[str]:
+    """The answer for people: the newest first."""
+    found = [why.elsewhere] if why.elsewhere else []
+    for each in why.explanations:
+        found.append(f"{each.controller}: {each.kind} {each.name}")
+        if not each.known:
+            almost = f": {', '.join(each.near)}?" if each.near else ""
+            found.append(f"  nobody knows this name{almost}")
+        else:
+            found += [f"  {line}" for line in each.says]
+    return found or ["no controller runs here that can be asked"]
+
+
+def _shown(text: str) -> str:
+    """In one line: an error may hold anybody's text."""
+    return text if text.isprintable() else repr(text)[1:-1]

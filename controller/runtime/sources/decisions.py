@@ -1,0 +1,137 @@
+"""
+What a controller has decided about each name lately: the record that answers why nothing happens.
+
+    events that predicates dropped     causes that did not count     waits     reconciles, and how they ended
+
+It is always on, so a line costs a lock and a struct, and texts are made when somebody asks. Of each name the
+last few lines are kept, of 10,000 names those that were decided about last: benchmarks/why.py measures both.
+What waits now is not here: the queue knows it.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
+
+from handloop.informers.keys import ObjectName
+from handloop.seams.clock import Clock
+from handloop.seams.locks import new_lock
+
+NAMES: Final = 10_000
+LINES: Final = 5
+"""Of each name."""
+LONGEST: Final = 160
+"""Of a text, in characters: an error of the server may hold a whole object."""
+
+DROPPED: Final = "dropped"
+IGNORED: Final = "ignored"
+PARKED: Final = "parked"
+PAUSED: Final = "paused"
+SETTLED: Final = "settled"
+WAITS: Final = "waits"
+FAILED: Final = "failed"
+GAVE_UP: Final = "gave up"
+RECONCILES: Final = frozenset({SETTLED, WAITS, FAILED, GAVE_UP})
+"""What a reconcile ends with."""
+
+
+class Decision(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """
+    One line.
+
+    Fields: at as the clock counts; what is one of the words above; text is the event or cause that did not
+    count, what is waited for, or the error; by is the predicate, or what else decided; causes led to a
+    reconcile, which took so many seconds and made these changes; of a wait, seconds is its longest;
+    count = so many alike, one after the other.
+    """
+
+    at: float
+    what: str
+    text: str = ""
+    by: str = ""
+    causes: tuple[str, ...] = ()
+    seconds: float = 0.0
+    changes: str = ""
+    count: int = 1
+
+
+class Decisions:
+    """
+    The last decisions of one controller, by name.
+
+    State, under _lock: _of, the name that was decided about last at the end; each has LINES at most.
+    Threads: listeners and workers write, whoever asks reads.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._lock = new_lock("Decisions._lock", 96)
+        self._of: OrderedDict[ObjectName, list[Decision]] = OrderedDict()
+
+    def note(
+        self, name: ObjectName, what: str, text: str = "", *, by: str = "", seconds: float = 0.0
+    ) -> None:
+        """An event or a cause that did not count, or a wait. One like the last one is counted there."""
+        line = Decision(self._clock.now(), what, text[:LONGEST], by, (), seconds)
+        with self._lock:
+            lines = self._lines_locked(name)
+            last = lines[-1] if lines else None
+            if last is not None and (last.what, last.text, last.by) == (what, line.text, by):
+                lines[-1] = msgspec.structs.replace(line, count=last.count + 1)
+            else:
+                _add(lines, line)
+
+    def reconciled(
+        self,
+        name: ObjectName,
+        what: str,
+        text: str,
+        *,
+        causes: tuple[str, ...],
+        began_at: float,
+        changes: str,
+    ) -> None:
+        """A reconcile has ended; text is its error, or what it waits for."""
+        now = self._clock.now()
+        if len(text) + len(changes) > LONGEST:
+            text, changes = text[:LONGEST], changes[:LONGEST]
+        line = Decision(now, what, text, "", causes, now - began_at, changes)
+        with self._lock:
+            _add(self._lines_locked(name), line)
+
+    def _lines_locked(self, name: ObjectName) -> list[Decision]:
+        lines = self._of.get(name)
+        if lines is None:
+            lines = self._of[name] = []
+            if len(self._of) > NAMES:
+                self._of.popitem(last=False)
+        else:
+            self._of.move_to_end(name)
+        return lines
+
+    def of(self, name: ObjectName) -> tuple[Decision, ...]:
+        """The decisions about a name, oldest first."""
+        with self._lock:
+            return tuple(self._of.get(name, ()))
+
+    def names(self) -> tuple[ObjectName, ...]:
+        """The names that were decided about."""
+        with self._lock:
+            return tuple(self._of)
+
+    def forget_names(self, gone: Callable[[ObjectName], bool]) -> None:
+        """See NameMemory."""
+        # gone may take a lock of its own
+        leaving = [name for name in self.names() if gone(name)]
+        with self._lock:
+            for name in leaving:
+                self._of.pop(name, None)
+
+
+def _add(lines: list[Decision], line: Decision) -> None:
+    if len(lines) >= LINES:
+        del lines[0]
+    lines.append(line)
