@@ -85,22 +85,9 @@ def run_command(operator: Operator, argv: Sequence[str] | None = None) -> int:
     words = sys.argv[1:] if argv is None else argv
     if words and words[0] in operator.own_commands:
         return run_own_command(words[0], words[1:])
-    if words and words[0] == "bundle":
-        from handloop.controller.cli.bundle_command import run_bundle  # noqa: PLC0415 - tomllib, argparse
-
-        return run_bundle(operator, words[1:])
-    if words and words[0] == "migrate-storage":
-        from handloop.controller.cli.migrate_storage_command import run_migrate_storage  # noqa: PLC0415 - as above
-
-        return run_migrate_storage(operator, words[1:])
-    if words and words[0] == "why":
-        from handloop.controller.cli.why_command import run_why  # noqa: PLC0415 - as above
-
-        return run_why(operator, words[1:])
-    if list(words[:2]) == ["crd", "diff"]:
-        from handloop.controller.cli.crd_diff_command import run_crd_diff  # noqa: PLC0415 - as above
-
-        return run_crd_diff(operator, words[2:])
+    command, rest = _with_arguments(list(words))
+    if command is not None:
+        return command(operator, rest)
     try:
         options = parse_options(words, operator=operator)
     except UsageError as error:
@@ -112,6 +99,25 @@ def run_command(operator: Operator, argv: Sequence[str] | None = None) -> int:
         return execute(options, sys.stdout, sys.stderr)
     finally:
         drop_unwritten(sys.stderr)
+
+
+_Command: TypeAlias = Callable[[Operator, Sequence[str]], int]
+
+
+def _with_arguments(words: list[str]) -> tuple[_Command | None, list[str]]:
+    """A command that reads arguments of its own, by argparse, and these; each is imported when it is run."""
+    match words:
+        case ["bundle", *rest]:
+            from handloop.controller.cli.bundle_command import run_bundle as run  # noqa: PLC0415
+        case ["migrate-storage", *rest]:
+            from handloop.controller.cli.migrate_storage_command import run_migrate_storage as run  # noqa: PLC0415
+        case ["why", *rest]:
+            from handloop.controller.cli.why_command import run_why as run  # noqa: PLC0415
+        case ["crd", "diff", *rest]:
+            from handloop.controller.cli.crd_diff_command import run_crd_diff as run  # noqa: PLC0415
+        case _:
+            return None, words
+    return run, rest
 
 
 def execute(options: Options, out: TextIO, err: TextIO) -> int:

@@ -74,9 +74,8 @@ def _parser(operator: Operator) -> argparse.ArgumentParser:
         "--address", metavar="HOST:PORT", help="of the metrics of a process: 127.0.0.1:8080 on this machine"
     )
     where = f"{operator.name}-system"
-    parser.add_argument(
-        "-n", "--namespace", default=where, help=f"of the program, not of the object ({where})"
-    )
+    told = f"of the program, not of the object ({where})"
+    parser.add_argument("-n", "--namespace", default=where, help=told)
     parser.add_argument("--name", default=operator.name, help="with which the program's Leases begin")
     parser.add_argument("-o", "--output", choices=("text", "json"), default="text")
     parser.add_argument("--kubeconfig", metavar="PATH", help="as for kubectl, where it is not given")

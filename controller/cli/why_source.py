@@ -29,6 +29,9 @@ _TOKEN: Final = {
 _OK: Final = 200
 _FORBIDDEN: Final = 403
 _NOT_FOUND: Final = 404
+_NO_SUCCESS: Final = 300
+_UNREACHED: Final = 500
+"""The proxy's, for a pod that speaks the other scheme."""
 _REQUEST_SECONDS: Final = 10.0
 
 
@@ -106,21 +109,26 @@ class ClusterSource:
     def _ask_pod(self, identity: str, question: Question) -> Why:
         name = identity.rpartition("_")[0]
         path = f"/api/v1/namespaces/{quote(self._namespace, safe='')}/pods/{quote(name, safe='')}"
-        pod = self._get(
-            path, f"get pod {name}", missing=f"the holder {identity} is no pod: ask its --address"
-        )
+        missing = f"the holder {identity} is no pod: ask its --address"
+        pod = self._get(path, f"get pod {name}", missing=missing)
         headers = {PASSED_ON: f"Bearer {self._token(pod)}"}
-        for scheme in ("https", "http"):
-            place = f"{scheme}:{name}:{_metrics_port(pod)}"
-            target = f"{path.rpartition('/')[0]}/{quote(place, safe='')}/proxy{PATH}"
-            answer = self._transport.request(
-                "GET", target, query=question.query, headers=headers, timeout_seconds=_REQUEST_SECONDS
-            )
-            if answer.status == _FORBIDDEN and b"pods/proxy" in answer.body:
-                raise self._may_not(f"get pods/proxy of {name}")
-            if answer.status < 500:  # noqa: PLR2004 - the proxy did not reach it that way
-                break
+        folder, port = path.rpartition("/")[0], _metrics_port(pod)
+        answer = self._proxied(f"{folder}/{quote(f'https:{name}:{port}', safe='')}", question, headers)
+        if answer.status >= _UNREACHED:
+            answer = self._proxied(f"{folder}/{quote(f'http:{name}:{port}', safe='')}", question, headers)
         return _read(answer, f"pod {name}")
+
+    def _proxied(self, target: str, question: Question, headers: Mapping[str, str]) -> Response:
+        answer = self._transport.request(
+            "GET",
+            f"{target}/proxy{PATH}",
+            query=question.query,
+            headers=headers,
+            timeout_seconds=_REQUEST_SECONDS,
+        )
+        if answer.status == _FORBIDDEN and b"pods/proxy" in answer.body:
+            raise self._may_not("get pods/proxy")
+        return answer
 
     def _token(self, pod: Mapping[str, Any]) -> str:
         account = pod["spec"].get("serviceAccountName") or "default"
@@ -141,15 +149,13 @@ class ClusterSource:
         if answer.status == _FORBIDDEN:
             raise self._may_not(what)
         body = msgspec.json.decode(answer.body)
-        if answer.status >= 300:  # noqa: PLR2004 - no success
+        if answer.status >= _NO_SUCCESS:
             raise SourceFailedError(f"cannot {what}: {body.get('message', answer.status)}")
         return body
 
     def _may_not(self, what: str) -> SourceFailedError:
-        return SourceFailedError(
-            f"you may not {what}",
-            f"a role for those who ask, to bind to you:\n{_ROLE % (self._name, self._namespace)}",
-        )
+        role = _ROLE % (self._name, self._namespace)
+        return SourceFailedError(f"you may not {what}", f"a role for those who ask, to bind to you:\n{role}")
 
 
 _ROLE: Final = """\

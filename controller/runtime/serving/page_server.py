@@ -254,7 +254,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(403, TEXT, _PRIVATE)
             return
         if self.guard is not None:
-            token = self.headers.get("Authorization") or self.headers.get(PASSED_ON, "")
+            token = self.headers.get("Authorization", "") or self.headers.get(PASSED_ON, "")
             status = self.guard(url.path, token)
             if status != HTTPStatus.OK:
                 self._answer(status, TEXT, f"{HTTPStatus(status).phrase}\n".encode())
