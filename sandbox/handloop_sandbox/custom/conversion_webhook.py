@@ -21,7 +21,7 @@ from typing import Any, Final, NamedTuple
 SECONDS: Final = 30.0
 _BLOCK: Final = 64 * 1024
 _MOST_OF_A_TEXT: Final = 2048
-_NO_HOST, _EXPIRED, _NOT_YET = 62, 10, 9  # X509_V_ERR_...
+_EXPIRED, _NOT_YET = 10, 9  # X509_V_ERR_...
 _TOLD: Final = {
     400: "the server rejected our request for an unknown reason",
     401: "the server has asked for the client to provide credentials",

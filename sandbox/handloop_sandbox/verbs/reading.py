@@ -9,12 +9,13 @@ Follows: apiserver pkg/endpoints/handlers/get.go (ListResource, with watch), pkg
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final, NamedTuple
 
 from handloop_sandbox.cluster.events import EVENTS
+from handloop_sandbox.custom.versions import served_form
 from handloop_sandbox.grammar.fields import NAME, FieldTerm, exact, matcher
 from handloop_sandbox.kinds import typed
 from handloop_sandbox.requests.call import Call
@@ -33,6 +34,7 @@ from handloop_sandbox.wire.options import (
     list_resource_version,
     watch_resource_version,
 )
+from handloop_sandbox.wire.resource import ServedResource
 from handloop_sandbox.wire.status import (
     Status,
     bad_request,
@@ -101,12 +103,20 @@ def predicate(call: Call, options: ListOptions) -> Predicate | None:
     if by_labels is not None:
         tests.append(lambda obj: by_labels(obj["metadata"].get("labels") or {}))
     if by_fields is not None:
-        tests.append(by_fields)
+        tests.append(_of_version(call.resource, by_fields, options))
     if shards is not None:
         tests.append(shards.matches)
     if len(tests) > 1:
         return lambda obj: all(test(obj) for test in tests)
     return tests[0] if tests else None
+
+
+def _of_version(resource: ServedResource, by_fields: Predicate, options: ListOptions) -> Predicate:
+    """A test of fields that sees stored objects as the version has them, defaults and all."""
+    is_plain = not resource.custom or resource.conversion is not None  # then they are converted before
+    if is_plain or all(term.field not in resource.selectable_fields for term in options.fields):
+        return by_fields
+    return lambda obj: by_fields(served_form(resource, obj))
 
 
 def _page(call: Call, options: ListOptions) -> _Page:
@@ -159,8 +169,7 @@ def _cut(call: Call, options: ListOptions, rv: int, *, start: str, limit: int | 
     if limit <= 0:
         return _Page(_filtered([objects[key] for key in keys[first:]], matches), rv)
     items: list[Stored] = []
-    for index in range(first, len(keys)):
-        stored = objects[keys[index]]
+    for index, stored in enumerate(_in_chunks(call, [objects[key] for key in keys[first:]], limit), first):
         if matches is None or matches(stored.object):
             items.append(stored)
         # a full page goes on wherever objects follow, chosen or not, and all of them are counted as remaining
@@ -176,23 +185,31 @@ def _at(call: Call, rv: int, *, paged: bool) -> tuple[list[str], dict[str, Store
         keys, objects = collection.select(call.namespace), collection.objects
     else:
         keys, objects = collection.as_of(rv, call.namespace)
-    if call.resource.conversion is not None:
+    if call.resource.conversion is not None and not paged:
         items = [objects[key] for key in keys]
-        objects = dict(zip(keys, _cached(call, items, paged=paged), strict=True))
+        objects = dict(zip(keys, _cached(call, items), strict=True))
     return keys, objects
 
 
-def _cached(call: Call, items: Sequence[Stored], *, paged: bool = False) -> Sequence[Stored]:
+def _in_chunks(call: Call, items: Sequence[Stored], size: int) -> Iterator[Stored]:
+    """Objects as pages have them, which are read from etcd: a page's worth, then twice as many each time."""
+    at = 0
+    while at < len(items):
+        yield from all_served(call.resource, items[at : at + size])
+        at, size = at + size, 2 * size
+
+
+def _cached(call: Call, items: Sequence[Stored]) -> Sequence[Stored]:
     """
     Objects as the cache of the served version has them.
 
-    Raises: StatusError 429 where it was never filled, unless the list is paged.
+    Raises: StatusError 429 where it was never filled.
     """
     try:
         return all_served(call.resource, items)
     except ConversionFailedError as error:
         conversion = call.resource.conversion
-        if paged or conversion is None or call.resource.version in conversion.filled:
+        if conversion is None or call.resource.version in conversion.filled:
             raise
         kind = f"{call.resource.api_version}, Kind={call.resource.kind}"
         raise initializing(f"failed to list {kind}: {error}") from error

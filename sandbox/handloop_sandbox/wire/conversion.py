@@ -21,7 +21,6 @@ Answers = dict[bytes, "Object | str"]
 """By question: the converted object, or why there is none."""
 
 _TAKEN_OVER: Final = ("labels", "annotations")
-_EMPTY: Final = {"apiVersion", "kind"}
 _encode = msgspec.json.Encoder().encode
 
 

@@ -441,6 +441,29 @@ def test_what_was_never_converted(sites: Sites, hook: ConversionWebhook) -> None
     assert server.eventually(path, lambda answer: answer.status == 200).names == ["a"]
 
 
+def test_one_object_that_nobody_converts(sites: Sites, hook: ConversionWebhook) -> None:
+    """It fails every list that it is in; the others can be read, and it can be mended where it is stored."""
+    server, path = sites.server, sites.path("v1beta1")
+
+    def answer(review: Object) -> Object:
+        bad = any((obj.get("spec") or {}).get("hostname") == "bad" for obj in review["request"]["objects"])
+        said = {"convertedObjects": [], "result": {"status": "Failure", "message": "no"}}
+        return converted(review, **(said if bad else {}))
+
+    hook.answer = answer
+    sites.create("v1", "a", hostname="h")
+    assert server.eventually(path, lambda answer: answer.status == 200).names == ["a"]
+    sites.create("v1", "b", hostname="bad")
+    refused = server.eventually(path, lambda answer: answer.status != 200)
+    assert (refused.status, refused.message) == (500, sites.failure("v1", "failed: no"))
+    assert server.get(f"{path}/a").status == 200
+    assert server.get(f"{path}/b").status == 500
+    assert server.get(f"{path}?limit=1").names == ["a"]
+    assert server.get(f"{path}?limit=2").status == 500
+    server.patch(sites.path("v1", "b"), {"spec": {"hostname": "i"}})
+    assert server.eventually(path, lambda answer: answer.status == 200).names == ["a", "b"]
+
+
 def test_a_service(server: APIServer, namespace: str, group: str) -> None:
     """Its certificate is for NAME.NAMESPACE.svc, wherever an ExternalName leads."""
     with ConversionWebhook(f"hook.{namespace}.svc") as hook:
