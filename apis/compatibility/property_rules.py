@@ -159,8 +159,13 @@ def _required(path: str, old: Schema, new: Schema) -> Iterator[Finding]:
 
 
 def _preserved(path: str, old: Schema, new: Schema) -> Iterator[Finding]:
+    """Of what has fields; the mark of a text or a number means nothing."""
+    if kind_of(new) not in ("object", "map", "array", "anything"):
+        return
     if old.get(PRESERVE) and not new.get(PRESERVE):
         text = "fields that the schema does not name are erased now"
+        if kind_of(new) == "map":
+            text = "entries of another shape are refused or erased now"
         yield Finding("preserve-unknown-fields", BREAKS, path, True, None, text)
     elif new.get(PRESERVE) and not old.get(PRESERVE):
         text = "fields that the schema does not name are kept now"

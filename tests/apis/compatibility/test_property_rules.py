@@ -79,6 +79,8 @@ def _found(old: dict[str, Any], new: dict[str, Any]) -> list[tuple[str, str]]:
         # what is kept, and how lists and maps merge
         ({"x-kubernetes-preserve-unknown-fields": True}, {}, [("preserve-unknown-fields", "breaks")]),
         ({}, {"x-kubernetes-preserve-unknown-fields": True}, [("preserve-unknown-fields", "warns")]),
+        ({"type": "string", "x-kubernetes-preserve-unknown-fields": True}, {"type": "string"}, []),
+        ({"type": "string"}, {"type": "string", "x-kubernetes-preserve-unknown-fields": True}, []),
         ({}, {"x-kubernetes-list-type": "set"}, [("list-type", "breaks")]),
         ({"x-kubernetes-list-type": "set"}, {"x-kubernetes-list-type": "atomic"}, [("list-type", "warns")]),
         ({}, {"x-kubernetes-list-type": "atomic"}, []),
