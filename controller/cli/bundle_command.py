@@ -15,6 +15,7 @@ import sys
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import redirect_stdout
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -26,18 +27,20 @@ from handloop.apis.decoders import converted
 from handloop.apis.grammar.yaml_text import from_yaml, to_yaml
 from handloop.apis.meta import decode_hook
 from handloop.controller.cli.cluster_service_version import (
+    OLM_CERTIFICATES,
     ProjectTable,
     Release,
     cluster_service_version,
     namespaces_variable,
+    olm_service,
 )
 from handloop.controller.cli.declarations import declared_kinds
 from handloop.controller.cli.flags import COMMANDS, UsageError, parse_options
 from handloop.controller.cli.operator import Operator
-from handloop.controller.cli.options import Options
+from handloop.controller.cli.options import Options, spelling
 from handloop.controller.cli.problems import EXIT_FATAL, EXIT_OK, EXIT_USAGE
 from handloop.controller.cli.terminal import printable, show
-from handloop.controller.cli.webhook import definition_of
+from handloop.controller.cli.webhook import any_is_converted, definition_of, webhook_service
 from handloop.kinds.apps_v1 import Deployment
 
 T = TypeVar("T")
@@ -144,7 +147,10 @@ def _release(operator: Operator, given: argparse.Namespace) -> Release:
             fix=f"python -m {package} bundle --image IMG",
         )
     deployment = _deployment(Path(given.deployment))
-    options = _options(operator, deployment["spec"]["template"]["spec"]["containers"][0])
+    options = _with_webhook_of_olm(
+        _options(operator, deployment["spec"]["template"]["spec"]["containers"][0]),
+        deployment["metadata"]["name"],
+    )
     # OLM takes none of what a build of a checkout adds to it
     version = given.version or operator.version().partition("+")[0] or document.project.version
     kinds = {(kind.resource.api_version, kind.resource.kind): kind for kind in declared_kinds(options)}
@@ -227,6 +233,29 @@ def _options(operator: Operator, container: Mapping[str, Any]) -> Options:
     return options
 
 
+def _with_webhook_of_olm(options: Options, deployment: str) -> Options:
+    """
+    The options of a program that converts, with what OLM brings: the Service and the certificate.
+
+    Raises: UsageError where the Deployment says another place.
+    """
+    if not any_is_converted(declared_kinds(options)):
+        return options
+    for name in ("webhook_cert_dir", "webhook_service", "webhook_url"):
+        if getattr(options, name):
+            raise UsageError(
+                f"the Deployment says {spelling(name)}, and OLM makes Service and certificate of the webhook",
+                fix=f"remove {spelling(name)} from its args and its environment",
+            )
+    service = olm_service(deployment)
+    if len(service) > _MAX_NAME:
+        raise UsageError(
+            f"OLM calls the webhook's Service {service}: longer than {_MAX_NAME} characters",
+            fix="give the Deployment a shorter name",
+        )
+    return replace(options, webhook_cert_dir=OLM_CERTIFICATES, webhook_service=service)
+
+
 def _checked(name: str, flag: str, version: str) -> str:
     """The version. Raises: UsageError for one that OLM does not take, or that makes too long a name."""
     if not _VERSION.fullmatch(version):
@@ -285,10 +314,12 @@ def _files(release: Release, given: argparse.Namespace) -> dict[str, str]:
 
 
 def _beside(release: Release, folder: Path) -> Iterator[dict[str, Any]]:
-    """The objects that OLM installs with the Deployment, in the namespace of its choice."""
+    """The objects that OLM installs with the Deployment, in its namespace; but for the webhook's Service."""
+    webhook = webhook_service(replace(release.options, webhook_service="")).name
     for path in sorted(folder.glob("*/*.yaml")):
         for document in _documents(path):
-            if document.get("kind") in _BESIDE:
+            given = (document.get("kind"), (document.get("metadata") or {}).get("name"))
+            if given[0] in _BESIDE and given != ("Service", webhook):
                 metadata = {k: v for k, v in (document.get("metadata") or {}).items() if k != "namespace"}
                 if "name" not in metadata:
                     raise UsageError(

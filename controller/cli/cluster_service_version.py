@@ -17,17 +17,21 @@ from typing import Any, Final
 from msgspec import Struct
 
 from handloop.apis.core_v1 import Event
-from handloop.apis.crd import custom_resource_definition
+from handloop.apis.crd import CONVERT_PATH, custom_resource_definition
 from handloop.apis.declaration import is_built_in
+from handloop.apis.versions import is_converted
 from handloop.controller.cli.declarations import declared_access, declared_kinds
 from handloop.controller.cli.operator import Operator, Setup
 from handloop.controller.cli.options import FLAGS, Options
 from handloop.controller.cli.problems import OLDEST
+from handloop.controller.cli.webhook import IN_CLUSTER, any_is_converted
 from handloop.controller.runtime.rbac.roles import roles
 
 API_VERSION: Final = "operators.coreos.com/v1alpha1"
 _TARGETS: Final = "metadata.annotations['olm.targetNamespaces']"
 """The annotation in which OLM gives a pod the namespaces to watch: `a,b`, "" = all."""
+OLM_CERTIFICATES: Final = "/tmp/k8s-webhook-server/serving-certs"  # noqa: S108 - where OLM mounts them
+_WEBHOOK_PORT: Final = 443
 _SOME_NAMESPACES: Final = ("OwnNamespace", "SingleNamespace", "MultiNamespace")
 
 
@@ -75,6 +79,11 @@ def namespaces_variable(operator: Operator) -> str:
     return FLAGS["namespace"].variable("namespace", operator)
 
 
+def olm_service(deployment: str) -> str:
+    """The Service that OLM makes for the webhook of a Deployment."""
+    return f"{deployment.replace('.', '-')}-service"
+
+
 def cluster_service_version(release: Release) -> dict[str, Any]:
     """The manifest of a release. Pure: the same release gives the same fields in the same order."""
     kinds = declared_kinds(release.options)
@@ -90,6 +99,7 @@ def cluster_service_version(release: Release) -> dict[str, Any]:
         "maintainers": [person for person in _people(release) if {"name", "email"} <= set(person)],
         "installModes": _install_modes(release.options, kinds),
         "install": {"strategy": "deployment", "spec": _install(release)},
+        "webhookdefinitions": list(_webhooks(release, kinds)),
         "customresourcedefinitions": {"owned": list(_owned(release.options.setups()))},
         "relatedImages": _images(_deployment_spec(release)["template"]["spec"]),
         "replaces": f"{release.name}.v{release.replaces}" if release.replaces else "",
@@ -134,8 +144,13 @@ def _provider(release: Release) -> str:
 
 
 def _install_modes(options: Options, kinds: Sequence[type[Any]]) -> list[dict[str, Any]]:
-    """All of them, as --namespace takes one name, several or none. Shards and a kind without need all."""
-    some = not options.shards and all(kind.resource.namespaced for kind in kinds)
+    """
+    All of them, as --namespace takes one name, several or none. Shards and a kind without need all.
+
+    So does a conversion: a definition has one webhook for all namespaces, and OLM refuses anything else.
+    """
+    converts = any_is_converted(kinds)
+    some = not (options.shards or converts) and all(kind.resource.namespaced for kind in kinds)
     modes: list[dict[str, Any]] = [{"type": mode, "supported": some} for mode in _SOME_NAMESPACES]
     return [*modes, {"type": "AllNamespaces", "supported": True}]
 
@@ -156,15 +171,41 @@ def _install(release: Release) -> dict[str, Any]:
     return {"deployments": [deployment]} | {name: entries for name, entries in granted.items() if entries}
 
 
+def _webhooks(release: Release, kinds: Sequence[type[Any]]) -> Iterator[dict[str, Any]]:
+    """The one that converts: OLM makes its Service and certificate, and writes both into the definitions."""
+    converted = sorted(kind.resource.group_resource for kind in kinds if is_converted(kind))
+    if converted:
+        yield {
+            "type": "ConversionWebhook",
+            "generateName": f"{release.name}-conversion",
+            "deploymentName": release.deployment["metadata"]["name"],
+            "containerPort": _WEBHOOK_PORT,
+            "targetPort": (release.options.webhook_bind_address or IN_CLUSTER).port,
+            "webhookPath": CONVERT_PATH,
+            "conversionCRDs": converted,
+            "admissionReviewVersions": ["v1"],
+            "sideEffects": "None",
+        }
+
+
 def _deployment_spec(release: Release) -> dict[str, Any]:
-    """The Deployment's, with the image of the release, and the namespaces that OLM names."""
+    """The Deployment's, with the image of the release, and what OLM chooses: namespaces, Service, files."""
     spec: dict[str, Any] = copy.deepcopy(release.deployment["spec"])
     container = spec["template"]["spec"]["containers"][0]
     container["image"] = release.image
-    variable = namespaces_variable(release.options.operator)
-    others = [entry for entry in (container.get("env") or ()) if entry["name"] != variable]
-    targets = {"name": variable, "valueFrom": {"fieldRef": {"fieldPath": _TARGETS}}}
-    container["env"] = [*others, targets]
+    options = release.options
+    variable = namespaces_variable(options.operator)
+    chosen = [{"name": variable, "valueFrom": {"fieldRef": {"fieldPath": _TARGETS}}}]
+    chosen += [
+        {"name": FLAGS[name].variable(name, options.operator), "value": getattr(options, name)}
+        for name in ("webhook_cert_dir", "webhook_service")
+        if any_is_converted(declared_kinds(options))
+    ]
+    names = {entry["name"] for entry in chosen}
+    container["env"] = [
+        *(entry for entry in (container.get("env") or ()) if entry["name"] not in names),
+        *chosen,
+    ]
     return spec
 
 

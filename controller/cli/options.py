@@ -227,6 +227,13 @@ class Options:
         "program makes its own, in a Secret",
         _DECLARING,
     )
+    webhook_service: str = _option(
+        "",
+        str,
+        "NAME",
+        "the Service in the program's namespace by which the API server finds what converts (NAME-webhook)",
+        _DECLARING,
+    )
     webhook_url: str = _option(
         "",
         https_url,

@@ -12,6 +12,7 @@ from handloop.controller.runtime.rbac.access import Access
 from handloop.controller.runtime.serving.bind_address import BindAddress
 
 _PORT: Final = 9443
+IN_CLUSTER: Final = BindAddress("", _PORT)
 _LOOPBACK: Final = "127.0.0.1"
 
 
@@ -30,7 +31,7 @@ def webhook_service(options: Options) -> WebhookService:
     url = options.webhook_url or (f"https://{_LOOPBACK}:0" if options.sandbox else "")
     usual = "default" if url else f"{name}-system"
     namespace = options.leader_elect_resource_namespace or options.own_namespace or usual
-    return WebhookService(name=f"{name}-webhook", namespace=namespace, url=url)
+    return WebhookService(name=options.webhook_service or f"{name}-webhook", namespace=namespace, url=url)
 
 
 def conversion_access(kinds: Sequence[type[Any]], options: Options) -> tuple[Access, ...]:
@@ -52,5 +53,5 @@ def webhook_address(options: Options) -> BindAddress:
     if options.webhook_bind_address is not None:
         return options.webhook_bind_address
     if options.in_cluster:
-        return BindAddress("", _PORT)
+        return IN_CLUSTER
     return BindAddress(_LOOPBACK, 0 if options.sandbox and not options.webhook_url else _PORT)

@@ -12,11 +12,16 @@ import pytest
 import yaml
 
 from handloop.apis.crd import custom_resource_definition
+from handloop.controller.cli.dry_set_up import DrySetUp
 from handloop.controller.cli.main import run_command
+from handloop.controller.cli.operator import Operator
 from handloop.controller.cli.problems import EXIT_USAGE
 from handloop.controller.foo.types import Foo
 from handloop.controller.myapp.types import MyApp
 from handloop.controller.program import PROGRAM
+from handloop.controller.runtime.builder import controller_for
+from handloop.controller.runtime.manager import Manager
+from support.builders.converted_sites import Site
 from support.checks.output import Ended
 
 ROOT: Final = Path(__file__).parents[3]
@@ -300,3 +305,86 @@ def test_of_several_containers_the_operator_is_named(bundle: Callable[..., Ended
     ended = bundle()
     assert ended.code == EXIT_USAGE
     assert "has 2 containers, and does not say which one is the operator" in ended.err
+
+
+def _shop() -> Operator:
+    """An operator that converts."""
+
+    def set_up(manager: Manager) -> None:
+        controller_for(manager, "sites").for_(Site).complete(lambda _obj, _context: None)
+
+    dry = DrySetUp([set_up], None)
+    return Operator(
+        name="shop", command="shop", set_up=dry.set_up, setups=dry.setups, version=lambda: "1.0.0"
+    )
+
+
+@pytest.fixture
+def converting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., Ended]:
+    """Runs `bundle` for an operator that converts, with a Service of its own for that."""
+    beside = tmp_path / "manifests" / "webhook"
+    beside.mkdir(parents=True)
+    for name in ("shop-webhook", "shop-metrics"):
+        service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": name}}
+        (beside / f"{name}.yaml").write_text(yaml.safe_dump(service), encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+
+    def run_it(*arguments: str, name: str = "shop.controller") -> Ended:
+        container = {"name": "controller", "image": "x", "args": list(arguments)}
+        pod = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [container]}}
+        spec = {"selector": {"matchLabels": {"a": "b"}}, "template": pod}
+        document = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}, "spec": spec}
+        (tmp_path / "deployment.yaml").write_text(yaml.safe_dump(document), encoding="utf-8")
+        words = ["bundle", "--image=i", "--output=made", "--deployment=deployment.yaml"]
+        return Ended(run_command(_shop(), words), *capsys.readouterr())
+
+    return run_it
+
+
+def test_the_webhook_is_that_of_olm(converting: Callable[..., Ended]) -> None:
+    """OLM makes Service and certificate; program and definition name both so; no rights to Secrets."""
+    assert converting("--webhook-bind-address=:9999").code == 0
+    made = documents()
+    spec = made["manifests/shop.clusterserviceversion.yaml"]["spec"]
+    (webhook,) = spec["webhookdefinitions"]
+    assert (webhook["type"], webhook["deploymentName"]) == ("ConversionWebhook", "shop.controller")
+    assert (webhook["containerPort"], webhook["targetPort"], webhook["webhookPath"]) == (
+        443,
+        9999,
+        "/convert",
+    )
+    assert webhook["conversionCRDs"] == ["sites.example.org"]
+    assert [mode["type"] for mode in spec["installModes"] if mode["supported"]] == ["AllNamespaces"]
+    (deployment,) = spec["install"]["spec"]["deployments"]
+    given = deployment["spec"]["template"]["spec"]["containers"][0]["env"]
+    env = {entry["name"]: entry.get("value") for entry in given}
+    folder = "/tmp/k8s-webhook-server/serving-certs"  # noqa: S108 - where OLM mounts them
+    assert (env["SHOP_WEBHOOK_CERT_DIR"], env["SHOP_WEBHOOK_SERVICE"]) == (folder, "shop-controller-service")
+    client = made["manifests/example.org_sites.yaml"]["spec"]["conversion"]["webhook"]["clientConfig"]
+    assert client["service"]["name"] == "shop-controller-service"
+    assert "manifests/shop-webhook_service.yaml" not in made
+    assert "manifests/shop-metrics_service.yaml" in made
+    granted = [
+        rule for part in ("clusterPermissions", "permissions") for rule in spec["install"]["spec"][part]
+    ]
+    assert "secrets" not in str(granted)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "name", "said"),
+    [
+        (["--webhook-cert-dir=/c"], "shop", "--webhook-cert-dir"),
+        (["--webhook-service=s"], "shop", "--webhook-service"),
+        (["--webhook-url=https://h:1"], "shop", "--webhook-url"),
+        ([], "s" * 56, "longer than 63"),
+    ],
+)
+def test_a_webhook_elsewhere_is_refused(
+    converting: Callable[..., Ended], arguments: list[str], name: str, said: str
+) -> None:
+    """OLM would write its own place into the definitions all the same."""
+    ended = converting(*arguments, name=name)
+    assert ended.code == EXIT_USAGE
+    assert said in ended.err

@@ -59,6 +59,11 @@ def pod(tmp_path: Path) -> Path:
     [
         ((), WebhookService(name="shop-webhook", namespace="shop-system"), BindAddress("127.0.0.1", 9443)),
         (
+            ("--webhook-service=s",),
+            WebhookService(name="s", namespace="shop-system"),
+            BindAddress("127.0.0.1", 9443),
+        ),
+        (
             ("--webhook-url=https://h:1",),
             WebhookService(name="shop-webhook", namespace="default", url="https://h:1"),
             BindAddress("127.0.0.1", 9443),
