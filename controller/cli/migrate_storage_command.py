@@ -16,10 +16,12 @@ from handloop.controller.cli.definition_source import SourceError
 from handloop.controller.cli.flags import COMMANDS
 from handloop.controller.cli.operator import Operator
 from handloop.controller.cli.problems import EXIT_FATAL, EXIT_OK, EXIT_USAGE
+from handloop.controller.cli.server_migration import NotByServerError, ServerMigration
 from handloop.controller.cli.storage_migration import Progress, StorageMigration
 from handloop.controller.cli.terminal import printable, show
 
 _EVERY_SECONDS: Final = 2.0
+_RATE: Final = 50.0
 _SHOWN: Final = 5
 """So many of the objects that are refused are named."""
 
@@ -59,7 +61,8 @@ def _parser(operator: Operator) -> argparse.ArgumentParser:
     )
     told = "such as sites.example.org; by default the program's own kinds"
     parser.add_argument("names", metavar="DEFINITION", nargs="*", help=told)
-    parser.add_argument("--rate", type=_rate, default=50.0, metavar="N", help="writes a second at most (50)")
+    rate = f"write from here, at most N a second ({_RATE:g}); else by the server, where it migrates itself"
+    parser.add_argument("--rate", type=_rate, metavar="N", help=rate)
     parser.add_argument("--kubeconfig", metavar="PATH", help="as for kubectl, where it is not given")
     parser.add_argument("--context", help="of the kubeconfig")
     return parser
@@ -72,13 +75,20 @@ def _rate(word: str) -> float:
     return rate
 
 
-def _migrate(transport: Transport, name: str, rate: float) -> bool:
-    migration = StorageMigration(transport, name, rate=rate, tell=_teller(time.monotonic))
+def _migrate(transport: Transport, name: str, rate: float | None) -> bool:
+    migration = StorageMigration(transport, name, rate=rate or _RATE)
     old = migration.old_versions()
-    if not old:
+    if not old and not migration.is_doubtful():
         show(f"{name}: nothing to do, all objects are stored in the newest version\n", sys.stdout)
         return True
-    show(f"{name}: objects may be stored as {', '.join(old)}\n", sys.stdout)
+    told = ", ".join(old) or "an older version: the server's own migration has failed"
+    show(f"{name}: objects may be stored as {told}\n", sys.stdout)
+    if old and rate is None:
+        if _by_server(transport, name) and not migration.old_versions():
+            show(f"{name}: the server has stored them anew; status.storedVersions is shortened\n", sys.stdout)
+            return True
+        migration.put_back(old)
+    migration.tell = _teller(time.monotonic)
     done, progress = migration.run(), migration.progress
     for place, why in list(progress.refused.items())[:_SHOWN]:
         show(f"{name}: {printable(place)} cannot be written: {printable(why)}\n", sys.stdout)
@@ -93,6 +103,20 @@ def _migrate(transport: Transport, name: str, rate: float) -> bool:
     else:
         show(f"{name}: {counts}; something changed meanwhile: try again\n", sys.stdout)
     return done
+
+
+def _by_server(transport: Transport, name: str) -> bool:
+    """Whether the server has migrated a kind; says why not, if it has what that needs."""
+    try:
+        ServerMigration(
+            transport, name, tell=lambda text: show(f"{name}: {printable(text)}\n", sys.stderr)
+        ).run()
+    except NotByServerError as error:
+        if text := str(error):
+            said = f"{name}: not by the server, so object by object: {printable(text)}\n"
+            show(said, sys.stderr)
+        return False
+    return True
 
 
 def _teller(clock: Callable[[], float]) -> Callable[[Progress], None]:

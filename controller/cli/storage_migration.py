@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import quote
 
+from handloop.client.http.response import Response
 from handloop.client.transport import Transport
 from handloop.controller.cli.definition_source import DEFINITIONS_PATH, SourceError, message_of
 
@@ -26,6 +27,7 @@ _TRIES: Final = 5
 _ROUNDS: Final = 10
 """Lists, of which the last has nothing new; new objects may come all the time."""
 _OK, _NOT_FOUND, _CONFLICT, _TOO_MANY, _EXPIRED, _FAILURES = 200, 404, 409, 429, 410, 500
+_FAILED_MIGRATION: Final = ("StorageMigrating", "MigrationFailed")
 _MERGE: Final = {"Content-Type": "application/merge-patch+json", "Accept": "application/json"}
 _METADATA: Final = {"Accept": "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"}
 
@@ -65,7 +67,7 @@ class StorageMigration:
         """Args: name is the definition's; rate = writes a second at most; tell is called after each write."""
         self._transport = transport
         self._name = name
-        self._tell, self._pause, self._clock = tell, pause, clock
+        self.tell, self._pause, self._clock = tell, pause, clock
         self._seconds = 1 / rate
         self._next = clock()
         self.progress = Progress(name)
@@ -74,6 +76,23 @@ class StorageMigration:
         """The versions, but for the newest, in which the server says that objects may be stored."""
         definition = self._definition()
         return [each for each in definition["status"]["storedVersions"] if each != _stored(definition)]
+
+    def is_doubtful(self) -> bool:
+        """Whether a migration by the server has failed: in 1.36 it shortens storedVersions all the same."""
+        conditions = self._definition()["status"].get("conditions") or ()
+        return any((each["type"], each.get("reason")) == _FAILED_MIGRATION for each in conditions)
+
+    def put_back(self, versions: Sequence[str]) -> None:
+        """Have the definition name these versions, too, until a list proves that nothing is left in them."""
+        for _ in range(_TRIES):
+            definition = self._definition()
+            stored = definition["status"]["storedVersions"]
+            missing = [each for each in versions if each not in stored]
+            if not missing:
+                return
+            answer = self._say_stored(definition, [*missing, *stored])
+            if answer.status not in (_OK, _CONFLICT):
+                raise SourceError(f"{self._name}: {message_of(answer.body)}")
 
     def run(self) -> bool:
         """
@@ -108,7 +127,7 @@ class StorageMigration:
                 if self._write(definition, metadata):
                     written.add(metadata["uid"])
                 self.progress.done += 1
-                self._tell(self.progress)
+                self.tell(self.progress)
             came += len(new)
         return came
 
@@ -159,14 +178,16 @@ class StorageMigration:
             query = {"limit": str(_PAGE), "continue": token}
 
     def _shorten(self, definition: Object) -> None:
-        """With the version that was read: somebody may have stored in another one since."""
-        stored = _stored(definition)
-        metadata = {"resourceVersion": definition["metadata"]["resourceVersion"]}
-        body = json.dumps({"metadata": metadata, "status": {"storedVersions": [stored]}}).encode()
-        path = f"{DEFINITIONS_PATH}/{quote(self._name, safe='')}/status"
-        answer = self._transport.request("PATCH", path, headers=_MERGE, body=body)
+        answer = self._say_stored(definition, [_stored(definition)])
         if answer.status != _OK:
             raise SourceError(f"{self._name}: {message_of(answer.body)}")
+
+    def _say_stored(self, definition: Object, versions: Sequence[str]) -> Response:
+        """With the version that was read: somebody may have stored in another one since."""
+        metadata = {"resourceVersion": definition["metadata"]["resourceVersion"]}
+        body = json.dumps({"metadata": metadata, "status": {"storedVersions": versions}}).encode()
+        path = f"{DEFINITIONS_PATH}/{quote(self._name, safe='')}/status"
+        return self._transport.request("PATCH", path, headers=_MERGE, body=body)
 
     def _definition(self) -> Object:
         answer = self._transport.request("GET", f"{DEFINITIONS_PATH}/{quote(self._name, safe='')}")

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import copy
+import json
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -87,11 +88,11 @@ def test_it_goes_on_where_it_was(sandbox: RunningSandbox, migration: StorageMigr
         if progress.done == 3:
             raise KeyboardInterrupt
 
-    migration._tell = stop
+    migration.tell = stop
     with pytest.raises(KeyboardInterrupt):
         migration.run()
     assert _stored(sandbox) == ["v1alpha1", "v1"]
-    migration._tell = lambda _progress: None
+    migration.tell = lambda _progress: None
     assert migration.run()
     assert migration.progress.moved == 7
 
@@ -106,7 +107,7 @@ def test_what_comes_while_it_runs_is_written_too(
         for name in made:
             _made(sandbox, name)
 
-    migration._tell = tell
+    migration.tell = tell
     assert migration.run()
     assert migration.progress.done == 9
     assert _stored(sandbox) == ["v1"]
@@ -137,7 +138,7 @@ def test_a_definition_that_changes_meanwhile_is_left_alone(
     sandbox: RunningSandbox, migration: StorageMigration
 ) -> None:
     """Somebody rolled back: objects may be stored in the old version again."""
-    migration._tell = lambda _progress: sandbox.apply(_back())[0]["metadata"] and None
+    migration.tell = lambda _progress: sandbox.apply(_back())[0]["metadata"] and None
     assert not migration.run()
     assert "v1alpha1" in _stored(sandbox)
 
@@ -174,3 +175,31 @@ def test_the_rate_is_kept() -> None:
     migration._wait()
     migration._wait()
     assert waits == [0.25, 0.25, 0.25]
+
+
+def test_what_a_server_has_shortened_too_early_is_put_back(
+    sandbox: RunningSandbox, migration: StorageMigration
+) -> None:
+    """Its own migration failed, and it says so; storedVersions must not say that all is done."""
+    old = migration.old_versions()
+    condition = {
+        "type": "StorageMigrating",
+        "status": "False",
+        "reason": "MigrationFailed",
+        "message": "",
+        "lastTransitionTime": "2026-01-02T03:04:05Z",
+    }
+    assert not migration.is_doubtful()
+    definition = sandbox.get(CRD)
+    conditions = [*definition["status"]["conditions"], condition]
+    status = {"status": {"storedVersions": ["v1"], "conditions": conditions}}
+    body = json.dumps(status).encode()
+    headers = {"Content-Type": "application/merge-patch+json"}
+    assert migration._transport.request("PATCH", f"{CRD}/status", headers=headers, body=body).status == 200
+    assert migration.old_versions() == []
+    assert migration.is_doubtful()
+    migration.put_back(old)
+    migration.put_back(old)
+    assert _stored(sandbox) == ["v1alpha1", "v1"]
+    assert migration.run()
+    assert _stored(sandbox) == ["v1"]

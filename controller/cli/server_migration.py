@@ -1,0 +1,147 @@
+"""
+Has the server store the objects of a kind anew, by a StorageVersionMigration.
+
+Its controller writes what was there when the migration began, and then takes the older versions out of
+storedVersions itself, unless the definition has changed meanwhile: in 1.36 also after a migration that
+failed, when something old is left. It works on one migration of a kind at a time, and goes on by itself when
+nobody waits for it.
+Follows: kubernetes pkg/controller/storageversionmigrator.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from typing import Any, Final
+from urllib.parse import quote
+
+from handloop.client.transport import Transport
+from handloop.controller.cli.definition_source import message_of
+
+Object = dict[str, Any]
+
+_GROUP: Final = "storagemigration.k8s.io"
+_VERSIONS: Final = ("v1", "v1beta1")
+"""An alpha one names the resource otherwise, and leaves storedVersions as they are."""
+_OK, _CREATED, _NOT_FOUND = 200, 201, 404
+_TURN_SECONDS: Final = 1.0
+_BEGIN_SECONDS: Final = 30.0
+"""The controller is not there if it says nothing for so long."""
+_TIDY_SECONDS: Final = 30.0
+"""It shortens storedVersions after it has said that it succeeded, or failed."""
+_HEADERS: Final = {"Content-Type": "application/json"}
+
+
+class NotByServerError(Exception):
+    """The server does not do it. The message says why, "" = it has no such thing."""
+
+
+class ServerMigration:
+    """The migration of one definition. Threads: one. Raises from its methods: TransportError."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        name: str,
+        *,
+        tell: Callable[[str], None] = lambda _text: None,
+        pause: Callable[[float], None] = time.sleep,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Args: name is the definition's; tell hears of each state once."""
+        self._transport = transport
+        plural, _, group = name.partition(".")
+        self._resource = {"group": group, "resource": plural}
+        self._name = name
+        self._tell, self._pause, self._clock = tell, pause, clock
+        self._told = ""
+
+    def run(self) -> None:
+        """
+        Follow the migration that is under way, or one that is made, to its end.
+
+        What is in storedVersions afterwards has to be looked at. Raises: NotByServerError.
+        Blocks: while the server works; it tries again for as long as objects cannot be converted.
+        """
+        path = self._path()
+        found = self._under_way(path) or self._made(path)
+        self._follow(f"{path}/{quote(found['metadata']['name'], safe='')}", found)
+
+    def _path(self) -> str:
+        answer = self._transport.request("GET", f"/apis/{_GROUP}")
+        if answer.status != _OK:
+            raise NotByServerError("")
+        served = {each["version"] for each in json.loads(answer.body)["versions"]}
+        version = next((each for each in _VERSIONS if each in served), "")
+        if not version:
+            raise NotByServerError("")
+        return f"/apis/{_GROUP}/{version}/storageversionmigrations"
+
+    def _under_way(self, path: str) -> Object | None:
+        """That of a run that was stopped, or of somebody else."""
+        answer = self._transport.request("GET", path)
+        if answer.status != _OK:
+            raise NotByServerError(message_of(answer.body))
+        for item in json.loads(answer.body)["items"]:
+            if item["spec"]["resource"] == self._resource and not _is_over(item):
+                return dict(item)
+        return None
+
+    def _made(self, path: str) -> Object:
+        version = path.split("/")[3]
+        document = {
+            "apiVersion": f"{_GROUP}/{version}",
+            "kind": "StorageVersionMigration",
+            "metadata": {"generateName": f"{self._name}-"},
+            "spec": {"resource": self._resource},
+        }
+        body = json.dumps(document).encode()
+        answer = self._transport.request("POST", path, headers=_HEADERS, body=body)
+        if answer.status != _CREATED:
+            raise NotByServerError(message_of(answer.body))
+        made: Object = json.loads(answer.body)
+        return made
+
+    def _follow(self, place: str, migration: Object) -> None:
+        began, name = self._clock(), migration["metadata"]["name"]
+        over_at: float | None = None
+        while True:
+            now = self._clock()
+            if _is_over(migration):
+                over_at = now if over_at is None else over_at
+                if _condition(migration, "Running") is None or now - over_at > _TIDY_SECONDS:
+                    break
+            elif not migration.get("status", {}).get("conditions") and now - began > _BEGIN_SECONDS:
+                self._transport.request("DELETE", place)
+                raise NotByServerError(f"nobody has begun {name} in {_BEGIN_SECONDS:.0f} s")
+            self._say(f"StorageVersionMigration {name} {_state(migration)}")
+            self._pause(_TURN_SECONDS)
+            answer = self._transport.request("GET", place)
+            if answer.status == _NOT_FOUND:
+                raise NotByServerError(f"somebody has deleted {name}")
+            if answer.status == _OK:
+                migration = json.loads(answer.body)
+        if failure := _condition(migration, "Failed"):
+            raise NotByServerError(f"{name}: {failure.get('message', '')}")
+
+    def _say(self, text: str) -> None:
+        if text != self._told:
+            self._told = text
+            self._tell(text)
+
+
+def _condition(migration: Object, kind: str) -> Object | None:
+    """A condition that is true."""
+    conditions = migration.get("status", {}).get("conditions") or ()
+    return next((each for each in conditions if (each["type"], each["status"]) == (kind, "True")), None)
+
+
+def _is_over(migration: Object) -> bool:
+    return any(_condition(migration, kind) for kind in ("Succeeded", "Failed"))
+
+
+def _state(migration: Object) -> str:
+    if _is_over(migration):
+        return "has succeeded" if _condition(migration, "Succeeded") else "has failed"
+    return "is running" if _condition(migration, "Running") else "waits"
