@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from difflib import get_close_matches
 from typing import Any, TypeVar
 from urllib.parse import quote
@@ -39,6 +41,7 @@ class ServedResource(msgspec.Struct, frozen=True, rename="camel"):
     namespaced: bool = False
     verbs: tuple[str, ...] = ()
     short_names: tuple[str, ...] = ()
+    storage_version_hash: str = ""
 
 
 class GroupResources(msgspec.Struct, frozen=True):
@@ -155,6 +158,26 @@ class Discovery:
         """The versions in which the CRD's objects may be stored; () for those who may not read CRDs."""
         return tuple(self._definition(resource).get("status", {}).get("storedVersions") or ())
 
+    def conversion_strategy(self, resource: Resource) -> str:
+        """The CRD's strategy, `None` or `Webhook`; "" for those who may not read CRDs."""
+        spec = self._definition(resource).get("spec")
+        return "" if spec is None else str((spec.get("conversion") or {}).get("strategy") or "None")
+
+    def storage_version(self, resource: Resource, storage_version_hash: str) -> str:
+        """
+        The version in which the server stores, by the hash that it gives for a resource.
+
+        Asks for nothing if that is the version of `resource` itself. "" = the server gives no hash, or does
+        not serve that version.
+        Follows: apiserver pkg/endpoints/discovery/storageversionhash.go.
+        """
+        if not storage_version_hash:
+            return ""
+        if storage_hash(resource) == storage_version_hash:
+            return resource.version
+        others = (resource._replace(version=version) for version in self.versions(resource.group))
+        return next((each.version for each in others if storage_hash(each) == storage_version_hash), "")
+
     def _definition(self, resource: Resource) -> dict[str, Any]:
         path = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{quote(resource.group_resource)}"
         try:
@@ -171,3 +194,9 @@ class Discovery:
             return self._get(path, kind)
         except (NoKindMatch, NotFound):
             return None
+
+
+def storage_hash(resource: Resource) -> str:
+    """What discovery says of a resource whose objects are stored in this version."""
+    text = f"{resource.group}/{resource.version}/{resource.kind}"
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()[:8]).decode()

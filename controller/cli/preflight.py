@@ -20,6 +20,7 @@ from handloop.apis.meta import Kind
 from handloop.apis.resource import Resource
 from handloop.client.access_review import check_access, who_am_i
 from handloop.client.config import ClientConfig, load_config
+from handloop.client.discovery import ServedResource
 from handloop.client.errors import APIError, ClientError, ConfigError, Unauthorized
 from handloop.client.resource_client import Client
 from handloop.client.server_url import shown_server
@@ -341,7 +342,15 @@ class Preflight:
         has_status = has_status_subresource(self._custom[resource])
         if has_status and "status" not in served.subresources(resource.plural):
             return [no_status_subresource(name, self._install_fixes(resource))]
-        return []
+        return self._storage_problems(self._custom[resource], found)
+
+    def _storage_problems(self, kind: type[Kind], found: ServedResource) -> list[Problem]:
+        storage = self._client.discovery().storage_version(kind.resource, found.storage_version_hash)
+        if storage in ("", kind.resource.version) and self._options.command != "doctor":
+            return []
+        from handloop.controller.cli.storage_check import storage_problems  # noqa: PLC0415 - as above
+
+        return [*storage_problems(self._client, kind, storage)]
 
     def _install_fixes(self, resource: Resource) -> list[str]:
         stored = self._client.discovery().stored_versions(resource)

@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import json
 import uuid
+from typing import Any
 
+from handloop.apis.compatibility.schema_changes import lost_paths
 from handloop.apis.crd import custom_resource_definition
 from handloop.apis.meta import APIStruct, Kind
+from handloop.client.discovery import storage_hash
 from handloop.client.resource_client import codec_of
 from support.builders.widgets import defined
 from support.servers.api_server import MERGE, APIServer
 
 GROUP = f"vs{uuid.uuid4().hex[:8]}.contract.example.com"
+
+
+class Status(APIStruct):
+    """Of both."""
+
+    ready: int = 0
 
 
 class OldSpec(APIStruct):
@@ -24,6 +33,7 @@ class Old(Kind, group=GROUP, version="v1beta1", kind="Crate"):
     """The first version."""
 
     spec: OldSpec = OldSpec()
+    status: Status = Status()
 
 
 class Spec(APIStruct):
@@ -38,6 +48,7 @@ class Crate(Kind, group=GROUP, version="v1", previous=Old):
     """The second."""
 
     spec: Spec = Spec()
+    status: Status = Status()
 
 
 def _crate(version: str, name: str, **spec: object) -> dict[str, object]:
@@ -68,3 +79,32 @@ def test_a_kind_gets_a_second_version(server: APIServer, namespace: str) -> None
         assert "note" not in after, "a write by a client of the old version erases what it does not know"
         stored = server.get(crd).body["status"]["storedVersions"]
         assert stored == ["v1beta1", "v1"]
+
+
+def test_a_status_written_in_the_old_version_erases_what_is_new(server: APIServer, namespace: str) -> None:
+    """So a program that was rolled back is told which fields: from what every account may read."""
+    old, new = (f"/apis/{GROUP}/{version}/namespaces/{namespace}/crates" for version in ("v1beta1", "v1"))
+    with defined(server, custom_resource_definition(Crate)):
+        assert server.create(new, _crate("v1", "a", note="n")).status == 201
+        written = server.patch(f"{old}/a/status", {"status": {"ready": 1}}, MERGE)
+        assert written.status == 200
+        spec = server.get(f"{new}/a").body["spec"]
+        assert spec == {"size": 3, "tier": "free"}
+        listed = server.get(f"/apis/{GROUP}/v1beta1").body["resources"]
+        assert listed[0]["storageVersionHash"] == storage_hash(Crate.resource)
+        newest, ours = (_schema(server, kind) for kind in (Crate, Old))
+        assert list(lost_paths(newest, ours)) == ["spec.note", "spec.tier"]
+
+
+def _schema(server: APIServer, kind: type[Kind]) -> dict[str, Any]:
+    """What OpenAPI says of it."""
+    wanted = {"group": GROUP, "version": kind.resource.version, "kind": "Crate"}
+
+    def found(body: Any) -> list[dict[str, Any]]:
+        schemas = body["components"]["schemas"].values()
+        return [each for each in schemas if wanted in each.get("x-kubernetes-group-version-kind", ())]
+
+    path = f"/openapi/v3/apis/{GROUP}/{kind.resource.version}"
+    answer = server.eventually(path, lambda answer: answer.status == 200 and bool(found(answer.body)))
+    (schema,) = found(answer.body)
+    return schema

@@ -148,6 +148,19 @@ def test_e08_a_crd_that_does_not_serve_the_version(sandbox: Sandbox, account: st
         assert "foos.samplecontroller.k8s.io has version v1alpha1 with served: false" in first.what
 
 
+def test_e21_names_what_a_program_that_was_rolled_back_would_erase(sandbox: Sandbox) -> None:
+    """Objects are stored in a version that it does not know."""
+    definition = custom_resource_definition(Foo)
+    (ours,) = definition["spec"]["versions"]
+    newer = json.loads(json.dumps({**ours, "name": "v1"}))
+    newer["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["note"] = {"type": "string"}
+    definition["spec"]["versions"] = [newer, {**ours, "storage": False}]
+    post(sandbox, CRDS, definition)
+    problem = only(check(sandbox))
+    assert (problem.code, check(sandbox).exit_code) == ("E21", 6)
+    assert problem.causes[0].endswith("erases: spec.note")
+
+
 def test_e08_names_a_way_that_the_server_takes(sandbox: Sandbox) -> None:
     """It refuses a CRD without a stored version: both are served until no object is stored in the other."""
     install(sandbox, version="v1beta1")

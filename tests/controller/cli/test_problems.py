@@ -1,4 +1,4 @@
-"""The messages of E01 to E20: code, exit code, cause and fix."""
+"""The messages of E01 to E21: code, exit code, cause and fix."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_e16_names_what_was_left_behind_and_the_flag() -> None:
     assert "terminationGracePeriodSeconds" in problem.fixes[0]
 
 
-@pytest.mark.parametrize("code", [f"E{number:02}" for number in range(1, 21)])
+@pytest.mark.parametrize("code", [f"E{number:02}" for number in range(1, 22)])
 def test_every_code_has_its_section(code: str, capsys: pytest.CaptureFixture[str]) -> None:
     """`more:` leads somewhere: the command prints that section, and no other."""
     _handloop, *words = problems.Problem(code=code, exit_code=1, what="").more.split()

@@ -1,0 +1,109 @@
+"""
+What a program does to objects that are stored in a version that is not its own, as after a rollback.
+
+The server decodes an object in the version that is asked for and stores what was decided there: with the
+strategy None, every write erases the fields that the program's version lacks, a write of the status included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from handloop.apis.compatibility.schema_changes import lost_paths
+from handloop.apis.meta import Kind
+from handloop.apis.resource import Resource
+from handloop.apis.versions import is_converted, versions_of
+from handloop.client.errors import ClientError
+from handloop.client.published_schema import PublishedSchemas, Schema
+from handloop.client.resource_client import Client
+from handloop.controller.cli.problems import EXIT_NO_CRD, EXIT_OK, Problem
+
+_SHOWN: Final = 8
+_WEBHOOK: Final = "Webhook"
+
+
+def storage_problems(client: Client, kind: type[Kind], storage: str) -> Iterator[Problem]:
+    """
+    E21 for a version of stored objects of which the program's own would lose fields.
+
+    Args: storage is the version in which the server stores now, "" = not known.
+    Blocks: for two requests and two a version. Raises: as Discovery, but for what OpenAPI says.
+    """
+    own, discovery = kind.resource, client.discovery()
+    strategy = discovery.conversion_strategy(own)
+    # an older version of the program's own loses nothing here, unless the server stores in it
+    harmless = {version.resource.version for version in versions_of(kind)}
+    if not is_converted(kind):
+        harmless = {own.version, *(harmless - {storage})}
+    for version in dict.fromkeys([storage, *discovery.stored_versions(own)]):
+        if not version or version in harmless:
+            continue
+        if strategy == _WEBHOOK:
+            yield _needs_webhook(own, version)
+            continue
+        ours, theirs = (_schema(client, own._replace(version=each)) for each in (own.version, version))
+        if ours is None or theirs is None:
+            yield _unknown(own, version)
+            continue
+        unstored = [*lost_paths(ours, theirs)] if version == storage else []
+        if (erased := [*lost_paths(theirs, ours)]) or unstored:
+            yield _loses(own, version, strategy, erased, unstored)
+
+
+def _schema(client: Client, resource: Resource) -> Schema | None:
+    """None if the server does not say: it publishes a definition a moment after it was changed."""
+    try:
+        found = PublishedSchemas.fetch(client, resource.group, resource.version).find(resource, {})
+    except ClientError:
+        return None
+    return None if found is None else found.schema
+
+
+def _loses(
+    own: Resource, version: str, strategy: str, erased: Sequence[str], unstored: Sequence[str]
+) -> Problem:
+    told = [f"each write, one of the status too, erases: {_listed(erased)}"] if erased else []
+    told += [f"what it writes there is not stored: {_listed(unstored)}"] if unstored else []
+    copied = f"no function copies between {version} and {own.version}"
+    unless = "" if strategy else ", unless a webhook converts them: who may read the definition is told"
+    keep = f"kubectl get {own.plural}.{version}.{own.group} -A -o yaml"
+    return Problem(
+        code="E21",
+        exit_code=EXIT_NO_CRD,
+        what=_stored_as(own, version),
+        causes=(*told, f"{copied} (strategy None){unless}"),
+        fixes=(f"run the release whose newest version is {version}", f"before this one writes: {keep}"),
+    )
+
+
+def _unknown(own: Resource, version: str) -> Problem:
+    return Problem(
+        code="E21",
+        exit_code=EXIT_OK,
+        severity="warning",
+        what=_stored_as(own, version),
+        causes=(f"each write erases what {own.version} lacks: what that is, the server does not say",),
+        fixes=(f"run the release whose newest version is {version}",),
+    )
+
+
+def _needs_webhook(own: Resource, version: str) -> Problem:
+    alone = "with the Service of the webhook leading to it alone"
+    return Problem(
+        code="E21",
+        exit_code=EXIT_OK,
+        severity="warning",
+        what=_stored_as(own, version),
+        causes=(f"this program does not convert {version}: the release that does has to run",),
+        fixes=(f"leave a replica of the release whose newest version is {version} running, {alone}",),
+    )
+
+
+def _stored_as(own: Resource, version: str) -> str:
+    return f"objects of {own.group_resource} may be stored as {version}; the program works with {own.version}"
+
+
+def _listed(paths: Sequence[str]) -> str:
+    more = len(paths) - _SHOWN
+    return ", ".join(paths[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
