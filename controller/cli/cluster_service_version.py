@@ -160,7 +160,8 @@ def _install(release: Release) -> dict[str, Any]:
     spec = _deployment_spec(release)
     account = spec["template"]["spec"].get("serviceAccountName", "default")
     access = declared_access(replace(release.options, leader_elect_resource_namespace=""))
-    made = roles(access, namespaces=("",), name=release.name)
+    # what is optional and of the cluster is not asked of who installs it for a namespace
+    made = roles([each for each in access if not each.optional], namespaces=("",), name=release.name)
 
     def rules(kind: str) -> list[dict[str, Any]]:
         found = [rule for role in made if role["kind"] == kind for rule in role["rules"]]

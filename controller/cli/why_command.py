@@ -18,7 +18,7 @@ from handloop.controller.cli.problems import EXIT_FATAL, EXIT_OK, EXIT_USAGE
 from handloop.controller.cli.terminal import printable, show
 from handloop.controller.cli.why_source import ClusterSource, Question, SourceFailedError, ask_process
 from handloop.controller.runtime.reconciling.explainer import Why
-from handloop.controller.runtime.serving.why_page import lines
+from handloop.controller.runtime.reconciling.why_page import lines
 
 
 def run_why(operator: Operator, arguments: Sequence[str]) -> int:

@@ -18,8 +18,7 @@ import msgspec
 from handloop.client.http.response import Response
 from handloop.client.transport import Transport
 from handloop.controller.runtime.reconciling.explainer import Why
-from handloop.controller.runtime.serving.page_server import PASSED_ON
-from handloop.controller.runtime.serving.why_page import PATH
+from handloop.controller.runtime.serving.page_server import PASSED_ON, WHY
 
 _TOKEN: Final = {
     "apiVersion": "authentication.k8s.io/v1",
@@ -57,7 +56,7 @@ class SourceFailedError(Exception):
 
 def ask_process(transport: Transport, question: Question) -> Why:
     """Ask the process at the other end. Raises: SourceFailedError, TransportError."""
-    answer = transport.request("GET", PATH, query=question.query, timeout_seconds=_REQUEST_SECONDS)
+    answer = transport.request("GET", WHY, query=question.query, timeout_seconds=_REQUEST_SECONDS)
     return _read(answer, "the process")
 
 
@@ -121,7 +120,7 @@ class ClusterSource:
     def _proxied(self, target: str, question: Question, headers: Mapping[str, str]) -> Response:
         answer = self._transport.request(
             "GET",
-            f"{target}/proxy{PATH}",
+            f"{target}/proxy{WHY}",
             query=question.query,
             headers=headers,
             timeout_seconds=_REQUEST_SECONDS,

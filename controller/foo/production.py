@@ -100,9 +100,12 @@ from handloop.controller.runtime.metrics.controller_metrics import (
     ControllerOwnWrites,
     OwnWriteMetrics,
 )
+from handloop.controller.runtime.reconciling.explainer import Explainer
 from handloop.controller.runtime.reconciling.reporting import SyncReporter
 from handloop.controller.runtime.reconciling.status_writes import for_this_version, merge_patch, status_of
 from handloop.controller.runtime.sources.commands import commands_of
+from handloop.controller.runtime.sources.decisions import Decisions
+from handloop.controller.runtime.sources.reconcile_queue import Standing
 from handloop.informers.keys import final_state
 from handloop.seams.locks import new_lock
 from handloop.seams.logs import get_logger
@@ -171,7 +174,17 @@ class ProductionFooController(FooController):
         self._foo_indexer = foo_informer.indexer
         self._status_backoff = keep(RepeatBackoff("another writer has undone the status", clock=seams.clock))
         self._owners = keep(OwnerRecheck(Foo, client, foo_informer.indexer, clock=seams.clock))
-        self.outcomes = SyncReporter("foo", metrics=metrics, clock=seams.clock)
+        decisions = keep(Decisions(seams.clock))
+        self.outcomes = SyncReporter("foo", metrics=metrics, decisions=decisions, clock=seams.clock)
+        self.explain = Explainer(
+            QUEUE_NAME,
+            foo_informer,
+            decisions,
+            standing=lambda name: Standing((), None, None, self._workqueue.num_requeues(name), gave_up=False),
+            paused=self._paused,
+            poke=_PAUSE.reconcile_at,
+            clock=seams.clock,
+        ).explain
         self._admitted = admitted
         self._lock = new_lock("ProductionFooController._lock", 95)
         self._workers = self._workers_alive = 0
@@ -252,11 +265,12 @@ class ProductionFooController(FooController):
 
     def _report_outcome(self, name: ObjectName, error: BaseException | None) -> None:
         """Tell the rate limiter and the log how a sync went."""
-        if changes := self._writes.ended(name, follows=True):
+        changes = self._writes.ended(name, follows=True)
+        if changes:
             log.info("Wrote", objectName=name, changes=changes)
         if error is None:
             self._workqueue.forget(name)
-            self.outcomes.succeeded(name)
+            self.outcomes.succeeded(name, changes=changes)
         elif isinstance(error, NamespaceNotWatched):
             # its namespace has left, which is no end of the Foo: it is listed if the namespace comes back
             self._workqueue.forget(name)
@@ -264,10 +278,10 @@ class ProductionFooController(FooController):
         elif isinstance(error, HeldBackError | WaitError):
             # no failure: the rate limiter is not told, so that the Foo waits no longer than it has to
             self._workqueue.add_after(name, error.retry_seconds)
-            self.outcomes.waits(name, error)
+            self.outcomes.waits(name, error, changes=changes)
         else:
             self._workqueue.add_rate_limited(name, at_least_seconds=seconds_asked_for(error))
-            self.outcomes.failed(name, error)
+            self.outcomes.failed(name, error, changes=changes)
 
     def sync_handler(self, name: ObjectName) -> None:
         """As FooController's; it writes only differences."""
@@ -280,8 +294,8 @@ class ProductionFooController(FooController):
         if _is_being_deleted(foo):
             log.debug("Foo is being deleted, leaving its Deployment alone", v=4, objectReference=name)
             return
-        if _PAUSE.are_to_pause(foo.metadata.annotations):  # piece 10
-            log.info("Foo is paused", objectReference=name)
+        if why := self._paused(name):  # piece 10
+            log.info("Foo is paused", objectReference=name, why=why)
             return
         if not foo.spec.deployment_name:
             what = "Deployment name missing from object reference"
@@ -296,6 +310,12 @@ class ProductionFooController(FooController):
         wrote_status = self._sync_status(foo, deployment, wrote_deployment=wrote_deployment)
         if self._is_news(name, wrote=wrote_deployment or wrote_status):
             self._recorder.event(foo, EVENT_TYPE_NORMAL, SUCCESS_SYNCED, MESSAGE_RESOURCE_SYNCED)
+
+    def _paused(self, name: ObjectName) -> str:
+        """By what a Foo is paused; "" = it is not."""
+        foo = self._foo_indexer.get_by_key(str(name))
+        paused = foo is not None and _PAUSE.are_to_pause(foo.metadata.annotations)
+        return f"by its annotation {_PAUSE.paused}" if paused else ""
 
     def _is_news(self, name: ObjectName, *, wrote: bool) -> bool:
         """Whether a success is worth an Event: it changed something, or it is the end of failures."""

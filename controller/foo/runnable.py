@@ -12,6 +12,7 @@ from handloop.controller.foo.production import ProductionFooController
 from handloop.controller.foo.types import Foo
 from handloop.controller.runtime.guards.name_memory import Chosen, NameMemory
 from handloop.controller.runtime.life.runnable import WorkersBusyError
+from handloop.controller.runtime.reconciling.explainer import Explanation
 from handloop.seams.logs import get_logger
 
 log = get_logger("foo")
@@ -86,6 +87,10 @@ class FooRunnable(PlainFooRunnable):
         self.memory = NameMemory()
         slot_of = None if replica is None else replica.slot_in(self._informers[1])
         self._admitted = manager.admission(self._informers, self, slot_of=slot_of)
+
+    def explain(self, name: ObjectName) -> Explanation | None:
+        """Why something happens to a Foo, or nothing does; None before the controller runs."""
+        return None if self.controller is None else self.controller.explain(name)
 
     def wake(self, name: ObjectName) -> None:
         """See SlotWorker."""

@@ -57,11 +57,13 @@ from handloop.controller.runtime.metrics.metrics_page import new_registry
 from handloop.controller.runtime.process_services import Closing, ProcessServices
 from handloop.controller.runtime.reconciling.controller import DEFAULT_CONTROLLER_OPTIONS, ControllerOptions
 from handloop.controller.runtime.reconciling.explainer import Why
+from handloop.controller.runtime.reconciling.why_page import why_page
 from handloop.controller.runtime.roster import Roster
 from handloop.controller.runtime.servers import Pages
 from handloop.controller.runtime.serving.bind_address import parse_bind_address
 from handloop.controller.runtime.serving.health import Check
 from handloop.controller.runtime.serving.open_files import raise_open_files
+from handloop.controller.runtime.serving.page_server import Page
 from handloop.controller.runtime.sharding.replica import Replica
 from handloop.controller.runtime.sharding.shards import Shards
 from handloop.controller.runtime.sharding.slot_work import Admission, SlotWorker
@@ -400,6 +402,10 @@ class Manager(Roster):
         knowing = [each for each in explanations if each.known] or explanations
         process, elsewhere, holder = self._who_works_on(name)
         return Why(process=process, elsewhere=elsewhere, holder=holder, explanations=tuple(knowing))
+
+    def why_page(self) -> Page:
+        """The page `/why`."""
+        return why_page(self)
 
     def _who_works_on(self, name: ObjectName) -> tuple[str, str, str]:
         """Our identity, why a name is not ours, and the identity of who works on it; "" = none."""

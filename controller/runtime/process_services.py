@@ -23,14 +23,14 @@ from handloop.controller.runtime.metrics.rest_client_metrics import ClientMetric
 from handloop.controller.runtime.servers import Pages, Servers
 from handloop.controller.runtime.serving.certificate_watcher import CertificateMetrics
 from handloop.controller.runtime.serving.health import Check
-from handloop.controller.runtime.serving.why_page import Explaining, why_page
+from handloop.controller.runtime.serving.page_server import Page
 from handloop.seams.seams import REAL_SEAMS, Seams
 
 NO_PAGES: Final = Pages()
 NOT_SERVED: Final = "off"
 
 
-class ManagerToServe(Explaining, Protocol):
+class ManagerToServe(Protocol):
     """The part of a manager that its services use."""
 
     def liveness_checks(self) -> Mapping[str, Check]:
@@ -38,6 +38,9 @@ class ManagerToServe(Explaining, Protocol):
 
     def readiness_checks(self) -> Mapping[str, Check]:
         """Checks of `/readyz`."""
+
+    def why_page(self) -> Page:
+        """The page `/why`."""
 
 
 class Closing(Protocol):
@@ -125,7 +128,7 @@ class ProcessServices:
             self._servers.show(
                 manager.liveness_checks,
                 lambda: {**manager.readiness_checks(), **self._also_ready},
-                why_page(manager),
+                manager.why_page(),
             )
 
     @property

@@ -16,8 +16,7 @@ from handloop.controller.runtime.serving.bind_address import BindAddress
 from handloop.controller.runtime.serving.certificate_watcher import CertificateMetrics, certificate_in
 from handloop.controller.runtime.serving.health import Check, health_page
 from handloop.controller.runtime.serving.listening import NoCertificateError
-from handloop.controller.runtime.serving.page_server import TEXT, Guard, Page, PageServer
-from handloop.controller.runtime.serving.why_page import PATH
+from handloop.controller.runtime.serving.page_server import TEXT, WHY, Guard, Page, PageServer
 from handloop.seams.clock import Clock
 from handloop.seams.locks import new_lock
 
@@ -78,8 +77,8 @@ class Servers:
             self.metrics = self._bind(
                 pages.metrics,
                 "metrics",
-                {"/metrics": metrics_page(registry), PATH: self._tell_why},
-                private=(PATH,),
+                {"/metrics": metrics_page(registry), WHY: self._tell_why},
+                private=(WHY,),
                 tls=_certificate(pages, self.certificates, clock),
                 guard=_guard(pages, rest, clock),
             )

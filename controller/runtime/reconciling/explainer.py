@@ -57,9 +57,9 @@ class Explainer:
         decisions: Decisions,
         *,
         standing: Callable[[ObjectName], Standing],
-        running: Callable[[ObjectName], tuple[float, str] | None],
         paused: Callable[[ObjectName], str],
-        troubles: Callable[[], Sequence[str]],
+        running: Callable[[ObjectName], tuple[float, str] | None] = lambda _name: None,
+        troubles: Callable[[], Sequence[str]] = tuple,
         poke: str,
         clock: Clock,
     ) -> None:

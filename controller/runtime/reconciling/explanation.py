@@ -94,15 +94,20 @@ def _waits(now: Now, decisions: Sequence[Decision], last: Decision | None) -> It
         else:
             yield f"waits for a worker, for {causes}"
     if queue.due is None or queue.due_in is None:
+        if queue.failures and now.running is None and not queue.causes:
+            yield f"backs off after {_counted(queue.failures, 'failure')}{_last(last)}"
         return
     seconds = _seconds(max(0.0, queue.due_in))
     if queue.due.subject == RETRY:
-        error = "" if last is None or not last.text else f", the last: {last.text}"
-        yield f"waits {seconds} more after {_counted(queue.failures, 'failure')}{error}"
+        yield f"waits {seconds} more after {_counted(queue.failures, 'failure')}{_last(last)}"
     elif last is not None and last.what == WAITS:
         yield f"waits for a watch event, {seconds} more at most: {last.text}"
     else:
         yield f"is reconciled again in {seconds}, as its last reconcile asked for"
+
+
+def _last(last: Decision | None) -> str:
+    return "" if last is None or not last.text else f", the last: {last.text}"
 
 
 def _nothing(decisions: Sequence[Decision], last: Decision | None) -> str:

@@ -17,6 +17,7 @@ from handloop.controller.runtime.metrics.controller_metrics import ControllerMet
 from handloop.controller.runtime.rbac.undeclared import what_to_declare
 from handloop.controller.runtime.reconcile import ReconcileError, TerminalError, WaitError
 from handloop.controller.runtime.reconciling.context import Context
+from handloop.controller.runtime.sources.decisions import FAILED, SETTLED, WAITS, Decisions
 from handloop.controller.runtime.sources.referred_objects import NotReferredError
 from handloop.informers.keys import ObjectName
 from handloop.seams.clock import REAL_CLOCK, Clock
@@ -77,10 +78,17 @@ class SyncReporter:
     """
 
     def __init__(
-        self, logger_name: str, *, metrics: ControllerMetrics | None = None, clock: Clock = REAL_CLOCK
+        self,
+        logger_name: str,
+        *,
+        metrics: ControllerMetrics | None = None,
+        decisions: Decisions | None = None,
+        clock: Clock = REAL_CLOCK,
     ) -> None:
+        """Args: decisions record how syncs end."""
         self._log = get_logger(logger_name)
         self._metrics = metrics
+        self._decisions = decisions
         self._clock = clock
         self._lock = new_lock("SyncReporter._lock", 95)
         self._counts = Outcomes()
@@ -98,32 +106,43 @@ class SyncReporter:
         if self._metrics is not None:
             self._metrics.active.inc()
 
-    def succeeded(self, name: ObjectName) -> None:
-        """A sync settled."""
+    def succeeded(self, name: ObjectName, *, changes: str = "") -> None:
+        """A sync settled. Args: changes are its writes, in words."""
         self._count(synced=1)
-        self._measure(name, "success")
+        self._measure(name, "success", SETTLED, changes=changes)
         self._log.debug("Successfully synced", v=4, objectName=name)
 
-    def waits(self, name: ObjectName, error: HeldBackError | WaitError) -> None:
+    def waits(self, name: ObjectName, error: HeldBackError | WaitError, *, changes: str = "") -> None:
         """A sync came too early: no failure."""
-        self._measure(name, "requeue_after")
+        self._measure(name, "requeue_after", WAITS, in_words(error), changes=changes)
         if isinstance(error, WaitError):
             self._log.info("Sync waits", objectName=name, why=in_words(error))
         else:
             self._log.debug("Held back", v=4, objectName=name, why=str(error))
 
-    def failed(self, name: ObjectName, error: BaseException) -> None:
+    def failed(self, name: ObjectName, error: BaseException, *, changes: str = "") -> None:
         """A sync raised and will be retried."""
         expected = is_expected(error)
         self._count(failed=1, unexpected=0 if expected else 1)
-        self._measure(name, "error", unexpected=not expected)
+        self._measure(name, "error", FAILED, shown(error), changes=changes, unexpected=not expected)
         write = self._log.info if isinstance(error, _LOST_RACES) else self._log.error
         facts = {"objectReference": name, "err": shown(error), **_bug(error)}
         write("Error syncing; requeuing for later retry", **facts)
 
-    def _measure(self, name: ObjectName, result: ReconcileResult, *, unexpected: bool = False) -> None:
+    def _measure(
+        self,
+        name: ObjectName,
+        result: ReconcileResult,
+        what: str,
+        text: str = "",
+        *,
+        changes: str,
+        unexpected: bool = False,
+    ) -> None:
         with self._lock:
             began_at = self._began_at.pop(name, None)
+        if self._decisions is not None and began_at is not None:
+            self._decisions.reconciled(name, what, text, causes=(), began_at=began_at, changes=changes)
         if self._metrics is None or began_at is None:
             return
         self._metrics.observe(result, self._clock.now() - began_at)

@@ -47,6 +47,9 @@ PASSED_ON: Final = "X-Handloop-Authorization"
 """Authorization through the API server's proxy, which keeps the header of that name to itself."""
 
 _PRIVATE: Final = b"only with --metrics-auth, or from this machine: kubectl port-forward leads here\n"
+WHY: Final = "/why"
+"""The path of reconciling/why_page.py: servers know it before a controller is imported."""
+
 TEXT: Final = "text/plain; charset=utf-8"
 MAX_CONNECTIONS: Final = 64
 MAX_POSTING: Final = 1024

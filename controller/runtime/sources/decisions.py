@@ -4,7 +4,7 @@ What a controller has decided about each name lately: the record that answers wh
     events that predicates dropped     causes that did not count     waits     reconciles, and how they ended
 
 It is always on, so a line costs a lock and a struct, and texts are made when somebody asks. Of each name the
-last few lines are kept, of 10,000 names those that were decided about last: benchmarks/why.py measures both.
+last few lines are kept, of 10,000 names those that were decided about last.
 What waits now is not here: the queue knows it.
 """
 

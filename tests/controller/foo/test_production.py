@@ -549,7 +549,7 @@ def test_a_worker_outlives_a_broken_log(monkeypatch: pytest.MonkeyPatch) -> None
     calls: list[ObjectName] = []
     stop = threading.Event()
 
-    def broken(name: ObjectName) -> None:
+    def broken(name: ObjectName, **_: str) -> None:
         calls.append(name)
         raise BrokenPipeError
 

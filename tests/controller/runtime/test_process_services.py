@@ -8,12 +8,11 @@ import pytest
 
 from handloop.client.config import ClientConfig
 from handloop.controller.runtime.process_services import ProcessServices
-from handloop.controller.runtime.reconciling.explainer import Why
 from handloop.controller.runtime.servers import Pages
 from handloop.controller.runtime.serving.bind_address import BindAddress
 from handloop.controller.runtime.serving.health import Check
 from handloop.controller.runtime.serving.listening import PortInUseError
-from handloop.informers.keys import ObjectName
+from handloop.controller.runtime.serving.page_server import Page
 from support.servers.served_pages import fetch
 
 FREE = BindAddress("127.0.0.1", 0)
@@ -33,9 +32,9 @@ class ManagerToServe:
         """Not ready."""
         return {"mine": lambda: "not yet"}
 
-    def why(self, name: ObjectName, controller: str) -> Why:
+    def why_page(self) -> Page:
         """It knows nothing of any name."""
-        return Why(process="me", elsewhere=f"{name} of {controller}", holder="", explanations=())
+        return lambda query: (200, "text/plain", repr(query).encode())
 
     def close(self) -> None:
         """Count it."""
@@ -59,7 +58,7 @@ def test_probes_are_answered_by_the_manager(first: str) -> None:
             one.attach(manager, manager)
         assert "[-]mine failed: not yet" in fetch(f"http://{one.health}/readyz")[1]
         assert fetch(f"http://{one.metrics}/metrics")[0] == 200
-        assert fetch(f"http://{one.metrics}/why?name=n/a&controller=c") == (200, "n/a of c\n")
+        assert fetch(f"http://{one.metrics}/why?name=n/a") == (200, "{'name': ['n/a']}")
         assert manager.closed == 0
     assert manager.closed == 1
 

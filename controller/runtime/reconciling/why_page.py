@@ -16,7 +16,6 @@ from handloop.controller.runtime.reconciling.explainer import Why
 from handloop.controller.runtime.serving.page_server import TEXT, Page
 from handloop.informers.keys import ObjectName, parse_object_name
 
-PATH: Final = "/why"
 _JSON: Final = "application/json"
 
 
