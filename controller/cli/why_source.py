@@ -15,6 +15,7 @@ from urllib.parse import quote
 
 import msgspec
 
+from handloop.apis.decoders import decoder_of
 from handloop.client.http.response import Response
 from handloop.client.transport import Transport
 from handloop.controller.runtime.reconciling.explainer import Why
@@ -63,7 +64,7 @@ def ask_process(transport: Transport, question: Question) -> Why:
 def _read(answer: Response, who: str) -> Why:
     if answer.status == _OK:
         with suppress(msgspec.MsgspecError):
-            return msgspec.json.decode(answer.body, type=Why)
+            return decoder_of(Why).decode(answer.body)
         raise SourceFailedError(f"{who} does not answer as handloop does")
     text = answer.body.decode(errors="replace").strip()[:300]
     fix = "is that the metrics address of a program of this version?" if answer.status == _NOT_FOUND else ""

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import pytest
 import yaml
 
+from handloop.controller.runtime.serving.page_server import PASSED_ON
 from handloop.testing.eventually import eventually as until
 from support.rigs.program import ROOT, Program, Run
 from support.servers.certificates import CertificateAuthority
@@ -29,11 +30,11 @@ class Scraper(NamedTuple):
     program: Program
     context: ssl.SSLContext
 
-    def status(self, token: str = "") -> int:
-        """The answer to a request with a token, "" = none."""
+    def status(self, token: str = "", path: str = "/metrics", header: str = "Authorization") -> int:
+        """The answer to a request with a token in a header, "" = none."""
         address = self.program.wait_line(r'metrics="([^"]+)"')[1]
-        headers = {"Authorization": f"Bearer {token}"} if token else {}
-        request = urllib.request.Request(f"https://{address}/metrics", headers=headers)
+        headers = {header: f"Bearer {token}"} if token else {}
+        request = urllib.request.Request(f"https://{address}{path}", headers=headers)
         try:
             with urllib.request.urlopen(request, timeout=20, context=self.context) as answer:
                 code: int = answer.status
@@ -70,6 +71,18 @@ def test_only_a_metrics_reader_reads_metrics(cluster: Cluster, run: Run, tmp_pat
         assert scraper.status("not-a-token") == 401
         assert scraper.status(token_of(cluster, "stranger")) == 403
         assert scraper.status(token_of(cluster, "scraper")) == 200
+
+
+def test_why_is_read_through_a_proxy(cluster: Cluster, run: Run, tmp_path: Path) -> None:
+    """The API server's proxy passes another one on. Metrics and why are two permissions."""
+    reader, _ = yaml.safe_load_all((ROOT / "manifests/rbac/why_role.yaml").read_text(encoding="utf-8"))
+    for name in ("asker", "stranger"):
+        create_account(cluster, name)
+    with scraped(cluster, run, tmp_path) as scraper, bound(cluster, reader, "asker"):
+        token, other = token_of(cluster, "asker"), token_of(cluster, "stranger")
+        assert scraper.status(token) == 403
+        asked = [scraper.status(each, "/why?name=a", PASSED_ON) for each in ("", "not-a-token", other, token)]
+        assert asked == [401, 401, 403, 200]
 
 
 @pytest.mark.parametrize("resource", ["tokenreviews", "subjectaccessreviews"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -14,6 +14,9 @@ from handloop.controller.runtime.sources.decisions import Decisions
 from handloop.controller.runtime.sources.reconcile_queue import Standing
 from handloop.informers.keys import ObjectName
 from handloop.seams.clock import Clock
+
+
+NOT_WATCHED: Final = "its namespace is not watched by this process"
 
 
 class Explanation(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
@@ -76,6 +79,11 @@ class Explainer:
 
     def explain(self, name: ObjectName) -> Explanation:
         """What is known of a name. Never waits for a cache."""
+        kind = self._informer.kind.resource
+        if not (self._informer.watches(name.namespace) and kind.namespaced == bool(name.namespace)):
+            unlike = "has a namespace" if kind.namespaced and not name.namespace else "has no namespace"
+            says = f"a {kind.kind} {unlike}" if kind.namespaced != bool(name.namespace) else NOT_WATCHED
+            return self._unknown(name, says)
         decisions = self._decisions.of(name)
         obj = self._informer.get_by_key(str(name))
         now = Now(
@@ -88,14 +96,24 @@ class Explainer:
             deleting=obj is not None and is_being_deleted(obj),
             poke=self._poke,
         )
-        is_known = bool(decisions) or now.known or now.misfit or bool(now.queue.causes)
+        if not (decisions or now.known or now.misfit or now.queue.causes):
+            return self._unknown(name, "nobody knows this name")
+        return Explanation(
+            controller=self._controller,
+            kind=kind.kind,
+            name=str(name),
+            says=explained(now, decisions, self._clock.now()),
+            known=True,
+        )
+
+    def _unknown(self, name: ObjectName, why: str) -> Explanation:
         return Explanation(
             controller=self._controller,
             kind=self._informer.kind.resource.kind,
             name=str(name),
-            says=explained(now, decisions, self._clock.now()),
-            known=is_known,
-            near=() if is_known else near(str(name), self._names()),
+            says=(why,),
+            known=False,
+            near=near(str(name), self._names()),
         )
 
     def _names(self) -> list[str]:

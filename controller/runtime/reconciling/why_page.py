@@ -50,11 +50,9 @@ def lines(why: Why) -> list[str]:
     found = [why.elsewhere] if why.elsewhere else []
     for each in why.explanations:
         found.append(f"{each.controller}: {each.kind} {each.name}")
-        if not each.known:
-            almost = f": {', '.join(each.near)}?" if each.near else ""
-            found.append(f"  nobody knows this name{almost}")
-        else:
-            found += [f"  {line}" for line in each.says]
+        found += [f"  {line}" for line in each.says]
+        if each.near:
+            found.append(f"  is it one of {', '.join(each.near)}?")
     return found or ["no controller runs here that can be asked"]
 
 

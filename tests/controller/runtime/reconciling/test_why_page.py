@@ -1,108 +1,69 @@
-"""The page `/why`, by a manager over a sandbox without sockets."""
+"""The page `/why` without a manager: a pure function of its answer."""
 
 from __future__ import annotations
 
-import threading
-
 import msgspec
+import pytest
 
-from handloop.controller.foo.runnable import add_foo
-from handloop.controller.foo.types import Foo
-from handloop.controller.runtime.builder import controller_for
-from handloop.controller.runtime.reconcile import ReconcileError, TerminalError
-from handloop.controller.runtime.reconciling.context import Context
-from handloop.controller.runtime.reconciling.explainer import Why
-from handloop.testing.eventually import eventually
-from support.checks.captured_logs import captured_logs
-from support.rigs.managed_sandbox import ManagedSandbox
+from handloop.controller.runtime.reconciling.explainer import Explanation, Why
+from handloop.controller.runtime.reconciling.why_page import why_page
+from handloop.informers.keys import ObjectName
 
-
-class Asked:
-    """A manager with a controller of Foos that does what `do` does, and what its page says."""
-
-    def __init__(self, cluster: ManagedSandbox) -> None:
-        self.manager = cluster.manager()
-        self.errors: dict[str, Exception] = {}
-        self.running, self.go_on = threading.Event(), threading.Event()
-        controller_for(self.manager, "watcher").for_(Foo).complete(self.reconcile)
-
-    def reconcile(self, foo: Foo, _context: Context) -> None:
-        if foo.metadata.name == "slow":
-            self.running.set()
-            self.go_on.wait(20)
-        if foo.metadata.name in self.errors:
-            raise self.errors[foo.metadata.name]
-
-    def get(self, **query: str) -> tuple[int, str]:
-        status, _, body = self.manager.why_page()({key: [value] for key, value in query.items()})
-        return status, body.decode()
-
-    def why(self, name: str, **query: str) -> Why:
-        return msgspec.json.decode(self.get(name=name, o="json", **query)[1], type=Why)
-
-    def says(self, name: str) -> list[str]:
-        (explanation,) = self.why(name).explanations
-        return list(explanation.says)
+SAYS = "failed: \x1b[2J\nfoo: Foo n/b"
+KNOWN = Explanation(controller="foo", kind="Foo", name="n/a", says=(SAYS,), known=True)
+NEAR = ("m/a", "n/b")
+UNKNOWN = Explanation(
+    controller="bar", kind="Foo", name="n/a", says=("nobody knows",), known=False, near=NEAR
+)
 
 
-def test_each_name_is_explained() -> None:
-    """One that is settled, one that fails, one that has given up, and one that is under way."""
-    cluster = ManagedSandbox(Foo)
-    asked = Asked(cluster)
-    later = ReconcileError("no answer\nof the API")
-    later.retry_seconds = 600
-    asked.errors = {"fails": later, "gave-up": TerminalError("no such image")}
-    with captured_logs(), cluster.running(asked.manager):
-        for name in ("settled", "fails", "gave-up", "slow"):
-            cluster.foo(name)
-        assert asked.running.wait(20)
-        assert asked.says("default/slow")[0].startswith("is being reconciled for 0.")
-        asked.go_on.set()
-        eventually(lambda: asked.says("default/slow")[0].startswith("nothing to do"), "settled")
-        first = {name: asked.says(f"default/{name}")[0] for name in ("settled", "fails", "gave-up")}
-        assert first["settled"] == "nothing to do: the last reconcile wrote nothing"
-        assert first["fails"] == "waits 10 min more after 1 failure, the last: no answer\nof the API"
-        assert (
-            "failed for good: no such image (`kubectl annotate ... samplecontroller.k8s.io/rec"
-            in first["gave-up"]
-        )
-        status, text = asked.get(name="default/fails")
-        assert (status, text.splitlines()[0]) == (200, "watcher: Foo default/fails")
-        assert "no answer\\nof the API" in text.splitlines()[1]
+class Answers:
+    """A manager with one answer."""
+
+    def __init__(self, *explanations: Explanation, elsewhere: str = "") -> None:
+        self.asked: list[tuple[ObjectName, str]] = []
+        self.answer = Why(process="me", elsewhere=elsewhere, holder="", explanations=explanations)
+
+    def why(self, name: ObjectName, controller: str) -> Why:
+        self.asked.append((name, controller))
+        return self.answer
+
+    def get(self, **query: str) -> tuple[int, str, str]:
+        status, content, body = why_page(self)({key: [value] for key, value in query.items()})
+        return status, content, body.decode()
 
 
-def test_an_unknown_name_has_its_neighbours() -> None:
-    """And a name that is none is refused in words."""
-    cluster = ManagedSandbox(Foo)
-    asked = Asked(cluster)
-    with captured_logs(), cluster.running(asked.manager):
-        cluster.foo("web")
-        eventually(lambda: asked.why("default/web").explanations[0].known, "known")
-        assert asked.get(name="default/wep")[1].splitlines() == [
-            "watcher: Foo default/wep",
-            "  nobody knows this name: default/web?",
-        ]
-        assert asked.get(name="default/web", controller="other")[1] == (
-            "no controller runs here that can be asked\n"
-        )
-        assert asked.get(name="a/b/c")[0] == asked.get()[0] == 400
+def test_a_line_is_a_line() -> None:
+    """An error is anybody's text: it cannot look like another line, nor do anything to a terminal."""
+    assert Answers(KNOWN, UNKNOWN, elsewhere="another process works").get(name="n/a")[2].splitlines() == [
+        "another process works",
+        "foo: Foo n/a",
+        r"  failed: \x1b[2J\nfoo: Foo n/b",
+        "bar: Foo n/a",
+        "  nobody knows",
+        "  is it one of m/a, n/b?",
+    ]
 
 
-def test_the_foo_controller_by_hand_is_asked_alike() -> None:
-    """It has no queue of causes, and says what its syncs came to."""
-    cluster = ManagedSandbox(Foo)
-    asked = Asked(cluster)
-    add_foo(asked.manager, workers=1)
-    with captured_logs(), cluster.running(asked.manager):
-        cluster.foo("a")
+def test_programs_read_json() -> None:
+    """The whole answer."""
+    answers = Answers(KNOWN)
+    status, content, body = answers.get(name="a", controller="foo", o="json")
+    assert (status, content, answers.asked) == (200, "application/json", [(ObjectName("", "a"), "foo")])
+    assert msgspec.json.decode(body, type=Why) == answers.answer
 
-        def by_hand() -> list[str]:
-            return [
-                line for each in asked.why("default/a", controller="foo").explanations for line in each.says
-            ]
 
-        eventually(lambda: any("deployments.apps default/a created" in line for line in by_hand()), "told")
-        annotations = {"annotations": {"samplecontroller.k8s.io/paused": "true"}}
-        cluster.client.resource(Foo).patch("a", {"metadata": annotations}, namespace="default")
-        paused = "is paused by its annotation samplecontroller.k8s.io/paused"
-        eventually(lambda: by_hand()[:1] == [paused], "paused")
+@pytest.mark.parametrize(
+    ("query", "text"), [({}, "say which"), ({"name": ""}, "say which"), ({"name": "a/b/c"}, "unexpected key")]
+)
+def test_what_is_no_name_is_refused(query: dict[str, str], text: str) -> None:
+    """Before the manager is asked."""
+    answers = Answers()
+    status, _, body = answers.get(**query)
+    assert (status, answers.asked) == (400, [])
+    assert body.startswith(text)
+
+
+def test_nobody_may_be_there() -> None:
+    """A controller that is written by hand may say nothing."""
+    assert Answers().get(name="a")[2] == "no controller runs here that can be asked\n"
