@@ -92,6 +92,7 @@ RUNS: Final = (
     ),
     Run("latency.py", rounds=3, flags={"CLIENT_GO": "--client-go"}),
     Run("queue_cycles.py", rounds=5),
+    Run("why.py", rounds=9),
     Run("relists.py", ("--relists", "4")),
     Run(
         "start.py",

@@ -23,6 +23,7 @@ DAILY: Final[dict[str, Told]] = {
     "queue_cycles.py": ([], {"cycle us, 1 thread", "cycle us, 4 threads"}),
     "relists.py": ([], {"first MiB", "peak"}),
     "start.py": ([], {"first request ms", "first Deployment ms", "CPU ms", "MiB"}),
+    "why.py": ([], {"reconcile us", "ratio"}),
     "sandbox_start.py": ([], {"wall ms", "CPU ms"}),
     "api_requests.py": ([], {"per second", "p50 ms"}),
 }

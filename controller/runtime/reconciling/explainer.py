@@ -15,7 +15,6 @@ from handloop.controller.runtime.sources.reconcile_queue import Standing
 from handloop.informers.keys import ObjectName
 from handloop.seams.clock import Clock
 
-
 NOT_WATCHED: Final = "its namespace is not watched by this process"
 
 

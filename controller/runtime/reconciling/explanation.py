@@ -90,7 +90,7 @@ def _waits(now: Now, decisions: Sequence[Decision], last: Decision | None) -> It
         if now.running is not None:
             yield f"is reconciled once more afterwards, for {causes}"
         elif parked is not None:
-            yield f"waits at most {_seconds(parked.seconds)} as {parked.text}, then for {causes}"
+            yield f"waits at most {_took(parked)} as {parked.text}, then for {causes}"
         else:
             yield f"waits for a worker, for {causes}"
     if queue.due is None or queue.due_in is None:
@@ -137,10 +137,15 @@ def _told(each: Decision, at: float) -> str:
     if each.what == PARKED:
         often = "" if each.count == 1 else f", {each.count} times"
         return f"{ago}: put aside as {each.text}{often}"
-    because = f" for {', '.join(each.causes)}" if each.causes else ""
+    because = f" for {each.cause}" if each.cause else ""
     if each.what == PAUSED:
         return f"{ago}: left alone, as it is paused{because}"
-    return f"{ago}: reconciled in {_seconds(each.seconds)}{because}: {_outcome(each)}"
+    often = "" if each.count == 1 else f" {each.count} times, the last"
+    return f"{ago}: reconciled{often} in {_took(each)}{because}: {_outcome(each)}"
+
+
+def _took(each: Decision) -> str:
+    return _seconds(each.milliseconds / 1000)
 
 
 def _outcome(each: Decision) -> str:

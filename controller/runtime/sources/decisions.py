@@ -21,9 +21,9 @@ from handloop.seams.clock import Clock
 from handloop.seams.locks import new_lock
 
 NAMES: Final = 10_000
-LINES: Final = 5
+LINES: Final = 4
 """Of each name."""
-LONGEST: Final = 160
+LONGEST: Final = 120
 """Of a text, in characters: an error of the server may hold a whole object."""
 
 DROPPED: Final = "dropped"
@@ -38,22 +38,22 @@ RECONCILES: Final = frozenset({SETTLED, WAITS, FAILED, GAVE_UP})
 """What a reconcile ends with."""
 
 
-class Decision(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+class Decision(msgspec.Struct, frozen=True, gc=False):
     """
     One line.
 
     Fields: at as the clock counts; what is one of the words above; text is the event or cause that did not
-    count, what is waited for, or the error; by is the predicate, or what else decided; causes led to a
-    reconcile, which took so many seconds and made these changes; of a wait, seconds is its longest;
-    count = so many alike, one after the other.
+    count, what is waited for, or the error; by is the predicate, or what else decided; cause, of several the
+    first, led to a reconcile, which took so many milliseconds and made these changes; of a wait,
+    milliseconds are its longest; count = so many alike, one after the other.
     """
 
     at: float
     what: str
     text: str = ""
     by: str = ""
-    causes: tuple[str, ...] = ()
-    seconds: float = 0.0
+    cause: str = ""
+    milliseconds: int = 0
     changes: str = ""
     count: int = 1
 
@@ -74,15 +74,8 @@ class Decisions:
     def note(
         self, name: ObjectName, what: str, text: str = "", *, by: str = "", seconds: float = 0.0
     ) -> None:
-        """An event or a cause that did not count, or a wait. One like the last one is counted there."""
-        line = Decision(self._clock.now(), what, text[:LONGEST], by, (), seconds)
-        with self._lock:
-            lines = self._lines_locked(name)
-            last = lines[-1] if lines else None
-            if last is not None and (last.what, last.text, last.by) == (what, line.text, by):
-                lines[-1] = msgspec.structs.replace(line, count=last.count + 1)
-            else:
-                _add(lines, line)
+        """An event or a cause that did not count, or a wait."""
+        self._add(name, Decision(self._clock.now(), what, text[:LONGEST], by, "", int(seconds * 1000)))
 
     def reconciled(
         self,
@@ -96,11 +89,25 @@ class Decisions:
     ) -> None:
         """A reconcile has ended; text is its error, or what it waits for."""
         now = self._clock.now()
+        cause = causes[0] if causes else ""
+        if len(causes) > 1:
+            cause = f"{cause} and {len(causes) - 1} more"
         if len(text) + len(changes) > LONGEST:
             text, changes = text[:LONGEST], changes[:LONGEST]
-        line = Decision(now, what, text, "", causes, now - began_at, changes)
+        self._add(name, Decision(now, what, text, "", cause, int((now - began_at) * 1000), changes))
+
+    def _add(self, name: ObjectName, line: Decision) -> None:
+        """A line like the last one is counted there."""
         with self._lock:
-            _add(self._lines_locked(name), line)
+            lines = self._lines_locked(name)
+            if lines and _are_alike(lines[-1], line):
+                lines[-1] = msgspec.structs.replace(
+                    line, text=lines[-1].text, changes=lines[-1].changes, count=lines[-1].count + 1
+                )
+                return
+            if len(lines) >= LINES:
+                del lines[0]
+            lines.append(line)
 
     def _lines_locked(self, name: ObjectName) -> list[Decision]:
         lines = self._of.get(name)
@@ -131,7 +138,5 @@ class Decisions:
                 self._of.pop(name, None)
 
 
-def _add(lines: list[Decision], line: Decision) -> None:
-    if len(lines) >= LINES:
-        del lines[0]
-    lines.append(line)
+def _are_alike(one: Decision, other: Decision) -> bool:
+    return one.what == other.what and (one.text, one.by, one.changes) == (other.text, other.by, other.changes)

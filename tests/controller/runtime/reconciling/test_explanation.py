@@ -19,10 +19,12 @@ from handloop.controller.runtime.sources.decisions import (
 from handloop.controller.runtime.sources.reconcile_queue import Cause, Standing
 
 IDLE = Standing((), None, None, 0, gave_up=False)
-DONE = Decision(at=10, what=SETTLED, causes=("Foo n/a updated",), seconds=0.004)
-BROKE = Decision(at=10, what=FAILED, text="no answer", seconds=0.5, changes="foos n/a patched")
+DONE = Decision(at=10, what=SETTLED, cause="Foo n/a updated", milliseconds=4)
+BROKE = Decision(at=10, what=FAILED, text="no answer", milliseconds=500, changes="foos n/a patched")
 EVENT = Decision(at=20, what=DROPPED, text="Foo updated", by="GenerationChanged", count=3)
-BEHIND = Decision(at=20, what=PARKED, text="a cache lacks what its last reconcile wrote", seconds=5, count=2)
+BEHIND = Decision(
+    at=20, what=PARKED, text="a cache lacks what its last reconcile wrote", milliseconds=5000, count=2
+)
 BY_GENERATION = "dropped by GenerationChanged (Foo updated)"
 TRIES = "(`kubectl annotate ... g/reconcile-at=...` tries it again)"
 UPDATED = Cause("Foo", "updated", "n/a")
@@ -91,6 +93,14 @@ CASES = [
             "80 s ago: put aside as a cache lacks what its last reconcile wrote, 2 times",
         ],
     ),
+    (
+        Now(IDLE),
+        (Decision(at=99, what=SETTLED, cause="requeue after 30s", count=7),),
+        [
+            "nothing to do: the last reconcile wrote nothing",
+            "1 s ago: reconciled 7 times, the last in 0.000 s for requeue after 30s: wrote nothing",
+        ],
+    ),
     (Now(IDLE._replace(causes=(UPDATED,))), (), ["waits for a worker, for Foo n/a updated"]),
     (
         Now(IDLE._replace(causes=(UPDATED,)), running=(150, "a.py:3 in f")),
@@ -102,7 +112,7 @@ CASES = [
     ),
     (
         Now(IDLE, paused="by its annotation", deleting=True),
-        (Decision(at=100, what=PAUSED, causes=("c",)),),
+        (Decision(at=100, what=PAUSED, cause="c"),),
         ["is paused by its annotation, its deletion too", "0.000 s ago: left alone, as it is paused for c"],
     ),
     (

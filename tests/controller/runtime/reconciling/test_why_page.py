@@ -11,10 +11,8 @@ from handloop.informers.keys import ObjectName
 
 SAYS = "failed: \x1b[2J\nfoo: Foo n/b"
 KNOWN = Explanation(controller="foo", kind="Foo", name="n/a", says=(SAYS,), known=True)
-NEAR = ("m/a", "n/b")
-UNKNOWN = Explanation(
-    controller="bar", kind="Foo", name="n/a", says=("nobody knows",), known=False, near=NEAR
-)
+NEAR, NOBODY = ("m/a", "n/b"), ("nobody knows",)
+UNKNOWN = Explanation(controller="bar", kind="Foo", name="n/a", says=NOBODY, known=False, near=NEAR)
 
 
 class Answers:

@@ -46,8 +46,11 @@ def test_a_name_has_its_last_lines() -> None:
         clock.advance(2)
         decisions.reconciled(A, FAILED, f"{turn}" * 1000, causes=(f"c{turn}",), began_at=began_at, changes="")
     lines = decisions.of(A)
-    assert [each.causes for each in lines] == [(f"c{turn}",) for turn in range(2, LINES + 2)]
-    assert {(len(each.text), each.seconds) for each in lines} == {(LONGEST, 2.0)}
+    assert [each.cause for each in lines] == [f"c{turn}" for turn in range(2, LINES + 2)]
+    assert {(len(each.text), each.milliseconds) for each in lines} == {(LONGEST, 2000)}
+    decisions.reconciled(A, FAILED, lines[-1].text, causes=("c", "d", "e"), began_at=clock.now(), changes="")
+    (*_, last) = decisions.of(A)
+    assert (last.cause, last.count, last.milliseconds) == ("c and 2 more", 2, 0)
     assert decisions.of(B) == ()
 
 
@@ -69,4 +72,4 @@ def test_a_line_is_small() -> None:
     decisions = Decisions(FakeClock())
     decisions.reconciled(A, SETTLED, "", causes=(), began_at=0, changes="")
     (line,) = decisions.of(A)
-    assert sys.getsizeof(line) <= 120
+    assert sys.getsizeof(line) <= 100
