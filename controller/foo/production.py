@@ -104,7 +104,7 @@ from handloop.controller.runtime.reconciling.explainer import Explainer
 from handloop.controller.runtime.reconciling.reporting import SyncReporter
 from handloop.controller.runtime.reconciling.status_writes import for_this_version, merge_patch, status_of
 from handloop.controller.runtime.sources.commands import commands_of
-from handloop.controller.runtime.sources.decisions import Decisions
+from handloop.controller.runtime.sources.decisions import TOLD, Decisions
 from handloop.controller.runtime.sources.reconcile_queue import Standing
 from handloop.informers.keys import final_state
 from handloop.seams.locks import new_lock
@@ -174,7 +174,7 @@ class ProductionFooController(FooController):
         self._foo_indexer = foo_informer.indexer
         self._status_backoff = keep(RepeatBackoff("another writer has undone the status", clock=seams.clock))
         self._owners = keep(OwnerRecheck(Foo, client, foo_informer.indexer, clock=seams.clock))
-        decisions = keep(Decisions(seams.clock))
+        self._decisions = decisions = keep(Decisions(seams.clock))
         self.outcomes = SyncReporter("foo", metrics=metrics, decisions=decisions, clock=seams.clock)
         self.explain = Explainer(
             QUEUE_NAME,
@@ -477,6 +477,7 @@ class ProductionFooController(FooController):
     def _report_invalid(self, foo: ObjectReference, what: str, message: str) -> None:
         """Report a Foo that cannot work as it is, once per resource version."""
         name = ObjectName(foo.namespace, foo.name)
+        self._decisions.note(name, TOLD, f"{what}: {message}")
         if self._reported_invalid.get(name) == foo.resource_version:
             return
         self._reported_invalid.put(name, foo.resource_version)

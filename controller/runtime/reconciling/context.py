@@ -126,12 +126,13 @@ class Context:
         applied: AppliedFields | None = None,
         statuses: StatusWrites | None = None,
         child_labels: Callable[[], Mapping[str, str]] = dict,
+        told: Callable[[str], None] | None = None,
         clock: Clock = REAL_CLOCK,
     ) -> None:
         """
         Args: applied has the fields that the controller applied earlier, and statuses what became of its
         writes of statuses, None = nothing is known; writes records each write that the server accepted;
-        child_labels are those of children.
+        child_labels are those of children; told hears of each Warning Event.
         A test's clock may be a FakeClock.
         """
         self.controller = controller
@@ -147,6 +148,7 @@ class Context:
         self._statuses = StatusWrites(clock) if statuses is None else statuses
         self._writes = writes
         self._child_labels = child_labels
+        self._told = told
         self._clock = clock
 
     def __repr__(self) -> str:
@@ -187,6 +189,8 @@ class Context:
         Args: reason CamelCase, for programs; event_type Normal or Warning.
         """
         self.recorder.event(obj, event_type, reason, message)
+        if self._told is not None and event_type == EVENT_TYPE_WARNING:
+            self._told(f"{reason}: {message}")
 
     def lister_for(self, kind: type[K], *, labels: Labels = "", fields: str = "") -> Lister[K]:
         """

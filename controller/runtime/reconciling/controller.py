@@ -55,6 +55,7 @@ from handloop.controller.runtime.sources.decisions import (
     PARKED,
     PAUSED,
     SETTLED,
+    TOLD,
     WAITS,
     Decisions,
 )
@@ -509,6 +510,7 @@ class Controller:
             # bound when it is first used
             log=get_logger(self.name, controller=self.name, object=name, reconcileID=identity),
             writes=NameWrites(self._writes, name),
+            told=partial(self.decisions.note, name, TOLD),
         )
 
     def _settled(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -16,6 +16,17 @@ from handloop.informers.keys import ObjectName
 from handloop.seams.clock import Clock
 
 NOT_WATCHED: Final = "its namespace is not watched by this process"
+
+
+_ILL: Final = {
+    "Ready": "False",
+    "Available": "False",
+    "Degraded": "True",
+    "Progressing": "True",
+    "Reconciling": "True",
+    "Stalled": "True",
+}
+"""The conditions that say why an object is not done, as kstatus and the API conventions have them."""
 
 
 class Explanation(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
@@ -90,12 +101,13 @@ class Explainer:
             running=self._running(name),
             paused=self._paused(name),
             misfit=self._informer.is_quarantined(name),
-            troubles=tuple(self._troubles()),
+            troubles=tuple(dict.fromkeys(self._troubles())),
             known=obj is not None,
             deleting=obj is not None and is_being_deleted(obj),
             poke=self._poke,
+            status=tuple(_not_well(obj)),
         )
-        if not (decisions or now.known or now.misfit or now.queue.causes):
+        if not (decisions or now.known or now.misfit or now.queue.causes or now.troubles):
             return self._unknown(name, "nobody knows this name")
         return Explanation(
             controller=self._controller,
@@ -118,3 +130,10 @@ class Explainer:
     def _names(self) -> list[str]:
         keys = (key for part in self._informer.informers for key in part.indexer.list_keys())
         return [*keys, *map(str, self._decisions.names())]
+
+
+def _not_well(obj: Any) -> Iterator[str]:
+    """What the conditions of an object say but that all is well; nothing of a kind without any."""
+    for each in getattr(getattr(obj, "status", None), "conditions", ()):
+        if each.status == _ILL.get(each.type):
+            yield f"{each.type}={each.status} ({each.reason}){f': {each.message}' if each.message else ''}"

@@ -20,6 +20,7 @@ from handloop.controller.runtime.sources.decisions import (
     PARKED,
     PAUSED,
     RECONCILES,
+    TOLD,
     WAITS,
     Decision,
 )
@@ -28,6 +29,7 @@ from handloop.controller.runtime.sources.reconcile_queue import RETRY, Standing
 _MINUTE: Final = 60
 _HOUR: Final = 3600
 _MOST: Final = 3
+_ROUNDED: Final = 0.001
 _COMPARED: Final = 2_000
 """How many names are compared letter by letter: a millisecond takes twenty."""
 
@@ -39,7 +41,8 @@ class Now(NamedTuple):
     Fields: queue, as it stands there; running = for how long a reconcile has run, and where its code is, None
     = there is none; paused = by what, "" = by nothing; misfit = the object exists and does not fit its type;
     troubles = why the caches are not filled; known = whether the cache has the object; deleting = it
-    has a deletion timestamp; poke = the annotation that wakes it.
+    has a deletion timestamp; poke = the annotation that wakes it; status = what the conditions of the object
+    say that is not well.
     """
 
     queue: Standing
@@ -50,6 +53,7 @@ class Now(NamedTuple):
     known: bool = True
     deleting: bool = False
     poke: str = ""
+    status: Sequence[str] = ()
 
 
 def explained(now: Now, decisions: Sequence[Decision], at: float) -> tuple[str, ...]:
@@ -80,6 +84,7 @@ def _present(now: Now, decisions: Sequence[Decision]) -> Iterator[str]:
     yield from waits
     if not (waits or now.running or now.paused or now.queue.gave_up or now.troubles or now.misfit):
         yield _nothing(decisions, last)
+    yield from (f"its status says {each}" for each in now.status)
 
 
 def _waits(now: Now, decisions: Sequence[Decision], last: Decision | None) -> Iterator[str]:
@@ -118,6 +123,10 @@ def _nothing(decisions: Sequence[Decision], last: Decision | None) -> str:
         first = "nothing to do: it has not been reconciled in the memory of this process"
     else:
         first = f"nothing to do: the last reconcile wrote {last.changes or 'nothing'}"
+    began = 0.0 if last is None else last.at - last.milliseconds / 1000 - _ROUNDED
+    said += [
+        f"the user was told: {each.text}" for each in decisions if each.what == TOLD and each.at >= began
+    ]
     return "; ".join([first, *said])
 
 
@@ -134,6 +143,8 @@ def _told(each: Decision, at: float) -> str:
         return f"{ago}: {_counted(each.count, 'event')} {_was(each)}"
     if each.what == IGNORED:
         return f"{ago}: {_counted(each.count, 'cause')} {_was(each)}"
+    if each.what == TOLD:
+        return f"{ago}: told the user{'' if each.count == 1 else f' {each.count} times'}: {each.text}"
     if each.what == PARKED:
         often = "" if each.count == 1 else f", {each.count} times"
         return f"{ago}: put aside as {each.text}{often}"

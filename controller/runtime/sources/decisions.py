@@ -30,6 +30,8 @@ DROPPED: Final = "dropped"
 IGNORED: Final = "ignored"
 PARKED: Final = "parked"
 PAUSED: Final = "paused"
+TOLD: Final = "told"
+"""A Warning Event."""
 SETTLED: Final = "settled"
 WAITS: Final = "waits"
 FAILED: Final = "failed"
@@ -75,7 +77,7 @@ class Decisions:
         self, name: ObjectName, what: str, text: str = "", *, by: str = "", seconds: float = 0.0
     ) -> None:
         """An event or a cause that did not count, or a wait."""
-        self._add(name, Decision(self._clock.now(), what, text[:LONGEST], by, "", int(seconds * 1000)))
+        self._add(name, Decision(self._clock.now(), what, _cut(text), by, "", int(seconds * 1000)))
 
     def reconciled(
         self,
@@ -93,7 +95,7 @@ class Decisions:
         if len(causes) > 1:
             cause = f"{cause} and {len(causes) - 1} more"
         if len(text) + len(changes) > LONGEST:
-            text, changes = text[:LONGEST], changes[:LONGEST]
+            text, changes = _cut(text), _cut(changes)
         self._add(name, Decision(now, what, text, "", cause, int((now - began_at) * 1000), changes))
 
     def _add(self, name: ObjectName, line: Decision) -> None:
@@ -136,6 +138,10 @@ class Decisions:
         with self._lock:
             for name in leaving:
                 self._of.pop(name, None)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
 
 def _are_alike(one: Decision, other: Decision) -> bool:

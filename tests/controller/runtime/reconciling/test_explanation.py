@@ -13,6 +13,7 @@ from handloop.controller.runtime.sources.decisions import (
     PARKED,
     PAUSED,
     SETTLED,
+    TOLD,
     WAITS,
     Decision,
 )
@@ -99,6 +100,20 @@ CASES = [
         [
             "nothing to do: the last reconcile wrote nothing",
             "1 s ago: reconciled 7 times, the last in 0.000 s for requeue after 30s: wrote nothing",
+        ],
+    ),
+    (
+        Now(IDLE),
+        (
+            Decision(at=40, what=TOLD, text="Old: gone"),
+            Decision(at=99.5, what=TOLD, text="NameTaken: of another", count=2),
+            Decision(at=100, what=SETTLED, milliseconds=600),
+        ),
+        [
+            "nothing to do: the last reconcile wrote nothing; the user was told: NameTaken: of another",
+            "0.000 s ago: reconciled in 0.600 s: wrote nothing",
+            "0.500 s ago: told the user 2 times: NameTaken: of another",
+            "60 s ago: told the user: Old: gone",
         ],
     ),
     (Now(IDLE._replace(causes=(UPDATED,))), (), ["waits for a worker, for Foo n/a updated"]),
