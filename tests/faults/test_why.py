@@ -43,10 +43,8 @@ class Scene:
 
     def myapp(self) -> None:
         add_myapp(self.manager)
-        spec = MyAppSpec(image="nginx")
-        self.cluster.client.resource(MyApp).create(
-            MyApp(metadata=ObjectMeta(name="a", namespace="default"), spec=spec)
-        )
+        metadata = ObjectMeta(name="a", namespace="default")
+        self.stored(MyApp(metadata=metadata, spec=MyAppSpec(image="nginx")))
 
     def of_author(self, reconcile: Callable[[Foo, Context], None]) -> None:
         controller_for(self.manager, "author").for_(Foo).complete(reconcile)
@@ -128,50 +126,35 @@ def changed_meanwhile(scene: Scene) -> None:
     threading.Thread(target=change, daemon=True).start()
 
 
+def listing(resource: str, code: int) -> Callable[[Scene], None]:
+    return with_fault(lambda faults: faults.error(code, verbs=["list", "watch"], resources=[resource]))
+
+
+def refused(code: int, message: str = "", **fault: Any) -> Callable[[Scene], None]:
+    return with_fault(lambda faults: faults.error(code, message=message, **fault, **DEPLOYMENTS))
+
+
 RETRY = r"waits .* more after \d+ failures?, the last: .*"
+HOOK = 'admission webhook "deny.example.org" denied'
 ROWS: Final[dict[str, tuple[Callable[[Scene], None], str]]] = {
-    "T08": (with_fault(lambda f: f.lose_answer(executed=False, **DEPLOYMENTS)), RETRY),
-    "T20": (
-        with_fault(lambda f: f.deny(verbs=["list", "watch"], resources=["deployments"])),
-        "waits for the caches: dep",
-    ),
-    "T21": (with_fault(lambda f: f.error(429, retry_after=60, **DEPLOYMENTS)), f"{RETRY}429"),
-    "T23": (
-        with_fault(lambda f: f.error(503, message="etcd is slow", **DEPLOYMENTS)),
-        f"{RETRY}etcd is slow",
-    ),
+    "T08": (with_fault(lambda faults: faults.lose_answer(executed=False, **DEPLOYMENTS)), RETRY),
+    "T20": (listing("deployments", 403), r"waits for the caches: deployments\.apps: .*403"),
+    "T21": (refused(429, retry_after=60), f"{RETRY}429"),
+    "T23": (refused(503, "etcd is slow"), f"{RETRY}etcd is slow"),
     "P16": (fails(ZeroDivisionError("odd")), rf"{RETRY}ZeroDivisionError\('odd'\)"),
     "P17": (fails(SystemExit("no")), rf"{RETRY}SystemExit\('no'\)"),
     "P18": (fails(ValueError("for ever")), r"waits .* more after [3-9] failures, the last: ValueError"),
     "P19": (changed_meanwhile, "is reconciled once more afterwards, for Foo default/a updated"),
     "P21": (blocks, r"is being reconciled for .* in .*threading.py:\d+ in wait"),
-    "A01": (with_fault(lambda f: f.conflict(**DEPLOYMENTS)), f"{RETRY}"),
-    "A03": (with_fault(lambda f: f.conflict(**DEPLOYMENTS)), r"waits .* more after [5-9] failures"),
+    "A01": (with_fault(lambda faults: faults.conflict(**DEPLOYMENTS)), f"{RETRY}has been modified"),
     "A09": (another_service, r'waits .*the last: Service "a" already exists and has no owner'),
-    "A12": (
-        another_deployment,
-        r"backs off after \d+ failures?, the last: .*already exists and is not managed by Foo",
-    ),
-    "A15": (held_child, "its status says Ready=False .*being deleted"),
-    "A18": (
-        with_fault(lambda f: f.error(422, message="field is immutable", **DEPLOYMENTS)),
-        "field is immutable",
-    ),
-    "A19": (with_fault(lambda f: f.deny(**DEPLOYMENTS)), f"{RETRY}is forbidden"),
-    "A20": (
-        with_fault(
-            lambda f: f.error(400, message='admission webhook "deny.example.org" denied', **DEPLOYMENTS)
-        ),
-        "deny.example.org",
-    ),
-    "A24": (
-        with_fault(lambda f: f.error(404, verbs=["list", "watch"], resources=["myapps"])),
-        "waits for the caches: myapps",
-    ),
-    "D05": (
-        without_a_name,
-        "nothing to do: the last reconcile wrote nothing; the user was told: .*spec.deploymentName is empty",
-    ),
+    "A12": (another_deployment, "backs off after .*already exists and is not managed by Foo"),
+    "A15": (held_child, r'its status says Ready=False .*Deployment "a" is not gone yet'),
+    "A18": (refused(422, "field is immutable"), f"{RETRY}field is immutable"),
+    "A19": (with_fault(lambda faults: faults.deny(**DEPLOYMENTS)), f"{RETRY}is forbidden"),
+    "A20": (refused(400, HOOK), f"{RETRY}{HOOK}"),
+    "A24": (listing("myapps", 404), r"waits for the caches: myapps\.example\.com: .*404"),
+    "D05": (without_a_name, r"nothing to do: .*; the user was told: .*spec\.deploymentName is empty"),
 }
 
 

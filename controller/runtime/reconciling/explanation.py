@@ -124,9 +124,8 @@ def _nothing(decisions: Sequence[Decision], last: Decision | None) -> str:
     else:
         first = f"nothing to do: the last reconcile wrote {last.changes or 'nothing'}"
     began = 0.0 if last is None else last.at - last.milliseconds / 1000 - _ROUNDED
-    said += [
-        f"the user was told: {each.text}" for each in decisions if each.what == TOLD and each.at >= began
-    ]
+    told = [each for each in decisions if each.what == TOLD and each.at >= began]
+    said += [f"the user was told: {each.text}" for each in told]
     return "; ".join([first, *said])
 
 

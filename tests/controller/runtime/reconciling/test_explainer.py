@@ -77,7 +77,7 @@ def test_an_unknown_name_has_its_neighbours() -> None:
     asked = Asked(cluster)
     with captured_logs(), cluster.running(asked.manager):
         cluster.foo("web")
-        eventually(lambda: asked.why("default/web").explanations[0].known, "known")
+        eventually(lambda: asked.says("default/web")[0].startswith("nothing to do"), "known")
         assert asked.get(name="default/wep")[1].splitlines() == [
             "watcher: Foo default/wep",
             "  nobody knows this name",
