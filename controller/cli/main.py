@@ -7,6 +7,7 @@ a controller.
 
 from __future__ import annotations
 
+import re
 import sys
 import threading
 import traceback
@@ -82,7 +83,7 @@ def run_command(operator: Operator, argv: Sequence[str] | None = None) -> int:
     Returns: the exit code; see `handloop errors`.
     """
     open_closed()
-    words = sys.argv[1:] if argv is None else argv
+    words = _words_of_this_process() if argv is None else argv
     if words and words[0] in operator.own_commands:
         return run_own_command(words[0], words[1:])
     command, rest = _with_arguments(list(words))
@@ -99,6 +100,12 @@ def run_command(operator: Operator, argv: Sequence[str] | None = None) -> int:
         return execute(options, sys.stdout, sys.stderr)
     finally:
         drop_unwritten(sys.stderr)
+
+
+def _words_of_this_process() -> list[str]:
+    """As `kubectl-greeter-why`, a plugin of kubectl, the program is its own command why."""
+    is_plugin = re.fullmatch(r"kubectl-.+-why", Path(sys.argv[0]).stem)
+    return ["why", *sys.argv[1:]] if is_plugin else sys.argv[1:]
 
 
 _Command: TypeAlias = Callable[[Operator, Sequence[str]], int]

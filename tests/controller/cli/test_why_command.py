@@ -60,3 +60,12 @@ def test_what_cannot_be_asked_is_told(
     given = words if any("address" in word for word in words) else [*words, address]
     assert run_command(PROGRAM, ["why", *given]) == 2
     assert told in capsys.readouterr().err
+
+
+def test_under_its_name_as_a_plugin_it_is_the_command(
+    address: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What kubectl hands on are the words after `kubectl greeter why`."""
+    monkeypatch.setattr("sys.argv", ["/home/u/bin/kubectl-greeter-why", "n/a", address])
+    assert run_command(PROGRAM) == 0
+    assert capsys.readouterr().out.startswith("foo: Foo n/a")
