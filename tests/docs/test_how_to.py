@@ -29,11 +29,14 @@ from handloop.controller.cli.fit_check import looked_at
 from handloop.controller.cli.flags import parse_options
 from handloop.controller.cli.main import run_command
 from handloop.controller.cli.options import FLAGS, spelling
-from handloop.controller.myapp.types import MyApp
+from handloop.controller.myapp.reconciler import add_myapp
+from handloop.controller.myapp.types import MyApp, MyAppSpec
 from handloop.controller.program import PROGRAM
 from handloop.controller.runtime.manager import Manager
 from handloop.controller.runtime.reconciling.controller import Controller, ReconcileStatistics
+from handloop.controller.runtime.reconciling.why_page import lines
 from handloop.controller.runtime.sharding.members import GROUP_LABEL
+from handloop.informers.keys import ObjectName
 from handloop.kinds.apps_v1 import Deployment, DeploymentSpec
 from handloop.kinds.batch_v1 import Job
 from handloop.kinds.coordination_v1 import Lease
@@ -793,6 +796,33 @@ def test_an_upgrade_is_warned_as_the_page_shows(
         assert [line for line in block.splitlines()[1:] if line not in said] == []
         (fit, *_) = looked_at(sandbox.client, [MyApp], [], FakeClock(moves_itself=True), threading.Event())
     assert shown == f"[+]definitions: {fit.resource} does not fit: {fit.places} (E20)\n"
+
+
+def test_a_stuck_object_is_explained_as_the_page_shows() -> None:
+    """A Service in the way of a MyApp: the same sentences, with other times."""
+    page = (DOCS / "how-to/stuck-objects.md").read_text(encoding="utf-8")
+    shown = re.findall(r"^```text\n\$.*\n((?:.*\n)*?)```", page, re.MULTILINE)[0]
+    cluster = ManagedSandbox(MyApp)
+    metadata = ObjectMeta(name="a", namespace="default")
+    service = {"metadata": {"name": "a"}, "spec": {"ports": [{"port": 80}]}}
+    cluster.post("/api/v1/namespaces/default/services", service)
+    cluster.client.resource(MyApp).create(MyApp(metadata=metadata, spec=MyAppSpec(image="nginx")))
+    manager = cluster.manager()
+    add_myapp(manager)
+
+    def said() -> str:
+        return "".join(f"{line}\n" for line in lines(manager.why(ObjectName("default", "a"))))
+
+    def is_as_shown() -> bool:
+        return _without_numbers(said()) == _without_numbers(shown)
+
+    with captured_logs(), cluster.running(manager):
+        eventually(is_as_shown, "as the page shows")
+
+
+def _without_numbers(text: str) -> str:
+    """Times and counts, and what a time is in."""
+    return re.sub(r"\bN (s|min)\b", "N s", re.sub(r"\d+(\.\d+)?", "N", text))
 
 
 def test_every_page_has_its_test() -> None:
