@@ -814,8 +814,9 @@ def test_a_stuck_object_is_explained_as_the_page_shows() -> None:
         return "".join(f"{line}\n" for line in lines(manager.why(ObjectName("default", "a"))))
 
     def is_as_shown() -> bool:
-        # events of that moment come in any order
-        return _told(said()) == _told(shown)
+        # what of the first reconcile is among the last lines is chance
+        sure = {line for line in _told(shown) if " ago" not in line or "times" in line}
+        return sure <= _told(said())
 
     with captured_logs(), cluster.running(manager):
         eventually(is_as_shown, "as the page shows")
