@@ -79,6 +79,12 @@ class Parts:
         found = {name: _queue_of(controller) for name, controller in self._controllers.items()}
         return {name: queue for name, queue in found.items() if queue is not None}
 
+    def says(self, controller: str, name: ObjectName) -> str:
+        """How a name stands in a controller, in the first sentence of `why`; "" = it says nothing."""
+        explain = getattr(self._controllers[controller], "explain", None)
+        found = None if explain is None else explain(name)
+        return "" if found is None or not found.known else found.says[0]
+
     def foo_controller(self) -> str:
         """Which controller of Foos runs, `plain` or `production`; "" = none yet."""
         foos = self._foos()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -54,7 +55,7 @@ def snapshot(
     informers = parts.informers()
     # in this order: a key that a worker gives back meanwhile is not taken for one that it has left behind
     before = read_steps()
-    queues = [_queue_row(name, queue) for name, queue in parts.queues().items()]
+    queues = [_queue_row(name, queue, partial(parts.says, name)) for name, queue in parts.queues().items()]
     workers = _Workers(now, before, read_threads(), read_steps())
     return {
         "ready": True,
@@ -134,7 +135,7 @@ def _informer(informer: SharedIndexInformer[Any], now: float) -> dict[str, Any]:
     return row
 
 
-def _queue_row(name: str, queue: Work) -> dict[str, Any]:
+def _queue_row(name: str, queue: Work, says: Callable[[ObjectName], str]) -> dict[str, Any]:
     counts, items = queue.statistics(), queue.items(MOST_ITEMS)
     delayed = sorted(items.delayed.items(), key=lambda pair: pair[1])
     return {
@@ -151,7 +152,12 @@ def _queue_row(name: str, queue: Work) -> dict[str, Any]:
         "dirty": _keys((*items.queued, *items.readded)),
         "processing": _keys(items.in_flight),
         "delayed": [
-            {"key": str(item), "seconds": round(seconds, 3), "failures": queue.num_requeues(item)}
+            {
+                "key": str(item),
+                "seconds": round(seconds, 3),
+                "failures": queue.num_requeues(item),
+                "says": says(item),
+            }
             for item, seconds in delayed
         ],
     }

@@ -8,6 +8,7 @@ Serves the live page, its stream of steps, and the pages for people who debug a 
     GET  /debug/state            the snapshot
     GET  /debug/compare          the caches against the server
     GET  /debug/stacks           the stacks of all threads
+    GET  /debug/why?name=NS/NAME why an object does not move
 
 Threads: `live-server` runs the loop; blocking calls run on threads of the loop's pool.
 """
@@ -186,6 +187,7 @@ class LiveServer:
                 web.get("/debug/state", self._show_state),
                 web.get("/debug/compare", self._compare),
                 web.get("/debug/stacks", _stacks),
+                web.get("/debug/why", self._why),
             ]
         )
         runner = web.AppRunner(
@@ -335,6 +337,13 @@ class LiveServer:
         if self._parts is None:
             raise web.HTTPServiceUnavailable(text="the controllers have not started yet\n")
         return _json(await asyncio.to_thread(compare, self._parts, self._kept))
+
+    async def _why(self, request: web.Request) -> web.Response:
+        if self._parts is None:
+            raise web.HTTPServiceUnavailable(text="the controllers have not started yet\n")
+        query = {key: list(request.query.getall(key)) for key in request.query}
+        status, _, body = await asyncio.to_thread(self._parts.manager.why_page(), query)
+        return web.Response(status=status, text=body.decode())
 
     async def _act(self, request: web.Request) -> web.Response:
         if self._controls is None:

@@ -192,7 +192,8 @@ def _held(key: str, stuck: Sequence[str]) -> str:
 
 
 def _delayed(one: Mapping[str, Any]) -> str:
-    return f"{one['key']} in {seconds_text(one['seconds'])}, failures {one['failures']}"
+    says = f": {visible(one['says'])}" if one.get("says") else ""
+    return f"{one['key']} in {seconds_text(one['seconds'])}, failures {one['failures']}{says}"
 
 
 def _workers(state: Mapping[str, Any]) -> Table:
