@@ -317,6 +317,10 @@ class ProductionFooController(FooController):
         paused = foo is not None and _PAUSE.are_to_pause(foo.metadata.annotations)
         return f"by its annotation {_PAUSE.paused}" if paused else ""
 
+    def paused(self) -> int:
+        """How many Foos are paused."""
+        return sum(_PAUSE.are_to_pause(foo.metadata.annotations) for foo in self._foo_indexer.list())
+
     def _is_news(self, name: ObjectName, *, wrote: bool) -> bool:
         """Whether a success is worth an Event: it changed something, or it is the end of failures."""
         return wrote or self._workqueue.num_requeues(name) > 0

@@ -106,7 +106,7 @@ class FooRunnable(PlainFooRunnable):
     def new_controller(self) -> ProductionFooController:
         """Make the controller, hooked into the informers of the manager."""
         manager = self._manager
-        return ProductionFooController(
+        controller = ProductionFooController(
             manager.client,
             *self._informers,
             self._recorder,
@@ -118,6 +118,8 @@ class FooRunnable(PlainFooRunnable):
             admitted=self._admitted,
             seams=manager.seams,
         )
+        manager.own_write_metrics.show_paused(NAME, controller.paused)
+        return controller
 
     def run(self, stop: threading.Event) -> None:
         """

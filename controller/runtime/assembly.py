@@ -37,7 +37,7 @@ from handloop.controller.runtime.sharding.sharded_kinds import NamespaceCrossing
 from handloop.controller.runtime.sources.commands import commands_of
 from handloop.controller.runtime.sources.decisions import DROPPED, Decisions
 from handloop.controller.runtime.sources.external_source import ExternalSource, SourceFunc
-from handloop.controller.runtime.sources.informer_source import InformerSource, OwnerNames, own_name
+from handloop.controller.runtime.sources.informer_source import RESYNCED, InformerSource, OwnerNames, own_name
 from handloop.controller.runtime.sources.reconcile_queue import Cause, ReconcileQueue
 from handloop.controller.runtime.sources.referred_objects import ReferredObjects
 from handloop.informers.keys import ObjectName, object_name
@@ -352,7 +352,8 @@ class Assembly:
     def _dropped(self, cause: Cause, by: str, names: Iterable[ObjectName]) -> None:
         """A predicate kept an event back. The listeners."""
         self._own_metrics.dropped(cause.label)
-        for name in names:
+        # a resync says nothing new, and would push out the lines that do
+        for name in () if cause.verb == RESYNCED else names:
             self._decisions.note(name, DROPPED, cause.label, by=by)
 
     def _new_referred(self, asked: ReferenceSpec) -> ReferredObjects[Any]:

@@ -247,14 +247,11 @@ class ReconcileQueue:
         Args: version as Causes.add: nor has a status that a reconcile wrote which failed.
         """
         if self._is_idle_resync(name, cause):
-            why = "it failed for good"
-        elif self._causes.add(name, (cause,), version=version):
-            self._queue.add(name, priority=priority)
             return
-        else:
-            why = "its own last reconcile wrote it" if version else "it backs off"
-        if self._decisions is not None:
-            self._decisions.note(name, IGNORED, cause.label, by=why)
+        if self._causes.add(name, (cause,), version=version):
+            self._queue.add(name, priority=priority)
+        elif self._decisions is not None and not cause.is_resync:
+            self._decisions.note(name, IGNORED, cause.label, by="its own last reconcile wrote it")
 
     def standing(self, name: ObjectName) -> Standing:
         """A snapshot."""

@@ -118,3 +118,4 @@ def test_the_foo_controller_by_hand_is_asked_alike() -> None:
         cluster.client.resource(Foo).patch("a", {"metadata": annotations}, namespace="default")
         paused = "is paused by its annotation samplecontroller.k8s.io/paused"
         eventually(lambda: by_hand()[:1] == [paused], "paused")
+        assert cluster.metric("handloop_paused_objects", controller="foo") == 1
